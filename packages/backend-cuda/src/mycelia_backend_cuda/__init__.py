@@ -1,0 +1,11 @@
+"""Kernels that run on NVIDIA GPUs."""
+
+from __future__ import annotations
+
+
+def __getattr__(name: str):
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mycelia-backend-cuda")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,11 @@
+"""A dataset cache server."""
+
+from __future__ import annotations
+
+
+def __getattr__(name: str):
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("mycelia-cache")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

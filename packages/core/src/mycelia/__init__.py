@@ -1,0 +1,1 @@
+"""Mycelia: tensors, gradients, graphs and training, as MindSpore users know them."""

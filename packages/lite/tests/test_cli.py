@@ -1,0 +1,15 @@
+"""The command line of Mycelia Lite."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+from typer.testing import CliRunner
+
+from mycelia_lite.cli import app
+
+
+def test_version_command_prints_the_installed_version():
+    result = CliRunner().invoke(app, ["version"])
+    assert result.exit_code == 0, result.output
+    assert result.output.strip() == version("mycelia-lite")
