@@ -1,0 +1,42 @@
+"""Evaluates a graph by calling its ops one after another.
+
+The ops decide what that means: on concrete tensors they compute, on traced tensors they append to the graph being
+captured, with a tape active they are recorded. So one function serves as executor, as inliner and as the primal
+program of a gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mycelia.ir.graph import Graph, Value, group_inputs
+
+
+def evaluate(graph: Graph, arguments: Sequence[Any]) -> list[Any]:
+    """The outputs of `graph` for one Tensor per parameter. A value is dropped after its last use."""
+    if len(arguments) != len(graph.parameters):
+        raise TypeError(f"graph {graph.name} takes {len(graph.parameters)} tensors, got {len(arguments)}")
+    environment: dict[Value, Any] = dict(zip(graph.parameters, arguments))
+    for node, dead in zip(graph.nodes, last_uses(graph)):
+        flat = [None if v is None else v.constant if v.is_constant else environment[v] for v in node.inputs]
+        result = node.op.definition.apply_functional(group_inputs(node.op, flat), node.attrs)
+        environment.update(zip(node.outputs, result, strict=True))
+        for value in dead:
+            del environment[value]
+    return [v.constant if v.is_constant else environment[v] for v in graph.outputs]
+
+
+def last_uses(graph: Graph) -> list[list[Value]]:
+    """For each node the values (parameters excepted) that nothing needs after it."""
+    cached = graph.cache.get("last_uses")
+    if cached is None:
+        seen = set(graph.outputs) | set(graph.parameters)
+        cached = []
+        for node in reversed(graph.nodes):
+            candidates = [v for v in dict.fromkeys([*node.inputs, *node.outputs]) if v is not None and not v.is_constant]
+            cached.append([v for v in candidates if v not in seen])
+            seen.update(candidates)
+        cached.reverse()
+        graph.cache["last_uses"] = cached
+    return cached

@@ -1,0 +1,74 @@
+"""Types of values in a graph.
+
+A shape is a tuple of sizes; -1 stands for a size that is known only when the program runs.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mycelia import dtypes
+from mycelia.dtypes import DType
+
+UNKNOWN = -1
+
+_PREFIXES = {"float": "Float", "int": "Int", "uint": "UInt", "bfloat": "BFloat", "complex": "Complex", "bool": "Bool"}
+
+
+def display_name(dtype: DType) -> str:
+    """The name MindSpore prints: ``Float32``, ``Bool``, ``BFloat16``."""
+    prefix = dtype.name.rstrip("_0123456789")
+    return _PREFIXES[prefix] + dtype.name.rstrip("_")[len(prefix) :]
+
+
+def dtype_from_display_name(name: str) -> DType:
+    """The dtype that `display_name` prints as `name`; ValueError if there is none."""
+    lower = name.lower()
+    dtype = getattr(dtypes, "bool_" if lower == "bool" else lower, None)
+    if not isinstance(dtype, DType):
+        raise ValueError(f"no dtype is printed as {name!r}")
+    return dtype
+
+
+@dataclass(frozen=True, slots=True)
+class TensorType:
+    """Element type and shape of a tensor, e.g. ``Tensor[Float32](2, 3)``."""
+
+    dtype: DType
+    shape: tuple[int, ...]
+
+    @property
+    def rank(self) -> int:
+        return len(self.shape)
+
+    @property
+    def is_static(self) -> bool:
+        """True if every size is known."""
+        return UNKNOWN not in self.shape
+
+    @property
+    def size(self) -> int:
+        """Number of elements, or -1 if a size is unknown."""
+        return math.prod(self.shape) if self.is_static else UNKNOWN
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the elements in bytes, or -1 if a size is unknown."""
+        return self.size * self.dtype.itemsize if self.is_static else UNKNOWN
+
+    def accepts(self, other: TensorType) -> bool:
+        """True if a value of type `other` may stand where this type is expected: unknown sizes match any size."""
+        if self.dtype is not other.dtype or len(self.shape) != len(other.shape):
+            return False
+        return all(a == b or UNKNOWN in (a, b) for a, b in zip(self.shape, other.shape))
+
+    def __str__(self) -> str:
+        return f"Tensor[{display_name(self.dtype)}]({', '.join(map(str, self.shape))})"
+
+
+def join(a: TensorType, b: TensorType) -> TensorType | None:
+    """The type that covers both: sizes that differ become unknown; None if dtype or rank differ."""
+    if a.dtype is not b.dtype or len(a.shape) != len(b.shape):
+        return None
+    return TensorType(a.dtype, tuple(m if m == n else UNKNOWN for m, n in zip(a.shape, b.shape)))
