@@ -1,0 +1,53 @@
+// The extension module mycelia_backend_cpu._native: hands the kernel table to core and the thread pool's knobs to Python.
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stdlib.h>
+
+#include "mycelia/cpu.h"
+
+namespace {
+
+const myc_kernel_table* table = nullptr;  // set once while the module is imported
+
+PyObject* kernel_table(PyObject*, PyObject*) {
+  return PyCapsule_New(const_cast<myc_kernel_table*>(table), MYC_KERNEL_TABLE_CAPSULE, nullptr);
+}
+
+PyObject* isa(PyObject*, PyObject*) { return PyUnicode_FromString(table->isa); }
+
+PyObject* threads(PyObject*, PyObject*) { return PyLong_FromLong(myc_cpu_threads()); }
+
+PyObject* set_threads(PyObject*, PyObject* count) {
+  const long n = PyLong_AsLong(count);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  if (n < 0 || n > 1024) {
+    return PyErr_Format(PyExc_ValueError, "set_threads: expected 0 (all cores) or a count up to 1024, got %ld", n);
+  }
+  myc_cpu_set_threads(static_cast<int32_t>(n));
+  Py_RETURN_NONE;
+}
+
+PyMethodDef methods[] = {
+    {"kernel_table", kernel_table, METH_NOARGS, "The kernel table as a capsule named 'mycelia.kernel_table'."},
+    {"isa", isa, METH_NOARGS, "Name of the instruction-set variant in use: generic, avx2, avx512 or neon."},
+    {"threads", threads, METH_NOARGS, "Number of threads that kernels may use."},
+    {"set_threads", set_threads, METH_O, "Set the number of threads that kernels may use; 0 = all cores."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "CPU kernels of Mycelia.", -1, methods, nullptr, nullptr,
+                          nullptr, nullptr};
+
+}  // namespace
+
+PyMODINIT_FUNC PyInit__native(void) {
+  const char* wanted = getenv("MYCELIA_ISA");
+  table = myc_cpu_kernel_table(wanted);
+  if (table == nullptr) {
+    PyErr_Format(PyExc_ImportError,
+                 "mycelia-backend-cpu: the kernel variant '%s' (MYCELIA_ISA) was not built or this processor cannot run "
+                 "it; unset MYCELIA_ISA to let the library choose",
+                 wanted != nullptr ? wanted : "any");
+    return nullptr;
+  }
+  return PyModule_Create(&definition);
+}

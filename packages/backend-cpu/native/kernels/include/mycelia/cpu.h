@@ -1,0 +1,28 @@
+/* What a host program sees of the CPU kernel library: the table of the best variant, and the thread pool's context. */
+#ifndef MYCELIA_CPU_H_
+#define MYCELIA_CPU_H_
+
+#include "mycelia/abi.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Kernels of the variant `isa` (generic, avx2, avx512, neon), or of the fastest one that this processor runs when isa
+ * is NULL or empty.  Returns NULL when the variant was not built or the processor lacks it; *chosen names the variant. */
+const myc_kernel* myc_cpu_kernels(const char* isa, uint32_t* count, const char** chosen);
+
+/* Thread pool (library mycelia_threadpool): the calling thread's context, made on first use and kept. */
+myc_context* myc_cpu_context(void);
+/* Threads that a kernel may use, the caller included; 0 or less = as many as the process has cores. */
+void myc_cpu_set_threads(int32_t threads);
+int32_t myc_cpu_threads(void);
+
+/* Both together: a complete table, filled on first use.  The variant is fixed by the first successful call.
+ * NULL when `isa` is not available. */
+const myc_kernel_table* myc_cpu_kernel_table(const char* isa);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

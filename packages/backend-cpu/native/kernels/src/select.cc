@@ -1,0 +1,69 @@
+// Picks the variant of the kernels that the processor can run.  Compiled once, for the compiler's plain target.
+#include <stdint.h>
+#include <string.h>
+
+#include "mycelia/cpu.h"
+
+extern "C" {
+#ifdef MYC_WITH_GENERIC
+const myc_kernel* myc_cpu_kernels_of_generic(uint32_t* count);
+#endif
+#ifdef MYC_WITH_AVX2
+const myc_kernel* myc_cpu_kernels_of_avx2(uint32_t* count);
+#endif
+#ifdef MYC_WITH_AVX512
+const myc_kernel* myc_cpu_kernels_of_avx512(uint32_t* count);
+#endif
+#ifdef MYC_WITH_NEON
+const myc_kernel* myc_cpu_kernels_of_neon(uint32_t* count);
+#endif
+}
+
+namespace {
+
+struct Variant {
+  const char* isa;
+  bool (*runs)();
+  const myc_kernel* (*kernels)(uint32_t* count);
+};
+
+bool always() { return true; }  // generic code, and NEON, which every 64-bit ARM has
+
+#if defined(__x86_64__) || defined(_M_X64)
+bool has_avx2() {
+  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
+}
+bool has_avx512() {
+  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+}
+#endif
+
+// Fastest first.
+const Variant variants[] = {
+#ifdef MYC_WITH_AVX512
+    {"avx512", has_avx512, myc_cpu_kernels_of_avx512},
+#endif
+#ifdef MYC_WITH_AVX2
+    {"avx2", has_avx2, myc_cpu_kernels_of_avx2},
+#endif
+#ifdef MYC_WITH_NEON
+    {"neon", always, myc_cpu_kernels_of_neon},
+#endif
+#ifdef MYC_WITH_GENERIC
+    {"generic", always, myc_cpu_kernels_of_generic},
+#endif
+};
+
+}  // namespace
+
+extern "C" const myc_kernel* myc_cpu_kernels(const char* isa, uint32_t* count, const char** chosen) {
+  const bool any = isa == nullptr || *isa == '\0';
+  for (const Variant& v : variants) {
+    if ((any || strcmp(isa, v.isa) == 0) && v.runs()) {
+      *chosen = v.isa;
+      return v.kernels(count);
+    }
+  }
+  return nullptr;
+}

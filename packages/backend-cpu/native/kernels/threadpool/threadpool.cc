@@ -1,0 +1,307 @@
+// The host's side of myc_context: one thread pool for the process, one context with a scratch arena per thread.
+//
+// parallel_for cuts the range into tiles that caller and workers take from one atomic counter, so that a preempted
+// thread costs one tile, not a barrier.  Idle workers spin shortly, then sleep.  The caller never waits for a worker
+// that has not taken a tile yet.
+#include <stdlib.h>
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#if defined(__linux__)
+#include <pthread.h>
+#include <sched.h>
+#elif !defined(_WIN32)
+#include <pthread.h>
+#endif
+
+#include "mycelia/cpu.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Body = void (*)(void* arg, int64_t begin, int64_t end, int32_t worker);
+
+constexpr int kMaxThreads = 256;
+constexpr auto kSpin = std::chrono::microseconds(40);       // longer than the gap between two kernels of a graph
+constexpr auto kPreempted = std::chrono::microseconds(400);  // a spin this much too long means: the core was taken away
+constexpr int kRestAfterPreemption = 200;                    // jobs without spinning then
+constexpr int64_t kTilesPerThread = 8;                       // balance against one atomic operation per tile
+
+inline void pause_cpu() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  asm volatile("yield");
+#endif
+}
+
+int count_cores() {
+#if defined(__linux__)
+  cpu_set_t set;  // respects taskset and cgroup cpusets, unlike hardware_concurrency
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
+#endif
+  const unsigned n = std::thread::hardware_concurrency();
+  return n > 0 ? static_cast<int>(n) : 1;
+}
+
+// True on workers always and on a caller inside its own parallel_for: nested loops run inline.
+thread_local bool inside_parallel = false;
+
+class Pool {
+ public:
+  int threads() {
+    const int n = wanted_.load(std::memory_order_relaxed);
+    return n > 0 ? n : cores_;
+  }
+
+  void set_threads(int n) {
+    wanted_.store(n < 0 ? 0 : n > kMaxThreads ? kMaxThreads : n, std::memory_order_relaxed);
+  }
+
+  void run(int64_t n, int64_t grain, int32_t limit, Body body, void* arg) {
+    const int64_t most_tiles = n / grain;
+    // A second program thread does not wait for the pool: it computes by itself.
+    if (inside_parallel || limit <= 1 || most_tiles <= 1 || !busy_.try_lock()) return body(arg, 0, n, 0);
+    const int helpers = start_workers(static_cast<int>(limit - 1 < most_tiles - 1 ? limit - 1 : most_tiles - 1));
+    const int64_t tiles = (helpers + 1) * kTilesPerThread;
+    body_ = body;
+    arg_ = arg;
+    end_ = n;
+    tile_ = tiles < most_tiles ? (n + tiles - 1) / tiles : grain;
+    next_.store(0, std::memory_order_relaxed);
+    open_.store(helpers, std::memory_order_release);  // places for workers; publishes everything above
+    epoch_.fetch_add(1, std::memory_order_seq_cst);
+    wake(helpers);
+
+    inside_parallel = true;
+    take_tiles(0);
+    inside_parallel = false;
+
+    open_.store(0, std::memory_order_seq_cst);  // nobody joins any more; wait for those who did
+    for (int spins = 0; active_.load(std::memory_order_seq_cst) != 0; ++spins) {
+      if (spins < 2000) {
+        pause_cpu();
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    busy_.unlock();
+  }
+
+  // In the child of a fork only the forking thread exists.
+  void forget_workers() {
+    started_ = 0;
+    active_.store(0);
+    open_.store(0);
+    sleepers_.store(0);
+    new (&busy_) std::mutex();
+    new (&sleep_) std::mutex();
+    new (&wake_) std::condition_variable();
+  }
+
+ private:
+  // Workers that a job may have: n, or fewer when the system gives no more threads.
+  int start_workers(int n) {
+    try {
+      for (; started_ < n; ++started_) std::thread([this, seen = epoch_.load()] { work(seen); }).detach();
+    } catch (const std::system_error&) {
+      return started_;
+    }
+    return n;
+  }
+
+  void wake(int helpers) {
+    if (sleepers_.load(std::memory_order_seq_cst) == 0) return;
+    { std::lock_guard<std::mutex> lock(sleep_); }  // a worker is either before its last check or really waiting
+    if (helpers >= started_) {
+      wake_.notify_all();
+    } else {
+      for (int i = 0; i < helpers; ++i) wake_.notify_one();
+    }
+  }
+
+  void take_tiles(int32_t worker) {
+    for (;;) {
+      const int64_t begin = next_.fetch_add(tile_, std::memory_order_relaxed);
+      if (begin >= end_) return;
+      const int64_t end = begin + tile_;
+      body_(arg_, begin, end < end_ ? end : end_, worker);
+    }
+  }
+
+  [[noreturn]] void work(uint64_t seen) {
+    inside_parallel = true;
+    for (;;) {
+      seen = wait_for_job(seen);
+      active_.fetch_add(1, std::memory_order_seq_cst);
+      // Between joining and this check the job may have ended; a job that began meanwhile is as good.
+      const int place = open_.fetch_sub(1, std::memory_order_seq_cst);
+      if (place > 0) take_tiles(place);
+      active_.fetch_sub(1, std::memory_order_seq_cst);
+    }
+  }
+
+  uint64_t wait_for_job(uint64_t seen) {
+    uint64_t now = epoch_.load(std::memory_order_acquire);
+    if (now != seen) return now;
+    if (started_.load(std::memory_order_relaxed) < cores_ && rest_.load(std::memory_order_relaxed) <= 0) {
+      const auto begin = Clock::now();
+      for (;;) {
+        for (int i = 0; i < 64; ++i) {
+          now = epoch_.load(std::memory_order_acquire);
+          if (now != seen) return now;
+          pause_cpu();
+        }
+        const auto spent = Clock::now() - begin;
+        if (spent > kPreempted) rest_.store(kRestAfterPreemption, std::memory_order_relaxed);
+        if (spent > kSpin) break;
+      }
+    } else {
+      rest_.fetch_sub(1, std::memory_order_relaxed);
+    }
+    std::unique_lock<std::mutex> lock(sleep_);
+    sleepers_.fetch_add(1, std::memory_order_seq_cst);
+    wake_.wait(lock, [&] { return (now = epoch_.load(std::memory_order_seq_cst)) != seen; });
+    sleepers_.fetch_sub(1, std::memory_order_seq_cst);
+    return now;
+  }
+
+  const int cores_ = count_cores();
+  std::atomic<int> wanted_{0};
+  std::atomic<int> started_{0};
+  std::atomic<int> rest_{0};
+  std::mutex busy_;  // held while a job runs
+
+  // The job; written before open_ has places, read by workers that took one.
+  Body body_ = nullptr;
+  void* arg_ = nullptr;
+  int64_t end_ = 0, tile_ = 1;
+  alignas(64) std::atomic<uint64_t> epoch_{0};
+  alignas(64) std::atomic<int64_t> next_{0};
+  alignas(64) std::atomic<int> open_{0};
+  std::atomic<int> active_{0};
+
+  std::mutex sleep_;
+  std::condition_variable wake_;
+  std::atomic<int> sleepers_{0};
+};
+
+Pool& pool() {
+  // Never destroyed: detached workers may still look at it while the process exits.
+  static Pool* const instance = [] {
+    Pool* p = new Pool;
+#if !defined(_WIN32)
+    pthread_atfork(nullptr, nullptr, [] { pool().forget_workers(); });
+#endif
+    return p;
+  }();
+  return *instance;
+}
+
+// Scratch memory that grows to the largest need of any kernel and is reused; kernels take it like a stack.
+struct Arena {
+  struct Block {
+    char* data;
+    int64_t begin, end;  // in the stack's addresses
+  };
+  std::vector<Block> blocks;
+
+  ~Arena() {
+    for (const Block& b : blocks) free(b.data);
+  }
+
+  void* take(int64_t* used, int64_t bytes) {
+    bytes = bytes <= 0 ? 64 : (bytes + 63) / 64 * 64;
+    if (*used == 0 && blocks.size() > 1) merge();
+    for (const Block& b : blocks) {
+      const int64_t at = *used > b.begin ? *used : b.begin;
+      if (at + bytes <= b.end) {
+        *used = at + bytes;
+        return b.data + (at - b.begin);
+      }
+    }
+    const int64_t begin = blocks.empty() ? 0 : blocks.back().end;
+    int64_t size = begin > 65536 ? begin : 65536;  // at least double
+    if (size < bytes) size = bytes;
+    if (!add(begin, size)) return nullptr;
+    *used = begin + bytes;
+    return blocks.back().data;
+  }
+
+ private:
+  bool add(int64_t begin, int64_t size) {
+    constexpr int64_t kPage = 4096;
+    size = (size + kPage - 1) / kPage * kPage;
+    char* data = static_cast<char*>(aligned_alloc(kPage, static_cast<size_t>(size)));
+    if (data == nullptr) return false;
+    blocks.push_back({data, begin, begin + size});
+    return true;
+  }
+
+  // Nothing is in use: one block of the same total size replaces all.
+  void merge() {
+    const int64_t total = blocks.back().end;
+    for (const Block& b : blocks) free(b.data);
+    blocks.clear();
+    add(0, total);
+  }
+};
+
+struct Context {
+  myc_context base;
+  Arena arena;
+};
+
+void host_parallel_for(myc_context* ctx, int64_t n, int64_t grain, Body body, void* arg) {
+  if (n > 0) pool().run(n, grain < 1 ? 1 : grain, ctx->threads, body, arg);
+}
+
+void* host_scratch(myc_context* ctx, int64_t bytes) {
+  return static_cast<Context*>(ctx->host)->arena.take(&ctx->scratch_used, bytes);
+}
+
+}  // namespace
+
+extern "C" {
+
+myc_context* myc_cpu_context(void) {
+  static thread_local Context context = {};
+  myc_context& c = context.base;
+  if (c.host == nullptr) {
+    c.host = &context;
+    c.parallel_for = host_parallel_for;
+    c.scratch = host_scratch;
+  }
+  c.threads = pool().threads();
+  return &c;
+}
+
+void myc_cpu_set_threads(int32_t threads) { pool().set_threads(threads); }
+
+int32_t myc_cpu_threads(void) { return pool().threads(); }
+
+const myc_kernel_table* myc_cpu_kernel_table(const char* isa) {
+  static std::mutex guard;
+  static myc_kernel_table table = {};
+  std::lock_guard<std::mutex> lock(guard);
+  if (table.kernels == nullptr) {
+    const char* chosen = nullptr;
+    table.kernels = myc_cpu_kernels(isa, &table.count, &chosen);
+    if (table.kernels == nullptr) return nullptr;
+    table.abi_version = MYC_ABI_VERSION;
+    table.library = "mycelia-backend-cpu";
+    table.isa = chosen;
+    table.context = myc_cpu_context;
+    table.set_threads = myc_cpu_set_threads;
+  }
+  return &table;
+}
+
+}  // extern "C"

@@ -1,0 +1,23 @@
+"""The CPU backend: the native kernel library behind core's backend contract."""
+
+from __future__ import annotations
+
+from mycelia.backends.base import Backend
+
+
+class CpuBackend(Backend):
+    """Kernels on the host's processor; memory is the host's, so copies and synchronization are core's defaults."""
+
+    name = "cpu"
+
+    def kernels(self):
+        """The native kernel table, as a capsule that core reads without further Python."""
+        from mycelia_backend_cpu import _native
+
+        return _native.kernel_table()
+
+    def set_threads(self, count: int) -> None:
+        """Let kernels use up to `count` threads; 0 means as many as the process has cores."""
+        from mycelia_backend_cpu import _native
+
+        _native.set_threads(count)
