@@ -33,7 +33,7 @@ constexpr int kLanes = MYC_VECTOR_BYTES / 4;  // floats in a vector
 // ---- construction and memory ----
 
 // A vector with x in every lane.
-MYC_INLINE f32v splat(float x) { return f32v{} + x; }
+MYC_INLINE f32v splat(float x) { return x - f32v{}; }  // minus keeps -0
 MYC_INLINE i32v splat(int32_t x) { return i32v{} + x; }
 
 MYC_INLINE f32v load(const float* p) {
