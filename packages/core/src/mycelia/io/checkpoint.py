@@ -1,0 +1,398 @@
+"""Checkpoints: save_checkpoint, load_checkpoint, load_param_into_net, for .ckpt and .safetensors files.
+
+A load either gives everything a file holds or an error; a net receives all its values or none.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+from mycelia import log
+from mycelia.io import ckpt, safetensors
+from mycelia.io.files import atomic_write
+from mycelia.io.raw import Raw, of_tensor, to_tensor
+
+__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
+
+_log = log.logger(__name__)
+
+_SUFFIX = {"ckpt": ".ckpt", "safetensors": ".safetensors"}
+_READ_ONLY = 0o400  # as MindSpore leaves its files: a checkpoint is replaced as a whole, never edited
+
+
+# ---------------------------------------------------------------------------------------------------- saving
+def save_checkpoint(
+    save_obj,
+    ckpt_file_name,
+    integrated_save=True,
+    async_save=False,
+    append_dict=None,
+    enc_key=None,
+    enc_mode="AES-GCM",
+    choice_func=None,
+    crc_check=False,
+    format="ckpt",
+    **kwargs,
+):
+    """Saves the parameters of a Cell, a list or a dict to a file.
+
+    save_obj: a Cell, a list of Parameters or of ``{"name": str, "data": Tensor}``, or a dict of name to
+    Tensor. The suffix of `format` ('ckpt' or 'safetensors') is added to `ckpt_file_name` when it is not
+    there. `async_save` (True, 'thread' or 'process') copies the values and writes them on another thread.
+    `append_dict` adds numbers, texts (only ckpt) and tensors. `choice_func` gets each name and says whether
+    it is saved. `integrated_save` and further keywords concern distributed runs and are accepted without
+    effect. The file is replaced as a whole: after an error (disk full, for instance) the old one is still
+    there.
+    Errors: TypeError, ValueError for wrong arguments; OSError of the file system.
+    """
+    path = _checked_save_path(ckpt_file_name, format)
+    if async_save not in (True, False, "thread", "process"):
+        raise ValueError(
+            "For 'save_checkpoint', the argument 'async_save' can only be 'process' or 'thread',"
+            f"but got {async_save}."
+        )
+    if enc_key is not None:
+        ckpt.crypto.check_key(enc_key, enc_mode, "enc")
+        if format != "ckpt" or crc_check:
+            raise ValueError(
+                "For 'save_checkpoint', 'enc_key' cannot be combined with crc_check or format='safetensors'."
+            )
+    entries = _parameters(save_obj)
+    if choice_func is not None:
+        entries = {name: value for name, value in entries.items() if choice_func(name)}
+    entries = {name: of_tensor(value) for name, value in entries.items()}
+    for name, value in (append_dict or {}).items():
+        entries[name] = _appended(name, value)
+    if format == "safetensors":
+        texts = [name for name, value in entries.items() if isinstance(value, str)]
+        if texts:
+            raise TypeError(f"For 'save_checkpoint', safetensors files cannot hold text: {', '.join(texts)}")
+
+    def write() -> None:
+        with atomic_write(path, _READ_ONLY) as file:
+            if format == "ckpt":
+                ckpt.write(file, entries.items(), crc_check=crc_check, key=enc_key, mode=enc_mode)
+            else:
+                safetensors.write(file, entries, crc_check=crc_check)
+
+    if async_save:
+        entries = {name: value.copy() if isinstance(value, Raw) else value for name, value in entries.items()}
+        _writer().submit(write).add_done_callback(functools.partial(_report, path))
+        return
+    if _writer.cache_info().currsize:
+        _writer().submit(int).result()  # an earlier asynchronous save of the same file must not win
+    write()
+
+
+@functools.cache
+def _writer() -> ThreadPoolExecutor:
+    """The one thread of asynchronous saves: they finish in the order in which they were asked for."""
+    return ThreadPoolExecutor(1, "save_checkpoint")
+
+
+def _report(path: str, done: Future) -> None:
+    if done.exception() is not None:
+        _log.error("Failed to save the checkpoint file %s: %s", path, done.exception())
+
+
+def _checked_save_path(file_name: Any, format: str) -> str:
+    if not isinstance(file_name, str):
+        raise TypeError(
+            f"For 'save_checkpoint', the parameter {file_name} for checkpoint file name is invalid,"
+            f"'ckpt_file_name' must be string, but got {type(file_name)}."
+        )
+    if format not in _SUFFIX:
+        raise ValueError(
+            f"For 'save_checkpoint', the format must be 'safetensors' or 'ckpt', but got {format}."
+        )
+    path = os.path.realpath(file_name)
+    return path if path.endswith(_SUFFIX[format]) else path + _SUFFIX[format]
+
+
+def _parameters(save_obj: Any) -> dict[str, Any]:
+    """Name -> Tensor, in the order in which they are written."""
+    if hasattr(save_obj, "parameters_and_names"):
+        return {parameter.name: parameter for _, parameter in save_obj.parameters_and_names()}
+    if isinstance(save_obj, Mapping):
+        items: Iterable = save_obj.items()
+    elif isinstance(save_obj, list):
+        items = [_item(entry) for entry in save_obj]
+    else:
+        raise TypeError(
+            "For 'save_checkpoint', the parameter 'save_obj' must be nn.Cell, list or dict, "
+            f"but got {type(save_obj)}."
+        )
+    result = {}
+    for name, value in items:
+        if not isinstance(name, str) or not _is_tensor(value):
+            raise TypeError(
+                "For 'save_checkpoint', names must be strings and values Tensors or Parameters, "
+                f"but got {name!r}: {type(value)}."
+            )
+        result[name] = value
+    return result
+
+
+def _item(entry: Any) -> tuple[Any, Any]:
+    if isinstance(entry, Mapping) and {"name", "data"} <= entry.keys():
+        return entry["name"], entry["data"]
+    if _is_tensor(entry) and isinstance(getattr(entry, "name", None), str):
+        return entry.name, entry
+    raise TypeError(
+        "For 'save_checkpoint', when 'save_obj' is a list, its items must be Parameters or dicts with "
+        f"'name' and 'data', but got {type(entry)}."
+    )
+
+
+def _is_tensor(value: Any) -> bool:
+    from mycelia.tensor import Tensor
+
+    return isinstance(value, Tensor)
+
+
+def _appended(name: Any, value: Any) -> Raw | str:
+    if isinstance(name, str):
+        if isinstance(value, str):
+            return value
+        for kind, dtype in ((bool, "bool"), (int, "int64"), (float, "float32")):
+            if isinstance(value, kind):
+                return Raw(dtype, (), np.array(value, dtype))
+        if _is_tensor(value):
+            return of_tensor(value)
+    raise TypeError(
+        "For 'save_checkpoint', the type of dict 'append_dict' must be key: string, value: int, float, bool, "
+        f"str or Tensor, but got key: {type(name)}, value: {type(value)}"
+    )
+
+
+# ---------------------------------------------------------------------------------------------------- loading
+def load_checkpoint(
+    ckpt_file_name,
+    net=None,
+    strict_load=False,
+    filter_prefix=None,
+    dec_key=None,
+    dec_mode="AES-GCM",
+    specify_prefix=None,
+    choice_func=None,
+    crc_check=False,
+    remove_redundancy=False,
+    format="ckpt",
+):
+    """The content of a checkpoint: a dict of name to Parameter, and to str for texts that were appended.
+
+    net: a Cell that receives the values as by `load_param_into_net(net, ..., strict_load)`. filter_prefix,
+    specify_prefix: leave out, or take only, names with these prefixes (a str or a list of them).
+    choice_func: gets each name and says whether it is loaded. `remove_redundancy` concerns distributed runs.
+    crc_check: compares the CRC when the file has one.
+    Errors: ValueError with the reason if the file is missing, damaged, encrypted, or nothing is left of it.
+    """
+    path = _checked_load_path(ckpt_file_name, format)
+    chosen = _chooser(filter_prefix, specify_prefix, choice_func)
+    try:
+        if format == "ckpt":
+            entries = ckpt.read(path, crc_check=crc_check, key=dec_key, mode=dec_mode)
+        else:
+            entries, _ = safetensors.read(path, crc_check=crc_check)
+    except ValueError as e:
+        raise ValueError(f"Failed to read the checkpoint file {path}: {e}.") from None
+    parameters = {name: _loaded(name, value) for name, value in entries.items() if chosen(name)}
+    if not parameters:
+        raise ValueError(
+            "The loaded parameter dict is empty after filter or specify, please check whether "
+            f"'filter_prefix' or 'specify_prefix' are set correctly ({path} holds {len(entries)} values)."
+        )
+    if net is not None:
+        load_param_into_net(net, parameters, strict_load)
+    return parameters
+
+
+def _checked_load_path(file_name: Any, format: str) -> str:
+    if not isinstance(file_name, str):
+        raise TypeError(
+            f"For 'load_checkpoint', the argument 'ckpt_file_name' must be string, but got {type(file_name)}."
+        )
+    if format not in _SUFFIX:
+        raise ValueError(
+            f"For 'load_checkpoint', the format must be 'safetensors' or 'ckpt', but got {format}."
+        )
+    path = os.path.realpath(file_name)
+    if not path.endswith(_SUFFIX[format]):
+        raise ValueError(
+            "For 'load_checkpoint', the checkpoint file format must same with 'format', "
+            f"but got file_name:'{file_name}', format:'{format}'"
+        )
+    if not os.path.exists(path):
+        raise ValueError(
+            f"For 'load_checkpoint', the checkpoint file: {path} does not exist, please check whether the "
+            "'ckpt_file_name' is correct."
+        )
+    return path
+
+
+def _chooser(filter_prefix: Any, specify_prefix: Any, choice_func: Callable | None) -> Callable[[str], bool]:
+    left_out, wanted = _prefixes(filter_prefix), _prefixes(specify_prefix)
+    if left_out or wanted:
+        _log.warning(
+            "For load_checkpoint, 'filter_prefix' and 'specify_prefix' will be deprecated, "
+            "please use `choice_func` instead."
+        )
+
+    def chosen(name: str) -> bool:
+        if choice_func is not None and not choice_func(name):
+            return False
+        return not name.startswith(left_out) and (not wanted or name.startswith(wanted))
+
+    return chosen
+
+
+def _prefixes(given: Any) -> tuple[str, ...]:
+    prefixes = () if given is None else (given,) if isinstance(given, str) else given
+    if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) for p in prefixes):
+        raise TypeError(
+            "For 'load_checkpoint', the type of 'specify_prefix' or 'filter_prefix' must be string, "
+            f"list[string] or tuple[string], but got {type(given)}."
+        )
+    if "" in prefixes:
+        raise ValueError("For 'load_checkpoint', 'specify_prefix' and 'filter_prefix' must not contain ''.")
+    return tuple(prefixes)
+
+
+def _loaded(name: str, value: Raw | str):
+    from mycelia.tensor import Parameter
+
+    return value if isinstance(value, str) else Parameter(to_tensor(value), name=name)
+
+
+# ---------------------------------------------------------------------------------------------------- into a
+# net
+def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundancy=False):
+    """Gives the parameters of a Cell the values of the same names: (names of the net, of the dict) that found
+    no partner.
+
+    Unless `strict_load`: a float (or a signed, or an unsigned integer) width that differs is converted,
+    trailing dimensions of size 1 are dropped, and when names of the net are missing, a prefix that all their
+    partners in the dict share ('net.' of 'net.conv.weight') is taken off. Names without a partner are logged,
+    not errors.
+    Errors: TypeError for wrong arguments; RuntimeError that lists every parameter whose shape or dtype does
+    not fit, and what is missing; the net is unchanged then.
+    """
+    if not hasattr(net, "parameters_and_names"):
+        raise TypeError(
+            f"For 'load_param_into_net', the argument 'net' should be a Cell, but got {type(net)}."
+        )
+    if not isinstance(parameter_dict, dict):
+        raise TypeError(
+            "For 'load_param_into_net', the argument 'parameter_dict' should be a dict, "
+            f"but got {type(parameter_dict)}."
+        )
+    for name, value in parameter_dict.items():
+        if not isinstance(name, str) or not (isinstance(value, str) or _is_parameter(value)):
+            raise TypeError(
+                "For 'parameter_dict', the element in the argument 'parameter_dict' should be a 'str' and "
+                f"'Parameter' , but got {type(name)} and {type(value)}."
+            )
+    targets = {parameter.name: parameter for _, parameter in net.parameters_and_names()}
+    partner = {name: name for name in targets if name in parameter_dict}
+    if not strict_load:
+        partner |= _partners_without_prefix([name for name in targets if name not in partner], parameter_dict)
+
+    values, problems = {}, []
+    for name, source in partner.items():
+        value, problem = _fitted(targets[name], parameter_dict[source], strict_load)
+        values[name] = value
+        if problem:
+            problems.append(f"{name}: {problem}")
+    # What the dict holds under a name that had its prefix taken off counts as not loaded: so MindSpore
+    # reports it.
+    param_not_load = [name for name in targets if name not in partner]
+    ckpt_not_load = [name for name in parameter_dict if name not in targets]
+    if problems:
+        raise RuntimeError(_mismatch(problems, param_not_load, ckpt_not_load))
+    for name, value in values.items():
+        targets[name].set_data(value)
+    if param_not_load:
+        _log.warning(
+            "For 'load_param_into_net', %d parameters in the 'net' are not loaded, because they are not in "
+            "the 'parameter_dict', please check whether the network structure is consistent when training and "
+            "loading checkpoint.",
+            len(param_not_load),
+        )
+        _log.warning("%s are not loaded.", param_not_load)
+    return param_not_load, ckpt_not_load
+
+
+def _is_parameter(value: Any) -> bool:
+    from mycelia.tensor import Parameter
+
+    return isinstance(value, Parameter)
+
+
+def _partners_without_prefix(missing: list[str], parameter_dict: Mapping[str, Any]) -> dict[str, str]:
+    """Net name -> dict name for the prefix that finds most of the missing names; the prefix ends at a dot."""
+    found: dict[str, dict[str, str]] = {}
+    wanted = set(missing)
+    for source in parameter_dict:
+        at = source.find(".") + 1
+        while at:
+            if source[at:] in wanted:
+                found.setdefault(source[:at], {})[source[at:]] = source
+            at = source.find(".", at) + 1
+    if not found:
+        return {}
+    prefix = max(found, key=lambda p: len(found[p]))
+    _log.warning("For 'load_param_into_net', remove parameter prefix name: %s, continue to load.", prefix)
+    return found[prefix]
+
+
+_FAMILIES = (
+    ("float16", "bfloat16", "float32", "float64"),
+    ("int8", "int16", "int32", "int64"),
+    ("uint8", "uint16", "uint32", "uint64"),
+)
+
+
+def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
+    """The value as the target takes it, or why it does not."""
+    if isinstance(value, str):
+        return None, f"the net has {_type_text(target)}, the checkpoint has a text"
+    shape, wanted = tuple(value.shape), tuple(target.shape)
+    if shape != wanted:
+        extra = shape[len(wanted) :]
+        if strict or shape[: len(wanted)] != wanted or any(n != 1 for n in extra):
+            return None, f"the net has shape {wanted}, the checkpoint {shape}"
+    if value.dtype != target.dtype:
+        names = {value.dtype.name, target.dtype.name}
+        if strict or not any(names <= set(family) for family in _FAMILIES):
+            return None, f"the net has dtype {_type_text(target)}, the checkpoint {_type_text(value)}"
+        _log.warning(
+            "The type of %s:%s in 'parameter_dict' is different from the type of it in 'net':%s, then it "
+            "is converted. May consume additional memory and time",
+            target.name,
+            value.dtype,
+            target.dtype,
+        )
+        value = value.astype(target.dtype)
+    return value.reshape(wanted) if shape != wanted else value, ""
+
+
+def _type_text(tensor: Any) -> str:
+    return f"{tensor.dtype.name}{list(tensor.shape)}"
+
+
+def _mismatch(problems: list[str], missing: list[str], extra: list[str]) -> str:
+    lines = ["For 'load_param_into_net', these parameters do not fit (nothing was loaded):"]
+    lines += [f"  {problem}" for problem in problems]
+    if missing:
+        lines.append(f"  not in the checkpoint: {', '.join(missing)}")
+    if extra:
+        lines.append(f"  not in the net: {', '.join(extra)}")
+    lines.append(
+        "Check that the checkpoint belongs to this network and that both were built with the same sizes."
+    )
+    return "\n".join(lines)
