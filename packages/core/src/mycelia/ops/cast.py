@@ -1,0 +1,63 @@
+"""Change of element type."""
+
+import numpy as np
+
+from mycelia import dtypes
+from mycelia.ir.types import TensorType
+from mycelia.ops.define import op
+
+
+def _cast_type(input, *, dtype):
+    return TensorType(dtype, input.shape)
+
+
+@op(infer=_cast_type, mindir="Cast")
+def cast(input, *, dtype: "dtype"):
+    """`input` with elements of `dtype`: rounded to the nearest floating number, cut to zero for integers.
+
+    Integers wrap around; NaN and values out of range give an unspecified integer; nonzero, also NaN, is true.
+    Shapes: any -> same.  dtypes: any -> `dtype`.
+    """
+    if dtype.is_integer and dtype.itemsize < 4 and input.dtype.kind == "f":
+        input = input.astype(np.int64)  # NumPy leaves -1.0 as uint8 to the compiler; MindSpore wraps around
+    return input.astype(np.float32 if dtype is dtypes.bfloat16 else dtype.np)
+
+
+@cast.vjp
+def cast(ct, input_dtype, dtype):
+    if not (input_dtype.is_floating or input_dtype.is_complex) or not (dtype.is_floating or dtype.is_complex):
+        return None
+    return cast(ct, input_dtype)
+
+
+@cast.samples
+def cast(rand):
+    floats = (dtypes.float16, dtypes.float32, dtypes.float64)
+    numbers = (*floats, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8, dtypes.bool_)
+    for target in (*numbers, dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.bfloat16):
+        yield rand(3, 7, low=0, high=100), dict(dtype=target, _grad=False)
+        yield rand.ints(0, 100, (37,)), dict(dtype=target, _grad=False)
+        yield rand.bools(5), dict(dtype=target, _grad=False)
+    for source in numbers:
+        yield rand.ints(0, 2, (35,)).astype(source.np), dict(dtype=dtypes.float32, _grad=False)
+        yield rand.ints(0, 2, (35,)).astype(source.np), dict(dtype=dtypes.int64, _grad=False)
+    yield rand(3, 4), dict(dtype=dtypes.float64)
+    yield np.array([300, -1, 2**31 - 1], np.int32), dict(dtype=dtypes.uint8, _grad=False)
+    yield np.array([1.9, -1.9, 300.0, -3.0], np.float32), dict(dtype=dtypes.uint8, _grad=False)
+    yield np.array([0.0, -0.0, 0.5, np.nan, np.inf], np.float32), dict(dtype=dtypes.bool_, _grad=False)
+    half = np.array([65504, 65520, 1e-8, 6e-8, 6.1e-5, 1.0009765, 1.00048828125, np.inf, -np.inf, np.nan, -0.0], np.float32)
+    yield half, dict(dtype=dtypes.float16, _grad=False)
+    yield half, dict(dtype=dtypes.bfloat16, _grad=False)
+    yield rand(), dict(dtype=dtypes.float16, _grad=False)
+    yield rand(0, 3), dict(dtype=dtypes.int32, _grad=False)
+
+
+def type_as(input, other):
+    """`input` with the element type of `other`.
+
+    Shapes: input any -> same.  dtypes: any.
+    """
+    return cast(input, other.dtype)
+
+
+__all__ = ["cast", "type_as"]

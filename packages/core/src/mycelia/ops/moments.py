@@ -1,0 +1,189 @@
+"""Moments and norms over axes, written with the reductions: variance, logsumexp, sums without NaN, vector and matrix norms."""
+
+from mycelia.ops import cast as _cast
+from mycelia.ops import logic as _logic
+from mycelia.ops import math as _math
+from mycelia.ops.reduce import amax, amin, count_reduced, l2_norm, mean, sum
+
+# ------------------------------------------------------------------------------------------------ moments
+
+
+def var(input, axis=None, ddof=0, keepdims=False):
+    """Variance over `axis`: ``sum((x - mean)**2) / (n - ddof)``, in two passes.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return var_mean(input, axis, ddof, keepdims)[0]
+
+
+def std(input, axis=None, ddof=0, keepdims=False):
+    """Standard deviation over `axis`: ``sqrt(sum((x - mean)**2) / (n - ddof))``.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return _math.sqrt(var(input, axis, ddof, keepdims))
+
+
+def var_mean(input, axis=None, ddof=0, keepdims=False):
+    """Variance and mean over `axis`.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: TypeError for integers; ValueError for an axis out of range or given twice.
+    """
+    if not input.dtype.is_floating:
+        raise TypeError(f"var: input must be floating, but is {input.dtype.name}")
+    center = mean(input, axis, True)
+    squares = sum(_math.square(_math.sub(input, center)), axis, keepdims)
+    count = count_reduced(input.shape, axis) - int(ddof)
+    variance = _math.mul(squares, 1.0 / count if count > 0 else float("inf"))
+    return variance, center if keepdims else mean(input, axis, False)
+
+
+def std_mean(input, axis=None, ddof=0, keepdims=False):
+    """Standard deviation and mean over `axis`.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: TypeError for integers; ValueError for an axis out of range or given twice.
+    """
+    variance, center = var_mean(input, axis, ddof, keepdims)
+    return _math.sqrt(variance), center
+
+
+def logsumexp(input, dim, keepdim=False):
+    """``log(sum(exp(input)))`` over `dim` without overflow on the way.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdim`.  dtypes: floating.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    from mycelia.ops.shape import reshape
+
+    peak = _finite_peak(input, dim)
+    total = _math.log(sum(_math.exp(_math.sub(input, peak)), dim, keepdim))
+    return _math.add(total, peak if keepdim else reshape(peak, total.shape))
+
+
+def _finite_peak(input, axis):
+    """The largest element over `axis`, kept, without a gradient; 0 where it is infinite."""
+    from mycelia.ops.control import stop_gradient
+
+    return _math.nan_to_num(stop_gradient(amax(input, axis, True)), 0.0, 0.0, 0.0)
+
+
+def nansum(input, axis=None, keepdims=False, *, dtype=None):
+    """Sum over `axis` with NaN counted as 0.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real; integers give int64.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return sum(_without_nan(input), axis, keepdims, dtype)
+
+
+def nanmean(input, axis=None, keepdims=False, *, dtype=None):
+    """Mean over `axis` of the elements that are not NaN; NaN where there is none.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    count = sum(_cast.cast(_logic.logical_not(_logic.isnan(input)), dtype or input.dtype), axis, keepdims)
+    return _math.true_div(nansum(input, axis, keepdims, dtype=dtype), count)
+
+
+def _without_nan(input):
+    from mycelia.ops.index import where
+
+    return where(_logic.isnan(input), 0, input)
+
+
+# -------------------------------------------------------------------------------------------------- norms
+
+
+def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
+    """Vector norm over `axis`: ``sum(|x|**ord) ** (1 / ord)``; `ord` may be 0 (count of nonzero), inf or -inf.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    x = x if dtype is None else _cast.cast(x, dtype)
+    if ord == 2:
+        return l2_norm(x, axis, keepdims)
+    size = _math.abs(x)
+    if ord == 1:
+        return sum(size, axis, keepdims)
+    if ord == 0:
+        return sum(_cast.cast(_logic.not_equal(x, 0), x.dtype), axis, keepdims)
+    if ord == float("inf"):
+        return amax(size, axis, keepdims)
+    if ord == float("-inf"):
+        return amin(size, axis, keepdims)
+    return _math.pow(sum(_math.pow(size, ord), axis, keepdims), 1.0 / ord)
+
+
+def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
+    """Norm of matrices: "fro", "nuc" (sum of singular values), 1 and inf (largest column and row sum), 2 (largest
+    singular value); a negative number takes the smallest.
+
+    Shapes: the two axes vanish, or become 1 with `keepdims`.  dtypes: floating.
+    Errors: ValueError for another `ord`, or if `axis` does not name two different axes.
+    """
+    A = A if dtype is None else _cast.cast(A, dtype)
+    rank = len(A.shape)
+    axis = tuple(a % rank for a in axis)
+    if len(axis) != 2 or axis[0] == axis[1]:
+        raise ValueError(f"matrix_norm: axis must name two different axes, but is {axis}")
+    row, column = axis
+    if ord == "fro":
+        return l2_norm(A, axis, keepdims)
+    if ord in (1, -1, float("inf"), float("-inf")):
+        inner, outer = (row, column) if ord in (1, -1) else (column, row)
+        sums = sum(_math.abs(A), inner, True)
+        result = (amax if ord > 0 else amin)(sums, outer, True)
+    elif ord in (2, -2, "nuc"):
+        from mycelia.ops.linalg import svd
+        from mycelia.ops.shape import expand_dims, moveaxis
+
+        values = svd(moveaxis(A, axis, (-2, -1)), compute_uv=False)
+        value = sum(values, -1) if ord == "nuc" else (amax if ord > 0 else amin)(values, -1)
+        if not keepdims:
+            return value
+        for a in sorted(axis):
+            value = expand_dims(value, a)
+        return value
+    else:
+        raise ValueError(f"matrix_norm: ord is {ord!r}, but must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+    return result if keepdims else _squeeze(result, axis)
+
+
+def _squeeze(x, axes):
+    from mycelia.ops.shape import reshape
+
+    return reshape(x, tuple(n for d, n in enumerate(x.shape) if d not in axes))
+
+
+def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
+    """Vector norm over one axis or the flattened tensor, matrix norm over two axes or, with `ord`, of a matrix.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdim`.  dtypes: floating.
+    Errors: ValueError for an unknown `ord` or a bad axis.
+    """
+    if dim is None and (ord is None or len(A.shape) == 1):
+        return vector_norm(A, 2 if ord is None else ord, None, keepdim, dtype=dtype)
+    axes = tuple(range(len(A.shape))) if dim is None else (dim,) if isinstance(dim, int) else tuple(dim)
+    if len(axes) == 2:
+        return matrix_norm(A, "fro" if ord is None else ord, axes, keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, axes, keepdim, dtype=dtype)
+
+
+def dist(input, other, p=2):
+    """`p`-norm of the difference of two tensors.
+
+    Shapes: broadcast -> scalar.  dtypes: floating.
+    """
+    return vector_norm(_math.sub(input, other), p)
+
+
+__all__ = [
+    "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "std", "std_mean", "var", "var_mean",
+    "vector_norm",
+]
