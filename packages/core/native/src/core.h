@@ -1,0 +1,240 @@
+// Shared declarations of the native core: storage, Tensor, Op, Plan, tape. Raw CPython API throughout, because a
+// binding library alone would cost more than a whole small op (docs/architecture.md, "The eager path").
+//
+// Ownership: Storage is counted by hand and only touched with the GIL held; everything else is a Python object.
+#pragma once
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <structmember.h>
+
+#include <cstdint>
+#include <cstring>
+
+#include "mycelia/abi.h"
+
+namespace mycelia {
+
+// ---- storage -------------------------------------------------------------------------------------------------------
+
+// A block of memory. `exports` counts the references held by NumPy arrays, buffers and DLPack consumers: they see
+// in-place updates, while another Tensor on the same block makes an update copy first (copy-on-write).
+struct Storage {
+  int64_t refs;
+  int64_t exports;
+  int64_t bytes;    // usable size
+  char* data;
+  int32_t bin;      // free list it returns to; -1: foreign memory
+  PyObject* owner;  // keeps foreign memory alive
+};
+
+Storage* storage_alloc(int64_t bytes);                      // NULL with MemoryError set
+Storage* storage_wrap(void* data, int64_t bytes, PyObject* owner);  // takes a new reference to owner
+void storage_free(Storage* s);
+inline void retain(Storage* s) { ++s->refs; }
+inline void release(Storage* s) {
+  if (s && --s->refs == 0) storage_free(s);
+}
+inline bool is_shared(const Storage* s) { return s->refs - s->exports > 1; }
+PyObject* storage_statistics();
+void storage_empty_cache();
+
+// ---- Tensor --------------------------------------------------------------------------------------------------------
+
+struct Node;
+
+enum TensorFlags : uint32_t {
+  kParameter = 1,  // reads inside a trace become graph inputs
+};
+
+struct Tensor {
+  PyObject_HEAD
+  Storage* storage;   // NULL: traced, or not yet initialised
+  Node* node;         // tape node that made it, or NULL
+  PyObject* traced;   // ir.Value while a graph is captured, or NULL
+  PyObject* weakrefs;
+  int32_t node_output;
+  uint32_t flags;
+  myc_tensor t;
+};
+
+extern PyTypeObject* TensorType;
+extern const int64_t kItemSize[MYC_DTYPE_COUNT];
+extern PyObject* dtype_objects[MYC_DTYPE_COUNT];
+
+inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == TensorType || PyType_IsSubtype(Py_TYPE(o), TensorType); }
+inline Tensor* as_tensor(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
+
+Tensor* tensor_object();                                    // empty Tensor, data not set
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape);  // fresh memory
+Tensor* tensor_view(Tensor* base, int32_t rank, const int64_t* shape, int64_t offset_bytes);
+Tensor* tensor_from_array(PyObject* array, bool share);     // array: numpy.ndarray
+PyObject* tensor_to_array(Tensor* t);                       // shares memory
+void tensor_take(Tensor* target, Tensor* source);           // target becomes source (memory, shape, tape node)
+bool tensor_make_writable(Tensor* t, bool keep_content);    // copy-on-write
+int32_t dtype_code(PyObject* dtype);                        // -1 with TypeError set
+PyObject* shape_tuple(const myc_tensor& t);
+int init_tensor(PyObject* module);
+int64_t count_elements(int32_t rank, const int64_t* shape);
+
+// ---- Op and Plan ---------------------------------------------------------------------------------------------------
+
+constexpr int kMaxInputs = 1024;  // members of a tensor list plus the other inputs
+
+enum PlanKind : int32_t {
+  kKernel = 0,     // call the native function
+  kView = 1,       // output 0 is input 0 with another shape
+  kReference = 2,  // call a Python function on NumPy arrays
+  kCompose = 3,    // call a Python function on the original arguments; it calls other ops
+};
+
+// What to do for one signature of one op: made once by dispatch.resolve, found again by Op's table.
+struct Plan {
+  PyObject_HEAD
+  int32_t kind;
+  int32_t n_out;
+  myc_tensor* out;        // types only
+  int32_t* scalar_dtype;  // per flat input: dtype in which a Python number is handed over; -1: a tensor
+  int32_t n_in;
+  uint32_t flags;         // MYC_INPLACE
+  int64_t work;           // elements touched; decides whether the GIL is released
+  myc_kernel_fn fn;
+  myc_context* (*context)();
+  PyObject* capsule;      // keeps the kernel library alive
+  PyObject* packed;       // bytes of the attribute struct
+  PyObject* function;     // kReference, kCompose
+  PyObject* attrs;        // canonical attributes, for the gradient rule
+  PyObject* in_types;     // tuple of TensorType | None, flat
+  PyObject* out_types;    // tuple of TensorType
+};
+
+enum ParamKind : int8_t { kTensorParam = 0, kOptionalParam = 1, kListParam = 2 };
+enum OpFlags : uint32_t { kAlwaysTuple = 1, kNoGradient = 2, kDynamic = 4 };
+
+// What a gradient rule's parameter asks for.
+enum VjpArg : int8_t { kCt, kCts, kOut, kOuts, kInput, kInputShape, kInputDtype, kNeeds, kAttr };
+struct VjpParam {
+  int8_t kind;
+  int32_t index;    // tensor parameter, or output
+  PyObject* name;   // kAttr
+};
+
+struct PlanEntry {
+  uint64_t hash;
+  int32_t length;
+  int64_t* key;
+  PyObject* attrs;
+  Plan* plan;
+};
+
+struct Op {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  PyObject* name;
+  PyObject* definition;
+  PyObject* weakrefs;
+  int32_t n_params, n_attrs, n_updates;
+  uint32_t flags;
+  int32_t update_param[8];  // parameter that result i overwrites
+  int8_t* param_kind;
+  PyObject** param_names;   // tensor parameters, then attributes
+  PyObject** attr_default;  // NULL: required
+  PyObject* vjp;            // gradient rule or NULL
+  int32_t n_vjp;
+  VjpParam* vjp_params;
+  uint8_t* saves_input;     // per tensor parameter
+  bool saves_output;
+  PlanEntry* table;
+  int32_t capacity, used;
+  uint64_t epoch;
+};
+
+extern PyTypeObject* OpType;
+extern PyTypeObject* PlanType;
+int init_op(PyObject* module);
+PyObject* run_op(Op* op, PyObject* const* args, Py_ssize_t n);                  // positional call of an op, new reference
+
+// Runs a plan on flat inputs (Tensor, number or NULL/None). Fills `outputs` with new references; false on error.
+bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
+bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx);
+
+// The one thread-local word that takes a call off the fast path.
+enum Mode : uint32_t { kTracing = 1, kObserving = 2, kAutocast = 4 };
+extern thread_local uint32_t mode;
+extern thread_local int32_t tape_level;  // > 0: ops are recorded
+
+// ---- tape ----------------------------------------------------------------------------------------------------------
+
+struct Edge {
+  Node* node;
+  int32_t output;
+};
+
+// A tensor kept for the backward pass, without its own Python object.
+struct Saved {
+  Storage* storage;
+  PyObject* traced;
+  Node* node;  // NULL for outputs of the node itself: it would be a cycle
+  int32_t node_output;
+  uint32_t flags;
+  myc_tensor t;
+};
+
+// One recorded op. `leaf` nodes stand for the variables of a gradient transform.
+struct Node {
+  PyObject_HEAD
+  uint64_t seq;
+  Op* op;            // NULL: leaf or custom
+  PyObject* attrs;   // canonical attributes
+  PyObject* in_types;
+  PyObject* custom;  // callable(*cts) -> gradients, for custom_vjp and compiled calls
+  PyObject* name;    // of a leaf or custom node, for messages
+  int32_t n_in, n_out;
+  int32_t capacity;  // inputs this object has room for
+  Edge* edges;       // n_in
+  Saved* saved_in;   // n_in when anything is saved
+  Saved* saved_out;  // n_out when anything is saved
+  int32_t n_params;
+  int32_t param_count[8];  // members of each tensor parameter (lists: count)
+  myc_tensor* out_types;
+};
+
+extern PyTypeObject* NodeType;
+int init_tape(PyObject* module);
+bool record(Op* op, PyObject* attrs, PyObject* in_types, const int32_t* param_count, PyObject* const* inputs, int32_t n_in,
+            Tensor* const* outputs, int32_t n_out);  // outputs that are updated inputs stay unrecorded
+inline bool tracked(PyObject* o) { return is_tensor(o) && as_tensor(o)->node; }
+
+// ---- program -------------------------------------------------------------------------------------------------------
+
+int init_program(PyObject* module);
+
+// ---- Python callbacks, set once by mycelia.dispatch and mycelia.tensor ----------------------------------------------
+
+struct Hooks {
+  PyObject* resolve;         // (op, flat_types, attrs_tuple, counts) -> Plan
+  PyObject* slow_call;       // (op, args, attrs) -> result
+  PyObject* construct;       // Tensor(...) for anything but a plain ndarray
+  PyObject* getitem;
+  PyObject* setitem;
+  PyObject* repr;
+  PyObject* str;
+  PyObject* concretize;      // traced tensor used as a Python value: raises
+  PyObject* tensor_type;     // ir.types.TensorType
+};
+extern Hooks hooks;
+
+struct OwnedRef {  // releases on scope exit
+  PyObject* p;
+  explicit OwnedRef(PyObject* o = nullptr) : p(o) {}
+  ~OwnedRef() { Py_XDECREF(p); }
+  OwnedRef(const OwnedRef&) = delete;
+  OwnedRef& operator=(const OwnedRef&) = delete;
+  PyObject* take() {
+    PyObject* o = p;
+    p = nullptr;
+    return o;
+  }
+  explicit operator bool() const { return p != nullptr; }
+};
+
+}  // namespace mycelia

@@ -1,0 +1,171 @@
+// Reference-counted memory with size-class free lists.
+//
+// Blocks go back to a list of their size class instead of to the system, so that large results are not page-faulted in
+// again for every op. Header and data of small blocks share one allocation. The GIL guards everything here.
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <vector>
+
+#include "core.h"
+
+namespace mycelia {
+namespace {
+
+constexpr int64_t kSmall = 1024;           // up to here: bins of 64 bytes, header in front of the data
+constexpr int64_t kHuge = int64_t(4) << 20;  // from here: own mapping, huge pages asked for
+constexpr int64_t kPage = int64_t(2) << 20;
+constexpr int kSmallBins = kSmall / 64;
+constexpr int kBins = kSmallBins + 4 * 48;
+constexpr int64_t kAlwaysCache = int64_t(512) << 20;  // cached bytes never handed back below this
+
+std::vector<Storage*> bins[kBins];
+int64_t live_bytes, cached_bytes, peak_bytes, system_allocations;
+
+// Four classes per power of two: at most a quarter of a block is unused.
+int bin_of(int64_t bytes, int64_t* rounded) {
+  if (bytes <= kSmall) {
+    const int64_t steps = bytes <= 64 ? 1 : (bytes + 63) / 64;
+    *rounded = steps * 64;
+    return static_cast<int>(steps - 1);
+  }
+  const int power = 63 - __builtin_clzll(static_cast<uint64_t>(bytes - 1));  // 2^power < bytes <= 2^(power+1)
+  const int64_t step = int64_t(1) << (power - 2);
+  const int64_t steps = (bytes - (int64_t(1) << power) + step - 1) / step;  // 1..4
+  *rounded = (int64_t(1) << power) + steps * step;
+  return kSmallBins + (power - 10) * 4 + static_cast<int>(steps - 1);
+}
+
+bool is_mapped(const Storage* s) { return s->bytes >= kHuge; }
+
+void give_back(Storage* s) {
+  if (s->bytes <= kSmall) {
+    std::free(s);
+    return;
+  }
+  if (is_mapped(s)) {
+    munmap(s->data, static_cast<size_t>(s->bytes));
+  } else {
+    std::free(s->data);
+  }
+  std::free(s);
+}
+
+Storage* from_system(int64_t bytes) {
+  if (bytes <= kSmall) {
+    void* block = nullptr;
+    static_assert(sizeof(Storage) <= 64, "the header of a small block is one cache line");
+    if (posix_memalign(&block, 64, static_cast<size_t>(64 + bytes))) return nullptr;
+    Storage* s = static_cast<Storage*>(block);
+    s->data = static_cast<char*>(block) + 64;
+    return s;
+  }
+  Storage* s = static_cast<Storage*>(std::malloc(sizeof(Storage)));
+  if (!s) return nullptr;
+  if (bytes >= kHuge) {
+    // Over-allocate by one huge page and cut, so that the block starts on a huge page boundary.
+    char* raw = static_cast<char*>(mmap(nullptr, static_cast<size_t>(bytes + kPage), PROT_READ | PROT_WRITE,
+                                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    if (raw == MAP_FAILED) {
+      std::free(s);
+      return nullptr;
+    }
+    char* start = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(raw) + kPage - 1) / kPage * kPage);
+    if (start > raw) munmap(raw, static_cast<size_t>(start - raw));
+    char* end = start + bytes;
+    char* raw_end = raw + bytes + kPage;
+    if (raw_end > end) munmap(end, static_cast<size_t>(raw_end - end));
+    madvise(start, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+    s->data = start;
+    return s;
+  }
+  void* data = nullptr;
+  if (posix_memalign(&data, 64, static_cast<size_t>(bytes))) {
+    std::free(s);
+    return nullptr;
+  }
+  s->data = static_cast<char*>(data);
+  return s;
+}
+
+}  // namespace
+
+Storage* storage_alloc(int64_t bytes) {
+  int64_t rounded;
+  if (bytes < 0 || bytes > (int64_t(1) << 46)) {
+    PyErr_Format(PyExc_MemoryError, "cannot allocate a tensor of %lld bytes", static_cast<long long>(bytes));
+    return nullptr;
+  }
+  const int bin = bin_of(bytes, &rounded);
+  if (rounded >= kHuge) rounded = (rounded + 4095) / 4096 * 4096;
+  Storage* s;
+  if (!bins[bin].empty()) {
+    s = bins[bin].back();
+    bins[bin].pop_back();
+    cached_bytes -= s->bytes;
+  } else {
+    s = from_system(rounded);
+    if (!s) {
+      storage_empty_cache();
+      s = from_system(rounded);
+    }
+    if (!s) {
+      PyErr_Format(PyExc_MemoryError, "out of memory: a tensor of %lld bytes was asked for, %lld bytes are in use",
+                   static_cast<long long>(bytes), static_cast<long long>(live_bytes));
+      return nullptr;
+    }
+    ++system_allocations;
+    s->bytes = rounded;
+    s->bin = bin;
+  }
+  s->refs = 1;
+  s->exports = 0;
+  s->owner = nullptr;
+  live_bytes += s->bytes;
+  peak_bytes = std::max(peak_bytes, live_bytes);
+  return s;
+}
+
+Storage* storage_wrap(void* data, int64_t bytes, PyObject* owner) {
+  Storage* s = static_cast<Storage*>(std::malloc(sizeof(Storage)));
+  if (!s) {
+    PyErr_NoMemory();
+    return nullptr;
+  }
+  Py_INCREF(owner);
+  *s = Storage{1, 0, bytes, static_cast<char*>(data), -1, owner};
+  return s;
+}
+
+void storage_free(Storage* s) {
+  if (s->bin < 0) {
+    Py_XDECREF(s->owner);
+    std::free(s);
+    return;
+  }
+  live_bytes -= s->bytes;
+  if (s->bytes > kSmall && cached_bytes + s->bytes > std::max(kAlwaysCache, live_bytes)) {
+    give_back(s);
+    return;
+  }
+  cached_bytes += s->bytes;
+  bins[s->bin].push_back(s);
+}
+
+void storage_empty_cache() {
+  for (auto& bin : bins) {
+    for (Storage* s : bin) give_back(s);
+    bin.clear();
+    bin.shrink_to_fit();
+  }
+  cached_bytes = 0;
+}
+
+PyObject* storage_statistics() {
+  return Py_BuildValue("{sLsLsLsL}", "live_bytes", static_cast<long long>(live_bytes), "cached_bytes",
+                       static_cast<long long>(cached_bytes), "peak_bytes", static_cast<long long>(peak_bytes),
+                       "system_allocations", static_cast<long long>(system_allocations));
+}
+
+}  // namespace mycelia

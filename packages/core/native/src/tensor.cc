@@ -1,0 +1,999 @@
+// The Tensor type: a contiguous block of one dtype, or a symbolic value while a graph is captured.
+#define NO_IMPORT_ARRAY
+#define PY_ARRAY_UNIQUE_SYMBOL mycelia_array_api
+#define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
+#include <numpy/arrayobject.h>
+
+#include "core.h"
+
+namespace mycelia {
+
+PyTypeObject* TensorType = nullptr;
+PyObject* dtype_objects[MYC_DTYPE_COUNT];
+const int64_t kItemSize[MYC_DTYPE_COUNT] = {1, 1, 2, 4, 8, 1, 2, 4, 8, 2, 2, 4, 8, 8, 16};
+Hooks hooks;
+
+namespace {
+
+constexpr int kFreeTensors = 256;
+Tensor* free_tensors[kFreeTensors];
+int n_free_tensors = 0;
+
+const int kNumpyType[MYC_DTYPE_COUNT] = {NPY_BOOL,   NPY_INT8,   NPY_INT16,  NPY_INT32, NPY_INT64, NPY_UINT8,   NPY_UINT16,    NPY_UINT32,
+                                         NPY_UINT64, NPY_HALF,   NPY_UINT16, NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
+
+// dtype code of a native-byte-order NumPy type number, or -1.
+int code_of_numpy(int type_num) {
+  switch (type_num) {
+    case NPY_BOOL: return MYC_BOOL;
+    case NPY_BYTE: return MYC_I8;
+    case NPY_SHORT: return MYC_I16;
+    case NPY_INT: return MYC_I32;
+    case NPY_LONG: return sizeof(long) == 8 ? MYC_I64 : MYC_I32;
+    case NPY_LONGLONG: return MYC_I64;
+    case NPY_UBYTE: return MYC_U8;
+    case NPY_USHORT: return MYC_U16;
+    case NPY_UINT: return MYC_U32;
+    case NPY_ULONG: return sizeof(long) == 8 ? MYC_U64 : MYC_U32;
+    case NPY_ULONGLONG: return MYC_U64;
+    case NPY_HALF: return MYC_F16;
+    case NPY_FLOAT: return MYC_F32;
+    case NPY_DOUBLE: return MYC_F64;
+    case NPY_CFLOAT: return MYC_C64;
+    case NPY_CDOUBLE: return MYC_C128;
+    default: return -1;
+  }
+}
+
+// ---- what a NumPy array holds on to: one reference to a Storage --------------------------------------------------
+
+struct StorageRef {
+  PyObject_HEAD
+  Storage* storage;
+};
+
+PyTypeObject* StorageRefType = nullptr;
+
+void storage_ref_dealloc(PyObject* self) {
+  Storage* s = reinterpret_cast<StorageRef*>(self)->storage;
+  --s->exports;
+  release(s);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyType_Slot storage_ref_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(storage_ref_dealloc)}, {0, nullptr}};
+PyType_Spec storage_ref_spec = {"mycelia._C.StorageRef", sizeof(StorageRef), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                                storage_ref_slots};
+
+PyObject* storage_ref(Storage* s) {
+  StorageRef* ref = PyObject_New(StorageRef, StorageRefType);
+  if (!ref) return nullptr;
+  ref->storage = s;
+  retain(s);
+  ++s->exports;
+  return reinterpret_cast<PyObject*>(ref);
+}
+
+// ---- life of a Tensor --------------------------------------------------------------------------------------------
+
+void clear_content(Tensor* t) {
+  Storage* s = t->storage;
+  t->storage = nullptr;
+  release(s);
+  Node* node = t->node;
+  t->node = nullptr;
+  Py_XDECREF(node);
+  Py_CLEAR(t->traced);
+}
+
+void init_fields(Tensor* t) {
+  t->storage = nullptr;
+  t->node = nullptr;
+  t->traced = nullptr;
+  t->weakrefs = nullptr;
+  t->node_output = 0;
+  t->flags = 0;
+}
+
+void tensor_dealloc(PyObject* self) {
+  Tensor* t = as_tensor(self);
+  if (t->weakrefs) PyObject_ClearWeakRefs(self);
+  clear_content(t);
+  PyTypeObject* type = Py_TYPE(self);
+  if (type == TensorType) {
+    if (n_free_tensors < kFreeTensors) {
+      free_tensors[n_free_tensors++] = t;
+    } else {
+      PyObject_Free(self);
+    }
+  } else {
+    type->tp_free(self);
+  }
+  Py_DECREF(type);  // subtype_dealloc leaves this to the base when the base is a heap type
+}
+
+// Subclasses (Parameter) come here; Tensor itself is made by tensor_vectorcall.
+PyObject* tensor_new(PyTypeObject* type, PyObject*, PyObject*) {
+  PyObject* self = type == TensorType ? reinterpret_cast<PyObject*>(tensor_object()) : type->tp_alloc(type, 0);
+  if (!self) return nullptr;
+  init_fields(as_tensor(self));
+  std::memset(&as_tensor(self)->t, 0, sizeof(myc_tensor));
+  return self;
+}
+
+// Tensor(...) of a plain native array is copied right here; everything else is decided in Python.
+PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+  if (n == 1 && !kwnames && PyArray_CheckExact(args[0])) {
+    PyArrayObject* a = reinterpret_cast<PyArrayObject*>(args[0]);
+    if (code_of_numpy(PyArray_TYPE(a)) >= 0 && PyArray_ISNOTSWAPPED(a) && PyArray_NDIM(a) <= MYC_MAX_RANK)
+      return reinterpret_cast<PyObject*>(tensor_from_array(args[0], false));
+  }
+  if (!hooks.construct) {
+    PyErr_SetString(PyExc_RuntimeError, "mycelia._C is used before mycelia.tensor was imported");
+    return nullptr;
+  }
+  return PyObject_Vectorcall(hooks.construct, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+}
+
+// ---- attributes --------------------------------------------------------------------------------------------------
+
+PyObject* get_shape(PyObject* self, void*) { return shape_tuple(as_tensor(self)->t); }
+PyObject* get_dtype(PyObject* self, void*) {
+  PyObject* d = dtype_objects[as_tensor(self)->t.dtype];
+  if (!d) Py_RETURN_NONE;
+  Py_INCREF(d);
+  return d;
+}
+PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(as_tensor(self)->t.rank); }
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(as_tensor(self)->t.size); }
+PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLongLong(kItemSize[as_tensor(self)->t.dtype]); }
+PyObject* get_nbytes(PyObject* self, void*) {
+  const myc_tensor& t = as_tensor(self)->t;
+  return PyLong_FromLongLong(t.size * kItemSize[t.dtype]);
+}
+PyObject* get_traced(PyObject* self, void*) {
+  PyObject* v = as_tensor(self)->traced ? as_tensor(self)->traced : Py_None;
+  Py_INCREF(v);
+  return v;
+}
+PyObject* get_node(PyObject* self, void*) {
+  PyObject* v = as_tensor(self)->node ? reinterpret_cast<PyObject*>(as_tensor(self)->node) : Py_None;
+  Py_INCREF(v);
+  return v;
+}
+int set_node(PyObject* self, PyObject* value, void*) {
+  Tensor* t = as_tensor(self);
+  Node* fresh = nullptr;
+  if (value && value != Py_None) {
+    if (Py_TYPE(value) != NodeType) {
+      PyErr_SetString(PyExc_TypeError, "Tensor._node must be a tape node or None");
+      return -1;
+    }
+    Py_INCREF(value);
+    fresh = reinterpret_cast<Node*>(value);
+  }
+  Node* old = t->node;
+  t->node = fresh;
+  t->node_output = 0;
+  Py_XDECREF(old);
+  return 0;
+}
+PyObject* get_node_output(PyObject* self, void*) { return PyLong_FromLong(as_tensor(self)->node_output); }
+PyObject* get_initialized(PyObject* self, void*) {
+  return PyBool_FromLong(as_tensor(self)->storage != nullptr || as_tensor(self)->traced != nullptr);
+}
+PyObject* get_is_parameter(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->flags & kParameter); }
+int set_is_parameter(PyObject* self, PyObject* value, void*) {
+  const int truth = value ? PyObject_IsTrue(value) : 0;
+  if (truth < 0) return -1;
+  as_tensor(self)->flags = truth ? as_tensor(self)->flags | kParameter : as_tensor(self)->flags & ~kParameter;
+  return 0;
+}
+PyObject* get_data_ptr(PyObject* self, void*) { return PyLong_FromVoidPtr(as_tensor(self)->t.data); }
+
+PyGetSetDef getset[] = {
+    {"shape", get_shape, nullptr, "Sizes of the dimensions, a tuple of int.", nullptr},
+    {"dtype", get_dtype, nullptr, "Element type.", nullptr},
+    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
+    {"size", get_size, nullptr, "Number of elements.", nullptr},
+    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
+    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
+    {"traced", get_traced, nullptr, "The ir.Value this tensor stands for while a graph is captured, else None.", nullptr},
+    {"_node", get_node, set_node, "Tape node that produced this tensor, or None.", nullptr},
+    {"_node_output", get_node_output, nullptr, "Which output of the tape node this tensor is.", nullptr},
+    {"_is_parameter", get_is_parameter, set_is_parameter, "Reads inside a trace become graph inputs.", nullptr},
+    {"_has_value", get_initialized, nullptr, "False for a tensor whose memory was not set yet.", nullptr},
+    {"_data_ptr", get_data_ptr, nullptr, "Address of the first element.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+// ---- conversion to Python values ---------------------------------------------------------------------------------
+
+bool has_data(Tensor* t) {
+  if (t->storage) return true;
+  if (t->traced && hooks.concretize) {
+    OwnedRef r(PyObject_CallOneArg(hooks.concretize, reinterpret_cast<PyObject*>(t)));
+    if (r) PyErr_SetString(PyExc_RuntimeError, "a tensor without data was used as a value");
+    return false;
+  }
+  PyErr_SetString(PyExc_RuntimeError, "the tensor has no data: it was not initialised (call init_data() first)");
+  return false;
+}
+
+float half_to_float(uint16_t h) {
+  const uint32_t sign = uint32_t(h & 0x8000) << 16, exponent = (h >> 10) & 31, mantissa = h & 1023;
+  uint32_t bits;
+  if (exponent == 0) {
+    float f = static_cast<float>(mantissa) * 5.9604644775390625e-08f;  // 2^-24: subnormal
+    return sign ? -f : f;
+  }
+  bits = exponent == 31 ? sign | 0x7f800000 | (mantissa << 13) : sign | ((exponent + 112) << 23) | (mantissa << 13);
+  float f;
+  std::memcpy(&f, &bits, 4);
+  return f;
+}
+
+PyObject* element(const myc_tensor& t, int64_t i) {
+  const char* p = static_cast<const char*>(t.data) + i * kItemSize[t.dtype];
+  switch (t.dtype) {
+    case MYC_BOOL: return PyBool_FromLong(*p);
+    case MYC_I8: return PyLong_FromLong(*reinterpret_cast<const int8_t*>(p));
+    case MYC_I16: return PyLong_FromLong(*reinterpret_cast<const int16_t*>(p));
+    case MYC_I32: return PyLong_FromLong(*reinterpret_cast<const int32_t*>(p));
+    case MYC_I64: return PyLong_FromLongLong(*reinterpret_cast<const int64_t*>(p));
+    case MYC_U8: return PyLong_FromLong(*reinterpret_cast<const uint8_t*>(p));
+    case MYC_U16: return PyLong_FromLong(*reinterpret_cast<const uint16_t*>(p));
+    case MYC_U32: return PyLong_FromUnsignedLong(*reinterpret_cast<const uint32_t*>(p));
+    case MYC_U64: return PyLong_FromUnsignedLongLong(*reinterpret_cast<const uint64_t*>(p));
+    case MYC_F16: return PyFloat_FromDouble(half_to_float(*reinterpret_cast<const uint16_t*>(p)));
+    case MYC_BF16: {
+      const uint32_t bits = uint32_t(*reinterpret_cast<const uint16_t*>(p)) << 16;
+      float f;
+      std::memcpy(&f, &bits, 4);
+      return PyFloat_FromDouble(f);
+    }
+    case MYC_F32: return PyFloat_FromDouble(*reinterpret_cast<const float*>(p));
+    case MYC_F64: return PyFloat_FromDouble(*reinterpret_cast<const double*>(p));
+    case MYC_C64: return PyComplex_FromDoubles(reinterpret_cast<const float*>(p)[0], reinterpret_cast<const float*>(p)[1]);
+    default: return PyComplex_FromDoubles(reinterpret_cast<const double*>(p)[0], reinterpret_cast<const double*>(p)[1]);
+  }
+}
+
+PyObject* only_element(PyObject* self, const char* what) {
+  Tensor* t = as_tensor(self);
+  if (!has_data(t)) return nullptr;
+  if (t->t.size != 1) {
+    OwnedRef shape(shape_tuple(t->t));
+    PyErr_Format(PyExc_ValueError, "%s needs a tensor with one element, but the shape is %R", what, shape.p);
+    return nullptr;
+  }
+  return element(t->t, 0);
+}
+
+PyObject* to_int(PyObject* self) {
+  OwnedRef v(only_element(self, "int()"));
+  return v ? PyNumber_Long(v.p) : nullptr;
+}
+PyObject* to_float(PyObject* self) {
+  OwnedRef v(only_element(self, "float()"));
+  return v ? PyNumber_Float(v.p) : nullptr;
+}
+PyObject* to_index(PyObject* self) {
+  const int32_t d = as_tensor(self)->t.dtype;
+  if (d > MYC_U64 || d == MYC_BOOL) {
+    PyErr_Format(PyExc_TypeError, "only an integer tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
+    return nullptr;
+  }
+  OwnedRef v(only_element(self, "an index"));
+  return v ? PyNumber_Index(v.p) : nullptr;
+}
+int to_bool(PyObject* self) {
+  Tensor* t = as_tensor(self);
+  if (!has_data(t)) return -1;
+  if (t->t.size == 0) return 0;
+  if (t->t.size > 1) {
+    PyErr_SetString(PyExc_ValueError,
+                    "The truth value of an array with several elements is ambiguous. Use x.any() or x.all().");
+    return -1;
+  }
+  OwnedRef v(element(t->t, 0));
+  return v ? PyObject_IsTrue(v.p) : -1;
+}
+
+PyObject* method_item(PyObject* self, PyObject* const* args, Py_ssize_t n) {
+  Tensor* t = as_tensor(self);
+  if (n == 0) return only_element(self, "item()");
+  if (!has_data(t)) return nullptr;
+  OwnedRef array(tensor_to_array(t));
+  if (!array) return nullptr;
+  OwnedRef method(PyObject_GetAttrString(array.p, "item"));
+  return method ? PyObject_Vectorcall(method.p, args, n, nullptr) : nullptr;
+}
+
+// Rounds up to even: what the hardware conversion does as well.
+PyObject* bfloat16_array(Tensor* t) {
+  npy_intp dims[MYC_MAX_RANK];
+  for (int i = 0; i < t->t.rank; ++i) dims[i] = t->t.shape[i];
+  PyObject* a = PyArray_SimpleNew(t->t.rank, dims, NPY_FLOAT);
+  if (!a) return nullptr;
+  uint32_t* out = static_cast<uint32_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)));
+  const uint16_t* in = static_cast<const uint16_t*>(t->t.data);
+  for (int64_t i = 0; i < t->t.size; ++i) out[i] = uint32_t(in[i]) << 16;
+  return a;
+}
+
+PyObject* method_asnumpy(PyObject* self, PyObject*) {
+  Tensor* t = as_tensor(self);
+  if (!has_data(t)) return nullptr;
+  return t->t.dtype == MYC_BF16 ? bfloat16_array(t) : tensor_to_array(t);
+}
+
+PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  OwnedRef array(method_asnumpy(self, nullptr));
+  if (!array) return nullptr;
+  PyObject* dtype = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : kwargs ? PyDict_GetItemString(kwargs, "dtype") : nullptr;
+  PyObject* copy = kwargs ? PyDict_GetItemString(kwargs, "copy") : nullptr;
+  if (dtype && dtype != Py_None) {
+    OwnedRef converted(PyObject_CallMethod(array.p, "astype", "O", dtype));
+    return converted.take();
+  }
+  if (copy == Py_True) return PyObject_CallMethod(array.p, "copy", nullptr);
+  return array.take();
+}
+
+PyObject* method_from_numpy(PyObject*, PyObject* array) {
+  if (!PyArray_Check(array)) {
+    PyErr_Format(PyExc_TypeError, "Tensor.from_numpy: array must be a numpy.ndarray, but got %s", Py_TYPE(array)->tp_name);
+    return nullptr;
+  }
+  return reinterpret_cast<PyObject*>(tensor_from_array(array, true));
+}
+
+// Bit pattern access for dtypes NumPy does not know (bfloat16): a uint16 view.
+PyObject* method_bits(PyObject* self, PyObject*) {
+  if (!has_data(as_tensor(self))) return nullptr;
+  return tensor_to_array(as_tensor(self));
+}
+
+PyObject* method_assign(PyObject* self, PyObject* other) {
+  if (!is_tensor(other)) {
+    PyErr_Format(PyExc_TypeError, "Tensor._assign: expected a Tensor, but got %s", Py_TYPE(other)->tp_name);
+    return nullptr;
+  }
+  tensor_take(as_tensor(self), as_tensor(other));
+  Py_INCREF(self);
+  return self;
+}
+
+PyObject* method_detach(PyObject* self, PyObject*) {
+  Tensor* t = as_tensor(self);
+  Tensor* out = tensor_object();
+  if (!out) return nullptr;
+  out->t = t->t;
+  if (t->storage) {
+    retain(t->storage);
+    out->storage = t->storage;
+  }
+  Py_XINCREF(t->traced);
+  out->traced = t->traced;
+  return reinterpret_cast<PyObject*>(out);
+}
+
+// ---- DLPack (v0 struct layout, https://dmlc.github.io/dlpack/latest/c_api.html) ----------------------------------
+
+struct DLDevice { int32_t type, id; };
+struct DLDataType { uint8_t code, bits; uint16_t lanes; };
+struct DLTensor {
+  void* data;
+  DLDevice device;
+  int32_t ndim;
+  DLDataType dtype;
+  int64_t* shape;
+  int64_t* strides;
+  uint64_t byte_offset;
+};
+struct DLManagedTensor {
+  DLTensor tensor;
+  void* manager;
+  void (*deleter)(DLManagedTensor*);
+};
+enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
+
+struct Managed {
+  DLManagedTensor dl;
+  int64_t shape[MYC_MAX_RANK];
+};
+
+void managed_delete(DLManagedTensor* m) {
+  PyGILState_STATE gil = PyGILState_Ensure();  // consumers may call from any thread
+  Storage* s = static_cast<Storage*>(m->manager);
+  --s->exports;
+  release(s);
+  delete reinterpret_cast<Managed*>(m);
+  PyGILState_Release(gil);
+}
+
+void capsule_delete(PyObject* capsule) {
+  if (!PyCapsule_IsValid(capsule, "dltensor")) return;  // a consumer took it
+  DLManagedTensor* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+  m->deleter(m);
+}
+
+DLDataType dl_type(int32_t dtype) {
+  const uint8_t bits = static_cast<uint8_t>(8 * kItemSize[dtype]);
+  if (dtype == MYC_BOOL) return {kDLBool, 8, 1};
+  if (dtype <= MYC_I64) return {kDLInt, bits, 1};
+  if (dtype <= MYC_U64) return {kDLUInt, bits, 1};
+  if (dtype == MYC_BF16) return {kDLBfloat, 16, 1};
+  if (dtype <= MYC_F64) return {kDLFloat, bits, 1};
+  return {kDLComplex, bits, 1};
+}
+
+PyObject* method_dlpack(PyObject* self, PyObject*, PyObject*) {
+  Tensor* t = as_tensor(self);
+  if (!has_data(t)) return nullptr;
+  Managed* m = new Managed;
+  std::memcpy(m->shape, t->t.shape, sizeof(m->shape));
+  m->dl.tensor = DLTensor{t->t.data, {1, 0}, t->t.rank, dl_type(t->t.dtype), m->shape, nullptr, 0};
+  m->dl.manager = t->storage;
+  m->dl.deleter = managed_delete;
+  retain(t->storage);
+  ++t->storage->exports;
+  return PyCapsule_New(&m->dl, "dltensor", capsule_delete);
+}
+
+PyObject* method_dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", 1, 0); }
+
+struct Borrowed {
+  PyObject_HEAD
+  DLManagedTensor* dl;
+};
+PyTypeObject* BorrowedType = nullptr;
+void borrowed_dealloc(PyObject* self) {
+  DLManagedTensor* m = reinterpret_cast<Borrowed*>(self)->dl;
+  if (m->deleter) m->deleter(m);
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+PyType_Slot borrowed_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(borrowed_dealloc)}, {0, nullptr}};
+PyType_Spec borrowed_spec = {"mycelia._C.BorrowedDLPack", sizeof(Borrowed), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+                             borrowed_slots};
+
+PyObject* method_from_dlpack(PyObject*, PyObject* capsule) {
+  DLManagedTensor* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
+  if (!m) return nullptr;
+  const DLTensor& d = m->tensor;
+  if (d.device.type != 1 || d.ndim > MYC_MAX_RANK || d.dtype.lanes != 1) {
+    PyErr_SetString(PyExc_ValueError, "from_dlpack: only CPU tensors of rank up to 8 are taken");
+    return nullptr;
+  }
+  int32_t code = -1;
+  for (int32_t i = 0; i < MYC_DTYPE_COUNT; ++i) {
+    const DLDataType want = dl_type(i);
+    if (want.code == d.dtype.code && want.bits == d.dtype.bits) code = i;
+  }
+  if (code < 0) {
+    PyErr_Format(PyExc_TypeError, "from_dlpack: element type (code %d, %d bits) is not known", d.dtype.code, d.dtype.bits);
+    return nullptr;
+  }
+  int64_t expected = 1;
+  for (int i = d.ndim - 1; i >= 0 && d.strides; --i) {
+    if (d.shape[i] != 1 && d.strides[i] != expected) {
+      PyErr_SetString(PyExc_ValueError, "from_dlpack: the tensor is not contiguous; make it contiguous first");
+      return nullptr;
+    }
+    expected *= d.shape[i];
+  }
+  PyCapsule_SetName(capsule, "used_dltensor");
+  Borrowed* owner = PyObject_New(Borrowed, BorrowedType);
+  if (!owner) return nullptr;
+  owner->dl = m;
+  OwnedRef keep(reinterpret_cast<PyObject*>(owner));
+  Tensor* t = tensor_object();
+  if (!t) return nullptr;
+  t->t.dtype = code;
+  t->t.rank = d.ndim;
+  t->t.size = count_elements(d.ndim, d.shape);
+  for (int i = 0; i < d.ndim; ++i) t->t.shape[i] = d.shape[i];
+  t->t.data = static_cast<char*>(d.data) + d.byte_offset;
+  t->storage = storage_wrap(t->t.data, t->t.size * kItemSize[code], keep.p);
+  if (!t->storage) {
+    Py_DECREF(t);
+    return nullptr;
+  }
+  return reinterpret_cast<PyObject*>(t);
+}
+
+// ---- buffer protocol ---------------------------------------------------------------------------------------------
+
+const char* const kFormat[MYC_DTYPE_COUNT] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "H", "f", "d", "Zf", "Zd"};
+
+int get_buffer(PyObject* self, Py_buffer* view, int) {
+  Tensor* t = as_tensor(self);
+  view->obj = nullptr;
+  if (!has_data(t)) return -1;
+  Py_ssize_t* dims = static_cast<Py_ssize_t*>(PyMem_Malloc(2 * MYC_MAX_RANK * sizeof(Py_ssize_t)));
+  if (!dims) {
+    PyErr_NoMemory();
+    return -1;
+  }
+  Py_ssize_t stride = kItemSize[t->t.dtype];
+  for (int i = t->t.rank - 1; i >= 0; --i) {
+    dims[i] = t->t.shape[i];
+    dims[MYC_MAX_RANK + i] = stride;
+    stride *= t->t.shape[i];
+  }
+  Py_INCREF(self);
+  *view = Py_buffer{t->t.data,
+                    self,
+                    static_cast<Py_ssize_t>(t->t.size * kItemSize[t->t.dtype]),
+                    static_cast<Py_ssize_t>(kItemSize[t->t.dtype]),
+                    0,
+                    t->t.rank,
+                    const_cast<char*>(kFormat[t->t.dtype]),
+                    dims,
+                    dims + MYC_MAX_RANK,
+                    nullptr,
+                    t->storage};
+  retain(t->storage);
+  ++t->storage->exports;
+  return 0;
+}
+
+void release_buffer(PyObject*, Py_buffer* view) {
+  Storage* s = static_cast<Storage*>(view->internal);
+  --s->exports;
+  release(s);
+  PyMem_Free(view->shape);
+}
+
+// ---- operators: each is one Op, set by mycelia.tensor ------------------------------------------------------------
+
+enum Operator {
+  kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kPow, kMatMul, kAnd, kOr, kXor, kLeftShift, kRightShift,
+  kEq, kNe, kLt, kLe, kGt, kGe, kNeg, kAbs, kInvert, kOperatorCount
+};
+const char* const kOperatorNames[kOperatorCount] = {"add", "sub", "mul", "div", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
+                                                   "lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert"};
+PyObject* operators[kOperatorCount];
+
+PyObject* unsupported(int which) {
+  PyErr_Format(PyExc_RuntimeError, "Tensor operator '%s' is used before mycelia.tensor was imported", kOperatorNames[which]);
+  return nullptr;
+}
+
+inline bool is_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o); }
+
+PyObject* binary(int which, PyObject* a, PyObject* b) {
+  if (!operators[which]) return unsupported(which);
+  PyObject* args[2] = {a, b};
+  if ((is_tensor(a) || is_number(a)) && (is_tensor(b) || is_number(b))) return run_op(reinterpret_cast<Op*>(operators[which]), args, 2);
+  PyObject* other = is_tensor(a) ? b : a;
+  if (PyArray_Check(other) || PyArray_CheckScalar(other) || PyList_Check(other) || PyTuple_Check(other)) {
+    OwnedRef converted(PyObject_CallOneArg(reinterpret_cast<PyObject*>(TensorType), other));
+    if (!converted) return nullptr;
+    args[is_tensor(a) ? 1 : 0] = converted.p;
+    return run_op(reinterpret_cast<Op*>(operators[which]), args, 2);
+  }
+  Py_RETURN_NOTIMPLEMENTED;
+}
+
+PyObject* unary(int which, PyObject* a) {
+  if (!operators[which]) return unsupported(which);
+  return run_op(reinterpret_cast<Op*>(operators[which]), &a, 1);
+}
+
+PyObject* op_add(PyObject* a, PyObject* b) { return binary(kAdd, a, b); }
+PyObject* op_sub(PyObject* a, PyObject* b) { return binary(kSub, a, b); }
+PyObject* op_mul(PyObject* a, PyObject* b) { return binary(kMul, a, b); }
+PyObject* op_div(PyObject* a, PyObject* b) { return binary(kDiv, a, b); }
+PyObject* op_floordiv(PyObject* a, PyObject* b) { return binary(kFloorDiv, a, b); }
+PyObject* op_mod(PyObject* a, PyObject* b) { return binary(kMod, a, b); }
+PyObject* op_pow(PyObject* a, PyObject* b, PyObject*) { return binary(kPow, a, b); }
+PyObject* op_matmul(PyObject* a, PyObject* b) { return binary(kMatMul, a, b); }
+PyObject* op_and(PyObject* a, PyObject* b) { return binary(kAnd, a, b); }
+PyObject* op_or(PyObject* a, PyObject* b) { return binary(kOr, a, b); }
+PyObject* op_xor(PyObject* a, PyObject* b) { return binary(kXor, a, b); }
+PyObject* op_lshift(PyObject* a, PyObject* b) { return binary(kLeftShift, a, b); }
+PyObject* op_rshift(PyObject* a, PyObject* b) { return binary(kRightShift, a, b); }
+PyObject* op_neg(PyObject* a) { return unary(kNeg, a); }
+PyObject* op_abs(PyObject* a) { return unary(kAbs, a); }
+PyObject* op_invert(PyObject* a) { return unary(kInvert, a); }
+PyObject* op_pos(PyObject* a) {
+  Py_INCREF(a);
+  return a;
+}
+
+// In-place operators keep the identity of the left side, as MindSpore's do.
+PyObject* inplace(int which, PyObject* a, PyObject* b) {
+  PyObject* r = binary(which, a, b);
+  if (!r || r == Py_NotImplemented) return r;
+  OwnedRef result(r);
+  if (as_tensor(r)->t.dtype != as_tensor(a)->t.dtype || as_tensor(r)->t.rank != as_tensor(a)->t.rank ||
+      std::memcmp(as_tensor(r)->t.shape, as_tensor(a)->t.shape, sizeof(int64_t) * as_tensor(a)->t.rank))
+    return result.take();
+  tensor_take(as_tensor(a), as_tensor(r));
+  Py_INCREF(a);
+  return a;
+}
+PyObject* op_iadd(PyObject* a, PyObject* b) { return inplace(kAdd, a, b); }
+PyObject* op_isub(PyObject* a, PyObject* b) { return inplace(kSub, a, b); }
+PyObject* op_imul(PyObject* a, PyObject* b) { return inplace(kMul, a, b); }
+PyObject* op_idiv(PyObject* a, PyObject* b) { return inplace(kDiv, a, b); }
+
+PyObject* rich_compare(PyObject* a, PyObject* b, int op) {
+  static const int which[6] = {kLt, kLe, kEq, kNe, kGt, kGe};
+  if (b == Py_None && (op == Py_EQ || op == Py_NE)) return PyBool_FromLong(op == Py_NE);
+  return binary(which[op], a, b);
+}
+
+PyObject* call_hook(PyObject* hook, const char* name, PyObject* const* args, size_t n) {
+  if (!hook) {
+    PyErr_Format(PyExc_RuntimeError, "Tensor.%s is used before mycelia.tensor was imported", name);
+    return nullptr;
+  }
+  return PyObject_Vectorcall(hook, args, n, nullptr);
+}
+
+PyObject* get_item(PyObject* self, PyObject* key) {
+  PyObject* args[2] = {self, key};
+  return call_hook(hooks.getitem, "__getitem__", args, 2);
+}
+int set_item(PyObject* self, PyObject* key, PyObject* value) {
+  if (!value) {
+    PyErr_SetString(PyExc_TypeError, "Tensor elements cannot be deleted");
+    return -1;
+  }
+  PyObject* args[3] = {self, key, value};
+  OwnedRef r(call_hook(hooks.setitem, "__setitem__", args, 3));
+  return r ? 0 : -1;
+}
+PyObject* repr(PyObject* self) { return call_hook(hooks.repr, "__repr__", &self, 1); }
+PyObject* str(PyObject* self) { return call_hook(hooks.str, "__str__", &self, 1); }
+
+Py_ssize_t length(PyObject* self) {
+  const myc_tensor& t = as_tensor(self)->t;
+  if (t.rank == 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  return t.shape[0];
+}
+
+Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+
+PyObject* method_reduce(PyObject* self, PyObject*) {
+  OwnedRef array(tensor_to_array(as_tensor(self)));
+  if (!array) return nullptr;
+  OwnedRef rebuild(nullptr);
+  OwnedRef module(PyImport_ImportModule("mycelia.tensor"));
+  if (!module) return nullptr;
+  rebuild.p = PyObject_GetAttrString(module.p, "_rebuild");
+  if (!rebuild) return nullptr;
+  OwnedRef copy(PyObject_CallMethod(array.p, "copy", nullptr));
+  if (!copy) return nullptr;
+  return Py_BuildValue("(O(OO))", rebuild.p, copy.p, dtype_objects[as_tensor(self)->t.dtype]);
+}
+
+PyMethodDef methods[] = {
+    {"asnumpy", method_asnumpy, METH_NOARGS, "The elements as a numpy.ndarray that shares this tensor's memory (bfloat16: a float32 copy)."},
+    {"numpy", method_asnumpy, METH_NOARGS, "The elements as a numpy.ndarray that shares this tensor's memory (bfloat16: a float32 copy)."},
+    {"item", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_item)), METH_FASTCALL, "One element as a Python number."},
+    {"from_numpy", method_from_numpy, METH_O | METH_STATIC, "A Tensor that shares the memory of a contiguous numpy.ndarray."},
+    {"_bits", method_bits, METH_NOARGS, "Like asnumpy, but bfloat16 comes as its uint16 bit pattern."},
+    {"_assign", method_assign, METH_O, "Becomes the other tensor: its memory, shape, dtype and tape node."},
+    {"_detach", method_detach, METH_NOARGS, "The same memory without tape node."},
+    {"__array__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_array)), METH_VARARGS | METH_KEYWORDS, "NumPy conversion."},
+    {"__dlpack__", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_dlpack)), METH_VARARGS | METH_KEYWORDS, "DLPack capsule that shares memory."},
+    {"__dlpack_device__", method_dlpack_device, METH_NOARGS, "(device type, device id) of DLPack."},
+    {"_from_dlpack", method_from_dlpack, METH_O | METH_STATIC, "A Tensor that shares the memory of a DLPack capsule."},
+    {"__reduce__", method_reduce, METH_NOARGS, "Pickle support."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Tensor, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+
+#define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
+PyType_Slot slots[] = {SLOT(Py_tp_dealloc, tensor_dealloc), SLOT(Py_tp_new, tensor_new), SLOT(Py_tp_methods, methods),
+                       SLOT(Py_tp_getset, getset), SLOT(Py_tp_members, members), SLOT(Py_tp_repr, repr), SLOT(Py_tp_str, str),
+                       SLOT(Py_tp_hash, hash), SLOT(Py_tp_richcompare, rich_compare), SLOT(Py_nb_add, op_add),
+                       SLOT(Py_nb_subtract, op_sub), SLOT(Py_nb_multiply, op_mul), SLOT(Py_nb_true_divide, op_div),
+                       SLOT(Py_nb_floor_divide, op_floordiv), SLOT(Py_nb_remainder, op_mod), SLOT(Py_nb_power, op_pow),
+                       SLOT(Py_nb_matrix_multiply, op_matmul), SLOT(Py_nb_and, op_and), SLOT(Py_nb_or, op_or),
+                       SLOT(Py_nb_xor, op_xor), SLOT(Py_nb_lshift, op_lshift), SLOT(Py_nb_rshift, op_rshift),
+                       SLOT(Py_nb_negative, op_neg), SLOT(Py_nb_positive, op_pos), SLOT(Py_nb_absolute, op_abs),
+                       SLOT(Py_nb_invert, op_invert), SLOT(Py_nb_inplace_add, op_iadd), SLOT(Py_nb_inplace_subtract, op_isub),
+                       SLOT(Py_nb_inplace_multiply, op_imul), SLOT(Py_nb_inplace_true_divide, op_idiv), SLOT(Py_nb_int, to_int),
+                       SLOT(Py_nb_float, to_float), SLOT(Py_nb_index, to_index), SLOT(Py_nb_bool, to_bool),
+                       SLOT(Py_mp_subscript, get_item), SLOT(Py_mp_ass_subscript, set_item), SLOT(Py_mp_length, length),
+                       SLOT(Py_bf_getbuffer, get_buffer), SLOT(Py_bf_releasebuffer, release_buffer),
+                       {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype, the value every op works on.")},
+                       {0, nullptr}};
+#undef SLOT
+PyType_Spec spec = {"mycelia.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
+
+PyObject* set_operator(PyObject*, PyObject* args) {
+  const char* name;
+  PyObject* op;
+  if (!PyArg_ParseTuple(args, "sO!", &name, OpType, &op)) return nullptr;
+  for (int i = 0; i < kOperatorCount; ++i) {
+    if (std::strcmp(name, kOperatorNames[i]) == 0) {
+      Py_INCREF(op);
+      Py_XSETREF(operators[i], op);
+      Py_RETURN_NONE;
+    }
+  }
+  PyErr_Format(PyExc_ValueError, "set_operator: no operator is called '%s'", name);
+  return nullptr;
+}
+
+PyObject* set_dtypes(PyObject*, PyObject* list) {
+  for (int i = 0; i < MYC_DTYPE_COUNT; ++i) {
+    PyObject* d = PySequence_GetItem(list, i);
+    if (!d) return nullptr;
+    Py_XSETREF(dtype_objects[i], d);
+  }
+  Py_RETURN_NONE;
+}
+
+bool parse_shape(PyObject* shape, int32_t* rank, int64_t* out) {
+  OwnedRef fast(PySequence_Fast(shape, "shape must be a tuple or list of int"));
+  if (!fast) return false;
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.p);
+  if (n > MYC_MAX_RANK) {
+    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, but shape is %R", MYC_MAX_RANK, shape);
+    return false;
+  }
+  *rank = static_cast<int32_t>(n);
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    out[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast.p, i));
+    if (out[i] == -1 && PyErr_Occurred()) return false;
+  }
+  return true;
+}
+
+// empty(dtype, shape): fresh memory, content undefined.
+PyObject* module_empty(PyObject*, PyObject* args) {
+  PyObject *dtype, *shape;
+  if (!PyArg_ParseTuple(args, "OO", &dtype, &shape)) return nullptr;
+  int32_t rank;
+  int64_t dims[MYC_MAX_RANK];
+  const int32_t code = dtype_code(dtype);
+  if (code < 0 || !parse_shape(shape, &rank, dims)) return nullptr;
+  for (int i = 0; i < rank; ++i)
+    if (dims[i] < 0) return PyErr_Format(PyExc_ValueError, "a tensor's sizes must not be negative, but shape is %R", shape);
+  return reinterpret_cast<PyObject*>(tensor_empty(code, rank, dims));
+}
+
+// make_traced(value, dtype, shape): a tensor that stands for an ir.Value; sizes may be -1.
+PyObject* module_make_traced(PyObject*, PyObject* args) {
+  PyObject *value, *dtype, *shape;
+  if (!PyArg_ParseTuple(args, "OOO", &value, &dtype, &shape)) return nullptr;
+  const int32_t code = dtype_code(dtype);
+  if (code < 0) return nullptr;
+  Tensor* t = tensor_object();
+  if (!t) return nullptr;
+  t->t.data = nullptr;
+  t->t.dtype = code;
+  if (!parse_shape(shape, &t->t.rank, t->t.shape)) {
+    Py_DECREF(t);
+    return nullptr;
+  }
+  t->t.size = count_elements(t->t.rank, t->t.shape);
+  Py_INCREF(value);
+  t->traced = value;
+  return reinterpret_cast<PyObject*>(t);
+}
+
+// from_array(array, dtype, share): like Tensor(array), reading bit patterns for bfloat16.
+PyObject* module_from_array(PyObject*, PyObject* args) {
+  PyObject *array, *dtype;
+  int share;
+  if (!PyArg_ParseTuple(args, "O!Op", &PyArray_Type, &array, &dtype, &share)) return nullptr;
+  Tensor* t = tensor_from_array(array, share);
+  if (!t || dtype == Py_None) return reinterpret_cast<PyObject*>(t);
+  const int32_t code = dtype_code(dtype);
+  if (code < 0 || kItemSize[code] != kItemSize[t->t.dtype]) {
+    if (code >= 0) PyErr_SetString(PyExc_TypeError, "from_array: the item size does not fit the dtype");
+    Py_DECREF(t);
+    return nullptr;
+  }
+  t->t.dtype = code;
+  return reinterpret_cast<PyObject*>(t);
+}
+
+PyMethodDef functions[] = {
+    {"set_operator", set_operator, METH_VARARGS, "set_operator(name, op): the Op behind a Tensor operator."},
+    {"set_dtypes", set_dtypes, METH_O, "set_dtypes(list): DType objects by code."},
+    {"empty", module_empty, METH_VARARGS, "empty(dtype, shape): a Tensor with undefined content."},
+    {"make_traced", module_make_traced, METH_VARARGS, "make_traced(value, dtype, shape): a Tensor that stands for an ir.Value."},
+    {"from_array", module_from_array, METH_VARARGS, "from_array(array, dtype, share): a Tensor of the array's bits."},
+    {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+int64_t count_elements(int32_t rank, const int64_t* shape) {
+  int64_t n = 1;
+  for (int32_t i = 0; i < rank; ++i) n *= shape[i];
+  return n;
+}
+
+Tensor* tensor_object() {
+  Tensor* t;
+  if (n_free_tensors) {
+    t = free_tensors[--n_free_tensors];
+    PyObject_Init(reinterpret_cast<PyObject*>(t), TensorType);
+  } else {
+    t = PyObject_New(Tensor, TensorType);
+    if (!t) return nullptr;
+  }
+  init_fields(t);
+  return t;
+}
+
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape) {
+  Tensor* t = tensor_object();
+  if (!t) return nullptr;
+  t->t.dtype = dtype;
+  t->t.rank = rank;
+  int64_t n = 1;
+  for (int32_t i = 0; i < rank; ++i) {
+    t->t.shape[i] = shape[i];
+    if (__builtin_mul_overflow(n, shape[i], &n)) n = int64_t(1) << 56;
+  }
+  t->t.size = n;
+  t->storage = storage_alloc(n * kItemSize[dtype]);
+  if (!t->storage) {
+    Py_DECREF(t);
+    return nullptr;
+  }
+  t->t.data = t->storage->data;
+  return t;
+}
+
+Tensor* tensor_view(Tensor* base, int32_t rank, const int64_t* shape, int64_t offset_bytes) {
+  Tensor* t = tensor_object();
+  if (!t) return nullptr;
+  t->t.dtype = base->t.dtype;
+  t->t.rank = rank;
+  for (int32_t i = 0; i < rank; ++i) t->t.shape[i] = shape[i];
+  t->t.size = count_elements(rank, shape);
+  t->t.data = static_cast<char*>(base->t.data) + offset_bytes;
+  t->storage = base->storage;
+  retain(t->storage);
+  return t;
+}
+
+Tensor* tensor_from_array(PyObject* object, bool share) {
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
+  const int32_t code = code_of_numpy(PyArray_TYPE(a));
+  if (code < 0 || !PyArray_ISNOTSWAPPED(a)) {
+    PyErr_Format(PyExc_TypeError, "a Tensor cannot hold a numpy array of dtype %S; supported are bool, integers, floating and complex numbers of native byte order",
+                 reinterpret_cast<PyObject*>(PyArray_DESCR(a)));
+    return nullptr;
+  }
+  if (PyArray_NDIM(a) > MYC_MAX_RANK) {
+    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, but the array has %d", MYC_MAX_RANK, PyArray_NDIM(a));
+    return nullptr;
+  }
+  const bool contiguous = PyArray_IS_C_CONTIGUOUS(a) && PyArray_ISALIGNED(a);
+  int64_t dims[MYC_MAX_RANK];
+  const int rank = PyArray_NDIM(a);
+  for (int i = 0; i < rank; ++i) dims[i] = PyArray_DIM(a, i);
+  if (share && contiguous) {
+    Tensor* t = tensor_object();
+    if (!t) return nullptr;
+    t->t.dtype = code;
+    t->t.rank = rank;
+    for (int i = 0; i < rank; ++i) t->t.shape[i] = dims[i];
+    t->t.size = PyArray_SIZE(a);
+    t->t.data = PyArray_DATA(a);
+    t->storage = storage_wrap(t->t.data, PyArray_NBYTES(a), object);
+    if (!t->storage) {
+      Py_DECREF(t);
+      return nullptr;
+    }
+    return t;
+  }
+  Tensor* t = tensor_empty(code, rank, dims);
+  if (!t) return nullptr;
+  if (contiguous) {
+    std::memcpy(t->t.data, PyArray_DATA(a), static_cast<size_t>(t->t.size * kItemSize[code]));
+    return t;
+  }
+  OwnedRef target(tensor_to_array(t));
+  if (!target || PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.p), a) < 0) {
+    Py_DECREF(t);
+    return nullptr;
+  }
+  return t;
+}
+
+PyObject* tensor_to_array(Tensor* t) {
+  npy_intp dims[MYC_MAX_RANK];
+  for (int i = 0; i < t->t.rank; ++i) dims[i] = t->t.shape[i];
+  OwnedRef ref(storage_ref(t->storage));
+  if (!ref) return nullptr;
+  PyObject* a = PyArray_New(&PyArray_Type, t->t.rank, dims, kNumpyType[t->t.dtype], nullptr, t->t.data, 0, NPY_ARRAY_CARRAY, nullptr);
+  if (!a) return nullptr;
+  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), ref.take()) < 0) {
+    Py_DECREF(a);
+    return nullptr;
+  }
+  return a;
+}
+
+void tensor_take(Tensor* target, Tensor* source) {
+  if (target == source) return;
+  Storage* old_storage = target->storage;
+  Node* old_node = target->node;
+  PyObject* old_traced = target->traced;
+  const bool exported = old_storage && old_storage->exports > 0 && source->storage && old_storage != source->storage &&
+                        !is_shared(old_storage) && target->t.dtype == source->t.dtype && target->t.size == source->t.size;
+  target->node = source->node;
+  Py_XINCREF(source->node);
+  target->node_output = source->node_output;
+  target->traced = source->traced;
+  Py_XINCREF(source->traced);
+  if (exported) {
+    // NumPy arrays look at the old memory: they must see the update.
+    std::memmove(target->t.data, source->t.data, static_cast<size_t>(source->t.size * kItemSize[source->t.dtype]));
+    const void* data = target->t.data;
+    target->t = source->t;
+    target->t.data = const_cast<void*>(data);
+  } else {
+    target->storage = source->storage;
+    if (source->storage) retain(source->storage);
+    target->t = source->t;
+    release(old_storage);
+  }
+  Py_XDECREF(old_node);
+  Py_XDECREF(old_traced);
+}
+
+bool tensor_make_writable(Tensor* t, bool keep_content) {
+  if (!is_shared(t->storage)) return true;
+  const int64_t bytes = t->t.size * kItemSize[t->t.dtype];
+  Storage* fresh = storage_alloc(bytes);
+  if (!fresh) return false;
+  if (keep_content) std::memcpy(fresh->data, t->t.data, static_cast<size_t>(bytes));
+  release(t->storage);
+  t->storage = fresh;
+  t->t.data = fresh->data;
+  return true;
+}
+
+int32_t dtype_code(PyObject* dtype) {
+  for (int32_t i = 0; i < MYC_DTYPE_COUNT; ++i)
+    if (dtype_objects[i] == dtype) return i;
+  PyErr_Format(PyExc_TypeError, "expected a dtype such as mycelia.float32, but got %R", dtype);
+  return -1;
+}
+
+PyObject* shape_tuple(const myc_tensor& t) {
+  PyObject* tuple = PyTuple_New(t.rank);
+  if (!tuple) return nullptr;
+  for (int i = 0; i < t.rank; ++i) {
+    PyObject* n = PyLong_FromLongLong(t.shape[i]);
+    if (!n) {
+      Py_DECREF(tuple);
+      return nullptr;
+    }
+    PyTuple_SET_ITEM(tuple, i, n);
+  }
+  return tuple;
+}
+
+int init_tensor(PyObject* module) {
+  StorageRefType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&storage_ref_spec));
+  BorrowedType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&borrowed_spec));
+  TensorType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
+  if (!StorageRefType || !BorrowedType || !TensorType) return -1;
+  TensorType->tp_vectorcall = tensor_vectorcall;
+  if (PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(TensorType)) < 0) return -1;
+  return PyModule_AddFunctions(module, functions);
+}
+
+}  // namespace mycelia

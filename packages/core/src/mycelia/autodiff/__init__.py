@@ -1,0 +1,1 @@
+"""Gradients: one reverse-mode driver and the transforms made from it."""

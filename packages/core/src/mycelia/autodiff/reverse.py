@@ -1,0 +1,77 @@
+"""The reverse-mode driver: from outputs and cotangents back to chosen variables.
+
+The walk itself is `_C.backward`. It calls gradient rules, which are ordinary ops on Tensors: with data in them they
+give numbers, under capture they give graph nodes, and inside an outer transform they are recorded in turn. That is
+why one driver serves the tape, the graph and every order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mycelia import _C, errors
+from mycelia.ir.types import TensorType
+
+
+class Recording:
+    """``with Recording() as tape:`` records ops; `watch` marks variables, `gradients` differentiates.
+
+    Variables that are watched directly (Parameters) get their earlier tape node back at the end.
+    """
+
+    def __init__(self):
+        self._restore: list = []
+        self._old_level = 0
+
+    def __enter__(self) -> Recording:
+        self._old_level = _C.set_tape_level(_C.tape_level() + 1)
+        return self
+
+    def __exit__(self, *exc) -> None:
+        for tensor, node in self._restore:
+            tensor._node = node
+        _C.set_tape_level(self._old_level)
+
+    def watch(self, tensor: _C.Tensor) -> tuple[_C.Tensor, _C.Node]:
+        """An alias of `tensor` that is a variable of this recording, with its node."""
+        alias = tensor._detach()
+        alias._node = node = _C.leaf(tensor)
+        return alias, node
+
+    def watch_in_place(self, tensor: _C.Tensor) -> _C.Node:
+        """Make `tensor` itself a variable until the recording ends."""
+        node = _C.leaf(tensor)
+        self._restore.append((tensor, tensor._node))
+        tensor._node = node
+        return node
+
+
+def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:
+    """Gradients of sum(output * cotangent) for each variable; None where nothing flows.
+
+    `release` frees the kept values of nodes as soon as they were used: the walk cannot be repeated.
+    """
+    from mycelia.ops.math import add
+
+    return _C.backward(outputs, cotangents, variables, add, release)
+
+
+def ones_like(tensor: _C.Tensor) -> _C.Tensor:
+    """The cotangent of a sum: ones of the tensor's type."""
+    from mycelia.ops.create import full
+
+    return full(tensor.shape, 1, dtype=tensor.dtype) if tensor.ndim else full((), 1, dtype=tensor.dtype)
+
+
+def zeros_of(type_or_tensor: TensorType | _C.Tensor) -> _C.Tensor:
+    """Zeros of the given type."""
+    from mycelia.ops.create import full
+
+    return full(type_or_tensor.shape, 0, dtype=type_or_tensor.dtype)
+
+
+def require_differentiable(outputs: Iterable, where: str) -> None:
+    """Raise TypeError when an output cannot carry a gradient."""
+    for out in outputs:
+        if not isinstance(out, _C.Tensor):
+            raise errors.type_error(where, f"the function must return Tensors, but returned {type(out).__name__}")

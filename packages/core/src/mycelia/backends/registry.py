@@ -1,0 +1,116 @@
+"""Which backends exist, which kernels they bring, and which one an op uses."""
+
+from __future__ import annotations
+
+import functools
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from mycelia import _C
+from mycelia.backends.base import Backend
+from mycelia.backends.reference import ReferenceBackend
+from mycelia.ir.types import TensorType
+
+
+@dataclass(frozen=True, slots=True)
+class Kernel:
+    """One entry of a backend's kernels: native (`capsule` and `index`) or a Python function on arrays."""
+
+    dtypes: tuple[str, ...]
+    flags: int
+    capsule: object = None
+    index: int = -1
+    function: Callable | None = None
+
+    def takes(self, shorts: list[str | None]) -> bool:
+        """Whether inputs of these dtypes (None: absent) suit."""
+        if self.dtypes == ("*",):
+            return True
+        if len(self.dtypes) == 1:
+            return all(s is None or s == self.dtypes[0] for s in shorts)
+        return len(self.dtypes) == len(shorts) and all(s is None or s == d for s, d in zip(shorts, self.dtypes))
+
+
+class LoadedBackend:
+    """A backend with its kernels by op name."""
+
+    def __init__(self, backend: Backend):
+        self.backend = backend
+        self.kernels: dict[str, list[Kernel]] = {}
+        found = backend.kernels()
+        if isinstance(found, dict):
+            for (op, names), function in found.items():
+                self._add(op, Kernel(tuple(names.split(",")), 0, function=function))
+        else:
+            for index, (op, names, flags) in enumerate(_C.kernels(found)):
+                self._add(op, Kernel(tuple(names.split(",")), flags, capsule=found, index=index))
+
+    def _add(self, op: str, kernel: Kernel) -> None:
+        # Kernels for any dtypes come last: a special one is always the better choice.
+        entries = self.kernels.setdefault(op, [])
+        if kernel.dtypes == ("*",):
+            entries.append(kernel)
+        else:
+            entries.insert(0, kernel)
+
+    def kernel(self, op: str, shorts: list[str | None]) -> Kernel | None:
+        for kernel in self.kernels.get(op, ()):
+            if kernel.takes(shorts):
+                return kernel
+        return None
+
+
+#: (op, backend) -> how often a call had to be resolved by the reference body or another backend.
+fallbacks: Counter = Counter()
+
+
+@functools.cache
+def available() -> dict[str, Backend]:
+    """All backends by name: the reference, then what plugins bring."""
+    found: dict[str, Backend] = {"reference": ReferenceBackend()}
+    from mycelia import plugins
+
+    for backend in plugins.backends():
+        found[backend.name] = backend
+    return found
+
+
+@functools.cache
+def load(name: str) -> LoadedBackend:
+    """The backend called `name` with its kernels. Raises ValueError naming the ones there are."""
+    backends = available()
+    if name not in backends:
+        extra = f"; install mycelia-backend-{name}" if name in ("cpu", "cuda", "ascend-sim") else ""
+        raise ValueError(f"no backend is called '{name}': available are {sorted(backends)}{extra}")
+    return LoadedBackend(backends[name])
+
+
+_ALIASES = {"ascend": "ascend-sim", "gpu": "cuda", "npu": "ascend-sim"}
+_target: str | None = None
+
+
+def target() -> LoadedBackend:
+    """The backend of the current device target: cpu when installed, else the reference."""
+    global _target
+    if _target is None:
+        _target = "cpu" if "cpu" in available() else "reference"
+    return load(_target)
+
+
+def set_target(name: str) -> None:
+    """Choose the backend for all following ops. Raises ValueError when it is not installed."""
+    global _target
+    name = name.lower()
+    name = _ALIASES.get(name, name) if name not in available() else name
+    if name == "cpu" and name not in available():
+        name = "reference"
+    load(name)
+    if name != _target:
+        _target = name
+        _C.clear_plans()
+
+
+def shorts_of(types: tuple) -> list[str | None]:
+    """Short dtype names of flat input types; None for absent inputs."""
+    return [t.dtype.short if isinstance(t, TensorType) else None for t in types]
