@@ -1,1 +1,84 @@
-"""Mycelia: tensors, gradients, graphs and training, as MindSpore users know them."""
+"""Mycelia: tensors, gradients, graphs and training, as MindSpore users know them.
+
+`import mycelia as ms` loads next to nothing: each public name is imported when it is first used (PEP 562).
+"""
+
+from __future__ import annotations
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+
+# Module -> the public names that it brings.
+_NAMES: dict[str, str] = {
+    "tensor": "Tensor Parameter ParameterTuple tensor is_tensor from_numpy",
+    "dtypes": """
+        DType bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16
+        complex64 complex128 half single double byte short intc intp int_ uint ubyte ushort uintc uintp float_
+        dtype_to_nptype dtype_to_pytype pytype_to_dtype
+    """,
+    "config": """
+        STRICT COMPATIBLE LAX set_context get_context set_seed get_seed set_device set_deterministic
+        set_recursion_limit
+    """,
+    "log": "get_level get_log_config",
+    "autodiff": "grad value_and_grad vjp jvp jacfwd jacrev",
+    "compile": "jit",
+    "io": """
+        save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
+        ckpt_to_safetensors safetensors_to_ckpt export load load_mindir save_mindir
+    """,
+    "train": """
+        Model Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor
+        ModelCheckpoint ReduceLROnPlateau RunContext TimeMonitor
+        DynamicLossScaleManager FixedLossScaleManager LossScaleManager
+        Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta HausdorffDistance
+        Loss MAE MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision ROC Recall
+        RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
+        auc get_metric_fn names rearrange_inputs
+    """,
+}  # fmt: skip
+
+# Sub-modules that are attributes of the package, under their own or under MindSpore's name.
+_MODULES: dict[str, str] = {
+    "dtype": "dtypes",
+    **{
+        name: name
+        for name in """
+            amp autodiff backends capture common compile config context dataset debug dtypes errors hookspecs io ir
+            log nn ops parallel plugins testing train
+        """.split()
+    },
+}  # fmt: skip
+
+_TABLE: dict[str, str] = {name: module for module, names in _NAMES.items() for name in names.split()}
+
+__all__ = ["GRAPH_MODE", "PYNATIVE_MODE", *_TABLE, *_MODULES]
+
+
+def __getattr__(name: str):
+    from importlib import import_module
+
+    if name in _TABLE:
+        value = getattr(import_module(f"{__name__}.{_TABLE[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"{__name__}.{_MODULES[name]}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("mycelia-core")
+    else:
+        raise _no_attribute(name)
+    globals()[name] = value  # found directly from now on
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__, "__version__"})
+
+
+def _no_attribute(name: str) -> AttributeError:
+    import difflib
+
+    near = difflib.get_close_matches(name, __all__, n=2)
+    hint = f"; did you mean {' or '.join(near)}?" if near and not name.startswith("_") else ""
+    return AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name, obj=None)

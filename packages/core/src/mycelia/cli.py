@@ -1,0 +1,126 @@
+"""The `mycelia` command. Other distributions add sub-commands (entry points `mycelia.cli`)."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer.core import TyperGroup
+
+from mycelia import config, plugins
+
+
+class _LazyGroup(TyperGroup):
+    """A group that also knows the installed sub-commands, without importing them."""
+
+    def list_commands(self, ctx) -> list[str]:
+        return super().list_commands(ctx) + [p.name for p in plugins.entry_points(plugins.CLI_GROUP)]
+
+    def get_command(self, ctx, name):
+        command = super().get_command(ctx, name)
+        if command is not None:
+            return command
+        for point in plugins.entry_points(plugins.CLI_GROUP):
+            if point.name == name:
+                try:
+                    return typer.main.get_command(point.load())
+                except ImportError as cause:
+                    distribution = point.dist.name if point.dist else point.value
+                    typer.echo(f"mycelia {name}: {distribution} cannot be loaded: {cause}", err=True)
+                    raise typer.Exit(1) from cause
+        return None
+
+    def format_commands(self, ctx, formatter) -> None:
+        rows = [(name, super(_LazyGroup, self).get_command(ctx, name)) for name in super().list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, c.get_short_help_str()) for name, c in rows if c])
+        points = plugins.entry_points(plugins.CLI_GROUP)
+        if points:
+            with formatter.section("Commands of installed packages"):
+                formatter.write_dl(
+                    [(p.name, f"from {p.dist.name} {p.dist.version}" if p.dist else p.value) for p in points]
+                )
+
+
+app = typer.Typer(
+    cls=_LazyGroup,
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: list_commands must not load what it lists
+    pretty_exceptions_enable=False,
+    help="Mycelia: tensors, gradients, graphs and training.",
+)
+
+
+@app.callback()
+def _root() -> None:
+    """Mycelia: tensors, gradients, graphs and training."""
+
+
+@app.command("plugins")
+def list_plugins() -> None:
+    """List the plugins that were found, and the hooks that each implements."""
+    for plugin in plugins.found():
+        state = f"NOT LOADED: {plugin.error}" if plugin.error else ", ".join(plugin.hooks) or "no hooks"
+        typer.echo(f"{plugin.name:20} {plugin.distribution} {plugin.version}: {state}")
+
+
+@app.command("env")
+def show_settings() -> None:
+    """List all settings: value in force, set_context key, environment variables, meaning."""
+    for setting in config.SETTINGS.values():
+        typer.echo(f"{setting.key} = {config.get(setting.key)!r}")
+        if setting.env:
+            typer.echo(f"    {', '.join(setting.env)}")
+        typer.echo(f"    {setting.doc}" + ("" if setting.in_effect else " (accepted, no effect)"))
+
+
+@app.command()
+def info() -> None:
+    """Tell versions, the machine, and the backends that are installed."""
+    import platform
+    from importlib.metadata import version
+
+    typer.echo(f"mycelia-core {version('mycelia-core')}, numpy {version('numpy')}")
+    typer.echo(f"Python {platform.python_version()} at {sys.executable}")
+    typer.echo(f"{platform.platform()}, {platform.machine()}")
+    for plugin in plugins.found():
+        if "mycelia_backends" in plugin.hooks:
+            names = _backend_names(plugin.name)
+            typer.echo(f"backends of {plugin.distribution} {plugin.version}: {names}")
+
+
+def _backend_names(plugin_name: str) -> str:
+    plugin = plugins.manager().get_plugin(plugin_name)
+    try:
+        return ", ".join(backend.name for backend in plugin.mycelia_backends())
+    except ImportError as cause:
+        return f"NOT USABLE: {cause}"
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def run(
+    ctx: typer.Context,
+    script: Annotated[
+        Path, typer.Argument(exists=True, dir_okay=False, help="A script written for MindSpore.")
+    ],
+) -> None:
+    """Run a MindSpore script as it is: `import mindspore` means mycelia."""
+    import runpy
+
+    from mycelia import compat
+
+    compat.install()
+    sys.argv = [str(script), *ctx.args]
+    sys.path.insert(0, str(script.resolve().parent))
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def main() -> None:
+    """Entry point of the `mycelia` command."""
+    app()
+
+
+if __name__ == "__main__":
+    main()

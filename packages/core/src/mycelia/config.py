@@ -1,0 +1,451 @@
+"""Every setting of Mycelia in one table: environment variables, `set_context` key, default and meaning.
+
+A value comes from `set_context` (or a `context(...)` block), else from the environment, else from the
+default. The environment is read when a setting is first asked for. Settings of logging are read by `log`,
+from the same table.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from mycelia import errors
+
+GRAPH_MODE = 0
+PYNATIVE_MODE = 1
+STRICT, COMPATIBLE, LAX = 0, 1, 2  # jit_syntax_level
+RELEASE, DEBUG = 0, 1  # debug_level
+
+_MISSING = object()
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table.
+
+    `parse` turns the text of an environment variable into a value, or `_MISSING` if this variable does not
+    speak of it; `check` takes a value given in Python and returns it in its stored form.
+    """
+
+    key: str
+    default: object
+    types: tuple[type, ...]
+    env: tuple[str, ...]  # first one that is set wins
+    doc: str
+    choices: tuple = ()
+    check: Callable[[object], object] | None = None
+    parse: Callable[[str], object] | None = None
+    in_context: bool = True  # a key of set_context
+    in_effect: bool = True  # False: accepted for compatibility, changes nothing here
+
+
+def _type_names(types: tuple[type, ...]) -> str:
+    return " or ".join(t.__name__ for t in types)
+
+
+def _bool(text: str) -> bool:
+    return text.strip().lower() not in ("", "0", "false", "off", "no")
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",") if name.strip())
+
+
+def _range(key: str, low: int, high: int | None = None):
+    def check(value):
+        if value < low or (high is not None and value > high):
+            expected = f"at least {low}" if high is None else f"in range [{low}, {high}]"
+            raise errors.value_error(
+                "set_context", f"the argument '{key}' must be {expected}, but got {value}"
+            )
+        return value
+
+    return check
+
+
+def _gigabytes(key: str):
+    """Sizes are given as MindSpore writes them: '3.5GB'; kept in that form."""
+
+    def check(value):
+        number = value[:-2].strip() if value.upper().endswith("GB") else value.strip()
+        try:
+            fine = float(number) > 0
+        except ValueError:
+            fine = False
+        if not fine:
+            expected = "a positive number of gigabytes such as '3.5GB'"
+            raise errors.value_error(
+                "set_context", f"the argument '{key}' must be {expected}, but got {value!r}"
+            )
+        return value
+
+    return check
+
+
+def _save_graphs_level(value):
+    if value not in (0, 1, 2, 3):
+        raise errors.value_error("set_context", f"value for save_graphs should be 0-3 but got {value!r}")
+    return int(value)
+
+
+def _save_graphs_from_env(text: str):
+    if text in ("0", "1", "2", "3"):
+        return int(text)
+    return 2  # a directory: see save_graphs_path
+
+
+def _save_graphs_path_from_env(text: str):
+    return _MISSING if text in ("", "0", "1", "2", "3") else text
+
+
+def _existing_file(value):
+    if value and not os.path.isfile(value):
+        raise errors.value_error("set_context", f"the 'env_config_path' file {value!r} does not exist")
+    return value
+
+
+def _jit_config(value):
+    level = value.get("jit_level", "O0")
+    if level not in ("O0", "O1", "O2"):
+        raise errors.one_of(
+            level, ("O0", "O1", "O2"), subject="set_context", what="jit_level of 'jit_config'"
+        )
+    return dict(value)
+
+
+# MindSpore's names of device targets -> the backends that stand for them here.
+DEVICE_ALIASES = {"gpu": "cuda", "ascend": "ascend-sim", "npu": "ascend-sim"}
+
+
+def _device_target(value):
+    """A target that some backend serves; CPU always is, by the reference backend if need be."""
+    if value.upper() == "CPU":
+        return "CPU"
+    from mycelia import plugins
+
+    names = {"reference", *(backend.name for backend in plugins.backends())}
+    if value.lower() in names or DEVICE_ALIASES.get(value.lower()) in names:
+        return value
+    offered = ["CPU", *sorted(names - {"cpu"})]
+    raise errors.one_of(value, offered, subject="set_context", what="the argument 'device_target'")
+
+
+def _s(key, default, *, doc, env=(), types=None, **more) -> Setting:
+    env = (env,) if isinstance(env, str) else env
+    return Setting(key, default, types or (type(default),), env, doc, **more)
+
+
+def _compat(key, default, **more) -> Setting:
+    return _s(key, default, doc="A setting of MindSpore.", in_effect=False, **more)
+
+
+SETTINGS: dict[str, Setting] = {
+    s.key: s
+    for s in (
+        # --- how networks run
+        _s("mode", PYNATIVE_MODE, env="MYCELIA_MODE", choices=(GRAPH_MODE, PYNATIVE_MODE),
+           doc="`GRAPH_MODE` (0) compiles every Cell that is called, `PYNATIVE_MODE` (1) runs op by op."),
+        _s("device_target", "CPU", env="MYCELIA_DEVICE_TARGET", check=_device_target,
+           doc="Backend that runs ops: CPU or the name of an installed backend."),
+        _s("device_id", 0, env=("MYCELIA_DEVICE_ID", "DEVICE_ID"), check=_range("device_id", 0, 4095),
+           doc="Which device of the target."),
+        _s("deterministic", "OFF", env="MYCELIA_DETERMINISTIC", choices=("ON", "OFF"),
+           doc="'ON': results do not depend on the number of threads, at some cost in speed."),
+        _s("pynative_synchronize", False, env="MYCELIA_SYNC",
+           doc="Run one op at a time and report its error at once."),
+        _s("max_call_depth", 1000, env="MYCELIA_MAX_CALL_DEPTH", check=_range("max_call_depth", 1),
+           doc="Deepest nesting of calls that graph mode follows."),
+        _s("runtime_num_threads", 0, env="MYCELIA_THREADS", check=_range("runtime_num_threads", 0, 1024),
+           doc="Threads of the CPU backend; 0 = all cores."),
+        _s("fallback", "log", env="MYCELIA_FALLBACK", choices=("log", "silent", "error"),
+           doc="An op without a kernel on the target: 'log' once and fall back, 'silent', or 'error'."),
+        _s("disable_jit", False, env="MYCELIA_DISABLE_JIT",
+           doc="`jit` runs the Python function as it is."),
+        _s("jit_syntax_level", LAX, env="MS_DEV_JIT_SYNTAX_LEVEL", choices=(STRICT, COMPATIBLE, LAX),
+           doc="`STRICT` (0), `COMPATIBLE` (1) or `LAX` (2): what graph mode may leave to Python."),
+        _s("jit_config", {}, check=_jit_config,
+           doc="Options of all `jit` calls: {'jit_level': 'O0' | 'O1' | 'O2'}."),
+        _s("seed", None, env="MYCELIA_SEED", types=(int,), parse=int, in_context=False,
+           doc="Seed of all random ops; see `set_seed`."),
+        # --- looking inside
+        _s("debug", 0, env="MYCELIA_DEBUG", check=_range("debug", 0, 4),
+           doc="1 tells of fallbacks and compiles, 2 also op times, 3 passes, 4 generated code."),
+        _s("check", False, env="MYCELIA_CHECK",
+           doc="Verify the graph after each pass."),
+        _s("save_graphs", 0, env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS"), types=(bool, int),
+           check=_save_graphs_level, parse=_save_graphs_from_env,
+           doc="0 nothing, 1 main stages, 2 all stages, 3 with details. The first variable may also name a "
+               "directory: level 2 into it."),
+        _s("save_graphs_path", ".", env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH"),
+           parse=_save_graphs_path_from_env,
+           doc="Directory of the saved graphs."),
+        _s("print_file_path", "", env="MYCELIA_PRINT_FILE_PATH",
+           doc="File that takes what `ops.Print` prints; empty = the screen."),
+        _s("env_config_path", "", env="MYCELIA_ENV_CONFIG_PATH", check=_existing_file,
+           doc="JSON file with settings of the run recorder."),
+        _s("dump_config", "", env=("MYCELIA_DUMP_CONFIG", "MINDSPORE_DUMP_CONFIG"), in_context=False,
+           doc="JSON file that switches the data dump on."),
+        _s("check_bprop", False,
+           doc="Check shapes and dtypes that a Cell's `bprop` returns."),
+        _s("debug_level", RELEASE, choices=(RELEASE, DEBUG),
+           doc="`RELEASE` (0) or `DEBUG` (1): more checks while compiling."),
+        _s("reserve_class_name_in_scope", True,
+           doc="Keep the class name in the scope of a node."),
+        # --- plugins
+        _s("plugins", None, env="MYCELIA_PLUGINS", types=(tuple,), parse=_names, in_context=False,
+           doc="Comma-separated names of the plugins to load; unset = all that are installed."),
+        _s("trace_plugins", False, env="MYCELIA_TRACE_PLUGINS", in_context=False,
+           doc="Print each hook call and its results."),
+        _s("strict_plugins", False, env="MYCELIA_STRICT_PLUGINS", in_context=False,
+           doc="A plugin that fails to load raises instead of being skipped."),
+        # --- logging, read by mycelia.log
+        _s("log_level", "2", env=("MYCELIA_LOG_v", "GLOG_v"), in_context=False,
+           doc="0 DEBUG, 1 INFO, 2 WARNING, 3 ERROR, 4 CRITICAL."),
+        _s("submodule_log_level", "", env=("MYCELIA_SUBMODULE_LOG_v", "MS_SUBMODULE_LOG_v"), in_context=False,
+           doc="Levels of parts, over the general one: `{CORE:0,PARALLEL:3}`."),
+        _s("log_format", "text", env="MYCELIA_LOG_FORMAT", choices=("text", "json"), in_context=False,
+           doc="'text', or 'json' for one JSON object a line."),
+        _s("log_to_stderr", "1", env="GLOG_logtostderr", choices=("0", "1"), in_context=False,
+           doc="1 screen, 0 files."),
+        _s("log_dir", "", env="GLOG_log_dir", in_context=False,
+           doc="Directory of log files."),
+        _s("log_stderr_threshold", "2", env="GLOG_stderrthreshold", in_context=False,
+           doc="Level that reaches the screen when files are written."),
+        _s("log_max_bytes", 52428800, env="logger_maxBytes", in_context=False,
+           doc="Size at which a log file is rotated."),
+        _s("log_backup_count", 30, env="logger_backupCount", in_context=False,
+           doc="How many rotated log files are kept."),
+        # --- accepted so that scripts run, without effect here
+        _compat("enable_graph_kernel", False),
+        _compat("precompile_only", False),
+        _compat("enable_compile_cache", False),
+        _compat("compile_cache_path", "."),
+        _compat("memory_optimize_level", "O0", choices=("O0", "O1")),
+        _compat("max_device_memory", "1024GB", check=_gigabytes("max_device_memory")),
+        _compat("variable_memory_max_size", "30GB", check=_gigabytes("variable_memory_max_size")),
+        _compat("mempool_block_size", "1GB", check=_gigabytes("mempool_block_size")),
+        _compat("memory_offload", "OFF", choices=("ON", "OFF")),
+        _compat("inter_op_parallel_num", 0, check=_range("inter_op_parallel_num", 0)),
+        _compat("op_timeout", 900, check=_range("op_timeout", 0)),
+        _compat("exec_order", "bfs", choices=("bfs", "dfs", "gpto")),
+        _compat("disable_format_transform", False),
+        _compat("support_binary", False),
+        _compat("enable_reduce_precision", True),
+        _compat("graph_kernel_flags", ""),
+        _compat("aoe_tune_mode", ""),
+        _compat("aoe_config", {}),
+        _compat("enable_profiling", False),
+        _compat("profiling_options", ""),
+        _compat("grad_for_scalar", False),
+        _compat("ascend_config", {}),
+        _compat("gpu_config", {}),
+    )
+}  # fmt: skip
+
+_values: dict[str, object] = {}  # set in Python
+_from_env: dict[str, object] = {}  # read from the environment, once
+_watchers: dict[str, list[Callable[[object], None]]] = {}
+_lock = threading.RLock()
+
+
+def get(key: str):
+    """The value in force of any setting in the table."""
+    try:
+        return _values[key]
+    except KeyError:
+        pass
+    try:
+        return _from_env[key]
+    except KeyError:
+        return _read_env(SETTINGS[key])
+
+
+def set_value(key: str, value) -> None:
+    """Set one setting, checked; those who watch it are told before it is in force for everyone else."""
+    setting = SETTINGS[key]
+    value = _checked(setting, value)
+    with _lock:
+        before = _values.get(key, _MISSING)
+        _values[key] = value
+        try:
+            for watcher in _watchers.get(key, ()):
+                watcher(value)
+        except BaseException:
+            _restore(key, before)
+            raise
+
+
+def reset(*keys: str) -> None:
+    """Forget what was set in Python and what was read from the environment, for these keys or for all."""
+    with _lock:
+        for key in keys or tuple(SETTINGS):
+            _from_env.pop(key, None)
+            _restore(key, _MISSING)
+
+
+def on_change(key: str, watcher: Callable[[object], None]) -> None:
+    """Call `watcher(value)` now and whenever this setting changes: for parts that keep a copy for speed."""
+    with _lock:
+        _watchers.setdefault(key, []).append(watcher)
+        watcher(get(key))
+
+
+def _restore(key: str, before) -> None:
+    if before is not _MISSING:
+        _values[key] = before
+    elif _values.pop(key, _MISSING) is _MISSING:
+        return
+    for watcher in _watchers.get(key, ()):
+        watcher(get(key))
+
+
+def _checked(setting: Setting, value):
+    # bool is an int in Python, but mode=True is a mistake, and so is a flag of 1
+    fits = isinstance(value, setting.types) and (bool in setting.types or not isinstance(value, bool))
+    if not fits and not (value is None and setting.default is None):
+        got = f"{type(value).__name__} {value!r}"
+        expected = _type_names(setting.types)
+        raise errors.type_error(
+            "set_context", f"the argument '{setting.key}' must be {expected}, but got {got}"
+        )
+    if setting.key == "mode" and value not in setting.choices:
+        raise errors.value_error(
+            "set_context",
+            f"the argument 'mode' should be GRAPH_MODE (0) or PYNATIVE_MODE (1), but got {value}",
+        )
+    if setting.choices and value not in setting.choices:
+        raise errors.one_of(
+            value, setting.choices, subject="set_context", what=f"the argument '{setting.key}'"
+        )
+    return setting.check(value) if setting.check else value
+
+
+def _read_env(setting: Setting):
+    value, source = setting.default, ""
+    for name in setting.env:
+        text = os.environ.get(name)
+        if text is None:
+            continue
+        try:
+            found = _parsed(setting, text)
+            if found is not _MISSING:
+                value, source = found, name
+                break
+        except ValueError as cause:
+            message = getattr(cause, "message", "") or f"expected {_type_names(setting.types)}"
+            raise errors.value_error(
+                f"environment variable {name}", f"{text!r} does not fit: {message}"
+            ) from None
+    if source and setting.key != "device_target":  # the target is checked where it is used: plugins load then
+        value = _checked(setting, value)
+    _from_env[setting.key] = value
+    return value
+
+
+def _parsed(setting: Setting, text: str):
+    if setting.parse:
+        return setting.parse(text)
+    if setting.types == (bool,):
+        return _bool(text)
+    if int in setting.types:
+        return int(text)
+    return text
+
+
+def set_context(**kwargs) -> None:
+    """Change settings: `set_context(mode=ms.GRAPH_MODE, device_target="CPU")`.
+
+    Errors: ValueError for an unknown key or value, TypeError for a wrong type; then nothing is changed.
+    """
+    for key, value in kwargs.items():
+        setting = SETTINGS.get(key)
+        if setting is None or not setting.in_context:
+            raise _unknown("set_context", key)
+        _checked(setting, value)
+    for key, value in kwargs.items():
+        set_value(key, value)
+
+
+def get_context(attr_key: str):
+    """The value in force of one `set_context` key.  Errors: ValueError for an unknown key."""
+    setting = SETTINGS.get(attr_key)
+    if setting is None or not setting.in_context:
+        raise _unknown("get_context", attr_key)
+    return get(attr_key)
+
+
+def _unknown(function: str, key: object) -> errors.MyceliaValueError:
+    import difflib
+
+    keys = [s.key for s in SETTINGS.values() if s.in_context]
+    near = difflib.get_close_matches(str(key), keys, n=3)
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else "`mycelia env` lists all settings"
+    return errors.MyceliaValueError(
+        f"the keyword argument {key!r} is not recognized",
+        subject=function,
+        hint=hint,
+        place=errors.user_place(3),
+    )
+
+
+@contextlib.contextmanager
+def context(**kwargs) -> Iterator[None]:
+    """Settings for the length of a `with` block: `with ms.config.context(fallback="error"): ...`."""
+    for key in kwargs:
+        if key not in SETTINGS:
+            raise _unknown("context", key)
+    before = {key: _values.get(key, _MISSING) for key in kwargs}
+    try:
+        for key, value in kwargs.items():
+            set_value(key, value)
+        yield
+    finally:
+        with _lock:
+            for key, value in before.items():
+                _restore(key, value)
+
+
+def set_seed(seed: int) -> None:
+    """Seed NumPy's global generator and all random ops, initializers and dataset shuffles.
+
+    Errors: TypeError unless an int, ValueError outside 0 .. 2**32 - 1.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int):
+        raise errors.type_error(
+            "set_seed", f"the argument 'seed' must be type of int, but got {type(seed).__name__}"
+        )
+    if not 0 <= seed < 2**32:  # NumPy's range
+        raise errors.value_error("set_seed", f"the 'seed' must be between 0 and 2**32 - 1, but got {seed}")
+    import numpy as np
+
+    np.random.seed(seed)
+    set_value("seed", seed)
+
+
+def get_seed() -> int | None:
+    """The seed given to `set_seed`, or None."""
+    return get("seed")
+
+
+def set_device(device_target: str, device_id: int | None = None) -> None:
+    """Choose the backend, and which of its devices."""
+    set_context(device_target=device_target, **({} if device_id is None else {"device_id": device_id}))
+
+
+def set_deterministic(deterministic: bool) -> None:
+    """Whether results must not depend on the number of threads."""
+    if not isinstance(deterministic, bool):
+        got = type(deterministic).__name__
+        raise errors.type_error(
+            "set_deterministic", f"the argument 'deterministic' must be bool, but got {got}"
+        )
+    set_context(deterministic="ON" if deterministic else "OFF")
+
+
+def set_recursion_limit(recursion_limit: int = 1000) -> None:
+    """Deepest nesting of calls that graph mode follows."""
+    set_context(max_call_depth=recursion_limit)

@@ -1,0 +1,180 @@
+"""The plugin manager: made at the first hook call, from core's own plugin module and entry points of group
+`mycelia`.
+
+MYCELIA_PLUGINS=a,b loads only these, MYCELIA_TRACE_PLUGINS=1 prints calls and results,
+MYCELIA_STRICT_PLUGINS=1 turns a plugin that cannot be loaded into an error; otherwise it is reported once,
+with its distribution, and skipped.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import sys
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from mycelia import config, errors
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    import pluggy
+
+GROUP = "mycelia"
+CLI_GROUP = "mycelia.cli"
+BUILTIN = "mycelia.builtin"  # core's own implementations
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A plugin that was found: `error` is empty if it is loaded, `hooks` names what it implements."""
+
+    name: str
+    distribution: str
+    version: str
+    hooks: tuple[str, ...] = ()
+    error: str = ""
+
+
+def entry_points(group: str = GROUP) -> list[EntryPoint]:
+    """Entry points of a group, ordered by name; the first of two with one name wins, as on sys.path."""
+    from importlib.metadata import entry_points
+
+    unique: dict[str, EntryPoint] = {}
+    for point in entry_points(group=group):
+        unique.setdefault(point.name, point)
+    return [unique[name] for name in sorted(unique)]
+
+
+@functools.cache
+def _load() -> tuple[pluggy.PluginManager, tuple[Found, ...]]:
+    import pluggy
+
+    from mycelia import hookspecs
+
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(hookspecs)
+    if config.get("trace_plugins"):
+        _trace(manager)
+    manager.register(importlib.import_module(BUILTIN), "core")
+    found = [_describe(manager, "core", "mycelia-core", _version("mycelia-core"))]
+    wanted = config.get("plugins")
+    points = entry_points()
+    if wanted is not None:
+        _warn_unknown(wanted, points)
+        points = [p for p in points if p.name in wanted]
+    for point in points:
+        distribution = point.dist.name if point.dist else point.value
+        version = point.dist.version if point.dist else ""
+        try:
+            plugin = point.load()
+            _check_api(plugin, point.name)
+            manager.register(plugin, point.name)
+            manager.check_pending()
+            found.append(_describe(manager, point.name, distribution, version))
+        except Exception as cause:
+            if manager.has_plugin(point.name):
+                manager.unregister(name=point.name)
+            reason = f"{type(cause).__name__}: {cause}"
+            _skip(f"plugin {point.name!r} of distribution {distribution} cannot be loaded: {reason}", cause)
+            found.append(Found(point.name, distribution, version, error=reason))
+    return manager, tuple(found)
+
+
+def manager() -> pluggy.PluginManager:
+    """The plugin manager; `manager().hook.mycelia_backends()` calls a hook."""
+    return _load()[0]
+
+
+def found() -> tuple[Found, ...]:
+    """All plugins that were looked at, loaded or not."""
+    return _load()[1]
+
+
+@functools.cache
+def backends() -> tuple:
+    """The `Backend` objects of all plugins; a plugin whose backend does not load is reported and skipped."""
+    found: list = []
+    names = [impl.plugin_name for impl in manager().hook.mycelia_backends.get_hookimpls()]
+    for name in reversed(names):  # pluggy lists the last registered first
+        others = [manager().get_plugin(n) for n in names if n != name]
+        try:
+            for offered in manager().subset_hook_caller("mycelia_backends", others)():
+                found += offered
+        except Exception as cause:
+            reason = f"{type(cause).__name__}: {cause}"
+            _skip(f"the backend of distribution {distribution_of(name)} cannot be loaded: {reason}", cause)
+    return tuple(found)
+
+
+def distribution_of(plugin_name: str) -> str:
+    """The distribution that a plugin came with, for messages."""
+    return next((p.distribution for p in found() if p.name == plugin_name), plugin_name)
+
+
+def _skip(message: str, cause: Exception) -> None:
+    """Report a plugin that is left out, or raise when strict."""
+    if config.get("strict_plugins"):
+        raise errors.error(errors.PluginError, message) from cause
+    from mycelia import log
+
+    log.logger(__name__).warning("%s; it is skipped (MYCELIA_STRICT_PLUGINS=1 raises)", message)
+
+
+def _check_api(plugin: object, name: str) -> None:
+    from mycelia.hookspecs import HOOK_API
+
+    declared = getattr(plugin, "HOOK_API", HOOK_API)
+    if declared != HOOK_API:
+        older = "plugin" if declared < HOOK_API else "mycelia-core"
+        raise errors.PluginError(
+            f"it is written for HOOK_API {declared}, mycelia-core has {HOOK_API}: update the {older}",
+            subject=name,
+        )
+
+
+def _describe(manager: pluggy.PluginManager, name: str, distribution: str, version: str) -> Found:
+    callers = manager.get_hookcallers(manager.get_plugin(name)) or []
+    return Found(name, distribution, version, tuple(sorted(c.name for c in callers)))
+
+
+def _version(distribution: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version(distribution)
+    except PackageNotFoundError:  # run from a source tree that is not installed
+        return ""
+
+
+def _warn_unknown(wanted: tuple[str, ...], points: list[EntryPoint]) -> None:
+    installed = [p.name for p in points]
+    for name in wanted:
+        if name not in installed:
+            from mycelia import log
+
+            log.logger(__name__).warning(
+                "MYCELIA_PLUGINS names %r, which is not installed; installed are: %s",
+                name,
+                ", ".join(installed) or "none",
+            )
+
+
+def _trace(manager: pluggy.PluginManager) -> None:
+    def before(hook_name, hook_impls, arguments):
+        plugins = ", ".join(impl.plugin_name for impl in hook_impls) or "nobody"
+        print(f"mycelia: hook {hook_name}({_short(arguments)}) asks {plugins}", file=sys.stderr)
+
+    def after(outcome, hook_name, hook_impls, arguments):
+        if outcome.exception is not None:
+            print(f"mycelia: hook {hook_name} raised {outcome.exception!r}", file=sys.stderr)
+        else:
+            print(f"mycelia: hook {hook_name} -> {_short(outcome.get_result())}", file=sys.stderr)
+
+    manager.add_hookcall_monitoring(before, after)
+
+
+def _short(value: object, limit: int = 200) -> str:
+    text = repr(value)
+    return text if len(text) <= limit else text[:limit] + "..."
