@@ -1,0 +1,1004 @@
+"""Ops that rearrange elements without looking at them: reshape, transpose, concat, split, repeat, flip, pad.
+
+The reshape family shares memory; everything else copies, since tensors are always contiguous.
+"""
+
+import functools
+import math
+
+import numpy as np
+
+from mycelia import _C, dtypes
+from mycelia.ir.types import TensorType
+from mycelia.ops.define import op
+from mycelia.ops.infer import broadcast_shapes, unbroadcast
+
+MAX_RANK = 8
+MAX_SECTIONS = 16  # longest list attribute (MYC_MAX_INTS)
+
+# ------------------------------------------------------------------------------------ rules and arguments
+
+
+def positive_axis(axis, rank, name="axis"):
+    """`axis` counted from the front; ValueError if it is not in [-rank, rank), so always for rank 0."""
+    if not -rank <= axis < rank:
+        raise ValueError(f"{name} must be in [{-rank}, {rank}), but got {axis}")
+    return axis + rank if axis < 0 else axis
+
+
+def positive_axes(axes, rank, name="axis"):
+    """All `axes` counted from the front; ValueError if one is out of range or named twice."""
+    result = tuple(positive_axis(axis, rank, name) for axis in axes)
+    if len(set(result)) != len(result):
+        raise ValueError(f"{name} names an axis twice: {tuple(axes)}")
+    return result
+
+
+def as_ints(value, name="shape"):
+    """A tuple of Python ints from an int, a sequence of ints, or an integer Tensor."""
+    if hasattr(value, "asnumpy"):
+        value = value.asnumpy().tolist()
+    if hasattr(value, "__index__"):
+        return (value.__index__(),)
+    try:
+        return tuple(int(v.item()) if hasattr(v, "item") else v.__index__() for v in value)
+    except (AttributeError, TypeError):
+        raise TypeError(f"{name} must be an int or a tuple of ints, but got {value!r}") from None
+
+
+def tensors_of(tensors, name="tensors"):
+    """`tensors` if it is a tuple or list with at least one member, else TypeError or ValueError."""
+    if not isinstance(tensors, (tuple, list)):
+        raise TypeError(f"{name} must be a tuple or list of tensors, but got {type(tensors).__name__}")
+    if not tensors:
+        raise ValueError(f"{name} must hold at least one tensor")
+    return tensors
+
+
+def constant(values, dtype=None):
+    """A Tensor with the values of a NumPy array, list or Python number; `dtype` None: as NumPy has it."""
+    array = np.asarray(values)
+    dtype = dtypes.from_numpy(array.dtype) if dtype is None else dtype
+    if dtype is dtypes.bfloat16:
+        return _C.from_array(dtypes.to_bfloat16_bits(array), dtype, True)
+    return _C.from_array(np.ascontiguousarray(array, dtype.np).reshape(array.shape), dtype, True)
+
+
+def shaped_by(rule):
+    """Shape rule of an op with one input: same dtype, shape ``rule(x.shape, **attrs)``."""
+
+    def infer(x, **attrs):
+        shape = tuple(rule(x.shape, **attrs))
+        if len(shape) > MAX_RANK:
+            raise ValueError(f"the result has rank {len(shape)}, at most {MAX_RANK} is possible: {shape}")
+        return TensorType(x.dtype, shape)
+
+    return infer
+
+
+# ------------------------------------------------------------------------------------------ reshape family
+
+
+def _reshaped(old, shape):
+    if any(n < -1 for n in shape):
+        raise ValueError(f"shape holds a negative size: {shape}")
+    if shape.count(-1) > 1:
+        raise ValueError(f"only one size of shape can be -1, but got {shape}")
+    if -1 in old:
+        return shape
+    size, known = math.prod(old), math.prod(n for n in shape if n != -1)
+    if -1 in shape and known and size % known == 0:
+        return tuple(size // known if n == -1 else n for n in shape)
+    if -1 in shape or size != known:
+        raise ValueError(f"shape {shape} is not possible for an input of shape {old} with {size} elements")
+    return shape
+
+
+@op(infer=shaped_by(_reshaped), view=True, mindir="Reshape")
+def reshape(input, *, shape: "ints"):
+    """The same elements in row-major order under another shape; one size may be -1 and is then computed.
+
+    Shapes: any -> `shape`, shares memory.  dtypes: any.  Errors: ValueError if the element counts differ.
+    """
+    return input.reshape(shape)
+
+
+@reshape.vjp
+def reshape(ct, input_shape):
+    return reshape(ct, input_shape)
+
+
+@reshape.samples
+def reshape(rand):
+    yield rand(3, 4), dict(shape=(2, 6))
+    yield rand(3, 4), dict(shape=(-1,))
+    yield rand(1), dict(shape=())
+    yield rand(2, 0), dict(shape=(0, 5, 2))
+    yield rand(), dict(shape=(1, 1, -1))
+
+
+def view(input, *shape):
+    """`reshape` with the sizes as arguments: ``view(x, 2, -1)`` or ``view(x, (2, -1))``."""
+    return reshape(input, as_ints(shape[0] if len(shape) == 1 else shape))
+
+
+def view_as(input, other):
+    """`input` under the shape of `other`."""
+    return reshape(input, other.shape)
+
+
+def _squeezed(shape, axis):
+    if axis is None or axis == ():
+        return (n for n in shape if n != 1)
+    drop = positive_axes(axis, max(len(shape), 1))
+    return (n for i, n in enumerate(shape) if i not in drop or n != 1)
+
+
+@op(infer=shaped_by(_squeezed), view=True, mindir="Squeeze")
+def squeeze(input, *, axis: "ints?" = None):
+    """Drop axes of size 1: all of them, or those in `axis` (an axis of another size stays as it is).
+
+    Shapes: any, shares memory.  dtypes: any.  Errors: ValueError if an axis is out of range.
+    """
+    return input.reshape(tuple(_squeezed(input.shape, axis)))
+
+
+@squeeze.vjp
+def squeeze(ct, input_shape):
+    return reshape(ct, input_shape)
+
+
+@squeeze.samples
+def squeeze(rand):
+    yield rand(1, 3, 1, 2)
+    yield rand(1, 3, 1), dict(axis=-1)
+    yield rand(1, 1), dict(axis=(0, 1))
+    yield rand(2, 1), dict(axis=0)
+    yield rand()
+
+
+def _expanded(shape, axis):
+    at = positive_axis(axis, len(shape) + 1)
+    return (*shape[:at], 1, *shape[at:])
+
+
+@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims")
+def expand_dims(input_x, *, axis: "int"):
+    """Insert an axis of size 1 at `axis`, counted in the result.
+
+    Shapes: rank r -> r + 1, shares memory.  dtypes: any.  Errors: ValueError if `axis` is not in [-r - 1, r].
+    """
+    return np.expand_dims(input_x, axis)
+
+
+@expand_dims.vjp
+def expand_dims(ct, input_x_shape):
+    return reshape(ct, input_x_shape)
+
+
+@expand_dims.samples
+def expand_dims(rand):
+    yield rand(2, 3), dict(axis=0)
+    yield rand(2, 3), dict(axis=-1)
+    yield rand(2, 3), dict(axis=-3)
+    yield rand(), dict(axis=0)
+    yield rand(0, 2), dict(axis=1)
+
+
+def unsqueeze(input, dim):
+    """Insert an axis of size 1 at `dim`, counted in the result."""
+    return expand_dims(input, dim)
+
+
+def flatten(input, order="C", *, start_dim=1, end_dim=-1):
+    """Merge the axes `start_dim` to `end_dim` into one; with `order` "F" all axes are reversed first.
+
+    Shapes: [a, b, c] -> [a, b * c]; rank 0 and 1 -> rank 1.  Errors: ValueError for axes out of range or order.
+    """
+    if order not in ("C", "F"):
+        raise ValueError(f"For 'flatten', order must be 'C' or 'F', but got {order!r}")
+    rank = input.ndim
+    if rank == 0:
+        return reshape(input, (1,))
+    if rank == 1 and start_dim == 1:
+        return input
+    if order == "F":
+        input = transpose(input, tuple(range(rank - 1, -1, -1)))
+    first, last = positive_axis(start_dim, rank, "start_dim"), positive_axis(end_dim, rank, "end_dim")
+    if first > last:
+        raise ValueError(f"For 'flatten', start_dim {start_dim} lies behind end_dim {end_dim}")
+    merged = input.shape[first : last + 1]
+    merged = -1 if -1 in merged else math.prod(merged)
+    return reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
+
+
+def ravel(input):
+    """All elements in one axis."""
+    return reshape(input, (-1,))
+
+
+def _each(function, inputs):
+    """`function` of a tensor, or of each tensor of a tuple or list."""
+    return tuple(map(function, inputs)) if isinstance(inputs, (tuple, list)) else function(inputs)
+
+
+def atleast_1d(inputs):
+    """A tensor (or each of a list) with rank 0 raised to rank 1."""
+    return _each(lambda x: x if x.ndim >= 1 else reshape(x, (1,)), inputs)
+
+
+def atleast_2d(inputs):
+    """A tensor (or each of a list) with leading axes of size 1 up to rank 2."""
+    return _each(lambda x: x if x.ndim >= 2 else reshape(x, (1,) * (2 - x.ndim) + x.shape), inputs)
+
+
+def _atleast_3d(x):
+    if x.ndim >= 3:
+        return x
+    shapes = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}
+    return reshape(x, shapes[x.ndim])
+
+
+def atleast_3d(inputs):
+    """A tensor (or each of a list) at least of rank 3: [] -> [1, 1, 1], [n] -> [1, n, 1], [m, n] -> [m, n, 1]."""
+    return _each(_atleast_3d, inputs)
+
+
+# --------------------------------------------------------------------------------------- order of the axes
+
+
+def _transposed(shape, dims):
+    if len(dims) != len(shape):
+        raise ValueError(f"dims {dims} must name every axis of an input of shape {shape}")
+    return (shape[d] for d in positive_axes(dims, len(shape), "dims"))
+
+
+@op(infer=shaped_by(_transposed), mindir="Transpose")
+def transpose(input, *, dims: "ints"):
+    """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input.
+
+    Shapes: a permutation.  dtypes: any.  Errors: ValueError if `dims` is not a permutation of the axes.
+    """
+    return np.transpose(input, dims)
+
+
+@transpose.vjp
+def transpose(ct, *, dims):
+    rank = len(dims)
+    inverse = sorted(range(rank), key=lambda i: dims[i] % rank)
+    return transpose(ct, tuple(inverse))
+
+
+@transpose.samples
+def transpose(rand):
+    yield rand(3, 5), dict(dims=(1, 0), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(2, 3, 4), dict(dims=(0, 2, 1))
+    yield rand(2, 3, 4), dict(dims=(2, 0, 1))
+    yield rand(2, 3, 4), dict(dims=(-1, -2, -3))
+    yield rand(2, 3, 4, 5), dict(dims=(0, 2, 1, 3))
+    yield rand(17, 1, 19), dict(dims=(2, 1, 0), _grad=False, _dtypes=("int8", "int64", "float16"))
+    yield rand(40, 67), dict(dims=(1, 0), _grad=False, _dtypes=("int8", "int64", "float16"))
+    yield rand(0, 3), dict(dims=(1, 0))
+    yield rand(1), dict(dims=(0,))
+    yield rand(), dict(dims=())
+
+
+def permute(input, axis):
+    """`transpose` under its other name."""
+    return transpose(input, as_ints(axis, "axis"))
+
+
+def swapaxes(input, axis0, axis1):
+    """Exchange two axes."""
+    order = list(range(input.ndim))
+    i, j = positive_axis(axis0, input.ndim), positive_axis(axis1, input.ndim)
+    order[i], order[j] = j, i
+    return transpose(input, tuple(order))
+
+
+def swapdims(input, dim0, dim1):
+    """Exchange two axes."""
+    return swapaxes(input, dim0, dim1)
+
+
+def movedim(x, source, destination):
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
+    source = positive_axes(as_ints(source, "source"), x.ndim, "source")
+    destination = positive_axes(as_ints(destination, "destination"), x.ndim, "destination")
+    if len(source) != len(destination):
+        raise ValueError(f"For 'movedim', {len(source)} source axes go to {len(destination)} destinations")
+    order = [axis for axis in range(x.ndim) if axis not in source]
+    for to, axis in sorted(zip(destination, source)):
+        order.insert(to, axis)
+    return transpose(x, tuple(order))
+
+
+def moveaxis(x, source, destination):
+    """`movedim` under its NumPy name."""
+    return movedim(x, source, destination)
+
+
+def t(input):
+    """The transpose of a matrix; tensors of rank 0 and 1 as they are."""
+    if input.ndim > 2:
+        raise ValueError(f"For 't', the input must have at most 2 axes, but got shape {input.shape}")
+    return transpose(input, (1, 0)) if input.ndim == 2 else input
+
+
+def _flipped(shape, dims):
+    positive_axes(dims, len(shape), "dims")
+    return shape
+
+
+@op(infer=shaped_by(_flipped), mindir="ReverseV2")
+def flip(input, *, dims: "ints"):
+    """Reverse the order of the elements along `dims`.
+
+    Shapes: any -> same.  dtypes: any.  Errors: ValueError if an axis is out of range or named twice.
+    """
+    return np.flip(input, dims)
+
+
+@flip.vjp
+def flip(ct, *, dims):
+    return flip(ct, dims)
+
+
+@flip.samples
+def flip(rand):
+    yield rand(7), dict(dims=0, _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(3, 4), dict(dims=(0,))
+    yield rand(3, 4, 2), dict(dims=(-1, 0))
+    yield rand(3, 1), dict(dims=())
+    yield rand(0, 2), dict(dims=(0, 1))
+
+
+def reverse(x, axis):
+    """`flip` under its older name."""
+    return flip(x, axis)
+
+
+def fliplr(input):
+    """Reverse the second axis."""
+    if input.ndim < 2:
+        raise ValueError(f"For 'fliplr', the input must have at least 2 axes, but got shape {input.shape}")
+    return flip(input, (1,))
+
+
+def flipud(input):
+    """Reverse the first axis."""
+    if input.ndim < 1:
+        raise ValueError("For 'flipud', the input must have at least 1 axis, but got rank 0")
+    return flip(input, (0,))
+
+
+def rot90(input, k, dims):
+    """Rotate by ``k * 90`` degrees in the plane of the two axes `dims`, from the first towards the second."""
+    first, second = positive_axes(dims, input.ndim, "dims")
+    k %= 4
+    if k == 2:
+        return flip(input, (first, second))
+    if k == 1:
+        return swapaxes(flip(input, (second,)), first, second)
+    return flip(swapaxes(input, first, second), (second,)) if k == 3 else input
+
+
+def _rolled(shape, shifts, dims):
+    if len(shifts) != len(dims):
+        raise ValueError(f"shifts {shifts} and dims {dims} must have the same length")
+    for axis in dims:
+        positive_axis(axis, len(shape), "dims")
+    return shape
+
+
+@op(infer=shaped_by(_rolled), mindir="Roll")
+def _roll(input, *, shifts: "ints", dims: "ints"):
+    """Shift the elements along each of `dims` by `shifts` places; what leaves at one end enters at the other.
+
+    Shapes: any -> same.  dtypes: any.
+    """
+    return np.roll(input, shifts, dims)
+
+
+@_roll.vjp
+def _roll(ct, *, shifts, dims):
+    return _roll(ct, tuple(-s for s in shifts), dims)
+
+
+@_roll.samples
+def _roll(rand):
+    yield rand(7), dict(shifts=2, dims=0, _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(3, 4), dict(shifts=(1, -1), dims=(0, -1))
+    yield rand(3, 4), dict(shifts=(5, 2), dims=(1, 1))
+    yield rand(3, 4), dict(shifts=(0,), dims=(0,))
+    yield rand(0, 2), dict(shifts=(1,), dims=(0,))
+
+
+def roll(input, shifts, dims=None):
+    """Shift the elements along `dims` by `shifts` places, around the end; without `dims` in row-major order."""
+    if dims is None:
+        shifts = as_ints(shifts, "shifts")
+        return reshape(_roll(reshape(input, (-1,)), shifts, (0,) * len(shifts)), input.shape)
+    return _roll(input, shifts, dims)
+
+
+# -------------------------------------------------------------------------------------------- joining
+
+
+def _one_dtype(types):
+    first = tensors_of(types)[0]
+    for x in types:
+        if x.dtype is not first.dtype:
+            raise TypeError(f"tensors must have one dtype, but got {first.dtype.name} and {x.dtype.name}")
+    return first
+
+
+def _concat_type(types, axis):
+    first = _one_dtype(types)
+    at = positive_axis(axis, first.rank)
+    for x in types:
+        agree = x.rank == first.rank and all(
+            m == n or -1 in (m, n) for i, (m, n) in enumerate(zip(x.shape, first.shape)) if i != at
+        )
+        if not agree:
+            raise ValueError(f"shapes must agree except on axis {axis}, but got {first.shape} and {x.shape}")
+    sizes = [x.shape[at] for x in types]
+    total = -1 if -1 in sizes else sum(sizes)
+    return TensorType(first.dtype, (*first.shape[:at], total, *first.shape[at + 1 :]))
+
+
+@op(infer=lambda tensors, axis: _concat_type(tensors, axis), mindir="Concat")
+def _concat(tensors: "tensors", *, axis: "int" = 0):
+    """Join tensors along an existing axis.
+
+    Shapes: [.., n1, ..], [.., n2, ..] -> [.., n1 + n2, ..].  dtypes: any, one for all.
+    Errors: ValueError if other sizes differ, TypeError if dtypes differ.
+    """
+    return np.concatenate(tensors, axis)
+
+
+@_concat.vjp
+def _concat(ct, tensors_shape, *, axis):
+    return list(split(ct, [shape[axis] for shape in tensors_shape], axis))
+
+
+@_concat.samples
+def _concat(rand):
+    yield [rand(2, 3), rand(4, 3)], dict(axis=0, _dtypes=("int32", "bool", "float64", "float16"))
+    yield [rand(2, 3), rand(2, 1), rand(2, 2)], dict(axis=-1)
+    yield [rand(2, 0, 2), rand(2, 3, 2)], dict(axis=1)
+    yield [rand(3)]
+    yield [rand(2, 1) for _ in range(18)], dict(axis=1)
+
+
+def _common_dtype(tensors):
+    """The tensors, brought to their common dtype if they differ."""
+    from mycelia.ops.cast import cast
+
+    tensors = tensors_of(tensors)
+    target = functools.reduce(dtypes.promote, (x.dtype for x in tensors))
+    return [x if x.dtype is target else cast(x, target) for x in tensors]
+
+
+def cat(tensors, axis=0):
+    """Join tensors along an existing axis; different dtypes are promoted.
+
+    Shapes: [.., n1, ..], [.., n2, ..] -> [.., n1 + n2, ..].  Errors: ValueError if other sizes differ.
+    """
+    return _concat(_common_dtype(tensors), axis)
+
+
+def concat(tensors, axis=0):
+    """`cat` under its other name."""
+    return cat(tensors, axis)
+
+
+def _stack_type(types, axis):
+    first = _one_dtype(types)
+    for x in types:
+        if not first.accepts(x):
+            raise ValueError(f"tensors must have one shape, but got {first.shape} and {x.shape}")
+    at = positive_axis(axis, first.rank + 1)
+    return shaped_by(lambda shape: (*shape[:at], len(types), *shape[at:]))(first)
+
+
+@op(infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack")
+def stack(tensors: "tensors", *, axis: "int" = 0):
+    """Join tensors of one shape along a new axis.
+
+    Shapes: k times [a, b] -> [k, a, b] for axis 0.  dtypes: any, one for all.
+    Errors: ValueError if shapes differ, TypeError if dtypes differ.
+    """
+    return np.stack(tensors, axis)
+
+
+@stack.vjp
+def stack(ct, *, axis):
+    return list(unstack(ct, axis))
+
+
+@stack.samples
+def stack(rand):
+    yield [rand(2, 3), rand(2, 3)], dict(_dtypes=("int32", "bool", "float64", "float16"))
+    yield [rand(2, 3), rand(2, 3), rand(2, 3)], dict(axis=-1)
+    yield [rand(2, 3), rand(2, 3)], dict(axis=1)
+    yield [rand(), rand()]
+    yield [rand(0, 2), rand(0, 2)], dict(axis=1)
+    yield [rand(3)]
+
+
+def hstack(tensors):
+    """Join along the second axis (vectors: along the first)."""
+    tensors = [atleast_1d(x) for x in tensors_of(tensors)]
+    return cat(tensors, 0 if tensors[0].ndim == 1 else 1)
+
+
+def vstack(inputs):
+    """Join along the first axis; vectors become rows."""
+    return cat([atleast_2d(x) for x in tensors_of(inputs, "inputs")], 0)
+
+
+def row_stack(tensors):
+    """`vstack` under its other name."""
+    return vstack(tensors)
+
+
+def dstack(tensors):
+    """Join along the third axis."""
+    return cat([atleast_3d(x) for x in tensors_of(tensors)], 2)
+
+
+def column_stack(tensors):
+    """Join along the second axis; vectors become columns."""
+    columns = [x if x.ndim >= 2 else reshape(x, (-1, 1)) for x in tensors_of(tensors)]
+    return cat(columns, 1)
+
+
+def block_diag(*inputs):
+    """A matrix with the inputs (matrices; vectors as rows, scalars as 1 x 1) along its diagonal, zero elsewhere."""
+    blocks = [atleast_2d(x) for x in tensors_of(inputs, "inputs")]
+    for x in blocks:
+        if x.ndim > 2:
+            raise ValueError(f"For 'block_diag', inputs must have at most 2 axes, but got shape {x.shape}")
+    width = sum(x.shape[1] for x in blocks)
+    rows, left = [], 0
+    for x in _common_dtype(blocks):
+        rows.append(pad(x, (left, width - left - x.shape[1])))
+        left += x.shape[1]
+    return cat(rows, 0)
+
+
+# --------------------------------------------------------------------------------------------- splitting
+
+
+def _sections(n, sections):
+    """Sizes of the pieces: one number = pieces of that size with a smaller last one."""
+    if len(sections) != 1 or sections[0] == n:
+        return sections
+    size = sections[0]
+    return (size,) * (n // size) + ((n % size,) if n % size else ())
+
+
+def _split_types(x, sections, axis):
+    at = positive_axis(axis, x.rank)
+    n = x.shape[at]
+    if n == -1:
+        raise ValueError(f"axis {axis} has a size that is known only at run time: it cannot be split")
+    if any(s < 0 for s in sections) or (len(sections) == 1 and sections[0] == 0 and n):
+        raise ValueError(f"sections must be positive, but got {sections}")
+    sizes = _sections(n, sections)
+    if sum(sizes) != n:
+        raise ValueError(f"the sum of 'split_size_or_sections' must be equal to {n}, but got {sum(sizes)}")
+    return tuple(TensorType(x.dtype, (*x.shape[:at], s, *x.shape[at + 1 :])) for s in sizes)
+
+
+@op(infer=lambda x, sections, axis: _split_types(x, sections, axis), outputs=None)
+def _split(x, *, sections: "ints", axis: "int" = 0):
+    """Cut along an axis into pieces of the sizes `sections`; one number: pieces of that size, the last may be smaller.
+
+    Shapes: [.., n, ..] -> [.., s0, ..], [.., s1, ..], ...  dtypes: any.  Errors: ValueError if the sizes do not sum to n.
+    """
+    ends = np.cumsum(_sections(x.shape[axis], sections))
+    return tuple(np.split(x, ends[:-1], axis))
+
+
+@_split.vjp
+def _split(cts, x_shape, *, sections, axis):
+    sizes = _sections(x_shape[axis], sections)
+    shapes = [(*x_shape[: axis % len(x_shape)], s, *x_shape[axis % len(x_shape) + 1 :]) for s in sizes]
+    return _concat(_with_zeros(cts, shapes), axis)
+
+
+def _with_zeros(cts, shapes):
+    """The cotangents, with zeros for outputs that nothing flows back to."""
+    from mycelia.ops.create import zeros
+
+    dtype = next(ct.dtype for ct in cts if ct is not None)
+    return [zeros(shape, dtype) if ct is None else ct for ct, shape in zip(cts, shapes)]
+
+
+@_split.samples
+def _split(rand):
+    yield rand(6, 2), dict(sections=(1, 2, 3), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(2, 7), dict(sections=3, axis=-1)
+    yield rand(2, 4, 3), dict(sections=(2, 2), axis=1)
+    yield rand(2, 3), dict(sections=(0, 3), axis=1)
+    yield rand(3), dict(sections=(3,))
+    yield rand(0, 3), dict(sections=(1, 2), axis=1)
+
+
+def split(tensor, split_size_or_sections, axis=0):
+    """Cut along `axis` into pieces of a given size (the last may be smaller) or of the given sizes.
+
+    Shapes: [.., n, ..] -> tuple of [.., s, ..].  Errors: ValueError if the sizes do not sum to n, or size <= 0.
+    """
+    if isinstance(split_size_or_sections, int):
+        if split_size_or_sections <= 0:
+            raise ValueError(
+                f"For 'split', split_size_or_sections must be more than zero, but got {split_size_or_sections}"
+            )
+        at = positive_axis(axis, tensor.ndim)
+        return _split(tensor, min(split_size_or_sections, tensor.shape[at]), axis)
+    sizes = as_ints(split_size_or_sections, "split_size_or_sections")
+    at = positive_axis(axis, tensor.ndim)
+    if sum(sizes) != tensor.shape[at] or min(sizes, default=0) < 0:
+        raise ValueError(
+            f"For 'split', the sum of 'split_size_or_sections' must be equal to {tensor.shape[at]}, "
+            f"but got {sum(sizes)} from {sizes}"
+        )
+    if len(sizes) <= MAX_SECTIONS:
+        return _split(tensor, sizes, axis)
+    groups = [sizes[i : i + MAX_SECTIONS] for i in range(0, len(sizes), MAX_SECTIONS)]
+    pieces = split(tensor, [sum(g) for g in groups], axis)
+    return tuple(part for piece, group in zip(pieces, groups) for part in split(piece, group, axis))
+
+
+def chunk(input, chunks, axis=0):
+    """Cut along `axis` into at most `chunks` pieces of one size (the last may be smaller)."""
+    if chunks <= 0:
+        raise ValueError(f"For 'chunk', chunks must be more than zero, but got {chunks}")
+    n = input.shape[positive_axis(axis, input.ndim)]
+    return split(input, max(-(-n // chunks), 1), axis)
+
+
+def tensor_split(input, indices_or_sections, axis=0):
+    """Cut along `axis` into that many nearly equal pieces, or before each of the given indices.
+
+    Shapes: [.., n, ..] -> tuple of [.., s, ..].  Errors: ValueError if the number of pieces is not positive.
+    """
+    n = input.shape[positive_axis(axis, input.ndim)]
+    if isinstance(indices_or_sections, int):
+        pieces = indices_or_sections
+        if pieces <= 0:
+            raise ValueError(f"For 'tensor_split', the number of pieces must be more than zero, but got {pieces}")
+        return split(input, [n // pieces + (i < n % pieces) for i in range(pieces)], axis)
+    bounds = [0, *as_ints(indices_or_sections, "indices_or_sections"), n]
+    bounds = [min(max(b + n if b < 0 else b, 0), n) for b in bounds]
+    return tuple(_between(input, axis, low, max(low, high)) for low, high in zip(bounds, bounds[1:]))
+
+
+def _between(x, axis, start, stop):
+    from mycelia.ops.index import narrow
+
+    return narrow(x, axis, start, stop - start)
+
+
+def hsplit(input, indices_or_sections):
+    """`tensor_split` along the second axis (vectors: the first)."""
+    if input.ndim < 1:
+        raise ValueError("For 'hsplit', the input must have at least 1 axis, but got rank 0")
+    return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
+
+
+def vsplit(input, indices_or_sections):
+    """`tensor_split` along the first axis."""
+    if input.ndim < 2:
+        raise ValueError(f"For 'vsplit', the input must have at least 2 axes, but got shape {input.shape}")
+    return tensor_split(input, indices_or_sections, 0)
+
+
+def dsplit(input, indices_or_sections):
+    """`tensor_split` along the third axis."""
+    if input.ndim < 3:
+        raise ValueError(f"For 'dsplit', the input must have at least 3 axes, but got shape {input.shape}")
+    return tensor_split(input, indices_or_sections, 2)
+
+
+def _unstack_types(x, axis):
+    at = positive_axis(axis, x.rank)
+    if x.shape[at] == -1:
+        raise ValueError(f"axis {axis} has a size that is known only at run time: it cannot be unstacked")
+    return tuple(TensorType(x.dtype, x.shape[:at] + x.shape[at + 1 :]) for _ in range(x.shape[at]))
+
+
+@op(infer=lambda input_x, axis: _unstack_types(input_x, axis), outputs=None, mindir="Unstack")
+def unstack(input_x, *, axis: "int" = 0):
+    """The slices along an axis, which is dropped.
+
+    Shapes: [k, a, b] -> k times [a, b] for axis 0.  dtypes: any.
+    """
+    return tuple(np.moveaxis(input_x, axis, 0))
+
+
+@unstack.vjp
+def unstack(cts, input_x_shape, *, axis):
+    axis %= len(input_x_shape)
+    shape = input_x_shape[:axis] + input_x_shape[axis + 1 :]
+    return stack(_with_zeros(cts, [shape] * len(cts)), axis)
+
+
+@unstack.samples
+def unstack(rand):
+    yield rand(3, 2), dict(_dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(2, 3, 4), dict(axis=-1)
+    yield rand(2, 3, 4), dict(axis=1)
+    yield rand(1)
+    yield rand(2, 0)
+
+
+def unbind(input, dim=0):
+    """`unstack` under its other name."""
+    return unstack(input, dim)
+
+
+# --------------------------------------------------------------------------------------------- repeating
+
+
+def _broadcasted(old, shape):
+    lead = len(shape) - len(old)
+    result = tuple(old[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape))
+    fits = lead >= 0 and all(n == m or n == 1 or -1 in (m, n) for n, m in zip(old, result[lead:]))
+    if not fits or any(n < 0 for n in result[: max(lead, 0)]):
+        raise ValueError(f"shape {old} cannot be broadcast to {shape}: sizes must be equal or 1, from the last axis on")
+    return result
+
+
+@op(infer=shaped_by(_broadcasted), mindir="BroadcastTo")
+def broadcast_to(input, *, shape: "ints"):
+    """Repeat along axes of size 1 (and new leading axes) up to `shape`; -1 keeps the input's size.
+
+    Shapes: [1, n] -> [m, n].  dtypes: any.  Errors: ValueError if a size is neither 1 nor the wanted one.
+    """
+    return np.broadcast_to(input, _broadcasted(input.shape, shape))
+
+
+@broadcast_to.vjp
+def broadcast_to(ct, input_shape):
+    return unbroadcast(ct, input_shape)
+
+
+@broadcast_to.samples
+def broadcast_to(rand):
+    yield rand(1, 3), dict(shape=(2, 3), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(3, 1), dict(shape=(2, -1, 4))
+    yield rand(2, 1, 3, 1), dict(shape=(2, 4, 3, 5))
+    yield rand(), dict(shape=(2, 2))
+    yield rand(1, 2), dict(shape=(0, 2))
+    yield rand(2, 3), dict(shape=(2, 3))
+
+
+def expand(input_x, size):
+    """`broadcast_to` under its other name."""
+    return broadcast_to(input_x, as_ints(size, "size"))
+
+
+def expand_as(input, other):
+    """`input` broadcast to the shape of `other`."""
+    return broadcast_to(input, other.shape)
+
+
+def _tiled(shape, dims):
+    if any(d < 0 for d in dims):
+        raise ValueError(f"dims cannot hold negative numbers, but got {dims}")
+    rank = max(len(shape), len(dims))
+    shape, dims = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(dims)) + dims
+    return (-1 if n == -1 else n * d for n, d in zip(shape, dims))
+
+
+@op(infer=shaped_by(_tiled), mindir="Tile")
+def tile(input, *, dims: "ints"):
+    """Repeat the whole tensor ``dims[i]`` times along axis i; missing leading entries count as 1.
+
+    Shapes: [a, b] -> [a * d0, b * d1].  dtypes: any.
+    """
+    return np.tile(input, dims)
+
+
+@tile.vjp
+def tile(ct, input_shape, *, dims):
+    rank = max(len(input_shape), len(dims))
+    sizes, dims = (1,) * (rank - len(input_shape)) + input_shape, (1,) * (rank - len(dims)) + dims
+    before, after = 1, math.prod(n * d for n, d in zip(sizes, dims))
+    for n, d in zip(sizes, dims):  # one axis at a time: all at once would need twice the rank
+        after //= max(n * d, 1)
+        if d != 1:
+            ct = reshape(ct, (before, d, n * after)).sum(1)
+        before *= n
+    return reshape(ct, input_shape)
+
+
+@tile.samples
+def tile(rand):
+    yield rand(2, 3), dict(dims=(2, 1), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(2, 3), dict(dims=(2, 3))
+    yield rand(3), dict(dims=(2, 2))
+    yield rand(2, 3, 1), dict(dims=(2,))
+    yield rand(), dict(dims=(3,))
+    yield rand(0, 2), dict(dims=(2, 2))
+    yield rand(2, 2), dict(dims=(0, 2))
+
+
+def repeat_interleave(input, repeats, axis=None):
+    """Repeat each element along `axis` (without: of the flattened input), `repeats` times or as often as each entry says.
+
+    Shapes: [.., n, ..] -> [.., n * repeats, ..] or [.., sum(repeats), ..].  Errors: ValueError for negative numbers
+    or a length of `repeats` that is neither 1 nor n.
+    """
+    if axis is None:
+        input, axis = reshape(input, (-1,)), 0
+    axis = positive_axis(axis, input.ndim)
+    n = input.shape[axis]
+    repeats = as_ints(repeats, "repeats")
+    if min(repeats, default=0) < 0:
+        raise ValueError(f"For 'repeat_interleave', repeats cannot be negative, but got {repeats}")
+    if len(repeats) == 1:
+        before, after = math.prod(input.shape[:axis]), math.prod(input.shape[axis + 1 :])
+        repeated = broadcast_to(reshape(input, (before * n, 1, after)), (before * n, repeats[0], after))
+        return reshape(repeated, (*input.shape[:axis], n * repeats[0], *input.shape[axis + 1 :]))
+    if len(repeats) != n:
+        raise ValueError(f"For 'repeat_interleave', {len(repeats)} repeats are given for an axis of size {n}")
+    from mycelia.ops.index import take_constant
+
+    return take_constant(input, np.repeat(np.arange(n), repeats), axis)
+
+
+def repeat_elements(x, rep, axis=0):
+    """Repeat each element `rep` times along `axis`."""
+    if not isinstance(rep, int) or rep <= 0:
+        raise ValueError(f"For 'repeat_elements', rep must be a positive int, but got {rep!r}")
+    return repeat_interleave(x, rep, axis)
+
+
+def meshgrid(*inputs, indexing="xy"):
+    """Coordinate grids from vectors: result i holds the values of input i along its axis.
+
+    Shapes: [m], [n] -> two of [m, n] (`indexing` "ij") or [n, m] ("xy").  Errors: ValueError for another indexing.
+    """
+    if indexing not in ("xy", "ij"):
+        raise ValueError(f"For 'meshgrid', indexing must be 'xy' or 'ij', but got {indexing!r}")
+    if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
+        inputs = inputs[0]
+    for x in inputs:
+        if x.ndim > 1:
+            raise ValueError(f"For 'meshgrid', inputs must be vectors, but got shape {x.shape}")
+    count = len(inputs)
+    place = list(range(count))
+    if indexing == "xy" and count > 1:
+        place[0], place[1] = 1, 0
+    shape = [0] * count
+    for x, at in zip(inputs, place):
+        shape[at] = x.size
+    grids = (reshape(x, [-1 if i == at else 1 for i in range(count)]) for x, at in zip(inputs, place))
+    return tuple(broadcast_to(grid, tuple(shape)) for grid in grids)
+
+
+def cartesian_prod(*inputs):
+    """All combinations of one element of each vector, as rows in row-major order; one vector as it is."""
+    if len(inputs) == 1:
+        return inputs[0]
+    return stack([reshape(grid, (-1,)) for grid in meshgrid(*inputs, indexing="ij")], -1)
+
+
+# ----------------------------------------------------------------------------------------------- padding
+
+
+def _padded(shape, pads, value):
+    if len(pads) != 2 * len(shape):
+        raise ValueError(f"pads needs two numbers for each axis of shape {shape}, but got {pads}")
+    result = tuple(n if n == -1 else n + a + b for n, a, b in zip(shape, pads[::2], pads[1::2]))
+    if any(m < 0 and n != -1 for m, n in zip(result, shape)):
+        raise ValueError(f"padding {pads} takes away more than there is of shape {shape}")
+    return result
+
+
+@op(infer=shaped_by(_padded))
+def _pad_constant(x, *, pads: "ints", value: "float" = 0.0):
+    """Surround with `value`: `pads` is (before, after) of each axis from the first on; negative numbers cut away.
+
+    Shapes: [.., n, ..] -> [.., before + n + after, ..].  dtypes: any.
+    """
+    before, after = pads[::2], pads[1::2]
+    kept = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, a, b in zip(x.shape, before, after))
+    return np.pad(x[kept], [(max(a, 0), max(b, 0)) for a, b in zip(before, after)], constant_values=value)
+
+
+@_pad_constant.vjp
+def _pad_constant(ct, *, pads):
+    return _pad_constant(ct, tuple(-p for p in pads))
+
+
+@_pad_constant.samples
+def _pad_constant(rand):
+    yield rand(2, 3), dict(pads=(0, 1, 2, 0), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(4, 3), dict(pads=(-1, -2, 1, 1), value=2.5)
+    yield rand(1, 2, 3, 4), dict(pads=(0, 0, 0, 0, 1, 1, 2, 1))
+    yield rand(3), dict(pads=(0, 0))
+    yield rand(0, 2), dict(pads=(2, 1, 0, 0), value=-1.0)
+    yield rand(3), dict(pads=(-2, -1))
+    yield rand(), dict(pads=())
+
+
+_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "edge": "edge"}
+_PAD_MODES |= {"symmetric": "symmetric", "circular": "wrap"}
+
+
+def pad(input_x, padding, mode="constant", value=None):
+    """Pad the last axes: `padding` is (before, after) of the last axis, then of the one before it, and so on.
+
+    Modes: constant (`value`, 0 if None; negative numbers cut away), reflect (without repeating the edge), symmetric
+    (repeating it), replicate or edge, circular.  Shapes: [.., n] -> [.., before + n + after].
+    Errors: ValueError for an odd number of entries, an unknown mode, or padding wider than the input has elements.
+    """
+    padding = as_ints(padding, "padding")
+    if len(padding) % 2:
+        raise ValueError(f"For 'pad', the size of padding must be divisible by 2, but got {len(padding)}")
+    if len(padding) > 2 * input_x.ndim:
+        raise ValueError(f"For 'pad', padding {padding} names more axes than an input of shape {input_x.shape} has")
+    if mode not in _PAD_MODES:
+        raise ValueError(f"For 'pad', mode must be one of {', '.join(_PAD_MODES)}, but got {mode!r}")
+    pairs = [(0, 0)] * (input_x.ndim - len(padding) // 2)
+    pairs += [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
+    if mode == "constant":
+        return _pad_constant(input_x, tuple(p for pair in pairs for p in pair), value=0.0 if value is None else value)
+    if value is not None:
+        raise ValueError(f"For 'pad', value must be None in mode {mode!r}, but got {value}")
+    for axis, (before, after) in enumerate(pairs):
+        if before or after:
+            input_x = _pad_from_itself(input_x, axis, before, after, mode)
+    return input_x
+
+
+def _pad_from_itself(x, axis, before, after, mode):
+    from mycelia.ops.index import take_constant
+
+    n = x.shape[axis]
+    reach = {"reflect": n - 1, "symmetric": n, "circular": n}.get(mode, max(before, after))
+    if max(before, after) > reach or (n == 0 and before + after > 0):
+        raise ValueError(
+            f"For 'pad', mode {mode!r} cannot pad axis {axis} of size {n} by ({before}, {after}): at most {reach}"
+        )
+    kept = np.arange(max(-before, 0), n - max(-after, 0))
+    return take_constant(x, np.pad(kept, (max(before, 0), max(after, 0)), mode=_PAD_MODES[mode]), axis)
+
+
+# ------------------------------------------------------------------------------------------------- sizes
+
+
+def shape(input_x):
+    """The shape of a tensor, a tuple of ints."""
+    return input_x.shape
+
+
+def rank(input_x):
+    """The number of axes of a tensor."""
+    return input_x.ndim
+
+
+def size(input_x):
+    """The number of elements of a tensor."""
+    return input_x.size
+
+
+def numel(input):
+    """The number of elements of a tensor."""
+    return input.size
+
+
+__all__ = [
+    "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze", "flatten", "ravel", "atleast_1d", "atleast_2d",
+    "atleast_3d", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t", "flip", "reverse",
+    "fliplr", "flipud", "rot90", "roll", "cat", "concat", "stack", "hstack", "vstack", "row_stack", "dstack",
+    "column_stack", "block_diag", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unstack", "unbind",
+    "broadcast_to", "expand", "expand_as", "broadcast_shapes", "tile", "repeat_interleave", "repeat_elements",
+    "meshgrid", "cartesian_prod", "pad", "shape", "rank", "size", "numel",
+]  # fmt: skip
