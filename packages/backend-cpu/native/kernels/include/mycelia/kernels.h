@@ -105,23 +105,31 @@ int32_t fail(const myc_call* call, const char* format, Args... args) {
 constexpr int64_t kMinParallelWork = 1 << 17;
 
 // Runs body(begin, end, worker) over ranges that cover [0, n), each at least `grain` long when possible, on several
-// threads.  worker < max_workers(call) tells concurrent bodies apart.
+// threads.  worker < max_workers(ctx) tells concurrent bodies apart.
 template <class Body>
-MYC_INLINE void parallel_for_worker(const myc_call* call, int64_t n, int64_t grain, const Body& body) {
+MYC_INLINE void parallel_for_worker(myc_context* ctx, int64_t n, int64_t grain, const Body& body) {
   if (n <= 0) return;
-  if (n <= grain || call->ctx->threads <= 1) return body(int64_t{0}, n, int32_t{0});
-  call->ctx->parallel_for(
-      call->ctx, n, grain < 1 ? 1 : grain,
+  if (n <= grain || ctx->threads <= 1) return body(int64_t{0}, n, int32_t{0});
+  ctx->parallel_for(
+      ctx, n, grain < 1 ? 1 : grain,
       [](void* arg, int64_t begin, int64_t end, int32_t worker) {
         (*static_cast<const Body*>(arg))(begin, end, worker);
       },
       const_cast<Body*>(&body));
 }
+template <class Body>
+MYC_INLINE void parallel_for_worker(const myc_call* call, int64_t n, int64_t grain, const Body& body) {
+  parallel_for_worker(call->ctx, n, grain, body);
+}
 
 // The same with body(begin, end).
 template <class Body>
+MYC_INLINE void parallel_for(myc_context* ctx, int64_t n, int64_t grain, const Body& body) {
+  parallel_for_worker(ctx, n, grain, [&](int64_t begin, int64_t end, int32_t) { body(begin, end); });
+}
+template <class Body>
 MYC_INLINE void parallel_for(const myc_call* call, int64_t n, int64_t grain, const Body& body) {
-  parallel_for_worker(call, n, grain, [&](int64_t begin, int64_t end, int32_t) { body(begin, end); });
+  parallel_for(call->ctx, n, grain, body);
 }
 
 // body(row) for each row; `row_work` is the cost of a row in bytes moved (or 4 x flops) and decides the split.
@@ -132,7 +140,8 @@ MYC_INLINE void parallel_rows(const myc_call* call, int64_t rows, int64_t row_wo
   });
 }
 
-inline int32_t max_workers(const myc_call* call) { return max(call->ctx->threads, int32_t{1}); }
+inline int32_t max_workers(const myc_context* ctx) { return max(ctx->threads, int32_t{1}); }
+inline int32_t max_workers(const myc_call* call) { return max_workers(call->ctx); }
 
 // ---- scratch memory ----
 

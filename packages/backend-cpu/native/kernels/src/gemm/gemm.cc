@@ -1,49 +1,406 @@
+// The drivers around the micro-kernel: which operand is packed, how the product is cut for caches and threads.
+//
+// Cache plan: a panel of B (kDepth x kPanel) lives in the first-level cache while all rows of an A block
+// (kRowsInBlock x kDepth, second-level cache) pass by it.  Few rows: each panel of B is packed just before its only
+// use.  Many rows: kDepth x kColumnsInBlock of B is packed once and shared by all row blocks and threads.
 #include "gemm/gemm.h"
+
+#include "gemm/gemv.h"
+#include "gemm/pack.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
 
-float finish(float product, float old, const Epilogue& e, int64_t i, int64_t j) {
-  float v = e.scale * product;
-  if (e.accumulate) v += old;
-  if (e.row_bias) v += e.row_bias[i];
-  if (e.column_bias) v += e.column_bias[j];
-  return v < e.low ? e.low : v > e.high ? e.high : v;
+#ifndef GEMM_KC
+#define GEMM_KC 384
+#define GEMM_MC 144
+#endif
+constexpr int64_t kDepth = GEMM_KC;              // 384 x 16 floats of B: 24 KB
+constexpr int64_t kRowsInBlock = GEMM_MC;        // x kDepth floats of A: 216 KB
+constexpr int64_t kColumnsInBlock = 2048;        // x kDepth floats of B: 3 MB, shared by the threads
+constexpr int64_t kSerialWork = 1 << 20;         // multiply-adds that one core does in 20 us: not worth a second thread
+constexpr int64_t kTileWork = 1 << 21;           // multiply-adds of a tile: 40 us
+constexpr int64_t kDirectFloats = 6 * 1024;      // B that stays in the first-level cache without packing
+static_assert(kRowsInBlock % kBlockRows == 0 && kColumnsInBlock % kPanel == 0);
+
+struct Product {
+  int64_t m, n, k;
+  View a, b;
+  float* c;
+  int64_t ldc;
+  const Epilogue* epilogue;
+};
+
+// Rows [i, i + m) x columns [j, j + n) of C for the part [p, p + depth) of k.
+struct Part {
+  int64_t i, m, j, n, p, depth;
+};
+
+Store store_at(const Product& g, const Part& t) {
+  const Epilogue& e = *g.epilogue;
+  const bool last = t.p + t.depth == g.k;
+  Store s;
+  s.scale = e.scale;
+  s.add = e.accumulate || t.p > 0;
+  s.clamp = last && (e.low > -INFINITY || e.high < INFINITY);
+  s.low = e.low, s.high = e.high;
+  s.row_bias = last && e.row_bias ? e.row_bias + t.i : nullptr;
+  s.column_bias = last && e.column_bias ? e.column_bias + t.j : nullptr;
+  return s;
 }
 
-}  // namespace
+// All row blocks of the part against one panel of B.
+template <int kVectors, bool kPackedA>
+void multiply_panel(const Product& g, const Part& t, const float* packed_a, const float* b, int64_t b_step,
+                    int64_t column, int64_t columns, Store s) {
+  if (s.column_bias) s.column_bias += column;
+  for (int64_t i = 0; i < t.m; i += kBlockRows) {
+    const int64_t rows = min<int64_t>(kBlockRows, t.m - i);
+    const float* a = kPackedA ? packed_a + i * t.depth : g.a.at(t.i + i, t.p);
+    float* c = g.c + (t.i + i) * g.ldc + t.j + column;
+    const Micro kernel = rows == kBlockRows ? micro<kBlockRows, kVectors, kPackedA> : micro_for<kVectors, kPackedA>(rows);
+    kernel(t.depth, a, g.a.row, g.a.column, b, b_step, c, g.ldc, columns, s);
+    if (s.row_bias) s.row_bias += kBlockRows;
+  }
+}
 
-int64_t gemm_scratch(bool, bool, int64_t, int64_t, int64_t) { return 0; }
-
-void gemm_serial(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
-                 const float* b, int64_t ldb, float* c, int64_t ldc, const Epilogue& epilogue, float*) {
-  const int64_t ai = transpose_a ? 1 : lda, ak = transpose_a ? lda : 1;
-  const int64_t bk = transpose_b ? 1 : ldb, bj = transpose_b ? ldb : 1;
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      float sum = 0;
-      for (int64_t p = 0; p < k; ++p) sum += a[i * ai + p * ak] * b[p * bk + j * bj];
-      c[i * ldc + j] = finish(sum, c[i * ldc + j], epilogue, i, j);
+// The part with B from packed panels (`packed_b`, one every `panel_stride` floats), in place (`direct`), or packed panel
+// by panel into `panel`.  packed_a: blocks of the part's rows and depth, or null to read A in place.
+void multiply_part(const Product& g, const Part& t, const float* packed_a, const float* packed_b, int64_t panel_stride,
+                   bool direct, float* panel) {
+  const Store s = store_at(g, t);
+  for (int64_t j = 0; j < t.n; j += kPanel) {
+    const int64_t columns = min<int64_t>(kPanel, t.n - j);
+    const float* b;
+    int64_t b_step = kPanel;
+    if (packed_b) {
+      b = packed_b + j / kPanel * panel_stride;
+    } else if (direct && columns == kPanel) {
+      b = g.b.at(t.p, t.j + j);
+      b_step = g.b.row;
+    } else {
+      pack_panel({g.b.at(t.p, t.j + j), g.b.row, g.b.column}, columns, t.depth, panel);
+      b = panel;
+    }
+    const bool half = columns <= kLanes;
+    if (packed_a) {
+      (half ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, packed_a, b, b_step, j, columns, s);
+    } else {
+      (half ? multiply_panel<1, false> : multiply_panel<2, false>)(g, t, packed_a, b, b_step, j, columns, s);
     }
   }
 }
 
-int32_t gemm(myc_context*, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a,
-             int64_t lda, const float* b, int64_t ldb, float* c, int64_t ldc, const Epilogue& epilogue) {
-  gemm_serial(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, epilogue, nullptr);
+// A is read in place unless its rows would fight for the same cache sets and pages.
+bool should_pack_a(const Product& g) {
+#ifdef GEMM_PACKA
+  return GEMM_PACKA;
+#endif
+  return g.n > 4 * kPanel && (g.a.row == 1 ? g.a.column : g.a.row) >= 512;
+}
+
+bool is_direct(const Product& g) { return g.b.column == 1 && (g.k * g.n <= kDirectFloats || g.m <= kBlockRows); }
+
+bool has_few_rows(const Product& g) { return g.m <= kRowsInBlock; }
+
+int64_t packed_a_size(int64_t rows, int64_t depth) { return round_up(round_up(rows, kBlockRows) * depth + kPackSlack, 16); }
+
+// Scratch of the drivers below, in floats.
+int64_t few_rows_shared(const Product& g) { return should_pack_a(g) ? packed_a_size(g.m, g.k) : 0; }
+int64_t few_rows_per_worker(const Product& g) { return min(g.k, kDepth) * kPanel; }
+int64_t many_rows_shared(const Product& g) {
+  return min(g.k, kDepth) * round_up(min(g.n, kColumnsInBlock), kPanel);
+}
+int64_t many_rows_per_worker(const Product& g) {
+  return should_pack_a(g) ? packed_a_size(kRowsInBlock, min(g.k, kDepth)) : 0;
+}
+
+// Tiles of a parallel product; `column_step` is a multiple of kPanel.
+struct Tiles {
+  int64_t rows, columns, row_step, column_step;
+  int64_t count() const { return rows * columns; }
+};
+
+Tiles cut(int64_t m, int64_t n, int64_t depth, int64_t row_step, int32_t workers) {
+  Tiles t;
+  t.row_step = row_step;
+  t.rows = ceil_div(m, row_step);
+  const int64_t panels = ceil_div(n, kPanel);
+  const int64_t wanted = workers <= 1 ? 1 : ceil_div(4 * workers, t.rows);  // 4 tiles per worker even out their speed
+  const int64_t least = ceil_div(kTileWork, min(m, row_step) * depth * kPanel);
+  t.column_step = kPanel * clamp(ceil_div(panels, wanted), min(least, panels), panels);
+  t.columns = ceil_div(n, t.column_step);
+  return t;
+}
+
+int32_t multiply_few_rows(myc_context* ctx, const Product& g) {
+  Scratch scratch(ctx);
+  const int64_t own = few_rows_per_worker(g);
+  float* panels = scratch.take<float>(own * max_workers(ctx));
+  const bool pack = should_pack_a(g);
+  float* packed_a = pack ? scratch.take<float>(few_rows_shared(g)) : nullptr;
+  if (!panels || (pack && !packed_a)) return MYC_E_MEMORY;
+  const int64_t padded = round_up(g.m, kBlockRows);
+  if (pack) {
+    for (int64_t p = 0; p < g.k; p += kDepth) {
+      pack_blocks({g.a.at(0, p), g.a.row, g.a.column}, g.m, min(kDepth, g.k - p), packed_a + padded * p);
+    }
+  }
+  const bool direct = is_direct(g);
+  const Tiles tiles = cut(g.m, g.n, g.k, g.m, max_workers(ctx));
+  parallel_for_worker(ctx, tiles.count(), 1, [&](int64_t begin, int64_t end, int32_t worker) {
+    const int64_t j = begin * tiles.column_step, columns = min(g.n, end * tiles.column_step) - j;
+    for (int64_t p = 0; p < g.k; p += kDepth) {
+      multiply_part(g, {0, g.m, j, columns, p, min(kDepth, g.k - p)}, pack ? packed_a + padded * p : nullptr, nullptr, 0,
+                    direct, panels + own * worker);
+    }
+  });
   return MYC_OK;
 }
 
-int64_t packed_size(int64_t k, int64_t n) { return k * n; }
+int32_t multiply_many_rows(myc_context* ctx, const Product& g) {
+  Scratch scratch(ctx);
+  const bool pack = should_pack_a(g);
+  const int64_t own = many_rows_per_worker(g);
+  float* packed_b = scratch.take<float>(many_rows_shared(g));
+  float* blocks = pack ? scratch.take<float>(own * max_workers(ctx)) : nullptr;
+  if (!packed_b || (pack && !blocks)) return MYC_E_MEMORY;
+  for (int64_t j = 0; j < g.n; j += kColumnsInBlock) {
+    const int64_t columns = min(kColumnsInBlock, g.n - j);
+    for (int64_t p = 0; p < g.k; p += kDepth) {
+      const int64_t depth = min(kDepth, g.k - p), stride = depth * kPanel;
+      parallel_for(ctx, ceil_div(columns, kPanel), 8, [&](int64_t begin, int64_t end) {
+        for (int64_t q = begin; q < end; ++q) {
+          pack_panel({g.b.at(p, j + q * kPanel), g.b.row, g.b.column}, min<int64_t>(kPanel, columns - q * kPanel), depth,
+                     packed_b + q * stride);
+        }
+      });
+      const Tiles tiles = cut(g.m, columns, depth, kRowsInBlock, max_workers(ctx));
+      parallel_for_worker(ctx, tiles.count(), 1, [&](int64_t begin, int64_t end, int32_t worker) {
+        for (int64_t tile = begin; tile < end; ++tile) {
+          const int64_t i = tile / tiles.columns * kRowsInBlock, q = tile % tiles.columns * tiles.column_step;
+          const Part part = {i, min(kRowsInBlock, g.m - i), j + q, min(tiles.column_step, columns - q), p, depth};
+          float* block = pack ? blocks + own * worker : nullptr;
+          if (pack) pack_blocks({g.a.at(i, p), g.a.row, g.a.column}, part.m, depth, block);
+          multiply_part(g, part, block, packed_b + q / kPanel * stride, stride, false, nullptr);
+        }
+      });
+    }
+  }
+  return MYC_OK;
+}
+
+// c[j] (element stride c_step) = x[1, k] W[k, n] with row-major W and strided x.
+int32_t multiply_row(myc_context* ctx, int64_t n, int64_t k, const float* x, int64_t x_step, const float* w, int64_t ldw,
+                     float* c, int64_t c_step, const Epilogue& e) {
+  Scratch scratch(ctx);
+  float* sums = scratch.take<float>(n);
+  if (!sums) return MYC_E_MEMORY;
+  constexpr int64_t kStep = 1024;  // columns: 4 KB of sums
+  parallel_for(ctx, ceil_div(n, kStep), ceil_div(kSerialWork / 4, k * kStep), [&](int64_t begin, int64_t end) {
+    for (int64_t j = begin * kStep; j < min(n, end * kStep); j += kStep) {
+      const int64_t columns = min(kStep, n - j);
+      memset(sums + j, 0, columns * sizeof(float));
+      add_rows(columns, k, x, x_step, w + j, ldw, sums + j);
+      for (int64_t q = j; q < j + columns; ++q) c[q * c_step] = finish(sums[q], c[q * c_step], e, 0, q);
+    }
+  });
+  return MYC_OK;
+}
+
+// C[m, n] = X[m, k] W[n, k]^T for few rows of X; x_step is the stride along k, only for m = 1 other than 1.
+int32_t multiply_rows_by_dots(myc_context* ctx, int64_t m, int64_t n, int64_t k, const float* x, int64_t ldx,
+                              int64_t x_step, const float* w, int64_t ldw, float* c, int64_t c_row, int64_t c_column,
+                              const Epilogue& e) {
+  Scratch scratch(ctx);
+  if (x_step != 1) {
+    float* copy = scratch.take<float>(k);
+    if (!copy) return MYC_E_MEMORY;
+    for (int64_t p = 0; p < k; ++p) copy[p] = x[p * x_step];
+    x = copy;
+  }
+  const int64_t groups = ceil_div(n, 4);
+  parallel_for(ctx, groups, ceil_div(kSerialWork / 4, 4 * m * k), [&](int64_t begin, int64_t end) {
+    multiply_dots(m, begin * 4, min(n, end * 4), k, x, ldx, w, ldw, c, c_row, c_column, e);
+  });
+  return MYC_OK;
+}
+
+// How a product is computed; see choose().
+enum class Path { kRow, kRowDots, kColumn, kColumnDots, kDots, kLongK, kFewRows, kManyRows };
+
+constexpr int64_t kDotRows = 12;  // up to here packing a transposed B costs more than the horizontal sums
+
+Path choose(const Product& g, int32_t workers) {
+  if (g.m == 1) return g.b.row == 1 ? Path::kRowDots : Path::kRow;
+  if (g.n == 1) return g.a.column == 1 ? Path::kColumnDots : Path::kColumn;
+  if (g.m <= kDotRows && g.b.row == 1 && g.a.column == 1 && g.k >= 4 * kLanes) return Path::kDots;
+  if (workers > 1 && ceil_div(g.m, kRowsInBlock) * ceil_div(g.n, 2 * kPanel) < workers && g.k >= 4 * kDepth &&
+      g.m * g.n * g.k >= 2 * kSerialWork) {
+    return Path::kLongK;
+  }
+  return has_few_rows(g) ? Path::kFewRows : Path::kManyRows;
+}
+
+int32_t run(myc_context* ctx, const Product& g, Path path);
+
+// A context for one thread that hands out memory given by the caller.
+struct SerialContext {
+  myc_context base = {};
+  float* memory;
+
+  explicit SerialContext(float* scratch) : memory(scratch) {
+    base.host = this;
+    base.threads = 1;
+    base.scratch = [](myc_context* ctx, int64_t bytes) -> void* {
+      void* at = reinterpret_cast<char*>(static_cast<SerialContext*>(ctx->host)->memory) + ctx->scratch_used;
+      ctx->scratch_used += round_up(bytes, 64);
+      return at;
+    };
+  }
+};
+
+// Floats that run() takes on one thread.
+int64_t serial_scratch(const Product& g) {
+  switch (choose(g, 1)) {
+    case Path::kRow:
+      return round_up(g.n, 16);
+    case Path::kColumn:
+      return round_up(g.m, 16);
+    case Path::kRowDots:
+    case Path::kColumnDots:
+      return round_up(g.k, 16);
+    case Path::kFewRows:
+      return round_up(few_rows_per_worker(g), 16) + few_rows_shared(g);
+    case Path::kManyRows:
+      return round_up(many_rows_shared(g), 16) + many_rows_per_worker(g);
+    default:
+      return 0;
+  }
+}
+
+// Few elements of C but a long k, as in weight gradients: each worker sums up a part of k in its own C.
+int32_t multiply_long_k(myc_context* ctx, const Product& g) {
+  const int32_t parts = max_workers(ctx);
+  const int64_t depth = round_up(ceil_div(g.k, parts), kDepth), used = ceil_div(g.k, depth);
+  Product slice = g;
+  slice.k = depth;
+  const int64_t own = serial_scratch(slice), size = round_up(g.m * g.n, 16);
+  Scratch scratch(ctx);
+  float* sums = scratch.take<float>(used * size);
+  float* memory = scratch.take<float>(used * own);
+  if (!sums || !memory) return MYC_E_MEMORY;
+  const Epilogue plain;
+  parallel_for(ctx, used, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t part = begin; part < end; ++part) {
+      const int64_t p = part * depth;
+      Product own_part = {g.m, g.n, min(depth, g.k - p), {g.a.at(0, p), g.a.row, g.a.column},
+                          {g.b.at(p, 0), g.b.row, g.b.column}, sums + part * size, g.n, &plain};
+      SerialContext serial(memory + part * own);
+      run(&serial.base, own_part, choose(own_part, 1));
+    }
+  });
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      float sum = 0;
+      for (int64_t part = 0; part < used; ++part) sum += sums[part * size + i * g.n + j];
+      g.c[i * g.ldc + j] = finish(sum, g.c[i * g.ldc + j], *g.epilogue, i, j);
+    }
+  }
+  return MYC_OK;
+}
+
+int32_t run(myc_context* ctx, const Product& g, Path path) {
+  // One column is one row of the transposed product: the biases change places.
+  Epilogue turned = *g.epilogue;
+  turned.row_bias = g.epilogue->column_bias;
+  turned.column_bias = g.epilogue->row_bias;
+  switch (path) {
+    case Path::kRow:
+      return multiply_row(ctx, g.n, g.k, g.a.data, g.a.column, g.b.data, g.b.row, g.c, 1, *g.epilogue);
+    case Path::kColumn:
+      return multiply_row(ctx, g.m, g.k, g.b.data, g.b.row, g.a.data, g.a.column, g.c, g.ldc, turned);
+    case Path::kRowDots:
+      return multiply_rows_by_dots(ctx, 1, g.n, g.k, g.a.data, 0, g.a.column, g.b.data, g.b.column, g.c, g.ldc, 1,
+                                   *g.epilogue);
+    case Path::kColumnDots:
+      return multiply_rows_by_dots(ctx, 1, g.m, g.k, g.b.data, 0, g.b.row, g.a.data, g.a.row, g.c, 1, g.ldc, turned);
+    case Path::kDots:
+      return multiply_rows_by_dots(ctx, g.m, g.n, g.k, g.a.data, g.a.row, 1, g.b.data, g.b.column, g.c, g.ldc, 1,
+                                   *g.epilogue);
+    case Path::kLongK:
+      return multiply_long_k(ctx, g);
+    case Path::kFewRows:
+      return multiply_few_rows(ctx, g);
+    case Path::kManyRows:
+      return multiply_many_rows(ctx, g);
+  }
+  return MYC_E_UNSUPPORTED;
+}
+
+Product make_product(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
+                     const float* b, int64_t ldb, float* c, int64_t ldc, const Epilogue* epilogue) {
+  return {m,
+          n,
+          k,
+          transpose_a ? View{a, 1, lda} : View{a, lda, 1},
+          transpose_b ? View{b, 1, ldb} : View{b, ldb, 1},
+          c,
+          ldc,
+          epilogue};
+}
+
+void multiply_nothing(const Product& g) {
+  for (int64_t i = 0; i < g.m; ++i) {
+    for (int64_t j = 0; j < g.n; ++j) {
+      float& to = g.c[i * g.ldc + j];
+      to = finish(0.0f, to, *g.epilogue, i, j);
+    }
+  }
+}
+
+}  // namespace
+
+int32_t gemm(myc_context* ctx, bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a,
+             int64_t lda, const float* b, int64_t ldb, float* c, int64_t ldc, const Epilogue& epilogue) {
+  const Product g = make_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, &epilogue);
+  if (k == 0) multiply_nothing(g);
+  if (m == 0 || n == 0 || k == 0) return MYC_OK;
+  return run(ctx, g, choose(g, max_workers(ctx)));
+}
+
+int64_t gemm_scratch(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k) {
+  // The leading dimensions may be larger than these: the path does not depend on them, packing A does.
+  const Product g = make_product(transpose_a, transpose_b, m, n, k, nullptr, INT32_MAX, nullptr, INT32_MAX, nullptr, n,
+                                 nullptr);
+  return serial_scratch(g);
+}
+
+void gemm_serial(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,
+                 const float* b, int64_t ldb, float* c, int64_t ldc, const Epilogue& epilogue, float* scratch) {
+  SerialContext serial(scratch);
+  gemm(&serial.base, transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, epilogue);
+}
+
+int64_t packed_size(int64_t k, int64_t n) { return k * round_up(n, kPanel); }
 
 void pack_b(bool transpose_b, int64_t k, int64_t n, const float* b, int64_t ldb, float* packed) {
-  for (int64_t p = 0; p < k; ++p)
-    for (int64_t j = 0; j < n; ++j) packed[p * n + j] = transpose_b ? b[j * ldb + p] : b[p * ldb + j];
+  const View view = transpose_b ? View{b, 1, ldb} : View{b, ldb, 1};
+  for (int64_t j = 0; j < n; j += kPanel) {
+    pack_panel({view.at(0, j), view.row, view.column}, min<int64_t>(kPanel, n - j), k, packed + j * k);
+  }
 }
 
 void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float* c,
                  int64_t ldc, const Epilogue& epilogue) {
-  gemm_serial(false, false, m, n, k, a, lda, packed, n, c, ldc, epilogue, nullptr);
+  const Product g = make_product(false, false, m, n, k, a, lda, packed, kPanel, c, ldc, &epilogue);
+  if (k == 0) return multiply_nothing(g);
+  for (int64_t i = 0; i < m; i += kRowsInBlock) {
+    for (int64_t p = 0; p < k; p += kDepth) {
+      multiply_part(g, {i, min(kRowsInBlock, m - i), 0, n, p, min(kDepth, k - p)}, nullptr, packed + p * kPanel,
+                    k * kPanel, false, nullptr);
+    }
+  }
 }
 
 }  // namespace mycelia::MYC_ISA

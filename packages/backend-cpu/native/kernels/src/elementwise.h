@@ -1,0 +1,103 @@
+// Loops of elementwise kernels: one input, or two of equal shape, a number against a tensor, or any broadcasting.
+// `work` is the cost of an element in bytes moved or 4 x flops; it decides when a second thread helps.
+// The result may be the memory of an input: every element is read before it is written.
+#ifndef MYCELIA_ELEMENTWISE_H_
+#define MYCELIA_ELEMENTWISE_H_
+
+#include "mycelia/kernels.h"
+#include "simd/vec.h"
+
+#define MYC_NOINLINE __attribute__((noinline))
+
+namespace mycelia::MYC_ISA {
+
+inline int64_t grain_of(int64_t work) { return kMinParallelWork / work + 1; }
+
+// y = f(x) on vectors of floats.
+template <class F>
+MYC_INLINE int32_t map_floats(const myc_call* call, int64_t work, const F& f) {
+  const float* x = in<float>(call);
+  float* y = out<float>(call);
+  parallel_for(call, output(call).size, grain_of(work),
+               [&](int64_t begin, int64_t end) { map(x + begin, y + begin, end - begin, f); });
+  return MYC_OK;
+}
+
+// y = f(x) element by element, T to R.
+template <class T, class R = T, class F>
+MYC_INLINE int32_t map_scalars(const myc_call* call, int64_t work, const F& f) {
+  const T* x = in<T>(call);
+  R* y = out<R>(call);
+  parallel_for(call, output(call).size, grain_of(work), [&](int64_t begin, int64_t end) {
+#pragma GCC ivdep
+    for (int64_t i = begin; i < end; ++i) y[i] = f(x[i]);
+  });
+  return MYC_OK;
+}
+
+// row(a, a_step, b, b_step, y, n) over all runs of the two broadcast inputs; a step is 1, or 0 for one number.
+template <class T, class R>
+MYC_INLINE int32_t zip_runs(const myc_call* call, int64_t work,
+                            void (*row)(const T* a, bool a_step, const T* b, bool b_step, R* y, int64_t n)) {
+  const myc_tensor &ta = input(call, 0), &tb = input(call, 1), &ty = output(call);
+  const T *a = in<T>(call, 0), *b = in<T>(call, 1);
+  R* y = out<R>(call);
+  const bool a_full = ta.size == ty.size, b_full = tb.size == ty.size;
+  if ((a_full || ta.size == 1) && (b_full || tb.size == 1)) {  // no strides to compute
+    parallel_for(call, ty.size, grain_of(work), [&](int64_t begin, int64_t end) {
+      row(a_full ? a + begin : a, a_full, b_full ? b + begin : b, b_full, y + begin, end - begin);
+    });
+    return MYC_OK;
+  }
+  const Broadcast<2> plan = broadcast<2>(ty, {&ta, &tb});
+  const bool a_step = plan.inner_stride(0) != 0, b_step = plan.inner_stride(1) != 0;
+  for_each_row(call, plan, work, [&](int64_t at, const int64_t* offset, int64_t n) {
+    row(a + offset[0], a_step, b + offset[1], b_step, y + at, n);
+  });
+  return MYC_OK;
+}
+
+// y = f(a, b) on vectors of floats.
+template <class F>
+MYC_NOINLINE void zip_float_run(const float* a, bool a_step, const float* b, bool b_step, float* y, int64_t n) {
+  const F f{};
+  if (a_step && b_step) {
+    map(a, b, y, n, f);
+  } else if (a_step) {
+    const f32v number = splat(*b);
+    map(a, y, n, [&](f32v v) { return f(v, number); });
+  } else {
+    const f32v number = splat(*a);
+    map(b, y, n, [&](f32v v) { return f(number, v); });
+  }
+}
+template <class F>
+MYC_INLINE int32_t zip_floats(const myc_call* call, int64_t work, const F&) {
+  return zip_runs<float, float>(call, work, zip_float_run<F>);
+}
+
+// y = f(a, b) element by element, T to R.
+template <class T, class R, class F>
+MYC_NOINLINE void zip_scalar_run(const T* a, bool a_step, const T* b, bool b_step, R* y, int64_t n) {
+  const F f{};
+  if (a_step && b_step) {
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], b[i]);
+  } else if (a_step) {
+    const T number = *b;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = f(a[i], number);
+  } else {
+    const T number = *a;
+#pragma GCC ivdep
+    for (int64_t i = 0; i < n; ++i) y[i] = f(number, b[i]);
+  }
+}
+template <class T, class R = T, class F>
+MYC_INLINE int32_t zip_scalars(const myc_call* call, int64_t work, const F&) {
+  return zip_runs<T, R>(call, work, zip_scalar_run<T, R, F>);
+}
+
+}  // namespace mycelia::MYC_ISA
+
+#endif  // MYCELIA_ELEMENTWISE_H_
