@@ -325,23 +325,22 @@ def _checked(setting: Setting, value):
 
 
 def _read_env(setting: Setting):
-    value, source = setting.default, ""
+    value = setting.default
     for name in setting.env:
         text = os.environ.get(name)
         if text is None:
             continue
         try:
             found = _parsed(setting, text)
-            if found is not _MISSING:
-                value, source = found, name
-                break
+            if found is _MISSING:
+                continue
+            # The device target is checked where it is used: plugins load then, not when a setting is read.
+            value = found if setting.key == "device_target" else _checked(setting, found)
+            break
         except ValueError as cause:
             message = getattr(cause, "message", "") or f"expected {_type_names(setting.types)}"
-            raise errors.value_error(
-                f"environment variable {name}", f"{text!r} does not fit: {message}"
-            ) from None
-    if source and setting.key != "device_target":  # the target is checked where it is used: plugins load then
-        value = _checked(setting, value)
+            about = f"environment variable {name}"
+            raise errors.value_error(about, f"{text!r} does not fit: {message}") from None
     _from_env[setting.key] = value
     return value
 

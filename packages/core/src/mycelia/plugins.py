@@ -164,7 +164,8 @@ def _warn_unknown(wanted: tuple[str, ...], points: list[EntryPoint]) -> None:
 def _trace(manager: pluggy.PluginManager) -> None:
     def before(hook_name, hook_impls, arguments):
         plugins = ", ".join(impl.plugin_name for impl in hook_impls) or "nobody"
-        print(f"mycelia: hook {hook_name}({_short(arguments)}) asks {plugins}", file=sys.stderr)
+        given = ", ".join(f"{name}={_short(value)}" for name, value in arguments.items())
+        print(f"mycelia: hook {hook_name}({given}) asks {plugins}", file=sys.stderr)
 
     def after(outcome, hook_name, hook_impls, arguments):
         if outcome.exception is not None:
