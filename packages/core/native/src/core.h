@@ -151,7 +151,6 @@ struct Op {
 extern PyTypeObject* OpType;
 extern PyTypeObject* PlanType;
 int init_op(PyObject* module);
-PyObject* run_op(Op* op, PyObject* const* args, Py_ssize_t n);                  // positional call of an op, new reference
 
 // Runs a plan on flat inputs (Tensor, number or NULL/None). Fills `outputs` with new references; false on error.
 bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);

@@ -961,10 +961,6 @@ bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   }
 }
 
-PyObject* run_op(Op* op, PyObject* const* args, Py_ssize_t n) {
-  return op_vectorcall(reinterpret_cast<PyObject*>(op), args, static_cast<size_t>(n), nullptr);
-}
-
 int init_op(PyObject* module) {
   OpType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&op_spec));
   PlanType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&plan_spec));

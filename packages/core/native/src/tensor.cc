@@ -550,7 +550,7 @@ void release_buffer(PyObject*, Py_buffer* view) {
   PyMem_Free(view->shape);
 }
 
-// ---- operators: each is one Op, set by mycelia.tensor ------------------------------------------------------------
+// ---- operators: each is an Op or function, set by mycelia.tensor ------------------------------------------------------------
 
 enum Operator {
   kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kPow, kMatMul, kAnd, kOr, kXor, kLeftShift, kRightShift,
@@ -570,20 +570,20 @@ inline bool is_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_Chec
 PyObject* binary(int which, PyObject* a, PyObject* b) {
   if (!operators[which]) return unsupported(which);
   PyObject* args[2] = {a, b};
-  if ((is_tensor(a) || is_number(a)) && (is_tensor(b) || is_number(b))) return run_op(reinterpret_cast<Op*>(operators[which]), args, 2);
+  if ((is_tensor(a) || is_number(a)) && (is_tensor(b) || is_number(b))) return PyObject_Vectorcall(operators[which], args, 2, nullptr);
   PyObject* other = is_tensor(a) ? b : a;
   if (PyArray_Check(other) || PyArray_CheckScalar(other) || PyList_Check(other) || PyTuple_Check(other)) {
     OwnedRef converted(PyObject_CallOneArg(reinterpret_cast<PyObject*>(TensorType), other));
     if (!converted) return nullptr;
     args[is_tensor(a) ? 1 : 0] = converted.p;
-    return run_op(reinterpret_cast<Op*>(operators[which]), args, 2);
+    return PyObject_Vectorcall(operators[which], args, 2, nullptr);
   }
   Py_RETURN_NOTIMPLEMENTED;
 }
 
 PyObject* unary(int which, PyObject* a) {
   if (!operators[which]) return unsupported(which);
-  return run_op(reinterpret_cast<Op*>(operators[which]), &a, 1);
+  return PyObject_Vectorcall(operators[which], &a, 1, nullptr);
 }
 
 PyObject* op_add(PyObject* a, PyObject* b) { return binary(kAdd, a, b); }
@@ -717,7 +717,7 @@ PyType_Spec spec = {"mycelia.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py
 PyObject* set_operator(PyObject*, PyObject* args) {
   const char* name;
   PyObject* op;
-  if (!PyArg_ParseTuple(args, "sO!", &name, OpType, &op)) return nullptr;
+  if (!PyArg_ParseTuple(args, "sO", &name, &op)) return nullptr;
   for (int i = 0; i < kOperatorCount; ++i) {
     if (std::strcmp(name, kOperatorNames[i]) == 0) {
       Py_INCREF(op);

@@ -297,7 +297,27 @@ class ParameterTuple(tuple):
         return ParameterTuple(made)
 
 
+#: Tensor operator -> op or function of `mycelia.ops`.
+_OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "floordiv": "floor_div", "mod": "floor_mod", "pow": "pow",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal", "neg": "neg", "abs": "abs", "invert": "invert",
+}  # fmt: skip
+
+
+def _install_operators() -> None:
+    from mycelia import ops
+    from mycelia.ops.define import registry
+
+    for operator, name in _OPERATORS.items():
+        found = registry.get(name) or getattr(ops, name, None)
+        if found is not None:
+            _C.set_operator(operator, found)
+
+
 _C.set_hook("construct", _construct)
 _C.set_hook("repr", _repr)
 _C.set_hook("str", _text)
 _C.set_hook("concretize", _concretize)
+_install_operators()

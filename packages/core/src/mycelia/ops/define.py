@@ -229,7 +229,7 @@ class OpDef:
             raise NotImplementedError(f"op {self.name} has no shape rule")
         found = self.infer_rule(*types, **attrs)
         found = found if isinstance(found, tuple) else (found,)
-        if self.outputs is not None and len(found) != self.outputs:
+        if self.outputs is not None and not self.updates and len(found) != self.outputs:
             raise RuntimeError(f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs")
         return found
 
@@ -261,7 +261,7 @@ def op(
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
-    `infer`: shape rule; `outputs`: fixed count, or None for as many as the rule gives; `promote`: parameters brought to
+    `infer`: shape rule; `outputs`: how many results are returned, or None for as many as the rule gives; `promote`: parameters brought to
     a common dtype; `float_result`: integers become float32 first; `view`: the result is the first input's memory with
     a new shape; `updates`: inputs that the leading results overwrite; `dynamic`: the shape depends on the data;
     `nondiff`: no gradient flows; `method`: also a Tensor method; `mindir`: MindSpore's operator name; `effect`: the

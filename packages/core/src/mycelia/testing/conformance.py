@@ -1,0 +1,151 @@
+"""The conformance suite of a backend: every op sample, values and gradients, against the reference bodies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from mycelia import _C
+from mycelia.autodiff.transforms import grad
+from mycelia.backends import registry
+from mycelia.testing.gradcheck import check_gradient
+from mycelia.testing.samples import Sample, all_samples
+from mycelia.testing.tolerances import tolerance
+
+
+class on_backend:  # noqa: N801  (reads as a statement: with on_backend("cpu"))
+    """``with on_backend(name):`` runs ops on that backend and goes back afterwards."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __enter__(self):
+        self.old = registry.target().backend.name
+        registry.set_target(self.name)
+
+    def __exit__(self, *exc):
+        registry.set_target(self.old)
+
+
+def assert_close(got: _C.Tensor, want: _C.Tensor, rtol: float | None = None, what: str = "") -> None:
+    """Compare Tensors within the tolerance of their dtype. Raises AssertionError with the worst place."""
+    assert got.dtype is want.dtype, f"{what}: dtype {got.dtype}, the reference has {want.dtype}"
+    assert got.shape == want.shape, f"{what}: shape {got.shape}, the reference has {want.shape}"
+    a, b = got.asnumpy(), want.asnumpy()
+    if a.dtype.kind not in "fc":
+        np.testing.assert_array_equal(a, b, err_msg=what)
+        return
+    relative, share = tolerance(want.dtype)
+    relative = rtol if rtol is not None else relative
+    finite = np.abs(b[np.isfinite(b)])
+    np.testing.assert_allclose(
+        a, b, rtol=relative, atol=share * float(finite.max()) if finite.size else 0.0, err_msg=what, equal_nan=True
+    )
+
+
+def check_value(sample: Sample, backend: str) -> None:
+    """The sample on `backend` equals the reference body."""
+    with on_backend("reference"):
+        want = sample.call()
+    with on_backend(backend):
+        got = sample.call()
+    assert len(got) == len(want)
+    for i, (g, w) in enumerate(zip(got, want)):
+        assert_close(g, w, sample.options.get("_rtol"), f"{sample.name} output {i} on {backend}")
+
+
+def differentiable_inputs(sample: Sample) -> list[np.ndarray]:
+    """The floating arrays among the arguments, flat."""
+    found: list[np.ndarray] = []
+
+    def collect(value):
+        if isinstance(value, (list, tuple)):
+            for v in value:
+                collect(v)
+        elif isinstance(value, np.ndarray) and value.dtype.kind == "f":
+            found.append(value)
+
+    collect(sample.args)
+    return found
+
+
+def _with_tensors(sample: Sample, tensors) -> tuple:
+    supply = iter(tensors)
+
+    def replace(value):
+        if isinstance(value, (list, tuple)):
+            return [replace(v) for v in value]
+        return next(supply) if isinstance(value, np.ndarray) and value.dtype.kind == "f" else value
+
+    return tuple(replace(a) for a in sample.args)
+
+
+def has_gradient(sample: Sample) -> bool:
+    """Whether the sample's gradient can be checked."""
+    definition = sample.op.definition
+    if definition.nondiff or definition.vjp_function is None or definition.updates:
+        return False
+    return sample.options.get("_grad", True) and bool(differentiable_inputs(sample))
+
+
+def check_rule(sample: Sample) -> None:
+    """The op's gradient rule agrees with finite differences, to second order."""
+    with on_backend("reference"):
+        arrays = [a.astype(np.float64) for a in differentiable_inputs(sample)]
+        check_gradient(
+            lambda *tensors: sample.call(_with_tensors(sample, tensors)),
+            arrays,
+            second=sample.options.get("_second", True),
+            rtol=sample.options.get("_grad_rtol", 2e-5),
+        )
+
+
+def check_backend_gradient(sample: Sample, backend: str) -> None:
+    """The gradient computed on `backend` equals the one computed by reference bodies."""
+    arrays = differentiable_inputs(sample)
+    positions = tuple(range(len(arrays)))
+
+    def scalar(*tensors):
+        total = None
+        for o in sample.call(_with_tensors(sample, tensors)):
+            if o.dtype.is_floating and o.size:
+                term = o.sum()
+                total = term if total is None else total + term
+        return total
+
+    def run():
+        if scalar(*(_C.Tensor(a) for a in arrays)) is None:
+            return ()
+        return grad(scalar, positions)(*(_C.Tensor(a) for a in arrays))
+
+    with on_backend("reference"):
+        want = run()
+    with on_backend(backend):
+        got = run()
+    for i, (g, w) in enumerate(zip(got, want)):
+        # Gradients chain several ops: allow their errors to add up.
+        assert_close(g, w, max(sample.options.get("_rtol") or 0, 1e-4), f"{sample.name} gradient {i} on {backend}")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One check of the suite: call it; it raises AssertionError when the backend disagrees."""
+
+    name: str
+    check: object
+    sample: Sample
+    backend: str
+
+    def __call__(self) -> None:
+        self.check(self.sample, self.backend)
+
+
+def backend_suite(backend: str, names=None) -> Iterator[Case]:
+    """All checks for a backend: for ``pytest.mark.parametrize("case", backend_suite("acme"), ids=lambda c: c.name)``."""
+    for sample in all_samples(names):
+        if sample.options.get("_value", True):
+            yield Case(f"{sample.name}-value", check_value, sample, backend)
+        if has_gradient(sample):
+            yield Case(f"{sample.name}-gradient", check_backend_gradient, sample, backend)
