@@ -57,15 +57,26 @@ def run(command: list[str], what: str, quiet: bool) -> None:
         print(result.stdout, flush=True)
         sys.exit(f"build_native: {what} failed (exit code {result.returncode})")
     warnings = [line for line in result.stdout.splitlines() if "warning:" in line]
-    print("\n".join(warnings if quiet else result.stdout.splitlines()[-1:]), end="\n" if warnings or not quiet else "")
+    print(
+        "\n".join(warnings if quiet else result.stdout.splitlines()[-1:]),
+        end="\n" if warnings or not quiet else "",
+    )
 
 
 def build(package: str) -> None:
     source = ROOT / "packages" / package / "native"
     if not (source / "CMakeLists.txt").exists():
-        sys.exit(f"build_native: no native code in package {package!r}; native are: {', '.join(native_packages())}")
+        sys.exit(
+            f"build_native: no native code in package {package!r}; native are: {', '.join(native_packages())}"
+        )
     build_type = os.environ.get("MYCELIA_BUILD_TYPE", "Release")
-    tree = ROOT / "packages" / package / "build" / ("dev" if build_type == "Release" else f"dev-{build_type.lower()}")
+    tree = (
+        ROOT
+        / "packages"
+        / package
+        / "build"
+        / ("dev" if build_type == "Release" else f"dev-{build_type.lower()}")
+    )
     start = time.perf_counter()
     options = {
         "CMAKE_BUILD_TYPE": build_type,
@@ -82,7 +93,11 @@ def build(package: str) -> None:
     run(configure + [f"-D{k}={v}" for k, v in options.items()], f"configuring {package}", quiet=True)
     jobs = os.environ.get("MYCELIA_JOBS", "2")
     run([tool("cmake"), "--build", str(tree), "-j", jobs], f"compiling {package}", quiet=True)
-    run([tool("cmake"), "--install", str(tree), "--prefix", sysconfig.get_path("platlib")], f"installing {package}", quiet=True)
+    run(
+        [tool("cmake"), "--install", str(tree), "--prefix", sysconfig.get_path("platlib")],
+        f"installing {package}",
+        quiet=True,
+    )
     print(f"build_native: {package} is up to date ({time.perf_counter() - start:.1f} s)", flush=True)
 
 

@@ -28,7 +28,7 @@ def mycelia_backends():
 
 @pytest.fixture
 def install(tmp_path):
-    """Make a distribution with one plugin module: install("good", source) -> nothing to build, metadata only."""
+    """Make a distribution of one plugin module and metadata: `install("good", source)`."""
 
     def make(name: str, source: str, group: str = "mycelia") -> None:
         module = name.replace("-", "_") + "_plugin"
@@ -124,7 +124,7 @@ def test_trace_prints_calls_and_results(install):
 
 def test_device_target_accepts_what_plugins_offer_and_lists_it_otherwise(install):
     install("good", GOOD)
-    code = "from mycelia import config\nconfig.set_context(device_target={!r})\nprint(config.get('device_target'))"
+    code = "from mycelia import config as c\nc.set_context(device_target={!r})\nprint(c.get('device_target'))"
     assert "GoodDevice" in run(code.format("GoodDevice"), install.path, MYCELIA_PLUGINS="good").stdout
     result = run(code.format("XPU"), install.path, MYCELIA_PLUGINS="good")
     assert "must be one of ['CPU', 'gooddevice', 'reference'], but got 'XPU'" in result.stderr
