@@ -138,6 +138,24 @@ def _strided_assign(rand):
     yield rand(), rand(), dict(begin=(), size=(), stride=())
 
 
+@op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), updates=("x",), nondiff=True)
+def _strided_write(x, value, *, begin: "ints", size: "ints", stride: "ints"):
+    """`_strided_assign` into the memory of `x`: the cost is that of the selection, where nothing shares the memory.
+
+    Shapes: value broadcasts to `size`.  dtypes: any, one for both.
+    """
+    y = x.copy()
+    y[_places(begin, size, stride)] = value
+    return y
+
+
+@_strided_write.samples
+def _strided_write(rand):
+    yield rand(5, 6), rand(3, 2), dict(begin=(1, 2), size=(3, 2), stride=(1, 2), _dtypes=("int32", "bool", "float64"))
+    yield rand(5, 6), rand(), dict(begin=(4, 5), size=(3, 2), stride=(-2, -1))
+    yield rand(3), rand(0), dict(begin=(0,), size=(0,), stride=(1,))
+
+
 def slice_axis(start, stop, step, n):
     """(begin, size, stride) of ``start:stop:step`` on an axis of size n, as Python slices it."""
     places = range(*builtins.slice(start, stop, step).indices(n))
