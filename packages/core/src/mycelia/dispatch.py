@@ -8,9 +8,8 @@ counted, and forbidden by MYCELIA_FALLBACK=error.
 from __future__ import annotations
 
 import math
-import os
 
-from mycelia import _C, dtypes, errors
+from mycelia import _C, config, dtypes, errors
 from mycelia.backends import registry
 from mycelia.backends.reference import reference_function
 from mycelia.ir.types import UNKNOWN, TensorType
@@ -192,17 +191,25 @@ def _emulate(op: _C.Op, typing: Typing, wide: dict, counts: tuple):
 
 
 def note_fallback(op: str, backend: str, shorts: list, to: str) -> None:
-    """Count a fallback and log the first of each (op, backend); MYCELIA_FALLBACK=error forbids it."""
-    if os.environ.get("MYCELIA_FALLBACK") == "error":
+    """Count a fallback and log the first of each (op, backend); the setting `fallback` may silence or forbid it."""
+    policy = config.get("fallback")
+    taken = ", ".join(s or "none" for s in shorts)
+    if policy == "error":
         raise errors.error(
-            errors.FallbackError, op, f"backend {backend} has no kernel for ({', '.join(s or 'none' for s in shorts)})",
+            errors.FallbackError,
+            op,
+            f"backend {backend} has no kernel for ({taken})",
             hint="unset MYCELIA_FALLBACK to let the reference body run it",
-        )  # fmt: skip
+        )
     registry.fallbacks[op, backend] += 1
-    if registry.fallbacks[op, backend] == 1 and os.environ.get("MYCELIA_DEBUG", "0") != "0":
+    if policy == "log" and registry.fallbacks[op, backend] == 1:
         import logging
 
-        logging.getLogger("mycelia").warning("%s(%s): no kernel in backend %s, %s runs it", op, ", ".join(s or "none" for s in shorts), backend, to)
+        from mycelia import log
+
+        # A warning only for those who ask: without kernels for rare dtypes a program is right, just slower.
+        level = logging.WARNING if config.get("debug") else logging.INFO
+        log.logger(__name__).log(level, "%s(%s): no kernel in backend %s, %s runs it", op, taken, backend, to)
 
 
 def fallback(op: _C.Op, plan: _C.Plan):

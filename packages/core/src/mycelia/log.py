@@ -176,7 +176,7 @@ def _file_handler() -> logging.Handler:
         raise errors.value_error(
             "GLOG_log_dir", "GLOG_logtostderr is 0, so a directory for log files must be set"
         )
-    directory = os.path.join(directory, f"rank_{os.environ.get('RANK_ID', '0')}", "logs")
+    directory = os.path.join(directory, f"rank_{config.get('rank')}", "logs")
     os.makedirs(directory, exist_ok=True)
     return RotatingFileHandler(
         os.path.join(directory, f"mycelia.log.{os.getpid()}"),
