@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from mycelia import _C
+from mycelia import _C, config
 from mycelia.backends.base import Backend
 from mycelia.backends.reference import ReferenceBackend
 from mycelia.ir.types import TensorType
@@ -86,15 +86,13 @@ def load(name: str) -> LoadedBackend:
     return LoadedBackend(backends[name])
 
 
-_ALIASES = {"ascend": "ascend-sim", "gpu": "cuda", "npu": "ascend-sim"}
-_target: str | None = None
+_target: str | None = None  # chosen when the first op needs it: importing this module loads no plugin
 
 
 def target() -> LoadedBackend:
-    """The backend of the current device target: cpu when installed, else the reference."""
-    global _target
+    """The backend of the current device target; CPU without mycelia-backend-cpu is the reference."""
     if _target is None:
-        _target = "cpu" if "cpu" in available() else "reference"
+        set_target(config.get("device_target"))
     return load(_target)
 
 
@@ -102,13 +100,28 @@ def set_target(name: str) -> None:
     """Choose the backend for all following ops. Raises ValueError when it is not installed."""
     global _target
     name = name.lower()
-    name = _ALIASES.get(name, name) if name not in available() else name
+    if name not in available():
+        name = config.DEVICE_ALIASES.get(name, name)
     if name == "cpu" and name not in available():
         name = "reference"
-    load(name)
+    load(name).backend.set_threads(config.get("runtime_num_threads"))
     if name != _target:
         _target = name
         _C.clear_plans()
+
+
+def _follow_target(name: str) -> None:
+    if _target is not None:
+        set_target(name)
+
+
+def _follow_threads(count: int) -> None:
+    if _target is not None:
+        target().backend.set_threads(count)
+
+
+config.on_change("device_target", _follow_target)
+config.on_change("runtime_num_threads", _follow_threads)
 
 
 def shorts_of(types: tuple) -> list[str | None]:
