@@ -1,8 +1,9 @@
-"""Builds native code into the environment that runs this script: `python tools/build_native.py [core] [backend-cpu] ...`.
+"""Builds native code into the environment that runs this script.
 
-Without names: every package that has native/CMakeLists.txt. Incremental; build trees lie in packages/<name>/build/dev.
-Concurrent calls queue. MYCELIA_BUILD_TYPE=Debug|Asan picks another build type (its own tree), MYCELIA_ISA=avx2 limits the
-kernel variants, MYCELIA_JOBS the number of compilers at once.
+`python tools/build_native.py [core] [backend-cpu] ...`; without names, every package with native/CMakeLists.txt.
+Incremental; build trees lie in packages/<name>/build/dev. Concurrent calls queue. MYCELIA_BUILD_TYPE=Debug|Asan
+picks another build type (its own tree), MYCELIA_ISA=avx2 limits the kernel variants, MYCELIA_JOBS the number of
+compilers at once.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def native_packages() -> list[str]:
 
 @contextlib.contextmanager
 def queue():
-    """One build at a time: two ninjas in one tree, or two installs of one file, would spoil each other's work."""
+    """One build at a time: two ninjas in one tree, or two installs of one file, would spoil each other."""
     lock = ROOT / "build" / "native.lock"
     lock.parent.mkdir(exist_ok=True)
     with lock.open("w") as file:

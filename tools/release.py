@@ -1,7 +1,7 @@
 """Lockstep versions: `python tools/release.py bump 0.2.0` edits all packages, `... show` tells what they say.
 
-A package's own version and every `mycelia-*~=X.Y.0` among its requirements move together. Building and uploading is
-hatch's work: `hatch build --all`, `hatch run wheels:check`, then the upload.
+A package's own version and every `mycelia-*~=X.Y.0` among its requirements move together. Building and uploading
+is hatch's work: `hatch build --all`, `hatch run wheels:check`, then the upload.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def projects() -> list[Path]:
 
 
 def compatible(version: str) -> str:
-    """What packages of this version ask of one another: 0.2.3 -> 0.2.0, any bug-fix release of 0.2 will do."""
+    """What packages of this version ask of one another: 0.2.3 -> 0.2.0, as any release of 0.2 will do."""
     major, minor, *_ = version.split(".")
     return f"{major}.{minor}.0"
 
