@@ -78,9 +78,7 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
         raise errors.value_error("Tensor", "input_data and init cannot both be given")
     if isinstance(input_data, Tensor):
         if dtype is None or input_data.dtype is dtype:
-            from mycelia.ops.cast import copy
-
-            return copy(input_data)
+            return _copy(input_data)
         from mycelia.ops.cast import cast
 
         return cast(input_data, dtype=dtype)
@@ -96,13 +94,9 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
     return result
 
 
-class _Initial:
-    """What a tensor without data will be filled with."""
-
-    __slots__ = ("dtype", "init", "shape")
-
-    def __init__(self, init, dtype, shape):
-        self.init, self.dtype, self.shape = init, dtype, shape
+def _copy(value: Tensor) -> Tensor:
+    """The same values in memory of their own, without history."""
+    return value._detach() if value.traced is not None else _C.from_array(value._bits(), value.dtype, False)
 
 
 def _lazy(dtype, shape, init) -> Tensor:
@@ -136,7 +130,8 @@ def _text(self) -> str:
 def _repr(self) -> str:
     if self.traced is not None or not self._has_value:
         return _text(self)
-    value = np.array2string(self.asnumpy(), separator=", ")
+    formatter = {"float_kind": lambda v: f"{v: .8e}"} if self.ndim else None
+    value = np.array2string(self.asnumpy(), separator=", ", formatter=formatter)
     if self.ndim > 1:
         value = "\n" + value
     elif self.ndim:
@@ -179,9 +174,7 @@ class Parameter(Tensor):
         value = default_input if isinstance(default_input, Tensor) else Tensor(default_input)
         source = value._detach()
         if isinstance(default_input, Tensor) and value._has_value:
-            from mycelia.ops.cast import copy
-
-            source = copy(value._detach())
+            source = _copy(value)
         self._assign(source)
         self._is_parameter = True
         self.name = "Parameter" if name is None else name

@@ -124,6 +124,17 @@ config.on_change("device_target", _follow_target)
 config.on_change("runtime_num_threads", _follow_threads)
 
 
+def _forget_target(_name: str) -> None:
+    # Loading a backend waits for the first op: importing this module must stay light.
+    global _target
+    if _target is not None:
+        _target = None
+        _C.clear_plans()
+
+
+config.on_change("device_target", _forget_target)
+
+
 def shorts_of(types: tuple) -> list[str | None]:
     """Short dtype names of flat input types; None for absent inputs."""
     return [t.dtype.short if isinstance(t, TensorType) else None for t in types]

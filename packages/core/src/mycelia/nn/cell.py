@@ -1,0 +1,484 @@
+"""`Cell`: a function with parameters and sub-cells, the base of every layer and network."""
+
+from __future__ import annotations
+
+import re
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+
+from mycelia import _C, config, errors
+from mycelia.dtypes import DType, bfloat16, float16, float32
+from mycelia.tensor import Parameter, Tensor
+
+
+class _Mode:
+    """Whether graph mode is on, as a plain attribute: it is read at every call of every Cell."""
+
+    graph = config.get("mode") == config.GRAPH_MODE
+
+
+config.on_change("mode", lambda mode: setattr(_Mode, "graph", mode == config.GRAPH_MODE))
+
+
+class HookHandle:
+    """What `register_*_hook` returns: `remove()` takes the hook away again."""
+
+    def __init__(self, cell: Cell, table: dict, key: int):
+        self._cell, self._table, self._key = cell, table, key
+
+    def remove(self) -> None:
+        self._table.pop(self._key, None)
+        self._cell._refresh_route()
+
+
+class Cell:
+    """Base class: assign Parameters and Cells as attributes, write `construct`, call the object.
+
+    `auto_prefix`: parameters of sub-cells get the attribute path in front of their name.
+    """
+
+    _hook_count = 0
+
+    def __init__(self, auto_prefix: bool = True, flags: dict | None = None):
+        # object.__setattr__ is not needed: plain values go to __dict__ whatever __setattr__ sees.
+        d = self.__dict__
+        d["_params"] = OrderedDict()
+        d["_cells"] = OrderedDict()
+        d["_buffers"] = OrderedDict()
+        d["_auto_prefix"] = auto_prefix
+        d["_param_prefix"] = ""
+        d["training"] = False
+        d["requires_grad"] = False
+        d["_pre_hooks"] = OrderedDict()
+        d["_forward_hooks"] = OrderedDict()
+        d["_backward_pre_hooks"] = OrderedDict()
+        d["_backward_hooks"] = OrderedDict()
+        d["_to_float"] = None
+        d["_inputs"] = None
+        d["_recompute"] = False
+        d["_jit_config"] = {}
+        d["_flags"] = dict(flags or {})
+        d["_detour"] = type(self)._has_bprop()
+
+    @classmethod
+    def _has_bprop(cls) -> bool:
+        return getattr(cls, "bprop", None) is not None
+
+    # ---- attributes --------------------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value) -> None:
+        d = self.__dict__
+        if isinstance(value, Parameter):
+            self._set_parameter(name, value)
+        elif isinstance(value, Cell):
+            self._set_cell(name, value)
+        elif "_params" in d and name in d["_params"]:
+            self._overwrite_parameter(name, value)
+        elif "_buffers" in d and name in d["_buffers"] and isinstance(value, Tensor):
+            d["_buffers"][name] = d[name] = value
+        elif "_cells" in d and name in d["_cells"]:
+            if value is not None:
+                raise errors.type_error(
+                    type(self).__name__, f"attribute '{name}' is a Cell and can only become another Cell or None"
+                )
+            d["_cells"][name] = None
+            d[name] = None
+        elif name == "requires_grad":
+            self.set_grad(value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def _require_init(self, name: str) -> dict:
+        d = self.__dict__
+        if "_params" not in d:
+            raise errors.error(
+                errors.MyceliaAttributeError, type(self).__name__, f"cannot assign '{name}' before super().__init__() was called"
+            )
+        return d
+
+    def _set_parameter(self, name: str, value: Parameter) -> None:
+        d = self._require_init(name)
+        if name in d["_cells"]:
+            raise errors.type_error(type(self).__name__, f"attribute '{name}' is already a Cell")
+        if value._unnamed:
+            value.name = name
+            value._unnamed = False
+        d["_params"][name] = value
+        d[name] = value
+
+    def _set_cell(self, name: str, value: Cell) -> None:
+        d = self._require_init(name)
+        if name in d["_params"]:
+            raise errors.type_error(type(self).__name__, f"attribute '{name}' is already a Parameter")
+        if d["_auto_prefix"]:
+            value.update_parameters_name(name + ".")
+        d["_cells"][name] = value
+        d[name] = value
+
+    def _overwrite_parameter(self, name: str, value) -> None:
+        if value is None:
+            self._params[name] = None
+            self.__dict__[name] = None
+        elif isinstance(value, Tensor):
+            self._params[name].set_data(value)
+        else:
+            raise errors.type_error(
+                type(self).__name__, f"attribute '{name}' is a Parameter and cannot become {type(value).__name__}"
+            )
+
+    def __getattr__(self, name: str):
+        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.", name=name, obj=self)
+
+    def __delattr__(self, name: str) -> None:
+        for table in (self._params, self._cells, self._buffers):
+            table.pop(name, None)
+        object.__delattr__(self, name)
+
+    # ---- calling -----------------------------------------------------------------------------------------------
+
+    def construct(self, *args, **kwargs):
+        """The computation. Every Cell defines its own."""
+        raise errors.error(
+            errors.NotSupportedError, type(self).__name__, "construct() is not defined", hint="define what the cell computes"
+        )
+
+    def __call__(self, *args, **kwargs):
+        if self._detour or _Mode.graph:
+            return self._call_detour(args, kwargs)
+        return self.construct(*args, **kwargs)
+
+    def _call_detour(self, args: tuple, kwargs: dict):
+        """Graph mode, hooks, own gradient or mixed precision."""
+        if _Mode.graph and not _C.mode():
+            from mycelia.compile.jit import call_cell
+
+            return call_cell(self, args, kwargs)
+        return self._run(args, kwargs)
+
+    def _run(self, args: tuple, kwargs: dict):
+        """One eager or traced call with everything around `construct`."""
+        for hook in tuple(self._pre_hooks.values()):
+            changed = hook(self, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+        if self._backward_hooks or self._backward_pre_hooks:
+            from mycelia.nn.hooks import call_with_backward_hooks
+
+            output = call_with_backward_hooks(self, args, kwargs)
+        else:
+            output = self._compute(args, kwargs)
+        for hook in tuple(self._forward_hooks.values()):
+            changed = hook(self, args, output)
+            if changed is not None:
+                output = changed
+        return output
+
+    def _compute(self, args: tuple, kwargs: dict):
+        if self._to_float is not None:
+            args = tuple(_cast_floats(a, self._to_float) for a in args)
+        if self._has_bprop():
+            from mycelia.autodiff.transforms import custom_vjp
+
+            return custom_vjp(self.construct, self.bprop)(*args, **kwargs)
+        return self.construct(*args, **kwargs)
+
+    def _refresh_route(self) -> None:
+        self.__dict__["_detour"] = bool(
+            self._pre_hooks
+            or self._forward_hooks
+            or self._backward_hooks
+            or self._backward_pre_hooks
+            or self._to_float is not None
+            or self._has_bprop()
+        )
+
+    # ---- parameters --------------------------------------------------------------------------------------------
+
+    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+        """(path, Parameter) of this cell, then of its sub-cells in order; each Parameter once."""
+        seen: set[int] = set()
+        cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
+        for path, cell in cells:
+            for name, parameter in cell._params.items():
+                if parameter is not None and id(parameter) not in seen:
+                    seen.add(id(parameter))
+                    yield (f"{path}.{name}" if path else name), parameter
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Parameter]:
+        """All Parameters; with expand=False only this cell's own."""
+        for _, parameter in self.parameters_and_names(expand=expand):
+            yield parameter
+
+    def trainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The Parameters with requires_grad=True, in order."""
+        return [p for p in self.get_parameters(expand=recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Parameter]:
+        """The Parameters with requires_grad=False, in order."""
+        return [p for p in self.get_parameters(expand=recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict:
+        """Parameter name -> Parameter."""
+        return OrderedDict((p.name, p) for p in self.get_parameters(expand=recurse))
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Name every Parameter `prefix` + its path.  Raises ValueError for a prefix with odd characters."""
+        if not isinstance(prefix, str):
+            raise errors.type_error("update_parameters_name", f"prefix must be a str, but got {type(prefix).__name__}")
+        if prefix and not re.fullmatch(r"[0-9a-zA-Z_$./-]+", prefix):
+            raise errors.value_error("update_parameters_name", f"prefix {prefix!r} may hold letters, digits and _ $ . / - only")
+        for path, parameter in self.parameters_and_names(expand=recurse):
+            if prefix:
+                parameter.name = prefix + path
+
+    def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
+        """Add a Parameter under `param_name`.
+
+        Raises TypeError or KeyError for a bad name, or one that is an attribute already.
+        """
+        if not param_name or (check_name_contain_dot and "." in param_name):
+            raise errors.error(errors.MyceliaKeyError, "insert_param_to_cell", f"param_name must be a name without '.', but got {param_name!r}")
+        if hasattr(self, param_name) and param_name not in self._params:
+            raise errors.error(errors.MyceliaKeyError, "insert_param_to_cell", f"the cell has an attribute '{param_name}' already")
+        if param is None:
+            self._params[param_name] = self.__dict__[param_name] = None
+            return
+        if not isinstance(param, Parameter):
+            raise errors.type_error("insert_param_to_cell", f"param must be a Parameter, but got {type(param).__name__}")
+        self._set_parameter(param_name, param)
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict:
+        """Parameter -> itself: values are set when Parameters are made."""
+        return {p: p for p in self.get_parameters()}
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """Add a Tensor that belongs to the state but is no Parameter. Raises KeyError or TypeError for bad arguments."""
+        if not isinstance(name, str) or not name or "." in name:
+            raise errors.error(errors.MyceliaKeyError, "register_buffer", f"name must be a text without '.', but got {name!r}")
+        if hasattr(self, name) and name not in self._buffers:
+            raise errors.error(errors.MyceliaKeyError, "register_buffer", f"attribute '{name}' exists already")
+        if tensor is not None and not isinstance(tensor, Tensor):
+            raise errors.type_error("register_buffer", f"tensor must be a Tensor or None, but got {type(tensor).__name__}")
+        self._buffers[name] = self.__dict__[name] = tensor
+
+    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
+        """(path, buffer) pairs."""
+        for path, cell in self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]:
+            for name, buffer in cell._buffers.items():
+                if buffer is not None:
+                    yield (f"{path}.{name}" if path else name), buffer
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        """All buffers."""
+        for _, buffer in self.named_buffers(recurse=recurse):
+            yield buffer
+
+    # ---- sub-cells ---------------------------------------------------------------------------------------------
+
+    def cells_and_names(self, cells: set | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
+        """(path, Cell) of this cell and all below it, depth first; each Cell once."""
+        seen = set() if cells is None else cells
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        yield name_prefix, self
+        for name, cell in self._cells.items():
+            if cell is not None:
+                yield from cell.cells_and_names(seen, f"{name_prefix}.{name}" if name_prefix else name)
+
+    def cells(self):
+        """The direct sub-cells."""
+        return self.name_cells().values()
+
+    def name_cells(self) -> OrderedDict:
+        """Attribute name -> direct sub-cell."""
+        return OrderedDict((n, c) for n, c in self._cells.items() if c is not None)
+
+    def get_sub_cell(self, target: str) -> Cell:
+        """The cell at a dotted path. Raises AttributeError when there is none."""
+        cell = self
+        for part in filter(None, target.split(".")):
+            cell = cell._cells.get(part)
+            if cell is None:
+                raise errors.error(errors.MyceliaAttributeError, type(self).__name__, f"there is no sub-cell '{target}'")
+        return cell
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
+        """Add a sub-cell. Raises KeyError for a bad or used name, TypeError when it is no Cell."""
+        if not child_name or "." in child_name:
+            raise errors.error(errors.MyceliaKeyError, "insert_child_to_cell", f"child_name must be a name without '.', but got {child_name!r}")
+        if hasattr(self, child_name) and child_name not in self._cells:
+            raise errors.error(errors.MyceliaKeyError, "insert_child_to_cell", f"attribute '{child_name}' exists already")
+        if not isinstance(child_cell, Cell) and child_cell is not None:
+            raise errors.type_error("insert_child_to_cell", f"child_cell must be a Cell, but got {type(child_cell).__name__}")
+        if child_cell is None:
+            self._cells[child_name] = self.__dict__[child_name] = None
+        else:
+            self._set_cell(child_name, child_cell)
+
+    def apply(self, fn: Callable[[Cell], None]) -> Cell:
+        """Call `fn` on every sub-cell, then on this cell; returns this cell."""
+        for cell in self.cells():
+            cell.apply(fn)
+        fn(self)
+        return self
+
+    # ---- modes -------------------------------------------------------------------------------------------------
+
+    def set_train(self, mode: bool = True) -> Cell:
+        """Training (True) or inference behaviour for this cell and all below it; returns the cell."""
+        for _, cell in self.cells_and_names():
+            cell.__dict__["training"] = bool(mode)
+        return self
+
+    def set_grad(self, requires_grad: bool = True) -> Cell:
+        """Mark the cell for gradients; accepted for compatibility, gradients need no mark here."""
+        self.__dict__["requires_grad"] = bool(requires_grad)
+        return self
+
+    def to_float(self, dst_type: DType) -> Cell:
+        """Compute in float16, bfloat16 or float32: floating inputs of all cells are cast. Raises ValueError otherwise."""
+        if dst_type not in (float16, bfloat16, float32):
+            raise errors.value_error("to_float", f"dst_type must be float16, float32 or bfloat16, but got {dst_type}")
+        for _, cell in self.cells_and_names():
+            cell.__dict__["_to_float"] = dst_type
+            cell._refresh_route()
+        return self
+
+    def add_flags(self, **flags) -> Cell:
+        """Attach flags to this cell."""
+        self._flags.update(flags)
+        return self
+
+    def add_flags_recursive(self, **flags) -> Cell:
+        """Attach flags to this cell and all below it."""
+        for _, cell in self.cells_and_names():
+            cell._flags.update(flags)
+        return self
+
+    def get_flags(self) -> dict:
+        """The flags attached so far."""
+        return self._flags
+
+    def recompute(self, **kwargs) -> None:
+        """Ask graph mode to recompute this cell's values in the backward pass instead of keeping them."""
+        self.__dict__["_recompute"] = True
+
+    def set_jit_config(self, jit_config) -> None:
+        """Options for compiling this cell."""
+        self.__dict__["_jit_config"] = dict(getattr(jit_config, "jit_config_dict", jit_config) or {})
+
+    def set_inputs(self, *inputs, **kwargs) -> None:
+        """Declare input shapes; None in a Tensor's shape stands for a size that changes from call to call."""
+        self.__dict__["_inputs"] = inputs if not kwargs else (*inputs, kwargs)
+
+    def get_inputs(self):
+        """What `set_inputs` declared, or None."""
+        return self._inputs
+
+    def compile(self, *args, **kwargs) -> None:
+        """Compile `construct` for these arguments now instead of at the first call."""
+        from mycelia.compile.jit import compile_cell
+
+        compile_cell(self, args, kwargs)
+
+    # ---- hooks -------------------------------------------------------------------------------------------------
+
+    def _add_hook(self, table: dict, hook: Callable, where: str) -> HookHandle:
+        if not callable(hook):
+            raise errors.type_error(where, f"hook_fn must be callable, but got {type(hook).__name__}")
+        Cell._hook_count += 1
+        table[Cell._hook_count] = hook
+        self._refresh_route()
+        return HookHandle(self, table, Cell._hook_count)
+
+    def register_forward_pre_hook(self, hook_fn: Callable, with_kwargs: bool = False) -> HookHandle:
+        """Call ``hook_fn(cell, inputs)`` before `construct`; what it returns replaces the inputs."""
+        return self._add_hook(self._pre_hooks, hook_fn, "register_forward_pre_hook")
+
+    def register_forward_hook(self, hook_fn: Callable, with_kwargs: bool = False) -> HookHandle:
+        """Call ``hook_fn(cell, inputs, output)`` after `construct`; what it returns replaces the output."""
+        return self._add_hook(self._forward_hooks, hook_fn, "register_forward_hook")
+
+    def register_backward_pre_hook(self, hook_fn: Callable) -> HookHandle:
+        """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output; a return value replaces it."""
+        return self._add_hook(self._backward_pre_hooks, hook_fn, "register_backward_pre_hook")
+
+    def register_backward_hook(self, hook_fn: Callable) -> HookHandle:
+        """Call ``hook_fn(cell, grad_input, grad_output)`` when the input gradients are known; a return value replaces them."""
+        return self._add_hook(self._backward_hooks, hook_fn, "register_backward_hook")
+
+    # ---- names and printing ------------------------------------------------------------------------------------
+
+    @property
+    def cls_name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def param_prefix(self) -> str:
+        return self._param_prefix
+
+    def extend_repr(self) -> str:
+        """What stands between the brackets of the printed form."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = self.extend_repr()
+        if not self._cells:
+            return f"{type(self).__name__}({extra})"
+        lines = [f"{type(self).__name__}({extra}"]
+        for name, cell in self._cells.items():
+            text = repr(cell).replace("\n", "\n  ")
+            lines.append(f"  ({name}): {text}")
+        return "\n".join(lines) + "\n)"
+
+    def check_names(self) -> None:
+        """Raise ValueError when two Parameters have one name."""
+        seen: dict[str, str] = {}
+        for path, parameter in self.parameters_and_names():
+            if parameter.name in seen:
+                raise errors.value_error(
+                    type(self).__name__, f"parameters at '{seen[parameter.name]}' and '{path}' are both named '{parameter.name}'"
+                )
+            seen[parameter.name] = path
+
+    def __getstate__(self):
+        state = dict(self.__dict__)
+        return state
+
+    def __setstate__(self, state) -> None:
+        self.__dict__.update(state)
+
+
+def _cast_floats(value, dtype: DType):
+    if isinstance(value, Tensor) and value.dtype.is_floating and value.dtype is not dtype:
+        from mycelia.ops.cast import cast
+
+        return cast(value, dtype=dtype)
+    if isinstance(value, (tuple, list)):
+        return type(value)(_cast_floats(v, dtype) for v in value)
+    return value
+
+
+class GraphCell(Cell):
+    """A network loaded from MindIR: call it as the exported one was called.
+
+    `graph`: what `mycelia.load` returns; `params_init`: name -> Tensor or Parameter that replaces a stored value;
+    `obf_random_seed` is accepted for compatibility. Raises TypeError for another kind of graph.
+    """
+
+    def __init__(self, graph, params_init: dict | None = None, obf_random_seed=None):
+        super().__init__(auto_prefix=False)
+        if not hasattr(graph, "parameters") or not callable(graph):
+            raise errors.type_error("GraphCell", f"graph must come from mycelia.load, but got {type(graph).__name__}")
+        self.__dict__["graph"] = graph
+        given = params_init or {}
+        if not isinstance(given, dict):
+            raise errors.type_error("GraphCell", f"params_init must be a dict, but got {type(given).__name__}")
+        for name, parameter in graph.parameters.items():
+            if name in given:
+                parameter.set_data(given[name])
+            self._params[name] = parameter
+
+    def construct(self, *inputs):
+        return self.graph(*inputs)
