@@ -1,1 +1,21 @@
 """Gradients: one reverse-mode driver and the transforms made from it."""
+
+from mycelia.autodiff.transforms import (
+    clip_by_global_norm,
+    clip_by_value,
+    custom_vjp,
+    get_grad,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+
+__all__ = [
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp",
+    "stop_gradient", "value_and_grad", "vjp",
+]  # fmt: skip
