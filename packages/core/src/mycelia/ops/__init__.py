@@ -4,12 +4,15 @@ from mycelia.ops.activation import *  # noqa: F403
 from mycelia.ops.cast import *  # noqa: F403
 from mycelia.ops.conv import *  # noqa: F403
 from mycelia.ops.create import *  # noqa: F403
+from mycelia.ops.einsum import *  # noqa: F403
 from mycelia.ops.index import *  # noqa: F403
+from mycelia.ops.linalg import *  # noqa: F403
 from mycelia.ops.logic import *  # noqa: F403
 from mycelia.ops.loss import *  # noqa: F403
 from mycelia.ops.math import *  # noqa: F403
 from mycelia.ops.norm import *  # noqa: F403
 from mycelia.ops.order import *  # noqa: F403
+from mycelia.ops.pool import *  # noqa: F403
 from mycelia.ops.random import *  # noqa: F403
 from mycelia.ops.reduce import *  # noqa: F403
 from mycelia.ops.rounding import *  # noqa: F403

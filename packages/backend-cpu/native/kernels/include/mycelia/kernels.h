@@ -17,9 +17,7 @@
 #include <string.h>
 
 #include "mycelia/abi.h"
-#if __has_include("mycelia/op_attrs.h")
 #include "mycelia/op_attrs.h"
-#endif
 
 // The build sets both; without them (Micro, one-off builds) a source compiles for the compiler's own target under
 // the plain names myc_cpu_<op>_<dtype>.

@@ -1,0 +1,119 @@
+// Matrix products: adapters from the ops' tensors to gemm.  Cost: 2 m n k flops each.
+#include "gemm/gemm.h"
+#include "mycelia/kernels.h"
+#include "simd/vec.h"
+
+namespace mycelia::MYC_ISA {
+namespace {
+
+// A stack of equal matrices [rows, columns] in the last two axes.
+struct Matrices {
+  const float* data;
+  int64_t rows, columns;
+  bool transposed;
+
+  Matrices(const myc_tensor& t, bool transpose)
+      : data(static_cast<const float*>(t.data)),
+        rows(t.shape[t.rank - 2]),
+        columns(t.shape[t.rank - 1]),
+        transposed(transpose) {}
+  int64_t inner_first() const { return transposed ? rows : columns; }   // k of a left operand
+  int64_t outer_first() const { return transposed ? columns : rows; }   // m of a left operand
+  int64_t outer_second() const { return transposed ? rows : columns; }  // n of a right operand
+};
+
+int64_t offset_of(int64_t batch, const myc_tensor& result, const myc_tensor& operand) {
+  // The operand's matrix for the result's matrix number `batch`; axes of size 1 repeat.
+  int64_t offset = 0, step = operand.shape[operand.rank - 2] * operand.shape[operand.rank - 1];
+  for (int d = 3; d <= operand.rank; ++d) {
+    const int64_t n = result.shape[result.rank - d], own = operand.shape[operand.rank - d];
+    if (own != 1) offset += batch % n * step;
+    batch /= n;
+    step *= own;
+  }
+  return offset;
+}
+
+// Multiply-adds of one matrix above which its product is cut for the threads instead of the stack.
+constexpr int64_t kLargeProduct = 1 << 23;
+
+// y += b for each row of y [rows, n], b constant along the row or one per column.
+void add_bias(const float* x, const float* bias, float* y, int64_t n, bool per_column) {
+  if (per_column) {
+    map(x, bias, y, n, [](f32v a, f32v b) { return a + b; });
+  } else {
+    const f32v b = splat(*bias);
+    map(x, y, n, [b](f32v a) { return a + b; });
+  }
+}
+
+}  // namespace
+
+KERNEL_FN(mat_mul, f32) {
+  const auto& a = attrs<myc_mat_mul_attrs>(call);
+  const Matrices x(input(call, 0), a.transpose_a), y(input(call, 1), a.transpose_b);
+  return gemm(call->ctx, x.transposed, y.transposed, x.outer_first(), y.outer_second(), x.inner_first(), x.data, x.columns,
+              y.data, y.columns, out<float>(call), y.outer_second());
+}
+
+KERNEL_FN(batch_matmul, f32) {
+  const auto& a = attrs<myc_batch_matmul_attrs>(call);
+  const Matrices x(input(call, 0), a.transpose_a), y(input(call, 1), a.transpose_b);
+  const myc_tensor& result = output(call);
+  const int64_t m = x.outer_first(), n = y.outer_second(), k = x.inner_first();
+  if (result.size == 0) return MYC_OK;
+  const int64_t count = extent(result, 0, result.rank - 2);
+  float* c = out<float>(call);
+  // One matrix on the right for all: the stack on the left is one tall matrix.
+  if (input(call, 1).size == y.rows * y.columns && !x.transposed && input(call, 0).size == count * m * k) {
+    return gemm(call->ctx, false, y.transposed, count * m, n, k, x.data, k, y.data, y.columns, c, n);
+  }
+  if (m * n * k >= kLargeProduct || max_workers(call) == 1) {
+    for (int64_t i = 0; i < count; ++i) {
+      const int32_t status = gemm(call->ctx, x.transposed, y.transposed, m, n, k,
+                                  x.data + offset_of(i, result, input(call, 0)), x.columns,
+                                  y.data + offset_of(i, result, input(call, 1)), y.columns, c + i * m * n, n);
+      if (status != MYC_OK) return status;
+    }
+    return MYC_OK;
+  }
+  const int64_t own = gemm_scratch(x.transposed, y.transposed, m, n, k);
+  Scratch scratch(call);
+  float* memory = scratch.take<float>(own * max_workers(call));
+  if (!memory) return MYC_E_MEMORY;
+  const int64_t grain = kMinParallelWork * 8 / (m * n * k + 1) + 1;
+  parallel_for_worker(call, count, grain, [&](int64_t begin, int64_t end, int32_t worker) {
+    for (int64_t i = begin; i < end; ++i) {
+      gemm_serial(x.transposed, y.transposed, m, n, k, x.data + offset_of(i, result, input(call, 0)), x.columns,
+                  y.data + offset_of(i, result, input(call, 1)), y.columns, c + i * m * n, n, {}, memory + own * worker);
+    }
+  });
+  return MYC_OK;
+}
+
+KERNEL_FN(dense, f32) {
+  const myc_tensor &x = input(call, 0), &w = input(call, 1);
+  const int64_t outputs = w.shape[0], inputs = w.shape[1];
+  Epilogue epilogue;
+  epilogue.column_bias = in<float>(call, 2);
+  return gemm(call->ctx, false, true, extent(x, 0, x.rank - 1), outputs, inputs, in<float>(call, 0), inputs,
+              in<float>(call, 1), inputs, out<float>(call), outputs, epilogue);
+}
+
+// Bytes: 8 per element.
+KERNEL_FN(bias_add, f32) {
+  const auto& a = attrs<myc_bias_add_attrs>(call);
+  const myc_tensor& x = input(call, 0);
+  const AxisView view = around_axis(x, a.data_format == 1 ? -1 : 1);  // 1: NHWC
+  const float *from = in<float>(call, 0), *bias = in<float>(call, 1);
+  float* to = out<float>(call);
+  const bool per_column = view.inner == 1;
+  const int64_t n = per_column ? view.n : view.inner;
+  if (x.size == 0) return MYC_OK;
+  parallel_rows(call, x.size / n, 8 * n, [&](int64_t r) {
+    add_bias(from + r * n, per_column ? bias : bias + r % view.n, to + r * n, n, per_column);
+  });
+  return MYC_OK;
+}
+
+}  // namespace mycelia::MYC_ISA

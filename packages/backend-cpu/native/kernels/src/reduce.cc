@@ -1,0 +1,424 @@
+// Reductions over any set of axes.  Extents of 1 are dropped and neighbours that are both reduced or both kept are merged;
+// the reduced groups then go one by one, innermost first, each as rows ([outer, n]) or as columns ([outer, n, inner]).
+// One read of the input; flops: one per element.
+#include "mycelia/kernels.h"
+#include "simd/vec.h"
+
+namespace mycelia::MYC_ISA {
+
+// ---- what is reduced: identity, one step, and how vectors of partial results meet ----
+
+struct SumOp {
+  static constexpr float identity = 0.0f;
+  template <class V>
+  static MYC_INLINE V step(V a, V b) { return a + b; }
+  static MYC_INLINE float across(f32v v) { return horizontal_sum(v); }
+};
+struct SquareSumOp : SumOp {};  // the first pass squares
+struct ProdOp {
+  static constexpr float identity = 1.0f;
+  template <class V>
+  static MYC_INLINE V step(V a, V b) { return a * b; }
+  static MYC_INLINE float across(f32v v) {
+    float p = v[0];
+    for (int i = 1; i < kLanes; ++i) p *= v[i];
+    return p;
+  }
+};
+struct MaxOp {
+  static constexpr float identity = -INFINITY;
+  static MYC_INLINE f32v step(f32v a, f32v b) { return maximum(a, b); }
+  static MYC_INLINE float step(float a, float b) { return a > b || a != a ? a : b; }
+  static MYC_INLINE float across(f32v v) { return horizontal_max(v); }
+};
+struct MinOp {
+  static constexpr float identity = INFINITY;
+  static MYC_INLINE f32v step(f32v a, f32v b) { return minimum(a, b); }
+  static MYC_INLINE float step(float a, float b) { return a < b || a != a ? a : b; }
+  static MYC_INLINE float across(f32v v) { return horizontal_min(v); }
+};
+
+struct Identity {
+  template <class V>
+  static MYC_INLINE V of(V v) { return v; }
+};
+struct Square {
+  template <class V>
+  static MYC_INLINE V of(V v) { return v * v; }
+};
+
+// ---- float32 on vectors ----
+
+// Elements that one chain of additions may take: partial sums of this many meet in a second level, so that the
+// rounding error grows with n / kBlock + kBlock / (4 kLanes) instead of n.
+constexpr int64_t kBlock = 4096;
+
+template <class Op, class Pre>
+MYC_INLINE float reduce_block(const float* x, int64_t n) {
+  f32v a = splat(Op::identity), b = a, c = a, d = a;
+  int64_t i = 0;
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    a = Op::step(a, Pre::of(load(x + i)));
+    b = Op::step(b, Pre::of(load(x + i + kLanes)));
+    c = Op::step(c, Pre::of(load(x + i + 2 * kLanes)));
+    d = Op::step(d, Pre::of(load(x + i + 3 * kLanes)));
+  }
+  for (; i + kLanes <= n; i += kLanes) a = Op::step(a, Pre::of(load(x + i)));
+  float rest = Op::identity;
+  for (; i < n; ++i) rest = Op::step(rest, Pre::of(x[i]));
+  return Op::step(Op::across(Op::step(Op::step(a, b), Op::step(c, d))), rest);
+}
+
+template <class Op, class Pre>
+MYC_NOINLINE float reduce_run(const float* x, int64_t n) {
+  float total = reduce_block<Op, Pre>(x, n < kBlock ? n : kBlock);
+  for (int64_t i = kBlock; i < n; i += kBlock) total = Op::step(total, reduce_block<Op, Pre>(x + i, min(kBlock, n - i)));
+  return total;
+}
+
+// y[j] = reduction of x[r * stride + j] over r < n, for j < width <= 8 vectors, kept in registers.
+template <class Op, class Pre, int vectors>
+MYC_INLINE void reduce_strip(const float* x, int64_t n, int64_t stride, float* y) {
+  constexpr int64_t chain = 256;  // rows that one chain of additions takes
+  f32v total[vectors];
+  for (int64_t from = 0; from < n || from == 0; from += chain) {
+    f32v part[vectors];
+    for (int v = 0; v < vectors; ++v) part[v] = splat(Op::identity);
+    for (int64_t r = from; r < min(n, from + chain); ++r) {
+      for (int v = 0; v < vectors; ++v) part[v] = Op::step(part[v], Pre::of(load(x + r * stride + v * kLanes)));
+    }
+    for (int v = 0; v < vectors; ++v) total[v] = from == 0 ? part[v] : Op::step(total[v], part[v]);
+  }
+  for (int v = 0; v < vectors; ++v) store(y + v * kLanes, total[v]);
+}
+
+template <class Op, class Pre>
+MYC_NOINLINE void reduce_columns(const float* x, int64_t n, int64_t stride, int64_t width, float* y) {
+  int64_t j = 0;
+  for (; j + 8 * kLanes <= width; j += 8 * kLanes) reduce_strip<Op, Pre, 8>(x + j, n, stride, y + j);
+  for (; j + kLanes <= width; j += kLanes) reduce_strip<Op, Pre, 1>(x + j, n, stride, y + j);
+  if (j < width) {
+    const int64_t rest = width - j;
+    f32v total = splat(Op::identity), part = total;
+    for (int64_t r = 0; r < n; ++r) {
+      part = Op::step(part, Pre::of(load_partial(x + r * stride + j, rest)));
+      if ((r & 255) == 255) total = Op::step(total, part), part = splat(Op::identity);
+    }
+    store_partial(y + j, Op::step(total, part), rest);
+  }
+}
+
+// ---- other element types: plain loops, T summed in R ----
+
+template <class T, class R, class Step>
+void reduce_plain(const T* x, R* y, AxisView v, R identity, const Step& step) {
+  for (int64_t o = 0; o < v.outer; ++o, x += v.n * v.inner, y += v.inner) {
+    if (v.inner == 1) {
+      R total = identity;
+      for (int64_t r = 0; r < v.n; ++r) total = step(total, static_cast<R>(x[r]));
+      *y = total;
+      continue;
+    }
+    for (int64_t j = 0; j < v.inner; ++j) y[j] = identity;
+    for (int64_t r = 0; r < v.n; ++r) {
+      const T* row = x + r * v.inner;
+#pragma GCC ivdep
+      for (int64_t j = 0; j < v.inner; ++j) y[j] = step(y[j], static_cast<R>(row[j]));
+    }
+  }
+}
+
+// ---- the plan: alternating groups of kept and reduced axes ----
+
+struct Groups {
+  int count;
+  int64_t extent[MYC_MAX_RANK];
+  bool reduced[MYC_MAX_RANK];
+  int64_t reduced_total;  // elements that meet in one result
+};
+
+inline Groups group_axes(const myc_tensor& x, const bool* is_reduced) {
+  Groups g = {};
+  g.reduced_total = 1;
+  for (int d = 0; d < x.rank; ++d) {
+    if (is_reduced[d]) g.reduced_total *= x.shape[d];
+    if (x.shape[d] == 1) continue;
+    if (g.count > 0 && g.reduced[g.count - 1] == is_reduced[d]) {
+      g.extent[g.count - 1] *= x.shape[d];
+    } else {
+      g.extent[g.count] = x.shape[d];
+      g.reduced[g.count++] = is_reduced[d];
+    }
+  }
+  return g;
+}
+
+inline Groups group_axes(const myc_tensor& x, bool has_axes, const myc_ints& axes) {
+  bool is_reduced[MYC_MAX_RANK];
+  const bool all = !has_axes || axes.n == 0;
+  for (int d = 0; d < x.rank; ++d) is_reduced[d] = all;
+  for (int64_t i = 0; !all && i < axes.n && x.rank > 0; ++i) is_reduced[positive_axis(axes.v[i], x.rank)] = true;
+  return group_axes(x, is_reduced);
+}
+
+// Calls pass(AxisView, is_first, is_last) for every reduced group, innermost first.
+template <class Pass>
+MYC_INLINE void for_each_group(const Groups& g, const Pass& pass) {
+  int left = 0;
+  for (int k = 0; k < g.count; ++k) left += g.reduced[k];
+  bool is_first = true;
+  int64_t inner = 1;  // kept elements behind the group; reduced groups behind it are gone
+  for (int k = g.count - 1; k >= 0; --k) {
+    if (!g.reduced[k]) {
+      inner *= g.extent[k];
+      continue;
+    }
+    int64_t outer = 1;
+    for (int d = 0; d < k; ++d) outer *= g.extent[d];
+    pass(AxisView{outer, g.extent[k], inner}, is_first, --left == 0);
+    is_first = false;
+  }
+}
+
+// ---- the driver for float32 ----
+
+template <class Op, class Pre>
+int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, float* y, AxisView v) {
+  const int64_t size = v.outer * v.n * v.inner;
+  if (v.inner > 1) {
+    // Columns are split into strips wide enough for full cache lines.  Few columns and many rows: the rows are split too.
+    const int64_t strips = ceil_div(v.inner, int64_t{8 * kLanes});
+    const bool parallel = call->ctx->threads > 1 && size * 4 > 2 * kMinParallelWork;
+    if (parallel && v.outer * strips < 4 && v.n >= 64) {
+      constexpr int64_t parts = 16;
+      float* partial = scratch.take<float>(parts * v.inner);
+      if (partial == nullptr) return MYC_E_MEMORY;
+      const int64_t step = ceil_div(v.n, parts);
+      for (int64_t o = 0; o < v.outer; ++o) {
+        const float* from = x + o * v.n * v.inner;
+        parallel_for(call, parts, 1, [&](int64_t begin, int64_t end) {
+          for (int64_t p = begin; p < end; ++p) {
+            const int64_t first = min(v.n, p * step), last = min(v.n, first + step);
+            reduce_columns<Op, Pre>(from + first * v.inner, last - first, v.inner, v.inner, partial + p * v.inner);
+          }
+        });
+        reduce_columns<Op, Identity>(partial, parts, v.inner, v.inner, y + o * v.inner);
+      }
+      return MYC_OK;
+    }
+    const int64_t strip_work = v.n * min(v.inner, int64_t{8 * kLanes}) * 4;
+    parallel_for(call, v.outer * strips, kMinParallelWork / (strip_work + 1) + 1, [&](int64_t begin, int64_t end) {
+      for (int64_t s = begin; s < end;) {
+        const int64_t o = s / strips, from = (s % strips) * 8 * kLanes;
+        const int64_t last = min(end, (o + 1) * strips);  // strips of one outer index go together
+        const int64_t to = min(v.inner, from + (last - s) * 8 * kLanes);
+        reduce_columns<Op, Pre>(x + o * v.n * v.inner + from, v.n, v.inner, to - from, y + o * v.inner + from);
+        s = last;
+      }
+    });
+    return MYC_OK;
+  }
+  if (v.outer == 1 && size * 4 > 2 * kMinParallelWork) {  // one long run: fixed pieces, so that threads change no digit
+    constexpr int64_t piece = 8 * kBlock;
+    const int64_t pieces = ceil_div(v.n, piece);
+    float* partial = scratch.take<float>(pieces);
+    if (partial == nullptr) return MYC_E_MEMORY;
+    parallel_for(call, pieces, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t p = begin; p < end; ++p) {
+        partial[p] = reduce_run<Op, Pre>(x + p * piece, min(piece, v.n - p * piece));
+      }
+    });
+    *y = reduce_run<Op, Identity>(partial, pieces);
+    return MYC_OK;
+  }
+  parallel_for(call, v.outer, kMinParallelWork / (v.n * 4 + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t o = begin; o < end; ++o) y[o] = reduce_run<Op, Pre>(x + o * v.n, v.n);
+  });
+  return MYC_OK;
+}
+
+template <class Op, class First = Identity, class Finish>
+MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Finish& finish) {
+  Scratch scratch(call);
+  const float* x = in<float>(call);
+  float* const y = out<float>(call);
+  const int64_t size = output(call).size;
+  int32_t status = MYC_OK;
+  bool any = false;
+  for_each_group(g, [&](AxisView v, bool is_first, bool is_last) {
+    if (status != MYC_OK) return;
+    float* to = is_last ? y : scratch.take<float>(v.outer * v.inner);
+    if (to == nullptr) {
+      status = MYC_E_MEMORY;
+      return;
+    }
+    status = is_first ? reduce_pass<Op, First>(call, scratch, x, to, v) : reduce_pass<Op, Identity>(call, scratch, x, to, v);
+    x = to;
+    any = true;
+  });
+  if (status != MYC_OK) return status;
+  if (!any) map(x, y, size, [](f32v v) { return First::of(v); });  // every reduced extent is 1
+  finish(y, size);
+  return MYC_OK;
+}
+
+inline void keep(float*, int64_t) {}
+
+template <class T, class R, class Step>
+int32_t reduce_others(const myc_call* call, const Groups& g, R identity, const Step& step) {
+  Scratch scratch(call);
+  const void* x = input(call).data;
+  R* const y = out<R>(call);
+  int32_t status = MYC_OK;
+  bool any = false;
+  for_each_group(g, [&](AxisView v, bool is_first, bool is_last) {
+    if (status != MYC_OK) return;
+    R* to = is_last ? y : scratch.take<R>(v.outer * v.inner);
+    if (to == nullptr) {
+      status = MYC_E_MEMORY;
+      return;
+    }
+    if (is_first) {
+      reduce_plain(static_cast<const T*>(x), to, v, identity, step);
+    } else {
+      reduce_plain(static_cast<const R*>(x), to, v, identity, step);
+    }
+    x = to;
+    any = true;
+  });
+  if (status == MYC_OK && !any) {
+    for (int64_t i = 0; i < output(call).size; ++i) y[i] = step(identity, static_cast<R>(in<T>(call)[i]));
+  }
+  return status;
+}
+
+// ---- kernels ----
+
+struct WrappingAdd {
+  uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
+};
+struct WrappingMul {
+  uint64_t operator()(uint64_t a, uint64_t b) const { return a * b; }
+};
+struct PlainAdd {
+  double operator()(double a, double b) const { return a + b; }
+};
+struct PlainMul {
+  double operator()(double a, double b) const { return a * b; }
+};
+template <class Op>
+struct PlainStep {
+  template <class T>
+  MYC_INLINE T operator()(T a, T b) const;
+};
+struct PlainMax {
+  template <class T>
+  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+};
+struct PlainMin {
+  template <class T>
+  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+};
+
+KERNEL_FN(sum, f32) {
+  if (output(call).dtype != MYC_F32) return MYC_E_UNSUPPORTED;
+  const auto& a = attrs<myc_sum_attrs>(call);
+  return reduce_floats<SumOp>(call, group_axes(input(call), a.has_dim, a.dim), keep);
+}
+
+KERNEL_FN(mean, f32) {
+  const auto& a = attrs<myc_mean_attrs>(call);
+  const Groups g = group_axes(input(call), a.has_axis, a.axis);
+  const float scale = 1.0f / static_cast<float>(g.reduced_total);
+  const float count = static_cast<float>(g.reduced_total);
+  const bool exact = (g.reduced_total & (g.reduced_total - 1)) == 0;  // a power of two: the product is the quotient
+  return reduce_floats<SumOp>(call, g, [=](float* y, int64_t n) {
+    if (exact && g.reduced_total > 0) {
+      map(y, y, n, [=](f32v v) { return v * scale; });
+    } else {
+      map(y, y, n, [=](f32v v) { return v / count; });
+    }
+  });
+}
+
+KERNEL_FN(prod, f32) {
+  if (output(call).dtype != MYC_F32) return MYC_E_UNSUPPORTED;
+  const auto& a = attrs<myc_prod_attrs>(call);
+  return reduce_floats<ProdOp>(call, group_axes(input(call), a.has_axis, a.axis), keep);
+}
+
+KERNEL_FN(reduce_max, f32) {
+  const auto& a = attrs<myc_reduce_max_attrs>(call);
+  return reduce_floats<MaxOp>(call, group_axes(input(call), a.has_axis, a.axis), keep);
+}
+
+KERNEL_FN(reduce_min, f32) {
+  const auto& a = attrs<myc_reduce_min_attrs>(call);
+  return reduce_floats<MinOp>(call, group_axes(input(call), a.has_axis, a.axis), keep);
+}
+
+KERNEL_FN(l2_norm, f32) {
+  const auto& a = attrs<myc_l2_norm_attrs>(call);
+  return reduce_floats<SumOp, Square>(call, group_axes(input(call), a.has_axis, a.axis), [](float* y, int64_t n) {
+    map(y, y, n, [](f32v v) { return sqrt(v); });
+  });
+}
+
+// Axes that `shape` lacks or has as 1 are summed.
+Groups groups_of_sum_to(const myc_call* call) {
+  const myc_tensor& x = input(call);
+  const myc_ints& shape = attrs<myc_sum_to_attrs>(call).shape;
+  bool is_reduced[MYC_MAX_RANK];
+  for (int d = 0; d < x.rank; ++d) {
+    const int64_t at = d - (x.rank - shape.n);
+    is_reduced[d] = at < 0 || shape.v[at] == 1;
+  }
+  return group_axes(x, is_reduced);
+}
+
+KERNEL_FN(sum_to, f32) { return reduce_floats<SumOp>(call, groups_of_sum_to(call), keep); }
+KERNEL_FN(sum_to, f64) { return reduce_others<double, double>(call, groups_of_sum_to(call), 0.0, PlainAdd{}); }
+
+KERNEL_FN(sum, f64) {
+  if (output(call).dtype != MYC_F64) return MYC_E_UNSUPPORTED;
+  const auto& a = attrs<myc_sum_attrs>(call);
+  return reduce_others<double, double>(call, group_axes(input(call), a.has_dim, a.dim), 0.0, PlainAdd{});
+}
+
+#define INTEGER_SUM(suffix, T)                                                                                      \
+  KERNEL_FN(sum, suffix) {                                                                                          \
+    if (output(call).dtype != MYC_I64) return MYC_E_UNSUPPORTED;                                                    \
+    const auto& a = attrs<myc_sum_attrs>(call);                                                                     \
+    return reduce_others<T, uint64_t>(call, group_axes(input(call), a.has_dim, a.dim), uint64_t{0}, WrappingAdd{}); \
+  }
+
+INTEGER_SUM(bool, uint8_t)
+INTEGER_SUM(i32, int32_t)
+INTEGER_SUM(i64, int64_t)
+
+#define INTEGER_EXTREME(op, suffix, T, Step, from)                                                  \
+  KERNEL_FN(op, suffix) {                                                                           \
+    const auto& a = attrs<myc_##op##_attrs>(call);                                                  \
+    return reduce_others<T, T>(call, group_axes(input(call), a.has_axis, a.axis), from, Step{});    \
+  }
+
+INTEGER_EXTREME(reduce_max, i32, int32_t, PlainMax, INT32_MIN)
+INTEGER_EXTREME(reduce_max, i64, int64_t, PlainMax, INT64_MIN)
+INTEGER_EXTREME(reduce_max, f64, double, PlainMax, double{-INFINITY})
+INTEGER_EXTREME(reduce_min, i32, int32_t, PlainMin, INT32_MAX)
+INTEGER_EXTREME(reduce_min, i64, int64_t, PlainMin, INT64_MAX)
+INTEGER_EXTREME(reduce_min, f64, double, PlainMin, double{INFINITY})
+
+KERNEL_FN(all, bool) {
+  const auto& a = attrs<myc_all_attrs>(call);
+  return reduce_others<uint8_t, uint8_t>(call, group_axes(input(call), a.has_axis, a.axis), uint8_t{1},
+                                         [](uint8_t p, uint8_t q) -> uint8_t { return p & q; });
+}
+
+KERNEL_FN(any, bool) {
+  const auto& a = attrs<myc_any_attrs>(call);
+  return reduce_others<uint8_t, uint8_t>(call, group_axes(input(call), a.has_axis, a.axis), uint8_t{0},
+                                         [](uint8_t p, uint8_t q) -> uint8_t { return p | q; });
+}
+
+}  // namespace mycelia::MYC_ISA
