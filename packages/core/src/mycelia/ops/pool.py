@@ -1,0 +1,901 @@
+"""Pooling over one to three spatial dimensions: maximum, average, adaptive, power-average, and unpooling.
+
+One op serves every rank; layout is channels first, x [N, C, *spatial]. Paddings of the ops are explicit (all
+begins,
+then all ends). Indices of maxima count positions of the unpadded spatial dimensions, flattened.
+"""
+
+import math
+
+import numpy as np
+
+from mycelia.dtypes import int32, int64
+from mycelia.ir.types import TensorType
+from mycelia.ops import conv as _conv
+from mycelia.ops.define import op
+
+# --------------------------------------------------------------------------------------------- geometry
+
+
+def _attributes(rank, kernel, stride, pad, dilation):
+    """The list attributes, each with one entry a spatial dimension (pads: two), checked."""
+    kernel, stride, pad, dilation = _conv.full_attributes(rank, kernel, stride, pad, dilation)
+    for d in range(rank):
+        span = (kernel[d] - 1) * dilation[d] + 1
+        if max(pad[d], pad[rank + d]) >= span:
+            raise ValueError(f"padding {pad} must be smaller than the window {span} of spatial dimension {d}")
+    return kernel, stride, pad, dilation
+
+
+def _positions(size, kernel, stride, pad, dilation, ceil):
+    """Windows in each dimension; -1 where the size is unknown.
+
+    With `ceil` a window may begin inside the data or the padding before it and end behind everything.
+    """
+    rank, out = len(kernel), []
+    for d, n in enumerate(size):
+        span = (kernel[d] - 1) * dilation[d] + 1
+        rest = n + pad[d] + pad[rank + d] - span
+        if n >= 0 and rest < 0:
+            raise ValueError(
+                f"a window of {span} does not fit the padded size {rest + span} of spatial dimension {d}"
+            )
+        count = (rest + (stride[d] - 1 if ceil else 0)) // stride[d] + 1
+        if ceil and (count - 1) * stride[d] >= n + pad[d]:
+            count -= 1
+        out.append(-1 if n < 0 else count)
+    return tuple(out)
+
+
+def _adaptive_windows(n, positions):
+    """Begin and end of each adaptive window: ``floor(i * n / positions)``, ``ceil((i + 1) * n /
+    positions)``."""
+    i = np.arange(positions)
+    return i * n // positions, -(-(i + 1) * n // positions)
+
+
+def _check_size(size, rank):
+    if not 1 <= rank <= 3 or len(size) != rank or min(size) < 0:
+        raise ValueError(
+            f"size must have {rank} entries of 0 or more for {rank} spatial dimensions, got {size}"
+        )
+
+
+# --------------------------------------------------------------------------------------------- NumPy bodies
+
+
+def _np_taps(size, kernel, stride, pad, dilation, ceil):
+    """For each dimension, source index of (position, tap)."""
+    positions = _positions(size, kernel, stride, pad, dilation, ceil)
+    return [
+        np.arange(positions[d])[:, None] * stride[d] - pad[d] + np.arange(kernel[d]) * dilation[d]
+        for d in range(len(size))
+    ]
+
+
+def _np_adaptive_taps(size, positions):
+    """The same for adaptive windows; taps behind a window's end are -1."""
+    taps = []
+    for n, p in zip(size, positions, strict=True):
+        begin, end = _adaptive_windows(n, p)
+        index = begin[:, None] + np.arange(max((end - begin).max(initial=0), 1))
+        taps.append(np.where(index < end[:, None], index, -1))
+    return taps
+
+
+def _np_argmax(x, taps):
+    """Flat spatial index of each window's first largest element; NaN is never the largest."""
+    size, rank = x.shape[2:], len(taps)
+    flat, inside = 0, True
+    for d, index in enumerate(taps):
+        shape = [1] * (2 * rank)
+        shape[d], shape[rank + d] = index.shape
+        index = index.reshape(shape)
+        flat = flat * size[d] + np.clip(index, 0, max(size[d] - 1, 0))
+        inside = inside & (index >= 0) & (index < size[d])
+    positions = tuple(index.shape[0] for index in taps)
+    flat, inside = (np.broadcast_to(a, (*positions, *(t.shape[1] for t in taps))) for a in (flat, inside))
+    flat, inside = flat.reshape(*positions, -1), inside.reshape(*positions, -1)
+    if x.size == 0:
+        return np.zeros((*x.shape[:2], *positions), np.int64)
+    values = x.reshape(*x.shape[:2], -1)[:, :, flat]
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    best = np.where(inside & (values == values), values, lowest).argmax(-1)
+    # A window of nothing but the lowest value: its first element inside the data.
+    inside = np.broadcast_to(inside, values.shape)
+    best = np.where(np.take_along_axis(inside, best[..., None], -1)[..., 0], best, inside.argmax(-1))
+    return np.take_along_axis(np.broadcast_to(flat, values.shape), best[..., None], -1)[..., 0]
+
+
+def _np_take(x, index):
+    """x at flat spatial indices, plane by plane."""
+    planes = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+    flat = index.reshape(*index.shape[:2], math.prod(index.shape[2:]))
+    return np.take_along_axis(planes, flat, -1).reshape(index.shape)
+
+
+def _np_scatter(ct, index, size):
+    """Sum of ct at flat spatial indices, plane by plane; -> [N, C, *size]."""
+    out = np.zeros((*ct.shape[:2], math.prod(size)), ct.dtype)
+    if ct.size:
+        plane = np.arange(ct.shape[0] * ct.shape[1]).repeat(ct[0, 0].size)
+        np.add.at(out.reshape(-1, out.shape[-1]), (plane, index.reshape(-1)), ct.reshape(-1))
+    return out.reshape(*ct.shape[:2], *size)
+
+
+def _np_mix(x, matrices):
+    """Each spatial dimension multiplied by its matrix [positions, size]."""
+    for d, matrix in enumerate(matrices):
+        x = np.moveaxis(np.tensordot(x, matrix.astype(x.dtype), (2 + d, 1)), -1, 2 + d)
+    return np.ascontiguousarray(x)
+
+
+def _np_average_matrices(size, kernel, stride, pad, ceil, count_include_pad, divisor):
+    """For each dimension, weights [positions, size] whose product over dimensions averages a window."""
+    positions = _positions(size, kernel, stride, pad, (1,) * len(size), ceil)
+    matrices = []
+    for d, n in enumerate(size):
+        begin = np.arange(positions[d]) * stride[d] - pad[d]
+        end = np.minimum(begin + kernel[d], n + pad[len(size) + d])
+        counted = end - begin if count_include_pad else np.minimum(end, n) - np.maximum(begin, 0)
+        if divisor:
+            counted = np.full_like(begin, divisor if d == 0 else 1)
+        column = np.arange(n)
+        inside = (column >= begin[:, None]) & (column < end[:, None])
+        matrices.append(inside / np.maximum(counted, 1)[:, None])
+    return matrices
+
+
+def _np_adaptive_matrices(size, positions):
+    """For each dimension, weights [positions, size] of the mean over its adaptive windows."""
+    matrices = []
+    for n, p in zip(size, positions, strict=True):
+        begin, end = _adaptive_windows(n, p)
+        column = np.arange(n)
+        inside = (column >= begin[:, None]) & (column < end[:, None])
+        matrices.append(inside / np.maximum(end - begin, 1)[:, None])
+    return matrices
+
+
+# --------------------------------------------------------------------------------------------- by index
+
+
+@op(name="pool_take")
+def _pool_take(x, index):
+    """Elements of each plane at flat spatial indices.
+
+    Shapes: x [N, C, *size], index [N, C, *positions] -> index's.  dtypes: x any, index integers.
+    """
+    return _np_take(x, index)
+
+
+@_pool_take.infer
+def _pool_take(x, index):
+    if x.rank < 3 or index.rank < 3 or x.shape[:2] != index.shape[:2]:
+        raise ValueError(
+            f"x and index must agree in their first two extents, got {x.shape} and {index.shape}"
+        )
+    return TensorType(x.dtype, index.shape)
+
+
+@_pool_take.vjp
+def _pool_take(ct, x_shape, index):
+    return _pool_scatter(ct, index, size=x_shape[2:]), None
+
+
+@_pool_take.samples
+def _pool_take(rand):
+    yield rand(2, 3, 4, 5), rand.ints(0, 20, (2, 3, 2, 2), dtype="int64")
+    yield rand(1, 2, 6), rand.ints(0, 6, (1, 2, 7), dtype="int32")
+    yield rand(0, 2, 6), rand.ints(0, 6, (0, 2, 7), dtype="int64")
+
+
+@op(name="pool_scatter")
+def _pool_scatter(x, index, *, size: "ints"):
+    """Sum of elements at flat spatial indices of new planes, zero elsewhere.
+
+    Shapes: x and index [N, C, *positions] -> [N, C, *size].  dtypes: x any, index integers.
+    """
+    return _np_scatter(x, index, size)
+
+
+@_pool_scatter.infer
+def _pool_scatter(x, index, *, size):
+    if x.shape != index.shape:
+        raise ValueError(f"x and index must have the same shape, got {x.shape} and {index.shape}")
+    return TensorType(x.dtype, (*x.shape[:2], *size))
+
+
+@_pool_scatter.vjp
+def _pool_scatter(ct, index, *, size):
+    return _pool_take(ct, index), None
+
+
+@_pool_scatter.samples
+def _pool_scatter(rand):
+    yield rand(2, 3, 2, 2), rand.ints(0, 20, (2, 3, 2, 2), dtype="int64"), dict(size=(4, 5))
+    yield rand(1, 2, 7), rand.ints(0, 6, (1, 2, 7), dtype="int32"), dict(size=(6,))
+    yield rand(0, 2, 7), rand.ints(0, 6, (0, 2, 7), dtype="int64"), dict(size=(6,))
+
+
+# --------------------------------------------------------------------------------------------- maximum
+
+
+def _infer_max(x, kernel, stride, pad, dilation, ceil):
+    kernel, stride, pad, dilation = _attributes(x.rank - 2, kernel, stride, pad, dilation)
+    return (*x.shape[:2], *_positions(x.shape[2:], kernel, stride, pad, dilation, ceil))
+
+
+def _max_taps(x, kernel, stride, pad, dilation, ceil):
+    return _np_taps(x.shape[2:], *_attributes(x.ndim - 2, kernel, stride, pad, dilation), ceil)
+
+
+def _max_samples(rand):
+    """Inputs and attributes for the ops on regular maximum windows."""
+    yield rand.distinct(2, 3, 6, 8), dict(kernel=(2, 2), stride=(2, 2), pad=(0,))
+    yield rand.distinct(1, 2, 7, 6), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1))
+    yield rand.distinct(1, 2, 5, 7), dict(kernel=(3, 2), stride=(2, 3), pad=(1, 0, 0, 1), ceil=True)
+    yield rand.distinct(1, 1, 7, 7), dict(kernel=(2, 3), stride=(1, 2), dilation=(2, 2))
+    yield rand.distinct(2, 2, 9), dict(kernel=(3,), stride=(2,), pad=(1, 1))
+    yield rand.distinct(1, 1, 4, 4, 5), dict(kernel=(2, 2, 3), stride=(2, 1, 2), pad=(1, 0, 1, 0, 1, 1))
+    yield rand.distinct(1, 1, 5, 5), dict(kernel=(1, 2), stride=(3, 4))  # stride beyond the window
+    yield rand.distinct(1, 1, 1, 1), dict(kernel=(1, 1))
+    yield rand(0, 2, 4, 4), dict(kernel=(2, 2), stride=(2, 2))
+    yield rand.distinct(2, 3, 34, 37), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
+    yield rand.distinct(2, 3, 34, 37), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1), _grad=False)
+
+
+@op(name="max_pool")
+def _max_pool(
+    x,
+    *,
+    kernel: "ints",
+    stride: "ints" = (1,),
+    pad: "ints" = (0,),
+    dilation: "ints" = (1,),
+    ceil: "bool" = False,
+):
+    """Largest element of each window; NaN is never the largest, padding never wins.
+
+    Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating, integers.
+    Errors: ValueError if a window does not fit or the padding is not smaller than the window.
+    """
+    taps = _max_taps(x, kernel, stride, pad, dilation, ceil)
+    y = _np_take(x, _np_argmax(x, taps)) if x.size else np.zeros((*x.shape[:2], *map(len, taps)), x.dtype)
+    return np.where(y == y, y, -np.inf).astype(x.dtype) if x.dtype.kind == "f" else y
+
+
+@_max_pool.infer
+def _max_pool(x, *, kernel, stride, pad, dilation, ceil):
+    return TensorType(x.dtype, _infer_max(x, kernel, stride, pad, dilation, ceil))
+
+
+@_max_pool.vjp
+def _max_pool(ct, x, *, kernel, stride, pad, dilation, ceil):
+    return _max_pool_grad(x, ct, kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil)
+
+
+@_max_pool.samples
+def _max_pool(rand):
+    yield from _max_samples(rand)
+    yield rand.ints(-9, 9, (1, 2, 4, 4)), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
+
+
+@op(name="max_pool_index", nondiff=True)
+def _max_pool_index(
+    x,
+    *,
+    kernel: "ints",
+    stride: "ints" = (1,),
+    pad: "ints" = (0,),
+    dilation: "ints" = (1,),
+    ceil: "bool" = False,
+):
+    """Flat spatial index of each window's first largest element, see `max_pool`.
+
+    Shapes: x [N, C, *size] -> int64 [N, C, *positions].
+    """
+    return _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
+
+
+@_max_pool_index.infer
+def _max_pool_index(x, *, kernel, stride, pad, dilation, ceil):
+    return TensorType(int64, _infer_max(x, kernel, stride, pad, dilation, ceil))
+
+
+@_max_pool_index.samples
+def _max_pool_index(rand):
+    yield from _max_samples(rand)
+
+
+@op(name="max_pool_grad")
+def _max_pool_grad(
+    x, dy,
+    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), ceil: "bool" =
+    False,
+):  # fmt: skip
+    """Gradient of `max_pool`: dy is added where each window's first largest element lies.
+
+    Shapes: x [N, C, *size], dy [N, C, *positions] -> x's.
+    """
+    return _np_scatter(dy, _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil)), x.shape[2:])
+
+
+@_max_pool_grad.infer
+def _max_pool_grad(x, dy, *, kernel, stride, pad, dilation, ceil):
+    expected = _infer_max(x, kernel, stride, pad, dilation, ceil)
+    if -1 not in (*expected, *dy.shape) and dy.shape != expected:
+        raise ValueError(f"dy must have shape {expected} for x of shape {x.shape}, got {dy.shape}")
+    return x
+
+
+@_max_pool_grad.vjp
+def _max_pool_grad(ct, x, *, kernel, stride, pad, dilation, ceil):
+    how = dict(kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil)
+    return None, _pool_take(ct, _max_pool_index(x, **how))
+
+
+@_max_pool_grad.samples
+def _max_pool_grad(rand):
+    for x, how in _max_samples(rand):
+        plain = {name: value for name, value in how.items() if not name.startswith("_")}
+        geometry = {"stride": (1,), "pad": (0,), "dilation": (1,), "ceil": False, **plain}
+        ceil = geometry.pop("ceil")
+        kernel, stride, pad, dilation = _attributes(x.ndim - 2, **geometry)
+        yield x, rand(*x.shape[:2], *_positions(x.shape[2:], kernel, stride, pad, dilation, ceil)), how
+
+
+@op(name="adaptive_max_pool")
+def _adaptive_max_pool(x, *, size: "ints"):
+    """Largest element of each of `size` windows that cover the data evenly, see `adaptive_avg_pool`.
+
+    Shapes: x [N, C, *spatial] -> [N, C, *size].  dtypes: floating, integers.
+    """
+    y = (
+        _np_take(x, _np_argmax(x, _np_adaptive_taps(x.shape[2:], size)))
+        if x.size
+        else np.zeros((*x.shape[:2], *size), x.dtype)
+    )
+    return np.where(y == y, y, -np.inf).astype(x.dtype) if x.dtype.kind == "f" else y
+
+
+@_adaptive_max_pool.infer
+def _adaptive_max_pool(x, *, size):
+    _check_size(size, x.rank - 2)
+    return TensorType(x.dtype, (*x.shape[:2], *size))
+
+
+@_adaptive_max_pool.vjp
+def _adaptive_max_pool(ct, x, *, size):
+    return _pool_scatter(ct, _adaptive_max_pool_index(x, size=size), size=x.shape[2:])
+
+
+@_adaptive_max_pool.samples
+def _adaptive_max_pool(rand):
+    yield rand.distinct(2, 2, 7, 5), dict(size=(3, 2))
+    yield rand.distinct(1, 2, 2, 3), dict(size=(4, 3))  # more windows than elements
+    yield rand.distinct(1, 2, 6), dict(size=(4,))
+    yield rand.distinct(1, 1, 3, 4, 5), dict(size=(2, 4, 1))
+    yield rand(0, 2, 4, 4), dict(size=(2, 2))
+
+
+@op(name="adaptive_max_pool_index", nondiff=True)
+def _adaptive_max_pool_index(x, *, size: "ints"):
+    """Flat spatial index of each adaptive window's first largest element.
+
+    Shapes: x [N, C, *spatial] -> int64 [N, C, *size].
+    """
+    return _np_argmax(x, _np_adaptive_taps(x.shape[2:], size))
+
+
+@_adaptive_max_pool_index.infer
+def _adaptive_max_pool_index(x, *, size):
+    _check_size(size, x.rank - 2)
+    return TensorType(int64, (*x.shape[:2], *size))
+
+
+@_adaptive_max_pool_index.samples
+def _adaptive_max_pool_index(rand):
+    yield rand.distinct(2, 2, 7, 5), dict(size=(3, 2))
+    yield rand.distinct(1, 2, 2, 3), dict(size=(4, 3))
+    yield rand.distinct(1, 1, 3, 4, 5), dict(size=(2, 4, 1))
+
+
+@op(name="max_unpool")
+def _max_unpool(x, index, *, size: "ints"):
+    """Elements put at flat spatial indices of new planes, zero elsewhere; of equal indices the last stays.
+
+    Shapes: x and index [N, C, *positions] -> [N, C, *size].  dtypes: x any, index integers.
+    Errors: IndexError if an index lies outside the planes.
+    """
+    plane = math.prod(size)
+    if index.size and (index.min() < 0 or index.max() >= plane):
+        raise IndexError(
+            f"indices must be in [0, {plane}) for size {size}, got {index.min()} to {index.max()}"
+        )
+    out = np.zeros((*x.shape[:2], plane), x.dtype)
+    np.put_along_axis(out, index.reshape(*x.shape[:2], -1), x.reshape(*x.shape[:2], -1), -1)
+    return out.reshape(*x.shape[:2], *size)
+
+
+@_max_unpool.infer
+def _max_unpool(x, index, *, size):
+    if x.shape != index.shape:
+        raise ValueError(f"x and index must have the same shape, got {x.shape} and {index.shape}")
+    return TensorType(x.dtype, (*x.shape[:2], *size))
+
+
+@_max_unpool.vjp
+def _max_unpool(ct, index, *, size):
+    return _pool_take(ct, index), None
+
+
+@_max_unpool.samples
+def _max_unpool(rand):
+    yield rand(1, 2, 2, 2), np.array([[[[0, 2], [9, 11]], [[5, 3], [8, 14]]]]), dict(size=(4, 4))
+    yield rand(2, 1, 3), np.array([[[0, 2, 4]], [[5, 1, 3]]], np.int32), dict(size=(6,))
+
+
+# --------------------------------------------------------------------------------------------- average
+
+
+def _average_attributes(rank, kernel, stride, pad):
+    return _attributes(rank, kernel, stride, pad, (1,))[:3]
+
+
+def _average_positions(size, kernel, stride, pad, ceil):
+    return _positions(size, kernel, stride, pad, (1,) * len(size), ceil)
+
+
+@op(name="avg_pool")
+def _avg_pool(
+    x,
+    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
+    count_include_pad: "bool" = True, divisor: "int" = 0,
+):  # fmt: skip
+    """Mean of each window: its sum over `divisor`, or, if that is 0, over its elements with or without padding.
+
+    What a window has behind the end padding (`ceil`) is never counted.
+    Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating.
+    Errors: ValueError if a window does not fit or the padding is not smaller than the window.
+    """
+    how = _average_attributes(x.ndim - 2, kernel, stride, pad)
+    return _np_mix(x, _np_average_matrices(x.shape[2:], *how, ceil, count_include_pad, divisor))
+
+
+@_avg_pool.infer
+def _avg_pool(x, *, kernel, stride, pad, ceil, count_include_pad, divisor):
+    if not x.dtype.is_floating:
+        raise TypeError(f"x must be floating, got {x.dtype}")
+    how = _average_attributes(x.rank - 2, kernel, stride, pad)
+    return TensorType(x.dtype, (*x.shape[:2], *_average_positions(x.shape[2:], *how, ceil)))
+
+
+@_avg_pool.vjp
+def _avg_pool(ct, x_shape, *, kernel, stride, pad, ceil, count_include_pad, divisor):
+    return _avg_pool_grad(
+        ct, size=x_shape[2:], kernel=kernel, stride=stride, pad=pad, ceil=ceil,
+        count_include_pad=count_include_pad, divisor=divisor,
+    )  # fmt: skip
+
+
+@_avg_pool.samples
+def _avg_pool(rand):
+    yield rand(2, 3, 6, 8), dict(kernel=(2, 2), stride=(2, 2))
+    yield rand(1, 2, 7, 6), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1))
+    yield rand(1, 2, 7, 6), dict(kernel=(3, 3), stride=(2, 2), pad=(0, 1, 1, 0), count_include_pad=False)
+    yield rand(1, 2, 5, 7), dict(kernel=(3, 2), stride=(2, 3), pad=(1, 0, 1, 0), ceil=True)
+    yield rand(1, 1, 5, 5), dict(kernel=(2, 2), stride=(2, 2), ceil=True, count_include_pad=False)
+    yield rand(1, 1, 5, 5), dict(kernel=(2, 3), stride=(1, 1), divisor=5)
+    yield rand(2, 2, 7), dict(kernel=(3,), stride=(2,), pad=(1, 1))
+    yield rand(1, 1, 4, 4, 5), dict(kernel=(2, 2, 3), stride=(2, 1, 2), pad=(1, 0, 1, 0, 1, 1))
+    yield rand(1, 1, 5, 5), dict(kernel=(1, 2), stride=(3, 4))
+    yield rand(0, 2, 4, 4), dict(kernel=(2, 2), stride=(2, 2))
+    yield rand(2, 3, 34, 37), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
+
+
+@op(name="avg_pool_grad")
+def _avg_pool_grad(
+    dy,
+    *, size: "ints", kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
+    count_include_pad: "bool" = True, divisor: "int" = 0,
+):  # fmt: skip
+    """Gradient of `avg_pool` for data of spatial `size`: each dy spread evenly over its window.
+
+    Shapes: dy [N, C, *positions] -> [N, C, *size].  dtypes: floating.
+    """
+    how = _average_attributes(dy.ndim - 2, kernel, stride, pad)
+    matrices = _np_average_matrices(size, *how, ceil, count_include_pad, divisor)
+    return _np_mix(dy, [m.T for m in matrices])
+
+
+@_avg_pool_grad.infer
+def _avg_pool_grad(dy, *, size, kernel, stride, pad, ceil, count_include_pad, divisor):
+    _check_size(size, dy.rank - 2)
+    expected = _average_positions(size, *_average_attributes(dy.rank - 2, kernel, stride, pad), ceil)
+    if -1 not in dy.shape[2:] and dy.shape[2:] != expected:
+        raise ValueError(f"dy must have positions {expected} for size {size}, got shape {dy.shape}")
+    return TensorType(dy.dtype, (*dy.shape[:2], *size))
+
+
+@_avg_pool_grad.vjp
+def _avg_pool_grad(ct, *, size, kernel, stride, pad, ceil, count_include_pad, divisor):
+    return _avg_pool(
+        ct,
+        kernel=kernel,
+        stride=stride,
+        pad=pad,
+        ceil=ceil,
+        count_include_pad=count_include_pad,
+        divisor=divisor,
+    )
+
+
+@_avg_pool_grad.samples
+def _avg_pool_grad(rand):
+    yield rand(2, 2, 3, 4), dict(size=(6, 8), kernel=(2, 2), stride=(2, 2))
+    yield rand(1, 2, 4, 3), dict(size=(7, 6), kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1))
+    yield (
+        rand(1, 2, 3, 3),
+        dict(size=(7, 6), kernel=(3, 3), stride=(2, 2), pad=(0, 1, 1, 0), count_include_pad=False),
+    )
+    yield rand(1, 1, 3, 3), dict(size=(5, 7), kernel=(3, 2), stride=(2, 3), pad=(1, 0, 1, 0), ceil=True)
+    yield rand(1, 1, 4, 3), dict(size=(5, 5), kernel=(2, 3), divisor=5)
+    yield rand(1, 1, 4), dict(size=(7,), kernel=(3,), stride=(2,), pad=(1, 1))
+    yield rand(0, 1, 2, 2), dict(size=(4, 4), kernel=(2, 2), stride=(2, 2))
+
+
+@op(name="adaptive_avg_pool")
+def _adaptive_avg_pool(x, *, size: "ints"):
+    """Mean of each of `size` windows that cover the data evenly.
+
+    Window i of p over n elements: ``floor(i * n / p)`` up to, not including, ``ceil((i + 1) * n / p)``.
+    Shapes: x [N, C, *spatial] -> [N, C, *size].  dtypes: floating.
+    """
+    return _np_mix(x, _np_adaptive_matrices(x.shape[2:], size))
+
+
+@_adaptive_avg_pool.infer
+def _adaptive_avg_pool(x, *, size):
+    _check_size(size, x.rank - 2)
+    return TensorType(x.dtype, (*x.shape[:2], *size))
+
+
+@_adaptive_avg_pool.vjp
+def _adaptive_avg_pool(ct, x_shape, *, size):
+    return _adaptive_avg_pool_grad(ct, size=x_shape[2:])
+
+
+@_adaptive_avg_pool.samples
+def _adaptive_avg_pool(rand):
+    yield rand(2, 2, 7, 5), dict(size=(3, 2))
+    yield rand(2, 3, 4, 6), dict(size=(1, 1))
+    yield rand(1, 2, 2, 3), dict(size=(4, 3))  # more windows than elements
+    yield rand(1, 2, 6), dict(size=(4,))
+    yield rand(1, 1, 3, 4, 5), dict(size=(2, 4, 1))
+    yield rand(0, 2, 4, 4), dict(size=(2, 2))
+
+
+@op(name="adaptive_avg_pool_grad")
+def _adaptive_avg_pool_grad(dy, *, size: "ints"):
+    """Gradient of `adaptive_avg_pool` for data of spatial `size`.
+
+    Shapes: dy [N, C, *positions] -> [N, C, *size].  dtypes: floating.
+    """
+    return _np_mix(dy, [m.T for m in _np_adaptive_matrices(size, dy.shape[2:])])
+
+
+@_adaptive_avg_pool_grad.infer
+def _adaptive_avg_pool_grad(dy, *, size):
+    _check_size(size, dy.rank - 2)
+    return TensorType(dy.dtype, (*dy.shape[:2], *size))
+
+
+@_adaptive_avg_pool_grad.vjp
+def _adaptive_avg_pool_grad(ct, dy_shape, *, size):
+    return _adaptive_avg_pool(ct, size=dy_shape[2:])
+
+
+@_adaptive_avg_pool_grad.samples
+def _adaptive_avg_pool_grad(rand):
+    yield rand(2, 2, 3, 2), dict(size=(7, 5))
+    yield rand(2, 3, 1, 1), dict(size=(4, 6))
+    yield rand(1, 2, 4, 3), dict(size=(2, 3))
+    yield rand(1, 2, 4), dict(size=(6,))
+    yield rand(0, 2, 2, 2), dict(size=(4, 4))
+
+
+# --------------------------------------------------------------------------------------------- public
+
+
+def _pool_arguments(owner, x, rank, kernel_size, stride, padding, full_padding=False):
+    """Kernel, stride (the kernel when None) and explicit pads; `full_padding`: tuples hold begin and end."""
+    if x.ndim != rank + 2:
+        raise ValueError(f"For '{owner}', the input must have rank {rank + 2}, got shape {x.shape}")
+    kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
+    stride = kernel if stride is None else _conv.spread("stride", stride, rank, 1, owner)
+    if full_padding and isinstance(padding, (tuple, list)) and len(padding) != 1:
+        both = _conv.spread("padding", padding, 2 * rank, 0, owner)
+        pad = (*both[0::2], *both[1::2])
+    else:
+        pad = _conv.spread("padding", padding, rank, 0, owner) * 2
+    return kernel, stride, pad
+
+
+def max_pool(x, kernel, stride, pad, dilation=1, ceil_mode=False, return_indices=False, owner="max_pool"):
+    """Largest elements of windows over one to three dimensions, `pad` explicit (all begins, then all ends).
+
+    What the nn layers and the public functions share.  Returns the values, or values and flat int64 indices.
+    """
+    how = dict(
+        kernel=kernel, stride=stride, pad=pad, ceil=ceil_mode,
+        dilation=_conv.spread("dilation", dilation, x.ndim - 2, 1, owner),
+    )  # fmt: skip
+    if not return_indices:
+        return _max_pool(x, **how)
+    index = _max_pool_index(x, **how)
+    return _pool_take(x, index), index
+
+
+def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    """Largest element of each window of an image.
+
+    Shapes: x [N, C, H, W] -> [N, C, *positions], with `return_indices` also int64 indices into H * W.
+    Errors: ValueError if a padding exceeds half the window.
+    """
+    return _public_max_pool(
+        "max_pool2d", 2, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode
+    )
+
+
+def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Largest element of each window of a volume, see `max_pool2d`.
+
+    Shapes: x [N, C, D, H, W] -> [N, C, *positions], with `return_indices` also int64 indices into D * H * W.
+    """
+    return _public_max_pool(
+        "max_pool3d", 3, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode
+    )
+
+
+def _public_max_pool(owner, rank, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode):
+    kernel, stride, pad = _pool_arguments(owner, x, rank, kernel_size, stride, padding)
+    if any(2 * p > k for p, k in zip(pad[:rank], kernel, strict=True)):
+        raise ValueError(
+            f"For '{owner}', 'padding' must be at most half of 'kernel_size' {kernel}, got {padding}"
+        )
+    return max_pool(x, kernel, stride, pad, dilation, ceil_mode, return_indices, owner)
+
+
+def avg_pool(x, kernel, stride, pad, ceil_mode=False, count_include_pad=True, divisor_override=None):
+    """Means of windows over one to three dimensions with explicit `pad` (all begins, then all ends).
+
+    What the nn layers and the public functions share; see the op `avg_pool` for what is counted.
+    """
+    return _avg_pool(
+        x, kernel=kernel, stride=stride, pad=pad, ceil=ceil_mode, count_include_pad=count_include_pad,
+        divisor=divisor_override or 0,
+    )  # fmt: skip
+
+
+def avg_pool1d(input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True):
+    """Mean of each window of a sequence.
+
+    Shapes: input_x [N, C, L] -> [N, C, positions].  dtypes: floating.
+    Errors: ValueError if the padding is not smaller than the window.
+    """
+    how = _pool_arguments("avg_pool1d", input_x, 1, kernel_size, stride, padding)
+    return avg_pool(input_x, *how, ceil_mode, count_include_pad)
+
+
+def avg_pool2d(
+    input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0
+):
+    """Mean of each window of an image.
+
+    `padding`: an int or (top, bottom, left, right); `divisor_override` other than 0 replaces the window's
+    count.
+    Shapes: input_x [N, C, H, W] -> [N, C, *positions].  dtypes: floating.
+    Errors: ValueError if a padding is not smaller than the window.
+    """
+    how = _pool_arguments("avg_pool2d", input_x, 2, kernel_size, stride, padding, full_padding=True)
+    return avg_pool(input_x, *how, ceil_mode, count_include_pad, divisor_override)
+
+
+def avg_pool3d(
+    input_x, kernel_size=1, stride=1, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0
+):
+    """Mean of each window of a volume; `padding`: an int or (front, back, top, bottom, left, right).
+
+    Shapes: input_x [N, C, D, H, W] -> [N, C, *positions].  dtypes: floating.
+    """
+    how = _pool_arguments("avg_pool3d", input_x, 3, kernel_size, stride, padding, full_padding=True)
+    return avg_pool(input_x, *how, ceil_mode, count_include_pad, divisor_override)
+
+
+def _adaptive(owner, rank, x, output_size, pool):
+    """`pool` on x with or without a batch dimension, None in `output_size` meaning the input's own extent."""
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ValueError(
+            f"For '{owner}', the input must have rank {rank + 1} or {rank + 2}, got shape {x.shape}"
+        )
+    sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * rank
+    if len(sizes) != rank:
+        raise ValueError(
+            f"For '{owner}', 'output_size' must be an int or have {rank} entries, got {output_size!r}"
+        )
+    own = x.shape[-rank:]
+    size = _conv.spread(
+        "output_size", tuple(n if s is None else s for s, n in zip(sizes, own, strict=True)), rank, 0, owner
+    )
+    if x.ndim == rank + 2:
+        return pool(x, size)
+    result = pool(x.reshape((1, *x.shape)), size)
+    if isinstance(result, tuple):
+        return tuple(r.reshape(r.shape[1:]) for r in result)
+    return result.reshape(result.shape[1:])
+
+
+def _adaptive_1d(owner, input, output_size, pool):
+    if input.ndim != 3:
+        raise ValueError(f"For '{owner}', the input must have rank 3, got shape {input.shape}")
+    (size,) = _conv.spread("output_size", output_size, 1, 1, owner)
+    if input.shape[-1] % size:
+        raise ValueError(
+            f"For '{owner}', the last extent must be divisible by the output size {size}, got {input.shape[-1]}"
+        )
+    return pool(input, (size,))
+
+
+def _mean_windows(x, size):
+    return _adaptive_avg_pool(x, size=size)
+
+
+def _max_windows(x, size):
+    return _adaptive_max_pool(x, size=size)
+
+
+def _max_windows_indexed(x, size):
+    index = _adaptive_max_pool_index(x, size=size)
+    return _pool_take(x, index), index
+
+
+def adaptive_avg_pool1d(input, output_size):
+    """Mean of each of `output_size` equal windows of a sequence.
+
+    Shapes: input [N, C, L] -> [N, C, output_size].  Errors: ValueError if L is not divisible by
+    `output_size`.
+    """
+    return _adaptive_1d("adaptive_avg_pool1d", input, output_size, _mean_windows)
+
+
+def adaptive_avg_pool2d(input, output_size):
+    """Mean of windows that cover an image evenly; an entry None of `output_size` keeps the extent.
+
+    Shapes: input [N, C, H, W] or [C, H, W] -> [..., *output_size].  dtypes: floating.
+    """
+    return _adaptive("adaptive_avg_pool2d", 2, input, output_size, _mean_windows)
+
+
+def adaptive_avg_pool3d(input, output_size):
+    """Mean of windows that cover a volume evenly, see `adaptive_avg_pool2d`.
+
+    Shapes: input [N, C, D, H, W] or [C, D, H, W] -> [..., *output_size].
+    """
+    return _adaptive("adaptive_avg_pool3d", 3, input, output_size, _mean_windows)
+
+
+def adaptive_max_pool1d(input, output_size):
+    """Largest element of each of `output_size` equal windows of a sequence.
+
+    Shapes: input [N, C, L] -> [N, C, output_size].  Errors: ValueError if L is not divisible by
+    `output_size`.
+    """
+    return _adaptive_1d("adaptive_max_pool1d", input, output_size, _max_windows)
+
+
+def adaptive_max_pool2d(input, output_size, return_indices=False):
+    """Largest element of windows that cover an image evenly; `return_indices` adds int64 indices into H * W.
+
+    Shapes: input [N, C, H, W] or [C, H, W] -> [..., *output_size].
+    """
+    pool = _max_windows_indexed if return_indices else _max_windows
+    return _adaptive("adaptive_max_pool2d", 2, input, output_size, pool)
+
+
+def adaptive_max_pool3d(input, output_size, return_indices=False):
+    """Largest element of windows that cover a volume evenly, with `return_indices` also int32 indices.
+
+    Shapes: input [N, C, D, H, W] or [C, D, H, W] -> [..., *output_size].
+    """
+    if not return_indices:
+        return _adaptive("adaptive_max_pool3d", 3, input, output_size, _max_windows)
+    y, index = _adaptive("adaptive_max_pool3d", 3, input, output_size, _max_windows_indexed)
+    return y, index.astype(int32)
+
+
+def _power_average(owner, x, norm_type, kernel, stride, ceil_mode):
+    if not isinstance(norm_type, (int, float)) or norm_type == 0:
+        raise ValueError(f"For '{owner}', 'norm_type' must be a number other than 0, got {norm_type!r}")
+    rank = len(kernel)
+    mean = avg_pool(x**norm_type, kernel, stride, (0,) * (2 * rank), ceil_mode)
+    return (mean * float(math.prod(kernel))) ** (1.0 / norm_type)
+
+
+def lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """Power average of each window: ``(sum of x ** norm_type) ** (1 / norm_type)``.
+
+    Windows that `ceil_mode` cuts are scaled up to full windows.  Shapes: x [N, C, L] or [C, L] -> [...,
+    positions].
+    """
+    batch = x if x.ndim == 3 else x.reshape((1, *x.shape))
+    kernel, stride, _ = _pool_arguments("lp_pool1d", batch, 1, kernel_size, stride, 0)
+    y = _power_average("lp_pool1d", batch, norm_type, kernel, stride, ceil_mode)
+    return y if x.ndim == 3 else y.reshape(y.shape[1:])
+
+
+def lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
+    """Power average of each window of an image, see `lp_pool1d`.
+
+    Shapes: x [N, C, H, W] -> [N, C, *positions].
+    """
+    kernel, stride, _ = _pool_arguments("lp_pool2d", x, 2, kernel_size, stride, 0)
+    return _power_average("lp_pool2d", x, norm_type, kernel, stride, ceil_mode)
+
+
+def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
+    if x.ndim not in (rank + 1, rank + 2):
+        raise ValueError(f"For '{owner}', x must have rank {rank + 1} or {rank + 2}, got shape {x.shape}")
+    if x.shape != indices.shape:
+        raise ValueError(f"For '{owner}', indices must have x's shape {x.shape}, got {indices.shape}")
+    batch = x.ndim == rank + 2
+    values, index = (x, indices) if batch else (t.reshape((1, *t.shape)) for t in (x, indices))
+    kernel, stride, pad = _pool_arguments(
+        owner, values, rank, kernel_size, None if stride in (None, 0) else stride, padding
+    )
+    size = tuple((n - 1) * stride[d] - 2 * pad[d] + kernel[d] for d, n in enumerate(values.shape[2:]))
+    if output_size:
+        wanted = tuple(output_size)[-rank:]
+        if len(output_size) not in (rank, x.ndim) or any(
+            not n - s <= w <= n + s for w, n, s in zip(wanted, size, stride, strict=True)
+        ):
+            raise ValueError(
+                f"For '{owner}', 'output_size' must have {rank} sizes within a stride of {size}, got {output_size}"
+            )
+        size = wanted
+    y = _max_unpool(values, index, size=size)
+    return y if batch else y.reshape(y.shape[1:])
+
+
+def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts maxima of a sequence back where `indices` say, zero elsewhere.
+
+    Shapes: x and indices [N, C, L] or [C, L] -> [..., size], size ``(L - 1) * stride - 2 * padding +
+    kernel_size``
+    or `output_size`.  Errors: ValueError for a size too far from that, IndexError for an index outside it.
+    """
+    return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts maxima of an image back where `indices` (into H * W of the result) say, see `max_unpool1d`.
+
+    Shapes: x and indices [N, C, H, W] or [C, H, W] -> [..., *sizes].
+    """
+    return _unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts maxima of a volume back where `indices` (into D * H * W of the result) say, see `max_unpool1d`.
+
+    Shapes: x and indices [N, C, D, H, W] or [C, D, H, W] -> [..., *sizes].
+    """
+    return _unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, output_size)
+
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+    "adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d",
+    "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "max_pool2d", "max_pool3d",
+    "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
