@@ -1,9 +1,9 @@
 """Builds native code into the environment that runs this script.
 
-`python tools/build_native.py [core] [backend-cpu] ...`; without names, every package with native/CMakeLists.txt.
-Incremental; build trees lie in packages/<name>/build/dev. Concurrent calls queue. MYCELIA_BUILD_TYPE=Debug|Asan
-picks another build type (its own tree), MYCELIA_ISA=avx2 limits the kernel variants, MYCELIA_JOBS the number of
-compilers at once.
+`python tools/build_native.py [core] [backend-cpu] ...`; without names, every package with
+native/CMakeLists.txt. Incremental; build trees lie in packages/<name>/build/dev. Concurrent calls queue.
+MYCELIA_BUILD_TYPE=Debug|Asan picks another build type (its own tree), MYCELIA_ISA=avx2 limits the kernel
+variants, MYCELIA_JOBS the number of compilers at once.
 """
 
 from __future__ import annotations

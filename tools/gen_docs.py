@@ -1,4 +1,4 @@
-"""Writes docs/env-vars.md from the settings table: `python tools/gen_docs.py`. A test asserts that it was run."""
+"""Writes docs/env-vars.md from the settings table: `python tools/gen_docs.py`; a test asserts it is current."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ HEAD = """# Settings
 
 One table in `mycelia.config` holds every setting; this page is generated from it by `tools/gen_docs.py`.
 
-A value comes from `ms.set_context(key=value)`, else from the environment, else from the default. A setting with
-several variables takes the first that is set. Settings without a `set_context` key are read from the environment,
-and `mycelia.config.context(key=value)` changes any of them for the length of a `with` block. Flags are switched
-on by `1`, `true` or `on`. `mycelia env` prints the values in force.
+A value comes from `ms.set_context(key=value)`, else from the environment, else from the default. A setting
+with several variables takes the first that is set. Settings without a `set_context` key are read from the
+environment, and `mycelia.config.context(key=value)` changes any of them for the length of a `with` block.
+Flags are switched on by `1`, `true` or `on`. `mycelia env` prints the values in force.
 """
 
 
