@@ -156,7 +156,8 @@ def _conv(
 ):  # fmt: skip
     """Cross-correlation: each output is the inner product of a filter and a window, plus a bias.
 
-    ``y[n, o, p] = b[o] + sum over c, k of w[o, c, k] * x[n, c, p * stride + k * dilation - pad]``; `pad` holds all begins, then all ends.
+    ``y[n, o, p] = b[o] + sum over c, k of w[o, c, k] * x[n, c, p * stride + k * dilation - pad]``;
+    `pad` holds all begins, then all ends.
     Shapes: x [N, C, *size], w [O, C / group, *kernel], b [O] -> [N, O, *positions], one to three dimensions.
     dtypes: floating, integers.
     Errors: ValueError if channels, groups or window sizes disagree.

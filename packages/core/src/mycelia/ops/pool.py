@@ -453,9 +453,9 @@ def _avg_pool(
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
     count_include_pad: "bool" = True, divisor: "int" = 0,
 ):  # fmt: skip
-    """Mean of each window: its sum over `divisor`, or, if that is 0, over its elements with or without padding.
+    """Mean of each window: its sum over `divisor`, or, if that is 0, over its elements.
 
-    What a window has behind the end padding (`ceil`) is never counted.
+    `count_include_pad` says whether padding counts as elements. What a window has behind the end padding (`ceil`) is never counted.
     Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating.
     Errors: ValueError if a window does not fit or the padding is not smaller than the window.
     """
@@ -742,7 +742,7 @@ def _adaptive_1d(owner, input, output_size, pool):
     (size,) = _conv.spread("output_size", output_size, 1, 1, owner)
     if input.shape[-1] % size:
         raise ValueError(
-            f"For '{owner}', the last extent must be divisible by the output size {size}, got {input.shape[-1]}"
+            f"For '{owner}', the last extent must be divisible by output size {size}, got {input.shape[-1]}"
         )
     return pool(input, (size,))
 
@@ -860,7 +860,7 @@ def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
             not n - s <= w <= n + s for w, n, s in zip(wanted, size, stride, strict=True)
         ):
             raise ValueError(
-                f"For '{owner}', 'output_size' must have {rank} sizes within a stride of {size}, got {output_size}"
+                f"For '{owner}', 'output_size' must be {rank} sizes near {size}, got {output_size}"
             )
         size = wanted
     y = _max_unpool(values, index, size=size)
