@@ -455,7 +455,8 @@ def _avg_pool(
 ):  # fmt: skip
     """Mean of each window: its sum over `divisor`, or, if that is 0, over its elements.
 
-    `count_include_pad` says whether padding counts as elements. What a window has behind the end padding (`ceil`) is never counted.
+    `count_include_pad` says whether padding counts as elements. What a window has behind the end padding
+    (`ceil`) is never counted.
     Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating.
     Errors: ValueError if a window does not fit or the padding is not smaller than the window.
     """

@@ -1,0 +1,40 @@
+// Sizes of a convolution as every algorithm sees them: three spatial dimensions (depth, height, width;
+// missing ones have extent 1), channels first.  And the list of algorithms, which conv.cc chooses from.
+#ifndef MYCELIA_CONV_SHAPE_H_
+#define MYCELIA_CONV_SHAPE_H_
+
+#include "mycelia/kernels.h"
+
+namespace mycelia::MYC_ISA {
+
+struct ConvShape {
+  int64_t n, c, o, group;  // images, input channels, output channels (all groups together)
+  int64_t in[3], out[3], kernel[3], stride[3], dilation[3],
+      pad[3];  // pad: at the begin; `out` implies the end
+
+  int64_t group_c() const { return c / group; }
+  int64_t group_o() const { return o / group; }
+  int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
+  int64_t in_plane() const { return in[0] * in[1] * in[2]; }
+  int64_t out_plane() const { return out[0] * out[1] * out[2]; }
+  double flops() const { return 2.0 * n * o * out_plane() * group_c() * taps(); }
+};
+
+// General: implicit im2col into packed panels and matrix tiles.  conv_gemm.cc
+int32_t conv_gemm(const myc_call* call, const ConvShape& s, const float* x, const float* w, const float* bias,
+                  float* y);
+int32_t conv_gemm_input_grad(const myc_call* call, const ConvShape& s, const float* dy, const float* w,
+                             float* dx);
+// General: tiles over kernel elements x output channels, summed over positions.  conv_weight.cc
+int32_t conv_tiles_weight_grad(const myc_call* call, const ConvShape& s, const float* x, const float* dy,
+                               float* dw);
+
+// Few channels, many images: lanes of a vector are images.  conv_lanes.cc
+bool conv_lanes_fits(const ConvShape& s);
+int32_t conv_lanes(const myc_call* call, const ConvShape& s, const float* x, const float* w,
+                   const float* bias, float* y);
+int32_t conv_lanes_input_grad(const myc_call* call, const ConvShape& s, const float* dy, const float* w,
+                              float* dx);
+}  // namespace mycelia::MYC_ISA
+
+#endif  // MYCELIA_CONV_SHAPE_H_
