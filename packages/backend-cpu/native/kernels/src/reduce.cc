@@ -1,8 +1,7 @@
 // Reductions over any set of axes.  Extents of 1 are dropped and neighbours that are both reduced or both kept are merged;
 // the reduced groups then go one by one, innermost first, each as rows ([outer, n]) or as columns ([outer, n, inner]).
 // One read of the input; flops: one per element.
-#include "mycelia/kernels.h"
-#include "simd/vec.h"
+#include "elementwise.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -14,7 +13,6 @@ struct SumOp {
   static MYC_INLINE V step(V a, V b) { return a + b; }
   static MYC_INLINE float across(f32v v) { return horizontal_sum(v); }
 };
-struct SquareSumOp : SumOp {};  // the first pass squares
 struct ProdOp {
   static constexpr float identity = 1.0f;
   template <class V>
@@ -243,6 +241,11 @@ MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Fi
   const float* x = in<float>(call);
   float* const y = out<float>(call);
   const int64_t size = output(call).size;
+  if (input(call).size == 0) {
+    for (int64_t i = 0; i < size; ++i) y[i] = Op::identity;
+    finish(y, size);
+    return MYC_OK;
+  }
   int32_t status = MYC_OK;
   bool any = false;
   for_each_group(g, [&](AxisView v, bool is_first, bool is_last) {
@@ -269,6 +272,10 @@ int32_t reduce_others(const myc_call* call, const Groups& g, R identity, const S
   Scratch scratch(call);
   const void* x = input(call).data;
   R* const y = out<R>(call);
+  if (input(call).size == 0) {
+    for (int64_t i = 0; i < output(call).size; ++i) y[i] = identity;
+    return MYC_OK;
+  }
   int32_t status = MYC_OK;
   bool any = false;
   for_each_group(g, [&](AxisView v, bool is_first, bool is_last) {
@@ -297,19 +304,8 @@ int32_t reduce_others(const myc_call* call, const Groups& g, R identity, const S
 struct WrappingAdd {
   uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
 };
-struct WrappingMul {
-  uint64_t operator()(uint64_t a, uint64_t b) const { return a * b; }
-};
 struct PlainAdd {
   double operator()(double a, double b) const { return a + b; }
-};
-struct PlainMul {
-  double operator()(double a, double b) const { return a * b; }
-};
-template <class Op>
-struct PlainStep {
-  template <class T>
-  MYC_INLINE T operator()(T a, T b) const;
 };
 struct PlainMax {
   template <class T>
