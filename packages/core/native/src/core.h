@@ -126,6 +126,8 @@ struct PlanEntry {
   Plan* plan;
 };
 
+constexpr int kMaxTensorParams = 16;  // of one op; a list counts as one
+
 struct Op {
   PyObject_HEAD
   vectorcallfunc vectorcall;
@@ -134,7 +136,7 @@ struct Op {
   PyObject* weakrefs;
   int32_t n_params, n_attrs, n_updates;
   uint32_t flags;
-  int32_t update_param[8];  // parameter that result i overwrites
+  int32_t update_param[kMaxTensorParams];  // parameter that result i overwrites
   int8_t* param_kind;
   PyObject** param_names;   // tensor parameters, then attributes
   PyObject** attr_default;  // NULL: required
@@ -193,7 +195,7 @@ struct Node {
   Saved* saved_in;   // n_in when anything is saved
   Saved* saved_out;  // n_out when anything is saved
   int32_t n_params;
-  int32_t param_count[8];  // members of each tensor parameter (lists: count)
+  int32_t param_count[kMaxTensorParams];  // members of each tensor parameter (lists: count)
   myc_tensor* out_types;
 };
 

@@ -177,10 +177,10 @@ bool insert_plan(Op* op, const std::vector<int64_t>& key, uint64_t hash, PyObjec
 // A call's arguments, one slot per parameter; tensors flattened.
 struct Call {
   PyObject* slot[kMaxParams];
-  int32_t count[8];
+  int32_t count[kMaxTensorParams];
   int32_t n_flat;
   PyObject** flat;
-  PyObject* few[16];
+  PyObject* few[kMaxTensorParams];
   std::vector<PyObject*> many;
   std::vector<PyObject*> owned;  // converted arguments
   ~Call() {
@@ -653,8 +653,8 @@ PyObject* op_new(PyTypeObject* type, PyObject* args, PyObject*) {
   if (!PyArg_ParseTuple(args, "UOO!O!O!I", &name, &definition, &PyTuple_Type, &params, &PyTuple_Type, &attrs, &PyTuple_Type, &updates, &flags))
     return nullptr;
   const Py_ssize_t n_params = PyTuple_GET_SIZE(params), n_attrs = PyTuple_GET_SIZE(attrs);
-  if (n_params > 8 || n_params + n_attrs > kMaxParams) {
-    PyErr_Format(PyExc_ValueError, "op %U: at most 8 tensor parameters and %d parameters in all", name, kMaxParams);
+  if (n_params > kMaxTensorParams || n_params + n_attrs > kMaxParams) {
+    PyErr_Format(PyExc_ValueError, "op %U: at most %d tensor parameters and %d parameters in all", name, kMaxTensorParams, kMaxParams);
     return nullptr;
   }
   Op* op = reinterpret_cast<Op*>(type->tp_alloc(type, 0));

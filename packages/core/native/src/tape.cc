@@ -425,8 +425,8 @@ PyObject* record_function(PyObject*, PyObject* args) {
   if (!PyArg_ParseTuple(args, "O!O!O!O!O!O!", OpType, &op, &PyDict_Type, &attrs, &PyTuple_Type, &in_types, &PyTuple_Type, &counts, &PyTuple_Type,
                         &inputs, &PyTuple_Type, &outputs))
     return nullptr;
-  int32_t count[8];
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(counts) && i < 8; ++i) count[i] = static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(counts, i)));
+  int32_t count[kMaxTensorParams];
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(counts) && i < kMaxTensorParams; ++i) count[i] = static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(counts, i)));
   const Py_ssize_t n_in = PyTuple_GET_SIZE(inputs), n_out = PyTuple_GET_SIZE(outputs);
   std::vector<PyObject*> in(n_in);
   std::vector<Tensor*> out(n_out);

@@ -1,6 +1,7 @@
 """All ops, one family a file. `mycelia.ops` holds MindSpore's public function names."""
 
 from mycelia.ops.activation import *  # noqa: F403
+from mycelia.ops.attention import *  # noqa: F403
 from mycelia.ops.cast import *  # noqa: F403
 from mycelia.ops.conv import *  # noqa: F403
 from mycelia.ops.create import *  # noqa: F403
@@ -11,10 +12,12 @@ from mycelia.ops.logic import *  # noqa: F403
 from mycelia.ops.loss import *  # noqa: F403
 from mycelia.ops.math import *  # noqa: F403
 from mycelia.ops.norm import *  # noqa: F403
+from mycelia.ops.optim import *  # noqa: F403
 from mycelia.ops.order import *  # noqa: F403
 from mycelia.ops.pool import *  # noqa: F403
 from mycelia.ops.random import *  # noqa: F403
 from mycelia.ops.reduce import *  # noqa: F403
+from mycelia.ops.rnn import *  # noqa: F403
 from mycelia.ops.rounding import *  # noqa: F403
 from mycelia.ops.scatter import *  # noqa: F403
 from mycelia.ops.shape import *  # noqa: F403
