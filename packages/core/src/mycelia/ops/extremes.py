@@ -11,12 +11,16 @@ from mycelia.ops.infer import reduced_shape
 from mycelia.ops.reduce import amax, amin, keep_reduced, masked
 
 
-def _arg_type(kind):
-    def infer(input, *, keepdims, axis=None):
-        keep = keepdims and axis is not None
-        return TensorType(kind, reduced_shape(input.shape, None if axis is None else (axis,), keep))
+def _reduced_shape(input, axis, keepdims):
+    shape = reduced_shape(input.shape, axis, keepdims)
+    if 0 in input.shape and 0 not in shape:
+        raise ValueError(f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}")
+    return shape
 
-    return infer
+
+def _place_type(input, *, axis, keepdims):
+    shape = _reduced_shape(input, None if axis is None else (axis,), keepdims and axis is not None)
+    return TensorType(dtypes.int64, shape)
 
 
 def _arg_extreme(find, input, axis, keepdims):
@@ -24,7 +28,7 @@ def _arg_extreme(find, input, axis, keepdims):
     return np.expand_dims(place, axis) if keepdims and axis is not None else np.asarray(place)
 
 
-@op(infer=_arg_type(dtypes.int64), name="argmax", nondiff=True, mindir="ArgMaxExt")
+@op(infer=_place_type, name="argmax", nondiff=True, mindir="ArgMaxExt")
 def _argmax(input, *, axis: "int?" = None, keepdims: "bool" = False):
     """Place of the largest element along `axis`, or in the flattened tensor: the first of equals, or of NaNs.
 
@@ -34,7 +38,7 @@ def _argmax(input, *, axis: "int?" = None, keepdims: "bool" = False):
     return _arg_extreme(np.argmax, input, axis, keepdims)
 
 
-@op(infer=_arg_type(dtypes.int64), name="argmin", nondiff=True, mindir="ArgMinExt")
+@op(infer=_place_type, name="argmin", nondiff=True, mindir="ArgMinExt")
 def _argmin(input, *, axis: "int?" = None, keepdims: "bool" = False):
     """Place of the smallest element along `axis`, or in the flattened tensor: the first of equals, or of NaNs.
 
@@ -86,7 +90,7 @@ def argmin(input, axis=None, keepdims=False):
 
 
 def _with_index_type(input, *, axis, keepdims):
-    shape = reduced_shape(input.shape, (axis,), keepdims)
+    shape = _reduced_shape(input, (axis,), keepdims)
     return TensorType(input.dtype, shape), TensorType(dtypes.int64, shape)
 
 
@@ -178,7 +182,7 @@ def place_along(rand):
 
 
 def _all_with_index(extreme, input, initial, where):
-    from mycelia.ops.creation import zeros
+    from mycelia.ops.create import zeros
 
     return extreme(input, initial=initial, where=where), zeros((), dtypes.int64)
 

@@ -198,7 +198,7 @@ def prod_others(x):
 @prod_others.vjp
 def prod_others(ct, x):
     # slope[m, k, i] = product of x[m, j] over j != i, k: a table of n**2 per row, needed only for second derivatives.
-    from mycelia.ops.creation import eye
+    from mycelia.ops.create import eye
     from mycelia.ops.index import where
     from mycelia.ops.shape import broadcast_to, reshape
 
@@ -258,7 +258,14 @@ def sum_to(rand):
 # ------------------------------------------------------------------------------------------------ extremes
 
 
-@op(infer=reduced(), name="reduce_max", mindir="ReduceMax")
+def _extreme_type(input, *, axis, keepdims):
+    shape = reduced_shape(input.shape, axis, keepdims)
+    if 0 in input.shape and 0 not in shape:
+        raise ValueError(f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}")
+    return TensorType(input.dtype, shape)
+
+
+@op(infer=_extreme_type, name="reduce_max", mindir="ReduceMax")
 def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Largest element over `axis`; NaN if there is one.
 
@@ -268,7 +275,7 @@ def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     return np.max(input, axis=_np_axes(input, axis), keepdims=keepdims)
 
 
-@op(infer=reduced(), name="reduce_min", mindir="ReduceMin")
+@op(infer=_extreme_type, name="reduce_min", mindir="ReduceMin")
 def _reduce_min(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Smallest element over `axis`; NaN if there is one.
 
