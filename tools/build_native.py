@@ -86,10 +86,6 @@ def build(package: str) -> None:
         "Python_EXECUTABLE": sys.executable,
         "MYCELIA_ISA": os.environ.get("MYCELIA_ISA", ""),  # empty = all variants
     }
-    with contextlib.suppress(ImportError):
-        import pybind11
-
-        options["pybind11_DIR"] = pybind11.get_cmake_dir()
     configure = [tool("cmake"), "-S", str(source), "-B", str(tree), "-G", "Ninja", "--no-warn-unused-cli"]
     run(configure + [f"-D{k}={v}" for k, v in options.items()], f"configuring {package}", quiet=True)
     jobs = os.environ.get("MYCELIA_JOBS", "2")
