@@ -594,8 +594,7 @@ def _draw_key(seed=None, generator=None):
     return generator._next_key()
 
 
-# ------------------------------------------------------------------------ public
-functions
+# ------------------------------------------------------------------------ public functions
 
 
 def _sizes(name, size):
