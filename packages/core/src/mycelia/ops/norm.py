@@ -542,8 +542,7 @@ def _instance_norm(input, weight=None, bias=None, eps=1e-5):
     return group_norm(input, input.shape[1], weight, bias, eps)
 
 
-# ------------------------------------------------------------------------ root mean
-square
+# ---------------------------------------------------------------- root mean square
 
 
 @op(name="rms_norm", outputs=2, mindir="RmsNorm")
@@ -636,8 +635,7 @@ def add_rms_norm(x1, x2, gamma, epsilon=1e-6):
     return y, r_std, total
 
 
-# ------------------------------------------------------------------------ L2 and local
-response
+# ---------------------------------------------------------------- L2 and local response
 
 
 @op(infer=same(), name="l2_normalize", mindir="L2Normalize")
