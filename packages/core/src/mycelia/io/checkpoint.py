@@ -359,6 +359,8 @@ _FAMILIES = (
 
 def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
     """The value as the target takes it, or why it does not."""
+    from mycelia import ops
+
     if isinstance(value, str):
         return None, f"the net has {_type_text(target)}, the checkpoint has a text"
     shape, wanted = tuple(value.shape), tuple(target.shape)
@@ -377,8 +379,8 @@ def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
             value.dtype,
             target.dtype,
         )
-        value = value.astype(target.dtype)
-    return value.reshape(wanted) if shape != wanted else value, ""
+        value = ops.cast(value, target.dtype)
+    return ops.reshape(value, wanted) if shape != wanted else value, ""
 
 
 def _type_text(tensor: Any) -> str:

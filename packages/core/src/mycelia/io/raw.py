@@ -70,10 +70,10 @@ def of_tensor(tensor) -> Raw:
         raise TypeError(f"tensors of {name} cannot be written to a file")
     if name != "bfloat16":
         return Raw(name, tuple(tensor.shape), np.asarray(tensor.asnumpy(), storage(name)))
-    from mycelia import dtypes
+    from mycelia import dtypes, ops
 
     # The upper half of a float32 is the bfloat16: exact both ways.
-    wide = np.ascontiguousarray(tensor.astype(dtypes.float32).asnumpy())
+    wide = np.ascontiguousarray(ops.cast(tensor, dtypes.float32).asnumpy())
     return Raw(
         name, tuple(tensor.shape), (wide.view(np.uint32) >> 16).astype(np.uint16).reshape(tensor.shape)
     )

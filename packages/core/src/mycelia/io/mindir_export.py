@@ -1,0 +1,365 @@
+"""Writing MindIR: an IR graph becomes a ModelProto that MindSpore 2.10 loads.
+
+Values have names, and names are global to the model. Operators come in two kinds: of functions every argument
+is an input (numbers as Constant nodes), of the others the arguments that are no tensors are attributes;
+`primitives` in the file says which is which. What each op turns into is in `mindir_rules`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from mycelia.capture.control import callee
+from mycelia.capture.effects import collect
+from mycelia.capture.trace import Trace, type_of
+from mycelia.io import mindir_pb2 as pb
+from mycelia.io import mindir_rules
+from mycelia.io.mindir_values import DATA, MONAD, TYPE, data_type, write_tensor, write_value
+from mycelia.io.raw import of_tensor
+from mycelia.ir import Graph, Node, TensorType, Value
+from mycelia.tensor import Tensor
+
+MODEL_VERSION = "2.10.0"  # the framework whose form of MindIR this is
+_IR_VERSION = "1.1"
+
+
+def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
+    """What `to_model` takes, from running a Cell on tensors without data.
+
+    A name of an input is that of construct's argument. Weights of the net that the run does not use are
+    written all the same, in the order of the net's parameters.
+    """
+    trace = Trace("construct")
+    flat: list[str] = []
+    try:
+        with trace:
+            arguments = []
+            for name, value in zip(_argument_names(net, len(inputs)), inputs):
+                if isinstance(value, Tensor):
+                    arguments.append(trace.parameter(type_of(value), name))
+                    flat.append(name)
+                else:
+                    arguments.append(value)
+            for parameter in net.get_parameters():
+                trace.lift(parameter, parameter.name)
+            result = callee(net)(*arguments)
+            outputs: list[Value] = []
+            structure = _structure(result, trace, outputs)
+            del arguments, result
+        effects = collect(trace)
+    finally:
+        trace.close()
+    trace.graph.outputs = outputs + effects.results
+    return {
+        "graph": trace.graph,
+        "input_names": flat,
+        "weights": {value: tensor for tensor, value in effects.inputs},
+        "updates": list(zip(effects.targets, effects.results)),
+        "name": f"{type(net).__name__}_construct",
+        "structure": structure,
+    }
+
+
+def _argument_names(net: Any, count: int) -> list[str]:
+    names = [
+        p.name
+        for p in inspect.signature(net.construct).parameters.values()
+        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    ]
+    return names[:count] + [f"input{i}" for i in range(len(names), count)]
+
+
+def _structure(result: Any, trace: Trace, outputs: list[Value]) -> Any:
+    """A result as nested tuples of output positions; a dict gives a tuple of its values."""
+    if isinstance(result, dict):
+        result = tuple(result.values())
+    if isinstance(result, (tuple, list)):
+        return tuple(_structure(r, trace, outputs) for r in result)
+    outputs.append(trace.value_of(result if isinstance(result, Tensor) else Tensor(result)))
+    return len(outputs) - 1
+
+
+class Name(str):
+    """The name of a value in the model, as opposed to a text that is a constant."""
+
+
+class GraphWriter:
+    """One graph of the model under construction. Rules call `op`, `primitive`, `item` and `tuple`."""
+
+    def __init__(self, model: ModelWriter, proto: Any) -> None:
+        self.model, self.proto = model, proto
+        self.names: dict[Value, Name] = {}
+        self.counts: dict[str, int] = {}  # label -> how often this graph uses it, for the display path
+
+    # -- what rules use
+
+    def op(self, operator: str, *arguments: Any, out: Any = None) -> Name:
+        """A call of a function operator: every argument is an input; what is no Name becomes a constant.
+
+        out: TensorType of the result, or a tuple of them; None leaves it to the reader to infer.
+        """
+        return self.call(operator, self.model.primitive_key(operator, {}, function=True), arguments, out)
+
+    def primitive(self, operator: str, *inputs: Any, out: Any = None, **attributes: Any) -> Name:
+        """A call of an operator whose arguments beyond tensors are attributes."""
+        return self.call(
+            operator, self.model.primitive_key(operator, attributes, function=False), inputs, out
+        )
+
+    def item(self, sequence: Name, index: int, out: Any = None) -> Name:
+        """An element of a tuple."""
+        return self.primitive("TupleGetItem", sequence, index, out=out)
+
+    def tuple(self, items: Sequence[Any], out: Any = None) -> Name:
+        """A tuple of values."""
+        return self.primitive("MakeTuple", *items, out=out)
+
+    def choose(self, condition: Name, if_true: tuple, if_false: tuple, out: Any) -> Name:
+        """Calls one of two graphs, each given as (its name, its inputs)."""
+        branches = [
+            self.primitive("Partial", graph, *inputs, side_effect_propagate=1)
+            for graph, inputs in (if_true, if_false)
+        ]
+        chosen = self.primitive("Switch", condition, *branches)
+        return self.call("CNode", chosen, (), out)
+
+    def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Name]:
+        """Writes the nodes of an IR graph here, applied to `inputs`; the names of its outputs."""
+        outer, self.names = self.names, dict(zip(graph.parameters, inputs, strict=True))
+        try:
+            for node in graph.nodes:
+                self.node(node)
+            return [self.value(v) for v in graph.outputs]
+        finally:
+            self.names = outer
+
+    def result(self, names: Sequence[Any], types: Sequence[TensorType]) -> Name:
+        """What a graph returns for several outputs: the value itself, or a tuple."""
+        return names[0] if len(names) == 1 else self.tuple(names, out=tuple(types))
+
+    def results(self, name: Name, types: Sequence[TensorType]) -> list[Name]:
+        """The outputs in what a call returned (see `result`)."""
+        return [name] if len(types) == 1 else [self.item(name, i, t) for i, t in enumerate(types)]
+
+    # -- nodes
+
+    def call(self, label: str, target: str, arguments: Iterable[Any], out: Any = None) -> Name:
+        """A node that calls a primitive, a graph, or a function value."""
+        inputs = [a if isinstance(a, Name) else self.model.constant(self.proto, a) for a in arguments]
+        name = Name(f"{self.proto.name}:{label}:{self.model.number()}")
+        node = self.proto.node.add(input=inputs, output=[name], name=name, op_type=f"REF::{target}")
+        index = self.counts[label] = self.counts.get(label, -1) + 1
+        node.domain = f"Default/{label}-op{index}"
+        if out is not None:
+            write_type(node.attribute.add(name="shape"), out)
+        return name
+
+    def value(self, value: Value | None) -> Any:
+        """The name of an IR value; a Tensor for a constant."""
+        if value is None:
+            return None
+        if value.is_constant:
+            return self.model.constant(self.proto, value.constant)
+        name = self.names[value]
+        return self.model.loaded(self, name)
+
+    def node(self, node: Node) -> None:
+        """Writes an IR node by its rule."""
+        rule = mindir_rules.find(node.op)
+        if rule is None:
+            decomposed = mindir_rules.decomposed(node)
+            if decomposed is None:
+                raise mindir_rules.Unsupported(
+                    f"{node.op.name}" + (f" ({node.location})" if node.location else "")
+                )
+            results: Any = self.inline(decomposed, [self.value(v) for v in node.inputs])
+        else:
+            results = rule(self, node, [self.value(v) for v in node.inputs])
+        if isinstance(results, Name):
+            results = [results]
+        self.names.update(zip(node.outputs, results, strict=True))
+
+
+class ModelWriter:
+    """A ModelProto under construction. `name` is the name of its main graph."""
+
+    def __init__(self, name: str) -> None:
+        self.proto = pb.ModelProto(
+            ir_version=_IR_VERSION,
+            producer_name="MindSpore",  # readers refuse a file without one of their own
+            model_version=MODEL_VERSION,
+            little_endian=True,
+            mind_ir_version=pb.IR_VERSION_WITH_SCALAR_GRAPH_HOLDER,
+        )
+        self.name = name
+        self.count = 0
+        self.primitives: dict[tuple, str] = {}
+        self.constants: dict[bytes, Name] = {}
+        self.weights: dict[Name, Name | None] = {}  # parameter -> its loaded value, None before the first use
+        self.pending: deque[tuple[Name, Sequence[TensorType], Callable, Any]] = deque()
+
+    def number(self) -> int:
+        """The next number of nodes and primitives."""
+        self.count += 1
+        return self.count
+
+    def primitive_key(self, operator: str, attributes: dict[str, Any], *, function: bool) -> str:
+        """The key of an operator with these attributes, which is written once."""
+        key = (operator, repr(sorted(attributes.items())))
+        if key not in self.primitives:
+            name = f"{operator}:{self.number()}"
+            kind = pb.PrimitiveProto.PRIMITIVE_FUNCTION if function else pb.PrimitiveProto.PRIMITIVE
+            proto = self.proto.primitives.add(name=name, op_type=operator, instance_name="", prim_type=kind)
+            for attribute, value in attributes.items():
+                write_value(proto.attribute.add(name=attribute), value)
+            self.primitives[key] = name
+        return self.primitives[key]
+
+    def constant(self, graph: Any, value: Any) -> Name:
+        """The name of a constant; its node goes into `graph` when it is the first of its value.
+
+        Graphs share constants by name and are read in the order of the file; they are written in that order
+        too, so the first use is also the first that a reader meets.
+        """
+        attribute = write_value(pb.AttributeProto(name="value"), value)
+        content = attribute.SerializeToString(deterministic=True)
+        if content not in self.constants:
+            name = Name(f"ValueNode_{self.number()}")
+            graph.node.add(output=[name], name=name, op_type="Constant").attribute.append(attribute)
+            self.constants[content] = name
+        return self.constants[content]
+
+    def loaded(self, writer: GraphWriter, name: Name) -> Name:
+        """The value of a parameter: `Load` of it, once; other names stand for themselves."""
+        if name not in self.weights:
+            return name
+        if self.weights[name] is None:
+            self.weights[name] = writer.primitive("Load", name, MONAD)
+        return self.weights[name]
+
+    def declare(self, label: str) -> Name:
+        """The name of a graph that `define` will describe."""
+        return Name(f"{self.name}_{label}_{self.number()}")
+
+    def define(self, name: Name, types: Sequence[TensorType], build: Callable, out: Any) -> None:
+        """A graph: build(writer, names of its inputs) writes its nodes and gives the name of its result."""
+        self.pending.append((name, types, build, out))
+
+    def write_functions(self) -> None:
+        """Writes the graphs that were asked for, and those that they ask for."""
+        while self.pending:
+            name, types, build, out = self.pending.popleft()
+            proto = self.proto.functions.add(name=name)
+            writer = GraphWriter(self, proto)
+            inputs = []
+            for i, type in enumerate(types):
+                inputs.append(Name(f"{name}:x{i}"))
+                write_info(proto.input.add(name=inputs[-1]), type)
+            write_info(proto.output.add(name=build(writer, inputs)), out)
+
+
+def to_model(
+    graph: Graph,
+    input_names: Sequence[str],
+    weights: dict[Value, Any],
+    updates: Sequence[tuple[Any, Value]] = (),
+    *,
+    name: str = "main",
+    structure: Any = None,
+) -> Any:
+    """The ModelProto of an IR graph.
+
+    input_names: of the parameters that are not in `weights` (graph parameter -> Parameter), in order.
+    updates: (Parameter, value) pairs that the graph writes at its end; the values follow the results in its
+    outputs.
+    structure: the result as nested tuples of output positions; by default the output, or a flat tuple.
+    Errors: ValueError that lists the operations that MindIR cannot express.
+    """
+    model = ModelWriter(name)
+    main = model.proto.graph
+    main.name = name
+    main.bprop_hash = main.bprop_filepath = ""
+    writer = GraphWriter(model, main)
+    names = iter(input_names)
+    for value in graph.parameters:
+        if value in weights:
+            parameter = weights[value]
+            writer.names[value] = Name(f"{name}:{parameter.name}")
+            model.weights[writer.names[value]] = None
+            proto = write_tensor(
+                main.parameter.add(name=writer.names[value], ref_key=parameter.name), of_tensor(parameter)
+            )
+            proto.compression_type = DATA.NO_COMPRESSION
+        else:
+            writer.names[value] = Name(f"{name}:{next(names)}")
+            write_info(main.input.add(name=writer.names[value]), value.type)
+    unsupported = []
+    for node in graph.nodes:
+        try:
+            writer.node(node)
+        except mindir_rules.Unsupported as e:
+            unsupported.append(str(e))
+            writer.names.update(
+                (v, Name("")) for v in node.outputs
+            )  # go on: the error names everything at once
+    try:
+        model.write_functions()
+    except mindir_rules.Unsupported as e:
+        unsupported.append(str(e))
+    if unsupported:
+        raise ValueError(f"MindIR has no operator for: {', '.join(dict.fromkeys(unsupported))}")
+    count = len(graph.outputs) - len(updates)
+    if structure is None:
+        structure = 0 if count == 1 else tuple(range(count))
+    result, type = _nested(writer, graph, structure)
+    if updates:
+        result = _write_updates(writer, result, type, [(p.name, writer.value(v)) for p, v in updates])
+    write_info(main.output.add(name=result), type)
+    return model.proto
+
+
+def _nested(writer: GraphWriter, graph: Graph, structure: Any) -> tuple[Name, Any]:
+    """Name and type of a result."""
+    if isinstance(structure, int):
+        value = graph.outputs[structure]
+        return writer.value(value), value.type
+    items = [_nested(writer, graph, s) for s in structure]
+    type = tuple(t for _, t in items)
+    return writer.tuple([n for n, _ in items], out=type), type
+
+
+def _write_updates(writer: GraphWriter, result: Name, type: Any, updates: list[tuple[str, Name]]) -> Name:
+    """Assigns parameters after every read of one: the order is that of the monads."""
+    loads = [n for n in writer.model.weights.values() if n is not None]
+    state = writer.primitive("UpdateState", MONAD, writer.tuple(loads)) if loads else MONAD
+    for name, value in updates:
+        reference = Name(f"{writer.proto.name}:{name}")
+        key = writer.model.primitive_key("Assign", {"side_effect_mem": True}, function=True)
+        state = writer.primitive("UpdateState", state, writer.call("Assign", key, (reference, value, state)))
+    return writer.primitive("Depend", result, state, out=type, side_effect_propagate=1)
+
+
+# ---------------------------------------------------------------------------------------------------- types
+def write_type(attribute: Any, type: Any) -> Any:
+    """Describes a result in an attribute: a TensorType, or a tuple of descriptions."""
+    if isinstance(type, TensorType):
+        attribute.type = TYPE.TENSORS
+        attribute.tensors.add(dims=type.shape, data_type=data_type(type.dtype))
+        return attribute
+    attribute.type = TYPE.TUPLE
+    attribute.seq_info.is_dyn_len = False
+    for item in type:
+        write_type(attribute.values.add(), item)
+    return attribute
+
+
+def write_info(info: Any, type: Any) -> None:
+    """Describes an input or result of a graph."""
+    if isinstance(type, TensorType):
+        info.tensor.add(dims=type.shape, data_type=data_type(type.dtype))
+    else:
+        info.denotation = "Tuple"
+        write_type(info.attr_info, type)
