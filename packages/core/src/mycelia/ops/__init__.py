@@ -6,11 +6,13 @@ from mycelia.ops.cast import *  # noqa: F403
 from mycelia.ops.conv import *  # noqa: F403
 from mycelia.ops.create import *  # noqa: F403
 from mycelia.ops.einsum import *  # noqa: F403
+from mycelia.ops.extremes import *  # noqa: F403
 from mycelia.ops.index import *  # noqa: F403
 from mycelia.ops.linalg import *  # noqa: F403
 from mycelia.ops.logic import *  # noqa: F403
 from mycelia.ops.loss import *  # noqa: F403
 from mycelia.ops.math import *  # noqa: F403
+from mycelia.ops.moments import *  # noqa: F403
 from mycelia.ops.norm import *  # noqa: F403
 from mycelia.ops.optim import *  # noqa: F403
 from mycelia.ops.order import *  # noqa: F403
@@ -19,6 +21,11 @@ from mycelia.ops.random import *  # noqa: F403
 from mycelia.ops.reduce import *  # noqa: F403
 from mycelia.ops.rnn import *  # noqa: F403
 from mycelia.ops.rounding import *  # noqa: F403
+from mycelia.ops.scan import *  # noqa: F403
 from mycelia.ops.scatter import *  # noqa: F403
 from mycelia.ops.shape import *  # noqa: F403
+from mycelia.ops.special import *  # noqa: F403
+from mycelia.ops.statistics import *  # noqa: F403
 from mycelia.ops.trig import *  # noqa: F403
+
+import mycelia.ops.methods  # noqa: E402, F401  (attaches Tensor methods)

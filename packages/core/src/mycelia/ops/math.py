@@ -118,11 +118,6 @@ def subtract(input, other, *, alpha=1):
     return sub(input, other) if alpha == 1 else sub(input, mul(other, alpha))
 
 
-def _add_scaled(input, other, *, alpha=1):
-    """``input + alpha * other``: the Tensor method `add`."""
-    return add(input, other) if alpha == 1 else add(input, mul(other, alpha))
-
-
 # ----------------------------------------------------------------------------------- products and quotients
 
 
@@ -674,8 +669,9 @@ def copysign(ct, x, out, x_shape, other_shape):
 
 @copysign.samples
 def copysign(rand):
-    yield rand.positive(3, 4), rand.distinct(3, 4)
-    yield rand.positive(2, 1), rand.distinct(3)
+    signs = np.array([1.5, -0.5, -2.0], np.float32)
+    yield rand.positive(4, 3), signs
+    yield -rand.positive(2, 1), signs
     yield SPECIAL[:, None], SPECIAL, dict(_grad=False)
     yield rand(0), rand(0)
 
@@ -825,7 +821,7 @@ def _clip(ct, input, *, min, max):
 
 @_clip.samples
 def _clip(rand):
-    yield rand(3, 5, low=-3, high=3), dict(min=-1.03, max=0.77)
+    yield rand.distinct(3, 5), dict(min=-0.33, max=0.47)
     yield rand(257, low=-3, high=3), dict(min=-1.03, _grad=False)
     yield rand(4, low=-3, high=3), dict(max=0.77)
     yield rand(4), dict(min=3.0, max=1.0)
@@ -854,9 +850,9 @@ def clip_grad(ct, input, *, min, max):
 
 @clip_grad.samples
 def clip_grad(rand):
-    yield rand(3, 5), rand(3, 5, low=-3, high=3), dict(min=-1.03, max=0.77)
+    yield rand(3, 5), rand.distinct(3, 5), dict(min=-0.33, max=0.47)
     yield rand(257), rand(257, low=-3, high=3), dict(max=0.77, _grad=False)
-    yield rand(), rand(), dict(min=0.01)
+    yield rand(), rand(low=0.5, high=1), dict(min=0.01)
     yield rand(0), rand(0), dict(min=0.0)
 
 

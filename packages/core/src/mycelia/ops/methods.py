@@ -1,0 +1,213 @@
+"""Tensor methods of the elementwise and reducing families, where their signature differs from the op's.
+
+MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims) and (dim, keepdim); both are taken.
+"""
+
+import numpy as np
+
+from mycelia import dtypes
+from mycelia._methods import attach
+from mycelia.ops import extremes, logic, math, moments, reduce, rounding, scan, special, statistics, trig
+from mycelia.ops.cast import cast, type_as
+
+# ------------------------------------------------------------------------------------------------- casts
+
+_PYTHON_NAMES = {"float": dtypes.float64, "int": dtypes.int64}  # what NumPy makes of these texts
+
+
+def _astype(self, dtype, copy=True):
+    """This Tensor with elements of `dtype`: a mycelia or NumPy dtype, a Python type, or a name."""
+    dtype = _PYTHON_NAMES.get(dtype) if isinstance(dtype, str) and dtype in _PYTHON_NAMES else dtypes.as_dtype(dtype)
+    return self if dtype is self.dtype and not copy else cast(self, dtype)
+
+
+def _to(self, dtype=None, non_blocking=False, copy=False):
+    """This Tensor in another dtype; itself if it has that dtype and no copy is asked for."""
+    return self if dtype is None or dtype is self.dtype and not copy else cast(self, dtype)
+
+
+def _type(self, dtype=None):
+    """The name of the dtype, or this Tensor in another dtype."""
+    return str(self.dtype) if dtype is None else cast(self, dtype)
+
+
+def _cast_to(dtype):
+    def method(self):
+        return self if self.dtype is dtype else cast(self, dtype)
+
+    method.__doc__ = f"This Tensor with elements of {dtype.name}."
+    return method
+
+
+# ------------------------------------------------------------------------------------------- reductions
+
+
+def _sum(self, axis=None, dtype=None, keepdims=False, initial=None, *, dim=None, keepdim=False):
+    """Sum over `axis` (or `dim`), in `dtype`, plus `initial`."""
+    if isinstance(dtype, bool):  # sum(dim, keepdim)
+        dtype, keepdims = None, dtype
+    total = reduce.sum(self, axis if dim is None else dim, keepdims or keepdim, dtype)
+    return total if initial is None else math.add(total, initial)
+
+
+def _mean(self, axis=None, keep_dims=False, *, dim=None, keepdim=False, dtype=None):
+    """Mean over `axis` (or `dim`), of the elements as `dtype`."""
+    x = self if dtype is None else cast(self, dtype)
+    return reduce.mean(x, axis if dim is None else dim, keep_dims or keepdim)
+
+
+def _prod(self, axis=None, keep_dims=False, dtype=None, *, dim=None, keepdim=False):
+    """Product over `axis` (or `dim`), in `dtype`."""
+    return reduce.prod(self, axis if dim is None else dim, keep_dims or keepdim, dtype)
+
+
+def _all(self, axis=None, keep_dims=False, *, dim=None, keepdim=False):
+    """Whether all elements over `axis` (or `dim`) are true."""
+    return reduce.all(self, axis if dim is None else dim, keep_dims or keepdim)
+
+
+def _any(self, axis=None, keep_dims=False, *, dim=None, keepdim=False):
+    """Whether some element over `axis` (or `dim`) is true."""
+    return reduce.any(self, axis if dim is None else dim, keep_dims or keepdim)
+
+
+def _extreme(name, pair, value):
+    def method(self, *args, axis=None, keepdims=False, initial=None, where=True, return_indices=False, dim=None, keepdim=False):
+        if args or dim is not None:  # max(dim, keepdim=False) gives the pair, max(axis, ...) with more arguments does not
+            first, *more = args if args else (dim,)
+            keep = more[0] if more else keepdims or keepdim
+            if isinstance(first, int) and initial is None and where is True:
+                return pair(self, first, keep)
+            axis, keepdims = first, keep
+        if return_indices:
+            return pair(self, axis, keepdims)
+        return value(self, axis, keepdims, initial=initial, where=where)
+
+    method.__name__ = name
+    method.__doc__ = f"The {name}imum of all elements, over `axis`, or with its place along `dim`."
+    return method
+
+
+def _argmax(self, axis=None, keepdims=False, *, dim=None, keepdim=False):
+    """Place of the largest element along `axis` (or `dim`), or in the flattened Tensor."""
+    return extremes.argmax(self, axis if dim is None else dim, keepdims or keepdim)
+
+
+def _argmin(self, axis=None, keepdims=False, *, dim=None, keepdim=False):
+    """Place of the smallest element along `axis` (or `dim`), or in the flattened Tensor."""
+    return extremes.argmin(self, axis if dim is None else dim, keepdims or keepdim)
+
+
+def _argmax_with_value(self, axis=0, keep_dims=False):
+    """Largest element along `axis` and its place."""
+    return extremes.max(self, axis, keep_dims)
+
+
+def _argmin_with_value(self, axis=0, keep_dims=False):
+    """Smallest element along `axis` and its place."""
+    return extremes.min(self, axis, keep_dims)
+
+
+def _spread(function):
+    def method(self, axis=None, ddof=0, keepdims=False, *, dim=None, correction=None, keepdim=False):
+        count = ddof if correction is None else correction
+        return function(self, axis if dim is None else dim, count, keepdims or keepdim)
+
+    method.__doc__ = function.__doc__
+    return method
+
+
+def _ptp(self, axis=None, keepdims=False):
+    """Range over `axis`: the largest element less the smallest."""
+    return math.sub(reduce.amax(self, axis, keepdims), reduce.amin(self, axis, keepdims))
+
+
+def _cumsum(self, axis=None, dtype=None, *, dim=None):
+    """Running sum along `axis` (or `dim`); of the flattened Tensor if neither is given."""
+    axis = axis if dim is None else dim
+    return scan.cumsum(self.reshape(-1), 0, dtype) if axis is None else scan.cumsum(self, axis, dtype)
+
+
+def _count_nonzero(self, axis=(), keep_dims=False, dtype=dtypes.int32, *, dim=None):
+    """Number of elements over `axis` (or `dim`) that are not zero."""
+    return reduce.count_nonzero(self, axis if dim is None else dim, keep_dims, dtype)
+
+
+def _nansum(self, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False):
+    """Sum over `axis` (or `dim`) with NaN counted as 0."""
+    return moments.nansum(self, axis if dim is None else dim, keepdims or keepdim, dtype=dtype)
+
+
+# ------------------------------------------------------------------------------------------ elementwise
+
+
+def _add(self, other, *, alpha=1):
+    """``self + alpha * other``."""
+    return math.add(self, other) if alpha == 1 else math.add(self, math.mul(other, alpha))
+
+
+def _addcmul(self, tensor1, tensor2, value=1):
+    """``self + value * tensor1 * tensor2``."""
+    return math.addcmul(self, tensor1, tensor2, value)
+
+
+def _round(self, decimals=0):
+    """Rounded to `decimals` places; ties go to the even neighbour."""
+    return rounding.round(self, decimals=decimals)
+
+
+def _multiply(self, value):
+    """``self * value``."""
+    return math.mul(self, value)
+
+
+def _allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    """Whether all elements are close: ``|self - other| <= atol + rtol * |other|``; a Python bool."""
+    return bool(np.all(logic.isclose(self, other, rtol, atol, equal_nan).asnumpy()))
+
+
+def _in_place(function):
+    def method(self, *args, **kwargs):
+        self.assign_value(cast(function(self, *args, **kwargs), self.dtype))
+        return self
+
+    method.__doc__ = (function.__doc__ or "").split("\n")[0] + " Replaces the value of this Tensor."
+    return method
+
+
+_METHODS = {
+    "astype": _astype, "to": _to, "type": _type, "type_as": type_as, "sum": _sum, "mean": _mean, "prod": _prod,
+    "all": _all, "any": _any, "max": _extreme("max", extremes.max, reduce.amax),
+    "min": _extreme("min", extremes.min, reduce.amin), "amax": reduce.amax, "amin": reduce.amin,
+    "aminmax": extremes.aminmax, "argmax": _argmax, "argmin": _argmin, "argmax_with_value": _argmax_with_value,
+    "argmin_with_value": _argmin_with_value, "var": _spread(moments.var), "std": _spread(moments.std), "ptp": _ptp,
+    "norm": moments.norm, "logsumexp": moments.logsumexp, "nansum": _nansum, "nanmean": moments.nanmean,
+    "cumsum": _cumsum, "cumprod": scan.cumprod, "cummax": scan.cummax, "cummin": scan.cummin,
+    "logcumsumexp": scan.logcumsumexp, "count_nonzero": _count_nonzero, "median": statistics.median,
+    "nanmedian": statistics.nanmedian, "quantile": statistics.quantile, "nanquantile": statistics.nanquantile,
+    "bincount": statistics.bincount, "histc": statistics.histc, "add": _add, "sub": math.subtract,
+    "subtract": math.subtract, "mul": math.mul, "multiply": _multiply, "div": math.div, "divide": math.div,
+    "true_divide": math.true_divide, "floor_divide": rounding.floor_divide, "remainder": rounding.remainder,
+    "fmod": rounding.fmod, "float_power": math.float_power, "lerp": math.lerp, "addcmul": _addcmul,
+    "addcdiv": math.addcdiv, "ldexp": math.ldexp, "heaviside": math.heaviside, "fmax": math.fmax, "fmin": math.fmin,
+    "clamp": math.clamp, "clip": math.clamp, "round": _round, "frac": rounding.frac, "sgn": math.sgn,
+    "negative": math.negative, "positive": math.positive, "absolute": math.absolute, "inv": math.inv,
+    "deg2rad": trig.deg2rad, "rad2deg": trig.rad2deg, "arcsin": trig.asin, "arccos": trig.acos, "arctan": trig.atan,
+    "arctan2": trig.atan2, "arcsinh": trig.asinh, "arccosh": trig.acosh, "arctanh": trig.atanh,
+    "logit": special.logit, "mvlgamma": special.mvlgamma, "equal": logic.equal, "ne": logic.not_equal,
+    "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
+    "bitwise_not": logic.invert, "allclose": _allclose,
+    "float": _cast_to(dtypes.float32), "half": _cast_to(dtypes.float16), "double": _cast_to(dtypes.float64),
+    "bfloat16": _cast_to(dtypes.bfloat16), "int": _cast_to(dtypes.int32), "long": _cast_to(dtypes.int64),
+    "short": _cast_to(dtypes.int16), "byte": _cast_to(dtypes.uint8), "bool": _cast_to(dtypes.bool_),
+    "add_": _in_place(_add), "sub_": _in_place(math.subtract), "mul_": _in_place(math.multiply),
+    "div_": _in_place(math.div), "floor_divide_": _in_place(rounding.floor_divide),
+    "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(math.clamp), "exp_": _in_place(math.exp),
+    "log_": _in_place(math.log), "floor_": _in_place(rounding.floor), "sign_": _in_place(math.sign),
+    "tanh_": _in_place(math.tanh), "erfinv_": _in_place(special.erfinv),
+}  # fmt: skip
+
+for _name, _function in _METHODS.items():
+    attach(_name, _function)
+
+__all__ = []
