@@ -8,22 +8,12 @@ attributes. A region is closed: it uses only its own parameters, nodes and const
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mycelia.errors import Place
 from mycelia.ir.types import TensorType
 
-
-@dataclass(frozen=True, slots=True)
-class Location:
-    """A line of the user's program."""
-
-    file: str
-    line: int
-    function: str = ""
-
-    def __str__(self) -> str:
-        return f"{self.file}:{self.line}" + (f" in {self.function}" if self.function else "")
+_LIST = 2  # kind of a parameter that takes a tuple of tensors; see ops.define
 
 
 class Value:
@@ -57,13 +47,22 @@ class Node:
         inputs: Iterable[Value | None],
         attrs: dict[str, Any],
         output_types: Iterable[TensorType],
-        location: Location | None = None,
+        location: Place | None = None,
     ) -> None:
         self.op = op
         self.inputs = list(inputs)
         self.attrs = attrs
-        self.outputs = [Value(t, producer=self) for t in output_types]
         self.location = location
+        self.outputs = [Value(t, producer=self) for t in output_types]
+
+    @property
+    def has_effect(self) -> bool:
+        """True if it must run, in order, even when nobody uses its results. (An op that updates its inputs gives new
+        values in a graph: it has none.)"""
+        definition = self.op.definition
+        if definition.effect and not definition.updates:
+            return True
+        return any(node.has_effect for region in self.regions for node in region.nodes)
 
     @property
     def regions(self) -> list[Graph]:
@@ -99,7 +98,7 @@ class Graph:
         inputs: Iterable[Value | None],
         attrs: dict[str, Any],
         output_types: Iterable[TensorType],
-        location: Location | None = None,
+        location: Place | None = None,
     ) -> Node:
         node = Node(op, inputs, attrs, output_types, location)
         self.nodes.append(node)
@@ -125,7 +124,7 @@ class Graph:
 def group_inputs(op: Any, flat: Sequence[Any]) -> list[Any]:
     """Flat inputs of a node as the op's parameters take them: a list parameter (always the first) gets a tuple."""
     params = op.definition.params
-    if not params or params[0].kind != "list":
+    if not params or params[0][1] != _LIST:
         return list(flat)
     members = len(flat) - (len(params) - 1)
     return [tuple(flat[:members]), *flat[members:]]
@@ -134,7 +133,7 @@ def group_inputs(op: Any, flat: Sequence[Any]) -> list[Any]:
 class Builder:
     """Appends nodes to `graph` (or inserts them before `position`) and infers their output types."""
 
-    def __init__(self, graph: Graph, location: Location | None = None) -> None:
+    def __init__(self, graph: Graph, location: Place | None = None) -> None:
         self.graph = graph
         self.location = location
         self.added: list[Node] = graph.nodes
@@ -142,9 +141,10 @@ class Builder:
     def emit(self, op: Any, inputs: Sequence[Value | None], attrs: dict[str, Any] | None = None) -> list[Value]:
         """One use of `op` on flat `inputs`; attributes that are not given take their defaults."""
         definition = op.definition
-        complete = definition.complete_attrs(attrs or {})
+        given = attrs or {}
+        complete = definition.canonical_attrs(tuple(given.get(a.name, a.default) for a in definition.attrs))
         types = group_inputs(op, [v and v.type for v in inputs])
-        node = Node(op, inputs, complete, definition.infer_types(types, complete), self.location)
+        node = Node(op, inputs, complete, definition.infer_types(tuple(types), complete), self.location)
         self.added.append(node)
         return node.outputs
 

@@ -20,11 +20,24 @@ def evaluate(graph: Graph, arguments: Sequence[Any]) -> list[Any]:
     environment: dict[Value, Any] = dict(zip(graph.parameters, arguments))
     for node, dead in zip(graph.nodes, last_uses(graph)):
         flat = [None if v is None else v.constant if v.is_constant else environment[v] for v in node.inputs]
-        result = node.op.definition.apply_functional(group_inputs(node.op, flat), node.attrs)
-        environment.update(zip(node.outputs, result, strict=True))
+        environment.update(zip(node.outputs, apply(node.op, flat, node.attrs), strict=True))
         for value in dead:
             del environment[value]
     return [v.constant if v.is_constant else environment[v] for v in graph.outputs]
+
+
+def apply(op: Any, flat: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
+    """The outputs of one node. An op that updates its inputs works on aliases here: what it would write is an output."""
+    definition = op.definition
+    arguments = group_inputs(op, flat)
+    updated = len(definition.updates)
+    for index in range(updated):
+        arguments[index] = arguments[index]._detach()
+    result = op(*arguments, *(attrs[a.name] for a in definition.attrs))
+    if not updated:
+        return result if isinstance(result, tuple) else (result,)
+    rest = result if isinstance(result, tuple) else () if result is arguments[0] else (result,)
+    return (*arguments[:updated], *rest)
 
 
 def last_uses(graph: Graph) -> list[list[Value]]:

@@ -174,7 +174,7 @@ class _Rewriter:
                 producer = value.producer
                 if producer is None or producer not in self.live:
                     continue
-                if producer.op.definition.effect or any(self.uses(v) for v in producer.outputs):
+                if producer.has_effect or any(self.uses(v) for v in producer.outputs):
                     touched += [producer, *(user for user, _ in self.users[value])]
                 else:
                     dead.append(producer)

@@ -21,8 +21,9 @@ import numpy as np
 
 from mycelia import _C, dtypes
 from mycelia.dtypes import DType
-from mycelia.ir.graph import Graph, Location, Value
-from mycelia.ir.types import TensorType, dtype_from_display_name
+from mycelia.errors import Place
+from mycelia.ir.graph import Graph, Value
+from mycelia.ir.types import TensorType
 from mycelia.ir.walk import all_graphs, constants
 
 INLINE = 16  # more elements than this would bury the structure
@@ -228,7 +229,7 @@ class _Parser:
             file = json.loads(self.take("string", "a file name"))
             self.expect(":")
             line = int(self.take("number", "a line number"))
-            location = Location(file, line, json.loads(self.take("string", "a function name")))
+            location = Place(file, line, json.loads(self.take("string", "a function name")))
         node = graph.append(op, inputs, attrs, [type for _, type in outputs], location)
         for (name, _), value in zip(outputs, node.outputs):
             value.name = "" if name[1:].isdigit() else name[1:]
@@ -256,17 +257,18 @@ class _Parser:
             elements.append(self.attribute())
             if not self.peek("]"):
                 self.expect(",")
-        if type.dtype is dtypes.bfloat16:  # NumPy has no bfloat16: its upper half of a float32 is the storage
-            array = (np.array(elements, np.float32).view(np.uint32) >> 16).astype(np.uint16).reshape(type.shape)
-            return Value(type, constant=_C.Tensor(array, dtypes.bfloat16))
-        return Value(type, constant=_C.Tensor(np.array(elements, type.dtype.np).reshape(type.shape)))
+        if type.dtype is dtypes.bfloat16:
+            array = dtypes.to_bfloat16_bits(np.array(elements, np.float32)).reshape(type.shape)
+        else:
+            array = np.array(elements, type.dtype.np).reshape(type.shape)
+        return Value(type, constant=_C.from_array(array, type.dtype, False))
 
     def type(self) -> TensorType:
         word = self.take("word", "a type")
         if word != "Tensor":
             raise ParseError(f"a type starts with 'Tensor', got {word!r}")
         self.expect("[")
-        dtype = dtype_from_display_name(self.take("word", "a dtype"))
+        dtype = dtypes.as_dtype(self.take("word", "a dtype"))
         self.expect("]")
         self.expect("(")
         shape = []
@@ -301,7 +303,6 @@ class _Parser:
         if kind == "number":
             return complex(token) if token.endswith("j") else float(token) if re.search(r"[.einf]", token) else int(token)
         if kind == "word" and token.startswith("dtype."):
-            name = token.removeprefix("dtype.")
-            return getattr(dtypes, "bool_" if name == "bool" else name)
+            return dtypes.as_dtype(token.removeprefix("dtype."))
         self.position -= 1
         raise self.fail("an attribute")

@@ -8,28 +8,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from mycelia import dtypes
 from mycelia.dtypes import DType
 
 UNKNOWN = -1
-
-_PREFIXES = {"float": "Float", "int": "Int", "uint": "UInt", "bfloat": "BFloat", "complex": "Complex", "bool": "Bool"}
-
-
-def display_name(dtype: DType) -> str:
-    """The name MindSpore prints: ``Float32``, ``Bool``, ``BFloat16``."""
-    prefix = dtype.name.rstrip("_0123456789")
-    return _PREFIXES[prefix] + dtype.name.rstrip("_")[len(prefix) :]
-
-
-def dtype_from_display_name(name: str) -> DType:
-    """The dtype that `display_name` prints as `name`; ValueError if there is none."""
-    lower = name.lower()
-    dtype = getattr(dtypes, "bool_" if lower == "bool" else lower, None)
-    if not isinstance(dtype, DType):
-        raise ValueError(f"no dtype is printed as {name!r}")
-    return dtype
-
 
 @dataclass(frozen=True, slots=True)
 class TensorType:
@@ -64,7 +45,7 @@ class TensorType:
         return all(a == b or UNKNOWN in (a, b) for a, b in zip(self.shape, other.shape))
 
     def __str__(self) -> str:
-        return f"Tensor[{display_name(self.dtype)}]({', '.join(map(str, self.shape))})"
+        return f"Tensor[{self.dtype}]({', '.join(map(str, self.shape))})"
 
 
 def join(a: TensorType, b: TensorType) -> TensorType | None:

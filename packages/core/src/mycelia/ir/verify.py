@@ -54,7 +54,7 @@ def _check_use(value: Value, known: set[Value], place: str) -> None:
 def _check_types(node: Node, place: str) -> None:
     types = group_inputs(node.op, [v and v.type for v in node.inputs])
     try:
-        inferred = node.op.definition.infer_types(types, node.attrs)
+        inferred = node.op.definition.infer_types(tuple(types), node.attrs)
     except Exception as error:
         raise InvalidGraph(f"{place}: {error}") from error
     declared = tuple(v.type for v in node.outputs)

@@ -1,0 +1,1 @@
+"""Capture: Python code to graphs, by rewriting its syntax tree and running it on tensors without data."""

@@ -1,0 +1,255 @@
+"""Symbolic execution: runs Python code on tensors without data and writes down every op as a node of a graph.
+
+While a Trace is active all op calls of the thread come to it. A Tensor that stands for a graph value carries that value
+(`Tensor.traced`). A Parameter is lifted at its first use: the Parameter object itself stands for a graph input until
+the capture ends, so that reads, in-place updates and gradient variables need no special treatment; then it gets its
+data back, and what the code had assigned to it is an effect (`capture/effects.py`). Other tensors with data are
+constants. A region (branch or loop body) is traced by a Trace with a parent; values of the parent that it uses become
+explicit inputs of the region.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterable
+from typing import Any
+
+from mycelia import _C, dispatch, errors
+from mycelia.ir.graph import Graph, Value
+from mycelia.ir.types import TensorType
+from mycelia.ops.define import LIST
+from mycelia.tensor import Tensor
+
+_TRACING = 1  # mode bit of the native core
+
+
+def type_of(tensor: Tensor) -> TensorType:
+    return TensorType(tensor.dtype, tensor.shape)
+
+
+def snapshot(tensor: Tensor) -> Tensor:
+    """Another Tensor object with the same memory or graph value, and the same place on the tape."""
+    alias = _C.empty(tensor.dtype, ())
+    return alias._assign(tensor)
+
+
+class Lifted:
+    """A tensor from outside that stands for a graph input during the capture."""
+
+    __slots__ = ("original", "reference", "value")
+
+    def __init__(self, tensor: Tensor, value: Value) -> None:
+        self.reference = weakref.ref(tensor)
+        self.original = snapshot(tensor)
+        self.value = value
+
+
+class Trace:
+    """One graph under construction. `with trace:` makes it receive the thread's op calls."""
+
+    def __init__(self, name: str, parent: Trace | None = None) -> None:
+        self.graph = Graph(name)
+        self.parent = parent
+        self.root: Trace = self if parent is None else parent.root
+        self.owned: set[Value] = set()
+        self.captured: dict[Value, tuple[Tensor, Value]] = {}  # value of an outer trace -> (its tensor, our parameter)
+        self.seen: dict[int, tuple[Tensor, Tensor]] = {}  # outer tensor objects used here -> (object, what it was)
+        self.lifted: dict[int, Lifted] = {}  # root only
+        self.constants: dict[int, Lifted] = {}  # root only
+        self.ended = False  # this path surely raises: its results do not count
+
+    # -- activity
+
+    def __enter__(self) -> Trace:
+        self._mode = dispatch.push_interceptor(self.intercept, _TRACING)
+        _active.append(self)
+        # A region is one op for the tape of its surroundings; inside, only transforms that start inside record.
+        self._tape_level = _C.set_tape_level(0)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        _C.set_tape_level(self._tape_level)
+        _active.pop()
+        dispatch.pop_interceptor(self._mode)
+
+    # -- values
+
+    def tensor(self, value: Value) -> Tensor:
+        """A Tensor that stands for `value`."""
+        return _C.make_traced(value, value.type.dtype, value.type.shape)
+
+    def parameter(self, type: TensorType, name: str = "") -> Tensor:
+        """A Tensor for a new parameter of the graph."""
+        value = self.graph.add_parameter(type, name)
+        self.owned.add(value)
+        return self.tensor(value)
+
+    def lift(self, tensor: Tensor, name: str = "") -> None:
+        """Makes a tensor with data stand for a new graph input (of the outermost trace)."""
+        root = self.root
+        value = root.graph.add_parameter(type_of(tensor), name)
+        root.owned.add(value)
+        root.lifted[id(tensor)] = Lifted(tensor, value)
+        standing = root.tensor(value)
+        node = tensor._node
+        tensor._assign(standing)
+        tensor._node = node
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """The graph value that `tensor` stands for here."""
+        if tensor.traced is None:
+            if not tensor._has_value:
+                raise errors.error(errors.CaptureError, "jit", "a tensor without data is used: call init_data() on it first")
+            if not tensor._is_parameter:
+                return self.constant(tensor)
+            self.lift(tensor, getattr(tensor, "name", ""))
+        value = tensor.traced
+        if value in self.owned:
+            return value
+        if value.is_constant:
+            return value
+        if not self.can_see(value):
+            raise errors.error(
+                errors.CaptureError,
+                "jit",
+                f"a tensor of type {value.type} that belongs to another graph capture is used",
+                hint="a tensor made inside a compiled function or a branch was kept in an outer object; return it instead",
+            )
+        self.seen.setdefault(id(tensor), (tensor, snapshot(tensor)))
+        found = self.captured.get(value)
+        if found is None:
+            inner = self.graph.add_parameter(value.type, value.name)
+            self.owned.add(inner)
+            found = self.captured[value] = (snapshot(tensor), inner)
+        return found[1]
+
+    def can_see(self, value: Value) -> bool:
+        trace = self.parent
+        while trace is not None:
+            if value in trace.owned:
+                return True
+            trace = trace.parent
+        return False
+
+    def constant(self, tensor: Tensor) -> Value:
+        """`tensor`'s present value as a constant. Only a weak reference to the object is kept: if it turns out to have
+        been changed in place and to live on, it is an input and an effect instead."""
+        known = self.root.constants.get(id(tensor))
+        if known is not None and known.reference() is tensor:
+            return known.value
+        value = Value(type_of(tensor))
+        known = Lifted(tensor, value)
+        known.original._node = None
+        value.constant = known.original
+        self.root.constants[id(tensor)] = known
+        return value
+
+    # -- ops
+
+    def intercept(self, op: Any, inputs: tuple, attrs: tuple) -> Any:
+        """One op call while this trace is active."""
+        definition = op.definition
+        flat, counts = flatten_inputs(op, inputs)
+        if not definition.effect and not any(
+            isinstance(t, Tensor) and (t.traced is not None or t._is_parameter) for t in flat
+        ):
+            return op._execute(inputs, attrs)
+        try:
+            return self.bind(op, flat, counts, definition.canonical_attrs(attrs))
+        except errors.MyceliaError as error:
+            raise errors.about(op.name, error) from None
+        except Exception as error:
+            raise errors.about(op.name, error) from error.__cause__
+
+    def bind(self, op: Any, flat: list, counts: tuple[int, ...], attrs: dict[str, Any]) -> Any:
+        """Appends a node and returns tensors for its outputs."""
+        definition = op.definition
+        recording = _C.tape_level() > 0 and not definition.nondiff and not definition.updates
+        if recording and definition.vjp_function is None and definition.decomposition is not None:
+            return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)
+        types = tuple(None if t is None else type_of(t) if isinstance(t, Tensor) else type(t) for t in flat)
+        typing = dispatch.Typing(definition, types, counts, attrs)
+        for index, dtype in typing.casts.items():
+            flat[index] = _cast(flat[index], dtype)
+        for index, value in enumerate(flat):
+            if value is not None and not isinstance(value, Tensor):
+                flat[index] = Tensor(value, typing.in_types[index].dtype)
+        values = [None if t is None else self.value_of(t) for t in flat]
+        node = self.graph.append(op, values, attrs, typing.out_types, errors.user_place(2))
+        self.owned.update(node.outputs)
+        outputs = [self.tensor(v) for v in node.outputs]
+        if recording and any(t is not None and t._node is not None for t in flat):
+            _C.record(op, attrs, typing.in_types, counts, tuple(flat), tuple(outputs))
+        updated = len(definition.updates)
+        for target, output in zip(flat[:updated], outputs):
+            target._assign(output)
+        rest = outputs[updated:]
+        if updated and not rest:
+            return flat[0]
+        if len(rest) == 1 and definition.outputs is not None:
+            return rest[0]
+        return tuple(rest)
+
+    # -- ends of a capture
+
+    def changed(self) -> list[tuple[Tensor, Tensor, Tensor]]:
+        """Tensors of the surroundings that were changed in place here: (object, before, after); all are set back."""
+        found = []
+        for tensor, before in list(self.seen.values()):
+            if tensor.traced is not before.traced:
+                after = snapshot(tensor)
+                tensor._assign(before)
+                found.append((tensor, before, after))
+        return found
+
+    def close(self) -> None:
+        """Gives every lifted tensor its data back, also after an error."""
+        for entry in (*self.lifted.values(), *self.constants.values()):
+            tensor = entry.reference()
+            if tensor is not None and tensor.traced is not None:
+                node = tensor._node if tensor._is_parameter else None
+                tensor._assign(entry.original)
+                tensor._node = node
+
+
+_active: list[Trace] = []  # innermost last; a capture runs on one thread (see `compile.jit`)
+
+
+def active() -> Trace | None:
+    """The innermost trace, or None outside of a capture."""
+    return _active[-1] if _active else None
+
+
+def is_traced(value: Any) -> bool:
+    """True for a Tensor whose value is known only when the graph runs; a Parameter is one as soon as a graph is captured."""
+    return isinstance(value, Tensor) and (value.traced is not None or (bool(_active) and value._is_parameter))
+
+
+def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...]]:
+    """Flat inputs and the number of members of each parameter, as `definition.group` takes them back."""
+    params = op.definition.params
+    flat: list = []
+    counts = []
+    for (name, kind), value in zip(params, inputs):
+        if kind == LIST:
+            if not isinstance(value, (tuple, list)):
+                raise errors.type_error(op.name, f"argument '{name}' must be a list or tuple of Tensors, got {type(value).__name__}")
+            flat += value
+            counts.append(len(value))
+        else:
+            flat.append(value)
+            counts.append(1)
+    for index, value in enumerate(flat):
+        if value is None or isinstance(value, Tensor):
+            continue
+        if type(value) not in (bool, int, float, complex):
+            if not hasattr(value, "__array__"):
+                raise errors.type_error(op.name, f"a tensor argument must be a Tensor or a number, got {type(value).__name__}")
+            flat[index] = Tensor(value)
+    return flat, tuple(counts)
+
+
+def _cast(value: Any, dtype: Any) -> Tensor:
+    from mycelia.ops.cast import cast
+
+    return cast(value, dtype=dtype)
