@@ -54,7 +54,9 @@ def _adaptive_windows(n, positions):
     return i * n // positions, -(-(i + 1) * n // positions)
 
 
-def _check_size(size, rank):
+def _check_size(size, rank, data=()):
+    if 0 in data and 0 not in size:
+        raise ValueError(f"windows of nothing: the spatial extents are {tuple(data)}")
     if not 1 <= rank <= 3 or len(size) != rank or min(size) < 0:
         raise ValueError(
             f"size must have {rank} entries of 0 or more for {rank} spatial dimensions, got {size}"
@@ -84,7 +86,7 @@ def _np_adaptive_taps(size, positions):
 
 
 def _np_argmax(x, taps):
-    """Flat spatial index of each window's first largest element; NaN is never the largest."""
+    """Flat spatial index of each window's first largest element, -1 for a window of nothing but padding."""
     size, rank = x.shape[2:], len(taps)
     flat, inside = 0, True
     for d, index in enumerate(taps):
@@ -104,7 +106,16 @@ def _np_argmax(x, taps):
     # A window of nothing but the lowest value: its first element inside the data.
     inside = np.broadcast_to(inside, values.shape)
     best = np.where(np.take_along_axis(inside, best[..., None], -1)[..., 0], best, inside.argmax(-1))
-    return np.take_along_axis(np.broadcast_to(flat, values.shape), best[..., None], -1)[..., 0]
+    index = np.take_along_axis(np.broadcast_to(flat, values.shape), best[..., None], -1)[..., 0]
+    return np.where(inside.any(-1), index, -1)
+
+
+def _np_max(x, taps):
+    """Largest element of each window: NaN is never the largest, a window of nothing else gives -inf."""
+    index = _np_argmax(x, taps)
+    y = _np_take(x, np.maximum(index, 0)) if x.size else np.zeros(index.shape, x.dtype)
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    return np.where((index >= 0) & (y == y), y, np.array(lowest, x.dtype))
 
 
 def _np_take(x, index):
@@ -260,9 +271,7 @@ def _max_pool(
     Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating, integers.
     Errors: ValueError if a window does not fit or the padding is not smaller than the window.
     """
-    taps = _max_taps(x, kernel, stride, pad, dilation, ceil)
-    y = _np_take(x, _np_argmax(x, taps)) if x.size else np.zeros((*x.shape[:2], *map(len, taps)), x.dtype)
-    return np.where(y == y, y, -np.inf).astype(x.dtype) if x.dtype.kind == "f" else y
+    return _np_max(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
 
 
 @_max_pool.infer
@@ -295,7 +304,7 @@ def _max_pool_index(
 
     Shapes: x [N, C, *size] -> int64 [N, C, *positions].
     """
-    return _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
+    return np.maximum(_np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil)), 0)
 
 
 @_max_pool_index.infer
@@ -318,7 +327,8 @@ def _max_pool_grad(
 
     Shapes: x [N, C, *size], dy [N, C, *positions] -> x's.
     """
-    return _np_scatter(dy, _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil)), x.shape[2:])
+    index = _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
+    return _np_scatter(np.where(index < 0, 0, dy), np.maximum(index, 0), x.shape[2:])
 
 
 @_max_pool_grad.infer
@@ -351,17 +361,12 @@ def _adaptive_max_pool(x, *, size: "ints"):
 
     Shapes: x [N, C, *spatial] -> [N, C, *size].  dtypes: floating, integers.
     """
-    y = (
-        _np_take(x, _np_argmax(x, _np_adaptive_taps(x.shape[2:], size)))
-        if x.size
-        else np.zeros((*x.shape[:2], *size), x.dtype)
-    )
-    return np.where(y == y, y, -np.inf).astype(x.dtype) if x.dtype.kind == "f" else y
+    return _np_max(x, _np_adaptive_taps(x.shape[2:], size))
 
 
 @_adaptive_max_pool.infer
 def _adaptive_max_pool(x, *, size):
-    _check_size(size, x.rank - 2)
+    _check_size(size, x.rank - 2, x.shape[2:])
     return TensorType(x.dtype, (*x.shape[:2], *size))
 
 
@@ -390,7 +395,7 @@ def _adaptive_max_pool_index(x, *, size: "ints"):
 
 @_adaptive_max_pool_index.infer
 def _adaptive_max_pool_index(x, *, size):
-    _check_size(size, x.rank - 2)
+    _check_size(size, x.rank - 2, x.shape[2:])
     return TensorType(int64, (*x.shape[:2], *size))
 
 
@@ -558,7 +563,7 @@ def _adaptive_avg_pool(x, *, size: "ints"):
 
 @_adaptive_avg_pool.infer
 def _adaptive_avg_pool(x, *, size):
-    _check_size(size, x.rank - 2)
+    _check_size(size, x.rank - 2, x.shape[2:])
     return TensorType(x.dtype, (*x.shape[:2], *size))
 
 
