@@ -1,6 +1,45 @@
-"""Cells, layers, losses, optimizers and learning rate schedules under MindSpore's names."""
+"""Cells, layers, losses, optimizers and learning rate schedules under MindSpore's names.
 
-from mycelia.nn.cell import Cell, GraphCell
-from mycelia.nn.container import CellDict, CellList, SequentialCell
+Names are looked up in the family modules on first use, so that importing one layer does not import all.
+"""
 
-__all__ = ["Cell", "CellDict", "CellList", "GraphCell", "SequentialCell"]
+from __future__ import annotations
+
+import importlib
+
+_FAMILIES = {
+    "cell": "Cell GraphCell",
+    "container": "SequentialCell CellList CellDict",
+    "activation": """ReLU ReLU6 Sigmoid LogSigmoid Tanh Tanhshrink SiLU Mish Softsign HSigmoid HSwish FastGelu SeLU GELU
+        LeakyReLU ELU CELU PReLU RReLU GLU Softmax Softmax2d Softmin LogSoftmax Hardtanh HShrink SoftShrink Threshold
+        get_activation""",
+    "conv": "Conv1d Conv2d Conv3d",
+    "dense": "Dense Flatten Identity Dropout Embedding OneHot",
+    "pooling": """MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+        AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d MaxUnpool1d
+        MaxUnpool2d MaxUnpool3d""",
+    "loss": """LossBase MSELoss L1Loss MAELoss RMSELoss SmoothL1Loss HuberLoss KLDivLoss SoftMarginLoss CrossEntropyLoss
+        NLLLoss SoftmaxCrossEntropyWithLogits BCELoss BCEWithLogitsLoss CosineEmbeddingLoss MarginRankingLoss
+        HingeEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelSoftMarginLoss GaussianNLLLoss""",
+    "wrap": "WithLossCell WithEvalCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate",
+    "learning_rate_schedule": """LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR
+        PolynomialDecayLR WarmUpLR""",
+    "optim.optimizer": "Optimizer",
+    "optim.descent": "Momentum SGD",
+}  # fmt: skip
+
+_HOMES = {name: module for module, names in _FAMILIES.items() for name in names.split()}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str):
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'mycelia.nn' has no attribute {name!r}")
+    value = getattr(importlib.import_module(f"mycelia.nn.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -7,8 +7,9 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from mycelia import _C, config, errors
+from mycelia.capture.trace import traces
 from mycelia.dtypes import DType, bfloat16, float16, float32
-from mycelia.tensor import Parameter, Tensor
+from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 class _Mode:
@@ -72,6 +73,8 @@ class Cell:
             self._set_parameter(name, value)
         elif isinstance(value, Cell):
             self._set_cell(name, value)
+        elif isinstance(value, ParameterTuple):
+            self._set_parameter_tuple(name, value)
         elif "_params" in d and name in d["_params"]:
             self._overwrite_parameter(name, value)
         elif "_buffers" in d and name in d["_buffers"] and isinstance(value, Tensor):
@@ -104,6 +107,12 @@ class Cell:
             value.name = name
             value._unnamed = False
         d["_params"][name] = value
+        d[name] = value
+
+    def _set_parameter_tuple(self, name: str, value: ParameterTuple) -> None:
+        d = self._require_init(name)
+        for parameter in value:
+            d["_params"].setdefault(parameter.name, parameter)
         d[name] = value
 
     def _set_cell(self, name: str, value: Cell) -> None:
@@ -143,12 +152,12 @@ class Cell:
         )
 
     def __call__(self, *args, **kwargs):
-        if self._detour or _Mode.graph:
+        if self._detour or _Mode.graph or traces:
             return self._call_detour(args, kwargs)
         return self.construct(*args, **kwargs)
 
     def _call_detour(self, args: tuple, kwargs: dict):
-        """Graph mode, hooks, own gradient or mixed precision."""
+        """Graph mode, a graph being captured, hooks, own gradient or mixed precision."""
         if _Mode.graph and not _C.mode():
             from mycelia.compile.jit import call_cell
 
@@ -176,11 +185,16 @@ class Cell:
     def _compute(self, args: tuple, kwargs: dict):
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
+        construct = self.construct
+        if traces:
+            from mycelia.capture.control import callee
+
+            construct = callee(construct)  # with its control flow rewritten
         if self._has_bprop():
             from mycelia.autodiff.transforms import custom_vjp
 
-            return custom_vjp(self.construct, self.bprop)(*args, **kwargs)
-        return self.construct(*args, **kwargs)
+            return custom_vjp(construct, self.bprop)(*args, **kwargs)
+        return construct(*args, **kwargs)
 
     def _refresh_route(self) -> None:
         self.__dict__["_detour"] = bool(

@@ -1,0 +1,63 @@
+"""Overwriting Parameters: assign, assign_add, assign_sub."""
+
+import numpy as np
+
+from mycelia.ir.types import TensorType
+from mycelia.ops.define import op
+
+
+def _overwritten(variable, value):
+    if value.shape != variable.shape and value.size != 1:
+        raise ValueError(f"value must have the shape {list(variable.shape)} of the parameter, but has {list(value.shape)}")
+    return TensorType(variable.dtype, variable.shape)
+
+
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign")
+def assign(variable, value):
+    """Overwrite `variable` with `value`, cast to its dtype; returns `variable`.
+
+    Shapes: value as variable, or one element.  dtypes: any.
+    """
+    return np.broadcast_to(value, variable.shape).astype(variable.dtype)
+
+
+@assign.samples
+def assign(rand):
+    yield rand(3, 4), rand(3, 4)
+    yield rand(3, 4), rand.ints(0, 9, (3, 4))
+    yield rand(), rand(1)
+
+
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignAdd")
+def assign_add(variable, value):
+    """``variable += value``; returns `variable`.
+
+    Shapes: value as variable, or one element.  dtypes: any.
+    """
+    return variable + np.reshape(value, () if np.size(value) == 1 else np.shape(value)).astype(variable.dtype)
+
+
+@assign_add.samples
+def assign_add(rand):
+    yield rand(3, 4), rand(3, 4)
+    yield rand.ints(0, 9, (1,)), rand.ints(1, 2, (1,))
+    yield rand(2, 3), rand()
+
+
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignSub")
+def assign_sub(variable, value):
+    """``variable -= value``; returns `variable`.
+
+    Shapes: value as variable, or one element.  dtypes: any.
+    """
+    return variable - np.reshape(value, () if np.size(value) == 1 else np.shape(value)).astype(variable.dtype)
+
+
+@assign_sub.samples
+def assign_sub(rand):
+    yield rand(3, 4), rand(3, 4)
+    yield rand.ints(0, 9, (1,)), rand.ints(1, 2, (1,))
+    yield rand(2, 3), rand()
+
+
+__all__ = ["assign", "assign_add", "assign_sub"]
