@@ -13,7 +13,7 @@ _NAMES: dict[str, str] = {
     "tensor": "Tensor Parameter ParameterTuple tensor is_tensor from_numpy",
     "dtypes": """
         DType bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16
-        complex64 complex128 half single double byte short intc intp int_ uint ubyte ushort uintc uintp float_
+        complex64 complex128 half single double byte short intc intp long ubyte ushort uintc uintp cfloat cdouble
         dtype_to_nptype dtype_to_pytype pytype_to_dtype
     """,
     "config": """

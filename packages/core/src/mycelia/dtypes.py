@@ -69,7 +69,11 @@ float32 = DType("float32", "f32", 11, "f", np.float32)
 float64 = DType("float64", "f64", 12, "f", np.float64)
 complex64 = DType("complex64", "c64", 13, "c", np.complex64)
 complex128 = DType("complex128", "c128", 14, "c", np.complex128)
+# The C names of the same types.
 half, single, double = float16, float32, float64
+byte, short, intc, intp, long = int8, int16, int32, int64, int64
+ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
+cfloat, cdouble = complex64, complex128
 
 ALL = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
        complex64, complex128)  # fmt: skip
@@ -108,6 +112,31 @@ def from_numpy(dtype: np.dtype) -> DType:
     if found is None:
         raise TypeError(f"no element type holds numpy {dtype}")
     return found
+
+
+def dtype_to_nptype(type_: DType) -> type:
+    """The NumPy scalar type of a dtype; bfloat16, which NumPy lacks, is handled as float32."""
+    return np.float32 if type_ is bfloat16 else as_dtype(type_).np.type
+
+
+def dtype_to_pytype(type_: DType) -> type:
+    """The Python type whose values a dtype's elements become: bool, int, float or complex."""
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[as_dtype(type_).kind]
+
+
+def pytype_to_dtype(obj: type) -> DType:
+    """The dtype of a Python or NumPy scalar type; Python's own are 64 bits wide.
+
+    Errors: TypeError unless `obj` is a type, NotImplementedError for a type without dtype.
+    """
+    if not isinstance(obj, type):
+        raise TypeError(f"pytype_to_dtype: 'obj' must be a Python type such as int or float, but got {obj!r}")
+    wide = {bool: bool_, int: int64, float: float64, complex: complex128}
+    if obj in wide:
+        return wide[obj]
+    if issubclass(obj, np.generic) and np.dtype(obj) in _BY_NP:
+        return _BY_NP[np.dtype(obj)]
+    raise NotImplementedError(f"pytype_to_dtype: no dtype stands for the Python type {obj.__name__}")
 
 
 _FLOAT_RANK = {float16: 1, bfloat16: 1, float32: 2, float64: 3}
