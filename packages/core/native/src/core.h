@@ -154,7 +154,8 @@ extern PyTypeObject* OpType;
 extern PyTypeObject* PlanType;
 int init_op(PyObject* module);
 
-// Runs a plan on flat inputs (Tensor, number or NULL/None). Fills `outputs` with new references; false on error.
+// Runs a plan on flat inputs (Tensor, number or NULL). Fills `outputs` with new references; an entry that is set already
+// is the memory to use. False on error, with `outputs` left for the caller to release.
 bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx);
 

@@ -507,7 +507,9 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   for (int i = 0; i < plan->n_out; ++i) {
     // An updated tensor is written where it is, unless other tensors look at the same memory.
     PyObject* updated = i < op->n_updates ? inputs[op->update_param[i]] : nullptr;
-    if (updated && (plan->flags & MYC_INPLACE) && !is_shared(as_tensor(updated)->storage)) {
+    if (outputs[i]) {
+      // the caller chose the memory
+    } else if (updated && (plan->flags & MYC_INPLACE) && !is_shared(as_tensor(updated)->storage)) {
       Py_INCREF(updated);
       outputs[i] = as_tensor(updated);
     } else {
