@@ -18,7 +18,7 @@ from grpc_tools import protoc
 
 ROOT = pathlib.Path(__file__).resolve().parents[1] / "packages/core"
 SOURCES = {  # proto file -> where its messages are used
-    "src/mycelia/io/mindir.proto": "src/mycelia/io/mindir_pb2.py",
+    "src/mycelia/io/mindir/mindir.proto": "src/mycelia/io/mindir/mindir_pb2.py",
     "src/mycelia/io/checkpoint.proto": "tests/io/checkpoint_pb2.py",
 }
 

@@ -8,6 +8,7 @@ import random
 
 import numpy as np
 import pytest
+
 from mycelia.io import ckpt
 from mycelia.io.raw import Raw
 

@@ -6,6 +6,7 @@ import struct
 
 import numpy as np
 import pytest
+
 from mycelia.io import safetensors
 from mycelia.io.raw import Raw
 

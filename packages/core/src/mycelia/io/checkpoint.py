@@ -12,6 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+
 from mycelia import log
 from mycelia.io import ckpt, safetensors
 from mycelia.io.files import atomic_write
@@ -25,7 +26,7 @@ _SUFFIX = {"ckpt": ".ckpt", "safetensors": ".safetensors"}
 _READ_ONLY = 0o400  # as MindSpore leaves its files: a checkpoint is replaced as a whole, never edited
 
 
-# ---------------------------------------------------------------------------------------------------- saving
+# ---- saving ------------------------------------------------------------------------------------
 def save_checkpoint(
     save_obj,
     ckpt_file_name,
@@ -170,7 +171,7 @@ def _appended(name: Any, value: Any) -> Raw | str:
     )
 
 
-# ---------------------------------------------------------------------------------------------------- loading
+# ---- loading -----------------------------------------------------------------------------------
 def load_checkpoint(
     ckpt_file_name,
     net=None,
@@ -269,8 +270,7 @@ def _loaded(name: str, value: Raw | str):
     return value if isinstance(value, str) else Parameter(to_tensor(value), name=name)
 
 
-# ---------------------------------------------------------------------------------------------------- into a
-# net
+# ---- into a net --------------------------------------------------------------------------------
 def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundancy=False):
     """Gives the parameters of a Cell the values of the same names: (names of the net, of the dict) that found
     no partner.
@@ -319,8 +319,8 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
     if param_not_load:
         _log.warning(
             "For 'load_param_into_net', %d parameters in the 'net' are not loaded, because they are not in "
-            "the 'parameter_dict', please check whether the network structure is consistent when training and "
-            "loading checkpoint.",
+            "the 'parameter_dict', please check whether the network structure is consistent when training "
+            "and loading checkpoint.",
             len(param_not_load),
         )
         _log.warning("%s are not loaded.", param_not_load)

@@ -38,7 +38,7 @@ _TYPES = {
 _DTYPES = {name: dtype for dtype, name in _TYPES.items()}
 
 
-# ---------------------------------------------------------------------------------------------------- writing
+# ---- writing -----------------------------------------------------------------------------------
 def write(
     file: BinaryIO,
     entries: Iterable[tuple[str, Raw | str]],
@@ -102,7 +102,7 @@ def _blocks(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
         yield block[:used]
 
 
-# ---------------------------------------------------------------------------------------------------- reading
+# ---- reading -----------------------------------------------------------------------------------
 def read(
     path: str, *, crc_check: bool = False, key: bytes | None = None, mode: str = "AES-GCM"
 ) -> dict[str, Raw | str]:

@@ -5,11 +5,10 @@ python -m mycelia.io.mindir_text model.mindir
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
-from mycelia.io import mindir_pb2 as pb
+from mycelia.io.mindir import mindir_pb2 as pb
 
 _DATA = {number: name for name, number in pb.TensorProto.DataType.items()}
 _TYPE = {number: name for name, number in pb.AttributeProto.AttributeType.items()}
@@ -19,8 +18,8 @@ _BRACKETS = {"TUPLE": "({})", "LIST": "[{}]"}
 def to_text(model: Any) -> str:
     """The text of a ModelProto, one line for each input, parameter, constant, node, result and primitive."""
     lines = [
-        f"ir_version {model.ir_version!r} producer_name {model.producer_name!r} model_version {model.model_version!r} "
-        f"little_endian {model.little_endian} mind_ir_version {model.mind_ir_version}"
+        f"ir_version {model.ir_version!r} producer_name {model.producer_name!r} "
+        f"model_version {model.model_version!r} little_endian {model.little_endian} mind_ir_version {model.mind_ir_version}"
     ]
     for graph in (model.graph, *model.functions):
         lines.extend(_graph(graph))
@@ -108,16 +107,3 @@ def _flat(attribute: Any, kind: str) -> str:
     if kind == "BOOL" or "INT" in kind:
         return ", ".join(map(str, attribute.ints or [attribute.i]))
     return ""
-
-
-def main() -> None:
-    """Prints the model of the file that the command line names."""
-    from mycelia.io.mindir import read_model
-
-    if len(sys.argv) != 2:
-        raise SystemExit("usage: python -m mycelia.io.mindir_text MODEL.mindir")
-    sys.stdout.write(to_text(read_model(sys.argv[1])))
-
-
-if __name__ == "__main__":
-    main()

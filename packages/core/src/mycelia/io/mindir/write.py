@@ -2,7 +2,7 @@
 
 Values have names, and names are global to the model. Operators come in two kinds: of functions every argument
 is an input (numbers as Constant nodes), of the others the arguments that are no tensors are attributes;
-`primitives` in the file says which is which. What each op turns into is in `mindir_rules`.
+`primitives` in the file says which is which. What each op turns into is in `rules`.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import Any
 from mycelia.capture.control import callee
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, type_of
-from mycelia.io import mindir_pb2 as pb
-from mycelia.io import mindir_rules
-from mycelia.io.mindir_values import DATA, MONAD, TYPE, data_type, write_tensor, write_value
+from mycelia.io.mindir import mindir_pb2 as pb
+from mycelia.io.mindir import rules
+from mycelia.io.mindir.values import DATA, MONAD, TYPE, data_type, write_tensor, write_value
 from mycelia.io.raw import of_tensor
 from mycelia.ir import Graph, Node, TensorType, Value
 from mycelia.tensor import Tensor
@@ -164,17 +164,17 @@ class GraphWriter:
         if value.is_constant:
             return self.model.constant(self.proto, value.constant)
         name = self.names[value]
+        if name is None:
+            raise rules.Unsupported(f"the statistics of {value.producer.op.name}, which only gradients use")
         return self.model.loaded(self, name)
 
     def node(self, node: Node) -> None:
         """Writes an IR node by its rule."""
-        rule = mindir_rules.find(node.op)
+        rule = rules.find(node.op)
         if rule is None:
-            decomposed = mindir_rules.decomposed(node)
+            decomposed = rules.decomposed(node)
             if decomposed is None:
-                raise mindir_rules.Unsupported(
-                    f"{node.op.name}" + (f" ({node.location})" if node.location else "")
-                )
+                raise rules.Unsupported(f"{node.op.name}" + (f" ({node.location})" if node.location else ""))
             results: Any = self.inline(decomposed, [self.value(v) for v in node.inputs])
         else:
             results = rule(self, node, [self.value(v) for v in node.inputs])
@@ -300,14 +300,14 @@ def to_model(
     for node in graph.nodes:
         try:
             writer.node(node)
-        except mindir_rules.Unsupported as e:
+        except rules.Unsupported as e:
             unsupported.append(str(e))
             writer.names.update(
                 (v, Name("")) for v in node.outputs
             )  # go on: the error names everything at once
     try:
         model.write_functions()
-    except mindir_rules.Unsupported as e:
+    except rules.Unsupported as e:
         unsupported.append(str(e))
     if unsupported:
         raise ValueError(f"MindIR has no operator for: {', '.join(dict.fromkeys(unsupported))}")
@@ -342,7 +342,7 @@ def _write_updates(writer: GraphWriter, result: Name, type: Any, updates: list[t
     return writer.primitive("Depend", result, state, out=type, side_effect_propagate=1)
 
 
-# ---------------------------------------------------------------------------------------------------- types
+# ---- types -------------------------------------------------------------------------------------
 def write_type(attribute: Any, type: Any) -> Any:
     """Describes a result in an attribute: a TensorType, or a tuple of descriptions."""
     if isinstance(type, TensorType):

@@ -13,7 +13,7 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.dtypes import DType
-from mycelia.io import mindir_pb2 as pb
+from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.raw import Raw, from_bytes, of_tensor, to_tensor
 from mycelia.tensor import Tensor
 
@@ -22,18 +22,18 @@ DATA = pb.TensorProto
 
 # DataType number -> dtype name. A float64 tensor is written as DOUBLE, a float64 dtype constant as FLOAT64.
 _DTYPE_NAMES = {
-    DATA.FLOAT: "float32", DATA.UINT8: "uint8", DATA.INT8: "int8", DATA.UINT16: "uint16", DATA.INT16: "int16",
-    DATA.INT32: "int32", DATA.INT64: "int64", DATA.BOOL: "bool", DATA.FLOAT16: "float16", DATA.DOUBLE: "float64",
-    DATA.UINT32: "uint32", DATA.UINT64: "uint64", DATA.COMPLEX64: "complex64", DATA.COMPLEX128: "complex128",
-    DATA.BFLOAT16: "bfloat16", DATA.FLOAT64: "float64",
+    DATA.FLOAT: "float32", DATA.UINT8: "uint8", DATA.INT8: "int8", DATA.UINT16: "uint16", DATA.INT16:
+    "int16", DATA.INT32: "int32", DATA.INT64: "int64", DATA.BOOL: "bool", DATA.FLOAT16: "float16",
+    DATA.DOUBLE: "float64", DATA.UINT32: "uint32", DATA.UINT64: "uint64", DATA.COMPLEX64: "complex64",
+    DATA.COMPLEX128: "complex128", DATA.BFLOAT16: "bfloat16", DATA.FLOAT64: "float64",
 }  # fmt: skip
 _DATA_TYPES = {name: number for number, name in _DTYPE_NAMES.items() if number != DATA.FLOAT64}
 
 # Type id, as dtype arguments of operators are written -> dtype name.
 _TYPE_IDS = {
-    30: "bool", 31: "int64", 32: "int8", 33: "int16", 34: "int32", 35: "int64", 36: "uint64", 37: "uint8", 38: "uint16",
-    39: "uint32", 40: "uint64", 41: "float32", 42: "float16", 43: "float32", 44: "float64", 45: "bfloat16",
-    49: "float64", 51: "complex64", 52: "complex128",
+    30: "bool", 31: "int64", 32: "int8", 33: "int16", 34: "int32", 35: "int64", 36: "uint64", 37: "uint8",
+    38: "uint16", 39: "uint32", 40: "uint64", 41: "float32", 42: "float16", 43: "float32", 44: "float64",
+    45: "bfloat16", 49: "float64", 51: "complex64", 52: "complex128",
 }  # fmt: skip
 _ID_OF = {"bool": 30, "int64": 35, "uint64": 40, "float32": 43, "float64": 44} | {
     name: number for number, name in _TYPE_IDS.items() if list(_TYPE_IDS.values()).count(name) == 1
@@ -80,7 +80,7 @@ def id_of_dtype(dtype: DType) -> int:
     return _ID_OF[dtype.name]
 
 
-# ---------------------------------------------------------------------------------------------------- reading
+# ---- reading -----------------------------------------------------------------------------------
 def read_tensor(proto: Any) -> Raw:
     """The content of a TensorProto with raw_data. Errors: ValueError if its size is not that of dims."""
     return from_bytes(dtype_of_data_type(proto.data_type).name, tuple(proto.dims), proto.raw_data)
@@ -185,7 +185,7 @@ def _old_elements(attribute: Any) -> list[Any]:
     return [bool(i) for i in integers] if kind == TYPE.BOOL else [_integer(i, kind) for i in integers]
 
 
-# ---------------------------------------------------------------------------------------------------- writing
+# ---- writing -----------------------------------------------------------------------------------
 def write_tensor(proto: Any, raw: Raw, *, with_data: bool = True) -> Any:
     """Fills dims, data_type and raw_data of a TensorProto."""
     proto.dims.extend(raw.shape)

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from mycelia.io import mindir_operators
-from mycelia.io.mindir_values import MONAD, dtype_of_data_type, read_tensor, read_value
+from mycelia.io.mindir import operators
+from mycelia.io.mindir.values import MONAD, dtype_of_data_type, read_tensor, read_value
 from mycelia.io.raw import to_tensor
 from mycelia.tensor import Parameter, Tensor
 
@@ -105,7 +105,7 @@ class MindIRGraph:
         return f"MindIRGraph({self.name}({text}), {len(self.parameters)} parameters)"
 
 
-# ---------------------------------------------------------------------------------------------------- running
+# ---- running -----------------------------------------------------------------------------------
 def run(closure: Closure, arguments: tuple) -> Any:
     """The result of calling a graph. Calls in tail position (so the rounds of loops) use no stack."""
     while True:
@@ -171,11 +171,13 @@ def switch_layer(index: Any, branches: Sequence) -> Any:
     return branches[int(index)]
 
 
-_CONTROL: dict[str, Callable] = {"Partial": partial, "Switch": switch, "switch": switch, "SwitchLayer": switch_layer,
-                                 "switch_layer": switch_layer}  # fmt: skip
+_CONTROL: dict[str, Callable] = {
+    "Partial": partial, "Switch": switch, "switch": switch, "SwitchLayer": switch_layer, "switch_layer":
+    switch_layer,
+}  # fmt: skip
 
 
-# ---------------------------------------------------------------------------------------------------- loading
+# ---- loading -----------------------------------------------------------------------------------
 def build(model: Any) -> MindIRGraph:
     """The executable form of a ModelProto whose parameters carry their data.
 
@@ -195,9 +197,7 @@ class _Builder:
         self.parameters: dict[str, Parameter] = {}
         self.known: dict[str, Any] = dict(self.functions)  # name -> what an argument of that name stands for
         self.unknown: set[str] = set()  # operators that are not supported
-        self.writes = any(
-            mindir_operators.has_effect(*self._operator(node)) for g in self.graphs for node in g.node
-        )
+        self.writes = any(operators.has_effect(*self._operator(node)) for g in self.graphs for node in g.node)
 
     def build(self) -> MindIRGraph:
         for graph in self.graphs:
@@ -285,7 +285,7 @@ class _Builder:
     def _operator_step(
         self, operator: str, attributes: dict, arguments: list, output: str, function: Function
     ) -> None:
-        found = mindir_operators.find(operator)
+        found = operators.find(operator)
         if found is None:
             self.unknown.add(operator)
             return
@@ -294,11 +294,11 @@ class _Builder:
             positional, keywords = found.bind(data, {name: Constant(v) for name, v in attributes.items()})
         except TypeError as e:
             raise ValueError(f"node {output}: {operator}: {e}") from None
-        effect = mindir_operators.has_effect(operator, attributes)
+        effect = operators.has_effect(operator, attributes)
         function.steps.append(Step(found.function, positional, keywords, output, effect))
 
     def _bind(self, operator: str, attributes: dict) -> Callable | None:
-        found = mindir_operators.find(operator)
+        found = operators.find(operator)
         if found is None:
             self.unknown.add(operator)
             return None
@@ -346,7 +346,7 @@ def _attributes(protos: Iterable[Any]) -> dict[str, Any]:
             try:
                 values[proto.name] = read_value(proto)
             except ValueError:
-                continue  # a value of a kind that operators here do not use; bind() complains if one is needed
+                continue  # of a kind that no operator here uses
     return values
 
 

@@ -19,21 +19,21 @@ _FORMATS = ("MINDIR", "AIR", "ONNX")
 
 
 def load(file_name, **kwargs):
-    """The graph of a MindIR file, for `nn.GraphCell(graph)`; see `mindir_run.MindIRGraph`.
+    """The graph of a MindIR file, for `nn.GraphCell(graph)`; see `run.MindIRGraph`.
 
     dec_key, dec_mode: key (bytes) and cipher ('AES-GCM', 'AES-CBC', 'SM4-CBC', or a function (path, key) ->
     bytes) of an encrypted file. Weights in files beside it are read too.
     Errors: ValueError with the reason if the file is missing, damaged, encrypted, too new, or uses unknown
     operators.
     """
-    from mycelia.io.mindir_run import build
+    from mycelia.io.mindir.run import build
 
     dec_key, dec_mode = kwargs.pop("dec_key", None), kwargs.pop("dec_mode", "AES-GCM")
     if not isinstance(file_name, str):
         raise TypeError(f"For 'load', the argument 'file_name' must be string, but got {type(file_name)}.")
     if not file_name.endswith(".mindir"):
         raise ValueError(
-            f"For 'load', the argument 'file_name'(MindIR file) should end with '.mindir', but got {file_name}."
+            f"For 'load', the argument 'file_name' should end with '.mindir', but got {file_name}."
         )
     path = os.path.realpath(file_name)
     if not os.path.exists(path):
@@ -49,7 +49,7 @@ def read_model(path: str, dec_key: bytes | None = None, dec_mode: str | Callable
     """The ModelProto of a file, checked, with external weights read into it."""
     from google.protobuf.message import DecodeError
 
-    from mycelia.io import mindir_pb2
+    from mycelia.io.mindir import mindir_pb2
 
     data = _plain(path, dec_key, dec_mode)
     try:
@@ -93,8 +93,9 @@ def _problem(model: Any) -> str:
 
 
 def _read_external(model: Any, path: str, key: bytes | None, mode: str | Callable) -> None:
-    """Weights in files beside the model: at the places that the parameters name, or, in old files, as graphs."""
-    from mycelia.io import mindir_pb2
+    """Weights in files beside the model: at the places that the parameters name, or, in old files, as graphs.
+    """
+    from mycelia.io.mindir import mindir_pb2
 
     directory, opened = os.path.dirname(path), {}
     for proto in model.graph.parameter:
@@ -157,7 +158,7 @@ def export(net, *inputs, file_name, file_format, **kwargs):
 def _export_mindir(
     net: Any, inputs: tuple, file_name: str, enc_key: bytes | None = None, enc_mode="AES-GCM", **kwargs: Any
 ):
-    from mycelia.io.mindir_export import capture, to_model
+    from mycelia.io.mindir.write import capture, to_model
 
     if enc_key is not None and not callable(enc_mode):
         crypto.check_key(enc_key, enc_mode, "enc")
@@ -197,7 +198,8 @@ def _split_weights(model: Any, path: str, encrypted: Callable[[bytes], bytes]) -
 
 
 def _exporter(file_format: str) -> Callable:
-    """The function of a plugin that writes another format (hook mycelia_exporters: format name -> function)."""
+    """The function of a plugin that writes another format (hook mycelia_exporters: format name -> function).
+    """
     from mycelia import plugins
 
     for exporters in plugins.manager().hook.mycelia_exporters():

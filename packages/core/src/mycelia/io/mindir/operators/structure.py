@@ -1,0 +1,154 @@
+"""Tuples, numbers, shapes as values, assignments: operators that are no computation on tensors."""
+
+from __future__ import annotations
+
+import math
+import operator as py
+from typing import Any
+
+from mycelia import ops
+from mycelia.io.mindir.operators.arguments import as_dtype, number
+from mycelia.io.mindir.operators.table import operator, python, writes
+from mycelia.tensor import Parameter, Tensor
+
+# ---- structure ---------------------------------------------------------------------------------
+
+
+@operator
+def MakeTuple(*items):
+    return items
+
+
+@operator
+def MakeList(*items):
+    return list(items)
+
+
+@operator
+def TupleGetItem(sequence, index):
+    return sequence[int(index)]
+
+
+@operator
+def make_dict(keys, values):
+    return dict(zip(keys, values))
+
+
+@operator
+def Identity(x):
+    return x.value() if isinstance(x, Parameter) else x
+
+
+@operator
+def Shape(x):
+    return tuple(x.shape)
+
+
+operator(Shape, "DynamicShape")
+
+
+@operator
+def TensorToScalar(x):
+    return x.item()
+
+
+@operator
+def ScalarToTensor(x, dtype=None):
+    return Tensor(x, as_dtype(dtype))
+
+
+@operator
+def TupleToTensor(items, dtype=None):
+    return Tensor([number(v) for v in items], as_dtype(dtype))
+
+
+operator(TupleToTensor, "ListToTensor")
+
+
+@operator
+def TensorToTuple(x):
+    return tuple(x.asnumpy().tolist())
+
+
+@operator
+def TupleToList(items):
+    return list(items)
+
+
+@operator
+def ListToTuple(items):
+    return tuple(items)
+
+
+@operator
+def ScalarCast(x, dtype):
+    wanted = as_dtype(dtype)
+    return bool(x) if wanted.is_bool else float(x) if wanted.is_floating else int(x)
+
+
+@operator
+def SequenceLen(items):
+    return len(items)
+
+
+operator(SequenceLen, "sequence_len")
+
+
+python(
+    ScalarAdd=py.add, ScalarSub=py.sub, ScalarMul=py.mul, ScalarDiv=py.truediv, ScalarFloorDiv=py.floordiv,
+    ScalarMod=py.mod, ScalarPow=py.pow, ScalarEq=py.eq, ScalarGe=py.ge, ScalarGt=py.gt, ScalarLe=py.le,
+    ScalarLt=py.lt, ScalarMax=max, ScalarMin=min, ScalarLog=math.log, ScalarUadd=py.pos, ScalarUsub=py.neg,
+    ScalarBool=bool, BoolNot=py.not_, bool_not=py.not_, scalar_add=py.add, scalar_sub=py.sub,
+    scalar_mul=py.mul, scalar_div=py.truediv, scalar_floordiv=py.floordiv, scalar_mod=py.mod,
+    scalar_eq=py.eq, scalar_ge=py.ge, scalar_gt=py.gt, scalar_le=py.le, scalar_lt=py.lt, scalar_uadd=py.pos,
+    scalar_usub=py.neg,
+)  # fmt: skip
+
+# ---- effects -----------------------------------------------------------------------------------
+
+
+def _target(variable: Any, operator_name: str) -> Parameter:
+    if not isinstance(variable, Tensor):
+        raise TypeError(f"{operator_name} needs a parameter, but got {type(variable).__name__}")
+    return variable
+
+
+@writes
+def Assign(variable, value):
+    return _target(variable, "Assign").set_data(value)
+
+
+@writes
+def AssignAdd(variable, value):
+    return _target(variable, "AssignAdd").set_data(ops.add(variable.value(), value))
+
+
+@writes
+def AssignSub(variable, value):
+    return _target(variable, "AssignSub").set_data(ops.sub(variable.value(), value))
+
+
+@writes
+def ApplyMomentum(
+    variable, moment, rate, gradient, momentum, *, use_nesterov=False, use_locking=False, gradient_scale=1.0
+):
+    scaled = ops.mul(gradient, gradient_scale)
+    moment.set_data(ops.add(ops.mul(moment.value(), momentum), scaled))
+    step = ops.add(scaled, ops.mul(moment.value(), momentum)) if use_nesterov else moment.value()
+    return variable.set_data(ops.sub(variable.value(), ops.mul(step, rate)))
+
+
+@writes
+def Print(*items):
+    for item in items:
+        print(item)
+    return 0
+
+
+def _summary(*items):
+    """Summaries are for training; a loaded model only keeps their place."""
+    return items[-1]
+
+
+for _name in ("ScalarSummary", "ImageSummary", "TensorSummary", "HistogramSummary"):
+    operator(_summary, _name)

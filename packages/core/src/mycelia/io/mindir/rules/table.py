@@ -1,0 +1,123 @@
+"""The table of rules, and what rules share: types, scalars, casts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from mycelia.capture.trace import Trace
+from mycelia.dtypes import DType
+from mycelia.io.mindir.values import id_of_dtype
+from mycelia.ir import Graph, Node, TensorType
+from mycelia.tensor import Tensor
+
+# Operators that ops name and that are no functions: their arguments beyond tensors are attributes.
+_ATTRIBUTE_STYLE = frozenset((
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Hypot", "Invert", "IsNan", "L2Normalize", "LRN", "Mish",
+    "SeLU", "SigmoidCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "Softplus", "Softsign",
+    "Sort", "Stack", "Tril", "TruncateDiv", "TruncateMod", "Unique", "Unstack", "Xdivy",
+))  # fmt: skip
+
+_rules: dict[str, Callable] = {}
+
+
+class Unsupported(Exception):
+    """An op that MindIR cannot express; the message names it and its place."""
+
+
+def rule(*names: str) -> Callable:
+    """Decorator: the function writes the ops of these names."""
+
+    def enter(function: Callable) -> Callable:
+        for name in names:
+            _rules[name] = function
+        return function
+
+    return enter
+
+
+def find(op: Any) -> Callable | None:
+    """The rule of an op, or None."""
+    if op.name in _rules:
+        return _rules[op.name]
+    return by_name if op.definition.mindir else None
+
+
+def decomposed(node: Node) -> Graph | None:
+    """A node's op as a graph of other ops, if it has such a form."""
+    definition = node.op.definition
+    if definition.decomposition is None:
+        return None
+    trace = Trace(node.op.name)
+    with trace:
+        inputs = [None if v is None else trace.parameter(v.type) for v in node.inputs]
+        counts = (len(inputs) - len(definition.params) + 1, *(1 for _ in definition.params[1:]))
+        results = definition.decomposition(*definition.group(tuple(inputs), counts), **node.attrs)
+        results = results if isinstance(results, (tuple, list)) else (results,)
+        trace.graph.outputs = [trace.value_of(r) for r in results]
+    trace.close()
+    return trace.graph
+
+
+def by_name(w: Any, node: Node, inputs: list) -> Any:
+    """The operator that the op names, with the same inputs and attributes."""
+    definition = node.op.definition
+    operator, out = definition.mindir, result_type(node)
+    arguments = definition.group(tuple(inputs), (len(inputs) - len(definition.params) + 1,))
+    arguments = [w.tuple(a) if isinstance(a, tuple) else a for a in arguments]
+    attributes = {name: plain(value) for name, value in node.attrs.items()}
+    if operator in _ATTRIBUTE_STYLE:
+        name = w.primitive(operator, *arguments, out=out, **attributes)
+    else:
+        name = w.op(operator, *arguments, *attributes.values(), out=out)
+    return w.results(name, out) if isinstance(out, tuple) else name
+
+
+def result_type(node: Node) -> Any:
+    """The type of the result: one TensorType, or a tuple of them where the op returns a tuple."""
+    types = tuple(v.type for v in node.outputs)
+    return types[0] if len(types) == 1 and node.op.definition.outputs is not None else types
+
+
+def plain(value: Any) -> Any:
+    """An attribute as MindIR has it: type ids for dtypes."""
+    return id_of_dtype(value) if isinstance(value, DType) else value
+
+
+def attributes(node: Node, *names: str) -> tuple:
+    """The values of these attributes of a node."""
+    return tuple(node.attrs[name] for name in names)
+
+
+def shaped(like: TensorType, shape: Sequence[int]) -> TensorType:
+    """The type of tensors like `like` in another shape."""
+    return TensorType(like.dtype, tuple(shape))
+
+
+def scalar(value: Any, dtype: DType) -> Tensor:
+    """A 0-d tensor."""
+    return Tensor(np.asarray(value), dtype)
+
+
+def cast_to(w: Any, name: Any, source: TensorType, dtype: DType) -> Any:
+    """The value in another dtype."""
+    return (
+        name
+        if source.dtype is dtype
+        else w.op("Cast", name, id_of_dtype(dtype), out=TensorType(dtype, source.shape))
+    )
+
+
+def reshape_to(w: Any, name: Any, type: TensorType, shape: Sequence[int]) -> Any:
+    """The value in another shape."""
+    return (
+        name if tuple(shape) == type.shape else w.op("Reshape", name, tuple(shape), out=shaped(type, shape))
+    )
+
+
+def require_static(node: Node, *types: TensorType) -> None:
+    """Errors: Unsupported when a size of one of the types is not known."""
+    if not all(t.is_static for t in types):
+        raise Unsupported(f"{node.op.name} with sizes that are not known")
