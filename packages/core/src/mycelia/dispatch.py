@@ -109,7 +109,7 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
         wide_shorts = [wide[i].short if i in wide else s for i, s in enumerate(shorts)]
         if target.kernel(op.name, wide_shorts) is not None:
             return _compose(typing, attrs, _emulate(op, typing, wide, counts))
-    if definition.decomposition is not None and target.backend.name != "reference":
+    if definition.decomposition is not None and (definition.composed or target.backend.name != "reference"):
         function = definition.decomposition
         names = [a.name for a in definition.attrs]
         n = len(definition.params)

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import builtins
 import functools
+import os
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia import dtypes, errors
-from mycelia.capture import rewrite
+from mycelia.capture import gradients, rewrite  # noqa: F401  (gradients gives the control ops their rules)
 from mycelia.capture.rewrite import RESULT, Site
 from mycelia.capture.trace import Trace, active, is_traced, snapshot, type_of
 from mycelia.ir import types as ir_types
@@ -830,13 +831,14 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
         return function  # traced as it is; `capture/unsupported.py` explains a tensor condition in it
 
 
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _in_progress: set[int] = set()
 
 
 def _with_rewritten_closure(function: types.FunctionType) -> types.FunctionType:
     """A function of ours that calls user functions it has closed over (a gradient transform) calls the rewritten ones."""
     cells = function.__closure__
-    if not cells or not (function.__module__ or "").partition(".")[0] == "mycelia" or id(function) in _in_progress:
+    if not cells or not function.__code__.co_filename.startswith(_OWN) or id(function) in _in_progress:
         return function
     _in_progress.add(id(function))
     try:

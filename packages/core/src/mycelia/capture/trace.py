@@ -16,11 +16,13 @@ from typing import Any
 
 from mycelia import _C, dispatch, errors
 from mycelia.ir.graph import Graph, Value
+from mycelia.ir.interpret import evaluate
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import LIST
 from mycelia.tensor import Tensor
 
 _TRACING = 1  # mode bit of the native core
+_LARGE = 1024  # elements; smaller results of ops without inputs are computed at once and become constants
 
 
 def type_of(tensor: Tensor) -> TensorType:
@@ -54,22 +56,28 @@ class Trace:
         self.owned: set[Value] = set()
         self.captured: dict[Value, tuple[Tensor, Value]] = {}  # value of an outer trace -> (its tensor, our parameter)
         self.seen: dict[int, tuple[Tensor, Tensor]] = {}  # outer tensor objects used here -> (object, what it was)
+        if parent is not None:  # Parameters may be overwritten without being read
+            for entry in self.root.lifted.values():
+                tensor = entry.reference()
+                if tensor is not None:
+                    self.seen[id(tensor)] = (tensor, snapshot(tensor))
         self.lifted: dict[int, Lifted] = {}  # root only
         self.constants: dict[int, Lifted] = {}  # root only
+        self.place: errors.Place | None = None  # of the node that is evaluated again, instead of the line that runs
         self.ended = False  # this path surely raises: its results do not count
 
     # -- activity
 
     def __enter__(self) -> Trace:
         self._mode = dispatch.push_interceptor(self.intercept, _TRACING)
-        _active.append(self)
+        traces.append(self)
         # A region is one op for the tape of its surroundings; inside, only transforms that start inside record.
         self._tape_level = _C.set_tape_level(0)
         return self
 
     def __exit__(self, *exc: object) -> None:
         _C.set_tape_level(self._tape_level)
-        _active.pop()
+        traces.pop()
         dispatch.pop_interceptor(self._mode)
 
     # -- values
@@ -150,12 +158,17 @@ class Trace:
         """One op call while this trace is active."""
         definition = op.definition
         flat, counts = flatten_inputs(op, inputs)
-        if not definition.effect and not any(
+        symbolic = definition.effect or any(
             isinstance(t, Tensor) and (t.traced is not None or t._is_parameter) for t in flat
-        ):
-            return op._execute(inputs, attrs)
+        )
         try:
-            return self.bind(op, flat, counts, definition.canonical_attrs(attrs))
+            if symbolic:
+                return self.bind(op, flat, counts, definition.canonical_attrs(attrs))
+            if not definition.params:  # zeros, ones: a large constant would fill memory
+                canonical = definition.canonical_attrs(attrs)
+                if sum(t.size for t in definition.infer_types((), canonical)) > _LARGE:
+                    return self.bind(op, flat, counts, canonical)
+            return op._execute(inputs, attrs)
         except errors.MyceliaError as error:
             raise errors.about(op.name, error) from None
         except Exception as error:
@@ -175,7 +188,7 @@ class Trace:
             if value is not None and not isinstance(value, Tensor):
                 flat[index] = Tensor(value, typing.in_types[index].dtype)
         values = [None if t is None else self.value_of(t) for t in flat]
-        node = self.graph.append(op, values, attrs, typing.out_types, errors.user_place(2))
+        node = self.graph.append(op, values, attrs, typing.out_types, self.place or errors.user_place(2))
         self.owned.update(node.outputs)
         outputs = [self.tensor(v) for v in node.outputs]
         if recording and any(t is not None and t._node is not None for t in flat):
@@ -189,6 +202,17 @@ class Trace:
         if len(rest) == 1 and definition.outputs is not None:
             return rest[0]
         return tuple(rest)
+
+    def evaluate(self, graph: Graph, arguments: Iterable[Tensor]) -> list[Tensor]:
+        """The outputs of `graph`, its nodes written into this trace with the places they had."""
+
+        def keep_place(node: Any) -> None:
+            self.place = node.location
+
+        try:
+            return evaluate(graph, list(arguments), keep_place)
+        finally:
+            self.place = None
 
     # -- ends of a capture
 
@@ -212,17 +236,18 @@ class Trace:
                 tensor._node = node
 
 
-_active: list[Trace] = []  # innermost last; a capture runs on one thread (see `compile.jit`)
+# The traces in progress, innermost last; read by every call of a Cell. A capture runs on one thread (`compile.jit`).
+traces: list[Trace] = []
 
 
 def active() -> Trace | None:
     """The innermost trace, or None outside of a capture."""
-    return _active[-1] if _active else None
+    return traces[-1] if traces else None
 
 
 def is_traced(value: Any) -> bool:
     """True for a Tensor whose value is known only when the graph runs; a Parameter is one as soon as a graph is captured."""
-    return isinstance(value, Tensor) and (value.traced is not None or (bool(_active) and value._is_parameter))
+    return isinstance(value, Tensor) and (value.traced is not None or (bool(traces) and value._is_parameter))
 
 
 def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...]]:

@@ -7,18 +7,23 @@ program of a gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from mycelia.ir.graph import Graph, Value, group_inputs
+from mycelia.ir.graph import Graph, Node, Value, group_inputs
 
 
-def evaluate(graph: Graph, arguments: Sequence[Any]) -> list[Any]:
-    """The outputs of `graph` for one Tensor per parameter. A value is dropped after its last use."""
+def evaluate(graph: Graph, arguments: Sequence[Any], visit: Callable[[Node], None] | None = None) -> list[Any]:
+    """The outputs of `graph` for one Tensor per parameter. A value is dropped after its last use.
+
+    `visit` is called before each node.
+    """
     if len(arguments) != len(graph.parameters):
         raise TypeError(f"graph {graph.name} takes {len(graph.parameters)} tensors, got {len(arguments)}")
     environment: dict[Value, Any] = dict(zip(graph.parameters, arguments))
     for node, dead in zip(graph.nodes, last_uses(graph)):
+        if visit is not None:
+            visit(node)
         flat = [None if v is None else v.constant if v.is_constant else environment[v] for v in node.inputs]
         environment.update(zip(node.outputs, apply(node.op, flat, node.attrs), strict=True))
         for value in dead:

@@ -3,6 +3,7 @@
 from mycelia.ops.activation import *  # noqa: F403
 from mycelia.ops.attention import *  # noqa: F403
 from mycelia.ops.cast import *  # noqa: F403
+from mycelia.ops.control import *  # noqa: F403
 from mycelia.ops.conv import *  # noqa: F403
 from mycelia.ops.create import *  # noqa: F403
 from mycelia.ops.einsum import *  # noqa: F403

@@ -1,8 +1,8 @@
 """Structured control flow: ops whose regions are Graphs.
 
 `cond` and `while_loop` compute what the captured `if` and `while` compute; `while_history` and `scan` exist for their
-gradients (`capture/gradients.py`) and are each other's building blocks, so that loops differentiate to any order;
-`call` runs a graph as one op. On tensors with data a region is evaluated op by op, so a tape sees the ops inside.
+gradients (`capture/gradients.py`), which close over these four, so that loops differentiate to any order. On tensors
+with data a region is evaluated op by op, so a tape sees the ops inside.
 """
 
 from mycelia import _C, errors
@@ -189,24 +189,8 @@ def _stacked(rows, type_: TensorType):
     return stack(rows, 0)
 
 
-# ---- call ----------------------------------------------------------------------------------------------------------
-
-
-@op(name="call", outputs=None)
-def call(inputs: "tensors", *, graph: "any"):
-    """The results of `graph` for these inputs, as one op: the tape keeps what its gradient needs as one node."""
-    raise NotImplementedError("regions run on Tensors")
-
-
-@call.infer
-def call(inputs, *, graph):
-    _check_arguments(graph, inputs, f"graph {graph.name}")
-    return graph.output_types
-
-
-@call.decompose
-def call(inputs, *, graph):
-    return tuple(evaluate(graph, inputs))
+for _op in (cond, while_loop, while_history, scan):
+    _op.definition.composed = True
 
 
 # ---- assertions ----------------------------------------------------------------------------------------------------

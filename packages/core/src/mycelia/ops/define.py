@@ -148,6 +148,7 @@ class OpDef:
         self.mindir = mindir
         self.effect = effect or bool(updates)
         self.decomposition: Callable | None = None
+        self.composed = False  # the decomposition is the meaning: there is nothing to compute on arrays
         self.sample_function: Callable | None = None
         self.vjp_function: Callable | None = None
         flags = (_ALWAYS_TUPLE if outputs is None else 0) | (_NO_GRADIENT if nondiff else 0) | (_DYNAMIC if dynamic else 0)

@@ -1,0 +1,216 @@
+"""Gradients of graphs and of control flow: trace the reverse driver over the evaluation of a graph.
+
+A branch's gradient is a branch over the gradients of its sides. A loop is run once more, keeping what its values were in
+each round (`while_history`), then scanned backwards. The gradients of `while_history` and `scan` are scans again, over
+the kept histories, so no order of differentiation needs anything new.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mycelia.autodiff.reverse import Recording, pullback, zeros_of
+from mycelia.capture.trace import Trace
+from mycelia.ir.graph import Graph
+from mycelia.ir.types import TensorType
+from mycelia.ops import control as ops
+from mycelia.tensor import Tensor
+
+
+def is_differentiable(type_: TensorType) -> bool:
+    return type_.dtype.is_floating or type_.dtype.is_complex
+
+
+def _outputs_and_gradients(
+    trace: Trace, graph: Graph, arguments: Sequence[Tensor], wanted: Sequence[bool], cotangents: Sequence[Tensor | None]
+) -> tuple[list[Tensor], list[Tensor | None]]:
+    """Inside `trace`: the outputs of `graph`, and the gradients of its wanted arguments."""
+    with Recording() as tape:
+        inputs = list(arguments)
+        variables = []
+        for index, want in enumerate(wanted):
+            if want:
+                inputs[index], node = tape.watch(inputs[index])
+                variables.append(node)
+        outputs = trace.evaluate(graph, inputs)
+        pairs = [(out, ct) for out, ct in zip(outputs, cotangents, strict=True) if ct is not None and out._node is not None]
+    found = iter(pullback([o for o, _ in pairs], [ct for _, ct in pairs], variables, release=True))
+    return [o._detach() for o in outputs], [next(found) if want else None for want in wanted]
+
+
+class Pull:
+    """The gradient of a graph as a graph: parameters are the graph's own, then one cotangent per given output."""
+
+    def __init__(self, graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> None:
+        self.graph = graph
+        self.trace = Trace(f"{graph.name}.gradient")
+        with self.trace as trace:
+            arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]
+            cts = [trace.parameter(v.type, "ct") if g else None for v, g in zip(graph.outputs, given, strict=True)]
+            _, self.gradients = _outputs_and_gradients(trace, graph, arguments, wanted, cts)
+
+    def finish(self, positions: Sequence[int]) -> Graph:
+        """The graph that gives the gradients of these arguments; zeros where nothing flows."""
+        trace = self.trace
+        with trace:
+            found = [self.gradients[i] for i in positions]
+            types = [self.graph.parameters[i].type for i in positions]
+            trace.graph.outputs = [trace.value_of(zeros_of(t) if g is None else g) for g, t in zip(found, types)]
+        return trace.graph
+
+
+def gradient_graph(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Graph:
+    """`Pull` with a gradient for every wanted argument, kept with the graph."""
+    key = ("gradient", wanted, given)
+    found = graph.cache.get(key)
+    if found is None:
+        pull = Pull(graph, wanted, given)
+        found = graph.cache[key] = pull.finish([i for i, want in enumerate(wanted) if want])
+    return found
+
+
+def _typed(tensor: Tensor) -> TensorType:
+    return TensorType(tensor.dtype, tensor.shape)
+
+
+# ---- cond ----------------------------------------------------------------------------------------------------------
+
+
+@ops.cond.vjp
+def cond(cts, inputs, pred, needs, then, otherwise):
+    wanted = tuple(need and is_differentiable(_typed(t)) for need, t in zip(needs, inputs))
+    given = tuple(ct is not None for ct in cts)
+    key = ("cond gradient", otherwise, wanted, given)
+    found = then.cache.get(key)
+    if found is None:
+        sides = [Pull(graph, wanted, given) for graph in (then, otherwise)]
+        flowing = [i for i in range(len(inputs)) if any(side.gradients[i] is not None for side in sides)]
+        found = then.cache[key] = (flowing, *(side.finish(flowing) for side in sides))
+    flowing, first, second = found
+    gradients: list[Any] = [None] * (len(inputs) + 1)
+    if flowing:
+        arguments = (*inputs, *(ct for ct in cts if ct is not None))
+        for index, gradient in zip(flowing, ops.cond(arguments, pred, then=first, otherwise=second)):
+            gradients[index] = gradient
+    return gradients
+
+
+# ---- loops ---------------------------------------------------------------------------------------------------------
+
+
+@ops.while_loop.vjp
+def while_loop(cts, inputs, needs, test, body, carried):
+    outs = ops.while_history(inputs, test=test, body=body, carried=carried)
+    return _loop_gradient(cts, [None] * carried, inputs, needs, outs[carried:], body, carried)
+
+
+@ops.while_history.vjp
+def while_history(cts, outs, inputs, needs, body, carried):
+    return _loop_gradient(cts[:carried], cts[carried:], inputs, needs, outs[carried:], body, carried)
+
+
+def _loop_gradient(cts, history_cts, inputs, needs, histories, body, carried):
+    return _backward_scan(
+        body, carried, 0, True, histories, (), inputs[carried:], cts, (), history_cts, inputs, needs
+    )
+
+
+@ops.scan.vjp
+def scan(cts, inputs, needs, body, carried, scanned, reverse):
+    columns = inputs[carried : carried + scanned]
+    rest = inputs[carried + scanned :]
+    histories: tuple = ()
+    if carried:
+        keeping = body.cache.get("keeping")
+        if keeping is None:
+            keeping = Graph(body.name + ".keeping")
+            keeping.parameters, keeping.nodes = body.parameters, body.nodes
+            keeping.outputs = [*body.outputs, *body.parameters[:carried]]
+            body.cache["keeping"] = keeping
+        again = ops.scan(inputs, body=keeping, carried=carried, scanned=scanned, reverse=reverse)
+        histories = again[len(body.outputs) :]
+    return _backward_scan(
+        body, carried, scanned, not reverse, histories, columns, rest, cts[:carried], cts[carried:], [None] * carried, inputs, needs
+    )
+
+
+def _backward_scan(
+    body: Graph,
+    carried: int,
+    scanned: int,
+    reverse: bool,
+    histories: Sequence[Tensor],
+    columns: Sequence[Tensor],
+    rest: Sequence[Tensor],
+    cts: Sequence[Tensor | None],
+    row_cts: Sequence[Tensor | None],
+    history_cts: Sequence[Tensor | None],
+    inputs: Sequence[Tensor],
+    needs: Sequence[bool],
+) -> list[Tensor | None]:
+    """Gradients of a loop's inputs (carried, scanned, rest): a scan over its rounds from the last to the first.
+
+    `histories`: what the carried values were at the start of each round; `cts`, `row_cts`, `history_cts`: cotangents of
+    the final values, of the rows the rounds made, and of the histories.
+    """
+    flows = [i for i in range(carried) if is_differentiable(body.parameters[i].type)]
+    column_wanted = [i for i in range(scanned) if needs[carried + i] and is_differentiable(_typed(columns[i]))]
+    first_rest = carried + scanned
+    rest_wanted = [i for i in range(len(rest)) if needs[first_rest + i] and is_differentiable(_typed(rest[i]))]
+    rows_given = tuple(i for i, ct in enumerate(row_cts) if ct is not None)
+    histories_given = tuple(i for i, ct in enumerate(history_cts) if ct is not None)
+    key = ("backward", carried, scanned, tuple(column_wanted), tuple(rest_wanted), rows_given, histories_given)
+    step = body.cache.get(key)
+    if step is None:
+        step = body.cache[key] = _backward_step(
+            body, carried, scanned, flows, column_wanted, rest_wanted, rows_given, histories_given
+        )
+    start = [zeros_of(inputs[i]) if cts[i] is None else cts[i] for i in flows] + [zeros_of(rest[i]) for i in rest_wanted]
+    cut = [*histories, *columns, *(row_cts[i] for i in rows_given), *(history_cts[i] for i in histories_given)]
+    results = ops.scan((*start, *cut, *rest), body=step, carried=len(start), scanned=len(cut), reverse=reverse)
+    gradients: list[Tensor | None] = [None] * len(inputs)
+    positions = flows + [first_rest + i for i in rest_wanted] + [carried + i for i in column_wanted]
+    for position, gradient in zip(positions, results, strict=True):
+        gradients[position] = gradient
+    return gradients
+
+
+def _backward_step(
+    body: Graph,
+    carried: int,
+    scanned: int,
+    flows: Sequence[int],
+    column_wanted: Sequence[int],
+    rest_wanted: Sequence[int],
+    rows_given: Sequence[int],
+    histories_given: Sequence[int],
+) -> Graph:
+    """One round backwards: (cotangents, sums for the rest | values, rows, row cotangents, history cotangents | rest)."""
+    first_rest = carried + scanned
+    trace = Trace(f"{body.name}.backward")
+    with trace:
+        types = [v.type for v in body.parameters]
+        cts = {i: trace.parameter(types[i], "ct") for i in flows}
+        sums = {i: trace.parameter(types[first_rest + i], "sum") for i in rest_wanted}
+        values = [trace.parameter(t) for t in types[:first_rest]]
+        row_cts = {i: trace.parameter(body.outputs[carried + i].type, "ct") for i in rows_given}
+        history_cts = {i: trace.parameter(types[i], "ct") for i in histories_given}
+        rest = [trace.parameter(t) for t in types[first_rest:]]
+        wanted = [False] * len(types)
+        for i in (*flows, *(carried + i for i in column_wanted), *(first_rest + i for i in rest_wanted)):
+            wanted[i] = True
+        given = [cts.get(i) for i in range(carried)] + [row_cts.get(i) for i in range(len(body.outputs) - carried)]
+        _, gradients = _outputs_and_gradients(trace, body, values + rest, wanted, given)
+
+        def gradient(position: int) -> Tensor:
+            found = gradients[position]
+            return zeros_of(types[position]) if found is None else found
+
+        before = [gradient(i) + history_cts[i] if i in history_cts else gradient(i) for i in flows]
+        totals = [sums[i] if gradients[first_rest + i] is None else sums[i] + gradients[first_rest + i] for i in rest_wanted]
+        rows = [gradient(carried + i) for i in column_wanted]
+        trace.graph.outputs = [trace.value_of(t) for t in (*before, *totals, *rows)]
+    return trace.graph
+
+
