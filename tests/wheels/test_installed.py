@@ -1,4 +1,4 @@
-"""What a user gets from the wheels of core and backend-cpu alone: run by `hatch run wheels:check`."""
+"""What a user gets from the wheels of core and backend-cpu alone: run by `hatch run wheels:check`.
 
 Nothing of the source tree is importable here, so these tests see files that a wheel forgot.
 """
