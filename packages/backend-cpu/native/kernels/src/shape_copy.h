@@ -160,23 +160,21 @@ struct Tile<u128> {  // an element is a vector
 };
 
 // y[p * to + q] = x[q * from + p] for p < np, q < nq.  Blocks of one cache line by one cache line: each line of x is
-// read once and each line of y is completed at once; 64 x 64 super-blocks keep the number of open pages small.
+// read once and each line of y is completed at once.  In the cache, 64 columns at a time keep the lines of x near;
+// streaming goes along x, so that its rows are read as a few sequential streams (20 GB/s against 12).
 template <class T, bool streaming>
 void transpose_matrix(const T* x, int64_t from, T* y, int64_t to, int64_t np, int64_t nq) {
-  constexpr int64_t V = Tile<T>::V, L = 64 / sizeof(T), B = 64;
+  constexpr int64_t V = Tile<T>::V, L = 64 / sizeof(T), B = streaming ? L : 64;
   const int64_t tiled_p = np / V * V, tiled_q = nq / V * V;
-  for (int64_t pb = 0; pb < tiled_p; pb += B) {
-    const int64_t p_end = min(pb + B, tiled_p);
-    for (int64_t qb = 0; qb < tiled_q; qb += B) {
-      const int64_t q_end = min(qb + B, tiled_q);
-      for (int64_t pl = pb; pl < p_end; pl += L) {
-        const int64_t p_line = min(pl + L, p_end);
-        for (int64_t ql = qb; ql < q_end; ql += L) {
-          const int64_t q_line = min(ql + L, q_end);
-          for (int64_t p = pl; p < p_line; p += V) {
-            for (int64_t q = ql; q < q_line; q += V) {
-              Tile<T>::template transpose<streaming>(x + q * from + p, from, y + p * to + q, to);
-            }
+  for (int64_t qb = 0; qb < tiled_q; qb += B) {
+    const int64_t q_block = min(qb + B, tiled_q);
+    for (int64_t pl = 0; pl < tiled_p; pl += L) {
+      const int64_t p_line = min(pl + L, tiled_p);
+      for (int64_t ql = qb; ql < q_block; ql += L) {
+        const int64_t q_line = min(ql + L, q_block);
+        for (int64_t p = pl; p < p_line; p += V) {
+          for (int64_t q = ql; q < q_line; q += V) {
+            Tile<T>::template transpose<streaming>(x + q * from + p, from, y + p * to + q, to);
           }
         }
       }
@@ -219,8 +217,8 @@ void copy_elements(const myc_call* call, const T* x, T* y, CopyPlan p) {
   }
   if (cross >= 0) {
     const int64_t np = p.n[cross], nq = p.n[last], from = p.from[last], to = p.to[cross];
-    constexpr int64_t strip = 64;  // rows of y that one body makes
     const bool stream = can_stream(y, p, size * static_cast<int64_t>(sizeof(T)));
+    const int64_t strip = stream ? 512 : 64;  // rows of y that one body makes
     CopyPlan outer;
     for (int d = 0; d < last; ++d) {
       if (d != cross) outer.axis(p.n[d], p.from[d], p.to[d]);
