@@ -4,13 +4,19 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-enum class Algorithm {
-  gemm,   // any convolution
-  lanes,  // few channels, many images
+// One way to compute the three directions.
+struct Algorithm {
+  int32_t (*forward)(const myc_call*, const ConvShape&, const float* x, const float* w, const float* bias,
+                     float* y);
+  int32_t (*input_grad)(const myc_call*, const ConvShape&, const float* dy, const float* w, float* dx);
+  int32_t (*weight_grad)(const myc_call*, const ConvShape&, const float* x, const float* dy, float* dw);
 };
 
-// Every direction of a convolution takes the same one.
-Algorithm choose(const ConvShape& s) { return conv_lanes_fits(s) ? Algorithm::lanes : Algorithm::gemm; }
+Algorithm choose(const ConvShape& s) {
+  if (conv_planes_fits(s)) return {conv_planes, conv_planes_input_grad, conv_planes_weight_grad};
+  if (conv_lanes_fits(s)) return {conv_lanes, conv_lanes_input_grad, conv_tiles_weight_grad};
+  return {conv_gemm, conv_gemm_input_grad, conv_tiles_weight_grad};
+}
 
 // A list attribute of one entry holds for all dimensions.
 int64_t entry(const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; }
@@ -35,23 +41,22 @@ KERNEL_FN(conv, f32) {
   const auto& a = attrs<myc_conv_attrs>(call);
   const ConvShape s = conv_shape(input(call, 0), output(call), input(call, 1).shape + 2, a.stride, a.pad,
                                  a.dilation, a.group);
-  const auto run = choose(s) == Algorithm::lanes ? conv_lanes : conv_gemm;
-  return run(call, s, in<float>(call, 0), in<float>(call, 1), in<float>(call, 2), out<float>(call));
+  return choose(s).forward(call, s, in<float>(call, 0), in<float>(call, 1), in<float>(call, 2),
+                           out<float>(call));
 }
 
 KERNEL_FN(conv_input_grad, f32) {
   const auto& a = attrs<myc_conv_input_grad_attrs>(call);
   const ConvShape s = conv_shape(output(call), input(call, 0), input(call, 1).shape + 2, a.stride, a.pad,
                                  a.dilation, a.group);
-  const auto run = choose(s) == Algorithm::lanes ? conv_lanes_input_grad : conv_gemm_input_grad;
-  return run(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
+  return choose(s).input_grad(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
 }
 
 KERNEL_FN(conv_weight_grad, f32) {
   const auto& a = attrs<myc_conv_weight_grad_attrs>(call);
   const ConvShape s = conv_shape(input(call, 0), input(call, 1), output(call).shape + 2, a.stride, a.pad,
                                  a.dilation, a.group);
-  return conv_tiles_weight_grad(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
+  return choose(s).weight_grad(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -246,26 +246,12 @@ int32_t conv_gemm_input_grad(const myc_call* call, const ConvShape& s, const flo
   p.y = dx;
   for (int d = 0; d < 3; ++d) p.kernel[d] = s.kernel[d], p.out[d] = s.in[d], p.step[d] = s.stride[d];
 
-  // Along one axis, phase f holds the positions f, f + stride, ...; tap t reaches it from dy's element
-  // (f + pad - t * dilation) / stride when that is whole: every rank-th tap.
   GatherAxis phase[3];
   const auto plan = [&](int d, int64_t f) {
-    const int64_t stride = s.stride[d], dilation = s.dilation[d];
-    int64_t divisor = stride, rest = dilation;
-    while (rest != 0) {
-      const int64_t next = divisor % rest;
-      divisor = rest, rest = next;
-    }
-    const int64_t every = stride / divisor;
-    int64_t first = 0;
-    while (first < min(every, s.kernel[d]) && (f + s.pad[d] - first * dilation) % stride != 0) ++first;
-    phase[d] = {s.out[d], f < s.in[d] ? ceil_div(s.in[d] - f, stride) : 0, 1, 0, 0, 0};
-    if (first < min(every, s.kernel[d])) {
-      phase[d].taps = ceil_div(s.kernel[d] - first, every);
-      phase[d].first = (f + s.pad[d] - first * dilation) / stride;
-      phase[d].by = -(every * dilation / stride);
-    }
-    p.start[d] = f, p.tap_first[d] = first, p.tap_by[d] = every;
+    const Phase found =
+        input_grad_phase(s.in[d], s.out[d], s.kernel[d], s.stride[d], s.dilation[d], s.pad[d], f);
+    phase[d] = found.axis;
+    p.start[d] = f, p.tap_first[d] = found.tap, p.tap_by[d] = found.tap_by;
   };
   for (int64_t f0 = 0; f0 < s.stride[0]; ++f0) {
     plan(0, f0);

@@ -35,6 +35,16 @@ int32_t conv_lanes(const myc_call* call, const ConvShape& s, const float* x, con
                    const float* bias, float* y);
 int32_t conv_lanes_input_grad(const myc_call* call, const ConvShape& s, const float* dy, const float* w,
                               float* dx);
+
+// Few channels a group (depthwise): planes, row by row.  conv_planes.cc
+bool conv_planes_fits(const ConvShape& s);
+int32_t conv_planes(const myc_call* call, const ConvShape& s, const float* x, const float* w,
+                    const float* bias, float* y);
+int32_t conv_planes_input_grad(const myc_call* call, const ConvShape& s, const float* dy, const float* w,
+                               float* dx);
+int32_t conv_planes_weight_grad(const myc_call* call, const ConvShape& s, const float* x, const float* dy,
+                                float* dw);
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_CONV_SHAPE_H_

@@ -40,6 +40,29 @@ struct GatherSource {
   }
 };
 
+// One phase of the input gradient along an axis: the positions f, f + stride, ... of x, gathered from dy.
+struct Phase {
+  GatherAxis axis;
+  int64_t tap, tap_by;  // of the kernel: the first that reaches the phase, and the distance to the next
+};
+
+// Tap t reaches position i from dy's element (i + pad - t * dilation) / stride where that is whole: every so
+// many taps.
+inline Phase input_grad_phase(int64_t in, int64_t out, int64_t kernel, int64_t stride, int64_t dilation,
+                              int64_t pad, int64_t f) {
+  int64_t every = 1, tap = 0;
+  while (every * dilation % stride != 0) ++every;
+  const int64_t candidates = min(every, kernel);
+  while (tap < candidates && (f + pad - tap * dilation) % stride != 0) ++tap;
+  Phase p = {{out, f < in ? ceil_div(in - f, stride) : 0, 1, 0, 0, 0}, tap, every};
+  if (tap < candidates) {
+    p.axis.taps = ceil_div(kernel - tap, every);
+    p.axis.first = (f + pad - tap * dilation) / stride;
+    p.axis.by = -(every * dilation / stride);
+  }
+  return p;
+}
+
 inline GatherSource gather_source(const GatherAxis (&axis)[3]) {
   GatherSource s;
   s.copies = axis[2].step != 1;
