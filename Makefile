@@ -1,10 +1,14 @@
-# Two commands for newcomers; everything else is `hatch run ...` (see hatch.toml).
+# Two commands for newcomers; everything else is `hatch run ...` (see hatch.toml). ARGS go to the script or to pytest.
 HATCH := .hatch/bin/hatch
+ARGS ?=
 
 .PHONY: quickstart test
 
-quickstart test: $(HATCH)
-	$(HATCH) run $@ $(ARGS)
+quickstart: $(HATCH)
+	$(HATCH) run quickstart $(ARGS)
+
+test: $(HATCH)
+	$(HATCH) run test -n auto $(ARGS)
 
 $(HATCH):
 	python3 -m venv .hatch
