@@ -1,8 +1,8 @@
 // Softmax, log-softmax and their gradients along any axis, float32.  The innermost axis goes by rows that stay in L1, any
 // other axis by columns of one vector's width.  Compulsory traffic: 8 bytes an element forward, 12 backward; one
 // exponential (about 20 flops) an element.
-#include "elementwise.h"
 #include "simd/math.h"
+#include "sums.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -17,14 +17,6 @@ MYC_INLINE void for_vectors(const float* x, int64_t n, float fill, const F& f) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) f(load(x + i), i, int64_t{kLanes});
   if (i < n) f(load_or(x + i, n - i, fill), i, n - i);
-}
-
-MYC_INLINE void store_lanes(float* y, f32v v, int64_t n) {
-  if (n == kLanes) {
-    store(y, v);
-  } else {
-    store_partial(y, v, n);
-  }
 }
 
 MYC_INLINE float row_max(const float* x, int64_t n) {
@@ -87,7 +79,7 @@ void log_softmax_grad_row(const float* dy, const float* y, float* dx, int64_t n)
 struct Column {
   int64_t n, step, lanes;
   MYC_INLINE f32v at(const float* x, int64_t i) const {
-    return lanes == kLanes ? load(x + i * step) : load_partial(x + i * step, lanes);
+    return load_lanes(x + i * step, lanes);
   }
   MYC_INLINE void put(float* y, int64_t i, f32v v) const { store_lanes(y + i * step, v, lanes); }
 };
