@@ -11,13 +11,10 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-#ifndef GEMM_KC
-#define GEMM_KC 384
-#define GEMM_MC 144
-#endif
-constexpr int64_t kDepth = GEMM_KC;              // 384 x 16 floats of B: 24 KB
-constexpr int64_t kRowsInBlock = GEMM_MC;        // x kDepth floats of A: 216 KB
-constexpr int64_t kColumnsInBlock = 2048;        // x kDepth floats of B: 3 MB, shared by the threads
+constexpr int64_t kDepth = min(512, 8192 / kPanel);  // x kPanel floats of B: 32 KB
+constexpr int64_t kRowsInBlock = 49152 / kDepth / kBlockRows * kBlockRows;  // x kDepth floats of A: 192 KB
+constexpr int64_t kFewRows = 2 * kRowsInBlock;   // up to here all of A's part fits the second-level cache
+constexpr int64_t kColumnsInBlock = 2048;        // x kDepth floats of B: 4 MB, third-level cache, for all threads
 constexpr int64_t kSerialWork = 1 << 20;         // multiply-adds that one core does in 20 us: not worth a second thread
 constexpr int64_t kTileWork = 1 << 21;           // multiply-adds of a tile: 40 us
 constexpr int64_t kDirectFloats = 6 * 1024;      // B that stays in the first-level cache without packing
@@ -64,24 +61,13 @@ void multiply_panel(const Product& g, const Part& t, const float* packed_a, cons
   }
 }
 
-// The part with B from packed panels (`packed_b`, one every `panel_stride` floats), in place (`direct`), or packed panel
-// by panel into `panel`.  packed_a: blocks of the part's rows and depth, or null to read A in place.
-void multiply_part(const Product& g, const Part& t, const float* packed_a, const float* packed_b, int64_t panel_stride,
-                   bool direct, float* panel) {
+// The part with B from packed panels, one every `panel_stride` floats, or in place if that is 0.
+// packed_a: blocks of the part's rows and depth, or null to read A in place.
+void multiply_part(const Product& g, const Part& t, const float* packed_a, const float* b, int64_t panel_stride) {
   const Store s = store_at(g, t);
-  for (int64_t j = 0; j < t.n; j += kPanel) {
+  const int64_t b_step = panel_stride ? kPanel : g.b.row;
+  for (int64_t j = 0; j < t.n; j += kPanel, b += panel_stride ? panel_stride : kPanel) {
     const int64_t columns = min<int64_t>(kPanel, t.n - j);
-    const float* b;
-    int64_t b_step = kPanel;
-    if (packed_b) {
-      b = packed_b + j / kPanel * panel_stride;
-    } else if (direct && columns == kPanel) {
-      b = g.b.at(t.p, t.j + j);
-      b_step = g.b.row;
-    } else {
-      pack_panel({g.b.at(t.p, t.j + j), g.b.row, g.b.column}, columns, t.depth, panel);
-      b = panel;
-    }
     const bool half = columns <= kLanes;
     if (packed_a) {
       (half ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, packed_a, b, b_step, j, columns, s);
@@ -91,23 +77,36 @@ void multiply_part(const Product& g, const Part& t, const float* packed_a, const
   }
 }
 
+// The same with B packed into `panels` (up to kPanelsAtOnce of the part's depth) just before its only use.
+void pack_and_multiply(const Product& g, const Part& t, const float* packed_a, bool direct, float* panels) {
+  Part group = t;
+  if (direct) {
+    group.n = t.n / kPanel * kPanel;  // whole vectors only: nothing may be read behind a row
+    multiply_part(g, group, packed_a, g.b.at(t.p, t.j), 0);
+    group.j += group.n;
+  }
+  const int64_t step = kPanel * (g.b.column == 1 ? kPanelsAtOnce : 1);
+  for (; group.j < t.j + t.n; group.j += group.n) {
+    group.n = min(step, t.j + t.n - group.j);
+    pack_panels({g.b.at(t.p, group.j), g.b.row, g.b.column}, group.n, t.depth, panels, t.depth * kPanel);
+    multiply_part(g, group, packed_a, panels, t.depth * kPanel);
+  }
+}
+
 // A is read in place unless its rows would fight for the same cache sets and pages.
 bool should_pack_a(const Product& g) {
-#ifdef GEMM_PACKA
-  return GEMM_PACKA;
-#endif
-  return g.n > 4 * kPanel && (g.a.row == 1 ? g.a.column : g.a.row) >= 512;
+  return g.n > 4 * kPanel && (g.a.row == 1 ? g.a.column >= 256 : g.a.row >= 512);
 }
 
 bool is_direct(const Product& g) { return g.b.column == 1 && (g.k * g.n <= kDirectFloats || g.m <= kBlockRows); }
 
-bool has_few_rows(const Product& g) { return g.m <= kRowsInBlock; }
+bool has_few_rows(const Product& g) { return g.m <= kFewRows; }
 
 int64_t packed_a_size(int64_t rows, int64_t depth) { return round_up(round_up(rows, kBlockRows) * depth + kPackSlack, 16); }
 
 // Scratch of the drivers below, in floats.
 int64_t few_rows_shared(const Product& g) { return should_pack_a(g) ? packed_a_size(g.m, g.k) : 0; }
-int64_t few_rows_per_worker(const Product& g) { return min(g.k, kDepth) * kPanel; }
+int64_t few_rows_per_worker(const Product& g) { return min(g.k, kDepth) * kPanel * kPanelsAtOnce; }
 int64_t many_rows_shared(const Product& g) {
   return min(g.k, kDepth) * round_up(min(g.n, kColumnsInBlock), kPanel);
 }
@@ -151,8 +150,8 @@ int32_t multiply_few_rows(myc_context* ctx, const Product& g) {
   parallel_for_worker(ctx, tiles.count(), 1, [&](int64_t begin, int64_t end, int32_t worker) {
     const int64_t j = begin * tiles.column_step, columns = min(g.n, end * tiles.column_step) - j;
     for (int64_t p = 0; p < g.k; p += kDepth) {
-      multiply_part(g, {0, g.m, j, columns, p, min(kDepth, g.k - p)}, pack ? packed_a + padded * p : nullptr, nullptr, 0,
-                    direct, panels + own * worker);
+      pack_and_multiply(g, {0, g.m, j, columns, p, min(kDepth, g.k - p)}, pack ? packed_a + padded * p : nullptr, direct,
+                        panels + own * worker);
     }
   });
   return MYC_OK;
@@ -169,11 +168,10 @@ int32_t multiply_many_rows(myc_context* ctx, const Product& g) {
     const int64_t columns = min(kColumnsInBlock, g.n - j);
     for (int64_t p = 0; p < g.k; p += kDepth) {
       const int64_t depth = min(kDepth, g.k - p), stride = depth * kPanel;
-      parallel_for(ctx, ceil_div(columns, kPanel), 8, [&](int64_t begin, int64_t end) {
-        for (int64_t q = begin; q < end; ++q) {
-          pack_panel({g.b.at(p, j + q * kPanel), g.b.row, g.b.column}, min<int64_t>(kPanel, columns - q * kPanel), depth,
-                     packed_b + q * stride);
-        }
+      constexpr int64_t kGroup = kPanelsAtOnce * kPanel;
+      parallel_for(ctx, ceil_div(columns, kGroup), 2, [&](int64_t begin, int64_t end) {
+        pack_panels({g.b.at(p, j + begin * kGroup), g.b.row, g.b.column}, min(columns, end * kGroup) - begin * kGroup, depth,
+                    packed_b + begin * kPanelsAtOnce * stride, stride);
       });
       const Tiles tiles = cut(g.m, columns, depth, kRowsInBlock, max_workers(ctx));
       parallel_for_worker(ctx, tiles.count(), 1, [&](int64_t begin, int64_t end, int32_t worker) {
@@ -182,7 +180,7 @@ int32_t multiply_many_rows(myc_context* ctx, const Product& g) {
           const Part part = {i, min(kRowsInBlock, g.m - i), j + q, min(tiles.column_step, columns - q), p, depth};
           float* block = pack ? blocks + own * worker : nullptr;
           if (pack) pack_blocks({g.a.at(i, p), g.a.row, g.a.column}, part.m, depth, block);
-          multiply_part(g, part, block, packed_b + q / kPanel * stride, stride, false, nullptr);
+          multiply_part(g, part, block, packed_b + q / kPanel * stride, stride);
         }
       });
     }
@@ -386,9 +384,7 @@ int64_t packed_size(int64_t k, int64_t n) { return k * round_up(n, kPanel); }
 
 void pack_b(bool transpose_b, int64_t k, int64_t n, const float* b, int64_t ldb, float* packed) {
   const View view = transpose_b ? View{b, 1, ldb} : View{b, ldb, 1};
-  for (int64_t j = 0; j < n; j += kPanel) {
-    pack_panel({view.at(0, j), view.row, view.column}, min<int64_t>(kPanel, n - j), k, packed + j * k);
-  }
+  pack_panels(view, n, k, packed, k * kPanel);
 }
 
 void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float* c,
@@ -398,7 +394,7 @@ void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, c
   for (int64_t i = 0; i < m; i += kRowsInBlock) {
     for (int64_t p = 0; p < k; p += kDepth) {
       multiply_part(g, {i, min(kRowsInBlock, m - i), 0, n, p, min(kDepth, k - p)}, nullptr, packed + p * kPanel,
-                    k * kPanel, false, nullptr);
+                    k * kPanel);
     }
   }
 }

@@ -31,22 +31,31 @@ struct Store {
 template <int kRows, int kVectors, bool kPackedA>
 inline __attribute__((noinline)) void micro(int64_t k, const float* a, int64_t a_row, int64_t a_step, const float* b,
                                             int64_t b_step, float* c, int64_t ldc, int64_t columns, const Store& s) {
+  // Eight chains of dependent additions keep two multiply-add units busy; small blocks take several k at once.
+  constexpr int kSets = kRows * kVectors >= 7 ? 1 : kRows * kVectors >= 4 ? 2 : 4;
   f32v sum[kRows][kVectors];
 #pragma GCC unroll 12
   for (int i = 0; i < kRows; ++i) {
     for (int v = 0; v < kVectors; ++v) sum[i][v] = f32v{};
   }
+  if (k >= 128) {  // C was last touched a whole part of k ago, or never: fetch it while the sums run
+#pragma GCC unroll 12
+    for (int i = 0; i < kRows; ++i) {
+      __builtin_prefetch(c + i * ldc, 1);
+      __builtin_prefetch(c + i * ldc + kVectors * kLanes - 1, 1);
+    }
+  }
   // Three rows per pointer: the processor's addressing adds the other two for free.
   const float* rows[(kRows + 2) / 3];
   for (int i = 0; i < (kRows + 2) / 3; ++i) rows[i] = a + 3 * i * a_row;
-  for (int64_t p = 0; p < k; ++p) {
+  const auto step = [&](f32v(&to)[kRows][kVectors]) __attribute__((always_inline)) {
     f32v bv[kVectors];
     for (int v = 0; v < kVectors; ++v) bv[v] = load(b + v * kLanes);
     b += b_step;
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {
       const f32v av = splat(kPackedA ? a[i] : rows[i / 3][i % 3 * a_row]);
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = fma(av, bv[v], sum[i][v]);
+      for (int v = 0; v < kVectors; ++v) to[i][v] = fma(av, bv[v], to[i][v]);
     }
     if (kPackedA) {
       a += kBlockRows;
@@ -54,7 +63,20 @@ inline __attribute__((noinline)) void micro(int64_t k, const float* a, int64_t a
 #pragma GCC unroll 4
       for (int i = 0; i < (kRows + 2) / 3; ++i) rows[i] += a_step;
     }
+  };
+  if constexpr (kSets > 1) {
+    f32v more[kSets][kRows][kVectors] = {};
+    for (; k >= kSets; k -= kSets) {
+#pragma GCC unroll 4
+      for (int set = 0; set < kSets; ++set) step(more[set]);
+    }
+    for (int set = 0; set < kSets; ++set) {
+      for (int i = 0; i < kRows; ++i) {
+        for (int v = 0; v < kVectors; ++v) sum[i][v] += more[set][i][v];
+      }
+    }
   }
+  for (; k > 0; --k) step(sum);
   if (s.scale != 1.0f) {
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) {

@@ -15,61 +15,122 @@ struct View {
   const float* at(int64_t i, int64_t j) const { return data + i * row + j * column; }
 };
 
-// Transposes `count` source rows (p .. p + depth of each) into to[q * stride + r], rows behind `count` as zeros;
-// `width` is a multiple of kLanes.  Stores whole vectors in the order of q: with stride < width the next q overwrites
-// what is too much, and the last one writes up to width - stride floats behind the block.
-inline void pack_transposed(const float* from, int64_t ld, int64_t count, int64_t depth, float* to, int64_t stride,
-                            int64_t width) {
-  int64_t q = 0;
-  for (; q + kLanes <= depth; q += kLanes) {
-    f32v tile[3][kLanes];  // width <= 3 vectors
-    for (int64_t g = 0; g < width / kLanes; ++g) {
-      for (int r = 0; r < kLanes; ++r) {
-        const int64_t row = g * kLanes + r;
-        tile[g][r] = row < count ? load(from + row * ld + q) : f32v{};
+// Puts `count` source rows, `depth` long, into columns: to[q * stride + r] = from[r * ld + q]; columns from `count` to
+// kWidth are zeros.  When kWidth is one vector but stride is smaller, whole vectors are stored and the next q overwrites
+// what is too much: the last one writes kLanes - stride floats behind the block.
+template <int kWidth, int kStride>
+inline void pack_transposed(const float* from, int64_t ld, int64_t count, int64_t depth, float* to) {
+  // Vector by vector of columns: kLanes source rows at a time do not evict each other when ld is a power of two.
+  for (int64_t g = 0; g < kWidth; g += kLanes, from += kLanes * ld, count -= kLanes) {
+    const int64_t width = kStride < kLanes ? kLanes : min<int64_t>(kLanes, kStride - g);
+    int64_t q = 0;
+    for (; q + kLanes <= depth; q += kLanes) {
+      f32v tile[kLanes];
+      if (count >= kLanes) {
+#pragma GCC unroll 16
+        for (int r = 0; r < kLanes; ++r) tile[r] = load(from + r * ld + q);
+      } else {
+#pragma GCC unroll 16
+        for (int r = 0; r < kLanes; ++r) tile[r] = r < count ? load(from + r * ld + q) : f32v{};
       }
-      transpose(tile[g]);
+      transpose(tile);
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) {
+        float* at = to + (q + r) * kStride + g;
+        if (width == kLanes) {
+          store(at, tile[r]);
+        } else {
+          store_partial(at, tile[r], width);
+        }
+      }
     }
-    for (int r = 0; r < kLanes; ++r) {
-      for (int64_t g = 0; g < width / kLanes; ++g) store(to + (q + r) * stride + g * kLanes, tile[g][r]);
-    }
-  }
-  for (; q < depth; ++q) {
-    for (int64_t r = 0; r < min(stride, width); ++r) to[q * stride + r] = r < count ? from[r * ld + q] : 0.0f;
-  }
-}
-
-// Copies `count` <= width floats of each of `depth` rows into to[q * stride + r], the rest of `width` as zeros.
-// Whole vectors are stored, see above.
-inline void pack_rows(const float* from, int64_t ld, int64_t count, int64_t depth, float* to, int64_t stride,
-                      int64_t width) {
-  for (int64_t q = 0; q < depth; ++q, from += ld, to += stride) {
-    for (int64_t r = 0; r < width; r += kLanes) {
-      store(to + r, r + kLanes <= count ? load(from + r) : load_partial(from + r, clamp<int64_t>(count - r, 0, kLanes)));
+    for (; q < depth; ++q) {
+      for (int64_t r = 0; r < min<int64_t>(width, kStride - g); ++r) {
+        to[q * kStride + g + r] = r < count ? from[r * ld + q] : 0.0f;
+      }
     }
   }
 }
 
-// One panel of B: rows [0, depth) of the view, `columns` <= kPanel columns.
-inline void pack_panel(const View& b, int64_t columns, int64_t depth, float* to) {
+// Copies `count` <= kWidth floats of each of `depth` rows: to[q * kStride + r] = from[q * ld + r]; zeros from `count` to
+// kWidth.  Whole vectors are stored: with kStride < kWidth as above.
+template <int kWidth, int kStride>
+inline void pack_rows(const float* from, int64_t ld, int64_t count, int64_t depth, float* to) {
+  if (count >= kWidth) {
+    for (int64_t q = 0; q < depth; ++q, from += ld, to += kStride) {
+#pragma GCC unroll 4
+      for (int r = 0; r < kWidth; r += kLanes) store(to + r, load(from + r));
+    }
+    return;
+  }
+  for (int64_t q = 0; q < depth; ++q, from += ld, to += kStride) {
+#pragma GCC unroll 4
+    for (int r = 0; r < kWidth; r += kLanes) {
+      store(to + r, load_partial(from + r, clamp<int64_t>(count - r, 0, kLanes)));
+    }
+  }
+}
+
+constexpr int64_t kPanelsAtOnce = 4;
+
+// `columns` columns of B, rows [0, depth) of the view, as panels that follow each other every `stride` floats.
+inline void pack_panels(const View& b, int64_t columns, int64_t depth, float* to, int64_t stride) {
+  int64_t j = 0;
   if (b.column == 1) {
-    pack_rows(b.data, b.row, columns, depth, to, kPanel, kPanel);
-  } else {
-    pack_transposed(b.data, b.column, columns, depth, to, kPanel, kPanel);
+    // Several panels at once: 256 bytes of each row instead of one cache line, since rows lie on different pages.
+    for (; j + kPanelsAtOnce * kPanel <= columns; j += kPanelsAtOnce * kPanel, to += kPanelsAtOnce * stride) {
+      for (int64_t q = 0; q < depth; ++q) {
+        const float* from = b.at(q, j);
+#pragma GCC unroll 4
+        for (int64_t g = 0; g < kPanelsAtOnce; ++g) {
+          for (int64_t v = 0; v < kPanel; v += kLanes) {
+            store(to + g * stride + q * kPanel + v, load(from + g * kPanel + v));
+          }
+        }
+      }
+    }
+  }
+  for (; j < columns; j += kPanel, to += stride) {
+    const int64_t count = min<int64_t>(kPanel, columns - j);
+    if (b.column == 1) {
+      pack_rows<kPanel, kPanel>(b.at(0, j), b.row, count, depth, to);
+    } else {
+      pack_transposed<kPanel, kPanel>(b.at(0, j), b.column, count, depth, to);
+    }
   }
 }
 
-constexpr int64_t kBlockWidth = (kBlockRows + kLanes - 1) / kLanes * kLanes;
+constexpr int kBlockWidth = (kBlockRows + kLanes - 1) / kLanes * kLanes;
 constexpr int64_t kPackSlack = kBlockWidth;  // floats that packing A may write behind its block
 
 // All blocks of kBlockRows rows of A, one behind the other: rows x depth of the view.
 inline void pack_blocks(const View& a, int64_t rows, int64_t depth, float* to) {
-  for (int64_t i = 0; i < rows; i += kBlockRows, to += depth * kBlockRows) {
+  int64_t i = 0;
+  if (a.row == 1) {  // several blocks at once, as above
+    for (; i + kPanelsAtOnce * kBlockRows + kBlockWidth - kBlockRows <= rows; i += kPanelsAtOnce * kBlockRows) {
+      for (int64_t q = 0; q < depth; ++q) {
+        const float* from = a.at(i, q);
+#pragma GCC unroll 4
+        for (int64_t g = 0; g < kPanelsAtOnce; ++g) {
+          for (int64_t v = 0; v < kBlockWidth; v += kLanes) {
+            float* at = to + (g * depth + q) * kBlockRows + v;
+            if (q + 1 < depth || v + kLanes <= kBlockRows) {
+              store(at, load(from + g * kBlockRows + v));
+            } else {  // behind it begins the next block, which is already filled
+              store_partial(at, load(from + g * kBlockRows + v), kBlockRows - v);
+            }
+          }
+        }
+      }
+      to += kPanelsAtOnce * kBlockRows * depth;
+    }
+  }
+  for (; i < rows; i += kBlockRows, to += depth * kBlockRows) {
     const int64_t count = min<int64_t>(kBlockRows, rows - i);
     if (a.row == 1) {
-      pack_rows(a.at(i, 0), a.column, count, depth, to, kBlockRows, kBlockWidth);
+      pack_rows<kBlockWidth, kBlockRows>(a.at(i, 0), a.column, count, depth, to);
     } else {
-      pack_transposed(a.at(i, 0), a.row, count, depth, to, kBlockRows, kBlockWidth);
+      pack_transposed<kBlockWidth, kBlockRows>(a.at(i, 0), a.row, count, depth, to);
     }
   }
 }
