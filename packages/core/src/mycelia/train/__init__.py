@@ -1,0 +1,31 @@
+"""Training: `Model`, its callbacks, and the metrics under MindSpore's path."""
+
+from __future__ import annotations
+
+import importlib
+
+_HOMES = {
+    "Model": "mycelia.train.model",
+    **dict.fromkeys(
+        """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler
+        LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext TimeMonitor""".split(),
+        "mycelia.train.callbacks",
+    ),
+    **dict.fromkeys(
+        """Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta HausdorffDistance
+        Loss MAE MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision ROC Recall
+        RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy auc
+        get_metric_fn names rearrange_inputs""".split(),
+        "mycelia.nn.metrics",
+    ),
+}
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str):
+    home = _HOMES.get(name)
+    if home is None:
+        raise AttributeError(f"module 'mycelia.train' has no attribute {name!r}")
+    value = getattr(importlib.import_module(home), name)
+    globals()[name] = value
+    return value

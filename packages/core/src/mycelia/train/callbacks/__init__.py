@@ -1,0 +1,12 @@
+"""Callbacks of `Model`."""
+
+from mycelia.train.callbacks.base import Callback, CallbackManager, RunContext
+from mycelia.train.callbacks.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
+from mycelia.train.callbacks.control import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from mycelia.train.callbacks.monitor import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
+
+__all__ = [
+    "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback",
+    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau", "RunContext",
+    "TimeMonitor",
+]  # fmt: skip

@@ -1,0 +1,287 @@
+"""`ModelCheckpoint` and its `CheckpointConfig`: saving the training state while it goes on."""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+
+import numpy as np
+
+from mycelia import errors, log
+from mycelia.io.checkpoint import save_checkpoint
+from mycelia.nn.cell import Cell
+from mycelia.tensor import Tensor
+from mycelia.train.callbacks.base import Callback
+from mycelia.train.callbacks.monitor import place_in_epoch
+
+
+def _count(name: str, value, allow_none: bool = True) -> int | None:
+    if value is None and allow_none:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise errors.type_error("CheckpointConfig", f"{name} must be an int, but got {value!r}")
+    if value < 0:
+        raise errors.value_error("CheckpointConfig", f"{name} must be at least 0, but got {value}")
+    return value
+
+
+class CheckpointConfig:
+    """When checkpoints are saved and how many are kept.
+
+    Save every `save_checkpoint_steps` steps, or every `save_checkpoint_seconds` (steps win). Keep the newest
+    `keep_checkpoint_max` files, or one per `keep_checkpoint_per_n_minutes` (max wins). `append_info`: "epoch_num",
+    "step_num" and at most one dict of more values. `exception_save`: save when training raises. Errors: ValueError when
+    all four policies are 0 or None, or for `crc_check` together with encryption.
+    """
+
+    def __init__(self, save_checkpoint_steps=1, save_checkpoint_seconds=0, keep_checkpoint_max=5, keep_checkpoint_per_n_minutes=0,
+                 integrated_save=True, async_save=False, saved_network=None, append_info=None, enc_key=None, enc_mode="AES-GCM",
+                 exception_save=False, crc_check=False, remove_redundancy=False, format="ckpt", **kwargs):  # fmt: skip
+        self.save_checkpoint_steps = _count("save_checkpoint_steps", save_checkpoint_steps)
+        self.save_checkpoint_seconds = _count("save_checkpoint_seconds", save_checkpoint_seconds)
+        self.keep_checkpoint_max = _count("keep_checkpoint_max", keep_checkpoint_max)
+        self.keep_checkpoint_per_n_minutes = _count("keep_checkpoint_per_n_minutes", keep_checkpoint_per_n_minutes)
+        policies = (self.save_checkpoint_steps, self.save_checkpoint_seconds, self.keep_checkpoint_max, self.keep_checkpoint_per_n_minutes)
+        if not any(policies):
+            raise errors.value_error("CheckpointConfig", "the two save and the two keep policies cannot all be 0 or None")
+        if self.save_checkpoint_steps:
+            self.save_checkpoint_seconds = None
+        if self.keep_checkpoint_max:
+            self.keep_checkpoint_per_n_minutes = None
+        elif not self.keep_checkpoint_per_n_minutes:
+            self.keep_checkpoint_max = 1
+        if saved_network is not None and not isinstance(saved_network, Cell):
+            raise errors.type_error("CheckpointConfig", f"saved_network must be a Cell or None, but got {type(saved_network).__name__}")
+        if crc_check and enc_key is not None:
+            raise errors.value_error("CheckpointConfig", "crc_check cannot be combined with encryption (enc_key)")
+        if format not in ("ckpt", "safetensors"):
+            raise errors.one_of(format, ["ckpt", "safetensors"], subject="CheckpointConfig", what="format")
+        self.integrated_save, self.async_save, self.saved_network = bool(integrated_save), async_save, saved_network
+        self.enc_key, self.enc_mode, self.exception_save = enc_key, enc_mode, bool(exception_save)
+        self.crc_check, self.remove_redundancy, self.format = bool(crc_check), bool(remove_redundancy), format
+        self.append_dict = self._append_info(append_info)
+
+    @staticmethod
+    def _append_info(append_info) -> dict:
+        if append_info is None:
+            return {}
+        if not isinstance(append_info, (list, tuple)):
+            raise errors.type_error("CheckpointConfig", f"append_info must be a list, but got {type(append_info).__name__}")
+        found: dict = {}
+        dicts = 0
+        for item in append_info:
+            if isinstance(item, dict):
+                dicts += 1
+                if dicts > 1:
+                    raise errors.type_error("CheckpointConfig", "append_info may hold one dict only")
+                for name, value in item.items():
+                    if not isinstance(value, (int, float, bool, str, Tensor)):
+                        raise errors.type_error("CheckpointConfig", f"append_info['{name}'] must be a number, text or Tensor, but got {type(value).__name__}")
+                found.update(item)
+            elif item in ("epoch_num", "step_num"):
+                found[item] = 0
+            else:
+                raise errors.type_error("CheckpointConfig", f"append_info may hold 'epoch_num', 'step_num' and a dict, but got {item!r}")
+        return found
+
+    def get_checkpoint_policy(self) -> dict:
+        """The policies in force."""
+        return {
+            "save_checkpoint_steps": self.save_checkpoint_steps,
+            "save_checkpoint_seconds": self.save_checkpoint_seconds,
+            "keep_checkpoint_max": self.keep_checkpoint_max,
+            "keep_checkpoint_per_n_minutes": self.keep_checkpoint_per_n_minutes,
+            "saved_network": self.saved_network,
+        }
+
+
+class ModelCheckpoint(Callback):
+    """Saves ``{directory}/{prefix}-{epoch}_{step in epoch}.ckpt`` as `config` says, and once more at the end.
+
+    When files of that prefix are there already, `_1`, `_2`, ... is added to the prefix. `prefix` and `directory` may be
+    functions of the run's parameters. Errors: ValueError for a prefix with "/", TypeError for another config.
+    """
+
+    def __init__(self, prefix="CKP", directory=None, config: CheckpointConfig | None = None):
+        super().__init__()
+        if not callable(prefix) and (not isinstance(prefix, str) or "/" in prefix):
+            raise errors.value_error("ModelCheckpoint", f"prefix must be a text without '/', or a function, but got {prefix!r}")
+        if directory is not None and not callable(directory) and not isinstance(directory, (str, os.PathLike)):
+            raise errors.type_error("ModelCheckpoint", f"directory must be a path or a function, but got {type(directory).__name__}")
+        if config is not None and not isinstance(config, CheckpointConfig):
+            raise errors.type_error("ModelCheckpoint", f"config must be a CheckpointConfig, but got {type(config).__name__}")
+        self._config = config or CheckpointConfig()
+        self._prefix, self._given_directory = prefix, directory
+        self._directory: Path | None = None
+        if not callable(directory):
+            self._directory = Path.cwd() if directory is None else Path(directory)
+            self._directory.mkdir(parents=True, exist_ok=True)
+            if not callable(prefix):
+                self._prefix = self._free_prefix(prefix)
+        self._last_step = 0
+        self._last_time = time.time()
+        self._window_start = self._last_time
+        self._window_files: list[Path] = []
+        self._latest = ""
+        self._params = None
+
+    @property
+    def latest_ckpt_file_name(self) -> str:
+        """The file saved last."""
+        return self._latest
+
+    # ---- events ------------------------------------------------------------------------------------------------
+
+    def begin(self, run_context):
+        params = run_context.original_args()
+        if params.get("mode") == "eval":
+            return
+        if callable(self._given_directory):
+            self._directory = Path(self._given_directory(params))
+            self._directory.mkdir(parents=True, exist_ok=True)
+        if callable(self._prefix):
+            name = self._prefix(params)
+            if not isinstance(name, str) or "/" in name:
+                raise errors.value_error("ModelCheckpoint", f"prefix must give a text without '/', but gave {name!r}")
+            self._prefix = self._free_prefix(name)
+        self._params = params
+        self._last_step = params.cur_step_num
+        self._last_time = self._window_start = time.time()
+
+    def step_end(self, run_context):
+        params = run_context.original_args()
+        if params.get("mode") == "eval":
+            return
+        self._params = params
+        if self._is_due(params):
+            self._save(params)
+
+    def end(self, run_context):
+        params = run_context.original_args()
+        if params.get("mode") == "eval":
+            return
+        if params.cur_step_num > self._last_step or not self._latest:
+            self._save(params)
+        from mycelia.io.checkpoint import async_ckpt_thread_status
+
+        while async_ckpt_thread_status():
+            time.sleep(0.01)
+
+    def __exit__(self, *err):
+        if err and err[0] is not None and self._config.exception_save and self._params is not None:
+            params = self._params
+            self._write(params, f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}_breakpoint")
+
+    # ---- saving ------------------------------------------------------------------------------------------------
+
+    def _is_due(self, params) -> bool:
+        config = self._config
+        if config.save_checkpoint_steps:
+            return params.cur_step_num >= self._last_step + config.save_checkpoint_steps
+        if config.save_checkpoint_seconds:
+            return time.time() - self._last_time >= config.save_checkpoint_seconds
+        return False
+
+    def _save(self, params) -> None:
+        path = self._write(params, f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}")
+        self._last_step = params.cur_step_num
+        self._last_time = time.time()
+        params.last_save_ckpt_step, params.latest_ckpt_file = params.cur_step_num, str(path)
+        self._latest = str(path)
+        self._clean(path)
+
+    def _write(self, params, stem: str) -> Path:
+        config = self._config
+        path = self._directory / f"{stem}.{config.format}"
+        extra = dict(config.append_dict)
+        if "epoch_num" in extra:
+            extra["epoch_num"] = params.cur_epoch_num
+        if "step_num" in extra:
+            extra["step_num"] = params.cur_step_num
+        network = config.saved_network or params.train_network
+        if path.exists():
+            path.chmod(0o600)
+        save_checkpoint(
+            network, str(path), config.integrated_save, config.async_save, extra or None, config.enc_key, config.enc_mode,
+            crc_check=config.crc_check, format=config.format,
+        )  # fmt: skip
+        return path
+
+    def _files(self) -> list[Path]:
+        """Saved files of this prefix, oldest first."""
+        pattern = re.compile(re.escape(str(self._prefix)) + r"-[\d_-]+\." + self._config.format)
+        found = [p for p in self._directory.iterdir() if pattern.fullmatch(p.name)]
+        return sorted(found, key=lambda p: (p.stat().st_mtime_ns, p.name))
+
+    def _clean(self, newest: Path) -> None:
+        config = self._config
+        if config.keep_checkpoint_max:
+            for old in self._files()[: -config.keep_checkpoint_max]:
+                _remove(old)
+            return
+        self._window_files.append(newest)
+        now = time.time()
+        # Within a window only the newest file stays; a full window starts the next one.
+        for old in self._window_files[:-1]:
+            _remove(old)
+        self._window_files = self._window_files[-1:]
+        if now - self._window_start >= config.keep_checkpoint_per_n_minutes * 60:
+            self._window_start = now
+            self._window_files = []
+
+    def _free_prefix(self, prefix: str) -> str:
+        """`prefix`, or the next `prefix_N` when files of it exist."""
+        pattern = re.compile(re.escape(prefix) + r"(?:_(\d+))?-[\d_-]+\.(?:ckpt|safetensors)")
+        used = -1
+        for path in self._directory.iterdir():
+            match = pattern.fullmatch(path.name)
+            if match:
+                used = max(used, int(match.group(1) or 0))
+        return prefix if used < 0 else f"{prefix}_{used + 1}"
+
+
+def _remove(path: Path) -> None:
+    try:
+        path.chmod(0o600)
+        path.unlink()
+    except OSError as e:
+        log.logger(__name__).warning("cannot remove the old checkpoint %s: %s", path.name, e.strerror)
+
+
+class BackupAndRestore(Callback):
+    """Saves ``{backup_dir}/backup.ckpt`` each `save_freq` epochs and starts from it when training begins again."""
+
+    def __init__(self, backup_dir, save_freq="epoch", delete_checkpoint=True):
+        super().__init__()
+        if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
+            raise errors.value_error("BackupAndRestore", f"save_freq must be 'epoch' or a positive int, but got {save_freq!r}")
+        self.directory = Path(backup_dir)
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self.file = self.directory / "backup.ckpt"
+        self.save_freq = 1 if save_freq == "epoch" else save_freq
+        self.delete_checkpoint = bool(delete_checkpoint)
+
+    def on_train_begin(self, run_context):
+        if not self.file.is_file():
+            return
+        from mycelia.io.checkpoint import load_checkpoint, load_param_into_net
+
+        params = run_context.original_args()
+        saved = load_checkpoint(str(self.file))
+        epoch = saved.pop("epoch_num", None)
+        load_param_into_net(params.train_network, saved)
+        if epoch is not None:
+            params.cur_epoch_num = int(np.asarray(epoch.asnumpy()).reshape(-1)[0])
+
+    def on_train_epoch_end(self, run_context):
+        params = run_context.original_args()
+        if params.cur_epoch_num % self.save_freq == 0:
+            if self.file.exists():
+                self.file.chmod(0o600)
+            save_checkpoint(params.train_network, str(self.file), append_dict={"epoch_num": params.cur_epoch_num})
+
+    def on_train_end(self, run_context):
+        if self.delete_checkpoint and self.file.exists():
+            _remove(self.file)
