@@ -33,7 +33,9 @@ MYC_INLINE To convert_one(From x) {
 
 template <class From, class To>
 void convert(const From* x, To* y, int64_t n) {
-  if constexpr (is_16<From> && is_same<To, bool>) {
+  if constexpr (is_same<From, bool>) {
+    convert(reinterpret_cast<const uint8_t*>(x), y, n);  // vectorizes, unlike bool
+  } else if constexpr (is_16<From> && is_same<To, bool>) {
     for (int64_t i = 0; i < n; ++i) y[i] = (x[i].bits & 0x7fff) != 0;
   } else if constexpr (is_16<From> && is_same<To, float>) {
     widen(x, y, n);

@@ -28,11 +28,39 @@ template <class T, class R = T, class F>
 MYC_INLINE int32_t map_scalars(const myc_call* call, int64_t work, const F& f) {
   const T* x = in<T>(call);
   R* y = out<R>(call);
-  parallel_for(call, output(call).size, grain_of(work), [&](int64_t begin, int64_t end) {
+  parallel_for(call, output(call).size, grain_of(work), [=](int64_t begin, int64_t end) {
+    const T* const from = x;  // bytes may alias anything, also the captured pointers, but not locals
+    R* const to = y;
 #pragma GCC ivdep
-    for (int64_t i = begin; i < end; ++i) y[i] = f(x[i]);
+    for (int64_t i = begin; i < end; ++i) to[i] = f(from[i]);
   });
   return MYC_OK;
+}
+
+// An operand that repeats with a short period, such as a bias of few channels, is laid out once in a block of many
+// periods: runs of the block's length instead of many short ones.
+constexpr int64_t kPeriodicBlock = 2048;
+
+// Fills `block` with whole periods of operand k, as many as fit or `size` elements need, and returns their length; 0 if
+// no period is short enough.
+template <int K, class T>
+MYC_NOINLINE int64_t fill_periodic(const Broadcast<K>& plan, int k, const T* x, int64_t size, T* block) {
+  int first = 0;  // the axes before it repeat the operand
+  while (first < plan.rank && plan.stride[k][first] == 0) ++first;
+  int64_t period = 1;
+  for (int d = first; d < plan.rank; ++d) period *= plan.shape[d];
+  if (first == 0 || period > kPeriodicBlock) return 0;
+  for (int64_t i = 0; i < period; ++i) {
+    int64_t rest = i, offset = 0;
+    for (int d = plan.rank - 1; d >= first; --d) {
+      offset += rest % plan.shape[d] * plan.stride[k][d];
+      rest /= plan.shape[d];
+    }
+    block[i] = x[offset];
+  }
+  const int64_t filled = min(kPeriodicBlock / period * period, round_up(size, period));
+  for (int64_t i = period; i < filled; ++i) block[i] = block[i - period];
+  return filled;
 }
 
 // row(a, a_step, b, b_step, y, n) over all runs of the two broadcast inputs; a step is 1, or 0 for one number.
@@ -50,6 +78,20 @@ MYC_INLINE int32_t zip_runs(const myc_call* call, int64_t work,
     return MYC_OK;
   }
   const Broadcast<2> plan = broadcast<2>(ty, {&ta, &tb});
+  if (plan.inner() < 64 && (a_full || b_full)) {
+    const int k = a_full ? 1 : 0;
+    alignas(64) T block[kPeriodicBlock];
+    const int64_t filled = fill_periodic(plan, k, k == 1 ? b : a, ty.size, block);
+    if (filled > 0) {
+      const int64_t blocks = ceil_div(ty.size, filled);
+      parallel_for(call, blocks, grain_of(work * filled), [&](int64_t begin, int64_t end) {
+        for (int64_t i = begin * filled; i < min(ty.size, end * filled); i += filled) {
+          row(k == 1 ? a + i : block, true, k == 1 ? block : b + i, true, y + i, min(filled, ty.size - i));
+        }
+      });
+      return MYC_OK;
+    }
+  }
   const bool a_step = plan.inner_stride(0) != 0, b_step = plan.inner_stride(1) != 0;
   for_each_row(call, plan, work, [&](int64_t at, const int64_t* offset, int64_t n) {
     row(a + offset[0], a_step, b + offset[1], b_step, y + at, n);

@@ -25,19 +25,19 @@ COMPARISON(greater_equal, GreaterEqual, >=)
 
 // ---- tests of floats, on their bits so that no optimization can assume them away ----
 
-constexpr uint32_t kInfinityBits = 0x7f800000;
+constexpr int32_t kInfinityBits = 0x7f800000, kMagnitude = 0x7fffffff;
 
-#define FLOAT_TEST(op, expression)                                                       \
-  KERNEL_FN(op, f32) {                                                                   \
-    return map_scalars<uint32_t, uint8_t>(call, 5, [](uint32_t b) -> uint8_t { return expression; }); \
+#define FLOAT_TEST(op, expression)                                                                     \
+  KERNEL_FN(op, f32) {                                                                                 \
+    return map_scalars<int32_t, uint8_t>(call, 5, [](int32_t b) -> uint8_t { return expression; });    \
   }
 
-FLOAT_TEST(isnan, (b & 0x7fffffff) > kInfinityBits)
-FLOAT_TEST(isinf, (b & 0x7fffffff) == kInfinityBits)
-FLOAT_TEST(isfinite, (b & 0x7fffffff) < kInfinityBits)
+FLOAT_TEST(isnan, (b & kMagnitude) > kInfinityBits)
+FLOAT_TEST(isinf, (b & kMagnitude) == kInfinityBits)
+FLOAT_TEST(isfinite, (b & kMagnitude) < kInfinityBits)
 FLOAT_TEST(isposinf, b == kInfinityBits)
-FLOAT_TEST(isneginf, b == (kInfinityBits | 0x80000000))
-FLOAT_TEST(signbit, b >> 31)
+FLOAT_TEST(isneginf, b == (kInfinityBits | INT32_MIN))
+FLOAT_TEST(signbit, b < 0)
 
 // ---- logical: any number that is not zero is true ----
 

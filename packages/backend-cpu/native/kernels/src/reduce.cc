@@ -74,15 +74,16 @@ MYC_NOINLINE float reduce_run(const float* x, int64_t n) {
   return total;
 }
 
-// y[j] = reduction of x[r * stride + j] over r < n, for j < width <= 8 vectors, kept in registers.
+constexpr int64_t kChain = 256;  // rows that one chain of additions takes: the same two levels for columns
+
+// y[j] = reduction of x[r * stride + j] over r < n, for a few vectors of columns, kept in registers.
 template <class Op, class Pre, int vectors>
 MYC_INLINE void reduce_strip(const float* x, int64_t n, int64_t stride, float* y) {
-  constexpr int64_t chain = 256;  // rows that one chain of additions takes
   f32v total[vectors];
-  for (int64_t from = 0; from < n || from == 0; from += chain) {
+  for (int64_t from = 0; from < n || from == 0; from += kChain) {
     f32v part[vectors];
     for (int v = 0; v < vectors; ++v) part[v] = splat(Op::identity);
-    for (int64_t r = from; r < min(n, from + chain); ++r) {
+    for (int64_t r = from; r < min(n, from + kChain); ++r) {
       for (int v = 0; v < vectors; ++v) part[v] = Op::step(part[v], Pre::of(load(x + r * stride + v * kLanes)));
     }
     for (int v = 0; v < vectors; ++v) total[v] = from == 0 ? part[v] : Op::step(total[v], part[v]);
@@ -90,17 +91,51 @@ MYC_INLINE void reduce_strip(const float* x, int64_t n, int64_t stride, float* y
   for (int v = 0; v < vectors; ++v) store(y + v * kLanes, total[v]);
 }
 
+constexpr int64_t kStrip = 512;  // columns whose partial results stay in L1 while rows stream by in long pieces
+
+// The same for `width` <= kStrip columns, a multiple of the vector length; four rows at a time.
+template <class Op, class Pre>
+void reduce_wide_strip(const float* x, int64_t n, int64_t stride, int64_t width, float* y) {
+  alignas(64) float part[kStrip];
+  for (int64_t from = 0; from < n; from += kChain) {
+    const int64_t to = min(n, from + kChain);
+    float* const sums = from == 0 ? y : part;
+    const float* row = x + from * stride;
+    for (int64_t j = 0; j < width; j += kLanes) store(sums + j, Pre::of(load(row + j)));
+    int64_t r = from + 1;
+    for (; r + 4 <= to; r += 4) {
+      row = x + r * stride;
+      for (int64_t j = 0; j < width; j += kLanes) {
+        const f32v a = Op::step(Pre::of(load(row + j)), Pre::of(load(row + stride + j)));
+        const f32v b = Op::step(Pre::of(load(row + 2 * stride + j)), Pre::of(load(row + 3 * stride + j)));
+        store(sums + j, Op::step(load(sums + j), Op::step(a, b)));
+      }
+    }
+    for (; r < to; ++r) {
+      row = x + r * stride;
+      for (int64_t j = 0; j < width; j += kLanes) store(sums + j, Op::step(load(sums + j), Pre::of(load(row + j))));
+    }
+    for (int64_t j = 0; from > 0 && j < width; j += kLanes) store(y + j, Op::step(load(y + j), load(part + j)));
+  }
+}
+
 template <class Op, class Pre>
 MYC_NOINLINE void reduce_columns(const float* x, int64_t n, int64_t stride, int64_t width, float* y) {
   int64_t j = 0;
+  while (n > 0 && width - j >= 16 * kLanes) {
+    const int64_t wide = min(kStrip, (width - j) / kLanes * kLanes);
+    reduce_wide_strip<Op, Pre>(x + j, n, stride, wide, y + j);
+    j += wide;
+  }
   for (; j + 8 * kLanes <= width; j += 8 * kLanes) reduce_strip<Op, Pre, 8>(x + j, n, stride, y + j);
+  for (; j + 2 * kLanes <= width; j += 2 * kLanes) reduce_strip<Op, Pre, 2>(x + j, n, stride, y + j);
   for (; j + kLanes <= width; j += kLanes) reduce_strip<Op, Pre, 1>(x + j, n, stride, y + j);
   if (j < width) {
     const int64_t rest = width - j;
     f32v total = splat(Op::identity), part = total;
     for (int64_t r = 0; r < n; ++r) {
       part = Op::step(part, Pre::of(load_partial(x + r * stride + j, rest)));
-      if ((r & 255) == 255) total = Op::step(total, part), part = splat(Op::identity);
+      if (r % kChain == kChain - 1) total = Op::step(total, part), part = splat(Op::identity);
     }
     store_partial(y + j, Op::step(total, part), rest);
   }
@@ -185,7 +220,7 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
   const int64_t size = v.outer * v.n * v.inner;
   if (v.inner > 1) {
     // Columns are split into strips wide enough for full cache lines.  Few columns and many rows: the rows are split too.
-    const int64_t strips = ceil_div(v.inner, int64_t{8 * kLanes});
+    const int64_t strips = ceil_div(v.inner, kStrip);
     const bool parallel = call->ctx->threads > 1 && size * 4 > 2 * kMinParallelWork;
     if (parallel && v.outer * strips < 4 && v.n >= 64) {
       constexpr int64_t parts = 16;
@@ -204,12 +239,12 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
       }
       return MYC_OK;
     }
-    const int64_t strip_work = v.n * min(v.inner, int64_t{8 * kLanes}) * 4;
+    const int64_t strip_work = v.n * min(v.inner, kStrip) * 4;
     parallel_for(call, v.outer * strips, kMinParallelWork / (strip_work + 1) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t s = begin; s < end;) {
-        const int64_t o = s / strips, from = (s % strips) * 8 * kLanes;
+        const int64_t o = s / strips, from = (s % strips) * kStrip;
         const int64_t last = min(end, (o + 1) * strips);  // strips of one outer index go together
-        const int64_t to = min(v.inner, from + (last - s) * 8 * kLanes);
+        const int64_t to = min(v.inner, from + (last - s) * kStrip);
         reduce_columns<Op, Pre>(x + o * v.n * v.inner + from, v.n, v.inner, to - from, y + o * v.inner + from);
         s = last;
       }
@@ -230,6 +265,14 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
     return MYC_OK;
   }
   parallel_for(call, v.outer, kMinParallelWork / (v.n * 4 + 1) + 1, [&](int64_t begin, int64_t end) {
+    if (v.n <= kLanes) {  // too short for vectors
+      for (int64_t o = begin; o < end; ++o) {
+        float total = Op::identity;
+        for (int64_t i = o * v.n; i < (o + 1) * v.n; ++i) total = Op::step(total, Pre::of(x[i]));
+        y[o] = total;
+      }
+      return;
+    }
     for (int64_t o = begin; o < end; ++o) y[o] = reduce_run<Op, Pre>(x + o * v.n, v.n);
   });
   return MYC_OK;

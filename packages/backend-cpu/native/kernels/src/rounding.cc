@@ -55,8 +55,26 @@ struct TruncateDiv {
 
 // ---- remainders ----
 
+// a - trunc(a / b) b, exactly: the product and difference are one rounding, and where the rounded quotient is off by
+// one the remainder is taken again.  Quotients that are no exact integers, inf and NaN go through the C library.
+MYC_INLINE f32v remainder(f32v a, f32v b) {
+#if defined(__FMA__) || defined(__aarch64__)
+  const f32v x = abs(a), y = abs(b);
+  f32v q = trunc(x / y);
+  const f32v first = x - q * y;
+  q = select(first < 0.0f, q - 1.0f, select(first >= y, q + 1.0f, q));
+  f32v r = copysign(x - q * y, a);
+  const i32v hard = ~((q < 0x1p22f) & (y > 0x1p-100f));
+  if (__builtin_expect(!any(hard), 1)) return r;
+#else
+  f32v r = a;
+#endif
+  for (int i = 0; i < kLanes; ++i) r[i] = fmodf(a[i], b[i]);
+  return r;
+}
+
 struct TruncateMod {
-  MYC_INLINE float operator()(float a, float b) const { return fmodf(a, b); }
+  MYC_INLINE f32v operator()(f32v a, f32v b) const { return remainder(a, b); }
   MYC_INLINE double operator()(double a, double b) const { return ::fmod(a, b); }
   template <class T>
   MYC_INLINE T operator()(T a, T b) const {
@@ -65,13 +83,17 @@ struct TruncateMod {
 };
 
 struct FloorMod {
+  MYC_INLINE f32v operator()(f32v a, f32v b) const {
+    const f32v r = remainder(a, b);
+    const i32v other_sign = (bits(r) ^ bits(b)) < 0;
+    return select(r == 0.0f, copysign(r, b), select(other_sign & ~is_nan(r), r + b, r));
+  }
   template <class T>
   MYC_INLINE T operator()(T a, T b) const {
     const T r = TruncateMod{}(a, b);
     return r != 0 ? ((r < 0) != (b < 0) && b != 0 ? r + b : r) : zero(r, b);
   }
   // A float remainder of zero takes the divisor's sign, as NumPy's.
-  static MYC_INLINE float zero(float, float b) { return copysignf(0.0f, b); }
   static MYC_INLINE double zero(double, double b) { return ::copysign(0.0, b); }
   template <class T>
   static MYC_INLINE T zero(T r, T) { return r; }
@@ -89,7 +111,7 @@ DIVISION(truncate_mod, TruncateMod)
 
 KERNEL_FN(floor_div, f32) { return zip_floats(call, 16, FloorDiv{}); }
 KERNEL_FN(truncate_div, f32) { return zip_floats(call, 16, TruncateDiv{}); }
-KERNEL_FN(floor_mod, f32) { return zip_scalars<float>(call, 60, FloorMod{}); }
-KERNEL_FN(truncate_mod, f32) { return zip_scalars<float>(call, 60, TruncateMod{}); }
+KERNEL_FN(floor_mod, f32) { return zip_floats(call, 40, FloorMod{}); }
+KERNEL_FN(truncate_mod, f32) { return zip_floats(call, 40, TruncateMod{}); }
 
 }  // namespace mycelia::MYC_ISA
