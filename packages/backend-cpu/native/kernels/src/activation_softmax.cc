@@ -1,53 +1,9 @@
 // Softmax, log-softmax and their gradients along any axis, float32.  The innermost axis goes by rows that stay in L1, any
 // other axis by columns of one vector's width.  Compulsory traffic: 8 bytes an element forward, 12 backward; one
 // exponential (about 20 flops) an element.
-#include "simd/math.h"
-#include "sums.h"
+#include "softmax_row.h"
 
 namespace mycelia::MYC_ISA {
-
-// A vector of the row; lanes behind its end hold `fill`.
-MYC_INLINE f32v load_or(const float* x, int64_t n, float fill) {
-  return select(iota() < static_cast<int32_t>(n), load_partial(x, n), splat(fill));
-}
-
-// f(vector, index, lanes in use) over a row; lanes not in use hold `fill`.
-template <class F>
-MYC_INLINE void for_vectors(const float* x, int64_t n, float fill, const F& f) {
-  int64_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) f(load(x + i), i, int64_t{kLanes});
-  if (i < n) f(load_or(x + i, n - i, fill), i, n - i);
-}
-
-MYC_INLINE float row_max(const float* x, int64_t n) {
-  f32v a = splat(-INFINITY), b = a;
-  int64_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    a = max_or_second(load(x + i), a);  // NaN is passed over here and comes back through the exponentials
-    b = max_or_second(load(x + i + kLanes), b);
-  }
-  for_vectors(x + i, n - i, -INFINITY, [&](f32v v, int64_t, int64_t) { a = max_or_second(v, a); });
-  return horizontal_max(max_or_second(a, b));
-}
-
-// y = exp(x - peak) unless y is null; returns the sum.
-template <bool keep>
-MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak) {
-  f32v sum = {}, other = {};
-  const f32v shift = splat(peak);
-  int64_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const f32v e = exp(load(x + i) - shift), f = exp(load(x + i + kLanes) - shift);
-    if (keep) store(y + i, e), store(y + i + kLanes, f);
-    sum += e, other += f;
-  }
-  for_vectors(x + i, n - i, peak - 100.0f, [&](f32v v, int64_t j, int64_t lanes) {
-    const f32v e = exp(v - shift);
-    if (keep) store_lanes(y + i + j, e, lanes);
-    sum += select(iota() < static_cast<int32_t>(lanes), e, f32v{});
-  });
-  return horizontal_sum(sum + other);
-}
 
 void softmax_row(const float* x, float* y, int64_t n) {
   const float total = row_exp_sum<true>(x, y, n, row_max(x, n));  // subtracting the peak keeps exp() finite
