@@ -29,7 +29,9 @@ def collect(trace: Trace) -> Effects:
     effects = Effects()
     for entry in trace.lifted.values():
         tensor = entry.reference()
-        if tensor is None:
+        if tensor is None:  # a Parameter that the function made for itself
+            entry.value.constant = entry.original
+            trace.graph.parameters.remove(entry.value)
             continue
         effects.inputs.append((tensor, entry.value))
         if tensor.traced is not entry.value:

@@ -214,3 +214,22 @@ def _backward_step(
     return trace.graph
 
 
+
+
+# ---- whole graphs --------------------------------------------------------------------------------------------------
+
+
+def joint_graph(graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> Graph:
+    """One graph for outputs and gradients: (inputs, a cotangent per given output) -> (outputs, gradients of the wanted)."""
+    trace = Trace(f"{graph.name}.joint")
+    with trace:
+        arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]
+        cts = [trace.parameter(v.type, "ct") if g else None for v, g in zip(graph.outputs, given, strict=True)]
+        outputs, gradients = _outputs_and_gradients(trace, graph, arguments, wanted, cts)
+        found = [
+            zeros_of(v.type) if gradient is None else gradient
+            for v, want, gradient in zip(graph.parameters, wanted, gradients)
+            if want
+        ]
+        trace.graph.outputs = [trace.value_of(t) for t in (*outputs, *found)]
+    return trace.graph

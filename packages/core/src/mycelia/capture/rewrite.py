@@ -74,11 +74,17 @@ def _rewritten_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site,
         try:
             found = _rewrite_code(fn)
         except CannotRewrite as error:
-            found = error
+            found = error.with_traceback(None)
         _code_cache[fn.__code__] = found
     if isinstance(found, CannotRewrite):
         raise found
     return found
+
+
+def failure(code: types.CodeType) -> CannotRewrite | None:
+    """Why a function with this code was not rewritten, if that was tried."""
+    found = _code_cache.get(code)
+    return found if isinstance(found, CannotRewrite) else None
 
 
 def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, ...]]:

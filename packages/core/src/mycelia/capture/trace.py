@@ -63,6 +63,7 @@ class Trace:
                     self.seen[id(tensor)] = (tensor, snapshot(tensor))
         self.lifted: dict[int, Lifted] = {}  # root only
         self.constants: dict[int, Lifted] = {}  # root only
+        self.cells: dict[int, Any] = {}  # root only: the Cells whose construct took part
         self.place: errors.Place | None = None  # of the node that is evaluated again, instead of the line that runs
         self.ended = False  # this path surely raises: its results do not count
 

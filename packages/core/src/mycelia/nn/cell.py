@@ -189,6 +189,7 @@ class Cell:
         if traces:
             from mycelia.capture.control import callee
 
+            traces[0].cells[id(self)] = self
             construct = callee(construct)  # with its control flow rewritten
         if self._has_bprop():
             from mycelia.autodiff.transforms import custom_vjp

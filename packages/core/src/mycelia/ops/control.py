@@ -117,13 +117,21 @@ def while_history(inputs, *, test, body, carried):
 
 @while_history.decompose
 def while_history(inputs, *, test, body, carried):
-    values, rest = list(inputs[:carried]), list(inputs[carried:])
+    return run_while_history(
+        inputs, lambda *v: evaluate(test, v), lambda *v: evaluate(body, v), body.parameter_types[:carried]
+    )
+
+
+def run_while_history(inputs, test, body, types):
+    """`while_history` of tensors with data, for any way to run the regions; `types` of the carried values."""
+    carried = len(types)
+    values, rest = list(inputs[:carried]), inputs[carried:]
     rounds = [[] for _ in values]
-    while evaluate(test, values + rest)[0]:
+    while test(*values, *rest)[0]:
         for past, value in zip(rounds, values):
             past.append(value)
-        values = evaluate(body, values + rest)
-    return (*values, *(_stacked(past, type_) for past, type_ in zip(rounds, body.parameter_types)))
+        values = body(*values, *rest)
+    return (*values, *(_stacked(past, type_) for past, type_ in zip(rounds, types)))
 
 
 # ---- scan ----------------------------------------------------------------------------------------------------------
@@ -157,21 +165,26 @@ def scan(inputs, *, body, carried, scanned, reverse):
 
 @scan.decompose
 def scan(inputs, *, body, carried, scanned, reverse):
-    values = list(inputs[:carried])
+    return run_scan(inputs, lambda *v: evaluate(body, v), carried, scanned, reverse, body.output_types[carried:])
+
+
+def run_scan(inputs, body, carried, scanned, reverse, row_types):
+    """`scan` of tensors with data, for any way to run its body; `row_types` of what a round makes."""
+    values = inputs[:carried]
     columns = inputs[carried : carried + scanned]
-    rest = list(inputs[carried + scanned :])
+    rest = inputs[carried + scanned :]
     length = columns[0].shape[0]
     if any(c.shape[0] != length for c in columns):
         raise errors.shape_error("scan", f"scanned inputs differ in their first dimension: {[c.shape[0] for c in columns]}")
-    made = [[] for _ in body.outputs[carried:]]
+    made = [[] for _ in row_types]
     for index in range(length - 1, -1, -1) if reverse else range(length):
-        results = evaluate(body, [*values, *(c[index] for c in columns), *rest])
+        results = body(*values, *(c[index] for c in columns), *rest)
         values = results[:carried]
         for rows, row in zip(made, results[carried:]):
             rows.append(row)
     if reverse:
         made = [rows[::-1] for rows in made]
-    return (*values, *(_stacked(rows, type_) for rows, type_ in zip(made, body.output_types[carried:])))
+    return (*values, *(_stacked(rows, type_) for rows, type_ in zip(made, row_types)))
 
 
 def _stacked(rows, type_: TensorType):

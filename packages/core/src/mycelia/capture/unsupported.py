@@ -1,0 +1,50 @@
+"""Messages for code that graph mode cannot take, with the user's line and advice."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from mycelia import _C, errors
+from mycelia.capture import rewrite
+from mycelia.capture.trace import traces, type_of
+
+
+def explain(tensor: Any) -> None:
+    """Raises: the value of a traced tensor was asked for. Says why it is not known and what can be done."""
+    if not traces:
+        raise errors.error(
+            errors.CaptureError,
+            "jit",
+            f"a {type_of(tensor)} tensor of a graph capture that has ended is used",
+            hint="a tensor made inside a compiled function was kept in an outer object; return it instead",
+        )
+    reason = _not_rewritten(sys._getframe(1))
+    if reason:
+        raise errors.error(
+            errors.CaptureError,
+            "jit",
+            f"a {type_of(tensor)} tensor decides here, but {reason}, so its control flow cannot become part of the graph",
+            hint="define the function in a file, or use ops.where",
+        )
+    raise errors.error(
+        errors.CaptureError,
+        "jit",
+        f"the value of a {type_of(tensor)} tensor is needed as a Python value, but it is known only when the graph runs",
+        hint="x.asnumpy(), x.item(), list indices and sizes must not depend on tensors in a compiled function; use ops",
+    )
+
+
+def _not_rewritten(frame: Any) -> str:
+    """Why the user's innermost function was not rewritten, or an empty text."""
+    while frame is not None and rewrite.is_library_file(frame.f_code.co_filename):
+        frame = frame.f_back
+    if frame is None:
+        return ""
+    failed = rewrite.failure(frame.f_code)
+    return str(failed) if failed is not None else ""
+
+
+def install() -> None:
+    """Makes the native core ask here."""
+    _C.set_hook("concretize", explain)

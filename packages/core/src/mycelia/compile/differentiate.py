@@ -1,0 +1,106 @@
+"""Compiled graphs and the tape: a run of a graph is one tape node whose gradient is a compiled graph too.
+
+The forward graph also returns the intermediates that the backward graph needs, so nothing is computed twice. If the
+gradient itself is recorded (higher orders), the gradient of the graph runs as a graph in its own right.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mycelia import _C
+from mycelia.autodiff.reverse import zeros_of
+from mycelia.capture.gradients import gradient_graph, is_differentiable, joint_graph
+from mycelia.compile.executable import program
+from mycelia.compile.passes import optimize
+from mycelia.ir.graph import Graph, Value
+
+
+def run(graph: Graph, inputs: Sequence[Any]) -> tuple:
+    """The outputs of an optimized graph; recorded as one step if a tape is active and follows an input."""
+    if _C.tape_level() == 0 or not any(t._node is not None for t in inputs):
+        return program(graph)(*inputs)
+    wanted = tuple(t._node is not None and is_differentiable(v.type) for t, v in zip(inputs, graph.parameters))
+    given = tuple(is_differentiable(v.type) for v in graph.outputs)
+    if not any(wanted) or not any(given):
+        return program(graph)(*inputs)
+    forward, backward = _split(graph, wanted, given)
+    count = len(graph.outputs)
+    results = program(forward)(*inputs)
+    # An output may be an input itself, which has a tape node of its own.
+    outputs, kept = tuple(t._detach() for t in results[:count]), results[count:]
+    differentiable = [i for i in range(count) if given[i]]
+
+    def pull(*cts: Any) -> list:
+        flowing = [zeros_of(graph.outputs[i].type) if ct is None else ct for i, ct in zip(differentiable, cts)]
+        if _C.tape_level() == 0:
+            found = iter(program(backward)(*kept, *flowing))
+        else:
+            found = iter(run(_gradient(graph, wanted, given), (*inputs, *flowing)))
+        return [next(found) if want else None for want in wanted]
+
+    _C.custom(graph.name, tuple(inputs), tuple(outputs[i] for i in differentiable), pull)
+    return outputs
+
+
+def _gradient(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Graph:
+    found = gradient_graph(graph, wanted, given)
+    if not found.cache.get("optimized"):
+        optimize(found)
+        found.cache["optimized"] = True
+    return found
+
+
+def _split(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[Graph, Graph]:
+    """(forward: inputs -> outputs, kept) and (backward: kept, cotangents -> gradients)."""
+    key = ("split", wanted, given)
+    found = graph.cache.get(key)
+    if found is not None:
+        return found
+    joint = joint_graph(graph, wanted, given)
+    optimize(joint)
+    count = len(graph.outputs)
+    inputs = joint.parameters[: len(graph.parameters)]
+    cotangents = joint.parameters[len(graph.parameters) :]
+    late: set[Value] = set(cotangents)  # depends on a cotangent
+    forward, backward = Graph(f"{graph.name}.forward"), Graph(f"{graph.name}.backward")
+    needed_early = _needed(joint, joint.outputs[:count])
+    for node in joint.nodes:
+        if any(v in late for v in node.inputs):
+            late.update(node.outputs)
+            backward.nodes.append(node)
+        elif node in needed_early or not _is_cheap(node):
+            forward.nodes.append(node)
+        else:
+            backward.nodes.append(node)
+            late.update(node.outputs)
+    crossing: dict[Value, None] = {}
+    for value in [v for node in backward.nodes for v in node.inputs if v is not None] + joint.outputs[count:]:
+        if value not in late and not value.is_constant:
+            crossing[value] = None
+    forward.parameters = inputs
+    forward.outputs = [*joint.outputs[:count], *crossing]
+    # The backward graph gets parameters of its own for what crosses over.
+    mapping = {value: backward.add_parameter(value.type, value.name) for value in crossing}
+    backward.parameters += cotangents
+    for node in backward.nodes:
+        node.inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
+    backward.outputs = [mapping.get(v, v) for v in joint.outputs[count:]]
+    graph.cache[key] = forward, backward
+    return forward, backward
+
+
+def _needed(graph: Graph, outputs: Sequence[Value]) -> set:
+    live = set(outputs)
+    nodes = set()
+    for node in reversed(graph.nodes):
+        if node.has_effect or any(v in live for v in node.outputs):
+            nodes.add(node)
+            live.update(v for v in node.inputs if v is not None)
+    return nodes
+
+
+def _is_cheap(node: Any) -> bool:
+    """Views and the like cost nothing when made again from what is kept anyway."""
+    return node.op.definition.view or not node.inputs

@@ -1,0 +1,50 @@
+"""Common subexpressions: equal nodes on equal inputs are computed once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.walk import substitute
+
+_SMALL = 16  # elements; larger constants are compared by identity only
+
+
+def run(graph: Graph) -> int:
+    same: dict[Value, Value] = {}
+    first: dict[Any, Node] = {}
+    kept: list[Node] = []
+    removed = 0
+    for node in graph.nodes:
+        node.inputs = [same.get(v, v) for v in node.inputs]
+        if node.has_effect:
+            kept.append(node)
+            continue
+        key = (node.op.name, tuple(map(_value_key, node.inputs)), tuple((k, _frozen(a)) for k, a in node.attrs.items()))
+        earlier = first.setdefault(key, node)
+        if earlier is node:
+            kept.append(node)
+        else:
+            same.update(zip(node.outputs, earlier.outputs))
+            removed += 1
+    graph.nodes = kept
+    substitute(graph, same)
+    return removed
+
+
+def _value_key(value: Value | None) -> Any:
+    """Equal keys mean equal values: small constants by content, bit for bit."""
+    if value is None or not value.is_constant or not 0 <= value.type.size <= _SMALL:
+        return value
+    return value.type, value.constant._bits().tobytes()
+
+
+def _frozen(attr: Any) -> Any:
+    """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero differ."""
+    if isinstance(attr, (list, tuple)):
+        return tuple(map(_frozen, attr))
+    try:
+        hash(attr)
+    except TypeError:
+        return id(attr)
+    return type(attr), repr(attr) if isinstance(attr, float) else attr

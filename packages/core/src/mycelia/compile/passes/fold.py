@@ -1,0 +1,34 @@
+"""Constant folding: nodes whose inputs are all constants are computed once."""
+
+from __future__ import annotations
+
+from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.interpret import apply
+from mycelia.ir.types import TensorType
+from mycelia.ir.walk import substitute
+
+LARGEST = 1 << 14  # bytes; a larger result would cost more memory than computing it costs time
+
+
+def run(graph: Graph) -> int:
+    folded: dict[Value, Value] = {}
+    kept: list[Node] = []
+    for node in graph.nodes:
+        node.inputs = [folded.get(v, v) for v in node.inputs]
+        if not _is_foldable(node):
+            kept.append(node)
+            continue
+        outputs = apply(node.op, [v and v.constant for v in node.inputs], node.attrs)
+        for value, tensor in zip(node.outputs, outputs):
+            folded[value] = Value(TensorType(tensor.dtype, tensor.shape), constant=tensor._detach())
+    graph.nodes = kept
+    substitute(graph, folded)
+    return len(folded)
+
+
+def _is_foldable(node: Node) -> bool:
+    if node.has_effect or node.regions:
+        return False
+    if not all(v is None or v.is_constant for v in node.inputs):
+        return False
+    return all(v.type.is_static and v.type.nbytes <= LARGEST for v in node.outputs)
