@@ -7,6 +7,7 @@
 #include "conv_shape.h"
 #include "conv_source.h"
 #include "conv_tile.h"
+#include "simd/transpose.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -30,23 +31,51 @@ struct Product {
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
 };
 
-// The weights of one group as row panels: panel by panel, k by k, the panel's rows side by side.
+// to[j * rows + i] = from[i * ld + j] for i < rows <= kTileRows, j < columns.
+void interleave(const float* from, int64_t ld, int64_t rows, int64_t columns, float* to) {
+  constexpr int64_t kGroups = ceil_div(kTileRows, kLanes);
+  f32v block[kGroups][kLanes];
+  int64_t j = 0;
+  // Whole vectors are stored, and what is too much is overwritten by the next column: so not up to the very
+  // end.
+  for (; (j + kLanes) * rows + (kGroups * kLanes - rows) <= columns * rows; j += kLanes) {
+    for (int64_t g = 0; g < kGroups; ++g) {
+      for (int64_t i = 0; i < kLanes; ++i) {
+        const int64_t row = g * kLanes + i;
+        block[g][i] = row < rows ? load(from + row * ld + j) : f32v{};
+      }
+      transpose(block[g]);
+    }
+    for (int64_t i = 0; i < kLanes; ++i)
+      for (int64_t g = 0; g < kGroups; ++g) store(to + (j + i) * rows + g * kLanes, block[g][i]);
+  }
+  for (; j < columns; ++j)
+    for (int64_t i = 0; i < rows; ++i) to[j * rows + i] = from[i * ld + j];
+}
+
+// The weights of one row panel: k by k, the panel's rows side by side.
 void pack_weights(const Product& p, const GatherSource& s, int64_t g, int64_t panel_index,
                   const RowPanels& panels, int64_t k, float* packed) {
   const int64_t row = panels.begin(panel_index), height = panels.height(panel_index);
   const float* w = p.w + g * p.by_group + row * p.by_row;
   float* to = packed + (g * p.rows + row) * k;
-  for (int64_t c = 0; c < p.channels; ++c)
-    for (int64_t a = 0; a < s.axis[0].taps; ++a)
-      for (int64_t b = 0; b < s.axis[1].taps; ++b)
-        for (int64_t e = 0; e < s.axis[2].taps; ++e, to += height) {
-          const int64_t tap =
-              ((p.tap_first[0] + a * p.tap_by[0]) * p.kernel[1] + p.tap_first[1] + b * p.tap_by[1]) *
-                  p.kernel[2] +
-              p.tap_first[2] + e * p.tap_by[2];
-          const float* from = w + c * p.by_channel + tap;
-          for (int64_t i = 0; i < height; ++i) to[i] = from[i * p.by_row];
-        }
+  // A row's weights in the order of k: the convolution itself.
+  if (p.by_channel == s.taps() && p.tap_by[0] == 1 && p.tap_by[1] == 1 && p.tap_by[2] == 1)
+    return interleave(w, p.by_row, height, k, to);
+  const int64_t n0 = s.axis[0].taps, n1 = s.axis[1].taps, n2 = s.axis[2].taps;
+  for (int64_t c = 0; c < p.channels; ++c) {
+    for (int64_t a = 0; a < n0; ++a) {
+      for (int64_t b = 0; b < n1; ++b) {
+        const float* from =
+            w + c * p.by_channel +
+            ((p.tap_first[0] + a * p.tap_by[0]) * p.kernel[1] + p.tap_first[1] + b * p.tap_by[1]) *
+                p.kernel[2] +
+            p.tap_first[2];
+        for (int64_t e = 0; e < n2; ++e, to += height)
+          for (int64_t i = 0; i < height; ++i) to[i] = from[e * p.tap_by[2] + i * p.by_row];
+      }
+    }
+  }
 }
 
 // One panel's columns: runs of positions that lie side by side in the source.
@@ -69,9 +98,14 @@ void next_panel(const Product& p, const GatherSource& s, const float* source, in
   int64_t room = min<int64_t>(kTileColumns, left);
   while (room > 0) {
     const int64_t n = min(room, s.axis[2].positions - at->x);
-    runs->from[runs->count] =
+    const float* from =
         source + (at->image - first_image) * image_stride + s.position_offset(at->z, at->y, at->x);
-    runs->length[runs->count++] = n;
+    if (runs->count > 0 && runs->from[runs->count - 1] + runs->length[runs->count - 1] == from) {
+      runs->length[runs->count - 1] += n;
+    } else {
+      runs->from[runs->count] = from;
+      runs->length[runs->count++] = n;
+    }
     const int64_t to =
         at->image * p.group * p.rows * p.out_plane() +
         ((p.start[0] + at->z * p.step[0]) * p.out[1] + p.start[1] + at->y * p.step[1]) * p.out[2] +
@@ -89,24 +123,29 @@ void next_panel(const Product& p, const GatherSource& s, const float* source, in
   }
 }
 
-// b[q * kTileColumns + j] = value of column j at depth q; may write kLanes floats behind the panel.
-void gather_panel(const Runs& runs, const int64_t* offset, int64_t depth, float* b) {
-  if (runs.count == 1 && runs.columns == kTileColumns) {
-    for (int64_t q = 0; q < depth; ++q, b += kTileColumns) {
-      const float* from = runs.from[0] + offset[q];
-      for (int v = 0; v < kTileVectors; ++v) store(b + v * kLanes, load(from + v * kLanes));
-    }
-    return;
-  }
-  if (runs.columns < kTileColumns) memset(b, 0, depth * kTileColumns * sizeof(float));
-  for (int64_t q = 0; q < depth; ++q, b += kTileColumns) {
-    float* to = b;
-    for (int r = 0; r < runs.count; ++r) {
-      const float* from = runs.from[r] + offset[q];
-      int64_t n = runs.length[r];
+// Part of a run that lies in one panel, and where it goes in the block of gathered panels.
+struct Piece {
+  const float* from;
+  int64_t to, length;
+};
+
+// block[panel * panel_floats + q * kTileColumns + j] = value of the panel's column j at depth q.
+// Depth by depth over all panels, so that the source is read in long runs.  Whole vectors are stored: what
+// they put behind a piece is written later, or lies between two panels.
+void gather(const Piece* pieces, int64_t count, const int64_t* offset, int64_t depth, float* block) {
+  for (int64_t q = 0; q < depth; ++q, block += kTileColumns) {
+    const int64_t at = offset[q];
+    for (int64_t i = 0; i < count; ++i) {
+      const Piece& piece = pieces[i];
+      const float* from = piece.from + at;
+      float* to = block + piece.to;
+      if (piece.length == kTileColumns) {
+        for (int v = 0; v < kTileVectors; ++v) store(to + v * kLanes, load(from + v * kLanes));
+        continue;
+      }
+      int64_t n = piece.length;
       for (; n >= kLanes; n -= kLanes, from += kLanes, to += kLanes) store(to, load(from));
-      if (n > 0) store(to, load_partial(from, n));  // what it clears behind is written next
-      to += n;
+      if (n > 0) store(to, load_partial(from, n));
     }
   }
 }
@@ -144,10 +183,14 @@ int32_t run_product(const myc_call* call, const Product& p, const GatherSource& 
   int64_t block = clamp(kBlockFloats / (depth * kTileColumns), int64_t{1}, all_panels);
   const int64_t workers = max_workers(call);
   if (workers > 1) block = clamp(all_panels * p.group / (workers * 4), int64_t{1}, block);
-  const int64_t block_floats = block * kTileColumns * depth + kLanes;
-  float* blocks = scratch.take<float>(workers * round_up(block_floats, 16));
+  block = ceil_div(all_panels, ceil_div(all_panels, block));  // blocks of equal width
+  const int64_t panel_floats =
+      depth * kTileColumns + 16;  // 16: vectors that reach over the end; other cache sets
+  const int64_t block_floats = block * panel_floats;
+  float* blocks = scratch.take<float>(workers * block_floats);
   Runs* runs = scratch.take<Runs>(workers * block);
-  if (!weights || !offsets || !blocks || !runs || (s.copies && !padded)) return MYC_E_MEMORY;
+  Piece* pieces = scratch.take<Piece>(workers * block * kTileColumns);
+  if (!weights || !offsets || !blocks || !runs || !pieces || (s.copies && !padded)) return MYC_E_MEMORY;
 
   for (int64_t c = 0, q = 0; c < p.channels; ++c)
     for (int64_t a = 0; a < s.axis[0].taps; ++a)
@@ -176,8 +219,9 @@ int32_t run_product(const myc_call* call, const Product& p, const GatherSource& 
     parallel_for_worker(
         call, count * p.group, kMinParallelWork / (block_work + 1) + 1,
         [&](int64_t begin, int64_t end, int32_t worker) {
-          float* b = blocks + worker * round_up(block_floats, 16);
+          float* b = blocks + worker * block_floats;
           Runs* r = runs + worker * block;
+          Piece* piece = pieces + worker * block * kTileColumns;
           alignas(64) float temporary[kTileRows * kTileColumns];
           for (int64_t job = begin; job < end; ++job) {
             const int64_t g = job / count, column = job % count * block * kTileColumns;
@@ -188,33 +232,37 @@ int32_t run_product(const myc_call* call, const Product& p, const GatherSource& 
             at.x = rest % s.axis[2].positions, rest /= s.axis[2].positions;
             at.y = rest % s.axis[1].positions, rest /= s.axis[1].positions;
             at.z = rest % s.axis[0].positions, at.image = first + rest / s.axis[0].positions;
-            for (int64_t i = 0; i < n; ++i)
+            int64_t piece_count = 0;
+            for (int64_t i = 0; i < n; ++i) {
               next_panel(p, s, from + g * p.channels * source_plane, channels * source_plane, first, &at,
                          width - i * kTileColumns, &r[i]);
+              int64_t to = i * panel_floats;
+              for (int j = 0; j < r[i].count; to += r[i].length[j++])
+                piece[piece_count++] = {r[i].from[j], to, r[i].length[j]};
+            }
+            if (width % kTileColumns) memset(b + (n - 1) * panel_floats, 0, panel_floats * sizeof(float));
             float* y = p.y + g * p.rows * p.out_plane();
             for (int64_t q = 0; q < k; q += depth) {
               const int64_t d = min(depth, k - q);
-              for (int64_t i = 0; i < n; ++i) gather_panel(r[i], offsets + q, d, b + i * kTileColumns * d);
-              for (int64_t i = 0; i < n; ++i) {
+              gather(piece, piece_count, offsets + q, d, b);
+              const auto multiply = [&](int64_t i, int64_t t) {
                 const Runs& run = r[i];
-                const bool straight = direct && run.columns == kTileColumns &&
-                                      run.to[kTileColumns - 1] - run.to[0] == kTileColumns - 1;
-                for (int64_t t = 0; t < panels.count; ++t) {
-                  const int64_t row = panels.begin(t), height = panels.height(t);
-                  const float* a = weights + (g * p.rows + row) * k + q * height;
-                  const float* bias = p.bias ? p.bias + g * p.rows + row : nullptr;
-                  const TileStart start = q > 0 ? TileStart::add : bias ? TileStart::bias : TileStart::zero;
-                  float* to = y + row * p.out_plane();
-                  if (straight) {
-                    tile_of(height)(d, a, b + i * kTileColumns * d, to + run.to[0], p.out_plane(), start,
-                                    bias);
-                  } else {
-                    tile_of(height)(d, a, b + i * kTileColumns * d, temporary, kTileColumns, TileStart::zero,
-                                    nullptr);
-                    scatter(temporary, height, run, to, p.out_plane(), start, bias);
-                  }
+                const int64_t row = panels.begin(t), height = panels.height(t);
+                const float* a = weights + (g * p.rows + row) * k + q * height;
+                const float* bias = p.bias ? p.bias + g * p.rows + row : nullptr;
+                const TileStart start = q > 0 ? TileStart::add : bias ? TileStart::bias : TileStart::zero;
+                float* to = y + row * p.out_plane();
+                if (direct && run.columns == kTileColumns &&
+                    run.to[kTileColumns - 1] - run.to[0] == kTileColumns - 1) {
+                  tile_of(height)(d, a, b + i * panel_floats, to + run.to[0], p.out_plane(), start, bias);
+                } else {
+                  tile_of(height)(d, a, b + i * panel_floats, temporary, kTileColumns, TileStart::zero,
+                                  nullptr);
+                  scatter(temporary, height, run, to, p.out_plane(), start, bias);
                 }
-              }
+              };
+              for (int64_t t = 0; t < panels.count; ++t)
+                for (int64_t i = 0; i < n; ++i) multiply(i, t);
             }
           }
         });

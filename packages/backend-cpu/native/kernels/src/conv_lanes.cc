@@ -59,6 +59,7 @@ template <int R>
 MYC_INLINE void position(const Segment* segments, int64_t count, int64_t taps, int64_t x_step, int64_t w_step,
                          const float* x, const float* w, const float* bias, float* to, int64_t to_ld) {
   f32v sum[R][kTileVectors];
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < kTileVectors; ++v) sum[i][v] = f32v{} + (bias ? bias[i] : 0.0f);
   for (int64_t s = 0; s < count; ++s) {
@@ -72,6 +73,7 @@ MYC_INLINE void position(const Segment* segments, int64_t count, int64_t taps, i
         for (int j = 0; j < kTileVectors; ++j) sum[i][j] += ws[i] * v[j];
     }
   }
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < kTileVectors; ++v) store(to + i * to_ld + v * kLanes, sum[i][v]);
 }

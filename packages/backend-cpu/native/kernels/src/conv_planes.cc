@@ -12,6 +12,7 @@ template <int R, int V>
 MYC_INLINE void row_block(const float* x, int64_t x_step, const int64_t* offset, const float* w, int64_t taps,
                           float bias, float* y, int64_t y_step) {
   f32v sum[R][V];
+#pragma GCC unroll 12
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < V; ++v) sum[r][v] = f32v{} + bias;
   for (int64_t t = 0; t < taps; ++t) {
@@ -20,6 +21,7 @@ MYC_INLINE void row_block(const float* x, int64_t x_step, const int64_t* offset,
     for (int r = 0; r < R; ++r)
       for (int v = 0; v < V; ++v) sum[r][v] += w[t] * load(from + r * x_step + v * kLanes);
   }
+#pragma GCC unroll 12
   for (int r = 0; r < R; ++r)
     for (int v = 0; v < V; ++v) store(y + r * y_step + v * kLanes, sum[r][v]);
 }
@@ -32,6 +34,7 @@ void rows(const float* x, int64_t x_step, const int64_t* offset, const float* w,
   if (width < kLanes) {
     float short_rows[R][kLanes];
     row_block<R, 1>(x, x_step, offset, w, taps, bias, short_rows[0], kLanes);
+#pragma GCC unroll 12
     for (int r = 0; r < R; ++r) memcpy(y + r * y_step, short_rows[r], width * sizeof(float));
     return;
   }
@@ -90,6 +93,7 @@ void dot_taps(const GatherSource& s, const float* x, const int64_t* offset, cons
       }
     }
   }
+#pragma GCC unroll 12
   for (int t = 0; t < T; ++t) sum[t] += horizontal_sum(total[t]);
 }
 

@@ -22,6 +22,7 @@ template <int R>
 inline void tile(int64_t k, const float* a, const float* b, float* c, int64_t ldc, TileStart start,
                  const float* bias) {
   f32v sum[R][kTileVectors];
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < kTileVectors; ++v)
       sum[i][v] = start == TileStart::add ? load(c + i * ldc + v * kLanes)
@@ -33,6 +34,7 @@ inline void tile(int64_t k, const float* a, const float* b, float* c, int64_t ld
     for (int i = 0; i < R; ++i)
       for (int v = 0; v < kTileVectors; ++v) sum[i][v] += a[i] * x[v];
   }
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < kTileVectors; ++v) store(c + i * ldc + v * kLanes, sum[i][v]);
 }

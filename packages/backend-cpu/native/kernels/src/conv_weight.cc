@@ -25,12 +25,15 @@ template <int R, int V>
 inline void sum_tile(const float* source, const int64_t* offset, const Run* runs, int64_t count,
                      const float* b, float* c, int64_t ldc) {
   f32v sum[R][V];
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < V; ++v) sum[i][v] = load(c + i * ldc + v * kLanes);
   const float* row[R];
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i) row[i] = source + offset[i];
   for (int64_t r = 0; r < count; ++r) {
     const float* a[R];
+#pragma GCC unroll 12
     for (int i = 0; i < R; ++i) a[i] = row[i] + runs[r].from;
     const int64_t n = runs[r].length;
     for (int64_t t = 0; t < n; ++t, b += kTileColumns) {
@@ -41,6 +44,7 @@ inline void sum_tile(const float* source, const int64_t* offset, const Run* runs
         for (int v = 0; v < V; ++v) sum[i][v] += a[i][t] * y[v];
     }
   }
+#pragma GCC unroll 12
   for (int i = 0; i < R; ++i)
     for (int v = 0; v < V; ++v) store(c + i * ldc + v * kLanes, sum[i][v]);
 }
