@@ -24,7 +24,7 @@ constexpr float kLn2Low = -0x1.bd0106p-13f;     // ln 2 - kLn2High
 // 2^n for integers n in [-126, 127].
 MYC_INLINE f32v power_of_two(i32v n) { return from_bits((n + 127) << 23); }
 
-// Results below 2^-125 are 0: denormal numbers would cost a hundred cycles each on many processors, and masked softmax
+// Results below 2^-125.5 are 0: denormal numbers would cost a hundred cycles each on many processors, and masked softmax
 // makes whole rows of them.
 MYC_INLINE f32v exp(f32v x) {
   x = min_or_second(splat(89.0f), max_or_second(splat(-87.3f), x));  // inf and 0 come out at the ends
