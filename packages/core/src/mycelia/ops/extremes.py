@@ -4,8 +4,8 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.ir.types import TensorType
-from mycelia.ops import cast as _cast
 from mycelia.ops import math as _math
+from mycelia.ops.cast import cast as _cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import reduced_shape
 from mycelia.ops.reduce import amax, amin, keep_reduced, masked
@@ -14,7 +14,9 @@ from mycelia.ops.reduce import amax, amin, keep_reduced, masked
 def _reduced_shape(input, axis, keepdims):
     shape = reduced_shape(input.shape, axis, keepdims)
     if 0 in input.shape and 0 not in shape:
-        raise ValueError(f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}")
+        raise ValueError(
+            f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}"
+        )
     return shape
 
 
@@ -86,7 +88,7 @@ def argmin(input, axis=None, keepdims=False):
     Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int32.
     Errors: ValueError for an axis out of range or of extent 0.
     """
-    return _cast.cast(_argmin(input, axis, keepdims), dtypes.int32)
+    return _cast(_argmin(input, axis, keepdims), dtypes.int32)
 
 
 def _with_index_type(input, *, axis, keepdims):
@@ -222,4 +224,4 @@ def aminmax(input, *, axis=0, keepdims=False):
 
 __all__ = [
     "aminmax", "argmax", "argmin", "max", "min",
-]
+]  # fmt: skip

@@ -1,8 +1,8 @@
 """Moments and norms over axes, written with the reductions: variance, logsumexp, sums without NaN, vector and matrix norms."""
 
-from mycelia.ops import cast as _cast
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
+from mycelia.ops.cast import cast as _cast
 from mycelia.ops.reduce import amax, amin, count_reduced, l2_norm, mean, sum
 
 # ------------------------------------------------------------------------------------------------ moments
@@ -86,7 +86,7 @@ def nanmean(input, axis=None, keepdims=False, *, dtype=None):
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
     """
-    count = sum(_cast.cast(_logic.logical_not(_logic.isnan(input)), dtype or input.dtype), axis, keepdims)
+    count = sum(_cast(_logic.logical_not(_logic.isnan(input)), dtype or input.dtype), axis, keepdims)
     return _math.true_div(nansum(input, axis, keepdims, dtype=dtype), count)
 
 
@@ -105,14 +105,14 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
     """
-    x = x if dtype is None else _cast.cast(x, dtype)
+    x = x if dtype is None else _cast(x, dtype)
     if ord == 2:
         return l2_norm(x, axis, keepdims)
     size = _math.abs(x)
     if ord == 1:
         return sum(size, axis, keepdims)
     if ord == 0:
-        return sum(_cast.cast(_logic.not_equal(x, 0), x.dtype), axis, keepdims)
+        return sum(_cast(_logic.not_equal(x, 0), x.dtype), axis, keepdims)
     if ord == float("inf"):
         return amax(size, axis, keepdims)
     if ord == float("-inf"):
@@ -127,7 +127,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
     Shapes: the two axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for another `ord`, or if `axis` does not name two different axes.
     """
-    A = A if dtype is None else _cast.cast(A, dtype)
+    A = A if dtype is None else _cast(A, dtype)
     rank = len(A.shape)
     axis = tuple(a % rank for a in axis)
     if len(axis) != 2 or axis[0] == axis[1]:
@@ -186,4 +186,4 @@ def dist(input, other, p=2):
 __all__ = [
     "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "std", "std_mean", "var", "var_mean",
     "vector_norm",
-]
+]  # fmt: skip

@@ -4,10 +4,10 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.ir.types import TensorType
-from mycelia.ops import cast as _cast
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
+from mycelia.ops.cast import cast as _cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import normalize_axis
 
@@ -61,7 +61,7 @@ def cumsum(x, axis, dtype=None):
 
     Shapes: any -> same.  dtypes: real but bool.  Errors: ValueError for an axis out of range.
     """
-    return _cumsum(x if dtype is None else _cast.cast(x, dtype), axis=axis)
+    return _cumsum(x if dtype is None else _cast(x, dtype), axis=axis)
 
 
 @op(name="cumprod", infer=_scan_type, mindir="CumProd")
@@ -86,7 +86,9 @@ def _cumprod(ct, x, *, axis):
     square = (*rows.shape[:-1], n, n)
     diagonal = _logic.equal(_index_column(n), _index_row(n))
     without = where(diagonal, 1.0, broadcast_to(expand_dims(rows, -2), square))  # row k lacks x[k]
-    table = where(_logic.greater_equal(_index_row(n), _index_column(n)), _cumprod(without, axis=-1), 0.0)  # [k, i]
+    table = where(
+        _logic.greater_equal(_index_row(n), _index_column(n)), _cumprod(without, axis=-1), 0.0
+    )  # [k, i]
     return moveaxis(_reduce.sum(_math.mul(table, expand_dims(flows, -2)), -1), -1, axis)
 
 
@@ -116,7 +118,7 @@ def cumprod(input, dim, dtype=None):
     """
     if dtype is None and not input.dtype.is_floating:
         dtype = dtypes.int64
-    return _cumprod(input if dtype is None else _cast.cast(input, dtype), axis=dim)
+    return _cumprod(input if dtype is None else _cast(input, dtype), axis=dim)
 
 
 # -------------------------------------------------------------------------------------- running extremes
@@ -192,7 +194,7 @@ def cummin(input, axis):
     Shapes: any -> same, same.  dtypes: real -> (same, int32).  Errors: ValueError for an axis out of range.
     """
     value, place = _cummin(input, axis=axis)
-    return value, _cast.cast(place, dtypes.int32)
+    return value, _cast(place, dtypes.int32)
 
 
 @op(name="logcumsumexp", infer=_scan_type, float_result=True)

@@ -93,8 +93,7 @@ def _problem(model: Any) -> str:
 
 
 def _read_external(model: Any, path: str, key: bytes | None, mode: str | Callable) -> None:
-    """Weights in files beside the model: at the places that the parameters name, or, in old files, as graphs.
-    """
+    """Weights in files beside the model: where the parameters say, or, in old files, as graphs."""
     from mycelia.io.mindir import mindir_pb2
 
     directory, opened = os.path.dirname(path), {}
@@ -198,8 +197,7 @@ def _split_weights(model: Any, path: str, encrypted: Callable[[bytes], bytes]) -
 
 
 def _exporter(file_format: str) -> Callable:
-    """The function of a plugin that writes another format (hook mycelia_exporters: format name -> function).
-    """
+    """The function of a plugin that writes another format (hook mycelia_exporters)."""
     from mycelia import plugins
 
     for exporters in plugins.manager().hook.mycelia_exporters():

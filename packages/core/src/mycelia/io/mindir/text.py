@@ -19,7 +19,8 @@ def to_text(model: Any) -> str:
     """The text of a ModelProto, one line for each input, parameter, constant, node, result and primitive."""
     lines = [
         f"ir_version {model.ir_version!r} producer_name {model.producer_name!r} "
-        f"model_version {model.model_version!r} little_endian {model.little_endian} mind_ir_version {model.mind_ir_version}"
+        f"model_version {model.model_version!r} little_endian {model.little_endian} "
+        f"mind_ir_version {model.mind_ir_version}"
     ]
     for graph in (model.graph, *model.functions):
         lines.extend(_graph(graph))

@@ -117,6 +117,10 @@ class GraphWriter:
         """A tuple of values."""
         return self.primitive("MakeTuple", *items, out=out)
 
+    def constant(self, value: Any) -> Name:
+        """The name of a constant."""
+        return self.model.constant(self.proto, value)
+
     def choose(self, condition: Name, if_true: tuple, if_false: tuple, out: Any) -> Name:
         """Calls one of two graphs, each given as (its name, its inputs)."""
         branches = [
@@ -128,7 +132,8 @@ class GraphWriter:
 
     def inline(self, graph: Graph, inputs: Sequence[Any]) -> list[Name]:
         """Writes the nodes of an IR graph here, applied to `inputs`; the names of its outputs."""
-        outer, self.names = self.names, dict(zip(graph.parameters, inputs, strict=True))
+        present = [name for name in inputs if name is not None]
+        outer, self.names = self.names, dict(zip(graph.parameters, present, strict=True))
         try:
             for node in graph.nodes:
                 self.node(node)
@@ -148,7 +153,7 @@ class GraphWriter:
 
     def call(self, label: str, target: str, arguments: Iterable[Any], out: Any = None) -> Name:
         """A node that calls a primitive, a graph, or a function value."""
-        inputs = [a if isinstance(a, Name) else self.model.constant(self.proto, a) for a in arguments]
+        inputs = [a if isinstance(a, Name) else self.constant(a) for a in arguments]
         name = Name(f"{self.proto.name}:{label}:{self.model.number()}")
         node = self.proto.node.add(input=inputs, output=[name], name=name, op_type=f"REF::{target}")
         index = self.counts[label] = self.counts.get(label, -1) + 1
@@ -162,7 +167,7 @@ class GraphWriter:
         if value is None:
             return None
         if value.is_constant:
-            return self.model.constant(self.proto, value.constant)
+            return self.constant(value.constant)
         name = self.names[value]
         if name is None:
             raise rules.Unsupported(f"the statistics of {value.producer.op.name}, which only gradients use")
@@ -306,18 +311,18 @@ def to_model(
                 (v, Name("")) for v in node.outputs
             )  # go on: the error names everything at once
     try:
+        if structure is None:
+            count = len(graph.outputs) - len(updates)
+            structure = 0 if count == 1 else tuple(range(count))
+        result, type = _nested(writer, graph, structure)
+        if updates:
+            result = _write_updates(writer, result, type, [(p.name, writer.value(v)) for p, v in updates])
+        write_info(main.output.add(name=result), type)
         model.write_functions()
     except rules.Unsupported as e:
         unsupported.append(str(e))
     if unsupported:
         raise ValueError(f"MindIR has no operator for: {', '.join(dict.fromkeys(unsupported))}")
-    count = len(graph.outputs) - len(updates)
-    if structure is None:
-        structure = 0 if count == 1 else tuple(range(count))
-    result, type = _nested(writer, graph, structure)
-    if updates:
-        result = _write_updates(writer, result, type, [(p.name, writer.value(v)) for p, v in updates])
-    write_info(main.output.add(name=result), type)
     return model.proto
 
 

@@ -15,7 +15,7 @@ from mycelia.io.mindir.operators.arguments import (
     text,
 )
 from mycelia.io.mindir.operators.table import operator, simple
-from mycelia.ops import linalg as _linalg
+from mycelia.ops.linalg import batch_matmul, bias_add, mat_mul
 from mycelia.tensor import Tensor
 
 # ---- arithmetic --------------------------------------------------------------------------------
@@ -246,14 +246,22 @@ def CumProd(x, axis, *, exclusive=False, reverse=False):
 def _cumulative(
     function: Callable, x: Tensor, axis: Any, exclusive: bool, reverse: bool, start: int
 ) -> Tensor:
-    axis = one_axis(axis) % x.ndim
+    axis = one_axis(axis) % max(x.ndim, 1)
     if reverse:
         x = ops.flip(x, (axis,))
     if exclusive:  # the sum of what precedes an element: shifted by one
         first = ops.zeros_like(ops.narrow(x, axis, 0, 1)) + start
         x = ops.concat((ops.cast(first, x.dtype), ops.narrow(x, axis, 0, x.shape[axis] - 1)), axis)
-    y = function(x, axis)
+    y = ops.cast(function(x, axis), x.dtype)
     return ops.flip(y, (axis,)) if reverse else y
+
+
+@operator
+def Median(x, *, global_median=False, axis=0, keep_dims=False, ignore_nan=False):
+    if global_median:
+        return ops.median(ops.reshape(x, (-1,)), 0)
+    function = ops.nanmedian if ignore_nan else ops.median
+    return function(x, axis, keep_dims)
 
 
 @operator
@@ -321,22 +329,17 @@ def CountNonZero(x, dim=None):
     return ops.count_nonzero(x, () if dim is None else ints(dim))
 
 
-@operator
-def L2Normalize(x, *, axis=0, epsilon=1e-4):
-    return ops.L2Normalize(axis, epsilon)(x)
-
-
 # ---- matrices ----------------------------------------------------------------------------------
 
 
 @operator
 def MatMul(x, y, *, transpose_a=False, transpose_b=False):
-    return _linalg.mat_mul(x, y, transpose_a=transpose_a, transpose_b=transpose_b)
+    return mat_mul(x, y, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 @operator
 def BatchMatMul(x, y, *, transpose_a=False, transpose_b=False):
-    return _linalg.batch_matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b)
+    return batch_matmul(x, y, transpose_a=transpose_a, transpose_b=transpose_b)
 
 
 @operator
@@ -365,4 +368,4 @@ def Addbmm(x, a, b, beta=1, alpha=1):
 
 @operator
 def BiasAdd(x, bias, *, data_format="NCHW"):
-    return _linalg.bias_add(x, bias, data_format="NHWC" if is_channels_last(data_format) else "NCHW")
+    return bias_add(x, bias, data_format="NHWC" if is_channels_last(data_format) else "NCHW")

@@ -18,10 +18,11 @@ from mycelia.io.mindir.operators.arguments import (
     text,
 )
 from mycelia.io.mindir.operators.table import operator
-from mycelia.ops import conv as _conv
-from mycelia.ops import norm as _norm
-from mycelia.ops import pool as _pooling
-from mycelia.ops import rnn as _rnn
+from mycelia.ops.conv import _conv, _conv_input_grad, same_pads
+from mycelia.ops.loss import _softmax_cross_entropy
+from mycelia.ops.norm import _batch_norm_infer, _batch_norm_train, _l2_normalize, _layer_norm
+from mycelia.ops.pool import _avg_pool, _max_pool
+from mycelia.ops.rnn import _lstm_layer
 
 # ---- activations -------------------------------------------------------------------------------
 
@@ -109,7 +110,7 @@ def _convolution(x, w, rank, stride, pad, dilation, group, pad_mode, data_format
 
     def apply(data):
         pads = _explicit_pads(mode, pad, data.shape[2:], kernel, strides, dilations)
-        return _conv._conv(data, w, stride=strides, pad=pads, dilation=dilations, group=group)
+        return _conv(data, w, stride=strides, pad=pads, dilation=dilations, group=group)
 
     return channels_first(apply, x, data_format)
 
@@ -119,7 +120,7 @@ def _explicit_pads(
 ) -> tuple:
     """All begins, then all ends. `pad`: one number, one a dimension, or begin and end of each."""
     if mode == "same":
-        return _conv.same_pads(size, kernel, stride, dilation)
+        return same_pads(size, kernel, stride, dilation)
     rank = len(kernel)
     if mode != "pad":
         return (0,) * (2 * rank)
@@ -175,7 +176,7 @@ def Conv2DTranspose(dy, w, input_sizes=None, *, stride=1, dilation=1, pad_list=0
         pads = _explicit_pads(mode, pad_list, (), kernel, strides, dilations)
         size = tuple(span - b - e for span, b, e in zip(spans, pads[:2], pads[2:]))
     pads = _explicit_pads(mode, pad_list, size, kernel, strides, dilations)
-    return _conv._conv_input_grad(dy, w, size=size, stride=strides, pad=pads, dilation=dilations, group=group)
+    return _conv_input_grad(dy, w, size=size, stride=strides, pad=pads, dilation=dilations, group=group)
 
 
 operator(Conv2DTranspose, "Conv2DBackpropInput")
@@ -204,26 +205,22 @@ def _pool(function: Callable, rank: int, x, kernel_size, strides, pad_mode, data
 
 @operator
 def MaxPool(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"):
-    return _pool(_pooling._max_pool, 2, x, kernel_size, strides, pad_mode, data_format)
+    return _pool(_max_pool, 2, x, kernel_size, strides, pad_mode, data_format)
 
 
 @operator
 def AvgPool(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"):
-    return _pool(
-        _pooling._avg_pool, 2, x, kernel_size, strides, pad_mode, data_format, count_include_pad=False
-    )
+    return _pool(_avg_pool, 2, x, kernel_size, strides, pad_mode, data_format, count_include_pad=False)
 
 
 @operator
 def MaxPool3D(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCDHW"):
-    return _pool(_pooling._max_pool, 3, x, kernel_size, strides, pad_mode, data_format)
+    return _pool(_max_pool, 3, x, kernel_size, strides, pad_mode, data_format)
 
 
 @operator
 def AvgPool3D(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCDHW"):
-    return _pool(
-        _pooling._avg_pool, 3, x, kernel_size, strides, pad_mode, data_format, count_include_pad=False
-    )
+    return _pool(_avg_pool, 3, x, kernel_size, strides, pad_mode, data_format, count_include_pad=False)
 
 
 @operator
@@ -258,10 +255,8 @@ def BatchNorm(
 ):
     layout = dict(epsilon=epsilon, data_format="NHWC" if is_channels_last(data_format) else "NCHW")
     if not is_training:
-        return _norm._batch_norm_infer(x, scale, bias, mean, variance, **layout), scale, bias, mean, variance
-    y, batch_mean, inv_std = _norm._batch_norm_train(
-        mean, variance, x, scale, bias, momentum=momentum, **layout
-    )
+        return _batch_norm_infer(x, scale, bias, mean, variance, **layout), scale, bias, mean, variance
+    y, batch_mean, inv_std = _batch_norm_train(mean, variance, x, scale, bias, momentum=momentum, **layout)
     return y, batch_mean, inv_std, batch_mean, inv_std
 
 
@@ -274,7 +269,12 @@ def BatchNormExt(x, weight=None, bias=None, mean=None, variance=None, training=F
 @operator
 def LayerNorm(x, gamma, beta, *, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7):
     axes = dict(begin_norm_axis=begin_norm_axis, begin_params_axis=begin_params_axis)
-    return _norm._layer_norm(x, gamma, beta, **axes, epsilon=epsilon)
+    return _layer_norm(x, gamma, beta, **axes, epsilon=epsilon)
+
+
+@operator
+def L2Normalize(x, *, axis=0, epsilon=1e-4):
+    return _l2_normalize(x, axis=ints(axis), epsilon=epsilon)
 
 
 @operator
@@ -310,7 +310,7 @@ def LSTM(
     w_ih = ops.reshape(ops.narrow(flat, 0, 0, rows * input_size), (rows, input_size))
     w_hh = ops.reshape(ops.narrow(flat, 0, rows * input_size, rows * hidden_size), (rows, hidden_size))
     bias = ops.narrow(flat, 0, rows * (input_size + hidden_size), rows) if has_bias else None
-    y, h, c, *_ = _rnn._lstm_layer(x, ops.squeeze(h0, 0), ops.squeeze(c0, 0), w_ih, w_hh, bias)
+    y, h, c, *_ = _lstm_layer(x, ops.squeeze(h0, 0), ops.squeeze(c0, 0), w_ih, w_hh, bias)
     scratch = ops.zeros((1, 1), x.dtype)  # two outputs that only MindSpore's gradient uses
     return y, ops.expand_dims(h, 0), ops.expand_dims(c, 0), scratch, scratch
 
@@ -345,8 +345,7 @@ def BCEWithLogitsLoss(x, target, weight=None, pos_weight=None, *, reduction=1):
 
 @operator
 def SoftmaxCrossEntropyWithLogits(logits, labels):
-    loss = ops.neg(ops.sum(labels * ops.log_softmax(logits, -1), -1))
-    return loss, ops.softmax(logits, -1) - labels
+    return _softmax_cross_entropy(logits, labels)
 
 
 @operator

@@ -276,6 +276,12 @@ def TensorScatterElements(x, indices, updates, *, axis=0, reduce=0):
 
 
 @operator
+def SearchSorted(sorted_sequence, values, sorter=None, *, dtype=35, right=False):
+    narrow = as_dtype(dtype) == dtypes.int32
+    return ops.searchsorted(sorted_sequence, values, out_int32=narrow, right=bool(right), sorter=sorter)
+
+
+@operator
 def NonZero(x):
     return ops.nonzero(x)
 
@@ -313,6 +319,11 @@ def ArgSort(x, dim=-1, descending=False, stable=False):
 @operator
 def Unique(x):
     return ops.unique(x)
+
+
+@operator
+def UniqueConsecutive(x, *, return_inverse=False, return_counts=False, dim=None):
+    return ops.unique_consecutive(x, True, True, dim)
 
 
 # ---- creation ----------------------------------------------------------------------------------

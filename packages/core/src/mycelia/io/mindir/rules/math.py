@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from mycelia import dtypes
 from mycelia.io.mindir.rules.table import (
     attributes,
@@ -17,6 +19,7 @@ from mycelia.io.mindir.rules.table import (
 )
 from mycelia.io.mindir.values import id_of_dtype
 from mycelia.ir import TensorType
+from mycelia.tensor import Tensor
 
 # ---- plain ones --------------------------------------------------------------------------------
 
@@ -32,8 +35,7 @@ def _renamed(**names: str) -> None:
 
 
 _renamed(
-    exp2="Exp2", log2="Log2", log10="Log10", logaddexp="LogAddExp", logaddexp2="LogAddExp2", erf="Erf",
-    erfc="Erfc", erfinv="Erfinv", sinc="Sinc",
+    erf="Erf", erfc="Erfc", erfinv="Erfinv", sinc="Sinc",
 )  # fmt: skip
 
 
@@ -56,17 +58,44 @@ def _cast_rule(w, node, inputs):
 def _clip(w, node, inputs):
     low, high = attributes(node, "min", "max")
     name, type = inputs[0], result_type(node)
-    if high is not None:
-        name = w.op("Minimum", name, scalar(high, type.dtype), out=type)
     if low is not None:
         name = w.op("Maximum", name, scalar(low, type.dtype), out=type)
+    if high is not None:
+        name = w.op("Minimum", name, scalar(high, type.dtype), out=type)
     return name
+
+
+@rule("exp2")
+def _exp2(w, node, inputs):
+    type = result_type(node)
+    return w.op("Pow", scalar(2, type.dtype), inputs[0], out=type)
+
+
+@rule("log2", "log10")
+def _log_to_base(w, node, inputs):
+    type, base = result_type(node), 2 if node.op.name == "log2" else 10
+    return w.op("Mul", w.op("Log", inputs[0], out=type), scalar(1 / math.log(base), type.dtype), out=type)
+
+
+@rule("logaddexp", "logaddexp2")
+def _logaddexp(w, node, inputs):
+    type = result_type(node)
+    names = list(inputs)
+    base = 1.0 if node.op.name == "logaddexp" else math.log(2)
+    if base != 1.0:
+        names = [w.op("Mul", n, scalar(base, type.dtype)) for n in names]
+    distance = w.op("Abs", w.op("Sub", *names, out=type), out=type)
+    rest = w.op("Log1p", w.op("Exp", w.op("Neg", distance, out=type), out=type), out=type)
+    name = w.op("Add", w.op("Maximum", *names, out=type), rest, out=type)
+    return name if base == 1.0 else w.op("Div", name, scalar(base, type.dtype), out=type)
 
 
 @rule("fill_like")
 def _fill_like(w, node, inputs):
     type = result_type(node)
     value = scalar(node.attrs["value"], type.dtype)
+    if type.size == 0:
+        return w.constant(Tensor(np.zeros(type.shape, np.float32), type.dtype))
     if type.is_static:
         return w.op("BroadcastTo", value, type.shape, out=type)
     zeros = cast_to(w, w.op("ZerosLike", inputs[0], out=node.inputs[0].type), node.inputs[0].type, type.dtype)
@@ -120,10 +149,9 @@ def _sum(w, node, inputs):
 def _sum_to(w, node, inputs):
     source, type = node.inputs[0].type, result_type(node)
     lead = source.rank - type.rank
-    axes = tuple(range(lead)) + tuple(
-        i + lead for i, n in enumerate(type.shape) if n == 1 and source.shape[i + lead] != 1
-    )
-    name = w.op("SumExt", inputs[0], axes, True, None) if axes else inputs[0]
+    ones = (i + lead for i, n in enumerate(type.shape) if n == 1 and source.shape[i + lead] != 1)
+    axes = (*range(lead), *ones)
+    name = w.op("SumExt", inputs[0], axes, True, id_of_dtype(type.dtype)) if axes else inputs[0]
     return w.op("Reshape", name, type.shape, out=type)
 
 
@@ -159,15 +187,44 @@ def _with_index(w, node, inputs):
     ]
 
 
+@rule("median")
+def _median(w, node, inputs):
+    axis, keepdims, ignore_nan = attributes(node, "axis", "keepdims", "ignore_nan")
+    value, index = (v.type for v in node.outputs)
+    how = dict(global_median=False, axis=axis, keep_dims=keepdims, ignore_nan=ignore_nan)
+    pair = w.primitive("Median", inputs[0], **how, out=(value, index))
+    return [w.item(pair, 0, value), w.item(pair, 1, index)]
+
+
 @rule("cumsum", "cumprod")
 def _cumulative(w, node, inputs):
     type = result_type(node)
     name = cast_to(w, inputs[0], node.inputs[0].type, type.dtype)
     operator = "CumSum" if node.op.name == "cumsum" else "CumProd"
-    return w.op(operator, name, node.attrs["axis"], False, False, out=type)
+    return w.op(operator, name, node.attrs["axis"], False, node.attrs.get("reverse", False), out=type)
+
+
+@rule("cummax", "cummin")
+def _cumulative_extreme(w, node, inputs):
+    value, index = (v.type for v in node.outputs)
+    pair = w.op(node.op.name.capitalize(), inputs[0], node.attrs["axis"])
+    return [w.item(pair, 0, value), w.op("Cast", w.item(pair, 1), id_of_dtype(index.dtype), out=index)]
 
 
 # ---- matrices ----------------------------------------------------------------------------------
+
+
+@rule("batch_matmul")
+def _batch_matmul(w, node, inputs):
+    flags, names = attributes(node, "transpose_a", "transpose_b"), list(inputs)
+    types = [v.type for v in node.inputs]
+    if types[0].shape[:-2] == types[1].shape[:-2]:
+        return w.op("BatchMatMul", *names, *flags, out=result_type(node))
+    for i, (flag, type) in enumerate(zip(flags, types)):  # BatchMatMul on CPU errs where it broadcasts
+        if flag:
+            axes = (*range(type.rank - 2), type.rank - 1, type.rank - 2)
+            names[i] = w.op("Transpose", names[i], axes, out=shaped(type, [type.shape[a] for a in axes]))
+    return w.op("MatMulExt", *names, out=result_type(node))
 
 
 @rule("bias_add")

@@ -18,8 +18,10 @@ from mycelia.io.mindir.rules.table import (
     rule,
     scalar,
     shaped,
+    traced,
 )
 from mycelia.ir import Node, TensorType
+from mycelia.ops import rnn
 from mycelia.tensor import Tensor
 
 # ---- activations -------------------------------------------------------------------------------
@@ -152,8 +154,7 @@ def _conv_transpose(w, node, inputs):
 
 
 def _windows(node: Node) -> tuple:
-    """(size, kernel, stride, begins, ends) of a pooling; `ends` covers windows that reach over the padding.
-    """
+    """(size, kernel, stride, begins, ends); `ends` covers windows that reach over the padding."""
     x, y = node.inputs[0].type, node.outputs[0].type
     rank = x.rank - 2
     kernel, stride = (_full(node.attrs[n], rank) for n in ("kernel", "stride"))
@@ -213,8 +214,7 @@ def _max_pool(w, node, inputs):
 
 @rule("avg_pool")
 def _avg_pool(w, node, inputs):
-    """Zeros around the data, averages of whole windows, and a correction where a window has fewer elements.
-    """
+    """Zeros around the data, averages of whole windows, a correction where a window has fewer elements."""
     x, out = node.inputs[0].type, result_type(node)
     size, kernel, stride, begins, ends = _windows(node)
     rank = len(kernel)
@@ -283,6 +283,42 @@ def _normalized(w: Any, node: Node, names: list) -> Any:
     return w.op("Add", w.op("Mul", w.op("Sub", x, mean, out=out), factor, out=out), bias, out=out)
 
 
+@rule("batch_norm_train")
+def _batch_norm_train(w, node, inputs):
+    """Out of elementwise operators; the moved statistics are results, which the caller assigns."""
+    old_mean, old_variance, x, scale, bias = inputs
+    type, vector = node.inputs[2].type, node.inputs[3].type
+    require_static(node, type)
+    channel = 1 if node.attrs["data_format"] == "NCHW" else type.rank - 1
+    axes = tuple(d for d in range(type.rank) if d != channel)
+    spread = shaped(type, [n if d == channel else 1 for d, n in enumerate(type.shape)])
+    mean = w.op("ReduceMean", x, axes, True, out=spread)
+    shifted = w.op("Sub", x, mean, out=type)
+    variance = w.op("ReduceMean", w.op("Square", shifted, out=type), axes, True, out=spread)
+    inverse = w.op(
+        "Rsqrt", w.op("Add", variance, scalar(node.attrs["epsilon"], type.dtype), out=spread), out=spread
+    )
+    factor = w.op("Mul", inverse, w.op("Reshape", scale, spread.shape, out=spread), out=spread)
+    y = w.op(
+        "Add",
+        w.op("Mul", shifted, factor, out=type),
+        w.op("Reshape", bias, spread.shape, out=spread),
+        out=type,
+    )
+    count = type.size // type.shape[channel]
+    moved = []
+    for old, new, unbiased in ((old_mean, mean, 1.0), (old_variance, variance, count / max(count - 1, 1))):
+        new = w.op(
+            "Mul", w.op("Reshape", new, vector.shape, out=vector), scalar(unbiased, vector.dtype), out=vector
+        )
+        step = w.op(
+            "Mul", w.op("Sub", new, old, out=vector), scalar(node.attrs["momentum"], vector.dtype), out=vector
+        )
+        moved.append(w.op("Add", old, step, out=vector))
+    statistics = [w.op("Reshape", n, vector.shape, out=vector) for n in (mean, inverse)]
+    return [*moved, y, *statistics]
+
+
 def _vector(w: Any, name: Any, value: float, shape: Sequence[int], dtype: DType) -> Any:
     """A weight, or a constant one where the op has none."""
     return Tensor(np.full(shape, value, np.float32), dtype) if name is None else name
@@ -342,6 +378,16 @@ def _lstm_layer(w, node, inputs):
     return [w.item(name, 0, y), *last, None, None]
 
 
+@rule("gru_layer", "rnn_layer")
+def _unrolled_layer(w, node, inputs):
+    """Step by step, as MindSpore writes these layers."""
+    composition = {"gru_layer": rnn._gru_composition, "rnn_layer": rnn._rnn_composition}[node.op.name]
+    if node.inputs[0].type.shape[0] < 0:
+        raise Unsupported(f"{node.op.name} with a number of steps that is not known")
+    graph = traced(node.op.name, composition, [v and v.type for v in node.inputs], node.attrs.values())
+    return [*w.inline(graph, inputs)[:2], *(None for _ in node.outputs[2:])]
+
+
 @rule("attention")
 def _attention(w, node, inputs):
     query, key, value, mask, _ = inputs
@@ -384,6 +430,11 @@ def _squared_error(w, node, inputs):
     return _reduced(w, square, x, node.attrs["reduction"], result_type(node))
 
 
+@rule("softmax_cross_entropy_with_logits")
+def _cross_entropy(w, node, inputs):
+    return _only_first(w, node, w.primitive("SoftmaxCrossEntropyWithLogits", *inputs))
+
+
 @rule("sparse_softmax_cross_entropy_with_logits")
 def _sparse_cross_entropy(w, node, inputs):
     logits, labels = (v.type for v in node.inputs)
@@ -395,5 +446,6 @@ def _sparse_cross_entropy(w, node, inputs):
     if reduction != "none":
         loss = w.op("ReduceSum", loss, tuple(range(labels.rank)), False, False)
     if reduction == "mean":  # over the labels that are not ignored
-        loss = w.op("Div", loss, w.op("ReduceSum", picked, tuple(range(logits.rank)), False, False))
+        count = w.op("ReduceSum", picked, tuple(range(logits.rank)), False, False)
+        loss = w.op("Div", loss, w.op("Maximum", count, one))
     return [loss, None]

@@ -20,6 +20,7 @@ from mycelia.io.mindir.rules.table import (
     scalar,
     shaped,
 )
+from mycelia.io.mindir.values import id_of_dtype
 from mycelia.ir import TensorType
 from mycelia.tensor import Tensor
 
@@ -33,56 +34,72 @@ def _squeeze(w, node, inputs):
 
 @rule("split")
 def _split(w, node, inputs):
-    sections, axis = attributes(node, "sections", "axis")
-    types = tuple(v.type for v in node.outputs)
-    if len(set(sections)) == 1:
-        name = w.op("Split", inputs[0], axis, len(sections), out=types)
+    source, types = node.inputs[0].type, tuple(v.type for v in node.outputs)
+    axis = node.attrs["axis"] % source.rank
+    if len(set(types)) == 1:
+        name = w.op("Split", inputs[0], axis, len(types), out=types)
         return [w.item(name, i, t) for i, t in enumerate(types)]
     results, start = [], 0
-    source = node.inputs[0].type
-    axis %= source.rank
-    for size, type in zip(sections, types):
+    for type in types:
         begin = tuple(start if d == axis else 0 for d in range(source.rank))
         results.append(part_of(w, inputs[0], begin, type.shape, (1,) * source.rank, type))
-        start += size
+        start += type.shape[axis]
     return results
 
 
 def part_of(
     w: Any, x: Any, begin: Sequence[int], size: Sequence[int], stride: Sequence[int], out: TensorType
 ) -> Any:
-    """A StridedSlice; sizes of -1 take the whole dimension."""
-    ends, begin_mask, end_mask = [], 0, 0
-    for d, (b, n, s) in enumerate(zip(begin, size, stride)):
-        end = b + n * s
-        if n < 0:
-            begin_mask |= 1 << d
-            end_mask |= 1 << d
-            end = 0
-        elif end < 0:  # a step down past the first element: -1 would be taken from the end
-            end_mask |= 1 << d
-        ends.append(end)
-    return w.op(
-        "StridedSlice", x, tuple(begin), tuple(ends), tuple(stride), begin_mask, end_mask, 0, 0, 0, out=out
-    )
+    """A StridedSlice with steps forwards; sizes of -1 take the whole dimension."""
+    whole = sum(1 << d for d, n in enumerate(size) if n < 0)
+    ends = tuple(0 if n < 0 else b + n * s for b, n, s in zip(begin, size, stride))
+    return w.op("StridedSlice", x, tuple(begin), ends, tuple(stride), whole, whole, 0, 0, 0, out=out)
 
 
 @rule("strided_slice")
 def _strided_slice(w, node, inputs):
     begin, size, stride, shape = attributes(node, "begin", "size", "stride", "shape")
-    source = node.inputs[0].type
+    source, name = node.inputs[0].type, inputs[0]
     part = shaped(source, size)
-    name = inputs[0]
+    backwards = tuple(d for d, s in enumerate(stride) if s < 0)
+    if backwards:
+        require_static(node, source)
+        name = w.op("ReverseV2", name, backwards, out=source)
+        begin = tuple(n - 1 - b if s < 0 else b for b, s, n in zip(begin, stride, source.shape))
+        stride = tuple(abs(s) for s in stride)
     if any((b, n, s) != (0, whole, 1) for b, n, s, whole in zip(begin, size, stride, source.shape)):
         name = part_of(w, name, begin, size, stride, part)
     return reshape_to(w, name, part, shape) if shape != part.shape else name
+
+
+@rule("roll")
+def _roll(w, node, inputs):
+    name, type = inputs[0], result_type(node)
+    for shift, axis in zip(*attributes(node, "shifts", "dims")):
+        axis %= type.rank
+        if type.shape[axis] < 0:
+            raise Unsupported("roll along a dimension whose size is not known")
+        cut = -shift % max(type.shape[axis], 1)
+        if cut:
+            name = _rotated(w, name, type, axis, cut)
+    return name
+
+
+def _rotated(w: Any, name: Any, type: TensorType, axis: int, cut: int) -> Any:
+    """What follows position `cut` of an axis, then what precedes it."""
+    parts = []
+    for start, length in ((cut, type.shape[axis] - cut), (0, cut)):
+        begin = tuple(start if d == axis else 0 for d in range(type.rank))
+        size = tuple(length if d == axis else n for d, n in enumerate(type.shape))
+        parts.append(part_of(w, name, begin, size, (1,) * type.rank, shaped(type, size)))
+    return w.op("Concat", w.tuple(parts), axis, out=type)
 
 
 @rule("pad_constant")
 def _pad_constant(w, node, inputs):
     source, type = node.inputs[0].type, result_type(node)
     pads, value = attributes(node, "pads", "value")
-    begins, ends = pads[: source.rank], pads[source.rank :]
+    begins, ends = pads[0::2], pads[1::2]
     name = inputs[0]
     if min(pads, default=0) < 0:  # negative padding cuts
         require_static(node, source)
@@ -210,6 +227,30 @@ def _scatter_elements(w, node, inputs):
     if reduction is None:
         raise Unsupported(f"scatter_elements with reduction {node.attrs['reduction']!r}")
     return w.op("TensorScatterElements", *inputs, node.attrs["axis"], reduction, out=result_type(node))
+
+
+@rule("searchsorted")
+def _searchsorted(w, node, inputs):
+    right, dtype = attributes(node, "right", "dtype")
+    return w.op("SearchSorted", *inputs, None, id_of_dtype(dtype), right, out=result_type(node))
+
+
+@rule("unique")
+def _unique(w, node, inputs):
+    value, index = (v.type for v in node.outputs)
+    pair = w.primitive("Unique", w.op("Reshape", inputs[0], (-1,)))
+    place = w.op("Cast", w.item(pair, 1), id_of_dtype(index.dtype))
+    return [w.item(pair, 0, value), w.op("Reshape", place, index.shape, out=index)]
+
+
+@rule("unique_consecutive")
+def _unique_consecutive(w, node, inputs):
+    types = [v.type for v in node.outputs]
+    name = w.op("UniqueConsecutive", inputs[0], True, True, node.attrs["dim"])
+    return [
+        w.op("Cast", w.item(name, i), id_of_dtype(t.dtype), out=t) if i else w.item(name, 0, t)
+        for i, t in enumerate(types)
+    ]
 
 
 @rule("sort")

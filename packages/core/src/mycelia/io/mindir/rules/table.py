@@ -42,7 +42,8 @@ def find(op: Any) -> Callable | None:
     """The rule of an op, or None."""
     if op.name in _rules:
         return _rules[op.name]
-    return by_name if op.definition.mindir else None
+    definition = op.definition
+    return by_name if definition.mindir and not definition.updates else None
 
 
 def decomposed(node: Node) -> Graph | None:
@@ -50,11 +51,19 @@ def decomposed(node: Node) -> Graph | None:
     definition = node.op.definition
     if definition.decomposition is None:
         return None
-    trace = Trace(node.op.name)
+    types = [None if v is None else v.type for v in node.inputs]
+    counts = (len(types) - len(definition.params) + 1, *(1 for _ in definition.params[1:]))
+    return traced(
+        node.op.name, lambda *x: definition.decomposition(*definition.group(x, counts), **node.attrs), types
+    )
+
+
+def traced(name: str, function: Callable, types: Sequence[TensorType | None], more: Sequence = ()) -> Graph:
+    """`function(*tensors, *more)` as a graph; a type of None stands for an absent tensor."""
+    trace = Trace(name)
     with trace:
-        inputs = [None if v is None else trace.parameter(v.type) for v in node.inputs]
-        counts = (len(inputs) - len(definition.params) + 1, *(1 for _ in definition.params[1:]))
-        results = definition.decomposition(*definition.group(tuple(inputs), counts), **node.attrs)
+        inputs = [None if t is None else trace.parameter(t) for t in types]
+        results = function(*inputs, *more)
         results = results if isinstance(results, (tuple, list)) else (results,)
         trace.graph.outputs = [trace.value_of(r) for r in results]
     trace.close()
