@@ -1,0 +1,53 @@
+"""Metrics and their names."""
+
+from __future__ import annotations
+
+from mycelia import errors
+from mycelia.nn.metrics.base import Metric, rearrange_inputs
+from mycelia.nn.metrics.classification import (
+    F1,
+    Accuracy,
+    Fbeta,
+    Precision,
+    Recall,
+    Top1CategoricalAccuracy,
+    Top5CategoricalAccuracy,
+    TopKCategoricalAccuracy,
+)
+from mycelia.nn.metrics.regression import MAE, MSE, Loss
+
+_FACTORIES = {
+    "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "loss": Loss, "mae": MAE,
+    "mse": MSE, "topk": TopKCategoricalAccuracy, "top_1_accuracy": Top1CategoricalAccuracy,
+    "top_5_accuracy": Top5CategoricalAccuracy,
+}  # fmt: skip
+
+
+def names() -> list[str]:
+    """The names `get_metric_fn` knows."""
+    return sorted(_FACTORIES)
+
+
+def get_metric_fn(name: str, *args, **kwargs) -> Metric:
+    """A new metric by name. Raises KeyError naming the ones there are."""
+    if name not in _FACTORIES:
+        raise errors.error(errors.MyceliaKeyError, "get_metric_fn", f"metric {name!r} is not known; known are {names()}")
+    return _FACTORIES[name](*args, **kwargs)
+
+
+def get_metrics(metrics) -> dict[str, Metric]:
+    """Metrics by name from a set or list of names, or a dict name -> Metric. Errors: TypeError."""
+    if isinstance(metrics, dict):
+        for name, metric in metrics.items():
+            if not isinstance(name, str) or not isinstance(metric, Metric):
+                raise errors.type_error("Model", f"metrics must map names to Metrics, but got {name!r}: {type(metric).__name__}")
+        return dict(metrics)
+    if not isinstance(metrics, (set, list, tuple)):
+        raise errors.type_error("Model", f"metrics must be None, a dict or a set of names, but got {type(metrics).__name__}")
+    return {name: get_metric_fn(name) for name in metrics}
+
+
+__all__ = [
+    "F1", "MAE", "MSE", "Accuracy", "Fbeta", "Loss", "Metric", "Precision", "Recall", "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "get_metric_fn", "get_metrics", "names", "rearrange_inputs",
+]  # fmt: skip

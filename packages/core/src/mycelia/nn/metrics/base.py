@@ -1,0 +1,100 @@
+"""`Metric`, the protocol of all metrics, and what they share."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.tensor import Tensor
+
+#: Keeps divisions by counts finite: the smallest normal float64, as MindSpore's metrics use.
+EPS = float(np.finfo(np.float64).tiny)
+
+
+class Metric:
+    """Base class: `clear` starts anew, `update` takes a batch, `eval` gives the value so far.
+
+    `set_indexes` chooses which of update's arguments are used. `eval` before any `update` raises RuntimeError.
+    """
+
+    def __init__(self):
+        self._indexes: list[int] | None = None
+
+    @property
+    def indexes(self) -> list[int] | None:
+        """Which arguments of `update` are used; None: all."""
+        return self._indexes
+
+    def set_indexes(self, indexes: list[int]) -> Metric:
+        """Use these arguments of `update`, in this order; returns the metric."""
+        if not isinstance(indexes, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in indexes):
+            raise errors.value_error(type(self).__name__, f"indexes must be a list of int, but got {indexes!r}")
+        self._indexes = indexes
+        return self
+
+    def clear(self) -> None:
+        """Forget all updates."""
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "clear() is not defined")
+
+    def update(self, *inputs) -> None:
+        """Take one batch."""
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "update() is not defined")
+
+    def eval(self):
+        """The value over all batches so far."""
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "eval() is not defined")
+
+    def __call__(self, *inputs):
+        """The value of one batch alone."""
+        self.clear()
+        self.update(*inputs)
+        return self.eval()
+
+    def _arrays(self, inputs: tuple, count: int) -> tuple[np.ndarray, ...]:
+        """The inputs as arrays. ValueError when there are not `count`."""
+        if len(inputs) != count:
+            raise errors.value_error(type(self).__name__, f"update() takes {count} inputs, but got {len(inputs)}")
+        return tuple(as_array(v, type(self).__name__) for v in inputs)
+
+    def _require_updates(self, count: int) -> None:
+        if not count:
+            raise errors.runtime_error(type(self).__name__, "eval() was called before any update()")
+
+
+def as_array(value, owner: str) -> np.ndarray:
+    """A Tensor, array or list as an array."""
+    if isinstance(value, Tensor):
+        return value.asnumpy()
+    if isinstance(value, (np.ndarray, list, tuple, float, int, np.number)):
+        return np.asarray(value)
+    raise errors.type_error(owner, f"inputs must be Tensors, arrays or lists, but got {type(value).__name__}")
+
+
+def rearrange_inputs(func):
+    """Decorator of `update`: pass the arguments that `set_indexes` chose."""
+
+    @functools.wraps(func)
+    def wrapper(self, *inputs):
+        if self.indexes is None:
+            return func(self, *inputs)
+        if len(inputs) <= max(self.indexes):
+            raise errors.value_error(type(self).__name__, f"indexes {self.indexes} need more than the {len(inputs)} inputs of update()")
+        return func(self, *(inputs[i] for i in self.indexes))
+
+    return wrapper
+
+
+def one_hot_pair(owner: str, predictions: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+    """One-hot predictions (by the largest score) and labels [N, C], and C. ValueError for other shapes or classes."""
+    if predictions.ndim != 2 or labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape != predictions.shape):
+        raise errors.value_error(
+            owner, f"predictions must be [N, C] and labels [N] or [N, C], but the shapes are {predictions.shape} and {labels.shape}"
+        )
+    classes = predictions.shape[1]
+    truth = labels.argmax(1) if labels.ndim == 2 else labels.astype(np.int64)
+    if truth.size and (truth.min() < 0 or truth.max() >= classes):
+        raise errors.value_error(owner, f"labels must be in [0, {classes}), but got {int(truth.min())} to {int(truth.max())}")
+    eye = np.eye(classes, dtype=np.int64)
+    return eye[predictions.argmax(1)], eye[truth], classes

@@ -1,0 +1,69 @@
+"""Loss, mean absolute and mean squared error."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.nn.metrics.base import Metric, rearrange_inputs
+
+
+class Loss(Metric):
+    """The mean of the losses given, one per update."""
+
+    def __init__(self):
+        super().__init__()
+        self.clear()
+
+    def clear(self):
+        self._sum, self._count = 0.0, 0
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        (loss,) = self._arrays(inputs, 1)
+        if loss.ndim and loss.size != 1:
+            raise errors.value_error("Loss", f"the loss must be one number, but its shape is {loss.shape}")
+        self._sum += float(loss.reshape(()))
+        self._count += 1
+
+    def eval(self):
+        self._require_updates(self._count)
+        return self._sum / self._count
+
+
+class _Error(Metric):
+    """Sums of element errors over the number of samples (first dimension)."""
+
+    def __init__(self):
+        super().__init__()
+        self.clear()
+
+    def clear(self):
+        self._sum, self._samples = 0.0, 0
+
+    def _error(self, difference: np.ndarray) -> float:
+        raise NotImplementedError
+
+    @rearrange_inputs
+    def update(self, *inputs):
+        predictions, labels = self._arrays(inputs, 2)
+        self._sum += self._error(labels.reshape(predictions.shape) - predictions)
+        self._samples += predictions.shape[0]
+
+    def eval(self):
+        self._require_updates(self._samples)
+        return self._sum / self._samples
+
+
+class MAE(_Error):
+    """Sum of absolute differences over the number of samples."""
+
+    def _error(self, difference):
+        return float(np.abs(difference).sum())
+
+
+class MSE(_Error):
+    """Sum of squared differences over the number of samples."""
+
+    def _error(self, difference):
+        return float(np.square(difference).sum())
