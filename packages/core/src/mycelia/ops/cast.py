@@ -45,7 +45,10 @@ def cast(rand):
     yield np.array([300, -1, 2**31 - 1], np.int32), dict(dtype=dtypes.uint8, _grad=False)
     yield np.array([1.9, -1.9, 300.0, -3.0], np.float32), dict(dtype=dtypes.uint8, _grad=False)
     yield np.array([0.0, -0.0, 0.5, np.nan, np.inf], np.float32), dict(dtype=dtypes.bool_, _grad=False)
-    half = np.array([65504, 65520, 1e-8, 6e-8, 6.1e-5, 1.0009765, 1.00048828125, np.inf, -np.inf, np.nan, -0.0], np.float32)
+    half = np.array(
+        [65504, 65520, 1e-8, 6e-8, 6.1e-5, 1.0009765, 1.00048828125, np.inf, -np.inf, np.nan, -0.0],
+        np.float32,
+    )
     yield half, dict(dtype=dtypes.float16, _grad=False)
     yield half, dict(dtype=dtypes.bfloat16, _grad=False)
     yield rand(), dict(dtype=dtypes.float16, _grad=False)

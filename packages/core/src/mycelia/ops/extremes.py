@@ -1,4 +1,4 @@
-"""Places of the largest and smallest elements, and the pairs (value, place) that MindSpore's max and min give."""
+"""Places of the largest and smallest elements, and the pairs (value, place) of MindSpore's max and min."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def _arg_extreme(find, input, axis, keepdims):
 
 @op(infer=_place_type, name="argmax", nondiff=True, mindir="ArgMaxExt")
 def _argmax(input, *, axis: "int?" = None, keepdims: "bool" = False):
-    """Place of the largest element along `axis`, or in the flattened tensor: the first of equals, or of NaNs.
+    """Place of the largest element along `axis`, or in the flattened tensor: first of equals, or of NaNs.
 
     Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int64.
     Errors: ValueError for an axis out of range or of extent 0.
@@ -42,7 +42,7 @@ def _argmax(input, *, axis: "int?" = None, keepdims: "bool" = False):
 
 @op(infer=_place_type, name="argmin", nondiff=True, mindir="ArgMinExt")
 def _argmin(input, *, axis: "int?" = None, keepdims: "bool" = False):
-    """Place of the smallest element along `axis`, or in the flattened tensor: the first of equals, or of NaNs.
+    """Place of the smallest element along `axis`, or in the flattened tensor: first of equals, or of NaNs.
 
     Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int64.
     Errors: ValueError for an axis out of range or of extent 0.
@@ -74,7 +74,7 @@ _argmin.samples(_arg_samples)
 
 
 def argmax(input, dim=None, keepdim=False):
-    """Place of the largest element along `dim`, or in the flattened tensor: the first of equals, or of NaNs.
+    """Place of the largest element along `dim`, or in the flattened tensor: first of equals, or of NaNs.
 
     Shapes: the axis vanishes, or becomes 1 with `keepdim`.  dtypes: real -> int64.
     Errors: ValueError for an axis out of range or of extent 0.
@@ -83,7 +83,7 @@ def argmax(input, dim=None, keepdim=False):
 
 
 def argmin(input, axis=None, keepdims=False):
-    """Place of the smallest element along `axis`, or in the flattened tensor: the first of equals, or of NaNs.
+    """Place of the smallest element along `axis`, or in the flattened tensor: first of equals, or of NaNs.
 
     Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int32.
     Errors: ValueError for an axis out of range or of extent 0.

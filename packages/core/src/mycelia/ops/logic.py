@@ -1,4 +1,4 @@
-"""Comparisons, tests of floating values, logical and bitwise operations: everything whose gradient is zero."""
+"""Comparisons, tests of floating values, logical and bitwise operations: all that has no gradient."""
 
 import numpy as np
 
@@ -9,7 +9,9 @@ from mycelia.ops.infer import broadcast, same
 # --------------------------------------------------------------------------------------------- comparisons
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="Equal", method="eq")
+@op(
+    infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="Equal", method="eq"
+)
 def equal(input, other):
     """Elementwise ``input == other``; NaN equals nothing.
 
@@ -18,7 +20,13 @@ def equal(input, other):
     return np.equal(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="NotEqual", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="NotEqual",
+    method=True,
+)
 def not_equal(input, other):
     """Elementwise ``input != other``; NaN differs from everything.
 
@@ -36,7 +44,13 @@ def less(input, other):
     return np.less(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="LessEqual", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="LessEqual",
+    method=True,
+)
 def less_equal(input, other):
     """Elementwise ``input <= other``.
 
@@ -45,7 +59,13 @@ def less_equal(input, other):
     return np.less_equal(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="Greater", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="Greater",
+    method=True,
+)
 def greater(input, other):
     """Elementwise ``input > other``.
 
@@ -54,7 +74,13 @@ def greater(input, other):
     return np.greater(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="GreaterEqual", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="GreaterEqual",
+    method=True,
+)
 def greater_equal(input, other):
     """Elementwise ``input >= other``.
 
@@ -84,7 +110,9 @@ eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_eq
 
 @op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, method=True)
 def isclose(input, other, *, rtol: "float" = 1e-5, atol: "float" = 1e-8, equal_nan: "bool" = False):
-    """Elementwise ``|input - other| <= atol + rtol * |other|``; equal infinities are close, NaNs only with `equal_nan`.
+    """Elementwise ``|input - other| <= atol + rtol * |other|``; equal infinities are close.
+
+    NaNs are close to each other only with `equal_nan`.
 
     Shapes: broadcast.  dtypes: real -> bool.
     """
@@ -184,7 +212,13 @@ for _test in (isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit):
 # ------------------------------------------------------------------------------------------------ logical
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="LogicalAnd", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="LogicalAnd",
+    method=True,
+)
 def logical_and(input, other):
     """Elementwise "and"; numbers count as true where they are not zero.
 
@@ -193,7 +227,13 @@ def logical_and(input, other):
     return np.logical_and(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="LogicalOr", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="LogicalOr",
+    method=True,
+)
 def logical_or(input, other):
     """Elementwise "or"; numbers count as true where they are not zero.
 
@@ -202,7 +242,13 @@ def logical_or(input, other):
     return np.logical_or(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="LogicalXor", method=True)
+@op(
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="LogicalXor",
+    method=True,
+)
 def logical_xor(input, other):
     """Elementwise "exclusive or"; numbers count as true where they are not zero.
 
@@ -329,7 +375,9 @@ def _shift(shift, x, count):
     """NumPy shifts by the width or more, or by a negative count, as the mathematical limit: 0 or the sign."""
     bits = x.dtype.itemsize * 8
     if shift is np.left_shift:
-        return np.where((count < 0) | (count >= bits), 0, np.left_shift(x, np.clip(count, 0, bits - 1))).astype(x.dtype)
+        return np.where(
+            (count < 0) | (count >= bits), 0, np.left_shift(x, np.clip(count, 0, bits - 1))
+        ).astype(x.dtype)
     return np.right_shift(x, np.where(count < 0, bits - 1, np.minimum(count, bits - 1)).astype(x.dtype))
 
 
@@ -362,8 +410,8 @@ bitwise_left_shift.samples(_shift_samples)
 bitwise_right_shift.samples(_shift_samples)
 
 __all__ = [
-    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "eq", "equal",
-    "ge", "greater", "greater_equal", "gt", "invert", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "le", "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "lt", "ne",
-    "not_equal", "signbit",
-]
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "eq", "equal", "ge", "greater", "greater_equal", "gt", "invert", "isclose", "isfinite", "isinf",
+    "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
+]  # fmt: skip

@@ -1,6 +1,7 @@
 """Elementwise arithmetic: sums, products, quotients, powers, exponentials, logarithms, extremes.
 
-Comparisons and logic are in `logic`, rounding and remainders in `rounding`, angles in `trig`, erf and gamma in `special`.
+Comparisons and logic are in `logic`, rounding and remainders in `rounding`, angles in `trig`, erf and gamma
+in `special`.
 """
 
 import numpy as np
@@ -12,11 +13,13 @@ from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same, unbroadcast
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
-SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, -1e-45, 1e-20], np.float32)
+SPECIAL = np.array(
+    [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, -1e-45, 1e-20], np.float32
+)
 
 
 def binary_samples(rand):
-    """Equal shapes, all kinds of broadcasting, scalars, empty, a prime length for vector tails, other dtypes."""
+    """Equal shapes, all kinds of broadcasting, scalars, empty, a prime length for tails, other dtypes."""
     yield rand(3, 4), rand(3, 4)
     yield rand(2, 1, 5), rand(3, 1)
     yield rand(4), rand(2, 3, 4)
@@ -237,7 +240,9 @@ def pow(input, exponent):
     if input.dtype.kind == "f":
         return np.power(input, exponent)
     power = np.power(input, np.where(exponent < 0, exponent.dtype.type(0), exponent))
-    return np.where(exponent < 0, np.where(np.abs(input) == 1, 1, 0) * input ** (exponent & 1), power).astype(input.dtype)
+    return np.where(exponent < 0, np.where(np.abs(input) == 1, 1, 0) * input ** (exponent & 1), power).astype(
+        input.dtype
+    )
 
 
 @pow.vjp
@@ -264,7 +269,11 @@ def pow(rand):
         yield rand.positive(67), np.array(exponent, np.float32), dict(_grad=False)
     yield rand(67, low=-2, high=2), np.array(3.0, np.float32), dict(_grad=False)
     yield rand.positive(1031), rand(1031), dict(_grad=False)
-    yield np.array([0, 1, 2, -1, -2, 5], np.int32)[:, None], np.array([0, 1, 2, 5, -1, -2], np.int32), dict(_grad=False)
+    yield (
+        np.array([0, 1, 2, -1, -2, 5], np.int32)[:, None],
+        np.array([0, 1, 2, 5, -1, -2], np.int32),
+        dict(_grad=False),
+    )
     yield SPECIAL[:, None], SPECIAL, dict(_grad=False)
     yield rand(0), rand(0)
 
@@ -537,7 +546,11 @@ def _where_nonzero(x, ct):
 def xlogy(rand):
     yield rand.positive(3, 4), rand.positive(4)
     yield rand(2, 1, low=-2, high=-0.5), rand.positive(3)
-    yield np.array([0, 0, 0, 2, -1], np.float32)[:, None], np.array([0, -1, np.inf, np.nan], np.float32), dict(_grad=False)
+    yield (
+        np.array([0, 0, 0, 2, -1], np.float32)[:, None],
+        np.array([0, -1, np.inf, np.nan], np.float32),
+        dict(_grad=False),
+    )
     yield rand(0), rand(0)
 
 
@@ -562,7 +575,11 @@ def xdivy(ct, x, y, out, x_shape, y_shape, needs):
 def xdivy(rand):
     yield rand.positive(3, 4), rand.positive(4)
     yield rand(2, 1, low=-2, high=-0.5), rand.positive(3)
-    yield np.array([0, 0, 0, 2, -1], np.float32)[:, None], np.array([0, -1, np.inf, np.nan], np.float32), dict(_grad=False)
+    yield (
+        np.array([0, 0, 0, 2, -1], np.float32)[:, None],
+        np.array([0, -1, np.inf, np.nan], np.float32),
+        dict(_grad=False),
+    )
     yield rand(0), rand(0)
 
 
@@ -756,7 +773,7 @@ def minimum(ct, input, other, input_shape, other_shape, needs):
 
 
 def _extreme_grad(ct, chosen, input_shape, other_shape, needs):
-    """`ct` flows to the first operand where it was `chosen`, which includes ties, and to the second elsewhere."""
+    """`ct` flows to the first operand where it was `chosen`, ties included, and to the second elsewhere."""
     first = mul(ct, _cast.cast(chosen, ct.dtype))
     return (
         unbroadcast(first, input_shape) if needs[0] else None,
@@ -891,7 +908,7 @@ def clip_by_value(x, clip_value_min=None, clip_value_max=None):
 
 @op(infer=same(), mindir="NanToNum", method=True)
 def nan_to_num(input, *, nan: "float?" = None, posinf: "float?" = None, neginf: "float?" = None):
-    """Replaces NaN by `nan` (default 0) and the infinities by `posinf`, `neginf` (default: the dtype's limits).
+    """Replaces NaN by `nan` (default 0), the infinities by `posinf`, `neginf` (default: the dtype's limits).
 
     Shapes: any -> same.  dtypes: real; integers are returned as they are.
     """
@@ -974,7 +991,10 @@ def nextafter(input, other):
 @nextafter.samples
 def nextafter(rand):
     yield rand(3, 4), rand(3, 4)
-    yield np.array([0.0, -0.0, 1.0, np.inf, np.nan], np.float32)[:, None], np.array([1.0, -1.0, 0.0], np.float32)
+    yield (
+        np.array([0.0, -0.0, 1.0, np.inf, np.nan], np.float32)[:, None],
+        np.array([1.0, -1.0, 0.0], np.float32),
+    )
     yield rand(0), rand(0)
 
 
@@ -1003,10 +1023,11 @@ tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = add, sub, mul, true
 tensor_exp, tensor_expm1 = exp, expm1
 
 __all__ = [
-    "abs", "absolute", "accumulate_n", "add", "addcdiv", "addcmul", "addn", "clamp", "clip", "clip_by_value",
-    "copysign", "div", "divide", "exp", "exp2", "expm1", "float_power", "fmax", "fmin", "heaviside", "hypot",
-    "inv", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "maximum", "minimum",
-    "mul", "multiply", "nan_to_num", "neg", "negative", "nextafter", "positive", "pow", "pows", "reciprocal",
-    "rsqrt", "sgn", "sign", "sqrt", "square", "sub", "subtract", "tanh", "tensor_add", "tensor_div",
-    "tensor_exp", "tensor_expm1", "tensor_mul", "tensor_pow", "tensor_sub", "true_divide", "xdivy", "xlogy",
-]
+    "abs", "absolute", "accumulate_n", "add", "addcdiv", "addcmul", "addn", "clamp", "clip",
+    "clip_by_value", "copysign", "div", "divide", "exp", "exp2", "expm1", "float_power", "fmax", "fmin",
+    "heaviside", "hypot", "inv", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp",
+    "logaddexp2", "maximum", "minimum", "mul", "multiply", "nan_to_num", "neg", "negative", "nextafter",
+    "positive", "pow", "pows", "reciprocal", "rsqrt", "sgn", "sign", "sqrt", "square", "sub", "subtract",
+    "tanh", "tensor_add", "tensor_div", "tensor_exp", "tensor_expm1", "tensor_mul", "tensor_pow",
+    "tensor_sub", "true_divide", "xdivy", "xlogy",
+]  # fmt: skip

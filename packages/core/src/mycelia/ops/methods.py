@@ -1,6 +1,6 @@
 """Tensor methods of the elementwise and reducing families, where their signature differs from the op's.
 
-MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims) and (dim, keepdim); both are taken.
+MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims) and (dim, keepdim).
 """
 
 import numpy as np
@@ -17,7 +17,11 @@ _PYTHON_NAMES = {"float": dtypes.float64, "int": dtypes.int64}  # what NumPy mak
 
 def _astype(self, dtype, copy=True):
     """This Tensor with elements of `dtype`: a mycelia or NumPy dtype, a Python type, or a name."""
-    dtype = _PYTHON_NAMES.get(dtype) if isinstance(dtype, str) and dtype in _PYTHON_NAMES else dtypes.as_dtype(dtype)
+    dtype = (
+        _PYTHON_NAMES.get(dtype)
+        if isinstance(dtype, str) and dtype in _PYTHON_NAMES
+        else dtypes.as_dtype(dtype)
+    )
     return self if dtype is self.dtype and not copy else cast(self, dtype)
 
 
@@ -72,8 +76,20 @@ def _any(self, axis=None, keep_dims=False, *, dim=None, keepdim=False):
 
 
 def _extreme(name, pair, value):
-    def method(self, *args, axis=None, keepdims=False, initial=None, where=True, return_indices=False, dim=None, keepdim=False):
-        if args or dim is not None:  # max(dim, keepdim=False) gives the pair, max(axis, ...) with more arguments does not
+    def method(
+        self,
+        *args,
+        axis=None,
+        keepdims=False,
+        initial=None,
+        where=True,
+        return_indices=False,
+        dim=None,
+        keepdim=False,
+    ):
+        if (
+            args or dim is not None
+        ):  # max(dim, keepdim=False) gives the pair, max(axis, ...) with more arguments does not
             first, *more = args if args else (dim,)
             keep = more[0] if more else keepdims or keepdim
             if isinstance(first, int) and initial is None and where is True:
@@ -176,35 +192,37 @@ def _in_place(function):
 
 
 _METHODS = {
-    "astype": _astype, "to": _to, "type": _type, "type_as": type_as, "sum": _sum, "mean": _mean, "prod": _prod,
-    "all": _all, "any": _any, "max": _extreme("max", extremes.max, reduce.amax),
+    "astype": _astype, "to": _to, "type": _type, "type_as": type_as, "sum": _sum, "mean": _mean,
+    "prod": _prod, "all": _all, "any": _any, "max": _extreme("max", extremes.max, reduce.amax),
     "min": _extreme("min", extremes.min, reduce.amin), "amax": reduce.amax, "amin": reduce.amin,
-    "aminmax": extremes.aminmax, "argmax": _argmax, "argmin": _argmin, "argmax_with_value": _argmax_with_value,
-    "argmin_with_value": _argmin_with_value, "var": _spread(moments.var), "std": _spread(moments.std), "ptp": _ptp,
-    "norm": moments.norm, "logsumexp": moments.logsumexp, "nansum": _nansum, "nanmean": moments.nanmean,
-    "cumsum": _cumsum, "cumprod": scan.cumprod, "cummax": scan.cummax, "cummin": scan.cummin,
+    "aminmax": extremes.aminmax, "argmax": _argmax, "argmin": _argmin,
+    "argmax_with_value": _argmax_with_value, "argmin_with_value": _argmin_with_value,
+    "var": _spread(moments.var), "std": _spread(moments.std), "ptp": _ptp, "norm": moments.norm,
+    "logsumexp": moments.logsumexp, "nansum": _nansum, "nanmean": moments.nanmean, "cumsum": _cumsum,
+    "cumprod": scan.cumprod, "cummax": scan.cummax, "cummin": scan.cummin,
     "logcumsumexp": scan.logcumsumexp, "count_nonzero": _count_nonzero, "median": statistics.median,
-    "nanmedian": statistics.nanmedian, "quantile": statistics.quantile, "nanquantile": statistics.nanquantile,
-    "bincount": statistics.bincount, "histc": statistics.histc, "add": _add, "sub": math.subtract,
-    "subtract": math.subtract, "mul": math.mul, "multiply": _multiply, "div": math.div, "divide": math.div,
-    "true_divide": math.true_divide, "floor_divide": rounding.floor_divide, "remainder": rounding.remainder,
-    "fmod": rounding.fmod, "float_power": math.float_power, "lerp": math.lerp, "addcmul": _addcmul,
-    "addcdiv": math.addcdiv, "ldexp": math.ldexp, "heaviside": math.heaviside, "fmax": math.fmax, "fmin": math.fmin,
+    "nanmedian": statistics.nanmedian, "quantile": statistics.quantile,
+    "nanquantile": statistics.nanquantile, "bincount": statistics.bincount, "histc": statistics.histc,
+    "add": _add, "sub": math.subtract, "subtract": math.subtract, "mul": math.mul, "multiply": _multiply,
+    "div": math.div, "divide": math.div, "true_divide": math.true_divide,
+    "floor_divide": rounding.floor_divide, "remainder": rounding.remainder, "fmod": rounding.fmod,
+    "float_power": math.float_power, "lerp": math.lerp, "addcmul": _addcmul, "addcdiv": math.addcdiv,
+    "ldexp": math.ldexp, "heaviside": math.heaviside, "fmax": math.fmax, "fmin": math.fmin,
     "clamp": math.clamp, "clip": math.clamp, "round": _round, "frac": rounding.frac, "sgn": math.sgn,
     "negative": math.negative, "positive": math.positive, "absolute": math.absolute, "inv": math.inv,
-    "deg2rad": trig.deg2rad, "rad2deg": trig.rad2deg, "arcsin": trig.asin, "arccos": trig.acos, "arctan": trig.atan,
-    "arctan2": trig.atan2, "arcsinh": trig.asinh, "arccosh": trig.acosh, "arctanh": trig.atanh,
-    "logit": special.logit, "mvlgamma": special.mvlgamma, "equal": logic.equal, "ne": logic.not_equal,
-    "lt": logic.less, "le": logic.less_equal, "gt": logic.greater, "ge": logic.greater_equal,
-    "bitwise_not": logic.invert, "allclose": _allclose,
+    "deg2rad": trig.deg2rad, "rad2deg": trig.rad2deg, "arcsin": trig.asin, "arccos": trig.acos,
+    "arctan": trig.atan, "arctan2": trig.atan2, "arcsinh": trig.asinh, "arccosh": trig.acosh,
+    "arctanh": trig.atanh, "logit": special.logit, "mvlgamma": special.mvlgamma, "equal": logic.equal,
+    "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal, "gt": logic.greater,
+    "ge": logic.greater_equal, "bitwise_not": logic.invert, "allclose": _allclose,
     "float": _cast_to(dtypes.float32), "half": _cast_to(dtypes.float16), "double": _cast_to(dtypes.float64),
     "bfloat16": _cast_to(dtypes.bfloat16), "int": _cast_to(dtypes.int32), "long": _cast_to(dtypes.int64),
     "short": _cast_to(dtypes.int16), "byte": _cast_to(dtypes.uint8), "bool": _cast_to(dtypes.bool_),
     "add_": _in_place(_add), "sub_": _in_place(math.subtract), "mul_": _in_place(math.multiply),
     "div_": _in_place(math.div), "floor_divide_": _in_place(rounding.floor_divide),
-    "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(math.clamp), "exp_": _in_place(math.exp),
-    "log_": _in_place(math.log), "floor_": _in_place(rounding.floor), "sign_": _in_place(math.sign),
-    "tanh_": _in_place(math.tanh), "erfinv_": _in_place(special.erfinv),
+    "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(math.clamp),
+    "exp_": _in_place(math.exp), "log_": _in_place(math.log), "floor_": _in_place(rounding.floor),
+    "sign_": _in_place(math.sign), "tanh_": _in_place(math.tanh), "erfinv_": _in_place(special.erfinv),
 }  # fmt: skip
 
 for _name, _function in _METHODS.items():

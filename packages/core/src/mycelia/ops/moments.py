@@ -1,4 +1,4 @@
-"""Moments and norms over axes, written with the reductions: variance, logsumexp, sums without NaN, vector and matrix norms."""
+"""Moments and norms over axes, written with the reductions: variance, logsumexp, sums without NaN, norms."""
 
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
@@ -100,7 +100,7 @@ def _without_nan(input):
 
 
 def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
-    """Vector norm over `axis`: ``sum(|x|**ord) ** (1 / ord)``; `ord` may be 0 (count of nonzero), inf or -inf.
+    """Vector norm over `axis`: ``sum(|x|**ord) ** (1 / ord)``; `ord` may be 0 (nonzero count), inf or -inf.
 
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
@@ -121,8 +121,10 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
 
 
 def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
-    """Norm of matrices: "fro", "nuc" (sum of singular values), 1 and inf (largest column and row sum), 2 (largest
-    singular value); a negative number takes the smallest.
+    """Norm of matrices over two axes.
+
+    `ord`: "fro", "nuc" (sum of singular values), 1 and inf (largest column and row sum), 2 (largest singular
+    value); a negative number takes the smallest.
 
     Shapes: the two axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for another `ord`, or if `axis` does not name two different axes.
@@ -162,7 +164,7 @@ def _squeeze(x, axes):
 
 
 def norm(A, ord=None, dim=None, keepdim=False, *, dtype=None):
-    """Vector norm over one axis or the flattened tensor, matrix norm over two axes or, with `ord`, of a matrix.
+    """Vector norm over one axis or the flattened tensor; matrix norm over two axes or, with `ord`, of one.
 
     Shapes: reduced axes vanish, or become 1 with `keepdim`.  dtypes: floating.
     Errors: ValueError for an unknown `ord` or a bad axis.

@@ -1,7 +1,7 @@
 """Reductions over axes: sums, products, extremes, truth, Euclidean length.
 
-An axis may be one number, several, or None / () for all; negative axes count from the end. Places of extremes are in
-`extremes`, moments and norms in `moments`, running reductions in `scan`.
+An axis may be one number, several, or None / () for all; negative axes count from the end. Places of extremes
+are in `extremes`, moments and norms in `moments`, running reductions in `scan`.
 """
 
 import builtins  # all, any, max, min and sum are ops here
@@ -79,7 +79,7 @@ def sum(ct, input_shape, input_dtype, dim):
 
 
 def reduction_samples(axis, keepdims, **shared):
-    """Samples of a reduction whose attributes have the given names: each kind of axis set, sizes 0 and 1, rank 0."""
+    """Samples of a reduction whose attributes have these names: each kind of axis set, size 1, rank 0."""
 
     def samples(rand):
         yield rand(3, 4), dict(shared)
@@ -127,7 +127,9 @@ def mean(x, *, axis: "ints?" = None, keep_dims: "bool" = False):
     Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: real but bool.
     Errors: ValueError for an axis out of range or given twice.
     """
-    y = np.mean(x, axis=_np_axes(x, axis), keepdims=keep_dims, dtype=None if x.dtype.kind in "fc" else np.float64)
+    y = np.mean(
+        x, axis=_np_axes(x, axis), keepdims=keep_dims, dtype=None if x.dtype.kind in "fc" else np.float64
+    )
     return y.astype(x.dtype)
 
 
@@ -166,7 +168,9 @@ def prod(ct, input, input_dtype, axis):
     shape, axes = input.shape, reduced_axes(axis, len(input.shape))
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
     moved = transpose(input, order) if order != tuple(range(len(shape))) else input
-    others = prod_others(reshape(moved, (input.size // (count_reduced(shape, axis) or 1), count_reduced(shape, axis))))
+    others = prod_others(
+        reshape(moved, (input.size // (count_reduced(shape, axis) or 1), count_reduced(shape, axis)))
+    )
     others = reshape(others, tuple(shape[d] for d in order))
     if moved is not input:
         others = transpose(others, tuple(order.index(d) for d in range(len(shape))))
@@ -197,7 +201,7 @@ def prod_others(x):
 
 @prod_others.vjp
 def prod_others(ct, x):
-    # slope[m, k, i] = product of x[m, j] over j != i, k: a table of n**2 per row, needed only for second derivatives.
+    # slope[m, k, i] = product of x[m, j] over j != i, k: n**2 entries a row, only for second derivatives.
     from mycelia.ops.create import eye
     from mycelia.ops.index import where
     from mycelia.ops.shape import broadcast_to, reshape
@@ -261,7 +265,9 @@ def sum_to(rand):
 def _extreme_type(input, *, axis, keepdims):
     shape = reduced_shape(input.shape, axis, keepdims)
     if 0 in input.shape and 0 not in shape:
-        raise ValueError(f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}")
+        raise ValueError(
+            f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}"
+        )
     return TensorType(input.dtype, shape)
 
 
@@ -288,7 +294,9 @@ def _reduce_min(input, *, axis: "ints?" = None, keepdims: "bool" = False):
 def _extreme_grad(ct, input, out, *, axis):
     """`ct` is shared evenly by all places that hold the extreme."""
     chosen = _cast.cast(_logic.equal(input, keep_reduced(out, axis, input.shape)), ct.dtype)
-    share = _math.true_div(keep_reduced(ct, axis, input.shape), sum(chosen, reduced_axes(axis, len(input.shape)), True))
+    share = _math.true_div(
+        keep_reduced(ct, axis, input.shape), sum(chosen, reduced_axes(axis, len(input.shape)), True)
+    )
     return _math.mul(chosen, share)
 
 
@@ -465,6 +473,6 @@ def reduce_min(x, axis=()):
 
 
 __all__ = [
-    "all", "amax", "amin", "any", "count_nonzero", "mean", "prod", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_sum", "sum",
-]
+    "all", "amax", "amin", "any", "count_nonzero", "mean", "prod", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_sum", "sum",
+]  # fmt: skip

@@ -30,20 +30,32 @@ def _division_samples(rand):
     x = rand(3, 4, low=0.2, high=0.8) + rand.ints(-3, 3, (3, 4))
     yield x.astype(np.float32), np.ones((4,), np.float32)
     yield np.array([7.3, -7.3, 7.3, -7.3], np.float32), np.array([3, 3, -3, -3], np.float32)
-    yield np.array([7, -7, 7, -7, 6, -6], np.int32), np.array([3, 3, -3, -3, -3, 3], np.int32), dict(_grad=False)
+    yield (
+        np.array([7, -7, 7, -7, 6, -6], np.int32),
+        np.array([3, 3, -3, -3, -3, 3], np.int32),
+        dict(_grad=False),
+    )
     yield np.array([5, -5, 0], np.int32), np.array([0, 0, 0], np.int32), dict(_grad=False)
     yield np.array([5, -5, 0], np.int64)[:, None], np.array([0, 2], np.int64), dict(_grad=False)
     yield np.array([-(2**31), 2**31 - 1], np.int32), np.array([-1, 1], np.int32), dict(_grad=False)
     yield np.array([5, 0, 255], np.uint8), np.array([0, 0, 2], np.uint8), dict(_grad=False)
-    yield np.array([1.0, -1, 0, np.inf, np.nan, 5.5, 0, -0.0], np.float32), np.array(0, np.float32), dict(_grad=False)
-    yield np.array([1.0, -1, 0, np.inf, 1e-9, 5.5, -0.0], np.float32), np.array(-3.0, np.float32), dict(_grad=False)
+    yield (
+        np.array([1.0, -1, 0, np.inf, np.nan, 5.5, 0, -0.0], np.float32),
+        np.array(0, np.float32),
+        dict(_grad=False),
+    )
+    yield (
+        np.array([1.0, -1, 0, np.inf, 1e-9, 5.5, -0.0], np.float32),
+        np.array(-3.0, np.float32),
+        dict(_grad=False),
+    )
     yield rand.ints(-99, 99, (131,)), rand.ints(1, 9, (131,)), dict(_grad=False)
     yield rand(0, 3), rand(3), dict(_grad=False)
 
 
 @op(infer=broadcast(), promote=("x", "y"), nondiff=True, mindir="FloorDiv")
 def floor_div(x, y):
-    """Quotient rounded down: ``floor(x / y)``; integers by zero give the largest, the smallest or (0 / 0) zero.
+    """Quotient rounded down: ``floor(x / y)``; integers by zero give the largest, the smallest or (0 / 0) 0.
 
     Shapes: broadcast.  dtypes: any, promoted.
     """
@@ -55,7 +67,7 @@ floor_div.samples(_division_samples)
 
 @op(infer=broadcast(), promote=("x", "y"), nondiff=True, mindir="TruncateDiv")
 def truncate_div(x, y):
-    """Quotient rounded to zero: ``trunc(x / y)``; integers by zero give the largest, the smallest or (0 / 0) zero.
+    """Quotient rounded to zero: ``trunc(x / y)``; integers by 0 give the largest, the smallest or (0 / 0) 0.
 
     Shapes: broadcast.  dtypes: any, promoted.
     """
@@ -211,4 +223,4 @@ def frac(x):
 __all__ = [
     "ceil", "floor", "floor_div", "floor_divide", "floor_mod", "floordiv", "floormod", "fmod", "frac",
     "remainder", "round", "tensor_floordiv", "tensor_mod", "trunc", "truncate_div", "truncate_mod",
-]
+]  # fmt: skip

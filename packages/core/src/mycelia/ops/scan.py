@@ -75,7 +75,7 @@ def _cumprod(x, *, axis: "int" = 0):
 
 @_cumprod.vjp
 def _cumprod(ct, x, *, axis):
-    # d out[i] / d x[k] = product of x[:i + 1] without x[k], for k <= i: a table of n**2 entries a row, exact at zeros.
+    # d out[i] / d x[k] = product of x[:i + 1] without x[k], for k <= i: n**2 entries a row, exact at zeros.
     from mycelia.ops.index import where
     from mycelia.ops.shape import broadcast_to, expand_dims, moveaxis
 
@@ -130,7 +130,7 @@ def _extreme_type(x, *, axis):
 
 
 def _running(better, x, axis):
-    """Values and places of the best element so far; among equals the last, as MindSpore and NaN once there is one."""
+    """Values and places of the best element so far: among equals the last, and NaN once there is one."""
     if x.ndim == 0:
         return x, np.zeros((), np.int64)
     rows = np.moveaxis(x, axis, 0)

@@ -123,7 +123,9 @@ def lgamma(ct, input):
     return _math.mul(ct, digamma(input))
 
 
-_GAMMA_POINTS = np.array([0.5, 1.0, 2.0, 3.5, -0.5, -1.5, 30.0, 1e5, -20.25, 0.0, -3.0, np.inf, np.nan], np.float32)
+_GAMMA_POINTS = np.array(
+    [0.5, 1.0, 2.0, 3.5, -0.5, -1.5, 30.0, 1e5, -20.25, 0.0, -3.0, np.inf, np.nan], np.float32
+)
 
 
 @lgamma.samples
@@ -147,7 +149,9 @@ def _digamma(x):
         shift += 1 / x
         x += 1
     z = 1 / (x * x)
-    series = z * (1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z * (1 / 132 - z * (691 / 32760 - z / 12))))))
+    series = z * (
+        1 / 12 - z * (1 / 120 - z * (1 / 252 - z * (1 / 240 - z * (1 / 132 - z * (691 / 32760 - z / 12)))))
+    )
     return math.log(x) - 0.5 / x - series - shift
 
 
@@ -199,7 +203,7 @@ def _zeta(s, q):
 
 @op(infer=broadcast(), promote=("input", "other"), float_result=True, nondiff=True, mindir="Zeta")
 def zeta(input, other):
-    """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at its poles, NaN below 1.
+    """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at poles, NaN below 1.
 
     Shapes: broadcast.  dtypes: floating, promoted.
     """
@@ -308,7 +312,8 @@ def _i1(x):
 def i1(input):
     """Modified Bessel function of the first kind, order 1.
 
-    Shapes: any -> same.  dtypes: floating; integers give float32.  Source: Abramowitz and Stegun 9.6.10, 9.7.1.
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    Source: Abramowitz and Stegun 9.6.10, 9.7.1.
     """
     return _apply(_i1, input)
 
@@ -385,7 +390,7 @@ def population_count(rand):
 
 
 def _igamma_parts(a, x):
-    """Regularized lower and upper incomplete gamma functions: series below x = a + 1, continued fraction above."""
+    """Regularized lower and upper incomplete gamma: series below x = a + 1, continued fraction above."""
     if not (a >= 0 and x >= 0) or a == x == 0:
         return math.nan, math.nan
     if x == 0 or math.isinf(a):
@@ -418,7 +423,9 @@ def _igamma_parts(a, x):
 
 
 def _igamma(pick, a, x):
-    values = np.frompyfunc(lambda p, q: _igamma_parts(p, q)[pick], 2, 1)(a.astype(np.float64), x.astype(np.float64))
+    values = np.frompyfunc(lambda p, q: _igamma_parts(p, q)[pick], 2, 1)(
+        a.astype(np.float64), x.astype(np.float64)
+    )
     return np.asarray(values, np.float64).astype(a.dtype)
 
 
@@ -469,6 +476,6 @@ igammac.samples(_igamma_samples)
 
 
 __all__ = [
-    "digamma", "erf", "erfc", "erfinv", "gcd", "i0", "igamma", "igammac", "lcm", "lgamma", "logit", "mvlgamma",
-    "polygamma", "population_count", "zeta",
-]
+    "digamma", "erf", "erfc", "erfinv", "gcd", "i0", "igamma", "igammac", "lcm", "lgamma", "logit",
+    "mvlgamma", "polygamma", "population_count", "zeta",
+]  # fmt: skip

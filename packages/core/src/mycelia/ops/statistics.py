@@ -139,7 +139,7 @@ def _bincount_type(input, weights, *, minlength):
 def _bincount(input, weights: "tensor?" = None, *, minlength: "int" = 0):
     """Number of times that 0, 1, 2, ... occur in `input`, or the sum of their weights.
 
-    Shapes: input, weights [n] -> [max(input) + 1 or minlength].  dtypes: integer -> float32, or that of the weights.
+    Shapes: input, weights [n] -> [max(input) + 1 or minlength].  dtypes: integer -> float32 or as weights.
     Errors: ValueError for negative numbers, ranks other than 1, or weights of another shape.
     """
     counts = np.bincount(input, weights, minlength)
@@ -156,7 +156,7 @@ def _bincount(rand):
 def bincount(input, weights=None, minlength=0):
     """Number of times that 0, 1, 2, ... occur in `input`, or the sum of their weights.
 
-    Shapes: input, weights [n] -> [max(input) + 1 or minlength].  dtypes: integer -> float32, or that of the weights.
+    Shapes: input, weights [n] -> [max(input) + 1 or minlength].  dtypes: integer -> float32 or as weights.
     Errors: ValueError for negative numbers, ranks other than 1, or weights of another shape.
     """
     return _bincount(input, weights, minlength=minlength)

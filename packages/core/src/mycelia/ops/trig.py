@@ -265,4 +265,4 @@ sinc.samples(unary_samples(0.2, 3.0))
 __all__ = [
     "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "asin",
     "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg", "sin", "sinc", "sinh", "tan",
-]
+]  # fmt: skip
