@@ -178,7 +178,7 @@ class Trace:
     def bind(self, op: Any, flat: list, counts: tuple[int, ...], attrs: dict[str, Any]) -> Any:
         """Appends a node and returns tensors for its outputs."""
         definition = op.definition
-        recording = _C.tape_level() > 0 and not definition.nondiff and not definition.updates
+        recording = _C.tape_level() > 0 and not definition.nondiff
         if recording and definition.vjp_function is None and definition.decomposition is not None:
             return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)
         types = tuple(None if t is None else type_of(t) if isinstance(t, Tensor) else type(t) for t in flat)
@@ -194,12 +194,13 @@ class Trace:
         outputs = [self.tensor(v) for v in node.outputs]
         if recording and any(t is not None and t._node is not None for t in flat):
             _C.record(op, attrs, typing.in_types, counts, tuple(flat), tuple(outputs))
-        updated = len(definition.updates)
-        for target, output in zip(flat[:updated], outputs):
-            target._assign(output)
-        rest = outputs[updated:]
-        if updated and not rest:
-            return flat[0]
+        targets = [flat[definition.param_names.index(name)] for name in definition.updates]
+        for target, output in zip(targets, outputs):
+            if target is not None:
+                target._assign(output)
+        rest = outputs[len(targets) :]
+        if targets and not rest:
+            return targets[0]
         if len(rest) == 1 and definition.outputs is not None:
             return rest[0]
         return tuple(rest)

@@ -35,14 +35,16 @@ def apply(op: Any, flat: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
     """The outputs of one node. An op that updates its inputs works on aliases here: what it would write is an output."""
     definition = op.definition
     arguments = group_inputs(op, flat)
-    updated = len(definition.updates)
-    for index in range(updated):
-        arguments[index] = arguments[index]._detach()
+    updated = [definition.param_names.index(name) for name in definition.updates]
+    for index in updated:
+        if arguments[index] is not None:
+            arguments[index] = arguments[index]._detach()
     result = op(*arguments, *(attrs[a.name] for a in definition.attrs))
     if not updated:
         return result if isinstance(result, tuple) else (result,)
-    rest = result if isinstance(result, tuple) else () if result is arguments[0] else (result,)
-    return (*arguments[:updated], *rest)
+    written = [arguments[index] for index in updated]
+    rest = result if isinstance(result, tuple) else () if result is written[0] else (result,)
+    return (*written, *rest)
 
 
 def last_uses(graph: Graph) -> list[list[Value]]:

@@ -12,7 +12,7 @@ import os
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import config, dtypes
 from mycelia.ir.types import TensorType
 from mycelia.ops import activation as _activation
 from mycelia.ops import index as _index
@@ -460,7 +460,7 @@ class Generator:
         if self._tensor is not None:
             from mycelia.tensor import Tensor
 
-            self._tensor.assign_value(Tensor(np.array([seed, offset], np.int64)))
+            self._tensor.set_data(Tensor(np.array([seed, offset], np.int64)))
 
     def _next_key(self):
         return _rng_next(self._state)
@@ -537,6 +537,17 @@ class _Streams:
 
 
 _streams = _Streams()
+
+
+def _follow(seed):
+    """`ms.set_seed` and MYCELIA_SEED: compiled code sees the restart too, since it reads the state."""
+    if seed is not None:
+        _streams.global_seed = seed
+        _streams.restart(seed)
+
+
+config.on_change("seed", _follow)
+_follow(config.get("seed"))
 
 
 def set_seed(seed):
