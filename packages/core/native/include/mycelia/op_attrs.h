@@ -121,6 +121,7 @@ typedef struct { int64_t nonlinearity; /* 0 tanh, 1 relu */ } myc_rnn_layer_grad
 typedef struct { myc_ints shifts; myc_ints dims; } myc_roll_attrs;
 typedef struct { int64_t decimals; } myc_round_attrs;
 typedef struct { double eta_minus; double eta_plus; double step_min; double step_max; } myc_rprop_attrs;
+typedef struct { int64_t carried; int64_t scanned; int64_t reverse; } myc_scan_attrs;
 typedef struct { int64_t axis; int64_t reduction; /* 0 update, 1 add, 2 sub, 3 mul, 4 div, 5 max, 6 min */ } myc_scatter_elements_attrs;
 typedef struct { myc_ints shape; } myc_scatter_nd_attrs;
 typedef struct { int64_t right; int64_t dtype; } myc_searchsorted_attrs;
@@ -153,5 +154,7 @@ typedef struct { int64_t diagonal; } myc_tril_attrs;
 typedef struct { int64_t diagonal; } myc_triu_attrs;
 typedef struct { int64_t has_dim; int64_t dim; } myc_unique_consecutive_attrs;
 typedef struct { int64_t axis; } myc_unstack_attrs;
+typedef struct { int64_t carried; } myc_while_history_attrs;
+typedef struct { int64_t carried; } myc_while_loop_attrs;
 
 #endif
