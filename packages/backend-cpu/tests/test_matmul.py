@@ -1,4 +1,4 @@
-"""Native matrix products against NumPy in double precision: odd sizes, empty ones, every transposition, 1 and 2 threads."""
+"""Native matrix products against NumPy in double precision: odd and empty sizes, transpositions, threads."""
 
 from __future__ import annotations
 
@@ -11,8 +11,10 @@ import mycelia as ms
 from mycelia.ops import linalg
 from mycelia_backend_cpu import _native
 
-SIZES = [(1, 1, 1), (1, 7, 5), (7, 1, 5), (5, 7, 1), (2, 3, 4), (6, 16, 8), (13, 17, 11), (31, 33, 37), (4, 257, 67),
-         (12, 50, 300), (97, 64, 127), (201, 5, 130), (6, 2100, 3), (211, 300, 600), (17, 19, 1500)]  # fmt: skip
+SIZES = [
+    (1, 1, 1), (1, 7, 5), (7, 1, 5), (5, 7, 1), (2, 3, 4), (6, 16, 8), (13, 17, 11), (31, 33, 37), (4, 257, 67),
+    (12, 50, 300), (97, 64, 127), (201, 5, 130), (6, 2100, 3), (211, 300, 600), (17, 19, 1500),
+]  # fmt: skip
 
 
 @pytest.fixture(params=[1, 2], ids=["1thread", "2threads"])
@@ -51,8 +53,14 @@ def test_empty_mat_mul(size, threads):
 
 @pytest.mark.parametrize(
     "left, right",
-    [((5, 3, 4), (5, 4, 2)), ((2, 1, 3, 4), (3, 4, 2)), ((8, 40, 33), (33, 20)), ((70, 31), (6, 31, 17)),
-     ((2, 3, 150, 200), (2, 3, 200, 150)), ((4, 1, 1, 64), (4, 1, 64, 1))],  # fmt: skip
+    [
+        ((5, 3, 4), (5, 4, 2)),
+        ((2, 1, 3, 4), (3, 4, 2)),
+        ((8, 40, 33), (33, 20)),
+        ((70, 31), (6, 31, 17)),
+        ((2, 3, 150, 200), (2, 3, 200, 150)),
+        ((4, 1, 1, 64), (4, 1, 64, 1)),
+    ],  # fmt: skip
     ids=str,
 )
 def test_batch_matmul_broadcasts_and_transposes(left, right, threads):

@@ -1,4 +1,4 @@
-"""The native test programs (native/tests): built with the system's compiler, run for each variant the processor has."""
+"""The native test programs (native/tests): built with the system's compiler, run for each variant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ SOURCES = Path(__file__).resolve().parents[1] / "native" / "tests"
 VARIANTS = list(dict.fromkeys(["generic", _native.isa()]))
 
 pytestmark = pytest.mark.skipif(
-    not SOURCES.is_dir() or not shutil.which("cmake") or not shutil.which("c++"), reason="needs sources, CMake and a compiler"
+    not SOURCES.is_dir() or not shutil.which("cmake") or not shutil.which("c++"),
+    reason="needs sources, CMake and a compiler",
 )
 
 
@@ -50,5 +51,9 @@ def test_kernel_objects_need_no_cpp_library(build):
     for path in objects:
         undefined = subprocess.run(["nm", "-u", path], capture_output=True, text=True, check=True).stdout
         names = [line.split()[-1] for line in undefined.splitlines()]
-        bad = [n for n in names if n.startswith(("_Z", "__cxa", "__gxx")) or n in ("malloc", "free", "calloc", "realloc")]
+        bad = [
+            n
+            for n in names
+            if n.startswith(("_Z", "__cxa", "__gxx")) or n in ("malloc", "free", "calloc", "realloc")
+        ]
         assert not bad, f"{path.name}: {bad}"

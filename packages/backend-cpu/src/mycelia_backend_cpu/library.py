@@ -1,4 +1,4 @@
-"""The kernel library as other packages see it: the loaded table, and the sources they may compile and link."""
+"""The kernel library as other packages see it: the loaded table, and the sources they may compile."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def source_dir() -> Path:
         if (place / "CMakeLists.txt").is_file():
             return place
     raise FileNotFoundError(
-        f"mycelia-backend-cpu: kernel sources are in neither {places[0]} nor {places[1]}; reinstall the package"
+        f"mycelia-backend-cpu: kernel sources are neither in {places[0]} nor in {places[1]}; reinstall it"
     )
 
 

@@ -1,4 +1,4 @@
-"""Hook implementations of the CPU backend; imported the first time core calls a hook, so nothing heavy at the top."""
+"""Hook implementations of the CPU backend; imported at the first hook call, so nothing heavy at the top."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Einstein summation, written with the ops of `linalg`, `reduce` and `shape`: differentiable because they are."""
+"""Einstein summation, written with the ops of `linalg`, `reduce` and `shape`, hence differentiable."""
 
 from mycelia.ops import linalg as _linalg
 from mycelia.ops import math as _math
@@ -38,12 +38,18 @@ class _Term:
 def _expand(text, rank, equation):
     """The labels of one operand, one per axis; the axes of "..." get numbers counted from the right."""
     before, dots, after = text.partition("...")
-    if "." in before + after or not (before + after).isascii() or not all(c.isalpha() for c in before + after):
+    if (
+        "." in before + after
+        or not (before + after).isascii()
+        or not all(c.isalpha() for c in before + after)
+    ):
         raise ValueError(f"For 'einsum', equation {equation!r} may hold letters, '...', ',' and '->' only")
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden > 0 and not dots):
-        raise ValueError(f"For 'einsum', {text!r} in equation {equation!r} names {len(before) + len(after)} axes, "
-                         f"but the operand has {rank}")  # fmt: skip
+        raise ValueError(
+            f"For 'einsum', {text!r} in equation {equation!r} names {len(before) + len(after)} axes, but the operand "
+            f"has {rank}"
+        )
     return [*before, *range(-hidden, 0), *after]
 
 
@@ -52,7 +58,9 @@ def _parse(equation, ranks):
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
-        raise ValueError(f"For 'einsum', equation {equation!r} names {len(texts)} operands, but {len(ranks)} were given")
+        raise ValueError(
+            f"For 'einsum', equation {equation!r} names {len(texts)} operands, but {len(ranks)} were given"
+        )
     operands = [_expand(text, rank, equation) for text, rank in zip(texts, ranks)]
     hidden = sorted({label for labels in operands for label in labels if isinstance(label, int)})
     if not arrow:  # the classic rule: "..." first, then letters that occur once, in alphabetical order
@@ -64,7 +72,9 @@ def _parse(equation, ranks):
         raise ValueError(f"For 'einsum', the result of equation {equation!r} names a label twice")
     unknown = set(before + after) - {label for labels in operands for label in labels}
     if unknown:
-        raise ValueError(f"For 'einsum', no operand of equation {equation!r} has the result's labels {sorted(unknown)}")
+        raise ValueError(
+            f"For 'einsum', no operand of equation {equation!r} has the result's labels {sorted(unknown)}"
+        )
     return operands, result
 
 
@@ -75,8 +85,10 @@ def _single(term, keep):
             i = term.labels.index(label)
             j = term.labels.index(label, i + 1)
             if term.tensor.shape[i] != term.tensor.shape[j]:
-                raise ValueError(f"For 'einsum', label {label!r} stands for axes of sizes {term.tensor.shape[i]} and "
-                                 f"{term.tensor.shape[j]} of one operand")  # fmt: skip
+                raise ValueError(
+                    f"For 'einsum', label {label!r} stands for axes of sizes {term.tensor.shape[i]} and "
+                    f"{term.tensor.shape[j]} of one operand"
+                )
             term.tensor = diagonal(term.tensor, 0, i, j)
             term.labels = [c for k, c in enumerate(term.labels) if k not in (i, j)] + [label]
     term.drop([label for label in term.labels if label not in keep])
@@ -84,14 +96,16 @@ def _single(term, keep):
 
 
 def _contract(a, b, keep):
-    """The product of two terms, summed over the common labels that are not in `keep`: one batched matrix product."""
+    """The product of two terms, summed over common labels that are not in `keep`: one batched matrix product."""
     for x, y in ((a, b), (b, a)):  # a size of 1 broadcasts: without that axis the other side's one remains
         stretched = [c for c in x.labels if c in y.labels and x.size(c) == 1 and y.size(c) != 1]
         x.drop(stretched)
     common = [c for c in a.labels if c in b.labels]
     for c in common:
         if a.size(c) != b.size(c):
-            raise ValueError(f"For 'einsum', label {c!r} stands for axes of sizes {a.size(c)} and {b.size(c)}")
+            raise ValueError(
+                f"For 'einsum', label {c!r} stands for axes of sizes {a.size(c)} and {b.size(c)}"
+            )
     batch = [c for c in common if c in keep]
     inner = [c for c in common if c not in keep]
     rows = [c for c in a.labels if c not in common]
@@ -118,19 +132,24 @@ def _contract(a, b, keep):
     left_shape, right_shape = (k, m) if turn_a else (m, k), (n, k) if turn_b else (k, n)
     if batch:
         product = _linalg.batch_matmul(
-            _shape.reshape(left, (depth, *left_shape)), _shape.reshape(right, (depth, *right_shape)), turn_a, turn_b
+            _shape.reshape(left, (depth, *left_shape)),
+            _shape.reshape(right, (depth, *right_shape)),
+            turn_a,
+            turn_b,
         )
     else:
-        product = _linalg.mat_mul(_shape.reshape(left, left_shape), _shape.reshape(right, right_shape), turn_a, turn_b)
+        product = _linalg.mat_mul(
+            _shape.reshape(left, left_shape), _shape.reshape(right, right_shape), turn_a, turn_b
+        )
     return _Term(_shape.reshape(product, [sizes[c] for c in labels]), labels)
 
 
 def einsum(equation, *operands):
     """Sums of products over labelled axes: ``einsum("bij,bjk->bik", x, y)``.
 
-    A label that is not in the result is summed; one that an operand repeats takes its diagonal; "..." stands for axes
-    that broadcast. Without "->" the result has the labels that occur once, in alphabetical order. Operands are
-    contracted from left to right. The form ``einsum(x, [0, 1], y, [1, 2], [0, 2])`` with label numbers works too.
+    A label that is not in the result is summed; one that an operand repeats takes its diagonal; "..." stands for
+    axes that broadcast. Without "->" the result has the labels that occur once, in alphabetical order. Operands
+    are contracted from left to right. Label numbers work too: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
     Errors: ValueError for an equation that does not fit the operands.
     """
     if not isinstance(equation, str):

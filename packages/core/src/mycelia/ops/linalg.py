@@ -1,7 +1,7 @@
 """Products of matrices and vectors: matmul, dense, batched and added forms, tensor contraction, einsum.
 
-Three ops carry all of them: `mat_mul` (two matrices), `batch_matmul` (stacks of matrices) and `dense` (a layer's product
-with its bias). Transposition is an attribute of the first two, so no gradient copies a transposed matrix.
+Three ops carry all of them: `mat_mul` (two matrices), `batch_matmul` (stacks of matrices) and `dense` (a layer's
+product with its bias). Transposition is an attribute of the first two: no gradient copies a transposed matrix.
 Decompositions and solvers are in `decomposition`.
 """
 
@@ -59,7 +59,7 @@ def mat_mul(x, y, *, transpose_a: "bool" = False, transpose_b: "bool" = False):
     """Product of two matrices, either of them transposed on the way: ``op(x) @ op(y)``.
 
     Shapes: x [m, k], or [k, m] with `transpose_a`; y [k, n], or [n, k] with `transpose_b` -> [m, n].
-    dtypes: numbers, promoted.  Errors: ValueError for other ranks or different inner sizes; TypeError for bool.
+    dtypes: numbers, promoted.  Errors: MYC-SHAPE for other ranks or inner sizes; TypeError for bool.
     """
     return _product(_turned(x, transpose_a), _turned(y, transpose_b))
 
@@ -99,7 +99,9 @@ def mat_mul(rand):
 
 def _batch_matmul_type(x, y, *, transpose_a, transpose_b):
     if len(x.shape) < 2 or len(y.shape) < 2:
-        raise shape_error(f"both inputs must have at least 2 axes, but got shapes {list(x.shape)} and {list(y.shape)}")
+        raise shape_error(
+            f"both inputs must have at least 2 axes, but got shapes {list(x.shape)} and {list(y.shape)}"
+        )
     batch = broadcast_shapes(x.shape[:-2], y.shape[:-2])
     return TensorType(_product_dtype(x, y), (*batch, *_product_shape(x, y, transpose_a, transpose_b)))
 
@@ -118,10 +120,18 @@ def batch_matmul(x, y, *, transpose_a: "bool" = False, transpose_b: "bool" = Fal
 def batch_matmul(ct, x, y, x_shape, y_shape, needs, *, transpose_a, transpose_b):
     dx = dy = None
     if needs[0]:
-        dx = batch_matmul(y, ct, transpose_b, True) if transpose_a else batch_matmul(ct, y, False, not transpose_b)
+        dx = (
+            batch_matmul(y, ct, transpose_b, True)
+            if transpose_a
+            else batch_matmul(ct, y, False, not transpose_b)
+        )
         dx = unbroadcast(dx, x_shape)
     if needs[1]:
-        dy = batch_matmul(ct, x, True, transpose_a) if transpose_b else batch_matmul(x, ct, not transpose_a, False)
+        dy = (
+            batch_matmul(ct, x, True, transpose_a)
+            if transpose_b
+            else batch_matmul(x, ct, not transpose_a, False)
+        )
         dy = unbroadcast(dy, y_shape)
     return dx, dy
 
@@ -143,7 +153,7 @@ def batch_matmul(rand):
 
 
 def matmul(input, other):
-    """Matrix product with NumPy's rules: rank 1 counts as a row (left) or a column (right), leading axes broadcast.
+    """Matrix product with NumPy's rules: rank 1 is a row (left) or a column (right), leading axes broadcast.
 
     Shapes: [B.., m, k] and [B.., k, n] -> [B.., m, n]; [k] and [k] -> [].  dtypes: numbers, promoted.
     Errors: ValueError for rank 0, different inner sizes, or leading axes that do not broadcast.
@@ -170,11 +180,17 @@ def matmul(input, other):
 
 def _dense_type(x, w, b):
     if len(x.shape) < 1 or len(w.shape) != 2:
-        raise shape_error(f"x must have at least 1 axis and w exactly 2, but got {list(x.shape)} and {list(w.shape)}")
+        raise shape_error(
+            f"x must have at least 1 axis and w exactly 2, but got {list(x.shape)} and {list(w.shape)}"
+        )
     if x.shape[-1] != w.shape[1] and UNKNOWN not in (x.shape[-1], w.shape[1]):
-        raise shape_error(f"x has {x.shape[-1]} input features, w has {w.shape[1]}: {list(x.shape)} and {list(w.shape)}")
+        raise shape_error(
+            f"x has {x.shape[-1]} input features, w has {w.shape[1]}: {list(x.shape)} and {list(w.shape)}"
+        )
     if b is not None and b.shape != (w.shape[0],):
-        raise shape_error(f"the bias must have shape [{w.shape[0]}], one entry per row of w, but has {list(b.shape)}")
+        raise shape_error(
+            f"the bias must have shape [{w.shape[0]}], one entry per row of w, but has {list(b.shape)}"
+        )
     return TensorType(_product_dtype(x, w), (*x.shape[:-1], w.shape[0]))
 
 
@@ -243,12 +259,14 @@ def _bias_axis(rank, data_format):
 def _bias_add_type(input_x, bias, *, data_format):
     rank = len(input_x.shape)
     if rank < 2 or len(bias.shape) != 1:
-        raise shape_error(f"input_x must have at least 2 axes and bias 1, but got {list(input_x.shape)}, {list(bias.shape)}")
+        raise shape_error(
+            f"input_x must have at least 2 axes and bias 1, but got {list(input_x.shape)}, {list(bias.shape)}"
+        )
     axis = _bias_axis(rank, data_format)
     if input_x.shape[axis] != bias.shape[0] and UNKNOWN not in (input_x.shape[axis], bias.shape[0]):
         raise shape_error(
-            f"bias has {bias.shape[0]} entries, axis {axis} of input_x has {input_x.shape[axis]} ({data_format}, "
-            f"shape {list(input_x.shape)})"
+            f"bias has {bias.shape[0]} entries, axis {axis} of input_x has {input_x.shape[axis]}: "
+            f"shape {list(input_x.shape)}, {data_format}"
         )
     return input_x
 
@@ -257,7 +275,7 @@ def _bias_add_type(input_x, bias, *, data_format):
 def bias_add(input_x, bias, *, data_format: "NCHW|NHWC|NCDHW" = "NCHW"):
     """Add one number per channel; the channels are axis 1, with `data_format` "NHWC" the last axis.
 
-    Shapes: input_x [N, C, ...], bias [C] -> same.  dtypes: numbers, promoted.  Errors: ValueError if C differs.
+    Shapes: input_x [N, C, ...], bias [C] -> same.  dtypes: numbers, promoted.  Errors: MYC-SHAPE if C differs.
     """
     shape = [1] * input_x.ndim
     shape[_bias_axis(input_x.ndim, data_format)] = bias.shape[0]
@@ -289,7 +307,9 @@ def _ranks(name, expected, **tensors):
     """ValueError naming the first tensor whose rank is not `expected`."""
     for argument, tensor in tensors.items():
         if tensor.ndim != expected:
-            raise ValueError(f"For '{name}', '{argument}' must have {expected} axes, but has shape {tuple(tensor.shape)}")
+            raise ValueError(
+                f"For '{name}', '{argument}' must have {expected} axes, but has shape {tuple(tensor.shape)}"
+            )
 
 
 def mm(input, mat2):
@@ -321,24 +341,24 @@ def _is_one(factor):
 
 
 def addmm(input, mat1, mat2, *, beta=1, alpha=1):
-    """``beta * input + alpha * (mat1 @ mat2)``. Shapes: input broadcasts to [m, n]; [m, k], [k, n] -> [m, n]."""
+    """``beta * input + alpha * (mat1 @ mat2)``. Shapes: input like [m, n]; [m, k], [k, n] -> [m, n]."""
     _ranks("addmm", 2, mat1=mat1, mat2=mat2)
     return _weighted_sum(input, mat_mul(mat1, mat2), beta, alpha)
 
 
 def addmv(input, mat, vec, *, beta=1, alpha=1):
-    """``beta * input + alpha * (mat @ vec)``. Shapes: input broadcasts to [m]; [m, k], [k] -> [m]."""
+    """``beta * input + alpha * (mat @ vec)``. Shapes: input like [m]; [m, k], [k] -> [m]."""
     return _weighted_sum(input, mv(mat, vec), beta, alpha)
 
 
 def addr(x, vec1, vec2, *, beta=1, alpha=1):
-    """``beta * x + alpha * outer(vec1, vec2)``. Shapes: x broadcasts to [m, n]; [m], [n] -> [m, n]."""
+    """``beta * x + alpha * outer(vec1, vec2)``. Shapes: x like [m, n]; [m], [n] -> [m, n]."""
     _ranks("addr", 1, vec1=vec1, vec2=vec2)
     return _weighted_sum(x, outer(vec1, vec2), beta, alpha)
 
 
 def baddbmm(input, batch1, batch2, beta=1, alpha=1):
-    """``beta * input + alpha * (batch1 @ batch2)``, matrix by matrix. Shapes: [B, m, k], [B, k, n] -> [B, m, n]."""
+    """``beta * input + alpha * (batch1 @ batch2)`` by matrices. Shapes: [B, m, k], [B, k, n] -> [B, m, n]."""
     _ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
     return _weighted_sum(input, batch_matmul(batch1, batch2), beta, alpha)
 
@@ -358,7 +378,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
 
 
 def outer(input, vec2):
-    """All products of an element of `input` with one of `vec2`; both are flattened. Shapes: [m], [n] -> [m, n]."""
+    """All products of an element of `input` with one of `vec2`, flattened. Shapes: [m], [n] -> [m, n]."""
     return _math.mul(_shape.reshape(input, (-1, 1)), _shape.reshape(vec2, (1, -1)))
 
 
@@ -381,10 +401,12 @@ def inner(input, other):
 def dot(input, other):
     """Sum of products over the last axis of `input` and the second to last of `other`.
 
-    Shapes: [A.., k] and [B.., k, n] -> [A.., B.., n].  Errors: ValueError below rank 2 or if the sizes differ.
+    Shapes: [A.., k] and [B.., k, n] -> [A.., B.., n].  Errors: ValueError below rank 2 or for other sizes.
     """
     if input.ndim < 2 or other.ndim < 2:
-        raise ValueError(f"For 'dot', both inputs must have at least 2 axes, but got ranks {input.ndim} and {other.ndim}")
+        raise ValueError(
+            f"For 'dot', both inputs must have at least 2 axes, but got ranks {input.ndim} and {other.ndim}"
+        )
     return tensor_dot(input, other, ((-1,), (-2,)))
 
 
@@ -410,14 +432,18 @@ def tensor_dot(x1, x2, axes):
     """
     if isinstance(axes, int):
         if not 0 <= axes <= min(x1.ndim, x2.ndim):
-            raise ValueError(f"For 'tensor_dot', axes must be in [0, {min(x1.ndim, x2.ndim)}], but got {axes}")
+            raise ValueError(
+                f"For 'tensor_dot', axes must be in [0, {min(x1.ndim, x2.ndim)}], but got {axes}"
+            )
         axes = (tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes)))
     first, second = ((a,) if isinstance(a, int) else tuple(a) for a in axes)
     first, second = (_shape.positive_axes(a, t.ndim, "axes") for a, t in ((first, x1), (second, x2)))
     sizes = [x1.shape[d] for d in first], [x2.shape[d] for d in second]
     if sizes[0] != sizes[1]:
-        raise ValueError(f"For 'tensor_dot', the paired axes must have equal sizes, but axes {first} of {tuple(x1.shape)} "
-                         f"and {second} of {tuple(x2.shape)} do not")  # fmt: skip
+        raise ValueError(
+            f"For 'tensor_dot', paired axes must have equal sizes, but axes {first} of {tuple(x1.shape)} and {second} "
+            f"of {tuple(x2.shape)} do not"
+        )
     left = tuple(d for d in range(x1.ndim) if d not in first)
     right = tuple(d for d in range(x2.ndim) if d not in second)
     shape = (*(x1.shape[d] for d in left), *(x2.shape[d] for d in right))
@@ -427,29 +453,37 @@ def tensor_dot(x1, x2, axes):
     # On whichever side the contracted axes lie: mat_mul transposes for free.
     turn_left = bool(left) and first[0] < left[0]
     turn_right = bool(right) and right[0] < second[0]
-    product = mat_mul(_joined(x1, left, first, turn_left), _joined(x2, right, second, not turn_right), turn_left, turn_right)
+    product = mat_mul(
+        _joined(x1, left, first, turn_left), _joined(x2, right, second, not turn_right), turn_left, turn_right
+    )
     return _shape.reshape(product, shape)
 
 
 def batch_dot(x1, x2, axes=None):
     """Contraction of one axis of each input, for every entry of the shared first axis.
 
-    `axes`: an int or a pair; the default is the last axis of `x1` and the second to last of `x2` (its last for rank 2).
+    `axes`: an int or a pair; default: the last axis of `x1`, the second to last of `x2` (for rank 2 the last).
     Shapes: [b, A.., k], [b, B.., k, n] -> [b, A.., B.., n]; a result of rank 1 gets a last axis of size 1.
     Errors: ValueError below rank 2, for axis 0, or if sizes differ.
     """
     if x1.ndim < 2 or x2.ndim < 2:
-        raise ValueError(f"For 'batch_dot', both inputs must have at least 2 axes, but got ranks {x1.ndim} and {x2.ndim}")
+        raise ValueError(
+            f"For 'batch_dot', both inputs must have at least 2 axes, but got ranks {x1.ndim} and {x2.ndim}"
+        )
     if axes is None:
         axes = (x1.ndim - 1, max(x2.ndim - 2, 1))
     elif isinstance(axes, int):
         axes = (axes, axes)
     a, b = _shape.positive_axis(axes[0], x1.ndim, "axes"), _shape.positive_axis(axes[1], x2.ndim, "axes")
     if a == 0 or b == 0:
-        raise ValueError(f"For 'batch_dot', axis 0 is the batch and cannot be contracted, but axes is {tuple(axes)}")
+        raise ValueError(
+            f"For 'batch_dot', axis 0 is the batch and cannot be contracted, but axes is {tuple(axes)}"
+        )
     if x1.shape[0] != x2.shape[0] or x1.shape[a] != x2.shape[b]:
-        raise ValueError(f"For 'batch_dot', axis 0 and the contracted axes must agree, but shapes are {tuple(x1.shape)} "
-                         f"and {tuple(x2.shape)}, axes {(a, b)}")  # fmt: skip
+        raise ValueError(
+            f"For 'batch_dot', axis 0 and the contracted axes must agree, but shapes are {tuple(x1.shape)} and "
+            f"{tuple(x2.shape)}, axes {(a, b)}"
+        )
     left = [d for d in range(1, x1.ndim) if d != a]
     right = [d for d in range(1, x2.ndim) if d != b]
     batch, k = x1.shape[0], x1.shape[a]
@@ -461,7 +495,7 @@ def batch_dot(x1, x2, axes=None):
 
 
 def kron(input, other):
-    """Kronecker product: blocks ``input[i, j] * other``; the shorter shape counts as padded with ones in front.
+    """Kronecker product: blocks ``input[i, j] * other``; the shorter shape is padded with ones in front.
 
     Shapes: [a, b] and [c, d] -> [a * c, b * d].
     """
@@ -511,6 +545,6 @@ def adjoint(x):
 
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "adjoint", "baddbmm", "batch_dot", "bias_add", "bmm", "cross", "dense", "dot",
-    "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "trace", "vecdot",
+    "addbmm", "addmm", "addmv", "addr", "adjoint", "baddbmm", "batch_dot", "bias_add", "bmm", "cross", "dense",
+    "dot", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "trace", "vecdot",
 ]  # fmt: skip
