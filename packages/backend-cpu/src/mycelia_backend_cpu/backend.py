@@ -6,7 +6,7 @@ from mycelia.backends.base import Backend
 
 
 class CpuBackend(Backend):
-    """Kernels on the host's processor; memory is the host's: copies and synchronization are core's defaults."""
+    """Kernels on the host's processor; memory is the host's: copying is core's default."""
 
     name = "cpu"
 

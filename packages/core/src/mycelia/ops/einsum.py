@@ -47,8 +47,8 @@ def _expand(text, rank, equation):
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden > 0 and not dots):
         raise ValueError(
-            f"For 'einsum', {text!r} in equation {equation!r} names {len(before) + len(after)} axes, but the operand "
-            f"has {rank}"
+            f"For 'einsum', {text!r} in equation {equation!r} names {len(before) + len(after)} axes, "
+            f"but the operand has {rank}"
         )
     return [*before, *range(-hidden, 0), *after]
 
@@ -96,7 +96,7 @@ def _single(term, keep):
 
 
 def _contract(a, b, keep):
-    """The product of two terms, summed over common labels that are not in `keep`: one batched matrix product."""
+    """The product of two terms, summed over common labels not in `keep`: one batched matrix product."""
     for x, y in ((a, b), (b, a)):  # a size of 1 broadcasts: without that axis the other side's one remains
         stretched = [c for c in x.labels if c in y.labels and x.size(c) == 1 and y.size(c) != 1]
         x.drop(stretched)
@@ -147,9 +147,9 @@ def _contract(a, b, keep):
 def einsum(equation, *operands):
     """Sums of products over labelled axes: ``einsum("bij,bjk->bik", x, y)``.
 
-    A label that is not in the result is summed; one that an operand repeats takes its diagonal; "..." stands for
-    axes that broadcast. Without "->" the result has the labels that occur once, in alphabetical order. Operands
-    are contracted from left to right. Label numbers work too: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+    A label that is not in the result is summed; one that an operand repeats takes its diagonal; "..." stands
+    for axes that broadcast. Without "->" the result has the labels that occur once, in alphabetical order.
+    Operands are contracted from left to right. Label numbers work too: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
     Errors: ValueError for an equation that does not fit the operands.
     """
     if not isinstance(equation, str):

@@ -1,7 +1,7 @@
 """Products of matrices and vectors: matmul, dense, batched and added forms, tensor contraction, einsum.
 
-Three ops carry all of them: `mat_mul` (two matrices), `batch_matmul` (stacks of matrices) and `dense` (a layer's
-product with its bias). Transposition is an attribute of the first two: no gradient copies a transposed matrix.
+Three ops carry all of them: `mat_mul` (two matrices), `batch_matmul` (stacks of matrices) and `dense` (a
+layer's product with its bias). Transposition is an attribute of the first two: no gradient copies a matrix.
 Decompositions and solvers are in `decomposition`.
 """
 
@@ -275,7 +275,7 @@ def _bias_add_type(input_x, bias, *, data_format):
 def bias_add(input_x, bias, *, data_format: "NCHW|NHWC|NCDHW" = "NCHW"):
     """Add one number per channel; the channels are axis 1, with `data_format` "NHWC" the last axis.
 
-    Shapes: input_x [N, C, ...], bias [C] -> same.  dtypes: numbers, promoted.  Errors: MYC-SHAPE if C differs.
+    Shapes: input_x [N, C, ...], bias [C] -> same.  dtypes: numbers, promoted.  Errors: MYC-SHAPE.
     """
     shape = [1] * input_x.ndim
     shape[_bias_axis(input_x.ndim, data_format)] = bias.shape[0]
@@ -441,8 +441,8 @@ def tensor_dot(x1, x2, axes):
     sizes = [x1.shape[d] for d in first], [x2.shape[d] for d in second]
     if sizes[0] != sizes[1]:
         raise ValueError(
-            f"For 'tensor_dot', paired axes must have equal sizes, but axes {first} of {tuple(x1.shape)} and {second} "
-            f"of {tuple(x2.shape)} do not"
+            f"For 'tensor_dot', paired axes must have equal sizes, but axes {first} of {tuple(x1.shape)} "
+            f"and {second} of {tuple(x2.shape)} do not"
         )
     left = tuple(d for d in range(x1.ndim) if d not in first)
     right = tuple(d for d in range(x2.ndim) if d not in second)
@@ -462,7 +462,7 @@ def tensor_dot(x1, x2, axes):
 def batch_dot(x1, x2, axes=None):
     """Contraction of one axis of each input, for every entry of the shared first axis.
 
-    `axes`: an int or a pair; default: the last axis of `x1`, the second to last of `x2` (for rank 2 the last).
+    `axes`: an int or a pair; default: the last axis of `x1`, the second to last of `x2` (rank 2: the last).
     Shapes: [b, A.., k], [b, B.., k, n] -> [b, A.., B.., n]; a result of rank 1 gets a last axis of size 1.
     Errors: ValueError below rank 2, for axis 0, or if sizes differ.
     """
@@ -481,8 +481,8 @@ def batch_dot(x1, x2, axes=None):
         )
     if x1.shape[0] != x2.shape[0] or x1.shape[a] != x2.shape[b]:
         raise ValueError(
-            f"For 'batch_dot', axis 0 and the contracted axes must agree, but shapes are {tuple(x1.shape)} and "
-            f"{tuple(x2.shape)}, axes {(a, b)}"
+            f"For 'batch_dot', axis 0 and the contracted axes must agree, but shapes are "
+            f"{tuple(x1.shape)} and {tuple(x2.shape)}, axes {(a, b)}"
         )
     left = [d for d in range(1, x1.ndim) if d != a]
     right = [d for d in range(1, x2.ndim) if d != b]
@@ -545,6 +545,6 @@ def adjoint(x):
 
 
 __all__ = [
-    "addbmm", "addmm", "addmv", "addr", "adjoint", "baddbmm", "batch_dot", "bias_add", "bmm", "cross", "dense",
-    "dot", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "trace", "vecdot",
+    "addbmm", "addmm", "addmv", "addr", "adjoint", "baddbmm", "batch_dot", "bias_add", "bmm", "cross",
+    "dense", "dot", "ger", "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "trace", "vecdot",
 ]  # fmt: skip
