@@ -29,4 +29,5 @@ from mycelia.ops.special import *  # noqa: F403
 from mycelia.ops.statistics import *  # noqa: F403
 from mycelia.ops.trig import *  # noqa: F403
 
+from mycelia.ops.moments import norm  # noqa: E402, F401  (the family `norm` has taken the name)
 import mycelia.ops.methods  # noqa: E402, F401  (attaches Tensor methods)

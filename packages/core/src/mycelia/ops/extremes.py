@@ -5,7 +5,7 @@ import numpy as np
 from mycelia import dtypes
 from mycelia.ir.types import TensorType
 from mycelia.ops import math as _math
-from mycelia.ops.cast import cast as _cast
+from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import reduced_shape
 from mycelia.ops.reduce import amax, amin, keep_reduced, masked
@@ -88,7 +88,7 @@ def argmin(input, axis=None, keepdims=False):
     Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int32.
     Errors: ValueError for an axis out of range or of extent 0.
     """
-    return _cast(_argmin(input, axis, keepdims), dtypes.int32)
+    return cast(_argmin(input, axis, keepdims), dtypes.int32)
 
 
 def _with_index_type(input, *, axis, keepdims):

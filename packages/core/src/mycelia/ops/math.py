@@ -7,8 +7,8 @@ in `special`.
 import numpy as np
 
 from mycelia import dtypes
-from mycelia.ops import cast as _cast
 from mycelia.ops import logic as _logic
+from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same, unbroadcast
 
@@ -290,7 +290,7 @@ def float_power(input, exponent):
 
 
 def _double(x):
-    return float(x) if isinstance(x, (bool, int, float)) else _cast.cast(x, dtypes.float64)
+    return float(x) if isinstance(x, (bool, int, float)) else cast(x, dtypes.float64)
 
 
 @op(infer=same(), float_result=True, mindir="Sqrt", method=True)
@@ -539,7 +539,7 @@ def xlogy(ct, input, other, input_shape, other_shape, needs):
 
 def _where_nonzero(x, ct):
     """`ct` where `x` is not zero, else 0."""
-    return mul(ct, _cast.cast(_logic.not_equal(x, 0.0), ct.dtype))
+    return mul(ct, cast(_logic.not_equal(x, 0.0), ct.dtype))
 
 
 @xlogy.samples
@@ -774,7 +774,7 @@ def minimum(ct, input, other, input_shape, other_shape, needs):
 
 def _extreme_grad(ct, chosen, input_shape, other_shape, needs):
     """`ct` flows to the first operand where it was `chosen`, ties included, and to the second elsewhere."""
-    first = mul(ct, _cast.cast(chosen, ct.dtype))
+    first = mul(ct, cast(chosen, ct.dtype))
     return (
         unbroadcast(first, input_shape) if needs[0] else None,
         unbroadcast(sub(ct, first), other_shape) if needs[1] else None,
@@ -917,7 +917,7 @@ def nan_to_num(input, *, nan: "float?" = None, posinf: "float?" = None, neginf: 
 
 @nan_to_num.vjp
 def nan_to_num(ct, input):
-    return mul(ct, _cast.cast(_logic.isfinite(input), ct.dtype))
+    return mul(ct, cast(_logic.isfinite(input), ct.dtype))
 
 
 @nan_to_num.samples
@@ -975,7 +975,7 @@ def heaviside(input, values):
     """
     from mycelia.ops.index import where
 
-    step = _cast.cast(_logic.greater(input, 0), input.dtype)
+    step = cast(_logic.greater(input, 0), input.dtype)
     return where(_logic.equal(input, 0), values, step)
 
 

@@ -1,9 +1,14 @@
 """Moments and norms over axes, written with the reductions: variance, logsumexp, sums without NaN, norms."""
 
+import numpy as np
+
+from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
-from mycelia.ops.cast import cast as _cast
-from mycelia.ops.reduce import amax, amin, count_reduced, l2_norm, mean, sum
+from mycelia.ops.cast import cast
+from mycelia.ops.define import op
+from mycelia.ops.infer import reduced_shape
+from mycelia.ops.reduce import amax, amin, count_reduced, keep_reduced, l2_norm, mean, reduced_axes, sum
 
 # ------------------------------------------------------------------------------------------------ moments
 
@@ -51,24 +56,59 @@ def std_mean(input, axis=None, ddof=0, keepdims=False):
     return _math.sqrt(variance), center
 
 
+def _logsumexp_type(input, *, dim, keepdim):
+    return TensorType(input.dtype, reduced_shape(input.shape, dim, keepdim))
+
+
+@op(name="logsumexp", infer=_logsumexp_type, float_result=True)
+def _logsumexp(input, *, dim: "ints?" = None, keepdim: "bool" = False):
+    """``log(sum(exp(input)))`` over `dim` without overflow on the way.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdim`.  dtypes: floating; integers give float32.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    axes = reduced_axes(dim, input.ndim)
+    peak = np.max(input, axis=axes, keepdims=True)
+    peak = np.where(np.isfinite(peak), peak, input.dtype.type(0))
+    total = np.log(np.sum(np.exp(input - peak), axis=axes, keepdims=True)) + peak
+    return total if keepdim else np.squeeze(total, axes)
+
+
+@_logsumexp.vjp
+def _logsumexp(ct, input, out, *, dim):
+    share = _math.exp(_math.sub(input, keep_reduced(out, dim, input.shape)))
+    return _math.mul(keep_reduced(ct, dim, input.shape), share)
+
+
+@_logsumexp.samples
+def _logsumexp(rand):
+    yield rand(3, 4), dict(dim=1)
+    yield rand(2, 3, 4), dict(dim=(0, 2), keepdim=True)
+    yield rand(5)
+    yield rand()
+    yield (
+        np.array([[1000.0, 1000.0], [-1000.0, -999.0], [-np.inf, -np.inf], [np.inf, 0.0]], np.float32),
+        dict(dim=1, _grad=False),
+    )
+
+
+@_logsumexp.decompose
+def _logsumexp(input, *, dim, keepdim):
+    from mycelia.ops.shape import reshape
+
+    axes = reduced_axes(dim, len(input.shape))
+    peak = _math.nan_to_num(amax(input, axes, True), nan=0.0, posinf=0.0, neginf=0.0)
+    total = _math.add(_math.log(sum(_math.exp(_math.sub(input, peak)), axes, True)), peak)
+    return total if keepdim else reshape(total, reduced_shape(input.shape, axes, False))
+
+
 def logsumexp(input, dim, keepdim=False):
     """``log(sum(exp(input)))`` over `dim` without overflow on the way.
 
     Shapes: reduced axes vanish, or become 1 with `keepdim`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
     """
-    from mycelia.ops.shape import reshape
-
-    peak = _finite_peak(input, dim)
-    total = _math.log(sum(_math.exp(_math.sub(input, peak)), dim, keepdim))
-    return _math.add(total, peak if keepdim else reshape(peak, total.shape))
-
-
-def _finite_peak(input, axis):
-    """The largest element over `axis`, kept, without a gradient; 0 where it is infinite."""
-    from mycelia.ops.control import stop_gradient
-
-    return _math.nan_to_num(stop_gradient(amax(input, axis, True)), 0.0, 0.0, 0.0)
+    return _logsumexp(input, dim=dim, keepdim=keepdim)
 
 
 def nansum(input, axis=None, keepdims=False, *, dtype=None):
@@ -86,7 +126,7 @@ def nanmean(input, axis=None, keepdims=False, *, dtype=None):
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
     """
-    count = sum(_cast(_logic.logical_not(_logic.isnan(input)), dtype or input.dtype), axis, keepdims)
+    count = sum(cast(_logic.logical_not(_logic.isnan(input)), dtype or input.dtype), axis, keepdims)
     return _math.true_div(nansum(input, axis, keepdims, dtype=dtype), count)
 
 
@@ -105,14 +145,14 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
     """
-    x = x if dtype is None else _cast(x, dtype)
+    x = x if dtype is None else cast(x, dtype)
     if ord == 2:
         return l2_norm(x, axis, keepdims)
     size = _math.abs(x)
     if ord == 1:
         return sum(size, axis, keepdims)
     if ord == 0:
-        return sum(_cast(_logic.not_equal(x, 0), x.dtype), axis, keepdims)
+        return sum(cast(_logic.not_equal(x, 0), x.dtype), axis, keepdims)
     if ord == float("inf"):
         return amax(size, axis, keepdims)
     if ord == float("-inf"):
@@ -129,7 +169,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
     Shapes: the two axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for another `ord`, or if `axis` does not name two different axes.
     """
-    A = A if dtype is None else _cast(A, dtype)
+    A = A if dtype is None else cast(A, dtype)
     rank = len(A.shape)
     axis = tuple(a % rank for a in axis)
     if len(axis) != 2 or axis[0] == axis[1]:

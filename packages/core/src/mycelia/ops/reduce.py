@@ -10,9 +10,9 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.ir.types import TensorType
-from mycelia.ops import cast as _cast
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
+from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import normalize_axes, reduced, reduced_shape, same
 
@@ -74,7 +74,7 @@ def sum(input, *, dim: "ints?" = None, keepdim: "bool" = False, dtype: "dtype?" 
 @sum.vjp
 def sum(ct, input_shape, input_dtype, dim):
     if ct.dtype is not input_dtype:
-        ct = _cast.cast(ct, input_dtype)
+        ct = cast(ct, input_dtype)
     return expand_reduced(ct, dim, input_shape)
 
 
@@ -164,7 +164,7 @@ def prod(ct, input, input_dtype, axis):
     from mycelia.ops.shape import reshape, transpose
 
     if ct.dtype is not input_dtype:
-        ct = _cast.cast(ct, input_dtype)
+        ct = cast(ct, input_dtype)
     shape, axes = input.shape, reduced_axes(axis, len(input.shape))
     order = tuple(d for d in range(len(shape)) if d not in axes) + axes
     moved = transpose(input, order) if order != tuple(range(len(shape))) else input
@@ -293,7 +293,7 @@ def _reduce_min(input, *, axis: "ints?" = None, keepdims: "bool" = False):
 
 def _extreme_grad(ct, input, out, *, axis):
     """`ct` is shared evenly by all places that hold the extreme."""
-    chosen = _cast.cast(_logic.equal(input, keep_reduced(out, axis, input.shape)), ct.dtype)
+    chosen = cast(_logic.equal(input, keep_reduced(out, axis, input.shape)), ct.dtype)
     share = _math.true_div(
         keep_reduced(ct, axis, input.shape), sum(chosen, reduced_axes(axis, len(input.shape)), True)
     )

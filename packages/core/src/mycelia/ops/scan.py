@@ -7,7 +7,7 @@ from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
-from mycelia.ops.cast import cast as _cast
+from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import normalize_axis
 
@@ -61,7 +61,7 @@ def cumsum(x, axis, dtype=None):
 
     Shapes: any -> same.  dtypes: real but bool.  Errors: ValueError for an axis out of range.
     """
-    return _cumsum(x if dtype is None else _cast(x, dtype), axis=axis)
+    return _cumsum(x if dtype is None else cast(x, dtype), axis=axis)
 
 
 @op(name="cumprod", infer=_scan_type, mindir="CumProd")
@@ -118,7 +118,7 @@ def cumprod(input, dim, dtype=None):
     """
     if dtype is None and not input.dtype.is_floating:
         dtype = dtypes.int64
-    return _cumprod(input if dtype is None else _cast(input, dtype), axis=dim)
+    return _cumprod(input if dtype is None else cast(input, dtype), axis=dim)
 
 
 # -------------------------------------------------------------------------------------- running extremes
@@ -194,7 +194,7 @@ def cummin(input, axis):
     Shapes: any -> same, same.  dtypes: real -> (same, int32).  Errors: ValueError for an axis out of range.
     """
     value, place = _cummin(input, axis=axis)
-    return value, _cast(place, dtypes.int32)
+    return value, cast(place, dtypes.int32)
 
 
 @op(name="logcumsumexp", infer=_scan_type, float_result=True)

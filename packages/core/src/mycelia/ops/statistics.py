@@ -6,7 +6,7 @@ from mycelia import dtypes
 from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
-from mycelia.ops.cast import cast as _cast
+from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.extremes import place_along
 from mycelia.ops.infer import reduced_shape
@@ -94,11 +94,11 @@ def _quantile(name, input, q, axis, keepdims, ignore_nan):
     ordered, last = sort(input, axis)[0], input.shape[axis] - 1  # NaN comes last
     missing = sum(_logic.isnan(input), axis, True)
     count = _math.maximum(_math.sub(last, missing), 0) if ignore_nan else last
-    at = _math.mul(_cast(_math.add(_math.mul(missing, 0), count), input.dtype), float(q))
-    low = _cast(at, dtypes.int64)
+    at = _math.mul(cast(_math.add(_math.mul(missing, 0), count), input.dtype), float(q))
+    low = cast(at, dtypes.int64)
     below = gather_elements(ordered, axis, low)
     above = gather_elements(ordered, axis, _math.minimum(_math.add(low, 1), count))
-    result = _math.lerp(below, above, _math.sub(at, _cast(low, input.dtype)))
+    result = _math.lerp(below, above, _math.sub(at, cast(low, input.dtype)))
     if not ignore_nan:
         result = where(_logic.greater(missing, 0), float("nan"), result)
     return reshape(result, shape)
@@ -174,13 +174,13 @@ def histc(input, bins=100, min=0.0, max=0.0):
         raise ValueError(
             f"histc: bins must be positive and min <= max, but bins={bins}, min={min}, max={max}"
         )
-    x = _cast(reshape(input, (-1, 1)), dtypes.float32)
+    x = cast(reshape(input, (-1, 1)), dtypes.float32)
     low, high = (min, max) if min != max else (amin(x), amax(x))
     width = _math.maximum(_math.sub(high, low), 1e-30) if min == max else high - low
-    place = _cast(_math.mul(_math.true_div(_math.sub(x, low), width), float(bins)), dtypes.int64)
+    place = cast(_math.mul(_math.true_div(_math.sub(x, low), width), float(bins)), dtypes.int64)
     inside = _logic.logical_and(_logic.greater_equal(x, low), _logic.less_equal(x, high))
     hit = _logic.equal(_math.minimum(place, bins - 1), arange(bins))
-    return _cast(sum(_logic.logical_and(hit, inside), 0), input.dtype)
+    return cast(sum(_logic.logical_and(hit, inside), 0), input.dtype)
 
 
 __all__ = ["bincount", "histc", "median", "nanmedian", "nanquantile", "quantile"]
