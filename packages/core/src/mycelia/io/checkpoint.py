@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,9 @@ from mycelia.io import ckpt, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.raw import Raw, of_tensor, to_tensor
 
-__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
+__all__ = [
+    "async_ckpt_thread_status", "load_checkpoint", "load_checkpoint_async", "load_param_into_net", "save_checkpoint",
+]  # fmt: skip
 
 _log = log.logger(__name__)
 
@@ -83,22 +85,46 @@ def save_checkpoint(
 
     if async_save:
         entries = {name: value.copy() if isinstance(value, Raw) else value for name, value in entries.items()}
-        _writer().submit(write).add_done_callback(functools.partial(_report, path))
+        _writer().submit(path, write)
         return
     if _writer.cache_info().currsize:
-        _writer().submit(int).result()  # an earlier asynchronous save of the same file must not win
+        _writer().wait()  # an earlier asynchronous save of the same file must not win
     write()
 
 
-@functools.cache
-def _writer() -> ThreadPoolExecutor:
+class _Writer:
     """The one thread of asynchronous saves: they finish in the order in which they were asked for."""
-    return ThreadPoolExecutor(1, "save_checkpoint")
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, "save_checkpoint")
+        self._last: Future | None = None
+
+    def submit(self, path: str, write: Callable[[], None]) -> None:
+        self._last = self._executor.submit(write)
+        self._last.add_done_callback(functools.partial(self._report, path))
+
+    @property
+    def is_busy(self) -> bool:
+        return self._last is not None and not self._last.done()
+
+    def wait(self) -> None:
+        if self._last is not None:
+            wait([self._last])
+
+    @staticmethod
+    def _report(path: str, done: Future) -> None:
+        if done.exception() is not None:
+            _log.error("Failed to save the checkpoint file %s: %s", path, done.exception())
 
 
-def _report(path: str, done: Future) -> None:
-    if done.exception() is not None:
-        _log.error("Failed to save the checkpoint file %s: %s", path, done.exception())
+@functools.cache
+def _writer() -> _Writer:
+    return _Writer()
+
+
+def async_ckpt_thread_status():
+    """Whether an asynchronous save is still being written."""
+    return bool(_writer.cache_info().currsize) and _writer().is_busy
 
 
 def _checked_save_path(file_name: Any, format: str) -> str:
@@ -211,6 +237,31 @@ def load_checkpoint(
     if net is not None:
         load_param_into_net(net, parameters, strict_load)
     return parameters
+
+
+def load_checkpoint_async(
+    ckpt_file_name,
+    net=None,
+    strict_load=False,
+    filter_prefix=None,
+    dec_key=None,
+    dec_mode="AES-GCM",
+    specify_prefix=None,
+    choice_func=None,
+):
+    """`load_checkpoint` on another thread: a future whose `result()` is the dict. The format follows from the suffix.
+
+    Wait for the result before using `net`.
+    """
+    format = "safetensors" if str(ckpt_file_name).endswith(_SUFFIX["safetensors"]) else "ckpt"
+    executor = ThreadPoolExecutor(1, "load_checkpoint")
+    try:
+        return executor.submit(
+            load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix,
+            choice_func, format=format,
+        )  # fmt: skip
+    finally:
+        executor.shutdown(wait=False)  # ends its thread when the load is done
 
 
 def _checked_load_path(file_name: Any, format: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from mycelia.io import crypto
 from mycelia.io.files import atomic_write
 
-__all__ = ["export", "load"]
+__all__ = ["export", "load", "load_mindir", "save_mindir"]
 
 _MAX_VERSION = 3
 _READ_ONLY = 0o400  # as MindSpore leaves its files: a model is replaced as a whole
@@ -29,20 +29,40 @@ def load(file_name, **kwargs):
     from mycelia.io.mindir.run import build
 
     dec_key, dec_mode = kwargs.pop("dec_key", None), kwargs.pop("dec_mode", "AES-GCM")
-    if not isinstance(file_name, str):
-        raise TypeError(f"For 'load', the argument 'file_name' must be string, but got {type(file_name)}.")
-    if not file_name.endswith(".mindir"):
-        raise ValueError(
-            f"For 'load', the argument 'file_name' should end with '.mindir', but got {file_name}."
-        )
-    path = os.path.realpath(file_name)
-    if not os.path.exists(path):
-        raise ValueError(f"For 'load', the argument 'file_name'(MindIR file) does not exist: {path}.")
+    path = _checked_path(file_name, "load")
     model = read_model(path, dec_key, dec_mode)
     try:
         return build(model)
     except ValueError as e:
         raise ValueError(f"Failed to load the MindIR file {path}: {e}.") from None
+
+
+def load_mindir(file_name):
+    """The content of a MindIR file as its protobuf message, a ModelProto. Errors: as `load`."""
+    return read_model(_checked_path(file_name, "load_mindir"))
+
+
+def save_mindir(model, file_name):
+    """Writes a ModelProto to a file; the suffix .mindir is added. Errors: TypeError for another kind of model."""
+    from mycelia.io.mindir import mindir_pb2
+
+    if not isinstance(model, mindir_pb2.ModelProto):
+        raise TypeError(f"For 'save_mindir', the argument 'model' must be a ModelProto, but got {type(model)}.")
+    if not isinstance(file_name, str):
+        raise TypeError(f"For 'save_mindir', the argument 'file_name' must be string, but got {type(file_name)}.")
+    with atomic_write(os.path.realpath(file_name).removesuffix(".mindir") + ".mindir", _READ_ONLY) as file:
+        file.write(model.SerializeToString())
+
+
+def _checked_path(file_name: Any, function: str) -> str:
+    if not isinstance(file_name, str):
+        raise TypeError(f"For '{function}', the argument 'file_name' must be string, but got {type(file_name)}.")
+    if not file_name.endswith(".mindir"):
+        raise ValueError(f"For '{function}', 'file_name' should end with '.mindir', but got {file_name}.")
+    path = os.path.realpath(file_name)
+    if not os.path.exists(path):
+        raise ValueError(f"For '{function}', the file {path} does not exist.")
+    return path
 
 
 def read_model(path: str, dec_key: bytes | None = None, dec_mode: str | Callable = "AES-GCM") -> Any:

@@ -81,7 +81,7 @@ def by_name(w: Any, node: Node, inputs: list) -> Any:
         name = w.primitive(operator, *arguments, out=out, **attributes)
     else:
         name = w.op(operator, *arguments, *attributes.values(), out=out)
-    return w.results(name, out) if isinstance(out, tuple) else name
+    return [w.item(name, i, t) for i, t in enumerate(out)] if isinstance(out, tuple) else name
 
 
 def result_type(node: Node) -> Any:
