@@ -6,7 +6,7 @@ import sys
 from typing import Any
 
 from mycelia import _C, errors
-from mycelia.capture import rewrite
+from mycelia.capture import rewrite, source
 from mycelia.capture.trace import traces, type_of
 
 
@@ -37,7 +37,7 @@ def explain(tensor: Any) -> None:
 
 def _not_rewritten(frame: Any) -> str:
     """Why the user's innermost function was not rewritten, or an empty text."""
-    while frame is not None and rewrite.is_library_file(frame.f_code.co_filename):
+    while frame is not None and source.is_library_file(frame.f_code.co_filename):
         frame = frame.f_back
     if frame is None:
         return ""

@@ -1,0 +1,145 @@
+"""Calls inside captured code: user functions are rewritten in turn, some builtins know tensors."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import os
+import types
+from collections.abc import Callable
+from typing import Any
+
+from mycelia import dtypes, errors
+from mycelia.capture import jumps, rewrite, source
+from mycelia.capture.conditions import and_, or_, predicate
+from mycelia.capture.trace import is_traced
+from mycelia.capture.values import Undefined
+
+
+def callee(function: Any) -> Any:
+    """The callable to use in the place of `function`: user code with its control flow rewritten."""
+    kind = type(function)
+    if kind is types.FunctionType:
+        if source.is_user_function(function):
+            return _rewritten(function)
+        return _with_rewritten_closure(function)
+    if kind is types.MethodType:
+        inner = callee(function.__func__)
+        return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
+    if kind is types.BuiltinFunctionType or kind is type:
+        return _BUILTINS.get(function, function)
+    if kind is functools.partial:
+        return functools.partial(callee(function.func), *function.args, **function.keywords)
+    if kind is Undefined:
+        raise function.complain()
+    call = getattr(kind, "__call__", None)
+    if source.is_user_function(call):
+        return types.MethodType(_rewritten(call), function)
+    return function
+
+
+def _rewritten(function: types.FunctionType) -> types.FunctionType:
+    if jumps.HELPERS in function.__code__.co_freevars:  # it is already
+        return function
+    try:
+        return rewrite.rewrite_function(function)
+    except source.CannotRewrite:
+        return function  # traced as it is; `capture/unsupported.py` explains a tensor condition in it
+
+
+_OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_in_progress: set[int] = set()
+
+
+def _with_rewritten_closure(function: types.FunctionType) -> types.FunctionType:
+    """A function of ours that calls user functions it has closed over (a gradient transform) calls the rewritten ones."""
+    cells = function.__closure__
+    if not cells or not function.__code__.co_filename.startswith(_OWN) or id(function) in _in_progress:
+        return function
+    _in_progress.add(id(function))
+    try:
+        changed = False
+        fresh = []
+        for cell in cells:
+            try:
+                content = cell.cell_contents
+            except ValueError:  # not assigned yet
+                fresh.append(cell)
+                continue
+            other = callee(content) if type(content) in (types.FunctionType, types.MethodType, functools.partial) else content
+            changed |= other is not content
+            fresh.append(cell if other is content else types.CellType(other))
+    finally:
+        _in_progress.discard(id(function))
+    if not changed:
+        return function
+    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(fresh))
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+# ---- builtins with tensors -----------------------------------------------------------------------------------------
+
+
+class TensorRange:
+    """`range` with traced limits."""
+
+    def __init__(self, start: Any, stop: Any, step: Any) -> None:
+        if is_traced(step):
+            raise errors.error(errors.CaptureError, "jit", "the step of range() must be a Python int, not a tensor")
+        if step == 0:
+            raise errors.value_error("range", "the step must not be zero")
+        self.start, self.stop, self.step = start, stop, step
+
+
+def _range(*limits: Any) -> Any:
+    if not any(is_traced(limit) for limit in limits):
+        return range(*limits)
+    start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
+    return TensorRange(start, stop, step)
+
+
+def _convert(kind: type, dtype: Any) -> Callable:
+    def convert(*args: Any, **kwargs: Any) -> Any:
+        if len(args) != 1 or not is_traced(args[0]):
+            return kind(*args, **kwargs)
+        from mycelia.ops.cast import cast
+
+        value = predicate(args[0], f"the argument of {kind.__name__}()")
+        return cast(value if value.ndim == 0 else value.reshape(()), dtype=dtype)
+
+    return convert
+
+
+def _extreme(kind: Callable, op: str) -> Callable:
+    def extreme(*args: Any, **kwargs: Any) -> Any:
+        items = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+        if kwargs or len(items) < 2 or not any(is_traced(i) for i in items):
+            return kind(*args, **kwargs)
+        from mycelia.ops import math
+
+        return functools.reduce(getattr(math, op), items)
+
+    return extreme
+
+
+def _every(kind: Callable, combine: Callable) -> Callable:
+    def every(items: Any) -> Any:
+        values = list(items)
+        if not any(is_traced(v) for v in values):
+            return kind(values)
+        return combine(*(functools.partial(lambda v: v, v) for v in values))
+
+    return every
+
+
+_BUILTINS: dict[Any, Callable] = {
+    builtins.range: _range,
+    builtins.int: _convert(int, dtypes.int64),
+    builtins.float: _convert(float, dtypes.float32),
+    builtins.bool: _convert(bool, dtypes.bool_),
+    builtins.max: _extreme(max, "maximum"),
+    builtins.min: _extreme(min, "minimum"),
+    builtins.all: _every(all, and_),
+    builtins.any: _every(any, or_),
+}

@@ -1,0 +1,76 @@
+"""Truth: `and`, `or`, `not`, `in`, and tensors as conditions."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mycelia import dtypes, errors
+from mycelia.capture.trace import is_traced, type_of
+from mycelia.capture.values import NUMBERS
+from mycelia.ir import types as ir_types
+from mycelia.tensor import Tensor
+
+
+def predicate(value: Tensor, what: str) -> Tensor:
+    if value.size not in (1, ir_types.UNKNOWN) and ir_types.UNKNOWN not in value.shape:
+        raise errors.value_error("jit", f"{what} must have one element, got {type_of(value)}; use x.any() or x.all()")
+    return value
+
+
+def as_bool(value: Any) -> Any:
+    """A traced tensor as a bool tensor; anything else as a Python bool."""
+    if not is_traced(value):
+        return bool(value)
+    from mycelia.ops.cast import cast
+
+    return value if value.dtype is dtypes.bool_ else cast(value, dtype=dtypes.bool_)
+
+
+def and_(*operands: Callable[[], Any]) -> Any:
+    """`a and b ...`; from the first traced tensor on, all operands are computed and combined."""
+    return _combine(operands, "logical_and", False)
+
+
+def or_(*operands: Callable[[], Any]) -> Any:
+    """`a or b ...`; from the first traced tensor on, all operands are computed and combined."""
+    return _combine(operands, "logical_or", True)
+
+
+def _combine(operands: Sequence[Callable[[], Any]], op: str, deciding: bool) -> Any:
+    from mycelia.ops import logic
+
+    value = operands[0]()
+    for operand in operands[1:]:
+        if not is_traced(value):
+            if bool(value) is deciding:
+                return value
+            value = operand()
+            continue
+        left, right = as_bool(value), as_bool(operand())
+        if is_traced(right):
+            value = getattr(logic, op)(left, right)
+        else:
+            value = deciding if right is deciding else left
+        if value is deciding:
+            return value
+    return value
+
+
+def not_(value: Any) -> Any:
+    if not is_traced(value):
+        return not value
+    from mycelia.ops import logic
+
+    return logic.logical_not(as_bool(value))
+
+
+def in_(item: Any, container: Any) -> Any:
+    """`item in container`: with traced tensors among a few candidates, a chain of comparisons."""
+    if isinstance(container, (tuple, list)) and (is_traced(item) or any(is_traced(c) for c in container)):
+        comparable = [c for c in container if isinstance(c, (Tensor, *NUMBERS))]
+        if not comparable:
+            return False
+        return or_(*(functools.partial(lambda c: item == c, c) for c in comparable))
+    return item in container

@@ -1,0 +1,98 @@
+"""From a function to its syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import inspect
+import os
+import sysconfig
+import textwrap
+import types
+from collections.abc import Callable
+
+
+class CannotRewrite(Exception):
+    """Why a function is traced without rewriting."""
+
+
+def find_definition(fn: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
+    """The syntax tree of `fn`, with line numbers of its file."""
+    code = fn.__code__
+    try:
+        lines, first = inspect.getsourcelines(code)
+    except (OSError, TypeError) as error:
+        raise CannotRewrite(f"the source of {fn.__qualname__} is not available") from error
+    source = textwrap.dedent("".join(lines))
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        tree = _parse_fragment(source)
+        if tree is None:
+            raise CannotRewrite(f"the source of {fn.__qualname__} cannot be isolated") from None
+    ast.increment_lineno(tree, max(first, 1) - 1)
+    is_lambda = code.co_name == "<lambda>"
+    kind = ast.Lambda if is_lambda else ast.FunctionDef
+    found = [n for n in ast.walk(tree) if isinstance(n, kind) and (is_lambda or n.name == code.co_name)]
+    if is_lambda:
+        arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        found = [n for n in found if tuple(a.arg for a in all_arguments(n.args)[: len(arguments)]) == arguments]
+        if len(found) > 1:
+            indent = len(lines[0]) - len(lines[0].lstrip())
+            spots = {(p[0], p[2]) for p in code.co_positions() if p[0] is not None and p[2] is not None}
+            found = [n for n in found if (n.body.lineno, n.body.col_offset + indent) in spots]
+    elif len(found) > 1:
+        found = [n for n in found if min([n.lineno, *(d.lineno for d in n.decorator_list)]) == code.co_firstlineno]
+    if len(found) != 1:
+        raise CannotRewrite(f"the source of {fn.__qualname__} is ambiguous")
+    return found[0]
+
+
+def _parse_fragment(source: str) -> ast.Module | None:
+    """A lambda's source lines may be part of a larger expression; try the usual shapes."""
+    text = source.strip()
+    for candidate in (text.rstrip(","), f"({text.rstrip(',')})", f"_({text}", f"_({text.rstrip(',')})", text.rstrip(",)]}")):
+        try:
+            return ast.parse(candidate)
+        except SyntaxError:
+            continue
+    return None
+
+
+def all_arguments(args: ast.arguments) -> list[ast.arg]:
+    return [*args.posonlyargs, *args.args, *args.kwonlyargs, *filter(None, [args.vararg, args.kwarg])]
+
+
+class Mangle(ast.NodeTransformer):
+    """Private names (`self.__x`) as the compiler spells them inside a class body."""
+
+    def __init__(self, owner: str) -> None:
+        self.prefix = f"_{owner}"
+
+    def mangled(self, name: str) -> str:
+        return self.prefix + name if name.startswith("__") and not name.endswith("__") else name
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        node.attr = self.mangled(node.attr)
+        return self.generic_visit(node)
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        node.id = self.mangled(node.id)
+        return node
+
+
+@functools.cache
+def _library_roots() -> tuple[str, ...]:
+    paths = sysconfig.get_paths()
+    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    return tuple({os.path.realpath(p) + os.sep for p in (here, paths["stdlib"], paths["purelib"], paths["platlib"])})
+
+
+@functools.cache
+def is_library_file(filename: str) -> bool:
+    """True for code of Mycelia, of Python and of installed packages: such code is never rewritten."""
+    return filename.startswith("<frozen") or os.path.realpath(filename).startswith(_library_roots())
+
+
+def is_user_function(fn: Callable) -> bool:
+    return isinstance(fn, types.FunctionType) and not is_library_file(fn.__code__.co_filename)

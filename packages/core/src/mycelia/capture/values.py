@@ -1,0 +1,189 @@
+"""The values that control flow carries from place to place: variables without a value, containers, and what two branches
+or two rounds of a loop can agree on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mycelia import dtypes, errors
+from mycelia.capture.trace import Trace, type_of
+from mycelia.ir import types as ir_types
+from mycelia.ir.graph import Value
+from mycelia.ir.types import TensorType
+from mycelia.tensor import Tensor
+
+NUMBERS = (bool, int, float)
+NUMBER_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
+
+
+# ---- names without a value -----------------------------------------------------------------------------------------
+
+
+class Undefined:
+    """Stands in a variable that has no usable value, with the reason."""
+
+    __slots__ = ("name", "reason")
+
+    def __init__(self, name: str, reason: str = "") -> None:
+        self.name, self.reason = name, reason
+
+    def complain(self) -> Exception:
+        if not self.reason:
+            return UnboundLocalError(f"local variable '{self.name}' is used before it has a value")
+        return errors.error(errors.CaptureError, "jit", self.reason)
+
+
+def undefined(name: str) -> Undefined:
+    return Undefined(name)
+
+
+def load(value: Any) -> Any:
+    """The value of a variable; raises if it has none."""
+    if type(value) is Undefined:
+        raise value.complain()
+    return value
+
+
+def result(value: Any) -> Any:
+    """What the function returns."""
+    if type(value) is Undefined and not value.reason:
+        return None
+    return load(value)
+
+
+def get_attribute(owner: Any, name: str) -> Any:
+    """`owner.name`, or Undefined: the attribute may be made inside the branch."""
+    if type(owner) is Undefined:
+        return owner
+    try:
+        return getattr(owner, name)
+    except AttributeError:
+        return Undefined(name)
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    if type(owner) is Undefined or type(value) is Undefined or getattr(owner, name, None) is value:
+        return
+    setattr(owner, name, value)
+
+
+# ---- containers ----------------------------------------------------------------------------------------------------
+
+
+def is_container(value: Any) -> bool:
+    return type(value) in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields"))
+
+
+def keys_of(container: Any) -> list:
+    return list(container) if isinstance(container, dict) else list(range(len(container)))
+
+
+def same_structure(a: Any, b: Any) -> list:
+    if type(a) is not type(b) or keys_of(a) != keys_of(b):
+        raise Mismatch(describe(a), describe(b))
+    return keys_of(a)
+
+
+def rebuild_container(like: Any, keys: list, items: list) -> Any:
+    if isinstance(like, dict):
+        return dict(zip(keys, items))
+    return type(like)(*items) if hasattr(like, "_fields") else type(like)(items)
+
+
+def fresh_containers(value: Any) -> Any:
+    """Copies of the containers, so that a branch may change them; the leaves stay."""
+    if not is_container(value):
+        return value
+    keys = keys_of(value)
+    return rebuild_container(value, keys, [fresh_containers(value[k]) for k in keys])
+
+
+def flatten(value: Any, leaves: list) -> Callable[[Sequence[Any]], Any]:
+    """Collects the leaves of nested containers; the result builds the structure from new leaves."""
+    if not is_container(value):
+        index = len(leaves)
+        leaves.append(value)
+        return lambda items: items[index]
+    keys = keys_of(value)
+    parts = [flatten(value[k], leaves) for k in keys]
+    return lambda items: rebuild_container(value, keys, [p(items) for p in parts])
+
+
+def alike(a: Any, b: Any) -> bool:
+    """True if the containers have the same structure."""
+    if not is_container(a) or not is_container(b):
+        return not is_container(a) and not is_container(b)
+    return type(a) is type(b) and keys_of(a) == keys_of(b) and all(alike(a[k], b[k]) for k in keys_of(a))
+
+
+# ---- agreement -----------------------------------------------------------------------------------------------------
+
+
+class Mismatch(Exception):
+    def __init__(self, a: str, b: str) -> None:
+        super().__init__(a, b)
+        self.a, self.b = a, b
+
+
+def common_dtype(a: Any, b: Any) -> Any:
+    """The dtype two branch values share; numbers adapt to tensors. Raises Mismatch."""
+    tensors = [v for v in (a, b) if isinstance(v, Tensor)]
+    if len(tensors) == 2:
+        if ir_types.join(type_of(a), type_of(b)) is None or not type_of(a).accepts(type_of(b)):
+            raise Mismatch(describe(a), describe(b))
+        return a.dtype
+    if not tensors:
+        return dtypes.promote(NUMBER_DTYPES[type(a)], NUMBER_DTYPES[type(b)])
+    number = b if tensors[0] is a else a
+    if tensors[0].shape != ():
+        raise Mismatch(describe(a), describe(b))
+    return dtypes.promote_number(tensors[0].dtype, type(number))
+
+
+def describe(value: Any) -> str:
+    if isinstance(value, Tensor):
+        return str(type_of(value))
+    if isinstance(value, (list, tuple, dict)):
+        return f"a {type(value).__name__} of {len(value)}"
+    return f"{type(value).__name__} {value!r}" if value is not None else "None"
+
+
+def equal_objects(a: Any, b: Any) -> bool:
+    if type(a) is not type(b) or isinstance(a, Tensor):
+        return False
+    try:
+        return bool(a == b)
+    except Exception:
+        return False
+
+
+def zeros(type_: TensorType) -> Tensor:
+    if not type_.is_static:
+        raise errors.error(
+            errors.CaptureError, "jit", f"a value of type {type_} is returned under a tensor condition: its size must be known"
+        )
+    from mycelia.ops.create import full
+
+    return full(type_.shape, 0, dtype=type_.dtype)
+
+
+# ---- regions -------------------------------------------------------------------------------------------------------
+
+
+def close_over(regions: Sequence[Trace], first: int = 0) -> tuple[Tensor, ...]:
+    """Gives all regions the same parameters after their first `first` own ones; returns the tensors these stand for."""
+    outer: dict[Value, Tensor] = {}
+    for region in regions:
+        for value, (tensor, _) in region.captured.items():
+            outer.setdefault(value, tensor)
+    for region in regions:
+        own = region.graph.parameters[:first]
+        region.graph.parameters = own
+        for value in outer:
+            if value in region.captured:
+                own.append(region.captured[value][1])
+            else:
+                region.graph.add_parameter(value.type, value.name)
+    return tuple(outer.values())
