@@ -1,6 +1,6 @@
-// Loops of elementwise kernels: one input, or two of equal shape, a number against a tensor, or any broadcasting.
-// `work` is the cost of an element in bytes moved or 4 x flops; it decides when a second thread helps.
-// The result may be the memory of an input: every element is read before it is written.
+// Loops of elementwise kernels: one input, or two of equal shape, a number against a tensor, or any
+// broadcasting. `work` is the cost of an element in bytes moved or 4 x flops; it decides when a second thread
+// helps. The result may be the memory of an input: every element is read before it is written.
 #ifndef MYCELIA_ELEMENTWISE_H_
 #define MYCELIA_ELEMENTWISE_H_
 
@@ -37,12 +37,12 @@ MYC_INLINE int32_t map_scalars(const myc_call* call, int64_t work, const F& f) {
   return MYC_OK;
 }
 
-// An operand that repeats with a short period, such as a bias of few channels, is laid out once in a block of many
-// periods: runs of the block's length instead of many short ones.
+// An operand that repeats with a short period, such as a bias of few channels, is laid out once in a block of
+// many periods: runs of the block's length instead of many short ones.
 constexpr int64_t kPeriodicBlock = 2048;
 
-// Fills `block` with whole periods of operand k, as many as fit or `size` elements need, and returns their length; 0 if
-// no period is short enough.
+// Fills `block` with whole periods of operand k, as many as fit or `size` elements need, and returns their
+// length; 0 if no period is short enough.
 template <int K, class T>
 MYC_NOINLINE int64_t fill_periodic(const Broadcast<K>& plan, int k, const T* x, int64_t size, T* block) {
   int first = 0;  // the axes before it repeat the operand
@@ -63,7 +63,8 @@ MYC_NOINLINE int64_t fill_periodic(const Broadcast<K>& plan, int k, const T* x, 
   return filled;
 }
 
-// row(a, a_step, b, b_step, y, n) over all runs of the two broadcast inputs; a step is 1, or 0 for one number.
+// row(a, a_step, b, b_step, y, n) over all runs of the two broadcast inputs; a step is 1, or 0 for one
+// number.
 template <class T, class R>
 MYC_INLINE int32_t zip_runs(const myc_call* call, int64_t work,
                             void (*row)(const T* a, bool a_step, const T* b, bool b_step, R* y, int64_t n)) {
@@ -101,7 +102,8 @@ MYC_INLINE int32_t zip_runs(const myc_call* call, int64_t work,
 
 // y = f(a, b) on vectors of floats.
 template <class F>
-MYC_NOINLINE void zip_float_run(const float* a, bool a_step, const float* b, bool b_step, float* y, int64_t n) {
+MYC_NOINLINE void zip_float_run(const float* a, bool a_step, const float* b, bool b_step, float* y,
+                                int64_t n) {
   const F f{};
   if (a_step && b_step) {
     map(a, b, y, n, f);

@@ -1,5 +1,5 @@
-// Places of extremes along one axis, and the scatter that is their gradient.  A NaN counts as the extreme; of equals the
-// first wins.  One read of the input (rows in L1 are read twice).
+// Places of extremes along one axis, and the scatter that is their gradient.  A NaN counts as the extreme; of
+// equals the first wins.  One read of the input (rows in L1 are read twice).
 #include "elementwise.h"
 
 namespace mycelia::MYC_ISA {
@@ -7,13 +7,17 @@ namespace mycelia::MYC_ISA {
 // Whether `a` beats `b`, which came before it.
 struct Larger {
   template <class T>
-  static MYC_INLINE bool beats(T a, T b) { return a > b || (a != a && b == b); }
+  static MYC_INLINE bool beats(T a, T b) {
+    return a > b || (a != a && b == b);
+  }
   static MYC_INLINE f32v step(f32v a, f32v b) { return maximum(a, b); }
   static MYC_INLINE float across(f32v v) { return horizontal_max(v); }
 };
 struct Smaller {
   template <class T>
-  static MYC_INLINE bool beats(T a, T b) { return a < b || (a != a && b == b); }
+  static MYC_INLINE bool beats(T a, T b) {
+    return a < b || (a != a && b == b);
+  }
   static MYC_INLINE f32v step(f32v a, f32v b) { return minimum(a, b); }
   static MYC_INLINE float across(f32v v) { return horizontal_min(v); }
 };
@@ -94,14 +98,17 @@ MYC_INLINE int32_t arg_extreme(const myc_call* call) {
 template <class Order, class T, class Attrs>
 MYC_INLINE int32_t extreme_with_index(const myc_call* call) {
   if (output(call).size == 0) return MYC_OK;
-  places<Order>(call, around_axis(input(call), attrs<Attrs>(call).axis), in<T>(call), out<T>(call), out<int64_t>(call, 1));
+  places<Order>(call, around_axis(input(call), attrs<Attrs>(call).axis), in<T>(call), out<T>(call),
+                out<int64_t>(call, 1));
   return MYC_OK;
 }
 
-#define EXTREMES(suffix, T)                                                                                          \
-  KERNEL_FN(argmax, suffix) { return arg_extreme<Larger, T, myc_argmax_attrs>(call); }                               \
-  KERNEL_FN(argmin, suffix) { return arg_extreme<Smaller, T, myc_argmin_attrs>(call); }                              \
-  KERNEL_FN(max_with_index, suffix) { return extreme_with_index<Larger, T, myc_max_with_index_attrs>(call); }        \
+#define EXTREMES(suffix, T)                                                             \
+  KERNEL_FN(argmax, suffix) { return arg_extreme<Larger, T, myc_argmax_attrs>(call); }  \
+  KERNEL_FN(argmin, suffix) { return arg_extreme<Smaller, T, myc_argmin_attrs>(call); } \
+  KERNEL_FN(max_with_index, suffix) {                                                   \
+    return extreme_with_index<Larger, T, myc_max_with_index_attrs>(call);               \
+  }                                                                                     \
   KERNEL_FN(min_with_index, suffix) { return extreme_with_index<Smaller, T, myc_min_with_index_attrs>(call); }
 
 EXTREMES(f32, float)

@@ -1,5 +1,5 @@
-// The 16-bit floats: float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float32), to and from float32.
-// Rounding is to nearest, ties to even; NaN stays NaN.
+// The 16-bit floats: float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float32), to and from
+// float32. Rounding is to nearest, ties to even; NaN stays NaN.
 #ifndef MYCELIA_HALF_H_
 #define MYCELIA_HALF_H_
 
@@ -38,7 +38,8 @@ inline void narrow(const float* x, Brain* y, int64_t n) {
   for (int64_t i = 0; i < n; ++i) {
     const uint32_t b = bits_of(x[i]);
     const uint32_t rounded = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
-    y[i].bits = static_cast<uint16_t>((b & 0x7fffffff) > 0x7f800000 ? (b >> 16) | 0x40 : rounded);  // NaN stays NaN
+    y[i].bits =
+        static_cast<uint16_t>((b & 0x7fffffff) > 0x7f800000 ? (b >> 16) | 0x40 : rounded);  // NaN stays NaN
   }
 }
 
@@ -52,7 +53,8 @@ MYC_INLINE float widen_one(Half h) {
 MYC_INLINE Half narrow_one(float x) {
   const uint32_t sign = (bits_of(x) >> 16) & 0x8000, magnitude = bits_of(x) & 0x7fffffff;
   if (magnitude > 0x7f800000) return {static_cast<uint16_t>(sign | 0x7e00)};
-  if (magnitude >= 0x477ff000) return {static_cast<uint16_t>(sign | 0x7c00)};  // 65520 and above round to infinity
+  if (magnitude >= 0x477ff000)
+    return {static_cast<uint16_t>(sign | 0x7c00)};  // 65520 and above round to infinity
   if (magnitude < 0x38800000) {  // below 2^-14: adding 1/2 leaves the denormal's bits, rounded, at the end
     const uint32_t b = bits_of(float_of(magnitude) + 0.5f) - bits_of(0.5f);
     return {static_cast<uint16_t>(sign | b)};
@@ -75,14 +77,15 @@ inline void narrow(const float* x, Half* y, int64_t n) {
   int64_t i = 0;
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i), _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i),
+                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
   }
 #endif
   for (; i < n; ++i) y[i] = narrow_one(x[i]);
 }
 
-// A double on its way to 16 bits: cut to float32 with the last bit set where something was lost ("round to odd"), so
-// that the second rounding sees on which side of a tie the number lies.
+// A double on its way to 16 bits: cut to float32 with the last bit set where something was lost ("round to
+// odd"), so that the second rounding sees on which side of a tie the number lies.
 MYC_INLINE float to_odd(double x) {
   const float f = static_cast<float>(x);
   if (static_cast<double>(f) == x || f != f) return f;

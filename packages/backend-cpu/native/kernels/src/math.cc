@@ -1,5 +1,6 @@
-// Elementwise arithmetic, powers, exponentials, logarithms and extremes.  float32 on vectors, the C library in float64,
-// integers wrap around.  Bytes: 8 an element read and written with one input, 12 with two, unless broadcasting saves some.
+// Elementwise arithmetic, powers, exponentials, logarithms and extremes.  float32 on vectors, the C library
+// in float64, integers wrap around.  Bytes: 8 an element read and written with one input, 12 with two, unless
+// broadcasting saves some.
 #include "elementwise.h"
 #include "simd/functions.h"
 
@@ -9,29 +10,41 @@ namespace mycelia::MYC_ISA {
 
 struct Add {
   template <class V>
-  MYC_INLINE V operator()(V a, V b) const { return a + b; }
+  MYC_INLINE V operator()(V a, V b) const {
+    return a + b;
+  }
 };
 struct Sub {
   template <class V>
-  MYC_INLINE V operator()(V a, V b) const { return a - b; }
+  MYC_INLINE V operator()(V a, V b) const {
+    return a - b;
+  }
 };
 struct Mul {
   template <class V>
-  MYC_INLINE V operator()(V a, V b) const { return a * b; }
+  MYC_INLINE V operator()(V a, V b) const {
+    return a * b;
+  }
 };
 struct Div {
   template <class V>
-  MYC_INLINE V operator()(V a, V b) const { return a / b; }
+  MYC_INLINE V operator()(V a, V b) const {
+    return a / b;
+  }
 };
 struct Maximum {
   MYC_INLINE f32v operator()(f32v a, f32v b) const { return maximum(a, b); }
   template <class T>
-  MYC_INLINE T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  MYC_INLINE T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
 struct Minimum {
   MYC_INLINE f32v operator()(f32v a, f32v b) const { return minimum(a, b); }
   template <class T>
-  MYC_INLINE T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+  MYC_INLINE T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
 };
 
 // Signed overflow is undefined in C++: integers are computed in the unsigned type of the same width.
@@ -40,10 +53,10 @@ struct Wrapping {
   MYC_INLINE U operator()(U a, U b) const { return Op{}(a, b); }
 };
 
-#define ARITHMETIC(op, Functor)                                                                  \
-  KERNEL_FN(op, f32) { return zip_floats(call, 12, Functor{}); }                                 \
-  KERNEL_FN(op, f64) { return zip_scalars<double>(call, 24, Functor{}); }                        \
-  KERNEL_FN(op, i32) { return zip_scalars<uint32_t>(call, 12, Wrapping<Functor, uint32_t>{}); }  \
+#define ARITHMETIC(op, Functor)                                                                 \
+  KERNEL_FN(op, f32) { return zip_floats(call, 12, Functor{}); }                                \
+  KERNEL_FN(op, f64) { return zip_scalars<double>(call, 24, Functor{}); }                       \
+  KERNEL_FN(op, i32) { return zip_scalars<uint32_t>(call, 12, Wrapping<Functor, uint32_t>{}); } \
   KERNEL_FN(op, i64) { return zip_scalars<uint64_t>(call, 24, Wrapping<Functor, uint64_t>{}); }
 
 ARITHMETIC(add, Add)
@@ -53,10 +66,10 @@ ARITHMETIC(mul, Mul)
 KERNEL_FN(div, f32) { return zip_floats(call, 16, Div{}); }
 KERNEL_FN(div, f64) { return zip_scalars<double>(call, 32, Div{}); }
 
-#define EXTREME(op, Functor)                                                \
-  KERNEL_FN(op, f32) { return zip_floats(call, 12, Functor{}); }            \
-  KERNEL_FN(op, f64) { return zip_scalars<double>(call, 24, Functor{}); }   \
-  KERNEL_FN(op, i32) { return zip_scalars<int32_t>(call, 12, Functor{}); }  \
+#define EXTREME(op, Functor)                                               \
+  KERNEL_FN(op, f32) { return zip_floats(call, 12, Functor{}); }           \
+  KERNEL_FN(op, f64) { return zip_scalars<double>(call, 24, Functor{}); }  \
+  KERNEL_FN(op, i32) { return zip_scalars<int32_t>(call, 12, Functor{}); } \
   KERNEL_FN(op, i64) { return zip_scalars<int64_t>(call, 24, Functor{}); }
 
 EXTREME(maximum, Maximum)
@@ -73,7 +86,9 @@ struct LogAddExp2 {
   MYC_INLINE f32v operator()(f32v a, f32v b) const { return log_add_exp2(a, b); }
 };
 struct Xlogy {
-  MYC_INLINE f32v operator()(f32v a, f32v b) const { return select((a == 0.0f) & ~is_nan(b), f32v{}, a * log(b)); }
+  MYC_INLINE f32v operator()(f32v a, f32v b) const {
+    return select((a == 0.0f) & ~is_nan(b), f32v{}, a * log(b));
+  }
 };
 struct Xdivy {
   MYC_INLINE f32v operator()(f32v a, f32v b) const { return select((a == 0.0f) & ~is_nan(b), f32v{}, a / b); }
@@ -83,7 +98,9 @@ struct CopySign {
 };
 struct TanhGrad {
   template <class V>
-  MYC_INLINE V operator()(V dy, V y) const { return dy * (1 - y * y); }
+  MYC_INLINE V operator()(V dy, V y) const {
+    return dy * (1 - y * y);
+  }
 };
 
 KERNEL_FN(hypot, f32) { return zip_floats(call, 60, Hypot{}); }
@@ -112,7 +129,8 @@ void pow_run(const float* x, bool x_step, const float* exponent, bool exponent_s
   if (e == 1.0f) return map(x, y, n, [](f32v v) { return v; });
   if (e == 0.0f) return map(x, y, n, [](f32v) { return splat(1.0f); });
   if (e == -1.0f) return map(x, y, n, [](f32v v) { return 1.0f / v; });
-  if (e == 0.5f) return map(x, y, n, [](f32v v) { return select(v == -INFINITY, splat(INFINITY), sqrt(v) + 0.0f); });
+  if (e == 0.5f)
+    return map(x, y, n, [](f32v v) { return select(v == -INFINITY, splat(INFINITY), sqrt(v) + 0.0f); });
   zip_float_run<Pow>(x, x_step, exponent, exponent_step, y, n);
 }
 
@@ -136,19 +154,33 @@ KERNEL_FN(pow, i64) { return zip_scalars<int64_t>(call, 80, IntegerPow<int64_t, 
 
 // ---- one input ----
 
-#define UNARY_FLOAT(op, work, expression) \
-  KERNEL_FN(op, f32) { return map_floats(call, work, [](f32v x) { return expression; }); }
-#define UNARY_DOUBLE(op, work, expression) \
-  KERNEL_FN(op, f64) { return map_scalars<double>(call, work, [](double x) { return expression; }); }
-#define UNARY_INTEGER(op, expression)                                                                  \
-  KERNEL_FN(op, i32) { return map_scalars<int32_t>(call, 8, [](int32_t x) { return expression; }); }   \
-  KERNEL_FN(op, i64) { return map_scalars<int64_t>(call, 16, [](int64_t x) { return expression; }); }
+#define UNARY_FLOAT(op, work, expression)                             \
+  KERNEL_FN(op, f32) {                                                \
+    return map_floats(call, work, [](f32v x) { return expression; }); \
+  }
+#define UNARY_DOUBLE(op, work, expression)                                       \
+  KERNEL_FN(op, f64) {                                                           \
+    return map_scalars<double>(call, work, [](double x) { return expression; }); \
+  }
+#define UNARY_INTEGER(op, expression)                                            \
+  KERNEL_FN(op, i32) {                                                           \
+    return map_scalars<int32_t>(call, 8, [](int32_t x) { return expression; });  \
+  }                                                                              \
+  KERNEL_FN(op, i64) {                                                           \
+    return map_scalars<int64_t>(call, 16, [](int64_t x) { return expression; }); \
+  }
 
 // On unsigned numbers, where overflow is defined.
 MYC_INLINE int32_t wrapping_neg(int32_t a) { return static_cast<int32_t>(0u - static_cast<uint32_t>(a)); }
-MYC_INLINE int64_t wrapping_neg(int64_t a) { return static_cast<int64_t>(uint64_t{0} - static_cast<uint64_t>(a)); }
-MYC_INLINE int32_t wrapping_square(int32_t a) { return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(a)); }
-MYC_INLINE int64_t wrapping_square(int64_t a) { return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(a)); }
+MYC_INLINE int64_t wrapping_neg(int64_t a) {
+  return static_cast<int64_t>(uint64_t{0} - static_cast<uint64_t>(a));
+}
+MYC_INLINE int32_t wrapping_square(int32_t a) {
+  return static_cast<int32_t>(static_cast<uint32_t>(a) * static_cast<uint32_t>(a));
+}
+MYC_INLINE int64_t wrapping_square(int64_t a) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(a));
+}
 
 UNARY_FLOAT(neg, 8, -x)
 UNARY_DOUBLE(neg, 16, -x)
@@ -156,8 +188,8 @@ UNARY_INTEGER(neg, wrapping_neg(x))
 UNARY_FLOAT(abs, 8, abs(x))
 UNARY_DOUBLE(abs, 16, fabs(x))
 UNARY_INTEGER(abs, x < 0 ? wrapping_neg(x) : x)
-UNARY_FLOAT(square, 8, x * x)
-UNARY_DOUBLE(square, 16, x * x)
+UNARY_FLOAT(square, 8, x* x)
+UNARY_DOUBLE(square, 16, x* x)
 UNARY_INTEGER(square, wrapping_square(x))
 UNARY_FLOAT(sign, 8, to_float((x < 0.0f) - (x > 0.0f)))
 UNARY_DOUBLE(sign, 16, static_cast<double>((x > 0) - (x < 0)))

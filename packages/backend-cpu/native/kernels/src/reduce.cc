@@ -1,6 +1,6 @@
-// Reductions over any set of axes.  Extents of 1 are dropped and neighbours that are both reduced or both kept are merged;
-// the reduced groups then go one by one, innermost first, each as rows ([outer, n]) or as columns ([outer, n, inner]).
-// One read of the input; flops: one per element.
+// Reductions over any set of axes.  Extents of 1 are dropped and neighbours that are both reduced or both
+// kept are merged; the reduced groups then go one by one, innermost first, each as rows ([outer, n]) or as
+// columns ([outer, n, inner]). One read of the input; flops: one per element.
 #include "elementwise.h"
 
 namespace mycelia::MYC_ISA {
@@ -10,13 +10,17 @@ namespace mycelia::MYC_ISA {
 struct SumOp {
   static constexpr float identity = 0.0f;
   template <class V>
-  static MYC_INLINE V step(V a, V b) { return a + b; }
+  static MYC_INLINE V step(V a, V b) {
+    return a + b;
+  }
   static MYC_INLINE float across(f32v v) { return horizontal_sum(v); }
 };
 struct ProdOp {
   static constexpr float identity = 1.0f;
   template <class V>
-  static MYC_INLINE V step(V a, V b) { return a * b; }
+  static MYC_INLINE V step(V a, V b) {
+    return a * b;
+  }
   static MYC_INLINE float across(f32v v) {
     float p = v[0];
     for (int i = 1; i < kLanes; ++i) p *= v[i];
@@ -38,17 +42,21 @@ struct MinOp {
 
 struct Identity {
   template <class V>
-  static MYC_INLINE V of(V v) { return v; }
+  static MYC_INLINE V of(V v) {
+    return v;
+  }
 };
 struct Square {
   template <class V>
-  static MYC_INLINE V of(V v) { return v * v; }
+  static MYC_INLINE V of(V v) {
+    return v * v;
+  }
 };
 
 // ---- float32 on vectors ----
 
-// Elements that one chain of additions may take: partial sums of this many meet in a second level, so that the
-// rounding error grows with n / kBlock + kBlock / (4 kLanes) instead of n.
+// Elements that one chain of additions may take: partial sums of this many meet in a second level, so that
+// the rounding error grows with n / kBlock + kBlock / (4 kLanes) instead of n.
 constexpr int64_t kBlock = 4096;
 
 template <class Op, class Pre>
@@ -70,7 +78,8 @@ MYC_INLINE float reduce_block(const float* x, int64_t n) {
 template <class Op, class Pre>
 MYC_NOINLINE float reduce_run(const float* x, int64_t n) {
   float total = reduce_block<Op, Pre>(x, n < kBlock ? n : kBlock);
-  for (int64_t i = kBlock; i < n; i += kBlock) total = Op::step(total, reduce_block<Op, Pre>(x + i, min(kBlock, n - i)));
+  for (int64_t i = kBlock; i < n; i += kBlock)
+    total = Op::step(total, reduce_block<Op, Pre>(x + i, min(kBlock, n - i)));
   return total;
 }
 
@@ -84,14 +93,16 @@ MYC_INLINE void reduce_strip(const float* x, int64_t n, int64_t stride, float* y
     f32v part[vectors];
     for (int v = 0; v < vectors; ++v) part[v] = splat(Op::identity);
     for (int64_t r = from; r < min(n, from + kChain); ++r) {
-      for (int v = 0; v < vectors; ++v) part[v] = Op::step(part[v], Pre::of(load(x + r * stride + v * kLanes)));
+      for (int v = 0; v < vectors; ++v)
+        part[v] = Op::step(part[v], Pre::of(load(x + r * stride + v * kLanes)));
     }
     for (int v = 0; v < vectors; ++v) total[v] = from == 0 ? part[v] : Op::step(total[v], part[v]);
   }
   for (int v = 0; v < vectors; ++v) store(y + v * kLanes, total[v]);
 }
 
-constexpr int64_t kStrip = 512;  // columns whose partial results stay in L1 while rows stream by in long pieces
+constexpr int64_t kStrip =
+    512;  // columns whose partial results stay in L1 while rows stream by in long pieces
 
 // The same for `width` <= kStrip columns, a multiple of the vector length; four rows at a time.
 template <class Op, class Pre>
@@ -113,9 +124,11 @@ void reduce_wide_strip(const float* x, int64_t n, int64_t stride, int64_t width,
     }
     for (; r < to; ++r) {
       row = x + r * stride;
-      for (int64_t j = 0; j < width; j += kLanes) store(sums + j, Op::step(load(sums + j), Pre::of(load(row + j))));
+      for (int64_t j = 0; j < width; j += kLanes)
+        store(sums + j, Op::step(load(sums + j), Pre::of(load(row + j))));
     }
-    for (int64_t j = 0; from > 0 && j < width; j += kLanes) store(y + j, Op::step(load(y + j), load(part + j)));
+    for (int64_t j = 0; from > 0 && j < width; j += kLanes)
+      store(y + j, Op::step(load(y + j), load(part + j)));
   }
 }
 
@@ -190,7 +203,8 @@ inline Groups group_axes(const myc_tensor& x, bool has_axes, const myc_ints& axe
   bool is_reduced[MYC_MAX_RANK];
   const bool all = !has_axes || axes.n == 0;
   for (int d = 0; d < x.rank; ++d) is_reduced[d] = all;
-  for (int64_t i = 0; !all && i < axes.n && x.rank > 0; ++i) is_reduced[positive_axis(axes.v[i], x.rank)] = true;
+  for (int64_t i = 0; !all && i < axes.n && x.rank > 0; ++i)
+    is_reduced[positive_axis(axes.v[i], x.rank)] = true;
   return group_axes(x, is_reduced);
 }
 
@@ -219,7 +233,8 @@ template <class Op, class Pre>
 int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, float* y, AxisView v) {
   const int64_t size = v.outer * v.n * v.inner;
   if (v.inner > 1) {
-    // Columns are split into strips wide enough for full cache lines.  Few columns and many rows: the rows are split too.
+    // Columns are split into strips wide enough for full cache lines.  Few columns and many rows: the rows
+    // are split too.
     const int64_t strips = ceil_div(v.inner, kStrip);
     const bool parallel = call->ctx->threads > 1 && size * 4 > 2 * kMinParallelWork;
     if (parallel && v.outer * strips < 4 && v.n >= 64) {
@@ -232,7 +247,8 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
         parallel_for(call, parts, 1, [&](int64_t begin, int64_t end) {
           for (int64_t p = begin; p < end; ++p) {
             const int64_t first = min(v.n, p * step), last = min(v.n, first + step);
-            reduce_columns<Op, Pre>(from + first * v.inner, last - first, v.inner, v.inner, partial + p * v.inner);
+            reduce_columns<Op, Pre>(from + first * v.inner, last - first, v.inner, v.inner,
+                                    partial + p * v.inner);
           }
         });
         reduce_columns<Op, Identity>(partial, parts, v.inner, v.inner, y + o * v.inner);
@@ -240,18 +256,21 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
       return MYC_OK;
     }
     const int64_t strip_work = v.n * min(v.inner, kStrip) * 4;
-    parallel_for(call, v.outer * strips, kMinParallelWork / (strip_work + 1) + 1, [&](int64_t begin, int64_t end) {
-      for (int64_t s = begin; s < end;) {
-        const int64_t o = s / strips, from = (s % strips) * kStrip;
-        const int64_t last = min(end, (o + 1) * strips);  // strips of one outer index go together
-        const int64_t to = min(v.inner, from + (last - s) * kStrip);
-        reduce_columns<Op, Pre>(x + o * v.n * v.inner + from, v.n, v.inner, to - from, y + o * v.inner + from);
-        s = last;
-      }
-    });
+    parallel_for(
+        call, v.outer * strips, kMinParallelWork / (strip_work + 1) + 1, [&](int64_t begin, int64_t end) {
+          for (int64_t s = begin; s < end;) {
+            const int64_t o = s / strips, from = (s % strips) * kStrip;
+            const int64_t last = min(end, (o + 1) * strips);  // strips of one outer index go together
+            const int64_t to = min(v.inner, from + (last - s) * kStrip);
+            reduce_columns<Op, Pre>(x + o * v.n * v.inner + from, v.n, v.inner, to - from,
+                                    y + o * v.inner + from);
+            s = last;
+          }
+        });
     return MYC_OK;
   }
-  if (v.outer == 1 && size * 4 > 2 * kMinParallelWork) {  // one long run: fixed pieces, so that threads change no digit
+  if (v.outer == 1 &&
+      size * 4 > 2 * kMinParallelWork) {  // one long run: fixed pieces, so that threads change no digit
     constexpr int64_t piece = 8 * kBlock;
     const int64_t pieces = ceil_div(v.n, piece);
     float* partial = scratch.take<float>(pieces);
@@ -298,7 +317,8 @@ MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Fi
       status = MYC_E_MEMORY;
       return;
     }
-    status = is_first ? reduce_pass<Op, First>(call, scratch, x, to, v) : reduce_pass<Op, Identity>(call, scratch, x, to, v);
+    status = is_first ? reduce_pass<Op, First>(call, scratch, x, to, v)
+                      : reduce_pass<Op, Identity>(call, scratch, x, to, v);
     x = to;
     any = true;
   });
@@ -352,11 +372,15 @@ struct PlainAdd {
 };
 struct PlainMax {
   template <class T>
-  T operator()(T a, T b) const { return a > b || a != a ? a : b; }
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
 struct PlainMin {
   template <class T>
-  T operator()(T a, T b) const { return a < b || a != a ? a : b; }
+  T operator()(T a, T b) const {
+    return a < b || a != a ? a : b;
+  }
 };
 
 KERNEL_FN(sum, f32) {
@@ -370,7 +394,8 @@ KERNEL_FN(mean, f32) {
   const Groups g = group_axes(input(call), a.has_axis, a.axis);
   const float scale = 1.0f / static_cast<float>(g.reduced_total);
   const float count = static_cast<float>(g.reduced_total);
-  const bool exact = (g.reduced_total & (g.reduced_total - 1)) == 0;  // a power of two: the product is the quotient
+  const bool exact =
+      (g.reduced_total & (g.reduced_total - 1)) == 0;  // a power of two: the product is the quotient
   return reduce_floats<SumOp>(call, g, [=](float* y, int64_t n) {
     if (exact && g.reduced_total > 0) {
       map(y, y, n, [=](f32v v) { return v * scale; });
@@ -398,9 +423,9 @@ KERNEL_FN(reduce_min, f32) {
 
 KERNEL_FN(l2_norm, f32) {
   const auto& a = attrs<myc_l2_norm_attrs>(call);
-  return reduce_floats<SumOp, Square>(call, group_axes(input(call), a.has_axis, a.axis), [](float* y, int64_t n) {
-    map(y, y, n, [](f32v v) { return sqrt(v); });
-  });
+  return reduce_floats<SumOp, Square>(
+      call, group_axes(input(call), a.has_axis, a.axis),
+      [](float* y, int64_t n) { map(y, y, n, [](f32v v) { return sqrt(v); }); });
 }
 
 // Axes that `shape` lacks or has as 1 are summed.
@@ -416,7 +441,9 @@ Groups groups_of_sum_to(const myc_call* call) {
 }
 
 KERNEL_FN(sum_to, f32) { return reduce_floats<SumOp>(call, groups_of_sum_to(call), keep); }
-KERNEL_FN(sum_to, f64) { return reduce_others<double, double>(call, groups_of_sum_to(call), 0.0, PlainAdd{}); }
+KERNEL_FN(sum_to, f64) {
+  return reduce_others<double, double>(call, groups_of_sum_to(call), 0.0, PlainAdd{});
+}
 
 KERNEL_FN(sum, f64) {
   if (output(call).dtype != MYC_F64) return MYC_E_UNSUPPORTED;
@@ -424,21 +451,22 @@ KERNEL_FN(sum, f64) {
   return reduce_others<double, double>(call, group_axes(input(call), a.has_dim, a.dim), 0.0, PlainAdd{});
 }
 
-#define INTEGER_SUM(suffix, T)                                                                                      \
-  KERNEL_FN(sum, suffix) {                                                                                          \
-    if (output(call).dtype != MYC_I64) return MYC_E_UNSUPPORTED;                                                    \
-    const auto& a = attrs<myc_sum_attrs>(call);                                                                     \
-    return reduce_others<T, uint64_t>(call, group_axes(input(call), a.has_dim, a.dim), uint64_t{0}, WrappingAdd{}); \
+#define INTEGER_SUM(suffix, T)                                                                      \
+  KERNEL_FN(sum, suffix) {                                                                          \
+    if (output(call).dtype != MYC_I64) return MYC_E_UNSUPPORTED;                                    \
+    const auto& a = attrs<myc_sum_attrs>(call);                                                     \
+    return reduce_others<T, uint64_t>(call, group_axes(input(call), a.has_dim, a.dim), uint64_t{0}, \
+                                      WrappingAdd{});                                               \
   }
 
 INTEGER_SUM(bool, uint8_t)
 INTEGER_SUM(i32, int32_t)
 INTEGER_SUM(i64, int64_t)
 
-#define INTEGER_EXTREME(op, suffix, T, Step, from)                                                  \
-  KERNEL_FN(op, suffix) {                                                                           \
-    const auto& a = attrs<myc_##op##_attrs>(call);                                                  \
-    return reduce_others<T, T>(call, group_axes(input(call), a.has_axis, a.axis), from, Step{});    \
+#define INTEGER_EXTREME(op, suffix, T, Step, from)                                               \
+  KERNEL_FN(op, suffix) {                                                                        \
+    const auto& a = attrs<myc_##op##_attrs>(call);                                               \
+    return reduce_others<T, T>(call, group_axes(input(call), a.has_axis, a.axis), from, Step{}); \
   }
 
 INTEGER_EXTREME(reduce_max, i32, int32_t, PlainMax, INT32_MIN)

@@ -1,12 +1,16 @@
-// Rounding, rounded quotients and remainders.  Integers never trap: division by zero and the one overflow of two's
-// complement are handled before dividing.  Bytes: 8 an element with one input, 12 with two (float32).
+// Rounding, rounded quotients and remainders.  Integers never trap: division by zero and the one overflow of
+// two's complement are handled before dividing.  Bytes: 8 an element with one input, 12 with two (float32).
 #include "elementwise.h"
 
 namespace mycelia::MYC_ISA {
 
-#define ROUNDING(op, vector, scalar)                                                                        \
-  KERNEL_FN(op, f32) { return map_floats(call, 8, [](f32v x) { return vector(x); }); }                      \
-  KERNEL_FN(op, f64) { return map_scalars<double>(call, 16, [](double x) { return scalar(x); }); }
+#define ROUNDING(op, vector, scalar)                                          \
+  KERNEL_FN(op, f32) {                                                        \
+    return map_floats(call, 8, [](f32v x) { return vector(x); });             \
+  }                                                                           \
+  KERNEL_FN(op, f64) {                                                        \
+    return map_scalars<double>(call, 16, [](double x) { return scalar(x); }); \
+  }
 
 ROUNDING(floor, floor, ::floor)
 ROUNDING(ceil, ceil, ::ceil)
@@ -41,7 +45,9 @@ struct FloorDiv {
     return q - (a % b != 0 && (a < 0) != (b < 0));
   }
   template <class T>
-  static MYC_INLINE T negative(T a) { return static_cast<T>(0 - static_cast<uint64_t>(a)); }  // wraps around
+  static MYC_INLINE T negative(T a) {
+    return static_cast<T>(0 - static_cast<uint64_t>(a));
+  }  // wraps around
 };
 
 struct TruncateDiv {
@@ -55,8 +61,9 @@ struct TruncateDiv {
 
 // ---- remainders ----
 
-// a - trunc(a / b) b, exactly: the product and difference are one rounding, and where the rounded quotient is off by
-// one the remainder is taken again.  Quotients that are no exact integers, inf and NaN go through the C library.
+// a - trunc(a / b) b, exactly: the product and difference are one rounding, and where the rounded quotient is
+// off by one the remainder is taken again.  Quotients that are no exact integers, inf and NaN go through the
+// C library.
 MYC_INLINE f32v remainder(f32v a, f32v b) {
 #if defined(__FMA__) || defined(__aarch64__)
   const f32v x = abs(a), y = abs(b);
@@ -96,12 +103,14 @@ struct FloorMod {
   // A float remainder of zero takes the divisor's sign, as NumPy's.
   static MYC_INLINE double zero(double, double b) { return ::copysign(0.0, b); }
   template <class T>
-  static MYC_INLINE T zero(T r, T) { return r; }
+  static MYC_INLINE T zero(T r, T) {
+    return r;
+  }
 };
 
-#define DIVISION(op, Functor)                                                   \
-  KERNEL_FN(op, f64) { return zip_scalars<double>(call, 60, Functor{}); }       \
-  KERNEL_FN(op, i32) { return zip_scalars<int32_t>(call, 40, Functor{}); }      \
+#define DIVISION(op, Functor)                                              \
+  KERNEL_FN(op, f64) { return zip_scalars<double>(call, 60, Functor{}); }  \
+  KERNEL_FN(op, i32) { return zip_scalars<int32_t>(call, 40, Functor{}); } \
   KERNEL_FN(op, i64) { return zip_scalars<int64_t>(call, 60, Functor{}); }
 
 DIVISION(floor_div, FloorDiv)

@@ -32,21 +32,25 @@ MYC_INLINE int32_t scan(const myc_call* call, int64_t axis, bool reverse, const 
 
 struct RunningSum {
   template <class T>
-  MYC_INLINE T operator()(T a, T b) const { return a + b; }
+  MYC_INLINE T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 struct RunningProduct {
   template <class T>
-  MYC_INLINE T operator()(T a, T b) const { return a * b; }
+  MYC_INLINE T operator()(T a, T b) const {
+    return a * b;
+  }
 };
 
 // Integers as unsigned numbers, whose overflow is defined.
-#define SCANS(suffix, T)                                                                   \
-  KERNEL_FN(cumsum, suffix) {                                                              \
-    const auto& a = attrs<myc_cumsum_attrs>(call);                                         \
-    return scan<T>(call, a.axis, a.reverse != 0, RunningSum{});                            \
-  }                                                                                        \
-  KERNEL_FN(cumprod, suffix) {                                                             \
-    return scan<T>(call, attrs<myc_cumprod_attrs>(call).axis, false, RunningProduct{});    \
+#define SCANS(suffix, T)                                                                \
+  KERNEL_FN(cumsum, suffix) {                                                           \
+    const auto& a = attrs<myc_cumsum_attrs>(call);                                      \
+    return scan<T>(call, a.axis, a.reverse != 0, RunningSum{});                         \
+  }                                                                                     \
+  KERNEL_FN(cumprod, suffix) {                                                          \
+    return scan<T>(call, attrs<myc_cumprod_attrs>(call).axis, false, RunningProduct{}); \
   }
 
 SCANS(f32, float)

@@ -5,9 +5,13 @@
 
 namespace mycelia::MYC_ISA {
 
-#define UNARY(op, work)                                                                         \
-  KERNEL_FN(op, f32) { return map_floats(call, work, [](f32v x) { return op(x); }); }           \
-  KERNEL_FN(op, f64) { return map_scalars<double>(call, 400, [](double x) { return ::op(x); }); }
+#define UNARY(op, work)                                                      \
+  KERNEL_FN(op, f32) {                                                       \
+    return map_floats(call, work, [](f32v x) { return op(x); });             \
+  }                                                                          \
+  KERNEL_FN(op, f64) {                                                       \
+    return map_scalars<double>(call, 400, [](double x) { return ::op(x); }); \
+  }
 
 UNARY(sin, 80)
 UNARY(cos, 80)

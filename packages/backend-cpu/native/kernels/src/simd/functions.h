@@ -1,6 +1,6 @@
-// The rarer elementary functions on vectors, built on math.h: other bases, inverse and hyperbolic functions, erfc, erfinv.
-// Accurate to a few units in the last place, with the limits, infinities and NaN of the C library.  Polynomials are
-// minimax fits of the expressions named beside them, made as those of math.h.
+// The rarer elementary functions on vectors, built on math.h: other bases, inverse and hyperbolic functions,
+// erfc, erfinv. Accurate to a few units in the last place, with the limits, infinities and NaN of the C
+// library.  Polynomials are minimax fits of the expressions named beside them, made as those of math.h.
 #ifndef MYCELIA_SIMD_FUNCTIONS_H_
 #define MYCELIA_SIMD_FUNCTIONS_H_
 
@@ -13,16 +13,19 @@ constexpr float kPi = 0x1.921fb6p1f, kHalfPi = 0x1.921fb6p0f, kHalfPiLow = -0x1.
 // ---- other bases ----
 
 MYC_INLINE f32v exp2(f32v x) {
-  x = min_or_second(splat(129.0f), max_or_second(splat(-151.0f), x));  // beyond, the result is inf or 0 anyway
+  x = min_or_second(splat(129.0f),
+                    max_or_second(splat(-151.0f), x));  // beyond, the result is inf or 0 anyway
   const f32v n = round_even(x);
   const f32v r = (x - n) * 0x1.62e43p-1f;  // ln 2
-  const float p[] = {4.999999404e-01f, 1.666652113e-01f, 4.166838899e-02f, 8.368717507e-03f, 1.381459646e-03f};
+  const float p[] = {4.999999404e-01f, 1.666652113e-01f, 4.166838899e-02f, 8.368717507e-03f,
+                     1.381459646e-03f};
   const f32v y = (r * r) * polynomial(r, p) + r + 1.0f;  // as in exp
   const i32v whole = to_int(n), half = whole >> 1;
   return y * power_of_two(half) * power_of_two(whole - half);
 }
 
-// Logarithm to a base with 1 / ln(base) = scale: the exponent of 2 enters last and exactly, so powers of 2 are exact.
+// Logarithm to a base with 1 / ln(base) = scale: the exponent of 2 enters last and exactly, so powers of 2
+// are exact.
 MYC_INLINE f32v log_to_base(f32v x, float scale, float of_two_high, float of_two_low) {
   const i32v tiny = x < 0x1p-126f;
   const f32v scaled = select(tiny, x * 0x1p24f, x);
@@ -52,7 +55,8 @@ MYC_INLINE f32v log_add_exp2(f32v a, f32v b) {
 
 MYC_INLINE f32v sinh(f32v x) {
   const f32v a = abs(x), t = expm1(a), half = exp(0.5f * a);
-  const f32v y = select(a < 80.0f, 0.5f * (t + t / (t + 1.0f)), (0.5f * half) * half);  // exp(a) overflows first
+  const f32v y =
+      select(a < 80.0f, 0.5f * (t + t / (t + 1.0f)), (0.5f * half) * half);  // exp(a) overflows first
   return copysign(y, x);
 }
 MYC_INLINE f32v cosh(f32v x) {
@@ -90,8 +94,8 @@ MYC_INLINE f32v atan(f32v x) {
   const f32v origin = select(far, splat(kHalfPi), select(middle, splat(0.5f * kHalfPi), f32v{}));
   const f32v low = select(far, splat(kHalfPiLow), select(middle, splat(0.5f * kHalfPiLow), f32v{}));
   const f32v z = t * t;
-  const float p[] = {-3.333331645e-01f, 1.999848783e-01f, -1.424383074e-01f,
-                     1.059586182e-01f, -6.083082408e-02f};  // (atan(t) - t) / t^3 in t^2
+  const float p[] = {-3.333331645e-01f, 1.999848783e-01f, -1.424383074e-01f, 1.059586182e-01f,
+                     -6.083082408e-02f};  // (atan(t) - t) / t^3 in t^2
   return copysign(origin + (t + ((t * z) * polynomial(z, p) + low)), x);
 }
 
@@ -99,9 +103,9 @@ MYC_INLINE f32v atan2(f32v y, f32v x) {
   const f32v ax = abs(x), ay = abs(y);
   const i32v steep = ay > ax;
   const f32v low = select(steep, ax, ay), high = select(steep, ay, ax);
-  f32v q = low / high;                                                // 0 <= q <= 1
-  q = select((low == high) & (high == INFINITY), splat(1.0f), q);    // both infinite
-  q = select(high == 0.0f, f32v{}, q);                               // both zero
+  f32v q = low / high;                                             // 0 <= q <= 1
+  q = select((low == high) & (high == INFINITY), splat(1.0f), q);  // both infinite
+  q = select(high == 0.0f, f32v{}, q);                             // both zero
   f32v angle = atan(q);
   angle = select(steep, kHalfPi - (angle - kHalfPiLow), angle);
   angle = select(bits(x) < 0, kPi - (angle - 2.0f * kHalfPiLow), angle);
@@ -134,8 +138,10 @@ MYC_INLINE f32v acos(f32v x) {
 MYC_INLINE f32v hypot(f32v a, f32v b) {
   a = abs(a), b = abs(b);
   const f32v peak = max_or_second(a, b);
-  const f32v scale = select(peak > 0x1p60f, splat(0x1p-70f), select(peak < 0x1p-60f, splat(0x1p70f), splat(1.0f)));
-  const f32v back = select(peak > 0x1p60f, splat(0x1p70f), select(peak < 0x1p-60f, splat(0x1p-70f), splat(1.0f)));
+  const f32v scale =
+      select(peak > 0x1p60f, splat(0x1p-70f), select(peak < 0x1p-60f, splat(0x1p70f), splat(1.0f)));
+  const f32v back =
+      select(peak > 0x1p60f, splat(0x1p70f), select(peak < 0x1p-60f, splat(0x1p-70f), splat(1.0f)));
   const f32v u = a * scale, v = b * scale;
   const f32v y = sqrt(u * u + v * v) * back;
   return select((a == INFINITY) | (b == INFINITY), splat(INFINITY), y);
@@ -145,11 +151,11 @@ MYC_INLINE f32v hypot(f32v a, f32v b) {
 
 MYC_INLINE f32v erfc(f32v x) {
   const f32v a = min_or_second(splat(10.2f), abs(x));  // erfc(10.2) is 0 in float32
-  const float p[] = {2.553956807e-01f,  -4.271858633e-01f, 2.416581810e-01f,  -7.897835970e-02f,
-                     3.733162303e-03f,  6.995142438e-03f,  -8.488442400e-04f, -9.719388327e-04f,
-                     5.006857828e-05f,  1.546022977e-04f,  1.336860441e-05f,  -1.198740483e-05f};
-  const f32v t = (a - 2.0f) / (a + 2.0f);                        // p: exp(a^2) erfc(a) in t
-  const f32v high = from_bits(bits(a) & (int32_t)0xfffff000);    // high * high is exact
+  const float p[] = {2.553956807e-01f, -4.271858633e-01f, 2.416581810e-01f,  -7.897835970e-02f,
+                     3.733162303e-03f, 6.995142438e-03f,  -8.488442400e-04f, -9.719388327e-04f,
+                     5.006857828e-05f, 1.546022977e-04f,  1.336860441e-05f,  -1.198740483e-05f};
+  const f32v t = (a - 2.0f) / (a + 2.0f);                      // p: exp(a^2) erfc(a) in t
+  const f32v high = from_bits(bits(a) & (int32_t)0xfffff000);  // high * high is exact
   const f32v tail = exp(-(high * high)) * exp(-((a - high) * (a + high))) * polynomial(t, p);
   const f32v y = select(x < 0.0f, 2.0f - tail, tail);
   return select(is_nan(x), x, y);
@@ -158,10 +164,12 @@ MYC_INLINE f32v erfc(f32v x) {
 MYC_INLINE f32v erfinv(f32v x) {
   const f32v a = abs(x);
   const f32v w = -log((1.0f - a) * (1.0f + a));
-  const float near[] = {1.501409411e+00f,  2.466402799e-01f,  -4.177386872e-03f, -1.252741902e-03f, 2.183444449e-04f,
-                        -4.963347692e-06f, -3.462704854e-06f, 4.661706612e-07f,  2.323264425e-08f,  -8.791056771e-09f};
-  const float far[] = {3.003501177e+00f,  1.004322171e+00f, 6.378018763e-03f,  -4.667435773e-03f, 3.246282227e-03f,
-                       -2.191816457e-03f, 1.216744888e-03f, -3.540687903e-04f, -1.338783186e-04f, 1.136399078e-04f};
+  const float near[] = {1.501409411e+00f, 2.466402799e-01f,  -4.177386872e-03f, -1.252741902e-03f,
+                        2.183444449e-04f, -4.963347692e-06f, -3.462704854e-06f, 4.661706612e-07f,
+                        2.323264425e-08f, -8.791056771e-09f};
+  const float far[] = {3.003501177e+00f,  1.004322171e+00f,  6.378018763e-03f, -4.667435773e-03f,
+                       3.246282227e-03f,  -2.191816457e-03f, 1.216744888e-03f, -3.540687903e-04f,
+                       -1.338783186e-04f, 1.136399078e-04f};
   // erfinv(x) / x in w - 2.5 for w < 5, in sqrt(w) - 3.17 beyond.
   const f32v y = x * select(w < 5.0f, polynomial(w - 2.5f, near), polynomial(sqrt(w) - 3.17f, far));
   return select(a == 1.0f, copysign(splat(INFINITY), x), y);
