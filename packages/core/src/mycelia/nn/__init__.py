@@ -24,6 +24,10 @@ _FAMILIES = {
     "wrap": "WithLossCell WithEvalCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate",
     "learning_rate_schedule": """LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR
         PolynomialDecayLR WarmUpLR""",
+    "dynamic_lr": """piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr
+        polynomial_decay_lr warmup_lr""",
+    "metrics": """Accuracy F1 Fbeta Loss MAE MSE Metric Precision Recall Top1CategoricalAccuracy Top5CategoricalAccuracy
+        TopKCategoricalAccuracy get_metric_fn names rearrange_inputs""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD",
 }  # fmt: skip
