@@ -1,15 +1,18 @@
 # Two commands for newcomers; everything else is `hatch run ...` (see hatch.toml). ARGS go to the script or to pytest.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
 HATCH := .hatch/bin/hatch
 ARGS ?=
 
 .PHONY: quickstart test
 
 quickstart: $(HATCH)
+	$(HATCH) run native
 	$(HATCH) run quickstart $(ARGS)
 
 test: $(HATCH)
+	$(HATCH) run native
 	$(HATCH) run test -n auto $(ARGS)
 
 $(HATCH):
-	python3 -m venv .hatch
+	$(PYTHON) -m venv .hatch
 	.hatch/bin/pip install --quiet "hatch~=1.18"
