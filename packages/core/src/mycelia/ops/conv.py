@@ -9,6 +9,7 @@ import numpy as np
 
 from mycelia.ir.types import TensorType
 from mycelia.ops import reduce as _reduce
+from mycelia.ops import shape as _shape
 from mycelia.ops.define import op
 
 # --------------------------------------------------------------------------------------------- geometry
@@ -534,7 +535,7 @@ def conv_transpose(
         )
         pad = explicit_pads(owner, pad_mode, padding, size, kernel, stride, dilation)
     y = _conv_input_grad(input, weight, size=size, stride=stride, pad=pad, dilation=dilation, group=group)
-    return y if bias is None else y + bias.reshape((1, -1) + (1,) * rank)
+    return y if bias is None else y + _shape.reshape(bias, (1, bias.size) + (1,) * rank)
 
 
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1):
@@ -588,7 +589,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     if not isinstance(output_size, (int, tuple, list)):
         output_size = tuple(int(n) for n in output_size.asnumpy())
     if input.ndim == 4:
-        input = input.reshape((input.shape[0], input.shape[1] * input.shape[2], input.shape[3]))
+        input = _shape.reshape(input, (input.shape[0], input.shape[1] * input.shape[2], input.shape[3]))
     return _col2im(
         input,
         size=spread("output_size", output_size, 2, 1, "fold"),

@@ -12,6 +12,7 @@ import numpy as np
 from mycelia.dtypes import int32, int64
 from mycelia.ir.types import TensorType
 from mycelia.ops import conv as _conv
+from mycelia.ops import shape as _shape
 from mycelia.ops.define import op
 
 # --------------------------------------------------------------------------------------------- geometry
@@ -736,10 +737,10 @@ def _adaptive(owner, rank, x, output_size, pool):
     )
     if x.ndim == rank + 2:
         return pool(x, size)
-    result = pool(x.reshape((1, *x.shape)), size)
+    result = pool(_shape.reshape(x, (1, *x.shape)), size)
     if isinstance(result, tuple):
-        return tuple(r.reshape(r.shape[1:]) for r in result)
-    return result.reshape(result.shape[1:])
+        return tuple(_shape.reshape(r, r.shape[1:]) for r in result)
+    return _shape.reshape(result, result.shape[1:])
 
 
 def _adaptive_1d(owner, input, output_size, pool):
@@ -834,10 +835,10 @@ def lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
     Windows that `ceil_mode` cuts are scaled up to full windows.  Shapes: x [N, C, L] or [C, L] -> [...,
     positions].
     """
-    batch = x if x.ndim == 3 else x.reshape((1, *x.shape))
+    batch = x if x.ndim == 3 else _shape.reshape(x, (1, *x.shape))
     kernel, stride, _ = _pool_arguments("lp_pool1d", batch, 1, kernel_size, stride, 0)
     y = _power_average("lp_pool1d", batch, norm_type, kernel, stride, ceil_mode)
-    return y if x.ndim == 3 else y.reshape(y.shape[1:])
+    return y if x.ndim == 3 else _shape.reshape(y, y.shape[1:])
 
 
 def lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
@@ -855,7 +856,7 @@ def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
     if x.shape != indices.shape:
         raise ValueError(f"For '{owner}', indices must have x's shape {x.shape}, got {indices.shape}")
     batch = x.ndim == rank + 2
-    values, index = (x, indices) if batch else (t.reshape((1, *t.shape)) for t in (x, indices))
+    values, index = (x, indices) if batch else (_shape.reshape(t, (1, *t.shape)) for t in (x, indices))
     kernel, stride, pad = _pool_arguments(
         owner, values, rank, kernel_size, None if stride in (None, 0) else stride, padding
     )
@@ -870,7 +871,7 @@ def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
             )
         size = wanted
     y = _max_unpool(values, index, size=size)
-    return y if batch else y.reshape(y.shape[1:])
+    return y if batch else _shape.reshape(y, y.shape[1:])
 
 
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
