@@ -6,6 +6,7 @@ from mycelia.ops.cast import *  # noqa: F403
 from mycelia.ops.control import *  # noqa: F403
 from mycelia.ops.conv import *  # noqa: F403
 from mycelia.ops.create import *  # noqa: F403
+from mycelia.ops.decomposition import *  # noqa: F403
 from mycelia.ops.einsum import *  # noqa: F403
 from mycelia.ops.extremes import *  # noqa: F403
 from mycelia.ops.index import *  # noqa: F403
@@ -31,3 +32,4 @@ from mycelia.ops.trig import *  # noqa: F403
 
 from mycelia.ops.moments import norm  # noqa: E402, F401  (the family `norm` has taken the name)
 import mycelia.ops.methods  # noqa: E402, F401  (attaches Tensor methods)
+import mycelia.ops.shape_methods  # noqa: E402, F401

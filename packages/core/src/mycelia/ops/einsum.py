@@ -149,7 +149,7 @@ def einsum(equation, *operands):
 
     A label that is not in the result is summed; one that an operand repeats takes its diagonal; "..." stands
     for axes that broadcast. Without "->" the result has the labels that occur once, in alphabetical order.
-    Operands are contracted from left to right. Label numbers work too: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+    Operands are contracted from left to right. Label numbers work too: ``einsum(x, [0, 1], y, [1, 2])``.
     Errors: ValueError for an equation that does not fit the operands.
     """
     if not isinstance(equation, str):

@@ -7,6 +7,7 @@ Decompositions and solvers are in `decomposition`.
 
 import numpy as np
 
+from mycelia._methods import attach
 from mycelia.errors import shape_error
 from mycelia.ir.types import UNKNOWN, TensorType
 from mycelia.ops import math as _math
@@ -543,6 +544,32 @@ def adjoint(x):
         return conj(swapped)
     return swapped
 
+
+def _trace_method(self, offset=0, axis1=0, axis2=1, dtype=None):
+    """Sum of a diagonal of the planes spanned by two axes."""
+    from mycelia.ops.index import diagonal
+
+    return _reduce.sum(diagonal(self, offset, axis1, axis2), -1, False, dtype)
+
+
+for _function in (
+    addbmm,
+    addmm,
+    addmv,
+    addr,
+    adjoint,
+    baddbmm,
+    bmm,
+    cross,
+    dot,
+    ger,
+    inner,
+    matmul,
+    mm,
+    outer,
+):
+    attach(_function.__name__, _function)
+attach("trace", _trace_method)
 
 __all__ = [
     "addbmm", "addmm", "addmv", "addr", "adjoint", "baddbmm", "batch_dot", "bias_add", "bmm", "cross",
