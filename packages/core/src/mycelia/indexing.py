@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from mycelia import _C, dtypes
+from mycelia._methods import attach
 from mycelia.ops.cast import cast
 from mycelia.ops.index import (
     _flat_nonzero,
@@ -37,8 +38,12 @@ class _Selection:
     begin: list[int] = field(default_factory=list)
     size: list[int] = field(default_factory=list)
     stride: list[int] = field(default_factory=list)
-    shape: list[int] = field(default_factory=list)  # of the sliced tensor: without dropped axes, with new ones
-    origin: list[int | None] = field(default_factory=list)  # source axis of each of its axes; None = a new one
+    shape: list[int] = field(
+        default_factory=list
+    )  # of the sliced tensor: without dropped axes, with new ones
+    origin: list[int | None] = field(
+        default_factory=list
+    )  # source axis of each of its axes; None = a new one
     arrays: list[_Array] = field(default_factory=list)
     in_front: bool = False  # the indexed axes are not neighbours in the key: they come first in the result
 
@@ -55,25 +60,18 @@ class _Array:
 
 def getitem(x: _Tensor, key):
     """``x[key]``: a new Tensor. Errors: IndexError for positions out of range, too many indices, unusable keys."""
-    kind = type(key)
-    if kind is int:  # the most frequent key, decided without a plan
-        shape = x.shape
-        if not shape:
-            raise IndexError(f"a tensor of rank 0 cannot be indexed by {key}")
-        n = shape[0]
-        if -n <= key < n:
-            rest = shape[1:]
-            zeros = (0,) * len(rest)
-            begin = (key + n if key < 0 else key, *zeros)
-            return _strided_slice(x, begin, (1, *rest), (1,) * len(shape), rest)
-        raise _out_of_bounds(key, 0, shape)
-    if kind is slice and x.ndim:
-        shape = x.shape
-        begin, size, stride = _range(key, 0, shape)
-        rest = shape[1:]
-        size = (size, *rest)
-        return _strided_slice(x, (begin, *(0,) * len(rest)), size, (stride, *(1,) * len(rest)), size)
-    selection = _read(x.shape, key)
+    shape = x.shape
+    place = _first_axis(shape, key)  # the most frequent keys, decided without reading them in full
+    if place is not None:
+        begin, size, stride = place
+        return _strided_slice(x, begin, size, stride, size if type(key) is slice else shape[1:])
+    if type(key) is tuple:
+        place = _remembered(shape, key)
+        if place is not None:
+            return _strided_slice(x, *place)
+    elif isinstance(key, _Tensor) and shape and key.dtype.is_integer:
+        return gather(x, key, 0)
+    selection = _read(shape, key)
     part = _slice(x, selection)
     return _pick(part, selection) if selection.arrays else part
 
@@ -84,18 +82,31 @@ def setitem(x: _Tensor, key, value) -> None:
     Errors: IndexError as for reading, ValueError if the value's shape does not broadcast to the selection.
     """
     value = _value_for(x, value)
-    selection = _read(x.shape, key)
-    if not selection.arrays:
-        value = _fitted(value, tuple(selection.shape))
-        value = reshape(value, _shape_in_source(value.shape, selection, x.ndim))
-        place = (tuple(selection.begin), tuple(selection.size), tuple(selection.stride))
-        if value is not x and x._node is None and value._node is None and x.traced is None and value.traced is None:
-            _strided_write(x, value, *place)  # touches only the selection, unless another tensor shares the memory
-            return
-        new = _strided_assign(x, value, *place)
+    is_number = not isinstance(value, _Tensor)
+    place = _first_axis(x.shape, key)
+    if place is not None:
+        if not is_number:
+            value = _fitted(value, place[1] if type(key) is slice else x.shape[1:])
     else:
-        new = _put(x, selection, value)
-    x.assign_value(new)
+        selection = _read(x.shape, key)
+        if selection.arrays:
+            x._assign(_put(x, selection, constant(value, x.dtype) if is_number else value))
+            return
+        place = (tuple(selection.begin), tuple(selection.size), tuple(selection.stride))
+        if not is_number:
+            value = _fitted(value, tuple(selection.shape))
+            value = reshape(value, _shape_in_source(value.shape, selection, x.ndim))
+    if _is_plain(x) and (is_number or (value is not x and _is_plain(value))):
+        _strided_write(
+            x, value, *place
+        )  # touches only the selection, unless another tensor shares the memory
+    else:
+        x._assign(_strided_assign(x, value, *place))
+
+
+def _is_plain(x):
+    """Whether neither a gradient nor a graph follows this tensor."""
+    return x._node is None and x.traced is None
 
 
 def iterate(x: _Tensor):
@@ -108,11 +119,59 @@ def iterate(x: _Tensor):
 # ----------------------------------------------------------------------------------------- reading a key
 
 
+def _first_axis(shape, key):
+    """(begin, size, stride) for a key that is one int or one slice; None for all others."""
+    kind = type(key)
+    if kind is int and shape:
+        n = shape[0]
+        if not -n <= key < n:
+            raise _out_of_bounds(key, 0, shape)
+        rest = shape[1:]
+        return (key + n if key < 0 else key, *(0,) * len(rest)), (1, *rest), (1,) * len(shape)
+    if kind is slice and shape:
+        begin, size, stride = _range(key, 0, shape)
+        rest = shape[1:]
+        return (begin, *(0,) * len(rest)), (size, *rest), (stride, *(1,) * len(rest))
+    return None
+
+
+_plans: dict[tuple, tuple] = {}  # basic tuple keys by shape: reading one takes longer than running it
+_MAX_PLANS = 4096
+
+
+def _remembered(shape, key):
+    """(begin, size, stride, shape of the result) of a tuple of ints, slices, None and Ellipsis; None for all others."""
+    parts = []
+    for k in key:
+        kind = type(k)
+        if kind is slice:
+            limits = (k.start, k.stop, k.step)
+            for limit in limits:
+                if limit is not None and type(limit) is not int:
+                    return None
+            parts.append(limits)
+        elif kind is int or k is None or k is Ellipsis:
+            parts.append(k)
+        else:
+            return None
+    parts = (shape, tuple(parts))
+    found = _plans.get(parts)
+    if found is None:
+        s = _read(shape, key)
+        found = tuple(s.begin), tuple(s.size), tuple(s.stride), tuple(s.shape)
+        if len(_plans) >= _MAX_PLANS:
+            _plans.clear()
+        _plans[parts] = found
+    return found
+
+
 def _read(shape: tuple[int, ...], key) -> _Selection:
     items = [_classify(k) for k in (key if type(key) is tuple else (key,))]
     used = sum(consumed for _, _, consumed in items)
     if used > len(shape):
-        raise IndexError(f"too many indices: the tensor has {len(shape)} axes of shape {shape}, but {used} were indexed")
+        raise IndexError(
+            f"too many indices: the tensor has {len(shape)} axes of shape {shape}, but {used} were indexed"
+        )
     dots = [i for i, (what, _, _) in enumerate(items) if what == "ellipsis"]
     if len(dots) > 1:
         raise IndexError("an index can have only one ellipsis ('...')")
@@ -231,13 +290,17 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
     except ValueError:
         raise ValueError(f"the step of slice {k} on axis {axis} cannot be 0") from None
     except TypeError:
-        raise IndexError(f"the limits of a slice must be integers or None, but got {k} on axis {axis}") from None
+        raise IndexError(
+            f"the limits of a slice must be integers or None, but got {k} on axis {axis}"
+        ) from None
     size = len(range(start, stop, step))
     return (start if size else 0), size, step
 
 
 def _out_of_bounds(index: int, axis: int, shape: tuple[int, ...]) -> IndexError:
-    return IndexError(f"index {index} is out of bounds for axis {axis} with size {shape[axis]} of a tensor of shape {shape}")
+    return IndexError(
+        f"index {index} is out of bounds for axis {axis} with size {shape[axis]} of a tensor of shape {shape}"
+    )
 
 
 # ------------------------------------------------------------------------------------------- reading
@@ -300,15 +363,21 @@ def _pick(part, selection):
 
 
 def _value_for(x, value):
+    """`value` as a Tensor of the dtype of x, or as a Python number that x's dtype takes."""
+    kind = type(value)
+    if kind is float and not (x.dtype.is_floating or x.dtype.is_complex):
+        return bool(value) if x.dtype.is_bool else int(value)  # cut off; an error of its own for inf and nan
+    if kind is float or kind is int or kind is bool:
+        return value
     if isinstance(value, _Tensor):
         return value if value.dtype is x.dtype else cast(value, x.dtype)
-    if isinstance(value, (bool, int, float, np.ndarray, np.generic)):
-        if x.dtype.is_integer and isinstance(value, float):
-            value = int(value)  # truncates, and gives a Python error for inf and nan
+    if isinstance(value, (np.ndarray, np.generic)):
         return constant(value, x.dtype)
     if isinstance(value, (list, tuple)):
         return constant(np.asarray([v.asnumpy() if isinstance(v, _Tensor) else v for v in value]), x.dtype)
-    raise TypeError(f"the value to assign must be a tensor, a number, a list or an array, but got {type(value).__name__}")
+    raise TypeError(
+        f"the value to assign must be a tensor, a number, a list or an array, but got {kind.__name__}"
+    )
 
 
 def _fitted(value, shape):
@@ -318,7 +387,9 @@ def _fitted(value, shape):
         value = reshape(value, value.shape[surplus:])
     lead = len(shape) - value.ndim
     if lead < 0 or any(m not in (1, n) for m, n in zip(value.shape, shape[lead:])):
-        raise ValueError(f"a value of shape {value.shape} cannot be broadcast to the selection of shape {shape}")
+        raise ValueError(
+            f"a value of shape {value.shape} cannot be broadcast to the selection of shape {shape}"
+        )
     return value
 
 
@@ -333,7 +404,12 @@ def _shape_in_source(shape, selection, rank):
 
 def _put(x, selection, value):
     """`x` with `value` at the places of an advanced selection."""
-    if value.size == 1 and len(selection.arrays) == 1 and selection.arrays[0].mask is not None and _is_whole(x, selection):
+    if (
+        value.size == 1
+        and len(selection.arrays) == 1
+        and selection.arrays[0].mask is not None
+        and _is_whole(x, selection)
+    ):
         array = selection.arrays[0]
         below = x.ndim - array.axis - array.count
         return _masked_fill(x, reshape(array.mask, (*array.mask.shape, *(1,) * below)), reshape(value, ()))
@@ -355,7 +431,11 @@ def _put(x, selection, value):
 
 
 def _is_whole(x, selection):
-    return tuple(selection.shape) == x.shape and tuple(selection.size) == x.shape and all(s == 1 for s in selection.stride)
+    return (
+        tuple(selection.shape) == x.shape
+        and tuple(selection.size) == x.shape
+        and all(s == 1 for s in selection.stride)
+    )
 
 
 def _spread(value, picked, selection, layout):
@@ -368,5 +448,6 @@ def _spread(value, picked, selection, layout):
     return transpose(value, (*range(rank, rank + axis), *range(rank), *range(rank + axis, len(result))))
 
 
+attach("__iter__", iterate)
 _C.set_hook("getitem", getitem)
 _C.set_hook("setitem", setitem)

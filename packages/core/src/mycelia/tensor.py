@@ -300,7 +300,7 @@ _OPERATORS = {
 
 
 def _install_operators() -> None:
-    from mycelia import ops
+    from mycelia import indexing, ops  # noqa: F401  (indexing sets the hooks of x[key])
     from mycelia.ops.define import registry
 
     for operator, name in _OPERATORS.items():

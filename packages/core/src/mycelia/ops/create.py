@@ -21,7 +21,13 @@ def _number(value):
 
 def _dtype_of(value):
     """The dtype that MindSpore gives a Python number."""
-    return dtypes.bool_ if isinstance(value, bool) else dtypes.int64 if isinstance(value, int) else dtypes.float32
+    return (
+        dtypes.bool_
+        if isinstance(value, bool)
+        else dtypes.int64
+        if isinstance(value, int)
+        else dtypes.float32
+    )
 
 
 def _checked_shape(shape, name):
@@ -113,7 +119,9 @@ def fills(x, value):
 def empty(*size, dtype=None, device=None):
     """A tensor of shape `size` whose content is undefined, float32 unless `dtype` says otherwise."""
     shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    return _C.empty(dtypes.float32 if dtype is None else dtypes.as_dtype(dtype), _checked_shape(shape, "size"))
+    return _C.empty(
+        dtypes.float32 if dtype is None else dtypes.as_dtype(dtype), _checked_shape(shape, "size")
+    )
 
 
 def empty_like(input, *, dtype=None, device=None):

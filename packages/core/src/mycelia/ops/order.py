@@ -57,7 +57,10 @@ def _sort(rand):
     yield rand.ints(-3, 3, (2, 40)), dict(_dtypes=("int64",))
     yield rand.ints(0, 2, (2, 40), "int64"), dict(descending=True)
     yield np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, np.nan, 3], np.float32), dict(_grad=False)
-    yield np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, np.nan, 3], np.float32), dict(descending=True, _grad=False)
+    yield (
+        np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, np.nan, 3], np.float32),
+        dict(descending=True, _grad=False),
+    )
     yield rand(2, 300), dict(_grad=False)
     yield rand(0, 3), dict(axis=0)
     yield rand(1)
@@ -114,7 +117,10 @@ def _topk(rand):
     yield rand.distinct(2, 4, 3), dict(k=4, axis=1, sorted=False)
     yield rand.ints(-3, 3, (2, 40)), dict(k=9, _dtypes=("int64",))
     yield np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, 3], np.float32), dict(k=4, _grad=False)
-    yield np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, 3], np.float32), dict(k=4, largest=False, _grad=False)
+    yield (
+        np.array([3, np.nan, -np.inf, 0.0, -0.0, np.inf, 3], np.float32),
+        dict(k=4, largest=False, _grad=False),
+    )
     yield rand(2, 1000), dict(k=20, _grad=False)
     yield rand(2, 1000), dict(k=900, _grad=False)
     yield rand(0, 3), dict(k=2)
@@ -197,7 +203,9 @@ def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=
     Errors: ValueError if `side` contradicts `right` or shapes differ.
     """
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise ValueError(f"For 'searchsorted', side must be 'left' or 'right' and agree with right={right}, but got {side!r}")
+        raise ValueError(
+            f"For 'searchsorted', side must be 'left' or 'right' and agree with right={right}, but got {side!r}"
+        )
     if sorter is not None:
         from mycelia.ops.index import gather_d
 
@@ -247,10 +255,20 @@ def _runs_types(x, dim):
         return TensorType(x.dtype, (-1,)), TensorType(dtypes.int64, x.shape), TensorType(dtypes.int64, (-1,))
     at = positive_axis(dim, x.rank, "dim")
     shape = (*x.shape[:at], -1, *x.shape[at + 1 :])
-    return TensorType(x.dtype, shape), TensorType(dtypes.int64, x.shape[at : at + 1]), TensorType(dtypes.int64, (-1,))
+    return (
+        TensorType(x.dtype, shape),
+        TensorType(dtypes.int64, x.shape[at : at + 1]),
+        TensorType(dtypes.int64, (-1,)),
+    )
 
 
-@op(infer=lambda x, dim: _runs_types(x, dim), outputs=3, dynamic=True, nondiff=True, mindir="UniqueConsecutive")
+@op(
+    infer=lambda x, dim: _runs_types(x, dim),
+    outputs=3,
+    dynamic=True,
+    nondiff=True,
+    mindir="UniqueConsecutive",
+)
 def _unique_consecutive(input, *, dim: "int?" = None):
     """One element (or slice along `dim`) for each run of equal ones, the run of each element, the lengths of the runs.
 

@@ -76,10 +76,14 @@ def _scattered_nd(x, indices, updates):
     _same_dtype(x, updates)
     depth = indices.shape[-1] if indices.rank else 0
     if not 0 < depth <= x.rank:
-        raise ValueError(f"the last axis of indices {indices.shape} must be in [1, {x.rank}] for an input of {x.shape}")
+        raise ValueError(
+            f"the last axis of indices {indices.shape} must be in [1, {x.rank}] for an input of {x.shape}"
+        )
     if updates.shape != indices.shape[:-1] + x.shape[depth:]:
         wanted = indices.shape[:-1] + x.shape[depth:]
-        raise ValueError(f"updates must have shape {wanted} for indices {indices.shape}, but got {updates.shape}")
+        raise ValueError(
+            f"updates must have shape {wanted} for indices {indices.shape}, but got {updates.shape}"
+        )
     return x
 
 
@@ -184,8 +188,12 @@ tensor_scatter_add = _tensor_scatter_function("add", "tensor_scatter_add", "incr
 tensor_scatter_sub = _tensor_scatter_function("sub", "tensor_scatter_sub", "decreased by")
 tensor_scatter_mul = _tensor_scatter_function("mul", "tensor_scatter_mul", "multiplied by")
 tensor_scatter_div = _tensor_scatter_function("div", "tensor_scatter_div", "divided by")
-tensor_scatter_max = _tensor_scatter_function("max", "tensor_scatter_max", "replaced by the maximum of themselves and")
-tensor_scatter_min = _tensor_scatter_function("min", "tensor_scatter_min", "replaced by the minimum of themselves and")
+tensor_scatter_max = _tensor_scatter_function(
+    "max", "tensor_scatter_max", "replaced by the maximum of themselves and"
+)
+tensor_scatter_min = _tensor_scatter_function(
+    "min", "tensor_scatter_min", "replaced by the minimum of themselves and"
+)
 
 
 def _store(variable, value):
@@ -247,12 +255,16 @@ def _scattered(x, index, src, axis):
     if index.shape != src.shape:
         raise ValueError(f"index and src must have one shape, but got {index.shape} and {src.shape}")
     if index.rank != x.rank or any(m > n for i, (m, n) in enumerate(zip(index.shape, x.shape)) if i != at):
-        raise ValueError(f"index of shape {index.shape} must not exceed the input's {x.shape} except on axis {axis}")
+        raise ValueError(
+            f"index of shape {index.shape} must not exceed the input's {x.shape} except on axis {axis}"
+        )
     return x
 
 
 @op(infer=lambda x, index, src, axis, reduction: _scattered(x, index, src, axis))
-def _scatter_elements(x, index, src, *, axis: "int" = 0, reduction: "update|add|sub|mul|div|max|min" = "update"):
+def _scatter_elements(
+    x, index, src, *, axis: "int" = 0, reduction: "update|add|sub|mul|div|max|min" = "update"
+):
     """`x` with elements of `src` combined along one axis: ``y[i, index[i, j]] = src[i, j]`` for axis 1.
 
     Shapes: index and src have the rank of x and are nowhere larger except along `axis`; -> shape of x.
@@ -282,7 +294,12 @@ def _scatter_elements(rand):
     distinct = np.argsort(rand(3, 4), 1)[:, :2].astype(np.int32)
     yield rand(3, 4), distinct, rand(3, 2), dict(axis=1, _dtypes=("int32", "bool", "float64", "float16"))
     for reduction in ("add", "mul", "sub"):
-        yield rand(3, 4), distinct, rand(3, 2), dict(axis=1, reduction=reduction, _dtypes=("int32", "float64"))
+        yield (
+            rand(3, 4),
+            distinct,
+            rand(3, 2),
+            dict(axis=1, reduction=reduction, _dtypes=("int32", "float64")),
+        )
     yield rand(3, 4), rand.ints(-3, 3, (5, 4), "int64"), rand(5, 4), dict(axis=0, reduction="add")
     yield rand(3, 4), rand.ints(0, 3, (5, 4)), rand(5, 4), dict(axis=0, _grad=False)
     yield rand(3, 4, 2), rand.ints(0, 4, (2, 3, 1)), rand(2, 3, 1), dict(axis=-2, reduction="add")
@@ -290,7 +307,15 @@ def _scatter_elements(rand):
     yield rand(3, 4), rand.ints(0, 3, (0, 4)), rand(0, 4), dict(axis=0)
 
 
-_ELEMENT_REDUCTIONS = {"none": "update", "add": "add", "mul": "mul", "sub": "sub", "max": "max", "min": "min", "div": "div"}
+_ELEMENT_REDUCTIONS = {
+    "none": "update",
+    "add": "add",
+    "mul": "mul",
+    "sub": "sub",
+    "max": "max",
+    "min": "min",
+    "div": "div",
+}
 
 
 def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none"):
@@ -299,8 +324,12 @@ def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none")
     Shapes: indices and updates have the rank of x.  Errors: ValueError for another reduction than none and add.
     """
     if reduction not in _ELEMENT_REDUCTIONS:
-        raise ValueError(f"For 'tensor_scatter_elements', reduction must be 'none' or 'add', but got {reduction!r}")
-    return _scatter_elements(input_x, indices, _as_updates(input_x, updates), axis, _ELEMENT_REDUCTIONS[reduction])
+        raise ValueError(
+            f"For 'tensor_scatter_elements', reduction must be 'none' or 'add', but got {reduction!r}"
+        )
+    return _scatter_elements(
+        input_x, indices, _as_updates(input_x, updates), axis, _ELEMENT_REDUCTIONS[reduction]
+    )
 
 
 def scatter(input, axis, index, src):
@@ -334,7 +363,9 @@ def _rows_fit(x, index, y, axis):
         raise ValueError(f"indices must be a vector, but got shape {index.shape}")
     wanted = (*x.shape[:at], index.shape[0], *x.shape[at + 1 :])
     if y.shape != wanted:
-        raise ValueError(f"y must have shape {wanted} for {index.shape[0]} indices on axis {axis}, but got {y.shape}")
+        raise ValueError(
+            f"y must have shape {wanted} for {index.shape[0]} indices on axis {axis}, but got {y.shape}"
+        )
     return x
 
 
@@ -427,7 +458,9 @@ def index_put(input, indices, values, accumulate=False):
     """
     count = len(indices)
     if not 0 < count <= input.ndim:
-        raise ValueError(f"For 'index_put', between 1 and {input.ndim} index tensors are needed, but got {count}")
+        raise ValueError(
+            f"For 'index_put', between 1 and {input.ndim} index tensors are needed, but got {count}"
+        )
     place = _linear_index(list(indices), input.shape[:count])
     rest = input.shape[count:]
     flat = reshape(input, (math.prod(input.shape[:count]), *rest))

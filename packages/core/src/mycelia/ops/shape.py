@@ -670,7 +670,9 @@ def tensor_split(input, indices_or_sections, axis=0):
     if isinstance(indices_or_sections, int):
         pieces = indices_or_sections
         if pieces <= 0:
-            raise ValueError(f"For 'tensor_split', the number of pieces must be more than zero, but got {pieces}")
+            raise ValueError(
+                f"For 'tensor_split', the number of pieces must be more than zero, but got {pieces}"
+            )
         return split(input, [n // pieces + (i < n % pieces) for i in range(pieces)], axis)
     bounds = [0, *as_ints(indices_or_sections, "indices_or_sections"), n]
     bounds = [min(max(b + n if b < 0 else b, 0), n) for b in bounds]
@@ -749,7 +751,9 @@ def _broadcasted(old, shape):
     result = tuple(old[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape))
     fits = lead >= 0 and all(n == m or n == 1 or -1 in (m, n) for n, m in zip(old, result[lead:]))
     if not fits or any(n < 0 for n in result[: max(lead, 0)]):
-        raise ValueError(f"shape {old} cannot be broadcast to {shape}: sizes must be equal or 1, from the last axis on")
+        raise ValueError(
+            f"shape {old} cannot be broadcast to {shape}: sizes must be equal or 1, from the last axis on"
+        )
     return result
 
 
@@ -942,13 +946,17 @@ def pad(input_x, padding, mode="constant", value=None):
     if len(padding) % 2:
         raise ValueError(f"For 'pad', the size of padding must be divisible by 2, but got {len(padding)}")
     if len(padding) > 2 * input_x.ndim:
-        raise ValueError(f"For 'pad', padding {padding} names more axes than an input of shape {input_x.shape} has")
+        raise ValueError(
+            f"For 'pad', padding {padding} names more axes than an input of shape {input_x.shape} has"
+        )
     if mode not in _PAD_MODES:
         raise ValueError(f"For 'pad', mode must be one of {', '.join(_PAD_MODES)}, but got {mode!r}")
     pairs = [(0, 0)] * (input_x.ndim - len(padding) // 2)
     pairs += [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
     if mode == "constant":
-        return _pad_constant(input_x, tuple(p for pair in pairs for p in pair), value=0.0 if value is None else value)
+        return _pad_constant(
+            input_x, tuple(p for pair in pairs for p in pair), value=0.0 if value is None else value
+        )
     if value is not None:
         raise ValueError(f"For 'pad', value must be None in mode {mode!r}, but got {value}")
     for axis, (before, after) in enumerate(pairs):
