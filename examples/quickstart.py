@@ -33,7 +33,7 @@ def step(number: int, text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=8)
+    parser.add_argument("--epochs", type=int, default=12)
     parser.add_argument("--output", type=Path, default=Path("quickstart_output"))
     options = parser.parse_args()
     out = options.output
@@ -87,7 +87,8 @@ def main() -> int:
     predicted = here.argmax(1)
     wrong = np.flatnonzero(predicted != labels)[:4]  # the interesting ones, among ordinary ones
     chosen = np.concatenate([np.arange(16 - len(wrong)), wrong])
-    console.print(terminal_grid(images[chosen], predicted[chosen], labels[chosen]), markup=False)
+    columns = max(1, min(8, (console.width + 2) // 14))
+    console.print(terminal_grid(images[chosen], predicted[chosen], labels[chosen], columns), markup=False, soft_wrap=True)
     picture = out / "digits.png"
     save_grid(picture, images[chosen], predicted[chosen], labels[chosen])
     console.print(f"   the same as a picture: {picture}")
@@ -102,7 +103,7 @@ def main() -> int:
         return 1
     console.print("\n[bold green]All well.[/] What to try next:")
     console.print("   change the network in examples/lenet/lenet.py and run this again")
-    console.print("   ms.set_context(mode=ms.GRAPH_MODE) at the top compiles the whole training step")
+    console.print("   ms.set_context(mode=ms.GRAPH_MODE) at the top compiles the training step")
     console.print("   docs/index.md is the user guide, docs/adding-an-op.md shows how ops are made")
     return 0
 
