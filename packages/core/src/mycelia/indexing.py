@@ -1,9 +1,12 @@
 """``x[key]`` and ``x[key] = value`` with NumPy's rules, as a plan over differentiable ops.
 
-A key is read once into a `_Selection`: a basic part (one strided slice that also drops and inserts axes) and an
-advanced part (index tensors on axes of what the slice gives). The advanced part becomes one `gather` along one axis:
+A key is read once into a `_Selection`: a basic part (one strided slice that also drops and inserts axes) and
+an
+advanced part (index tensors on axes of what the slice gives). The advanced part becomes one `gather` along
+one axis:
 neighbouring indexed axes are merged by a reshape, others are first brought to the front by a transpose.
-An assignment runs the same plan backwards, on the value as it was before: overlapping assignments give what they say.
+An assignment runs the same plan backwards, on the value as it was before: overlapping assignments give what
+they say.
 """
 
 from __future__ import annotations
@@ -33,7 +36,8 @@ _Tensor = _C.Tensor
 
 @dataclass(slots=True)
 class _Selection:
-    """A key read against a shape. The slice is given per axis of the source, `arrays` per axis of its result."""
+    """A key read against a shape. The slice is given per axis of the source, `arrays` per axis of its
+    result."""
 
     begin: list[int] = field(default_factory=list)
     size: list[int] = field(default_factory=list)
@@ -50,7 +54,8 @@ class _Selection:
 
 @dataclass(slots=True)
 class _Array:
-    """One index tensor: `index` picks along `count` axes (merged into one if a mask names several) from `axis` on."""
+    """One index tensor: `index` picks along `count` axes (merged into one if a mask names several) from
+    `axis` on."""
 
     axis: int
     count: int
@@ -59,7 +64,8 @@ class _Array:
 
 
 def getitem(x: _Tensor, key):
-    """``x[key]``: a new Tensor. Errors: IndexError for positions out of range, too many indices, unusable keys."""
+    """``x[key]``: a new Tensor. Errors: IndexError for positions out of range, too many indices, unusable
+    keys."""
     shape = x.shape
     place = _first_axis(shape, key)  # the most frequent keys, decided without reading them in full
     if place is not None:
@@ -140,7 +146,8 @@ _MAX_PLANS = 4096
 
 
 def _remembered(shape, key):
-    """(begin, size, stride, shape of the result) of a tuple of ints, slices, None and Ellipsis; None for all others."""
+    """(begin, size, stride, shape of the result) of a tuple of ints, slices, None and Ellipsis; None for all
+    others."""
     parts = []
     for k in key:
         kind = type(k)
@@ -209,7 +216,7 @@ def _read(shape: tuple[int, ...], key) -> _Selection:
         else:
             if what == "mask" and tuple(k.shape) != shape[axis : axis + consumed]:
                 raise IndexError(
-                    f"a mask of shape {tuple(k.shape)} does not match the axes {axis} to {axis + consumed - 1} "
+                    f"a mask of shape {k.shape} does not match the axes {axis} to {axis + consumed - 1} "
                     f"of a tensor of shape {shape}"
                 )
             mask = k if what == "mask" else None
@@ -256,8 +263,8 @@ def _classify(k):
     if hasattr(k, "__index__"):
         return "int", k.__index__(), 1
     raise IndexError(
-        "only integers, slices (`:`), ellipsis (`...`), None, bool, tensors, lists and arrays of integers or bools "
-        f"can be an index, but got {k!r} of type {kind.__name__}"
+        "only integers, slices (`:`), ellipsis (`...`), None, bool, tensors, lists and arrays of integers "
+        f"or bools can be an index, but got {k!r} of type {kind.__name__}"
     )
 
 

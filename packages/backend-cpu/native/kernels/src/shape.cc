@@ -208,6 +208,11 @@ KERNEL_FN(strided_write, any) {
   return write_selection(call, a.begin, a.size, a.stride);
 }
 
+KERNEL_FN(shape_of, any) {
+  memcpy(output(call).data, input(call).shape, input(call).rank * sizeof(int64_t));
+  return MYC_OK;
+}
+
 // ---- padding ----
 
 // The bits of `value` in a dtype; false if the dtype needs a conversion that this file does not have.

@@ -1,6 +1,7 @@
 """Ops that pick elements by position or condition: slice, gather, where, masks, diagonals, one-hot.
 
-`indexing.py` builds NumPy-style ``x[...]`` from these. What writes by position is in `scatter.py`, what orders
+`indexing.py` builds NumPy-style ``x[...]`` from these. What writes by position is in `scatter.py`, what
+orders
 elements in `order.py`.
 """
 
@@ -60,7 +61,8 @@ def _places(begin, size, stride):
 
 @op(infer=shaped_by(lambda _, begin, size, stride, shape: shape))
 def _strided_slice(x, *, begin: "ints", size: "ints", stride: "ints", shape: "ints"):
-    """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th, in the end reshaped to `shape`.
+    """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th, in the end reshaped to
+    `shape`.
 
     The normal form of every basic index: begin in range, strides of both signs.
     Shapes: any -> `shape`, as many elements as `size`.  dtypes: any.
@@ -86,7 +88,8 @@ def _strided_slice(rand):
 
 @op(infer=shaped_by(lambda _, begin, stride, shape: shape))
 def _strided_place(x, *, begin: "ints", stride: "ints", shape: "ints"):
-    """Zeros of `shape` with `x` at the places that a strided slice would read: the adjoint of `_strided_slice`.
+    """Zeros of `shape` with `x` at the places that a strided slice would read: the adjoint of
+    `_strided_slice`.
 
     Shapes: x has the rank of `shape`.  dtypes: any.
     """
@@ -150,7 +153,8 @@ def _strided_assign(rand):
 
 @op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), updates=("x",), nondiff=True)
 def _strided_write(x, value, *, begin: "ints", size: "ints", stride: "ints"):
-    """`_strided_assign` into the memory of `x`: the cost is that of the selection, where nothing shares the memory.
+    """`_strided_assign` into the memory of `x`: the cost is that of the selection, where nothing shares the
+    memory.
 
     Shapes: value broadcasts to `size`.  dtypes: any, one for both.
     """
@@ -190,9 +194,12 @@ def strided_slice(
 ):
     """The part of a tensor from `begin` to `end` (not included) in steps of `strides`, one entry an axis.
 
-    Bit i of a mask changes entry i: begin_mask, end_mask = ignore the limit; ellipsis_mask = stand for all axes that
-    are not named; new_axis_mask = a new axis of size 1; shrink_axis_mask = take the element at begin and drop the axis.
-    Errors: ValueError for a zero stride or vectors of different length, IndexError for a dropped axis out of range.
+    Bit i of a mask changes entry i: begin_mask, end_mask = ignore the limit; ellipsis_mask = stand for all
+    axes that
+    are not named; new_axis_mask = a new axis of size 1; shrink_axis_mask = take the element at begin and drop
+    the axis.
+    Errors: ValueError for a zero stride or vectors of different length, IndexError for a dropped axis out of
+    range.
     """
     begin, end, strides = as_ints(begin, "begin"), as_ints(end, "end"), as_ints(strides, "strides")
     if not len(begin) == len(end) == len(strides):
@@ -292,9 +299,11 @@ def _gathered(x, indices, axis, batch_dims):
 
 @op(infer=lambda x, indices, axis, batch_dims: _gathered(x, indices, axis, batch_dims), mindir="Gather")
 def gather(input_params, input_indices, *, axis: "int", batch_dims: "int" = 0):
-    """The slices of `input_params` along `axis` at the given indices, which count from the end where negative.
+    """The slices of `input_params` along `axis` at the given indices, which count from the end where
+    negative.
 
-    Shapes: x [B.., n, R..], indices [B.., I..] -> [B.., .., I.., R..], batch_dims = number of common leading axes B.
+    Shapes: x [B.., n, R..], indices [B.., I..] -> [B.., .., I.., R..], batch_dims = number of common leading
+    axes B.
     dtypes: any, integer indices.  Errors: IndexError for an index not in [-n, n).
     """
     return _take(
@@ -335,7 +344,8 @@ def gather(rand):
 def _gather_grad(rows, indices, *, shape: "ints", axis: "int", batch_dims: "int" = 0):
     """Zeros of `shape` to which the slices of `rows` are added at the given indices: the adjoint of `gather`.
 
-    Shapes: rows [B.., .., I.., R..], indices [B.., I..] -> `shape` [B.., .., n, R..].  dtypes: numbers, integer indices.
+    Shapes: rows [B.., .., I.., R..], indices [B.., I..] -> `shape` [B.., .., n, R..].  dtypes: numbers,
+    integer indices.
     """
     y = np.zeros(shape, rows.dtype)
     axis, batch = axis % len(shape), batch_dims % (indices.ndim + 1)
@@ -398,7 +408,8 @@ def _embedded(ids, weight, padding_idx):
 def _embedding(input, weight, *, padding_idx: "int?" = None):
     """The rows of `weight` at `input`; no gradient flows into row `padding_idx`.
 
-    Shapes: ids [I..], weight [n, d] -> [I.., d].  dtypes: any, integer ids.  Errors: IndexError for ids out of range.
+    Shapes: ids [I..], weight [n, d] -> [I.., d].  dtypes: any, integer ids.  Errors: IndexError for ids out
+    of range.
     """
     return weight[wrapped(input, weight.shape[0], 0, "embedding")]
 
@@ -422,7 +433,8 @@ def _embedding(rand):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
     """The rows of the table `weight` at the positions `input`; no gradient flows into row `padding_idx`.
 
-    With `max_norm`, used rows with a longer `norm_type`-norm are shortened to it (in the result, not in the table);
+    With `max_norm`, used rows with a longer `norm_type`-norm are shortened to it (in the result, not in the
+    table);
     with `scale_grad_by_freq` a row's gradient is divided by the number of its uses.
     Shapes: ids [I..], weight [n, d] -> [I.., d].  Errors: IndexError for ids out of range.
     """
@@ -567,7 +579,8 @@ def _linear(indices, dims):
 
 @op(infer=lambda indices, dims: _linear(indices, dims), nondiff=True)
 def _linear_index(indices: "tensors", *, dims: "ints"):
-    """Positions in row-major order of the elements named by one index tensor an axis, which broadcast to each other.
+    """Positions in row-major order of the elements named by one index tensor an axis, which broadcast to each
+    other.
 
     Shapes: broadcast.  dtypes: integer -> int64.  Errors: IndexError for an index not in [-n, n) of its axis.
     """
@@ -624,7 +637,8 @@ def _where(rand):
 def where(condition, input, other):
     """`input` where `condition` is true, `other` elsewhere; numbers may stand for either.
 
-    Shapes: broadcast.  dtypes: bool condition; the others are promoted.  Errors: TypeError for another condition.
+    Shapes: broadcast.  dtypes: bool condition; the others are promoted.  Errors: TypeError for another
+    condition.
     """
     if not is_tensor(input) and not is_tensor(other):
         kinds = (type(input), type(other))
@@ -835,9 +849,11 @@ def _one_hotted(indices, on_value, off_value, depth, axis):
     mindir="OneHot",
 )
 def _one_hot(indices, on_value, off_value, *, depth: "int", axis: "int" = -1):
-    """`on_value` at the position that the index names along a new axis of size `depth`, `off_value` elsewhere.
+    """`on_value` at the position that the index names along a new axis of size `depth`, `off_value`
+    elsewhere.
 
-    Shapes: [I..] -> [I.., depth] for axis -1.  dtypes: integer indices -> dtype of the values; an index outside
+    Shapes: [I..] -> [I.., depth] for axis -1.  dtypes: integer indices -> dtype of the values; an index
+    outside
     [0, depth) gives `off_value` everywhere.
     """
     axis %= indices.ndim + 1
@@ -865,9 +881,11 @@ def _one_hot(rand):
 
 
 def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
-    """`on_value` at the position that the index names along a new axis of size `depth`, `off_value` elsewhere.
+    """`on_value` at the position that the index names along a new axis of size `depth`, `off_value`
+    elsewhere.
 
-    Shapes: [I..] -> [I.., depth] for axis -1.  dtypes: integer indices -> dtype of the values (Python ints: int64).
+    Shapes: [I..] -> [I.., depth] for axis -1.  dtypes: integer indices -> dtype of the values (Python ints:
+    int64).
     An index outside [0, depth) gives `off_value` everywhere.
     """
     if not is_tensor(on_value) and not is_tensor(off_value):
@@ -949,7 +967,8 @@ def _diagonal_shape(shape, offset, dim1, dim2):
 def diagonal(input, *, offset: "int" = 0, dim1: "int" = 0, dim2: "int" = 1):
     """The diagonal of the planes spanned by two axes, as the last axis of the result.
 
-    Shapes: [m, n, R..] -> [R.., k], k = length of the diagonal `offset` steps above the main one.  dtypes: any.
+    Shapes: [m, n, R..] -> [R.., k], k = length of the diagonal `offset` steps above the main one.  dtypes:
+    any.
     """
     return np.diagonal(input, offset, dim1, dim2)
 
@@ -995,7 +1014,8 @@ def _diagonal_place(rand):
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Matrices with the last axis of the input on a diagonal, zero elsewhere, spanned by the new axes dim1 and dim2.
+    """Matrices with the last axis of the input on a diagonal, zero elsewhere, spanned by the new axes dim1
+    and dim2.
 
     Shapes: [R.., n] -> [R.., n + |offset|, n + |offset|].  Errors: ValueError if dim1 equals dim2.
     """
@@ -1015,7 +1035,8 @@ def diagflat(input, offset=0):
 
 
 def diag(input):
-    """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``, zero elsewhere."""
+    """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``, zero
+    elsewhere."""
     if input.ndim == 0:
         raise ValueError("For 'diag', the input must have at least 1 axis, but got rank 0")
     return reshape(diagflat(input), input.shape * 2)
@@ -1039,8 +1060,8 @@ def triu_indices(row, col, offset=0, *, dtype=dtypes.int64):
 
 
 __all__ = [
-    "is_tensor", "strided_slice", "narrow", "slice", "select_scatter", "slice_scatter", "gather", "index_select", "take",
-    "embedding", "gather_d", "gather_elements", "gather_nd", "where", "select", "masked_fill", "masked_select",
-    "masked_scatter", "nonzero", "argwhere", "one_hot", "tril", "triu", "diagonal", "diag_embed", "diagflat", "diag",
-    "diagonal_scatter", "tril_indices", "triu_indices",
+    "is_tensor", "strided_slice", "narrow", "slice", "select_scatter", "slice_scatter", "gather",
+    "index_select", "take", "embedding", "gather_d", "gather_elements", "gather_nd", "where", "select",
+    "masked_fill", "masked_select", "masked_scatter", "nonzero", "argwhere", "one_hot", "tril", "triu",
+    "diagonal", "diag_embed", "diagflat", "diag", "diagonal_scatter", "tril_indices", "triu_indices",
 ]  # fmt: skip

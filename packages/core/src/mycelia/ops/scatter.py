@@ -1,4 +1,5 @@
-"""Ops that write by position: scatter along an axis, by rows of positions, by slices; copying and in-place forms.
+"""Ops that write by position: scatter along an axis, by rows of positions, by slices; copying and in-place
+forms.
 
 Where a position is named twice, adding forms add both; replacing forms keep the last in row-major order.
 """
@@ -53,7 +54,8 @@ def _same_dtype(x, updates, name="updates"):
 def _shares(ct, x, updates, out, picked, keep, reduction):
     """Cotangents of the scattered-into tensor and of the updates.
 
-    `picked(t)` reads t at the written positions, `keep(t, u)` writes u there. Exact where no position is named twice;
+    `picked(t)` reads t at the written positions, `keep(t, u)` writes u there. Exact where no position is
+    named twice;
     for max and min a tie gives the whole cotangent to both, as in MindSpore.
     """
     if reduction == "add":
@@ -91,7 +93,8 @@ def _scattered_nd(x, indices, updates):
 def _tensor_scatter(input_x, indices, updates, *, reduction: "update|add|sub|mul|div|max|min" = "update"):
     """`input_x` with `updates` combined into the slices named by the rows of `indices`.
 
-    Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..] -> shape of x.  dtypes: numbers, integer indices.
+    Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..] -> shape of x.  dtypes: numbers, integer
+    indices.
     Errors: IndexError for an index out of range.
     """
     return _write(input_x.copy(), positions_nd(indices, input_x.shape, "tensor_scatter"), updates, reduction)
@@ -145,7 +148,8 @@ def _tensor_scatter(rand):
 def scatter_nd(indices, updates, *, shape: "ints"):
     """Zeros of `shape` to which `updates` are added in the slices named by the rows of `indices`.
 
-    Shapes: indices [I.., k], updates [I.., R..] -> `shape` [n1, .., nk, R..].  dtypes: numbers, integer indices.
+    Shapes: indices [I.., k], updates [I.., R..] -> `shape` [n1, .., nk, R..].  dtypes: numbers, integer
+    indices.
     Errors: IndexError for an index out of range.
     """
     return _write(np.zeros(shape, updates.dtype), positions_nd(indices, shape, "scatter_nd"), updates, "add")
@@ -207,7 +211,8 @@ def _scatter_nd_function(reduction, name, what):
         return _store(input_x, _tensor_scatter(input_x, indices, _as_updates(input_x, updates), reduction))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""In the Parameter `input_x`, {what} the slices named by the rows of `indices`; returns it.
+    function.__doc__ = f"""In the Parameter `input_x`, {what} the slices named by the rows of `indices`;
+    returns it.
 
     Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..].  `use_locking` has no effect.
     """
@@ -229,7 +234,8 @@ def _scatter_function(reduction, name, what):
         return _store(input_x, _tensor_scatter(input_x, rows, _as_updates(input_x, updates), reduction))
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"""In the Parameter `input_x`, {what} the slices `indices` of the first axis; returns it.
+    function.__doc__ = f"""In the Parameter `input_x`, {what} the slices `indices` of the first axis; returns
+    it.
 
     Shapes: x [n, R..], indices [I..], updates [I.., R..].
     """
@@ -319,9 +325,11 @@ _ELEMENT_REDUCTIONS = {
 
 
 def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none"):
-    """`input_x` with elements of `updates` written (or added) along one axis: ``y[i, indices[i, j]] = updates[i, j]``.
+    """`input_x` with elements of `updates` written (or added) along one axis: ``y[i, indices[i, j]] =
+    updates[i, j]``.
 
-    Shapes: indices and updates have the rank of x.  Errors: ValueError for another reduction than none and add.
+    Shapes: indices and updates have the rank of x.  Errors: ValueError for another reduction than none and
+    add.
     """
     if reduction not in _ELEMENT_REDUCTIONS:
         raise ValueError(
@@ -333,7 +341,8 @@ def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none")
 
 
 def scatter(input, axis, index, src):
-    """`input` with elements of `src` (a tensor or one number) written along `axis`: ``y[i, index[i, j]] = src[i, j]``.
+    """`input` with elements of `src` (a tensor or one number) written along `axis`: ``y[i, index[i, j]] =
+    src[i, j]``.
 
     Shapes: index has the rank of the input; src is at least as large and the surplus is not used.
     """
@@ -424,7 +433,8 @@ def _index_copy(rand):
 
 
 def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
-    """`x` with the slices of `y` added along `axis` at the positions `indices`; a Parameter is updated in place.
+    """`x` with the slices of `y` added along `axis` at the positions `indices`; a Parameter is updated in
+    place.
 
     Shapes: x [.., n, ..], indices [k], y [.., k, ..].  `use_lock` has no effect; indices are always checked.
     """
@@ -433,12 +443,14 @@ def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
 
 
 def inplace_index_add(var, indices, updates, axis):
-    """The Parameter `var` with the slices of `updates` added along `axis` at the positions `indices`; returns it."""
+    """The Parameter `var` with the slices of `updates` added along `axis` at the positions `indices`; returns
+    it."""
     return _store(var, _index_add(var, indices, _as_updates(var, updates), axis))
 
 
 def index_fill(x, axis, index, value):
-    """`x` with its slices along `axis` at the positions `index` set to `value`, a number or a tensor of rank 0."""
+    """`x` with its slices along `axis` at the positions `index` set to `value`, a number or a tensor of rank
+    0."""
     axis = positive_axis(axis, x.ndim)
     index = constant(index) if isinstance(index, int) else index
     index = reshape(index, (-1,))
@@ -452,7 +464,8 @@ def index_copy(x, axis, index, source):
 
 
 def index_put(input, indices, values, accumulate=False):
-    """`input` with `values` at the positions ``(indices[0][i], indices[1][i], ...)``, replacing or (`accumulate`) added.
+    """`input` with `values` at the positions ``(indices[0][i], indices[1][i], ...)``, replacing or
+    (`accumulate`) added.
 
     Shapes: the index vectors broadcast to [I..]; values broadcast to [I.., R..].  dtypes: any.
     """
@@ -490,9 +503,10 @@ def inplace_sub(x, v, indices):
 
 
 __all__ = [
-    "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_mul", "tensor_scatter_div",
-    "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_elements", "scatter_nd", "scatter_nd_update",
-    "scatter_nd_add", "scatter_nd_sub", "scatter_nd_mul", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min",
-    "scatter_update", "scatter_add", "scatter_sub", "scatter_mul", "scatter_div", "scatter_max", "scatter_min", "scatter",
-    "index_add", "inplace_index_add", "index_fill", "inplace_update", "inplace_add", "inplace_sub",
+    "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_mul",
+    "tensor_scatter_div", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_elements", "scatter_nd",
+    "scatter_nd_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_mul", "scatter_nd_div",
+    "scatter_nd_max", "scatter_nd_min", "scatter_update", "scatter_add", "scatter_sub", "scatter_mul",
+    "scatter_div", "scatter_max", "scatter_min", "scatter", "index_add", "inplace_index_add", "index_fill",
+    "inplace_update", "inplace_add", "inplace_sub",
 ]  # fmt: skip

@@ -193,7 +193,8 @@ def unsqueeze(input, dim):
 def flatten(input, order="C", *, start_dim=1, end_dim=-1):
     """Merge the axes `start_dim` to `end_dim` into one; with `order` "F" all axes are reversed first.
 
-    Shapes: [a, b, c] -> [a, b * c]; rank 0 and 1 -> rank 1.  Errors: ValueError for axes out of range or order.
+    Shapes: [a, b, c] -> [a, b * c]; rank 0 and 1 -> rank 1.  Errors: ValueError for axes out of range or
+    order.
     """
     if order not in ("C", "F"):
         raise ValueError(f"For 'flatten', order must be 'C' or 'F', but got {order!r}")
@@ -240,7 +241,8 @@ def _atleast_3d(x):
 
 
 def atleast_3d(inputs):
-    """A tensor (or each of a list) at least of rank 3: [] -> [1, 1, 1], [n] -> [1, n, 1], [m, n] -> [m, n, 1]."""
+    """A tensor (or each of a list) at least of rank 3: [] -> [1, 1, 1], [n] -> [1, n, 1], [m, n] -> [m, n,
+    1]."""
     return _each(_atleast_3d, inputs)
 
 
@@ -415,7 +417,8 @@ def _roll(rand):
 
 
 def roll(input, shifts, dims=None):
-    """Shift the elements along `dims` by `shifts` places, around the end; without `dims` in row-major order."""
+    """Shift the elements along `dims` by `shifts` places, around the end; without `dims` in row-major
+    order."""
     if dims is None:
         shifts = as_ints(shifts, "shifts")
         return reshape(_roll(reshape(input, (-1,)), shifts, (0,) * len(shifts)), input.shape)
@@ -555,7 +558,8 @@ def column_stack(tensors):
 
 
 def block_diag(*inputs):
-    """A matrix with the inputs (matrices; vectors as rows, scalars as 1 x 1) along its diagonal, zero elsewhere."""
+    """A matrix with the inputs (matrices; vectors as rows, scalars as 1 x 1) along its diagonal, zero
+    elsewhere."""
     blocks = [atleast_2d(x) for x in tensors_of(inputs, "inputs")]
     for x in blocks:
         if x.ndim > 2:
@@ -594,9 +598,11 @@ def _split_types(x, sections, axis):
 
 @op(infer=lambda x, sections, axis: _split_types(x, sections, axis), outputs=None)
 def _split(x, *, sections: "ints", axis: "int" = 0):
-    """Cut along an axis into pieces of the sizes `sections`; one number: pieces of that size, the last may be smaller.
+    """Cut along an axis into pieces of the sizes `sections`; one number: pieces of that size, the last may be
+    smaller.
 
-    Shapes: [.., n, ..] -> [.., s0, ..], [.., s1, ..], ...  dtypes: any.  Errors: ValueError if the sizes do not sum to n.
+    Shapes: [.., n, ..] -> [.., s0, ..], [.., s1, ..], ...  dtypes: any.  Errors: ValueError if the sizes do
+    not sum to n.
     """
     ends = np.cumsum(_sections(x.shape[axis], sections))
     return tuple(np.split(x, ends[:-1], axis))
@@ -630,12 +636,13 @@ def _split(rand):
 def split(tensor, split_size_or_sections, axis=0):
     """Cut along `axis` into pieces of a given size (the last may be smaller) or of the given sizes.
 
-    Shapes: [.., n, ..] -> tuple of [.., s, ..].  Errors: ValueError if the sizes do not sum to n, or size <= 0.
+    Shapes: [.., n, ..] -> tuple of [.., s, ..].  Errors: ValueError if the sizes do not sum to n, or size <=
+    0.
     """
     if isinstance(split_size_or_sections, int):
         if split_size_or_sections <= 0:
             raise ValueError(
-                f"For 'split', split_size_or_sections must be more than zero, but got {split_size_or_sections}"
+                f"For 'split', split_size_or_sections must be positive, but got {split_size_or_sections}"
             )
         at = positive_axis(axis, tensor.ndim)
         return _split(tensor, min(split_size_or_sections, tensor.shape[at]), axis)
@@ -833,9 +840,11 @@ def tile(rand):
 
 
 def repeat_interleave(input, repeats, axis=None):
-    """Repeat each element along `axis` (without: of the flattened input), `repeats` times or as often as each entry says.
+    """Repeat each element along `axis` (without: of the flattened input), `repeats` times or as often as each
+    entry says.
 
-    Shapes: [.., n, ..] -> [.., n * repeats, ..] or [.., sum(repeats), ..].  Errors: ValueError for negative numbers
+    Shapes: [.., n, ..] -> [.., n * repeats, ..] or [.., sum(repeats), ..].  Errors: ValueError for negative
+    numbers
     or a length of `repeats` that is neither 1 nor n.
     """
     if axis is None:
@@ -866,7 +875,8 @@ def repeat_elements(x, rep, axis=0):
 def meshgrid(*inputs, indexing="xy"):
     """Coordinate grids from vectors: result i holds the values of input i along its axis.
 
-    Shapes: [m], [n] -> two of [m, n] (`indexing` "ij") or [n, m] ("xy").  Errors: ValueError for another indexing.
+    Shapes: [m], [n] -> two of [m, n] (`indexing` "ij") or [n, m] ("xy").  Errors: ValueError for another
+    indexing.
     """
     if indexing not in ("xy", "ij"):
         raise ValueError(f"For 'meshgrid', indexing must be 'xy' or 'ij', but got {indexing!r}")
@@ -907,7 +917,8 @@ def _padded(shape, pads, value):
 
 @op(infer=shaped_by(_padded))
 def _pad_constant(x, *, pads: "ints", value: "float" = 0.0):
-    """Surround with `value`: `pads` is (before, after) of each axis from the first on; negative numbers cut away.
+    """Surround with `value`: `pads` is (before, after) of each axis from the first on; negative numbers cut
+    away.
 
     Shapes: [.., n, ..] -> [.., before + n + after, ..].  dtypes: any.
     """
@@ -938,9 +949,11 @@ _PAD_MODES |= {"symmetric": "symmetric", "circular": "wrap"}
 def pad(input_x, padding, mode="constant", value=None):
     """Pad the last axes: `padding` is (before, after) of the last axis, then of the one before it, and so on.
 
-    Modes: constant (`value`, 0 if None; negative numbers cut away), reflect (without repeating the edge), symmetric
+    Modes: constant (`value`, 0 if None; negative numbers cut away), reflect (without repeating the edge),
+    symmetric
     (repeating it), replicate or edge, circular.  Shapes: [.., n] -> [.., before + n + after].
-    Errors: ValueError for an odd number of entries, an unknown mode, or padding wider than the input has elements.
+    Errors: ValueError for an odd number of entries, an unknown mode, or padding wider than the input has
+    elements.
     """
     padding = as_ints(padding, "padding")
     if len(padding) % 2:
@@ -972,7 +985,8 @@ def _pad_from_itself(x, axis, before, after, mode):
     reach = {"reflect": n - 1, "symmetric": n, "circular": n}.get(mode, max(before, after))
     if max(before, after) > reach or (n == 0 and before + after > 0):
         raise ValueError(
-            f"For 'pad', mode {mode!r} cannot pad axis {axis} of size {n} by ({before}, {after}): at most {reach}"
+            f"For 'pad', mode {mode!r} can pad axis {axis} of size {n} by at most {reach}, "
+            f"but got ({before}, {after})"
         )
     kept = np.arange(max(-before, 0), n - max(-after, 0))
     return take_constant(x, np.pad(kept, (max(before, 0), max(after, 0)), mode=_PAD_MODES[mode]), axis)
@@ -984,6 +998,27 @@ def _pad_from_itself(x, axis, before, after, mode):
 def shape(input_x):
     """The shape of a tensor, a tuple of ints."""
     return input_x.shape
+
+
+@op(infer=lambda x: TensorType(dtypes.int64, (x.rank,)), nondiff=True)
+def shape_of(input):
+    """The sizes of the axes as a tensor: for shapes that are known only at run time.
+
+    Shapes: rank r -> [r].  dtypes: any -> int64.
+    """
+    return np.array(input.shape, np.int64)
+
+
+@shape_of.samples
+def shape_of(rand):
+    yield rand(2, 3, 4)
+    yield rand(0, 5), dict(_dtypes=("bool",))
+    yield rand()
+
+
+def dyn_shape(input_x):
+    """The shape of a tensor as an int64 tensor."""
+    return shape_of(input_x)
 
 
 def rank(input_x):
@@ -1002,10 +1037,11 @@ def numel(input):
 
 
 __all__ = [
-    "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze", "flatten", "ravel", "atleast_1d", "atleast_2d",
-    "atleast_3d", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t", "flip", "reverse",
-    "fliplr", "flipud", "rot90", "roll", "cat", "concat", "stack", "hstack", "vstack", "row_stack", "dstack",
-    "column_stack", "block_diag", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unstack", "unbind",
-    "broadcast_to", "expand", "expand_as", "broadcast_shapes", "tile", "repeat_interleave", "repeat_elements",
-    "meshgrid", "cartesian_prod", "pad", "shape", "rank", "size", "numel",
+    "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze", "flatten", "ravel", "atleast_1d",
+    "atleast_2d", "atleast_3d", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t",
+    "flip", "reverse", "fliplr", "flipud", "rot90", "roll", "cat", "concat", "stack", "hstack", "vstack",
+    "row_stack", "dstack", "column_stack", "block_diag", "split", "chunk", "tensor_split", "hsplit", "vsplit",
+    "dsplit", "unstack", "unbind", "broadcast_to", "expand", "expand_as", "broadcast_shapes", "tile",
+    "repeat_interleave", "repeat_elements", "meshgrid", "cartesian_prod", "pad", "shape", "rank", "size",
+    "numel", "dyn_shape",
 ]  # fmt: skip

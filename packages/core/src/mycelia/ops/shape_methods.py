@@ -1,6 +1,7 @@
 """Tensor methods of the shape, index, scatter and ordering families.
 
-MindSpore has two generations of methods, with `axis` and with `dim`; a method here takes both names where it has both.
+MindSpore has two generations of methods, with `axis` and with `dim`; a method here takes both names where it
+has both.
 """
 
 import numpy as np
@@ -115,7 +116,8 @@ def _squeeze(self, *axis):
 
 
 def _flatten(self, *args, order="C", start_dim=None, end_dim=None):
-    """``flatten(start_dim=0, end_dim=-1)`` or ``flatten(order, *, start_dim, end_dim)``: the axes between merged into one."""
+    """``flatten(start_dim=0, end_dim=-1)`` or ``flatten(order, *, start_dim, end_dim)``: the axes between
+    merged into one."""
     if args and isinstance(args[0], str):
         order, *args = args
     first, last = (*args, *(None, -1)[len(args) :]) if len(args) < 2 else args
@@ -172,7 +174,8 @@ def _unflatten(self, dim, sizes):
 
 
 def _gather(self, *args, **kwargs):
-    """Slices along `axis` at ``input_indices`` (with `batch_dims`), or ``gather(dim, index)``: elements along `dim`."""
+    """Slices along `axis` at ``input_indices`` (with `batch_dims`), or ``gather(dim, index)``: elements along
+    `dim`."""
     names = ("dim", "index") if isinstance(args[0] if args else kwargs.get("dim"), int) else ()
     if names or "index" in kwargs:
         given = dict(zip(("dim", "index"), args)) | kwargs
@@ -187,7 +190,8 @@ def _index_select(self, axis=None, index=None, *, dim=None):
 
 
 def _select(self, *args, **kwargs):
-    """``select(dim, index)``: one slice; ``select(condition, y)``: this tensor where the condition is true, else y."""
+    """``select(dim, index)``: one slice; ``select(condition, y)``: this tensor where the condition is true,
+    else y."""
     given = dict(zip(("dim", "index"), args)) | kwargs
     condition = given.get("condition", given.get("dim"))
     if isinstance(condition, _C.Tensor) and condition.dtype.is_bool:
@@ -227,7 +231,8 @@ def _diagonal(self, offset=0, axis1=0, axis2=1, *, dim1=None, dim2=None):
 
 
 def _diag(self, diagonal=None):
-    """The tensor on the diagonal of one of twice its rank; with `diagonal`: a matrix from a vector or the reverse."""
+    """The tensor on the diagonal of one of twice its rank; with `diagonal`: a matrix from a vector or the
+    reverse."""
     if diagonal is None:
         return _index.diag(self)
     return _index.diag_embed(self, diagonal) if self.ndim == 1 else _index.diagonal(self, diagonal)
@@ -284,7 +289,8 @@ def _scatter(self, *args, **kwargs):
 
 
 def _scatter_add(self, *args, **kwargs):
-    """``scatter_add(dim, index, src)``: elements added along an axis; ``scatter_add(indices, updates)``: slices added."""
+    """``scatter_add(dim, index, src)``: elements added along an axis; ``scatter_add(indices, updates)``:
+    slices added."""
     if isinstance(args[0] if args else kwargs.get("dim"), int):
         given = dict(zip(("dim", "index", "src"), args)) | kwargs
         return scatter_add_along(self, given["dim"], given["index"], given["src"])
@@ -293,7 +299,8 @@ def _scatter_add(self, *args, **kwargs):
 
 
 def _add_rows(self, *args, **kwargs):
-    """``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``: slices added along an axis."""
+    """``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``: slices added along an
+    axis."""
     if isinstance(args[0] if args else kwargs.get("dim"), int):
         given = dict(zip(("dim", "index", "source"), args)) | kwargs
         source = given["source"] if given.get("alpha", 1) == 1 else given["source"] * given["alpha"]
@@ -348,26 +355,24 @@ _METHODS = {
     "permute": _permute, "squeeze": _squeeze, "flatten": _flatten, "ravel": ravel, "expand_dims": expand_dims,
     "unsqueeze": expand_dims, "broadcast_to": _broadcast_to, "expand": _broadcast_to, "expand_as": expand_as,
     "swapaxes": swapaxes, "swapdims": swapaxes, "movedim": movedim, "moveaxis": movedim, "t": t, "tile": tile,
-    "repeat": _repeat, "repeat_interleave": _repeat_interleave, "repeat_elements": repeat_elements, "flip": _flip,
-    "reverse": flip, "fliplr": fliplr, "flipud": flipud, "roll": roll, "rot90": rot90, "split": _split_method,
-    "chunk": _chunk, "tensor_split": tensor_split, "unbind": _unbind, "unstack": unstack, "unflatten": _unflatten,
-    "pad": pad,
-    "gather": _gather, "gather_elements": _index.gather_elements, "gather_d": _index.gather_d,
-    "index_select": _index_select, "select": _select, "where": _where, "take": _take, "narrow": _index.narrow,
-    "masked_fill": _index.masked_fill, "nonzero": _index.nonzero, "argwhere": _index.argwhere, "diagonal": _diagonal,
-    "diag": _diag, "diagflat": _index.diagflat, "diag_embed": _index.diag_embed,
+    "repeat": _repeat, "repeat_interleave": _repeat_interleave, "repeat_elements": repeat_elements,
+    "flip": _flip, "reverse": flip, "fliplr": fliplr, "flipud": flipud, "roll": roll, "rot90": rot90,
+    "split": _split_method, "chunk": _chunk, "tensor_split": tensor_split, "unbind": _unbind,
+    "unstack": unstack, "unflatten": _unflatten, "pad": pad, "gather": _gather,
+    "gather_elements": _index.gather_elements, "gather_d": _index.gather_d, "index_select": _index_select,
+    "select": _select, "where": _where, "take": _take, "narrow": _index.narrow,
+    "masked_fill": _index.masked_fill, "nonzero": _index.nonzero, "argwhere": _index.argwhere,
+    "diagonal": _diagonal, "diag": _diag, "diagflat": _index.diagflat, "diag_embed": _index.diag_embed,
     "select_scatter": _index.select_scatter, "slice_scatter": _index.slice_scatter,
-    "diagonal_scatter": _index.diagonal_scatter,
-    "fill": _fill, "fills": create.fills, "assign_value": _assign_value,
-    "scatter": _scatter, "scatter_": _in_place(_scatter), "scatter_add": _scatter_add, "index_add": _add_rows,
-    "index_fill": index_fill, "index_copy": index_copy, "index_put": index_put,
-    "index_add_": _in_place(_add_rows), "index_put_": _in_place(index_put),
+    "diagonal_scatter": _index.diagonal_scatter, "fill": _fill, "fills": create.fills,
+    "assign_value": _assign_value, "scatter": _scatter, "scatter_": _in_place(_scatter),
+    "scatter_add": _scatter_add, "index_add": _add_rows, "index_fill": index_fill, "index_copy": index_copy,
+    "index_put": index_put, "index_add_": _in_place(_add_rows), "index_put_": _in_place(index_put),
     "masked_fill_": _in_place(_index.masked_fill), "fill_": _in_place(_fill),
-    "inplace_update": inplace_update, "scatter_sub": tensor_scatter_sub,
-    "scatter_mul": tensor_scatter_mul, "scatter_div": tensor_scatter_div,
-    "scatter_max": tensor_scatter_max, "scatter_min": tensor_scatter_min,
-    "tensor_scatter_add": tensor_scatter_add, "tensor_scatter_update": tensor_scatter_update,
-    "sort": _sort, "argsort": _argsort, "topk": order.topk, "kthvalue": order.kthvalue, "msort": order.msort,
+    "inplace_update": inplace_update, "scatter_sub": tensor_scatter_sub, "scatter_mul": tensor_scatter_mul,
+    "scatter_div": tensor_scatter_div, "scatter_max": tensor_scatter_max, "scatter_min": tensor_scatter_min,
+    "tensor_scatter_add": tensor_scatter_add, "tensor_scatter_update": tensor_scatter_update, "sort": _sort,
+    "argsort": _argsort, "topk": order.topk, "kthvalue": order.kthvalue, "msort": order.msort,
     "searchsorted": _searchsorted, "unique": order.unique, "unique_consecutive": order.unique_consecutive,
     "new_full": _new_full, "new_zeros": _new_zeros, "new_ones": _new_ones, "new_empty": _new_empty,
 }  # fmt: skip
