@@ -1,8 +1,8 @@
 """Determinants, inverses, factorizations and what is solved with them; every op takes stacks of matrices.
 
 The bodies call LAPACK through NumPy. Gradients follow Giles 2008 (An extended collection of matrix derivative
-results for forward and reverse mode algorithmic differentiation); those of svd and eigh hold for real matrices
-with distinct singular values or eigenvalues.
+results for forward and reverse mode AD); those of svd and eigh hold for real matrices with distinct singular
+values or eigenvalues.
 """
 
 import numpy as np
@@ -698,7 +698,7 @@ attach("qr", _qr_method)
 attach("svd", _svd_method)
 
 __all__ = [
-    "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "det", "eig", "eigh", "eigvals",
+    "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "det", "eig", "eigvals",
     "geqrf", "inverse",
     "log_matrix_determinant", "logdet", "lstsq", "lu_solve", "lu_unpack", "matrix_determinant", "matrix_exp",
     "matrix_power", "matrix_solve", "orgqr", "ormqr", "pinv", "qr", "renorm", "slogdet", "svd",
