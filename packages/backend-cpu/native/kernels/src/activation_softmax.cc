@@ -1,5 +1,5 @@
 // Softmax, log-softmax and their gradients along any axis, float32.  The innermost axis goes by rows that stay in L1, any
-// other axis by columns of one vector's width.  Compulsory traffic: 8 bytes an element forward, 12 backward; one
+// other axis by strips of columns.  Compulsory traffic: 8 bytes an element forward, 12 backward; one
 // exponential (about 20 flops) an element.
 #include "softmax_row.h"
 
@@ -31,56 +31,79 @@ void log_softmax_grad_row(const float* dy, const float* y, float* dx, int64_t n)
   map(dy, y, dx, n, [=](f32v d, f32v log_p) { return d - exp(log_p) * total; });
 }
 
-// One vector of columns: n elements `step` apart, `lanes` columns in use.
-struct Column {
-  int64_t n, step, lanes;
-  MYC_INLINE f32v at(const float* x, int64_t i) const {
-    return load_lanes(x + i * step, lanes);
+// A strip of columns: `n` elements `step` apart, `width` columns of which the last vector may be partial.  Strips of four
+// vectors use whole cache lines of each row.
+struct Strip {
+  int64_t n, step, width;
+  // f(vector number, offset, lanes) for the vectors of row i.
+  template <class F>
+  MYC_INLINE void row(int64_t i, const F& f) const {
+    for (int64_t v = 0; v * kLanes < width; ++v) f(v, i * step + v * kLanes, min(int64_t{kLanes}, width - v * kLanes));
   }
-  MYC_INLINE void put(float* y, int64_t i, f32v v) const { store_lanes(y + i * step, v, lanes); }
 };
+constexpr int64_t kStripVectors = 4;
 
-MYC_INLINE f32v column_max(const float* x, const Column& c) {
-  f32v peak = splat(-INFINITY);
-  for (int64_t i = 0; i < c.n; ++i) peak = max_or_second(c.at(x, i), peak);
-  return peak;
+// sums[v] = the sum over the rows of term(vector number, offset, lanes).
+template <class Term>
+MYC_INLINE void strip_sums(const Strip& c, f32v* sums, const Term& term) {
+  for (int v = 0; v < kStripVectors; ++v) sums[v] = f32v{};
+  for (int64_t i = 0; i < c.n; ++i)
+    c.row(i, [&](int64_t v, int64_t at, int64_t lanes) { sums[v] += term(v, at, lanes); });
 }
 
-void softmax_column(const float* x, float* y, const Column& c) {
-  const f32v peak = column_max(x, c);
-  f32v sum = {};
+// y = value(vector number, offset, lanes) everywhere.
+template <class Value>
+MYC_INLINE void strip_store(const Strip& c, float* y, const Value& value) {
+  for (int64_t i = 0; i < c.n; ++i)
+    c.row(i, [&](int64_t v, int64_t at, int64_t lanes) { store_lanes(y + at, value(v, at, lanes), lanes); });
+}
+
+MYC_INLINE void strip_peaks(const float* x, const Strip& c, f32v* peak) {
+  for (int v = 0; v < kStripVectors; ++v) peak[v] = splat(-INFINITY);
   for (int64_t i = 0; i < c.n; ++i) {
-    const f32v e = exp(c.at(x, i) - peak);
-    sum += e;
-    c.put(y, i, e);
+    c.row(i, [&](int64_t v, int64_t at, int64_t lanes) { peak[v] = max_or_second(load_lanes(x + at, lanes), peak[v]); });
   }
-  const f32v scale = 1.0f / sum;
-  for (int64_t i = 0; i < c.n; ++i) c.put(y, i, c.at(y, i) * scale);
 }
 
-void log_softmax_column(const float* x, float* y, const Column& c) {
-  const f32v peak = column_max(x, c);
-  f32v sum = {};
-  for (int64_t i = 0; i < c.n; ++i) sum += exp(c.at(x, i) - peak);
-  const f32v log_sum = log(sum);
-  for (int64_t i = 0; i < c.n; ++i) c.put(y, i, (c.at(x, i) - peak) - log_sum);
+void softmax_strip(const float* x, float* y, const Strip& c) {
+  f32v peak[kStripVectors], sum[kStripVectors];
+  strip_peaks(x, c, peak);
+  strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) {
+    const f32v e = exp(load_lanes(x + at, lanes) - peak[v]);
+    store_lanes(y + at, e, lanes);
+    return e;
+  });
+  for (f32v& s : sum) s = 1.0f / s;
+  strip_store(c, y, [&](int64_t v, int64_t at, int64_t lanes) { return load_lanes(y + at, lanes) * sum[v]; });
 }
 
-void softmax_grad_column(const float* dy, const float* y, float* dx, const Column& c) {
-  f32v dot = {};
-  for (int64_t i = 0; i < c.n; ++i) dot += c.at(dy, i) * c.at(y, i);
-  for (int64_t i = 0; i < c.n; ++i) c.put(dx, i, (c.at(dy, i) - dot) * c.at(y, i));
+void log_softmax_strip(const float* x, float* y, const Strip& c) {
+  f32v peak[kStripVectors], sum[kStripVectors];
+  strip_peaks(x, c, peak);
+  strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) { return exp(load_lanes(x + at, lanes) - peak[v]); });
+  for (f32v& s : sum) s = log(s);
+  strip_store(c, y, [&](int64_t v, int64_t at, int64_t lanes) { return (load_lanes(x + at, lanes) - peak[v]) - sum[v]; });
 }
 
-void log_softmax_grad_column(const float* dy, const float* y, float* dx, const Column& c) {
-  f32v sum = {};
-  for (int64_t i = 0; i < c.n; ++i) sum += c.at(dy, i);
-  for (int64_t i = 0; i < c.n; ++i) c.put(dx, i, c.at(dy, i) - exp(c.at(y, i)) * sum);
+void softmax_grad_strip(const float* dy, const float* y, float* dx, const Strip& c) {
+  f32v dot[kStripVectors];
+  strip_sums(c, dot, [&](int64_t, int64_t at, int64_t lanes) { return load_lanes(dy + at, lanes) * load_lanes(y + at, lanes); });
+  strip_store(c, dx, [&](int64_t v, int64_t at, int64_t lanes) {
+    return (load_lanes(dy + at, lanes) - dot[v]) * load_lanes(y + at, lanes);
+  });
 }
 
-// row(offset, n) for each row when the axis is innermost, column(offset, Column) for each vector of columns otherwise.
-template <class Row, class ColumnBody>
-MYC_INLINE int32_t along_axis(const myc_call* call, int64_t axis, const Row& row, const ColumnBody& column) {
+void log_softmax_grad_strip(const float* dy, const float* y, float* dx, const Strip& c) {
+  f32v sum[kStripVectors];
+  strip_sums(c, sum, [&](int64_t, int64_t at, int64_t lanes) { return load_lanes(dy + at, lanes); });
+  strip_store(c, dx, [&](int64_t v, int64_t at, int64_t lanes) {
+    return load_lanes(dy + at, lanes) - exp(load_lanes(y + at, lanes)) * sum[v];
+  });
+}
+
+// row(offset, n) for each row when the axis is innermost, strip(offset, Strip) for each strip of columns otherwise.
+template <class Row, class StripBody>
+MYC_INLINE int32_t along_axis(const myc_call* call, int64_t axis, const Row& row, const StripBody& strip) {
   const AxisView v = around_axis(output(call), axis);
   if (output(call).size == 0) return MYC_OK;
   constexpr int64_t kWork = 32;  // bytes and flops of an element
@@ -88,10 +111,11 @@ MYC_INLINE int32_t along_axis(const myc_call* call, int64_t axis, const Row& row
     parallel_rows(call, v.outer, v.n * kWork, [&](int64_t r) { row(r * v.n, v.n); });
     return MYC_OK;
   }
-  const int64_t columns = ceil_div(v.inner, kLanes);
-  parallel_rows(call, v.outer * columns, v.n * kLanes * kWork, [&](int64_t r) {
-    const int64_t first = r % columns * kLanes;
-    column(r / columns * v.n * v.inner + first, Column{v.n, v.inner, min(int64_t{kLanes}, v.inner - first)});
+  constexpr int64_t kWidth = kStripVectors * kLanes;
+  const int64_t strips = ceil_div(v.inner, kWidth);
+  parallel_rows(call, v.outer * strips, v.n * kWidth * kWork, [&](int64_t r) {
+    const int64_t first = r % strips * kWidth;
+    strip(r / strips * v.n * v.inner + first, Strip{v.n, v.inner, min(kWidth, v.inner - first)});
   });
   return MYC_OK;
 }
@@ -103,7 +127,7 @@ MYC_INLINE int32_t along_axis(const myc_call* call, int64_t axis, const Row& row
     return along_axis(                                                                  \
         call, attrs<myc_##op##_attrs>(call).axis,                                       \
         [&](int64_t at, int64_t n) { op##_row(x + at, y + at, n); },                    \
-        [&](int64_t at, const Column& c) { op##_column(x + at, y + at, c); });          \
+        [&](int64_t at, const Strip& c) { op##_strip(x + at, y + at, c); });          \
   }
 #define GRADIENT_ALONG_AXIS(op)                                                         \
   KERNEL_FN(op, f32) {                                                                  \
@@ -112,7 +136,7 @@ MYC_INLINE int32_t along_axis(const myc_call* call, int64_t axis, const Row& row
     return along_axis(                                                                  \
         call, attrs<myc_##op##_attrs>(call).axis,                                       \
         [&](int64_t at, int64_t n) { op##_row(dy + at, y + at, dx + at, n); },          \
-        [&](int64_t at, const Column& c) { op##_column(dy + at, y + at, dx + at, c); }); \
+        [&](int64_t at, const Strip& c) { op##_strip(dy + at, y + at, dx + at, c); }); \
   }
 
 FORWARD_ALONG_AXIS(softmax)

@@ -16,11 +16,12 @@ from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import same
 from mycelia.ops.shape import reshape
+from mycelia.ops.state import assign
 
 
 def _store(target, value):
     """Writes `value` into the tensor `target` and returns it: the `inplace` variants."""
-    target.assign_value(value)
+    assign(target, value)
     return target
 
 

@@ -20,6 +20,7 @@ from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
+from mycelia.ops.state import assign
 
 # ------------------------------------------------------------------------ Philox
 
@@ -893,7 +894,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
 
 
 def _overwrite(input, value):
-    input.assign_value(cast(value, input.dtype))
+    assign(input, cast(value, input.dtype))
     return input
 
 
