@@ -70,7 +70,9 @@ def test_bfloat16_survives_exactly(tmp_path):
     save_checkpoint({"b": value}, path)
     loaded = load_checkpoint(path)["b"]
     assert loaded.dtype == ms.bfloat16
-    np.testing.assert_array_equal(ms.ops.cast(loaded, ms.float32).asnumpy(), ms.ops.cast(value, ms.float32).asnumpy())
+    np.testing.assert_array_equal(
+        ms.ops.cast(loaded, ms.float32).asnumpy(), ms.ops.cast(value, ms.float32).asnumpy()
+    )
 
 
 def test_choice_and_prefixes_select_names(tmp_path):
@@ -166,7 +168,8 @@ def test_a_damaged_file_names_itself_and_the_reason(tmp_path):
         load_checkpoint(str(path))
 
 
-# ---------------------------------------------------------------------------------------------------- into a net
+# ---------------------------------------------------------------------------------------------------- into a
+# net
 def test_values_reach_the_net_and_names_without_partner_are_returned():
     target = net()
     assert load_param_into_net(target, parameters(weight=W, extra=B)) == (["bias"], ["extra"])

@@ -19,8 +19,12 @@ from mycelia.io.files import atomic_write
 from mycelia.io.raw import Raw, of_tensor, to_tensor
 
 __all__ = [
-    "async_ckpt_thread_status", "load_checkpoint", "load_checkpoint_async", "load_param_into_net", "save_checkpoint",
-]  # fmt: skip
+    "async_ckpt_thread_status",
+    "load_checkpoint",
+    "load_checkpoint_async",
+    "load_param_into_net",
+    "save_checkpoint",
+]
 
 _log = log.logger(__name__)
 
@@ -249,7 +253,8 @@ def load_checkpoint_async(
     specify_prefix=None,
     choice_func=None,
 ):
-    """`load_checkpoint` on another thread: a future whose `result()` is the dict. The format follows from the suffix.
+    """`load_checkpoint` on another thread: a future whose `result()` is the dict. The format follows from the
+    suffix.
 
     Wait for the result before using `net`.
     """
@@ -257,8 +262,8 @@ def load_checkpoint_async(
     executor = ThreadPoolExecutor(1, "load_checkpoint")
     try:
         return executor.submit(
-            load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode, specify_prefix,
-            choice_func, format=format,
+            load_checkpoint, ckpt_file_name, net, strict_load, filter_prefix, dec_key, dec_mode,
+            specify_prefix, choice_func, format=format,
         )  # fmt: skip
     finally:
         executor.shutdown(wait=False)  # ends its thread when the load is done

@@ -13,10 +13,11 @@ from mycelia.io.files import atomic_write
 def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
     """Writes .ckpt files as .safetensors files of the same names.
 
-    file_path: a file, or a directory that is searched with its sub-directories. save_path: where the results go
-    (default: beside the originals). name_map: parameter name -> new name. file_name_regex: which file names are taken.
-    `processes_num` is accepted without effect: the work is reading and writing.
-    Errors: ValueError for a path that does not exist or a file that is no checkpoint, damaged, encrypted, or holds texts.
+    file_path: a file, or a directory that is searched with its sub-directories. save_path: where the results
+    go (default: beside the originals). name_map: parameter name -> new name. file_name_regex: which file
+    names are taken. `processes_num` is accepted without effect: the work is reading and writing.
+    Errors: ValueError for a path that does not exist or a file that is no checkpoint, damaged, encrypted, or
+    holds texts.
     """
     for source, target in _files(file_path, save_path, file_name_regex, ".ckpt", ".safetensors"):
         try:
@@ -31,7 +32,9 @@ def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_rege
 
 
 def safetensors_to_ckpt(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
-    """Writes .safetensors files as .ckpt files of the same names; the arguments are those of `ckpt_to_safetensors`."""
+    """Writes .safetensors files as .ckpt files of the same names; the arguments are those of
+    `ckpt_to_safetensors`.
+    """
     for source, target in _files(file_path, save_path, file_name_regex, ".safetensors", ".ckpt"):
         try:
             entries, _ = safetensors.read(source)
@@ -48,7 +51,9 @@ def _renamed(entries: dict, name_map: dict[str, str] | None) -> dict:
     return renamed
 
 
-def _files(path: str, save_path: str | None, regex: str | None, old: str, new: str) -> Iterator[tuple[str, str]]:
+def _files(
+    path: str, save_path: str | None, regex: str | None, old: str, new: str
+) -> Iterator[tuple[str, str]]:
     """(source, target) pairs; the directories of the targets exist."""
     if not os.path.exists(path):
         raise ValueError(f"'file_path' does not exist: {path}")

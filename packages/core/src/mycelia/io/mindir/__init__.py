@@ -43,20 +43,28 @@ def load_mindir(file_name):
 
 
 def save_mindir(model, file_name):
-    """Writes a ModelProto to a file; the suffix .mindir is added. Errors: TypeError for another kind of model."""
+    """Writes a ModelProto to a file; the suffix .mindir is added. Errors: TypeError for another kind of
+    model.
+    """
     from mycelia.io.mindir import mindir_pb2
 
     if not isinstance(model, mindir_pb2.ModelProto):
-        raise TypeError(f"For 'save_mindir', the argument 'model' must be a ModelProto, but got {type(model)}.")
+        raise TypeError(
+            f"For 'save_mindir', the argument 'model' must be a ModelProto, but got {type(model)}."
+        )
     if not isinstance(file_name, str):
-        raise TypeError(f"For 'save_mindir', the argument 'file_name' must be string, but got {type(file_name)}.")
+        raise TypeError(
+            f"For 'save_mindir', the argument 'file_name' must be string, but got {type(file_name)}."
+        )
     with atomic_write(os.path.realpath(file_name).removesuffix(".mindir") + ".mindir", _READ_ONLY) as file:
         file.write(model.SerializeToString())
 
 
 def _checked_path(file_name: Any, function: str) -> str:
     if not isinstance(file_name, str):
-        raise TypeError(f"For '{function}', the argument 'file_name' must be string, but got {type(file_name)}.")
+        raise TypeError(
+            f"For '{function}', the argument 'file_name' must be string, but got {type(file_name)}."
+        )
     if not file_name.endswith(".mindir"):
         raise ValueError(f"For '{function}', 'file_name' should end with '.mindir', but got {file_name}.")
     path = os.path.realpath(file_name)

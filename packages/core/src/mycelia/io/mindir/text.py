@@ -51,7 +51,7 @@ def _graph(graph: Any) -> Iterator[str]:
         yield f"  {node.output[0]} = {node.op_type}({', '.join(node.input)})"
         shape = " ".join(_attribute(a) for a in node.attribute if _is_type(a))
         if shape or node.domain:
-            yield f"      shape {shape} | domain {node.domain}"
+            yield "      " + (f"shape {shape} | " if shape else "") + f"domain {node.domain}"
         for a in node.attribute:
             if not _is_type(a):
                 yield f"      {a.name} = {_attribute(a)}"

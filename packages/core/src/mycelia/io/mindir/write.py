@@ -15,6 +15,7 @@ from typing import Any
 from mycelia.capture.control import callee
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, type_of
+from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
 from mycelia.io.mindir.values import DATA, MONAD, TYPE, data_type, write_tensor, write_value
@@ -53,6 +54,15 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     finally:
         trace.close()
     trace.graph.outputs = outputs + effects.results
+    optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
+    names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
+    if None in names:
+        raise ValueError(
+            f"{type(net).__name__} changes a tensor that is no Parameter, which MindIR cannot express"
+        )
+    if len(set(names)) != len(names):
+        twice = sorted({name for name in names if names.count(name) > 1})
+        raise ValueError(f"parameters of {type(net).__name__} have the same name: {', '.join(twice)}")
     return {
         "graph": trace.graph,
         "input_names": flat,
@@ -203,7 +213,8 @@ class ModelWriter:
         self.count = 0
         self.primitives: dict[tuple, str] = {}
         self.constants: dict[bytes, Name] = {}
-        self.weights: dict[Name, Name | None] = {}  # parameter -> its loaded value, None before the first use
+        self.weights: dict[Name, TensorType] = {}
+        self.loads: dict[Name, Name] = {}  # weight -> its value, once it was used
         self.pending: deque[tuple[Name, Sequence[TensorType], Callable, Any]] = deque()
 
     def number(self) -> int:
@@ -241,9 +252,9 @@ class ModelWriter:
         """The value of a parameter: `Load` of it, once; other names stand for themselves."""
         if name not in self.weights:
             return name
-        if self.weights[name] is None:
-            self.weights[name] = writer.primitive("Load", name, MONAD)
-        return self.weights[name]
+        if name not in self.loads:
+            self.loads[name] = writer.primitive("Load", name, MONAD, out=self.weights[name])
+        return self.loads[name]
 
     def declare(self, label: str) -> Name:
         """The name of a graph that `define` will describe."""
@@ -293,7 +304,7 @@ def to_model(
         if value in weights:
             parameter = weights[value]
             writer.names[value] = Name(f"{name}:{parameter.name}")
-            model.weights[writer.names[value]] = None
+            model.weights[writer.names[value]] = value.type
             proto = write_tensor(
                 main.parameter.add(name=writer.names[value], ref_key=parameter.name), of_tensor(parameter)
             )
@@ -338,7 +349,7 @@ def _nested(writer: GraphWriter, graph: Graph, structure: Any) -> tuple[Name, An
 
 def _write_updates(writer: GraphWriter, result: Name, type: Any, updates: list[tuple[str, Name]]) -> Name:
     """Assigns parameters after every read of one: the order is that of the monads."""
-    loads = [n for n in writer.model.weights.values() if n is not None]
+    loads = list(writer.model.loads.values())
     state = writer.primitive("UpdateState", MONAD, writer.tuple(loads)) if loads else MONAD
     for name, value in updates:
         reference = Name(f"{writer.proto.name}:{name}")

@@ -324,6 +324,14 @@ def _vector(w: Any, name: Any, value: float, shape: Sequence[int], dtype: DType)
     return Tensor(np.full(shape, value, np.float32), dtype) if name is None else name
 
 
+@rule("l2_normalize")
+def _l2_normalize(w, node, inputs):
+    type, (axis, epsilon) = result_type(node), attributes(node, "axis", "epsilon")
+    total = w.op("SumExt", w.op("Square", inputs[0], out=type), axis, True, None)
+    factor = w.op("Rsqrt", w.op("Maximum", total, scalar(epsilon, type.dtype)))
+    return w.op("Mul", inputs[0], factor, out=type)
+
+
 @rule("layer_norm")
 def _layer_norm(w, node, inputs):
     x = node.inputs[0].type
@@ -409,8 +417,16 @@ def _attention(w, node, inputs):
             name = w.op("MaskedFill", name, shown, scalar(-np.inf, q.dtype), out=scores)
         else:
             name = w.op("Add", name, mask, out=scores)
-    name = w.op("Softmax", name, (-1,), out=scores)
-    return [w.op("BatchMatMul", name, value, False, False, out=node.outputs[0].type), None]
+    weights = w.op("Softmax", name, (-1,), out=scores)
+    out = node.outputs[0].type
+    result = w.op("BatchMatMul", weights, value, False, False, out=out)
+    if mask is not None and out.is_static:  # a query that sees no key gives zeros
+        peak = shaped(scores, (*scores.shape[:-1], 1))
+        best = w.op("ReduceMax", name, (-1,), True, out=peak)
+        sees = w.op("Greater", best, scalar(-np.inf, q.dtype), out=TensorType(dtypes.bool_, peak.shape))
+        sees = w.op("BroadcastTo", sees, out.shape, out=TensorType(dtypes.bool_, out.shape))
+        result = w.op("Select", sees, result, w.op("ZerosLike", result, out=out), out=out)
+    return [result, None]
 
 
 # ---- losses ------------------------------------------------------------------------------------
