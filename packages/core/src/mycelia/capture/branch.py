@@ -8,7 +8,7 @@ from typing import Any
 
 from mycelia.capture.jumps import RESULT
 from mycelia.capture.rewrite import Site
-from mycelia.capture.trace import Trace, active, type_of
+from mycelia.capture.trace import Trace, active, number_tensor, type_of
 from mycelia.capture.values import (
     NUMBERS,
     Mismatch,
@@ -55,6 +55,7 @@ def branch(test: Tensor, runs: Sequence[Callable[[], None]], get: Callable, set_
     results = join.emit(test)
     set_(tuple(m(results) for m in merged))
     for tensor, position in targets:
+        outer.see(tensor)
         tensor._assign(results[position])
 
 
@@ -82,7 +83,7 @@ class _Join:
 
     def converted(self, side: int, value: Any, dtype: Any) -> Tensor:
         if not isinstance(value, Tensor):
-            return Tensor(value, dtype)
+            return number_tensor(value, dtype)
         if value.dtype is dtype:
             return value
         from mycelia.ops.cast import cast

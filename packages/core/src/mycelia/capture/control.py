@@ -100,7 +100,8 @@ def for_(
             rounds = TensorRange(0, shape_of(iterable)[0], 1)
             _counted_loop(rounds, lambda index: iterable[index], body, stop, get, set_, site)
             return
-        iterable = (iterable[i] for i in range(iterable.shape[0]))
+        rows = iterable
+        iterable = (rows[i] for i in range(rows.shape[0]))
     for item in iterable:
         stopped = stop() if stop is not None else False
         if is_traced(stopped):

@@ -9,7 +9,7 @@ from mycelia import dtypes, errors
 from mycelia.capture.conditions import as_bool, predicate
 from mycelia.capture.jumps import RESULT
 from mycelia.capture.rewrite import Site
-from mycelia.capture.trace import Trace, active, is_traced, snapshot, type_of
+from mycelia.capture.trace import Trace, active, is_traced, number_tensor, snapshot, type_of
 from mycelia.capture.values import (
     NUMBERS,
     Undefined,
@@ -78,6 +78,7 @@ class Loop:
             after[i][k] = tensor
         self.set(tuple(self.after(i, after[i]) for i in range(len(after))))
         for (tensor, _), value in zip(self.objects.values(), results[len(keys) :]):
+            self.outer.see(tensor)
             tensor._assign(value)
 
     def after(self, i: int, leaves: list[Any]) -> Any:
@@ -92,7 +93,7 @@ class Loop:
         leaf = self.leaves[key[0]][key[1]]
         dtype = self.carried[key].dtype
         if not isinstance(leaf, Tensor):
-            return Tensor(leaf, dtype)
+            return number_tensor(leaf, dtype)
         if leaf.dtype is dtype:
             return leaf
         from mycelia.ops.cast import cast
@@ -219,7 +220,7 @@ class Loop:
                 return self.lose(i, self.disagreement(name, str(carried), describe(b)))
             if dtype is not carried.dtype:
                 return self.widen(key, TensorType(dtype, ()), b)
-            b = Tensor(b, dtype)
+            b = number_tensor(b, dtype)
         if not isinstance(b, Tensor):
             return self.lose(i, self.disagreement(name, str(carried), describe(b)))
         found = type_of(b)

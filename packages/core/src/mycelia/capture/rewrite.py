@@ -90,6 +90,7 @@ def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, .
         body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
         definition = ast.copy_location(ast.FunctionDef("_lambda_", definition.args, body, [], None), definition)
     definition.decorator_list = []
+    definition.name = fn.__name__ + MARK  # inside the factory it must not hide the global of that name
     owner = fn.__qualname__.rpartition(".")[0].rpartition(".")[2]
     if owner and owner != "<locals>":
         Mangle(owner.lstrip("_")).visit(definition)

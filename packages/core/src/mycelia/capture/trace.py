@@ -14,7 +14,9 @@ import weakref
 from collections.abc import Iterable
 from typing import Any
 
-from mycelia import _C, dispatch, errors
+import numpy as np
+
+from mycelia import _C, dispatch, dtypes, errors
 from mycelia.ir.graph import Graph, Value
 from mycelia.ir.interpret import evaluate
 from mycelia.ir.types import TensorType
@@ -33,6 +35,14 @@ def snapshot(tensor: Tensor) -> Tensor:
     """Another Tensor object with the same memory or graph value, and the same place on the tape."""
     alias = _C.empty(tensor.dtype, ())
     return alias._assign(tensor)
+
+
+def number_tensor(value: Any, dtype: dtypes.DType) -> Tensor:
+    """A Python number as a 0-d tensor, rounded once."""
+    if dtype is dtypes.bfloat16:
+        return _C.from_array(dtypes.to_bfloat16_bits(np.array(value, np.float32)), dtype, False)
+    with np.errstate(all="ignore"):
+        return _C.from_array(np.array(value).astype(dtype.np), dtype, False)
 
 
 class Lifted:
@@ -124,13 +134,18 @@ class Trace:
                 f"a tensor of type {value.type} that belongs to another graph capture is used",
                 hint="a tensor made inside a compiled function or a branch was kept in an outer object; return it instead",
             )
-        self.seen.setdefault(id(tensor), (tensor, snapshot(tensor)))
+        self.see(tensor)
         found = self.captured.get(value)
         if found is None:
             inner = self.graph.add_parameter(value.type, value.name)
             self.owned.add(inner)
             found = self.captured[value] = (snapshot(tensor), inner)
         return found[1]
+
+    def see(self, tensor: Tensor) -> None:
+        """Remembers what an outer tensor object is before this trace may change it."""
+        if tensor.traced is not None and tensor.traced not in self.owned:
+            self.seen.setdefault(id(tensor), (tensor, snapshot(tensor)))
 
     def can_see(self, value: Value) -> bool:
         trace = self.parent
@@ -187,7 +202,7 @@ class Trace:
             flat[index] = _cast(flat[index], dtype)
         for index, value in enumerate(flat):
             if value is not None and not isinstance(value, Tensor):
-                flat[index] = Tensor(value, typing.in_types[index].dtype)
+                flat[index] = number_tensor(value, typing.in_types[index].dtype)
         values = [None if t is None else self.value_of(t) for t in flat]
         node = self.graph.append(op, values, attrs, typing.out_types, self.place or errors.user_place(2))
         self.owned.update(node.outputs)
