@@ -30,6 +30,7 @@ _FAMILIES = {
         TopKCategoricalAccuracy get_metric_fn names rearrange_inputs""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD",
+    "optim.adaptive": "FTRL LARS Adadelta Adagrad Adam AdaMax AdamWeightDecay Lamb RMSProp Rprop",
 }  # fmt: skip
 
 _HOMES = {name: module for module, names in _FAMILIES.items() for name in names.split()}

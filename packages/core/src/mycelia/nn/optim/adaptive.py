@@ -1,0 +1,250 @@
+"""Optimizers with a rate per element: Adam and its relatives, RMSProp, Adagrad, Adadelta, Ftrl, Rprop."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia import dtypes, errors
+from mycelia.nn.optim.optimizer import Optimizer, check_number
+from mycelia.ops import math as _math
+from mycelia.ops import optim as _optim
+from mycelia.ops.state import assign
+from mycelia.tensor import Parameter, Tensor
+
+
+def _scalar(value: float, name: str) -> Parameter:
+    return Parameter(Tensor(value, dtypes.float32), name=name, requires_grad=False)
+
+
+class _Moments(Optimizer):
+    """Two moments per parameter and the betas that average them."""
+
+    def __init__(self, params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, names):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        owner = type(self).__name__
+        check_number(owner, open_low=True, high=1.0, beta1=beta1, beta2=beta2)
+        check_number(owner, open_low=True, eps=eps)
+        self.beta1, self.beta2, self.eps = float(beta1), float(beta2), float(eps)
+        self._moment_names = names
+
+    def _init_moments(self) -> None:
+        self.moment1 = self.state_of(self._moment_names[0])
+        self.moment2 = self.state_of(self._moment_names[1])
+
+
+class Adam(_Moments):
+    """Adaptive moments (Kingma and Ba 2015); `use_amsgrad` keeps the largest second moment, `use_nesterov` looks ahead."""
+
+    def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
+                 weight_decay=0.0, loss_scale=1.0, use_amsgrad=False, **kwargs):  # fmt: skip
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2"))
+        unknown = set(kwargs) - {"use_lazy", "use_offload"}
+        if unknown:
+            raise errors.error(errors.MyceliaKeyError, "Adam", f"got unexpected arguments {sorted(unknown)}")
+        if any(kwargs.values()):
+            raise errors.error(errors.NotSupportedError, "Adam", "use_lazy and use_offload are not built: gradients are dense and on the host")
+        self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
+        self.beta1_power = _scalar(1.0, "beta1_power")
+        self.beta2_power = _scalar(1.0, "beta2_power")
+        self._init_moments()
+        if self.use_amsgrad:
+            self.vhat = self.state_of("vhat")
+
+    def begin_step(self):
+        assign(self.beta1_power, _math.mul(self.beta1_power, self.beta1))
+        assign(self.beta2_power, _math.mul(self.beta2_power, self.beta2))
+
+    def update(self, index, parameter, gradient, learning_rate):
+        numbers = (self.beta1_power, self.beta2_power, learning_rate, self.beta1, self.beta2, self.eps)
+        m, v = self.moment1[index], self.moment2[index]
+        if self.use_amsgrad:
+            _optim._adam_amsgrad(parameter, m, v, self.vhat[index], *numbers, gradient)
+        else:
+            _optim._adam(parameter, m, v, *numbers, gradient, use_nesterov=self.use_nesterov)
+
+
+class AdamWeightDecay(_Moments):
+    """Adam without bias correction, with decay apart from the gradient (Loshchilov and Hutter 2019)."""
+
+    def __init__(self, params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0, ("adam_m", "adam_v"))
+        self._init_moments()
+
+    def decay_weight(self, gradients):
+        return gradients  # the update itself decays
+
+    def begin_step(self):
+        self.__dict__["_now"] = self.get_weight_decay()
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._adam_weight_decay(parameter, self.moment1[index], self.moment2[index], learning_rate, self.beta1, self.beta2,
+                                  self.eps, self._now[index], gradient)  # fmt: skip
+
+
+class AdaMax(_Moments):
+    """Adam in the infinity norm (Kingma and Ba 2015, section 7)."""
+
+    def __init__(self, params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0):
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2"))
+        self.beta1_power = Parameter(Tensor(np.ones(1, np.float32)), name="beta1_power", requires_grad=False)
+        self._init_moments()
+
+    def begin_step(self):
+        assign(self.beta1_power, _math.mul(self.beta1_power, self.beta1))
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._apply_ada_max(parameter, self.moment1[index], self.moment2[index], self.beta1_power, learning_rate, self.beta1,
+                              self.beta2, self.eps, gradient)  # fmt: skip
+
+
+class Lamb(_Moments):
+    """Adam with a trust ratio per parameter (You et al. 2020)."""
+
+    def __init__(self, params, learning_rate, beta1=0.9, beta2=0.999, eps=1e-6, weight_decay=0.0):
+        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, 1.0, ("lamb_m", "lamb_v"))
+        self._init_moments()
+
+    def decay_weight(self, gradients):
+        return gradients  # the update itself decays
+
+    def begin_step(self):
+        from mycelia.ops.cast import cast
+        from mycelia.ops.shape import reshape
+
+        self.__dict__["_now"] = self.get_weight_decay()
+        self.__dict__["_step"] = reshape(cast(self.global_step, dtype=dtypes.float32), ())
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._lamb(parameter, self.moment1[index], self.moment2[index], learning_rate, self.beta1, self.beta2, self.eps,
+                     self._now[index], self._step, gradient)  # fmt: skip
+
+
+class RMSProp(Optimizer):
+    """Scaling by the root of a running mean of squares (Tieleman and Hinton 2012); `centered` uses the variance."""
+
+    def __init__(self, params, learning_rate=0.1, decay=0.9, momentum=0.0, epsilon=1e-10, use_locking=False, centered=False,
+                 loss_scale=1.0, weight_decay=0.0):  # fmt: skip
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        check_number("RMSProp", decay=decay, momentum=momentum)
+        check_number("RMSProp", open_low=True, epsilon=epsilon)
+        self.decay, self.momentum, self.epsilon, self.centered = float(decay), float(momentum), float(epsilon), bool(centered)
+        if self.centered:
+            self.mg = self.state_of("mean_grad")
+        self.ms = self.state_of("mean_square", "ones")
+        self.moment = self.state_of("moment")
+
+    def update(self, index, parameter, gradient, learning_rate):
+        numbers = (self.decay, self.momentum, self.epsilon)
+        if self.centered:
+            _optim._apply_centered_rms_prop(parameter, self.mg[index], self.ms[index], self.moment[index], gradient, learning_rate, *numbers)
+        else:
+            _optim._apply_rms_prop(parameter, self.ms[index], self.moment[index], learning_rate, gradient, *numbers)
+
+
+class Adagrad(Optimizer):
+    """Scaling by the root of all past squares (Duchi et al. 2011)."""
+
+    def __init__(self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        check_number("Adagrad", accum=accum)
+        self.update_slots = bool(update_slots)
+        self.accum = self.state_of("accum", float(accum))
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._apply_adagrad(parameter, self.accum[index], learning_rate, gradient, update_slots=self.update_slots)
+
+
+class Adadelta(Optimizer):
+    """Step sizes from running means of squared gradients and squared steps (Zeiler 2012)."""
+
+    def __init__(self, params, learning_rate=1.0, rho=0.9, epsilon=1e-6, loss_scale=1.0, weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        check_number("Adadelta", rho=rho, high=1.0 + 1e-12)
+        check_number("Adadelta", epsilon=epsilon)
+        self.rho, self.epsilon = float(rho), float(epsilon)
+        self.accum = self.state_of("accum")
+        self.accum_update = self.state_of("accum_update")
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._apply_adadelta(parameter, self.accum[index], self.accum_update[index], learning_rate, self.rho, self.epsilon, gradient)
+
+
+class FTRL(Optimizer):
+    """Follow the regularized leader (McMahan et al. 2013)."""
+
+    def __init__(self, params, initial_accum=0.1, learning_rate=0.001, lr_power=-0.5, l1=0.0, l2=0.0, use_locking=False, loss_scale=1.0,
+                 weight_decay=0.0):  # fmt: skip
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        if self.dynamic_lr or self.is_group_lr:
+            raise errors.value_error("FTRL", "a dynamic or grouped learning rate is not taken")
+        check_number("FTRL", initial_accum=initial_accum, l1=l1, l2=l2)
+        if lr_power > 0:
+            raise errors.value_error("FTRL", f"lr_power must be at most 0, but got {lr_power}")
+        self.lr_power, self.l1, self.l2 = float(lr_power), float(l1), float(l2)
+        self.moments = self.state_of("moments", float(initial_accum))
+        self.linear = self.state_of("linear")
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._apply_ftrl(parameter, self.moments[index], self.linear[index], gradient, learning_rate, self.l1, self.l2, self.lr_power)
+
+
+class Rprop(Optimizer):
+    """Step sizes from the signs of successive gradients (Riedmiller and Braun 1993)."""
+
+    def __init__(self, params, learning_rate=0.1, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay)
+        if len(etas) != 2 or not 0 < etas[0] < 1 < etas[1]:
+            raise errors.value_error("Rprop", f"etas must be (a, b) with 0 < a < 1 < b, but got {etas}")
+        if len(step_sizes) != 2 or not 0 <= step_sizes[0] <= step_sizes[1]:
+            raise errors.value_error("Rprop", f"step_sizes must be (least, most), but got {step_sizes}")
+        self.etas, self.step_sizes = tuple(map(float, etas)), tuple(map(float, step_sizes))
+        self.prev = self.state_of("prev")
+        self.step_size = self.state_of("step_size")
+        self.__dict__["_started"] = False
+
+    def begin_step(self):
+        if not self._started and not any(np.any(s.asnumpy()) for s in self.step_size):
+            rates = self.get_lr()
+            for i, size in enumerate(self.step_size):
+                rate = rates[i] if self.is_group_lr else rates
+                assign(size, _math.add(_math.mul(size, 0.0), rate))
+        self.__dict__["_started"] = True
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._rprop(parameter, self.prev[index], self.step_size[index], gradient, eta_minus=self.etas[0], eta_plus=self.etas[1],
+                      step_min=self.step_sizes[0], step_max=self.step_sizes[1])  # fmt: skip
+
+
+class LARS(Optimizer):
+    """Layer-wise rates around another optimizer (You et al. 2017).
+
+    `lars_filter(parameter)`: which parameters are scaled; the others are updated plainly.
+    """
+
+    def __init__(self, optimizer, epsilon=1e-05, coefficient=0.001, use_clip=False,
+                 lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name):  # fmt: skip
+        if not isinstance(optimizer, Optimizer):
+            raise errors.type_error("LARS", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}")
+        super().__init__(0.0, optimizer.parameters)
+        check_number("LARS", open_low=True, epsilon=epsilon, coefficient=coefficient)
+        self.opt = optimizer
+        self.epsilon, self.coefficient, self.use_clip = float(epsilon), float(coefficient), bool(use_clip)
+        self.lars_flag = tuple(bool(lars_filter(p)) for p in optimizer.parameters)
+        # The inner optimizer's decay becomes part of the trust ratio, so it must not act again.
+        self.__dict__["_inner_decays"] = list(optimizer._decays)
+        optimizer._decays = [0.0] * len(optimizer._decays)
+        optimizer.exec_weight_decay = False
+
+    def construct(self, gradients):
+        from mycelia.ops.reduce import l2_norm
+
+        gradients = tuple(gradients)
+        rates = self.opt.get_lr()
+        scaled = []
+        for i, (p, g, use) in enumerate(zip(self.opt.parameters, gradients, self.lars_flag)):
+            if use:
+                rate = rates[i] if self.opt.is_group_lr else rates
+                g = _optim._lars_update(p, g, l2_norm(p), l2_norm(g), self._inner_decays[i], rate, epsilon=self.epsilon,
+                                        hyperpara=self.coefficient, use_clip=self.use_clip)  # fmt: skip
+            scaled.append(g)
+        return self.opt(tuple(scaled))
