@@ -83,6 +83,18 @@ def test_loops_of_many_rounds_use_no_stack():
     assert np.isfinite(graph(tensor(np.zeros((2, 4), np.float32)), tensor(np.int32(3000))).asnumpy()).all()
 
 
+@pytest.mark.parametrize("name", ["lenet", "control_flow"])
+def test_models_run_in_graph_mode(name):
+    data = np.load(FIXTURES / name / "io.npz")
+    cell = nn.GraphCell(ms.load(str(FIXTURES / name / "model.mindir")))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        result = cell(*[tensor(data[k]) for k in data.files if k.startswith("in")])
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    np.testing.assert_allclose(result.asnumpy(), data["out0"], rtol=1e-4, atol=3e-4)
+
+
 # ---- values
 # ------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
@@ -171,6 +183,56 @@ def test_attributes_on_nodes_as_in_files_of_version_1(tmp_path):
     x = np.random.default_rng(0).normal(size=(2, 3)).astype(np.float32)
     y = x @ weight.T
     np.testing.assert_allclose(graph(tensor(x)).asnumpy(), y + y.mean(1, keepdims=True), rtol=1e-5)
+
+
+def test_convolution_and_pooling_as_in_files_of_version_1(tmp_path):
+    """LeNet's first layers as 1.1 wrote them: all arguments are attributes, with the names of that time."""
+    model = pb.ModelProto(ir_version="0.1.0", producer_name="MindSpore", model_version="1.1.0")
+    graph = model.graph
+    graph.name = "main"
+    x, w = (
+        np.random.default_rng(1).normal(size=(2, 1, 6, 6)),
+        np.random.default_rng(2).normal(size=(3, 1, 3, 3)),
+    )
+    graph.input.add(name="x").tensor.add(dims=x.shape, data_type=1)
+    graph.parameter.add(
+        name="conv1.weight", dims=w.shape, data_type=1, raw_data=w.astype(np.float32).tobytes()
+    )
+
+    def node(op_type, inputs, output, **attributes):
+        made = graph.node.add(input=inputs, output=[output], op_type=op_type)
+        for name, value in attributes.items():
+            a = made.attribute.add(name=name)
+            if isinstance(value, tuple):
+                a.ref_attr_name = f"scalar:Tuple[{''.join(f'value{i + 1},' for i in range(len(value)))}],"
+                a.type = TYPE.INT64
+                a.ints.extend(value)
+            elif isinstance(value, str):
+                a.ref_attr_name, a.type, a.s = "scalar:value0", TYPE.STRING, value.encode()
+            else:
+                a.ref_attr_name, a.type, a.i = "scalar:value0", TYPE.INT64, value
+
+    node(
+        "Conv2D",
+        ["x", "conv1.weight"],
+        "c",
+        out_channel=3,
+        kernel_size=(3, 3),
+        mode=1,
+        pad_mode="same",
+        pad=(0, 0, 0, 0),
+        stride=(1, 1, 1, 1),
+        dilation=(1, 1, 1, 1),
+        group=1,
+        data_format="NCHW",
+    )
+    node("ReLU", ["c"], "r")
+    node("MaxPool", ["r"], "p", ksize=(1, 1, 2, 2), strides=(1, 1, 2, 2), padding="VALID", data_format="NCHW")
+    graph.output.add(name="p")
+    data = tensor(x.astype(np.float32))
+    weight = tensor(w.astype(np.float32))
+    expected = ms.ops.max_pool2d(ms.ops.relu(ms.ops.conv2d(data, weight, pad_mode="same")), 2, 2)
+    np.testing.assert_allclose(ms.load(saved(tmp_path, model))(data).asnumpy(), expected.asnumpy(), rtol=1e-5)
 
 
 def test_several_outputs_make_a_tuple(tmp_path):

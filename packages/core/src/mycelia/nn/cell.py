@@ -495,5 +495,10 @@ class GraphCell(Cell):
                 parameter.set_data(given[name])
             self._params[name] = parameter
 
+    def _call_detour(self, args: tuple, kwargs: dict):
+        if getattr(self.graph, "has_branches", False) and not _C.mode():
+            return self._run(args, kwargs)  # graph mode cannot capture it: its loops are calls that end in one another
+        return super()._call_detour(args, kwargs)
+
     def construct(self, *inputs):
         return self.graph(*inputs)

@@ -17,7 +17,7 @@ from mycelia.io.raw import to_tensor
 from mycelia.tensor import Parameter, Tensor
 
 _MONAD_INPUTS = ("UMonadType", "IOMonadType", "UMonad", "IOMonad")
-_PASS_FIRST = ("Depend", "S-Prim-Depend", "stop_gradient", "StopGradient", "identity")
+_PASS_FIRST = frozenset(("Depend", "Return", "return", "stop_gradient", "StopGradient", "identity"))
 
 
 class Constant:
@@ -82,8 +82,11 @@ class MindIRGraph:
     other shapes run as well, as far as the ops allow; another dtype is a TypeError.
     """
 
-    def __init__(self, name: str, inputs: list, parameters: dict[str, Parameter], main: Function) -> None:
-        self.name, self.inputs, self.parameters, self._main = name, inputs, parameters, main
+    def __init__(
+        self, name: str, inputs: list, parameters: dict[str, Parameter], main: Function, branches: bool
+    ) -> None:
+        self.name, self.inputs, self.parameters = name, inputs, parameters
+        self._main, self._branches = main, branches
 
     def __call__(self, *arguments: Tensor) -> Any:
         if len(arguments) != len(self.inputs):
@@ -99,6 +102,11 @@ class MindIRGraph:
             if value.dtype != dtype:
                 raise TypeError(f"input '{name}' of {self.name} must be {dtype}, but got {value.dtype}")
         return run(Closure(self._main, {}), arguments)
+
+    @property
+    def has_branches(self) -> bool:
+        """Whether what runs depends on the data: such a model cannot be captured into one graph."""
+        return self._branches
 
     def __repr__(self) -> str:
         text = ", ".join(f"{name}: {dtype}{list(shape)}" for name, dtype, shape in self.inputs)
@@ -220,7 +228,10 @@ class _Builder:
                 inputs.append(
                     (public_name(value.name), dtype_of_data_type(tensor.data_type), tuple(tensor.dims))
                 )
-        return MindIRGraph(public_name(graph.name), inputs, self.parameters, self.functions[graph.name])
+        steps = [step for function in self.functions.values() for step in function.steps]
+        branches = any(step.target in (switch, switch_layer) for step in steps if callable(step.target))
+        main = self.functions[graph.name]
+        return MindIRGraph(public_name(graph.name), inputs, self.parameters, main, branches)
 
     def _translate(self, graph: Any, function: Function) -> None:
         for value in graph.input:
