@@ -5,6 +5,8 @@
 
 namespace mycelia::MYC_ISA {
 
+namespace {
+
 template <class T>
 constexpr bool is_16 = false;
 template <>
@@ -80,6 +82,8 @@ MYC_INLINE bool with_type(int32_t dtype, const Body& body) {
     default: return false;
   }
 }
+
+}  // namespace
 
 KERNEL_FN(cast, any) {
   const myc_tensor &x = input(call), &y = output(call);

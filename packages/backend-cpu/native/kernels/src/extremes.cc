@@ -4,6 +4,8 @@
 
 namespace mycelia::MYC_ISA {
 
+namespace {
+
 // Whether `a` beats `b`, which came before it.
 struct Larger {
   template <class T>
@@ -102,6 +104,8 @@ MYC_INLINE int32_t extreme_with_index(const myc_call* call) {
                 out<int64_t>(call, 1));
   return MYC_OK;
 }
+
+}  // namespace
 
 #define EXTREMES(suffix, T)                                                             \
   KERNEL_FN(argmax, suffix) { return arg_extreme<Larger, T, myc_argmax_attrs>(call); }  \

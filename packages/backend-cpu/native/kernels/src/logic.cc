@@ -5,12 +5,14 @@
 namespace mycelia::MYC_ISA {
 
 #define COMPARISON(op, Functor, symbol)                                             \
+  namespace {                                                                       \
   struct Functor {                                                                  \
     template <class T>                                                              \
     MYC_INLINE uint8_t operator()(T a, T b) const {                                 \
       return a symbol b;                                                            \
     }                                                                               \
   };                                                                                \
+  }                                                                                 \
   KERNEL_FN(op, f32) { return zip_scalars<float, uint8_t>(call, 9, Functor{}); }    \
   KERNEL_FN(op, f64) { return zip_scalars<double, uint8_t>(call, 17, Functor{}); }  \
   KERNEL_FN(op, i32) { return zip_scalars<int32_t, uint8_t>(call, 9, Functor{}); }  \
@@ -44,12 +46,14 @@ FLOAT_TEST(signbit, b < 0)
 // ---- logical: any number that is not zero is true ----
 
 #define LOGICAL(op, Functor, symbol)                                                \
+  namespace {                                                                       \
   struct Functor {                                                                  \
     template <class T>                                                              \
     MYC_INLINE uint8_t operator()(T a, T b) const {                                 \
       return (a != 0) symbol(b != 0);                                               \
     }                                                                               \
   };                                                                                \
+  }                                                                                 \
   KERNEL_FN(op, bool) { return zip_scalars<uint8_t, uint8_t>(call, 3, Functor{}); } \
   KERNEL_FN(op, f32) { return zip_scalars<float, uint8_t>(call, 9, Functor{}); }    \
   KERNEL_FN(op, i32) { return zip_scalars<int32_t, uint8_t>(call, 9, Functor{}); }  \
@@ -75,12 +79,14 @@ KERNEL_FN(logical_not, i64) {
 // ---- bitwise ----
 
 #define BITWISE(op, Functor, symbol)                                       \
+  namespace {                                                              \
   struct Functor {                                                         \
     template <class T>                                                     \
     MYC_INLINE T operator()(T a, T b) const {                              \
       return static_cast<T>(a symbol b);                                   \
     }                                                                      \
   };                                                                       \
+  }                                                                        \
   KERNEL_FN(op, bool) { return zip_scalars<uint8_t>(call, 3, Functor{}); } \
   KERNEL_FN(op, u8) { return zip_scalars<uint8_t>(call, 3, Functor{}); }   \
   KERNEL_FN(op, i32) { return zip_scalars<int32_t>(call, 12, Functor{}); } \
@@ -100,6 +106,8 @@ KERNEL_FN(invert, i64) {
   return map_scalars<int64_t>(call, 16, [](int64_t x) { return ~x; });
 }
 
+namespace {
+
 // Counts outside of the width move everything out: 0, or the sign for the right shift.
 template <class T, class U>
 struct ShiftLeft {
@@ -113,6 +121,8 @@ struct ShiftRight {
     return x >> (static_cast<U>(count) >= 8 * sizeof(T) ? static_cast<T>(8 * sizeof(T) - 1) : count);
   }
 };
+
+}  // namespace
 
 KERNEL_FN(bitwise_left_shift, i32) { return zip_scalars<int32_t>(call, 12, ShiftLeft<int32_t, uint32_t>{}); }
 KERNEL_FN(bitwise_left_shift, i64) { return zip_scalars<int64_t>(call, 24, ShiftLeft<int64_t, uint64_t>{}); }

@@ -8,6 +8,8 @@ namespace mycelia::MYC_ISA {
 
 // ---- two inputs ----
 
+namespace {
+
 struct Add {
   template <class V>
   MYC_INLINE V operator()(V a, V b) const {
@@ -53,6 +55,8 @@ struct Wrapping {
   MYC_INLINE U operator()(U a, U b) const { return Op{}(a, b); }
 };
 
+}  // namespace
+
 #define ARITHMETIC(op, Functor)                                                                 \
   KERNEL_FN(op, f32) { return zip_floats(call, 12, Functor{}); }                                \
   KERNEL_FN(op, f64) { return zip_scalars<double>(call, 24, Functor{}); }                       \
@@ -74,6 +78,8 @@ KERNEL_FN(div, f64) { return zip_scalars<double>(call, 32, Div{}); }
 
 EXTREME(maximum, Maximum)
 EXTREME(minimum, Minimum)
+
+namespace {
 
 struct Hypot {
   MYC_INLINE f32v operator()(f32v a, f32v b) const { return hypot(a, b); }
@@ -103,6 +109,8 @@ struct TanhGrad {
   }
 };
 
+}  // namespace
+
 KERNEL_FN(hypot, f32) { return zip_floats(call, 60, Hypot{}); }
 KERNEL_FN(hypot, f64) { return zip_scalars<double>(call, 100, Hypot{}); }
 KERNEL_FN(logaddexp, f32) { return zip_floats(call, 160, LogAddExp{}); }
@@ -114,6 +122,8 @@ KERNEL_FN(tanh_grad, f32) { return zip_floats(call, 12, TanhGrad{}); }
 KERNEL_FN(tanh_grad, f64) { return zip_scalars<double>(call, 24, TanhGrad{}); }
 
 // ---- powers ----
+
+namespace {
 
 struct Pow {
   MYC_INLINE f32v operator()(f32v a, f32v b) const { return pow(a, b); }
@@ -147,6 +157,8 @@ struct IntegerPow {
   }
 };
 
+}  // namespace
+
 KERNEL_FN(pow, f32) { return zip_runs<float, float>(call, 160, pow_run); }
 KERNEL_FN(pow, f64) { return zip_scalars<double>(call, 400, Pow{}); }
 KERNEL_FN(pow, i32) { return zip_scalars<int32_t>(call, 80, IntegerPow<int32_t, uint32_t>{}); }
@@ -170,6 +182,8 @@ KERNEL_FN(pow, i64) { return zip_scalars<int64_t>(call, 80, IntegerPow<int64_t, 
     return map_scalars<int64_t>(call, 16, [](int64_t x) { return expression; }); \
   }
 
+namespace {
+
 // On unsigned numbers, where overflow is defined.
 MYC_INLINE int32_t wrapping_neg(int32_t a) { return static_cast<int32_t>(0u - static_cast<uint32_t>(a)); }
 MYC_INLINE int64_t wrapping_neg(int64_t a) {
@@ -181,6 +195,8 @@ MYC_INLINE int32_t wrapping_square(int32_t a) {
 MYC_INLINE int64_t wrapping_square(int64_t a) {
   return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(a));
 }
+
+}  // namespace
 
 UNARY_FLOAT(neg, 8, -x)
 UNARY_DOUBLE(neg, 16, -x)

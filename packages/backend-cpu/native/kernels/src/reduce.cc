@@ -5,9 +5,12 @@
 
 namespace mycelia::MYC_ISA {
 
+namespace {
+
 // ---- what is reduced: identity, one step, and how vectors of partial results meet ----
 
 struct SumOp {
+  using Total = double;  // of blocks: a few additions, so that their width costs nothing
   static constexpr float identity = 0.0f;
   template <class V>
   static MYC_INLINE V step(V a, V b) {
@@ -16,6 +19,7 @@ struct SumOp {
   static MYC_INLINE float across(f32v v) { return horizontal_sum(v); }
 };
 struct ProdOp {
+  using Total = float;
   static constexpr float identity = 1.0f;
   template <class V>
   static MYC_INLINE V step(V a, V b) {
@@ -28,12 +32,14 @@ struct ProdOp {
   }
 };
 struct MaxOp {
+  using Total = float;
   static constexpr float identity = -INFINITY;
   static MYC_INLINE f32v step(f32v a, f32v b) { return maximum(a, b); }
   static MYC_INLINE float step(float a, float b) { return a > b || a != a ? a : b; }
   static MYC_INLINE float across(f32v v) { return horizontal_max(v); }
 };
 struct MinOp {
+  using Total = float;
   static constexpr float identity = INFINITY;
   static MYC_INLINE f32v step(f32v a, f32v b) { return minimum(a, b); }
   static MYC_INLINE float step(float a, float b) { return a < b || a != a ? a : b; }
@@ -77,10 +83,13 @@ MYC_INLINE float reduce_block(const float* x, int64_t n) {
 
 template <class Op, class Pre>
 MYC_NOINLINE float reduce_run(const float* x, int64_t n) {
-  float total = reduce_block<Op, Pre>(x, n < kBlock ? n : kBlock);
-  for (int64_t i = kBlock; i < n; i += kBlock)
-    total = Op::step(total, reduce_block<Op, Pre>(x + i, min(kBlock, n - i)));
-  return total;
+  if (n <= kBlock) return reduce_block<Op, Pre>(x, n);
+  typename Op::Total total = reduce_block<Op, Pre>(x, kBlock);
+  for (int64_t i = kBlock; i < n; i += kBlock) {
+    const typename Op::Total block = reduce_block<Op, Pre>(x + i, min(kBlock, n - i));
+    total = Op::step(total, block);
+  }
+  return static_cast<float>(total);
 }
 
 constexpr int64_t kChain = 256;  // rows that one chain of additions takes: the same two levels for columns
@@ -362,7 +371,11 @@ int32_t reduce_others(const myc_call* call, const Groups& g, R identity, const S
   return status;
 }
 
+}  // namespace
+
 // ---- kernels ----
+
+namespace {
 
 struct WrappingAdd {
   uint64_t operator()(uint64_t a, uint64_t b) const { return a + b; }
@@ -382,6 +395,8 @@ struct PlainMin {
     return a < b || a != a ? a : b;
   }
 };
+
+}  // namespace
 
 KERNEL_FN(sum, f32) {
   if (output(call).dtype != MYC_F32) return MYC_E_UNSUPPORTED;
@@ -428,6 +443,8 @@ KERNEL_FN(l2_norm, f32) {
       [](float* y, int64_t n) { map(y, y, n, [](f32v v) { return sqrt(v); }); });
 }
 
+namespace {
+
 // Axes that `shape` lacks or has as 1 are summed.
 Groups groups_of_sum_to(const myc_call* call) {
   const myc_tensor& x = input(call);
@@ -439,6 +456,8 @@ Groups groups_of_sum_to(const myc_call* call) {
   }
   return group_axes(x, is_reduced);
 }
+
+}  // namespace
 
 KERNEL_FN(sum_to, f32) { return reduce_floats<SumOp>(call, groups_of_sum_to(call), keep); }
 KERNEL_FN(sum_to, f64) {

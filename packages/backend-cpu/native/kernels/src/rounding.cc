@@ -23,6 +23,8 @@ KERNEL_FN(round, f32) {
 
 // ---- quotients ----
 
+namespace {
+
 template <class T>
 constexpr T largest() {
   return static_cast<T>(~uint64_t{0} >> (65 - 8 * sizeof(T)));
@@ -107,6 +109,8 @@ struct FloorMod {
     return r;
   }
 };
+
+}  // namespace
 
 #define DIVISION(op, Functor)                                              \
   KERNEL_FN(op, f64) { return zip_scalars<double>(call, 60, Functor{}); }  \

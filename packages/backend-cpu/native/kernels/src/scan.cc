@@ -3,6 +3,8 @@
 
 namespace mycelia::MYC_ISA {
 
+namespace {
+
 // Along the rows of [outer, n] one after another; with inner columns all of them at once.
 template <class T, class Step>
 MYC_INLINE int32_t scan(const myc_call* call, int64_t axis, bool reverse, const Step& step) {
@@ -42,6 +44,8 @@ struct RunningProduct {
     return a * b;
   }
 };
+
+}  // namespace
 
 // Integers as unsigned numbers, whose overflow is defined.
 #define SCANS(suffix, T)                                                                \

@@ -21,6 +21,8 @@ KERNEL_FN(erfinv, f32) {
   return map_floats(call, 160, [](f32v x) { return erfinv(x); });
 }
 
+namespace {
+
 // lgamma() leaves the sign of gamma in a global variable; this form has it on the stack.
 MYC_INLINE double log_gamma(double x) {
 #if defined(__GLIBC__)
@@ -30,12 +32,16 @@ MYC_INLINE double log_gamma(double x) {
   return ::lgamma(x);
 #endif
 }
+}  // namespace
+
 KERNEL_FN(lgamma, f32) {
   return map_scalars<float>(call, 400, [](float x) { return static_cast<float>(log_gamma(x)); });
 }
 KERNEL_FN(lgamma, f64) {
   return map_scalars<double>(call, 400, [](double x) { return log_gamma(x); });
 }
+
+namespace {
 
 // Abramowitz and Stegun: reflection 6.3.7 below 0, recurrence 6.3.5 up to 8, series 6.3.18 beyond.
 double digamma(double x) {
@@ -55,6 +61,8 @@ double digamma(double x) {
        z * (1.0 / 120 - z * (1.0 / 252 - z * (1.0 / 240 - z * (1.0 / 132 - z * (691.0 / 32760 - z / 12))))));
   return result + ::log(x) - 0.5 / x - series;
 }
+}  // namespace
+
 KERNEL_FN(digamma, f32) {
   return map_scalars<float>(call, 600, [](float x) { return static_cast<float>(digamma(x)); });
 }

@@ -25,10 +25,14 @@ UNARY(asinh, 200)
 UNARY(acosh, 200)
 UNARY(atanh, 100)
 
+namespace {
+
 struct Atan2 {
   MYC_INLINE f32v operator()(f32v y, f32v x) const { return atan2(y, x); }
   MYC_INLINE double operator()(double y, double x) const { return ::atan2(y, x); }
 };
+
+}  // namespace
 
 KERNEL_FN(atan2, f32) { return zip_floats(call, 120, Atan2{}); }
 KERNEL_FN(atan2, f64) { return zip_scalars<double>(call, 400, Atan2{}); }

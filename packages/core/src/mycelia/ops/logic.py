@@ -106,6 +106,7 @@ for _comparison in (equal, not_equal, less, less_equal, greater, greater_equal):
     _comparison.samples(_comparison_samples)
 
 eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_equal
+tensor_lt, tensor_le, tensor_gt, tensor_ge = less, less_equal, greater, greater_equal
 
 
 @op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, method=True)
@@ -413,5 +414,6 @@ __all__ = [
     "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
     "eq", "equal", "ge", "greater", "greater_equal", "gt", "invert", "isclose", "isfinite", "isinf",
     "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit",
+    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit", "tensor_ge", "tensor_gt", "tensor_le",
+    "tensor_lt",
 ]  # fmt: skip

@@ -289,6 +289,9 @@ def float_power(input, exponent):
     return pow(_double(input), _double(exponent))
 
 
+float_power_ext = float_power
+
+
 def _double(x):
     return float(x) if isinstance(x, (bool, int, float)) else cast(x, dtypes.float64)
 
@@ -1024,10 +1027,10 @@ tensor_exp, tensor_expm1 = exp, expm1
 
 __all__ = [
     "abs", "absolute", "accumulate_n", "add", "addcdiv", "addcmul", "addn", "clamp", "clip",
-    "clip_by_value", "copysign", "div", "divide", "exp", "exp2", "expm1", "float_power", "fmax", "fmin",
-    "heaviside", "hypot", "inv", "ldexp", "lerp", "log", "log10", "log1p", "log2", "logaddexp",
-    "logaddexp2", "maximum", "minimum", "mul", "multiply", "nan_to_num", "neg", "negative", "nextafter",
-    "positive", "pow", "pows", "reciprocal", "rsqrt", "sgn", "sign", "sqrt", "square", "sub", "subtract",
-    "tanh", "tensor_add", "tensor_div", "tensor_exp", "tensor_expm1", "tensor_mul", "tensor_pow",
-    "tensor_sub", "true_divide", "xdivy", "xlogy",
+    "clip_by_value", "copysign", "div", "divide", "exp", "exp2", "expm1", "float_power", "float_power_ext",
+    "fmax", "fmin", "heaviside", "hypot", "inv", "ldexp", "lerp", "log", "log10", "log1p", "log2",
+    "logaddexp", "logaddexp2", "maximum", "minimum", "mul", "multiply", "nan_to_num", "neg", "negative",
+    "nextafter", "positive", "pow", "pows", "reciprocal", "rsqrt", "sgn", "sign", "sqrt", "square", "sub",
+    "subtract", "tanh", "tensor_add", "tensor_div", "tensor_exp", "tensor_expm1", "tensor_mul",
+    "tensor_pow", "tensor_sub", "true_divide", "xdivy", "xlogy",
 ]  # fmt: skip

@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from mycelia import dtypes
 from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
-from mycelia.ops.infer import reduced_shape
+from mycelia.ops.infer import normalize_axis, reduced_shape
 from mycelia.ops.reduce import amax, amin, count_reduced, keep_reduced, l2_norm, mean, reduced_axes, sum
 
 # ------------------------------------------------------------------------------------------------ moments
@@ -182,7 +183,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
         sums = sum(_math.abs(A), inner, True)
         result = (amax if ord > 0 else amin)(sums, outer, True)
     elif ord in (2, -2, "nuc"):
-        from mycelia.ops.linalg import svd
+        from mycelia.ops.decomposition import svd
         from mycelia.ops.shape import expand_dims, moveaxis
 
         values = svd(moveaxis(A, axis, (-2, -1)), compute_uv=False)
@@ -225,7 +226,58 @@ def dist(input, other, p=2):
     return vector_norm(_math.sub(input, other), p)
 
 
+def renorm(input, p, axis, maxnorm):
+    """Scales each slice along `axis` whose `p`-norm exceeds `maxnorm` down to it.
+
+    Shapes: any -> same.  dtypes: floating.
+    Errors: ValueError for an axis out of range or a maxnorm that is not positive.
+    """
+    if not maxnorm > 0:
+        raise ValueError(f"renorm: maxnorm must be positive, but is {maxnorm}")
+    rank = len(input.shape)
+    kept = normalize_axis(axis, rank)
+    length = vector_norm(input, p, tuple(d for d in range(rank) if d != kept), True)
+    return _math.mul(input, _math.minimum(_math.true_div(float(maxnorm), length), 1.0))
+
+
+def cov(input, *, correction=1, fweights=None, aweights=None):
+    """Covariance of the variables in the rows of `input`, observed in its columns.
+
+    `fweights`: how often each column counts, integers; `aweights`: weights of the columns.
+    Shapes: input [variables, n] or [n] -> [variables, variables] or scalar.
+    dtypes: floating; integers give float32.
+    Errors: ValueError for rank above 2.
+    """
+    from mycelia.ops.linalg import mat_mul
+    from mycelia.ops.shape import reshape
+
+    if len(input.shape) > 2:
+        raise ValueError(f"cov: input must have rank 0, 1 or 2, but its shape is {list(input.shape)}")
+    x = input if input.dtype.is_floating else cast(input, dtypes.float32)
+    variables = input.shape[0] if len(input.shape) == 2 else 1
+    x = reshape(x, (variables, -1))
+    weights = None
+    for given in (fweights, aweights):
+        if given is not None:
+            given = reshape(cast(given, x.dtype), (1, -1))
+            weights = given if weights is None else _math.mul(weights, given)
+    if weights is None:
+        total = x.shape[1]
+        centered = _math.sub(x, mean(x, 1, True))
+        weighted, count = centered, float(total - correction)
+    else:
+        total = sum(weights)
+        centered = _math.sub(x, _math.true_div(sum(_math.mul(x, weights), 1, True), total))
+        weighted = _math.mul(centered, weights)
+        spread = 1.0
+        if aweights is not None:
+            spread = _math.true_div(sum(_math.mul(weights, reshape(cast(aweights, x.dtype), (1, -1)))), total)
+        count = _math.sub(total, _math.mul(spread, float(correction)))
+    result = _math.true_div(mat_mul(weighted, centered, transpose_b=True), count)
+    return result if len(input.shape) == 2 else reshape(result, ())
+
+
 __all__ = [
-    "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "std", "std_mean", "var", "var_mean",
-    "vector_norm",
+    "cov", "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "renorm", "std", "std_mean",
+    "var", "var_mean", "vector_norm",
 ]  # fmt: skip

@@ -231,4 +231,58 @@ def logcumsumexp(input, axis):
     return _logcumsumexp(input, axis=axis)
 
 
-__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
+# ----------------------------------------------------------------------------------- neighbours on an axis
+
+
+def _neighbours(x, axis):
+    """`x` without its first and without its last element along `axis`."""
+    from mycelia.ops.index import narrow
+
+    last = x.shape[axis] - 1
+    return narrow(x, axis, 1, last), narrow(x, axis, 0, last)
+
+
+def diff(x, n=1, axis=-1, prepend=None, append=None):
+    """Differences of neighbours along `axis`, taken `n` times; `prepend` and `append` are joined first.
+
+    Shapes: [..., m, ...] -> [..., m - n, ...].  dtypes: any; bool gives "exclusive or".
+    Errors: ValueError for n < 0, an axis out of range, or rank 0.
+    """
+    from mycelia.ops.shape import cat
+
+    if n < 0:
+        raise ValueError(f"diff: n must not be negative, but is {n}")
+    if not x.shape:
+        raise ValueError("diff: x must have at least one axis")
+    axis = normalize_axis(axis, len(x.shape))
+    parts = [part for part in (prepend, x, append) if part is not None]
+    if len(parts) > 1:
+        x = cat(parts, axis)
+    for _ in range(n):
+        later, earlier = _neighbours(x, axis)
+        x = _logic.logical_xor(later, earlier) if x.dtype.is_bool else _math.sub(later, earlier)
+    return x
+
+
+def trapz(y, x=None, *, dx=1.0, dim=-1):
+    """Integral along `dim` by the trapezoidal rule, over the points `x` or over steps of `dx`.
+
+    Shapes: the axis vanishes.  dtypes: floating; integers give float32.
+    Errors: ValueError for an axis out of range.
+    """
+    y = y if y.dtype.is_floating else cast(y, dtypes.float32)
+    axis = normalize_axis(dim, len(y.shape))
+    later, earlier = _neighbours(y, axis)
+    step = float(dx)
+    if x is not None:
+        step = diff(x, 1, axis if len(x.shape) == len(y.shape) else -1)
+        if len(x.shape) == 1 and len(y.shape) > 1:
+            from mycelia.ops.shape import reshape
+
+            step = reshape(step, (-1,) + (1,) * (len(y.shape) - 1 - axis))
+    return _reduce.sum(_math.mul(_math.mul(_math.add(later, earlier), 0.5), step), axis)
+
+
+__all__ = [
+    "cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "trapz",
+]  # fmt: skip
