@@ -1,0 +1,220 @@
+"""Passes, the memory plan and programs."""
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor
+from mycelia.capture import control
+from mycelia.capture.trace import Trace, type_of
+from mycelia.compile.executable import program
+from mycelia.compile.memory import ALIGNMENT, Interval, plan_offsets
+from mycelia.compile.passes import cse, dce, fold, inline, optimize, simplify
+from mycelia.ir import evaluate, verify
+from mycelia.ir.walk import all_graphs, all_nodes, clone
+
+
+def capture(function, *tensors):
+    """The graph of `function` as captured, before any pass."""
+    trace = Trace("main")
+    with trace:
+        result = control.callee(function)(*(trace.parameter(type_of(t)) for t in tensors))
+        results = result if isinstance(result, tuple) else (result,)
+        trace.graph.outputs = [trace.value_of(r) for r in results]
+    trace.close()
+    verify(trace.graph)
+    return trace.graph
+
+
+def ops_of(graph):
+    return [node.op.name for _, node in all_nodes(graph)]
+
+
+def assert_same(before, after, *tensors):
+    verify(after)
+    for a, b in zip(evaluate(before, tensors), evaluate(after, tensors), strict=True):
+        np.testing.assert_array_equal(a.asnumpy(), b.asnumpy())
+
+
+def run_pass(run, graph):
+    return sum(run(part) for part in list(all_graphs(graph)))
+
+
+X = Tensor(np.array([1.0, -2.0, 3.0], np.float32))
+
+
+def test_fold_computes_constant_nodes():
+    graph = capture(lambda x: x * (x * 0 + 1), X)
+    zero = graph.nodes[0]
+    before = clone(graph)
+    zero.inputs[0] = zero.inputs[1]
+    assert run_pass(fold.run, graph) == 2
+    assert ops_of(graph) == ["mul"]
+    assert ops_of(before) == ["mul", "add", "mul"]
+
+
+def test_cse_merges_equal_nodes():
+    graph = capture(lambda x: (x * 2 + x * 2, (x * 2).sum(), x * 2.5), X)
+    before = clone(graph)
+    assert run_pass(cse.run, graph) == 2
+    assert ops_of(graph).count("mul") == 2
+    assert_same(before, graph, X)
+
+
+def test_cse_keeps_signed_zeros_apart():
+    graph = capture(lambda x: (x * 0.0, x * -0.0), X)
+    assert run_pass(cse.run, graph) == 0
+
+
+def test_dce_drops_unused_nodes_and_gradients():
+    def f(x, w):
+        _, (dx, _) = ms.value_and_grad(lambda a, b: (a * a * b).sum(), (0, 1))(x, w)
+        return dx
+
+    graph = capture(f, X, X)
+    before = clone(graph)
+    count = len(graph.nodes)
+    assert run_pass(dce.run, graph) > 0
+    assert len(graph.nodes) < count
+    assert_same(before, graph, X, X)
+
+
+def test_dce_keeps_effects():
+    def f(x):
+        assert x.sum() > -100
+        return x
+
+    graph = capture(f, X)
+    run_pass(dce.run, graph)
+    assert "require" in ops_of(graph)
+
+
+def test_dce_prunes_results_and_inputs_of_control_flow():
+    def f(x, y):
+        a, b, i = x, y, 0
+        while a.sum() < 50:
+            if a.sum() > 0:
+                a, c = a * 2, b + 1
+            else:
+                c = b
+            b = c
+            i += 1
+        return a
+
+    graph = capture(f, X, X)
+    before = clone(graph)
+    run_pass(dce.run, graph)
+    loop = next(n for n in graph.nodes if n.op.name == "while_loop")
+    assert loop.attrs["carried"] == 1 and len(loop.inputs) == 1
+    assert graph.parameters[1] not in loop.inputs
+    assert_same(before, graph, X, X)
+
+
+@pytest.mark.parametrize("position", (0, 1))
+def test_dce_prunes_gradients_of_loops(position):
+    def f(x, w):
+        i = 0
+        while i < 3:
+            x = x * w
+            i += 1
+        return x.sum()
+
+    graph = capture(ms.grad(f, position), X, X)
+    before = clone(graph)
+    run_pass(dce.run, graph)
+    assert_same(before, graph, X, X)
+
+
+def test_constant_condition_is_inlined():
+    def f(x, y):
+        return x * 2 if y.sum() > 0 else x
+
+    graph = capture(f, X, X)
+    cond = next(n for n in graph.nodes if n.op.name == "cond")
+    before = clone(graph)
+    from mycelia.ir.graph import Value
+    from mycelia.ir.types import TensorType
+
+    cond.inputs[-1] = Value(TensorType(ms.bool_, ()), constant=Tensor(True))
+    assert run_pass(inline.run, graph) == 1
+    assert "cond" not in ops_of(graph)
+    assert_same(before, graph, X, X)
+
+
+def test_simplify_removes_what_changes_nothing():
+    graph = capture(lambda x: -(-(x * 1)).reshape((3, 1)).reshape((3,)).astype(ms.float32) / 1, X)
+    before = clone(graph)
+    run_pass(simplify.run, graph)
+    run_pass(dce.run, graph)
+    assert ops_of(graph) == [] or set(ops_of(graph)) == {"neg"}
+    assert_same(before, graph, X)
+
+
+def test_simplify_keeps_promotions():
+    i = Tensor(np.array([1, 2], np.int32))
+    graph = capture(lambda x: x * 1.0, i)
+    run_pass(simplify.run, graph)
+    assert graph.outputs[0].type.dtype is ms.float32
+
+
+def test_stages_are_saved_and_read_back(tmp_path):
+    from mycelia.ir.text import parse
+    from mycelia.ops.define import find
+
+    with ms.config.context(save_graphs=2, save_graphs_path=str(tmp_path), check=True):
+        ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
+    files = sorted(tmp_path.iterdir())
+    assert files[0].name.endswith("_00_captured.ir") and any("cse" in f.name for f in files)
+    for file in files:
+        parse(file.read_text(), find)
+
+
+# ---- memory plan
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_values_alive_together_never_overlap(seed):
+    rng = np.random.default_rng(seed)
+    intervals = []
+    for _ in range(60):
+        first = int(rng.integers(0, 40))
+        intervals.append(Interval(int(rng.integers(1, 5000)), first, first + int(rng.integers(0, 12))))
+    offsets, total = plan_offsets(intervals)
+    for i, a in enumerate(intervals):
+        assert offsets[i] % ALIGNMENT == 0 and offsets[i] + a.size <= total
+        for j, b in enumerate(intervals[:i]):
+            if a.first <= b.last and b.first <= a.last:
+                assert offsets[i] + a.size <= offsets[j] or offsets[j] + b.size <= offsets[i]
+
+
+def test_a_chain_needs_two_places():
+    intervals = [Interval(1024, i, i + 1) for i in range(50)]
+    assert plan_offsets(intervals)[1] == 2048
+
+
+# ---- programs
+
+
+def test_program_equals_interpreter_on_views_and_shared_values():
+    def f(x):
+        a = x * 2
+        b = a.reshape((2, 3))
+        c = b + 1
+        d = b.reshape((6,)) * a
+        e = (c * c).reshape((6,))
+        return a, d + e, b, e.reshape((3, 2))
+
+    x = Tensor(np.arange(6, dtype=np.float32))
+    graph = capture(f, x)
+    expected = [t.asnumpy() for t in evaluate(graph, [x])]
+    optimize(graph)
+    run = program(graph)
+    first = run(x)
+    run(x * 50)
+    for got, want in zip(first, expected):
+        np.testing.assert_array_equal(got.asnumpy(), want)
+
+
+def test_recursive_use_of_one_program_takes_its_own_arena():
+    inner = ms.jit(lambda x: (x + 1) * 2)
+    np.testing.assert_array_equal(inner(inner(X)).asnumpy(), ((X.asnumpy() + 1) * 2 + 1) * 2)
