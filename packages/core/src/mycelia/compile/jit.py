@@ -25,7 +25,7 @@ from mycelia.compile.passes import optimize
 from mycelia.ir.graph import Graph, Value
 from mycelia.tensor import Parameter, Tensor
 
-_capture_lock = threading.RLock()  # a capture lends Parameters to the graph: one at a time
+capture_lock = threading.RLock()  # a capture lends Parameters to the graph: one at a time
 
 
 class _Disabled:
@@ -166,7 +166,7 @@ def _compile(fn: Callable, name: str, args: tuple, kwargs: dict) -> Compiled:
     _signature((args, kwargs), tensors, kept)
     outside: dict[int, Parameter] = {}
     _reachable((fn, args, kwargs), outside, set())
-    with _capture_lock:
+    with capture_lock:
         trace = Trace(name)
         try:
             with trace:

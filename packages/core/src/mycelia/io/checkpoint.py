@@ -16,7 +16,7 @@ import numpy as np
 from mycelia import log
 from mycelia.io import ckpt, safetensors
 from mycelia.io.files import atomic_write
-from mycelia.io.raw import Raw, of_tensor, to_tensor
+from mycelia.io.raw import Raw, of_tensor, to_parameter
 
 __all__ = [
     "async_ckpt_thread_status",
@@ -321,9 +321,7 @@ def _prefixes(given: Any) -> tuple[str, ...]:
 
 
 def _loaded(name: str, value: Raw | str):
-    from mycelia.tensor import Parameter
-
-    return value if isinstance(value, str) else Parameter(to_tensor(value), name=name)
+    return value if isinstance(value, str) else to_parameter(value, name)
 
 
 # ---- into a net --------------------------------------------------------------------------------

@@ -88,3 +88,10 @@ def to_tensor(raw: Raw):
         return Tensor(raw.array)
     wide = (raw.array.astype(np.uint32) << 16).view(np.float32).reshape(raw.shape)
     return Tensor(wide, dtypes.bfloat16)
+
+
+def to_parameter(raw: Raw, name: str):
+    """A Parameter with its own copy of the content."""
+    from mycelia.tensor import Parameter
+
+    return Parameter(raw.array if raw.dtype != "bfloat16" else to_tensor(raw), name=name)

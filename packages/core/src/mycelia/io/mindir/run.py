@@ -13,7 +13,7 @@ from typing import Any
 
 from mycelia.io.mindir import operators
 from mycelia.io.mindir.values import MONAD, dtype_of_data_type, read_tensor, read_value
-from mycelia.io.raw import to_tensor
+from mycelia.io.raw import to_parameter
 from mycelia.tensor import Parameter, Tensor
 
 _MONAD_INPUTS = ("UMonadType", "IOMonadType", "UMonad", "IOMonad")
@@ -240,7 +240,7 @@ class _Builder:
             function.inputs.append(value.name)
         for proto in graph.parameter:
             name = proto.ref_key or public_name(proto.name)
-            value = Parameter(to_tensor(read_tensor(proto)), name=name)
+            value = to_parameter(read_tensor(proto), name)
             self.parameters[name] = value
             self.known[proto.name] = Constant(value)
         if graph is self.model.graph:  # monads are no arguments of a call from outside

@@ -15,6 +15,7 @@ from typing import Any
 from mycelia.capture.control import callee
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, type_of
+from mycelia.compile.jit import capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
@@ -35,24 +36,25 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     """
     trace = Trace("construct")
     flat: list[str] = []
-    try:
-        with trace:
-            arguments = []
-            for name, value in zip(_argument_names(net, len(inputs)), inputs):
-                if isinstance(value, Tensor):
-                    arguments.append(trace.parameter(type_of(value), name))
-                    flat.append(name)
-                else:
-                    arguments.append(value)
-            for parameter in net.get_parameters():
-                trace.lift(parameter, parameter.name)
-            result = callee(net)(*arguments)
-            outputs: list[Value] = []
-            structure = _structure(result, trace, outputs)
-            del arguments, result
-        effects = collect(trace)
-    finally:
-        trace.close()
+    with capture_lock:
+        try:
+            with trace:
+                arguments = []
+                for name, value in zip(_argument_names(net, len(inputs)), inputs):
+                    if isinstance(value, Tensor):
+                        arguments.append(trace.parameter(type_of(value), name))
+                        flat.append(name)
+                    else:
+                        arguments.append(value)
+                for parameter in net.get_parameters():
+                    trace.lift(parameter, parameter.name)
+                result = callee(net)(*arguments)
+                outputs: list[Value] = []
+                structure = _structure(result, trace, outputs)
+                del arguments, result
+            effects = collect(trace)
+        finally:
+            trace.close()
     trace.graph.outputs = outputs + effects.results
     optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
     names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
