@@ -13,7 +13,7 @@ namespace mycelia::MYC_ISA {
 namespace {
 
 constexpr int64_t kDepth = 256;             // k of one pass: a B panel of 16 KB stays in L1 (AVX2)
-constexpr int64_t kBlockFloats = 49152;     // gathered block of one worker: 192 KB of L2
+constexpr int64_t kBlockFloats = 49152;     // gathered block of one worker: 256 KB of L2
 constexpr int64_t kSourceFloats = 1 << 21;  // padded images at once: 8 MB of L3
 
 // Where results go and where weights come from, beside the GatherSource.
@@ -36,8 +36,8 @@ void interleave(const float* from, int64_t ld, int64_t rows, int64_t columns, fl
   constexpr int64_t kGroups = ceil_div(kTileRows, kLanes);
   f32v block[kGroups][kLanes];
   int64_t j = 0;
-  // Whole vectors are stored, and what is too much is overwritten by the next column: so not up to the very
-  // end.
+  // Whole vectors are stored; the next column overwrites what is too much, so they end before the last
+  // columns.
   for (; (j + kLanes) * rows + (kGroups * kLanes - rows) <= columns * rows; j += kLanes) {
     for (int64_t g = 0; g < kGroups; ++g) {
       for (int64_t i = 0; i < kLanes; ++i) {
@@ -53,27 +53,42 @@ void interleave(const float* from, int64_t ld, int64_t rows, int64_t columns, fl
     for (int64_t i = 0; i < rows; ++i) to[j * rows + i] = from[i * ld + j];
 }
 
-// The weights of one row panel: k by k, the panel's rows side by side.
-void pack_weights(const Product& p, const GatherSource& s, int64_t g, int64_t panel_index,
-                  const RowPanels& panels, int64_t k, float* packed) {
-  const int64_t row = panels.begin(panel_index), height = panels.height(panel_index);
-  const float* w = p.w + g * p.by_group + row * p.by_row;
-  float* to = packed + (g * p.rows + row) * k;
-  // A row's weights in the order of k: the convolution itself.
-  if (p.by_channel == s.taps() && p.tap_by[0] == 1 && p.tap_by[1] == 1 && p.tap_by[2] == 1)
-    return interleave(w, p.by_row, height, k, to);
-  const int64_t n0 = s.axis[0].taps, n1 = s.axis[1].taps, n2 = s.axis[2].taps;
-  for (int64_t c = 0; c < p.channels; ++c) {
-    for (int64_t a = 0; a < n0; ++a) {
-      for (int64_t b = 0; b < n1; ++b) {
-        const float* from =
-            w + c * p.by_channel +
-            ((p.tap_first[0] + a * p.tap_by[0]) * p.kernel[1] + p.tap_first[1] + b * p.tap_by[1]) *
-                p.kernel[2] +
-            p.tap_first[2];
-        for (int64_t e = 0; e < n2; ++e, to += height)
-          for (int64_t i = 0; i < height; ++i) to[i] = from[e * p.tap_by[2] + i * p.by_row];
-      }
+// The weights of group g as row panels: panel by panel, k by k, the panel's rows side by side.
+// When rows of w are in the order of k (the convolution itself), a job is a panel.
+bool has_rows_of_k(const Product& p, const GatherSource& s) {
+  return p.by_channel == s.taps() && p.tap_by[0] == 1 && p.tap_by[1] == 1 && p.tap_by[2] == 1;
+}
+void pack_panel_rows(const Product& p, int64_t g, const RowPanels& panels, int64_t panel, int64_t k,
+                     float* packed) {
+  const int64_t row = panels.begin(panel);
+  interleave(p.w + g * p.by_group + row * p.by_row, p.by_row, panels.height(panel), k,
+             packed + (g * p.rows + row) * k);
+}
+
+// Otherwise a job is a channel: w is read in its own order and written to all panels in turn.
+// `rows` is a constant where it is inlined for full panels.
+MYC_INLINE void pack_taps(const Product& p, const GatherSource& s, int64_t rows, const float* w, float* to) {
+  const int64_t by_row = p.by_row, step = p.tap_by[2], taps = s.axis[2].taps;
+  for (int64_t a = 0; a < s.axis[0].taps; ++a) {
+    for (int64_t b = 0; b < s.axis[1].taps; ++b) {
+      const int64_t z = p.tap_first[0] + a * p.tap_by[0], y = p.tap_first[1] + b * p.tap_by[1];
+      const float* from = w + (z * p.kernel[1] + y) * p.kernel[2] + p.tap_first[2];
+      for (int64_t e = 0; e < taps; ++e, from += step, to += rows)
+        for (int64_t i = 0; i < rows; ++i) to[i] = from[i * by_row];
+    }
+  }
+}
+
+void pack_channel(const Product& p, const GatherSource& s, int64_t g, const RowPanels& panels,
+                  int64_t channel, int64_t k, float* packed) {
+  const float* w = p.w + g * p.by_group + channel * p.by_channel;
+  for (int64_t panel = 0; panel < panels.count; ++panel) {
+    const int64_t row = panels.begin(panel), height = panels.height(panel);
+    float* to = packed + (g * p.rows + row) * k + channel * s.taps() * height;
+    if (height == kTileRows) {
+      pack_taps(p, s, kTileRows, w + row * p.by_row, to);
+    } else {
+      pack_taps(p, s, height, w + row * p.by_row, to);
     }
   }
 }
@@ -163,109 +178,154 @@ void scatter(const float* t, int64_t rows, const Runs& runs, float* y, int64_t p
   }
 }
 
+// One product as it runs: sizes, packed weights, and the buffers of all workers.
+struct Job {
+  const Product& p;
+  const GatherSource& s;
+  RowPanels panels;
+  int64_t k;                            // channels x taps
+  int64_t depth = 0;                    // of one pass
+  int64_t source_plane = 0;             // elements of one channel as it is gathered
+  int64_t block = 0, panel_floats = 0;  // panels of a block; floats from one to the next
+  float* weights = nullptr;             // [group][row panel][k][row]
+  int64_t* offsets = nullptr;           // [k] where (channel, tap) begins in the source
+  float* blocks = nullptr;              // of each worker: [block][panel_floats]
+  Runs* runs = nullptr;                 // of each worker: [block]
+  Piece* pieces = nullptr;              // of each worker: [block * kTileColumns]
+};
+
+void list_offsets(const Job& job) {
+  const GatherSource& s = job.s;
+  int64_t* to = job.offsets;
+  for (int64_t c = 0; c < job.p.channels; ++c)
+    for (int64_t a = 0; a < s.axis[0].taps; ++a)
+      for (int64_t b = 0; b < s.axis[1].taps; ++b)
+        for (int64_t e = 0; e < s.axis[2].taps; ++e) *to++ = c * job.source_plane + s.tap_offset(a, b, e);
+}
+
+void pack_weights(const myc_call* call, const Job& job) {
+  const Product& p = job.p;
+  const int64_t count = job.panels.count;
+  if (has_rows_of_k(p, job.s)) {
+    parallel_rows(call, p.group * count, kTileRows * job.k * 16, [&](int64_t i) {
+      pack_panel_rows(p, i / count, job.panels, i % count, job.k, job.weights);
+    });
+  } else {
+    parallel_rows(call, p.group * p.channels, p.rows * job.s.taps() * 16, [&](int64_t i) {
+      pack_channel(p, job.s, i / p.channels, job.panels, i % p.channels, job.k, job.weights);
+    });
+  }
+}
+
+// Results of group g for the positions [column, column + width), counted over the images from `first` on,
+// whose source begins at `source`.
+void multiply_block(const Job& job, int64_t g, int64_t first, int64_t column, int64_t width,
+                    const float* source, float* block, Runs* runs, Piece* pieces) {
+  const Product& p = job.p;
+  const GatherSource& s = job.s;
+  const int64_t plane = p.out_plane(), panels = ceil_div(width, int64_t{kTileColumns});
+  Position at;
+  int64_t rest = column, pieces_count = 0;
+  at.x = rest % s.axis[2].positions, rest /= s.axis[2].positions;
+  at.y = rest % s.axis[1].positions, rest /= s.axis[1].positions;
+  at.z = rest % s.axis[0].positions, at.image = first + rest / s.axis[0].positions;
+  for (int64_t i = 0; i < panels; ++i) {
+    next_panel(p, s, source + g * p.channels * job.source_plane, p.group * p.channels * job.source_plane,
+               first, &at, width - i * kTileColumns, &runs[i]);
+    int64_t to = i * job.panel_floats;
+    for (int r = 0; r < runs[i].count; to += runs[i].length[r++])
+      pieces[pieces_count++] = {runs[i].from[r], to, runs[i].length[r]};
+  }
+  if (width % kTileColumns)
+    memset(block + (panels - 1) * job.panel_floats, 0, job.panel_floats * sizeof(float));
+
+  // Tiles may go straight to y when positions lie there as they are numbered.
+  bool straight = true;
+  for (int d = 0; d < 3; ++d) straight = straight && s.axis[d].positions == p.out[d];
+  alignas(64) float result[kTileRows * kTileColumns];
+  for (int64_t q = 0; q < job.k; q += job.depth) {
+    const int64_t depth = min(job.depth, job.k - q);
+    gather(pieces, pieces_count, job.offsets + q, depth, block);
+    // Weights of a row panel stay in L1 while the block passes by.
+    for (int64_t t = 0; t < job.panels.count; ++t) {
+      const int64_t row = g * p.rows + job.panels.begin(t), height = job.panels.height(t);
+      const float *a = job.weights + row * job.k + q * height, *bias = p.bias ? p.bias + row : nullptr;
+      const TileStart start = q > 0 ? TileStart::add : bias ? TileStart::bias : TileStart::zero;
+      const TileFn multiply = tile_of(height);
+      float* y = p.y + row * plane;
+      for (int64_t i = 0; i < panels; ++i) {
+        const Runs& run = runs[i];
+        const float* b = block + i * job.panel_floats;
+        if (straight && run.columns == kTileColumns &&
+            run.to[kTileColumns - 1] - run.to[0] == kTileColumns - 1) {
+          multiply(depth, a, b, y + run.to[0], plane, start, bias);
+        } else {
+          multiply(depth, a, b, result, kTileColumns, TileStart::zero, nullptr);
+          scatter(result, height, run, y, plane, start, bias);
+        }
+      }
+    }
+  }
+}
+
+// Without source channels only the bias is left.
+void fill_with_bias(const Product& p) {
+  float* y = p.y;
+  for (int64_t i = 0; i < p.images; ++i)
+    for (int64_t row = 0; row < p.group * p.rows; ++row)
+      for (int64_t e = 0; e < p.out_plane(); ++e) *y++ = p.bias ? p.bias[row] : 0.0f;
+}
+
 // Cost: 2 images x group x rows x positions x k flops.
 int32_t run_product(const myc_call* call, const Product& p, const GatherSource& s, const float* source) {
   const int64_t positions = s.positions(), k = p.channels * s.taps(), channels = p.group * p.channels;
   if (p.images == 0 || positions == 0 || p.rows == 0) return MYC_OK;
-  Scratch scratch(call);
-  const RowPanels panels(p.rows);
-  float* weights = scratch.take<float>(p.group * p.rows * k);
-  int64_t* offsets = scratch.take<int64_t>(k);
-  const int64_t source_plane = s.copies ? s.plane : s.axis[0].in * s.axis[1].in * s.axis[2].in;
-  const int64_t images_at_once =
-      s.copies ? clamp(kSourceFloats / max(int64_t{1}, channels * s.plane), int64_t{1}, p.images) : p.images;
-  float* padded = s.copies ? scratch.take<float>(images_at_once * channels * s.plane + kLanes) : nullptr;
-
-  const int64_t passes = ceil_div(k, kDepth), depth = ceil_div(k, passes);
+  if (k == 0) return fill_with_bias(p), MYC_OK;
+  const int64_t in_plane = s.axis[0].in * s.axis[1].in * s.axis[2].in, workers = max_workers(call);
+  const int64_t at_once =
+      s.copies ? clamp(kSourceFloats / (channels * s.plane), int64_t{1}, p.images) : p.images;
+  Job job = {p, s, RowPanels(p.rows), k};
+  job.depth = ceil_div(k, ceil_div(k, kDepth));
+  job.source_plane = s.copies ? s.plane : in_plane;
   // Panels of a block: enough to amortize streaming the weights, few enough for L2, and work for every
   // thread.
-  const int64_t all_panels = ceil_div(images_at_once * positions, int64_t{kTileColumns});
-  int64_t block = clamp(kBlockFloats / (depth * kTileColumns), int64_t{1}, all_panels);
-  const int64_t workers = max_workers(call);
-  if (workers > 1) block = clamp(all_panels * p.group / (workers * 4), int64_t{1}, block);
-  block = ceil_div(all_panels, ceil_div(all_panels, block));  // blocks of equal width
-  const int64_t panel_floats =
-      depth * kTileColumns + 16;  // 16: vectors that reach over the end; other cache sets
-  const int64_t block_floats = block * panel_floats;
-  float* blocks = scratch.take<float>(workers * block_floats);
-  Runs* runs = scratch.take<Runs>(workers * block);
-  Piece* pieces = scratch.take<Piece>(workers * block * kTileColumns);
-  if (!weights || !offsets || !blocks || !runs || !pieces || (s.copies && !padded)) return MYC_E_MEMORY;
+  const int64_t all_panels = ceil_div(at_once * positions, int64_t{kTileColumns});
+  job.block = clamp(kBlockFloats / (job.depth * kTileColumns), int64_t{1}, all_panels);
+  if (workers > 1) job.block = clamp(all_panels * p.group / (workers * 4), int64_t{1}, job.block);
+  job.block = ceil_div(all_panels, ceil_div(all_panels, job.block));  // blocks of equal width
+  // 16 more: for vectors that reach over a panel's end, and so that panels begin in different cache sets.
+  job.panel_floats = job.depth * kTileColumns + 16;
 
-  for (int64_t c = 0, q = 0; c < p.channels; ++c)
-    for (int64_t a = 0; a < s.axis[0].taps; ++a)
-      for (int64_t b = 0; b < s.axis[1].taps; ++b)
-        for (int64_t e = 0; e < s.axis[2].taps; ++e) offsets[q++] = c * source_plane + s.tap_offset(a, b, e);
-  parallel_rows(call, p.group * panels.count, kTileRows * k * 16, [&](int64_t i) {
-    pack_weights(p, s, i / panels.count, i % panels.count, panels, k, weights);
-  });
-  // Tiles may go straight to y when positions lie there as they are numbered.
-  const bool direct =
-      s.axis[0].positions == p.out[0] && s.axis[1].positions == p.out[1] && s.axis[2].positions == p.out[2];
+  Scratch scratch(call);
+  job.weights = scratch.take<float>(p.group * p.rows * k);
+  job.offsets = scratch.take<int64_t>(k);
+  job.blocks = scratch.take<float>(workers * job.block * job.panel_floats);
+  job.runs = scratch.take<Runs>(workers * job.block);
+  job.pieces = scratch.take<Piece>(workers * job.block * kTileColumns);
+  float* padded = s.copies ? scratch.take<float>(at_once * channels * s.plane) : nullptr;
+  if (!job.weights || !job.offsets || !job.blocks || !job.runs || !job.pieces || (s.copies && !padded))
+    return MYC_E_MEMORY;
+  list_offsets(job);
+  pack_weights(call, job);
 
-  for (int64_t first = 0; first < p.images; first += images_at_once) {
-    const int64_t images = min(images_at_once, p.images - first);
-    const float* from = source + first * channels * source_plane;
+  for (int64_t first = 0; first < p.images; first += at_once) {
+    const int64_t images = min(at_once, p.images - first), columns = images * positions;
+    const float* from = source + first * channels * in_plane;
     if (s.copies) {
-      const int64_t in_plane = s.axis[0].in * s.axis[1].in * s.axis[2].in;
-      from = source + first * channels * in_plane;
       parallel_rows(call, images * channels, s.plane * 8,
                     [&](int64_t i) { fill_plane(s, from + i * in_plane, padded + i * s.plane); });
       from = padded;
     }
-    const int64_t columns = images * positions;
-    const int64_t count = ceil_div(ceil_div(columns, int64_t{kTileColumns}), block);  // blocks of a group
-    const int64_t block_work = 8 * block * kTileColumns * k * p.rows;
-    parallel_for_worker(
-        call, count * p.group, kMinParallelWork / (block_work + 1) + 1,
-        [&](int64_t begin, int64_t end, int32_t worker) {
-          float* b = blocks + worker * block_floats;
-          Runs* r = runs + worker * block;
-          Piece* piece = pieces + worker * block * kTileColumns;
-          alignas(64) float temporary[kTileRows * kTileColumns];
-          for (int64_t job = begin; job < end; ++job) {
-            const int64_t g = job / count, column = job % count * block * kTileColumns;
-            const int64_t width = min(block * kTileColumns, columns - column);
-            const int64_t n = ceil_div(width, int64_t{kTileColumns});
-            int64_t rest = column;
-            Position at;
-            at.x = rest % s.axis[2].positions, rest /= s.axis[2].positions;
-            at.y = rest % s.axis[1].positions, rest /= s.axis[1].positions;
-            at.z = rest % s.axis[0].positions, at.image = first + rest / s.axis[0].positions;
-            int64_t piece_count = 0;
-            for (int64_t i = 0; i < n; ++i) {
-              next_panel(p, s, from + g * p.channels * source_plane, channels * source_plane, first, &at,
-                         width - i * kTileColumns, &r[i]);
-              int64_t to = i * panel_floats;
-              for (int j = 0; j < r[i].count; to += r[i].length[j++])
-                piece[piece_count++] = {r[i].from[j], to, r[i].length[j]};
-            }
-            if (width % kTileColumns) memset(b + (n - 1) * panel_floats, 0, panel_floats * sizeof(float));
-            float* y = p.y + g * p.rows * p.out_plane();
-            for (int64_t q = 0; q < k; q += depth) {
-              const int64_t d = min(depth, k - q);
-              gather(piece, piece_count, offsets + q, d, b);
-              const auto multiply = [&](int64_t i, int64_t t) {
-                const Runs& run = r[i];
-                const int64_t row = panels.begin(t), height = panels.height(t);
-                const float* a = weights + (g * p.rows + row) * k + q * height;
-                const float* bias = p.bias ? p.bias + g * p.rows + row : nullptr;
-                const TileStart start = q > 0 ? TileStart::add : bias ? TileStart::bias : TileStart::zero;
-                float* to = y + row * p.out_plane();
-                if (direct && run.columns == kTileColumns &&
-                    run.to[kTileColumns - 1] - run.to[0] == kTileColumns - 1) {
-                  tile_of(height)(d, a, b + i * panel_floats, to + run.to[0], p.out_plane(), start, bias);
-                } else {
-                  tile_of(height)(d, a, b + i * panel_floats, temporary, kTileColumns, TileStart::zero,
-                                  nullptr);
-                  scatter(temporary, height, run, to, p.out_plane(), start, bias);
-                }
-              };
-              for (int64_t t = 0; t < panels.count; ++t)
-                for (int64_t i = 0; i < n; ++i) multiply(i, t);
-            }
-          }
-        });
+    const int64_t width = job.block * kTileColumns, count = ceil_div(columns, width);
+    const int64_t grain = kMinParallelWork / (8 * width * k * p.rows + 1) + 1;
+    parallel_for_worker(call, count * p.group, grain, [&](int64_t begin, int64_t end, int32_t worker) {
+      for (int64_t i = begin; i < end; ++i) {
+        const int64_t column = i % count * width;
+        multiply_block(job, i / count, first, column, min(width, columns - column), from,
+                       job.blocks + worker * job.block * job.panel_floats, job.runs + worker * job.block,
+                       job.pieces + worker * job.block * kTileColumns);
+      }
+    });
   }
   return MYC_OK;
 }

@@ -17,7 +17,6 @@ struct ConvShape {
   int64_t taps() const { return kernel[0] * kernel[1] * kernel[2]; }
   int64_t in_plane() const { return in[0] * in[1] * in[2]; }
   int64_t out_plane() const { return out[0] * out[1] * out[2]; }
-  double flops() const { return 2.0 * n * o * out_plane() * group_c() * taps(); }
 };
 
 // General: implicit im2col into packed panels and matrix tiles.  conv_gemm.cc
