@@ -90,9 +90,21 @@ def _dependencies(graph: Graph, outputs: list[Value], effects: bool = False) -> 
     """Positions of the parameters that `outputs` (or nodes with effects) depend on."""
     live = set(outputs)
     for node in reversed(graph.nodes):
-        if any(v in live for v in node.outputs) or (effects and node.has_effect):
+        used = [i for i, v in enumerate(node.outputs) if v in live]
+        if effects and node.has_effect:
             live.update(v for v in node.inputs if v is not None)
+        elif used:
+            live.update(_inputs_behind(node, used))
     return {i for i, p in enumerate(graph.parameters) if p in live}
+
+
+def _inputs_behind(node: Node, used: list[int]) -> list[Value]:
+    """Inputs that the outputs `used` depend on; a branch is looked into, other nodes count as a whole."""
+    if node.op.name != "cond":
+        return [v for v in node.inputs if v is not None]
+    sides = [node.attrs["then"], node.attrs["otherwise"]]
+    positions = set().union(*(_dependencies(side, [side.outputs[i] for i in used]) for side in sides))
+    return [*(node.inputs[i] for i in positions), node.inputs[-1]]
 
 
 def _prune_while(node: Node, used: list[bool]):
