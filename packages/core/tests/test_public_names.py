@@ -47,6 +47,11 @@ def test_unknown_name_suggests_the_nearest():
         ms.set_contxt  # noqa: B018
 
 
+@pytest.mark.parametrize("name", sorted({*ms._TABLE, *ms._MODULES}))
+def test_public_name_exists(name):
+    assert getattr(ms, name) is not None
+
+
 def test_modes_are_mindspores_numbers():
     assert (ms.GRAPH_MODE, ms.PYNATIVE_MODE) == (0, 1)
     assert ms.context.GRAPH_MODE == ms.GRAPH_MODE

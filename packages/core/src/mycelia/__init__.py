@@ -13,8 +13,8 @@ _NAMES: dict[str, str] = {
     "tensor": "Tensor Parameter ParameterTuple tensor is_tensor from_numpy",
     "dtypes": """
         DType bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16
-        complex64 complex128 half single double byte short intc intp long ubyte ushort uintc uintp cfloat cdouble
-        dtype_to_nptype dtype_to_pytype pytype_to_dtype
+        complex64 complex128 half single double byte short intc intp long ubyte ushort uintc uintp cfloat
+        cdouble dtype_to_nptype dtype_to_pytype pytype_to_dtype
     """,
     "config": """
         STRICT COMPATIBLE LAX set_context get_context set_seed get_seed set_device set_deterministic
@@ -28,13 +28,10 @@ _NAMES: dict[str, str] = {
         ckpt_to_safetensors safetensors_to_ckpt export load load_mindir save_mindir
     """,
     "train": """
-        Model Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler LossMonitor
-        ModelCheckpoint ReduceLROnPlateau RunContext TimeMonitor
-        DynamicLossScaleManager FixedLossScaleManager LossScaleManager
-        Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta HausdorffDistance
-        Loss MAE MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision ROC Recall
-        RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
-        auc get_metric_fn names rearrange_inputs
+        Model Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler
+        LossMonitor ModelCheckpoint ReduceLROnPlateau RunContext TimeMonitor Accuracy F1 Fbeta Loss MAE MSE
+        Metric Precision Recall Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
+        get_metric_fn names rearrange_inputs
     """,
 }  # fmt: skip
 
@@ -44,8 +41,8 @@ _MODULES: dict[str, str] = {
     **{
         name: name
         for name in """
-            amp autodiff backends capture common compile config context dataset debug dtypes errors hookspecs io ir
-            log nn ops parallel plugins testing train
+            autodiff backends capture common compile config context dataset debug dtypes errors hookspecs io
+            ir log nn ops plugins testing train
         """.split()
     },
 }  # fmt: skip

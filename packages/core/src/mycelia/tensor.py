@@ -9,7 +9,13 @@ from mycelia._methods import attach
 from mycelia.dtypes import DType, as_dtype
 
 Tensor = _C.Tensor
-__all__ = ["Parameter", "ParameterTuple", "Tensor", "attach", "tensor"]
+from_numpy = Tensor.from_numpy
+__all__ = ["Parameter", "ParameterTuple", "Tensor", "attach", "from_numpy", "is_tensor", "tensor"]
+
+
+def is_tensor(obj) -> bool:
+    """Whether `obj` is a Tensor; Parameters are."""
+    return isinstance(obj, Tensor)
 
 
 def _array_of(data) -> np.ndarray:
