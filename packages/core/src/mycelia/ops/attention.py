@@ -12,10 +12,11 @@ from mycelia.ops import index as _index
 from mycelia.ops import linalg as _linalg
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
+from mycelia.ops.draws import _drop_threshold, _np_words
+from mycelia.ops.generator import _draw_key
 from mycelia.ops.higher import through
 from mycelia.ops.infer import broadcast_shapes
 from mycelia.ops.moments import logsumexp
-from mycelia.ops.random import _draw_key, _drop_threshold, _np_words
 from mycelia.ops.shape import swapaxes
 
 
