@@ -230,6 +230,20 @@ def test_messages_can_be_loaded_changed_and_saved(tmp_path):
         ms.save_mindir(3, str(tmp_path / "other"))
 
 
+class Namesake(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.w = Parameter(Tensor(np.ones(3, np.float32)), name="x")
+
+    def construct(self, x, *more):
+        return x + self.w + more[0]
+
+
+def test_inputs_and_parameters_get_different_names(tmp_path):
+    graph = ms.load(exported(tmp_path, Namesake(), random(3), random(3)))
+    assert [name for name, *_ in graph.inputs] == ["x_input", "input1"] and list(graph.parameters) == ["x"]
+
+
 class Dropped(nn.Cell):
     def construct(self, x):
         return ops.igamma(ops.dropout(x, 0.5, True), x)

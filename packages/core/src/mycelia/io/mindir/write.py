@@ -76,12 +76,12 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def _argument_names(net: Any, count: int) -> list[str]:
-    names = [
-        p.name
-        for p in inspect.signature(net.construct).parameters.values()
-        if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
-    ]
-    return names[:count] + [f"input{i}" for i in range(len(names), count)]
+    """Names for `count` inputs: those of construct's arguments, apart from the names of parameters."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    names = [p.name for p in inspect.signature(net.construct).parameters.values() if p.kind in kinds][:count]
+    names += [f"input{i}" for i in range(len(names), count)]
+    taken = {parameter.name for parameter in net.get_parameters()}
+    return [f"{name}_input" if name in taken else name for name in names]
 
 
 def _structure(result: Any, trace: Trace, outputs: list[Value]) -> Any:
