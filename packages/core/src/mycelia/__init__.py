@@ -21,6 +21,7 @@ _NAMES: dict[str, str] = {
         set_recursion_limit
     """,
     "log": "get_level get_log_config",
+    "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state",
     "autodiff": "grad value_and_grad vjp jvp jacfwd jacrev",
     "compile": "jit",
     "io": """
