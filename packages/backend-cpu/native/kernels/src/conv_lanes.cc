@@ -204,8 +204,8 @@ void backward_reach(const ConvShape& s, int d, Axis* axis, Reach* reach) {
 
 // Worth it where gathering columns for matrix tiles would cost as much as the few rows that use them.
 bool conv_lanes_fits(const ConvShape& s) {
-  return s.n >= kLanes && s.group_o() <= 32 && s.group_c() <= 32 && s.group_o() * s.group_c() <= 256 &&
-         s.taps() <= 49 && s.in_plane() <= 64 * 64;
+  return s.n >= kLanes && s.c > 0 && s.o > 0 && s.group_o() <= 32 && s.group_c() <= 32 &&
+         s.group_o() * s.group_c() <= 256 && s.taps() <= 49 && s.in_plane() <= 64 * 64;
 }
 
 int32_t conv_lanes(const myc_call* call, const ConvShape& s, const float* x, const float* w,
