@@ -19,7 +19,9 @@ from mycelia.ir.graph import Graph, Value
 
 def run(graph: Graph, inputs: Sequence[Any]) -> tuple:
     """The outputs of an optimized graph; recorded as one step if a tape is active and follows an input."""
-    if _C.tape_level() == 0 or not any(t._node is not None for t in inputs):
+    if _C.tape_level() == 0:
+        return program(graph)(*inputs)
+    if not any(t._node is not None for t in inputs):
         return program(graph)(*inputs)
     wanted = tuple(t._node is not None and is_differentiable(v.type) for t, v in zip(inputs, graph.parameters))
     given = tuple(is_differentiable(v.type) for v in graph.outputs)

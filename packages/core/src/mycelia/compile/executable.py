@@ -23,7 +23,7 @@ _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
 def program(graph: Graph) -> _C.Program:
     """The program of `graph` for the present device target, built once: `program(*tensors)` gives a tuple of Tensors."""
-    key = ("program", registry.target().backend.name)
+    key = registry.target()
     found = graph.cache.get(key)
     if found is None:
         found = graph.cache[key] = _Builder(graph).build()

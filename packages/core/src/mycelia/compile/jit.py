@@ -28,13 +28,15 @@ from mycelia.tensor import Parameter, Tensor
 capture_lock = threading.RLock()  # a capture lends Parameters to the graph: one at a time
 
 
-class _Disabled:
-    """The setting `disable_jit` as a plain attribute: it is read at every call."""
+class _Setting:
+    """Settings as plain attributes: they are read at every call."""
 
-    jit = bool(config.get("disable_jit"))
+    disabled = bool(config.get("disable_jit"))
+    target = config.get("device_target")
 
 
-config.on_change("disable_jit", lambda value: setattr(_Disabled, "jit", bool(value)))
+config.on_change("disable_jit", lambda value: setattr(_Setting, "disabled", bool(value)))
+config.on_change("device_target", lambda value: setattr(_Setting, "target", value))
 
 
 # ---- signatures ----------------------------------------------------------------------------------------------------
@@ -62,6 +64,20 @@ def _signature(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
         return kind, value
     kept.append(value)
     return kind, id(value)
+
+
+def _call_key(args: tuple, kwargs: dict, tensors: list[Tensor]) -> Any:
+    """The key of a call; the common case, tensors by position only, without a call per argument."""
+    key = [_Setting.target]
+    for value in args:
+        if type(value) is Tensor:
+            tensors.append(value)
+            key += (value.dtype, value.shape)
+        else:
+            key.append(_signature(value, tensors, []))
+    if kwargs:
+        key.append(_signature(kwargs, tensors, []))
+    return tuple(key)
 
 
 def _replaced(value: Any, tensors: Any) -> Any:
@@ -100,7 +116,7 @@ class Compiled:
         return all(state["training"] is training for state, training in self.guards)
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        results = differentiate.run(self.graph, [*tensors, *self.inputs])
+        results = differentiate.run(self.graph, tensors + self.inputs)
         for target, value in zip(self.targets, results[self.count :]):
             target._assign(value._detach())
         return self.build(results)
@@ -208,7 +224,7 @@ class _Cache:
     def call(self, owner: Any, args: tuple, kwargs: dict) -> Any:
         """`fn(*args)`; `owner` (the Cell whose method it is, or None) comes first."""
         tensors: list[Tensor] = []
-        key = _signature(args, tensors, []), _signature(kwargs, tensors, []) if kwargs else None, config.get("device_target")
+        key = _call_key(args, kwargs, tensors)
         for compiled in self.by_signature.get(key, ()):
             if compiled.is_valid():
                 return compiled(tensors)
@@ -285,9 +301,9 @@ def _compiled(function: Any) -> Any:
     def run(*args: Any, **kwargs: Any) -> Any:
         if traces:  # part of a graph that is being captured
             return control.callee(function)(*args, **kwargs)
-        if _Disabled.jit:
+        if _Setting.disabled:
             return function(*args, **kwargs)
-        if not args or not hasattr(args[0], "construct"):
+        if not args or type(args[0]) is Tensor or not hasattr(args[0], "construct"):
             return shared.call(None, args, kwargs)
         owner = args[0]  # a method of a Cell: what was compiled for it lives as long as the Cell
         cache = of_owner.get(owner)
@@ -317,7 +333,7 @@ def _run_cell(cell: Any, *args: Any, **kwargs: Any) -> Any:
 
 def call_cell(cell: Any, args: tuple, kwargs: dict) -> Any:
     """A call of a Cell in graph mode."""
-    if _Disabled.jit:
+    if _Setting.disabled:
         return cell._run(args, kwargs)
     return _cache_of(cell).call(cell, args, kwargs)
 
@@ -325,7 +341,7 @@ def call_cell(cell: Any, args: tuple, kwargs: dict) -> Any:
 def compile_cell(cell: Any, args: tuple, kwargs: dict) -> None:
     """Compiles a Cell for arguments like these, without running it."""
     tensors: list[Tensor] = []
-    key = _signature(args, tensors, []), _signature(kwargs, tensors, []) if kwargs else None, config.get("device_target")
+    key = _call_key(args, kwargs, tensors)
     cache = _cache_of(cell)
     if not any(c.is_valid() for c in cache.by_signature.get(key, ())):
         cache.add(key, cell, args, kwargs)
