@@ -33,7 +33,7 @@ def step(number: int, text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=12)
+    parser.add_argument("--epochs", type=int, default=20)
     parser.add_argument("--output", type=Path, default=Path("quickstart_output"))
     options = parser.parse_args()
     out = options.output
@@ -49,7 +49,7 @@ def main() -> int:
     loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
     train_data = create_dataset(digits, "train", 32)
     steps = train_data.get_dataset_size()
-    rates = nn.cosine_decay_lr(0.0, 0.03, options.epochs * steps, steps, options.epochs)
+    rates = nn.cosine_decay_lr(0.0, 0.015, options.epochs * steps, steps, options.epochs)
     optimizer = nn.Momentum(net.trainable_params(), rates, 0.9, weight_decay=1e-4)
     model = ms.Model(net, loss, optimizer, metrics={"accuracy": nn.Accuracy(), "loss": nn.Loss()})
     config = CheckpointConfig(save_checkpoint_steps=steps, keep_checkpoint_max=2)

@@ -15,6 +15,13 @@ _FAMILIES = {
         get_activation""",
     "conv": "Conv1d Conv2d Conv3d",
     "dense": "Dense Flatten Identity Dropout Embedding OneHot",
+    "norm": """BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm
+        LRN""",
+    "rnn": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
+    "transformer": """MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer TransformerEncoder
+        TransformerDecoder Transformer""",
+    "padding": """Pad ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d
+        ZeroPad2d ConstantPad1d ConstantPad2d ConstantPad3d""",
     "pooling": """MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
         AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d MaxUnpool1d
         MaxUnpool2d MaxUnpool3d""",

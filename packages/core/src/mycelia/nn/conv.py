@@ -46,11 +46,21 @@ class _Conv(Cell):
         shape = (first, second // group, *self.kernel_size)
         default = HeUniform(math.sqrt(5))
         self.weight = Parameter(initializer(default if weight_init is None else weight_init, shape, dtype), name="weight")
+        self._pads = None if pad_mode == "same" else self._pads_for((1,) * rank)
         self.bias = None
         if has_bias:
             fan_in = shape[1] * math.prod(self.kernel_size)
             bound = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
             self.bias = Parameter(initializer(bound, (out_channels,), dtype), name="bias")
+
+    def _pads_for(self, size: tuple[int, ...]) -> tuple[int, ...]:
+        return _conv.explicit_pads(type(self).__name__, self.pad_mode, self.padding, size, self.kernel_size, self.stride, self.dilation)
+
+    def construct(self, x):
+        if x.ndim != self._rank + 2:
+            raise errors.shape_error(type(self).__name__, f"x must have rank {self._rank + 2}, but its shape is {list(x.shape)}")
+        pads = self._pads_for(x.shape[2:]) if self._pads is None else self._pads
+        return _conv._conv(x, self.weight, self.bias, stride=self.stride, pad=pads, dilation=self.dilation, group=self.group)
 
     def extend_repr(self):
         return (
@@ -74,9 +84,6 @@ class Conv1d(_Conv):
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                          weight_init, bias_init, "NCW", dtype)  # fmt: skip
 
-    def construct(self, x):
-        return _conv.conv1d(x, self.weight, self.bias, self.stride[0], self.pad_mode, self.padding, self.dilation[0], self.group)
-
 
 class Conv2d(_Conv):
     """2-D convolution.
@@ -92,9 +99,6 @@ class Conv2d(_Conv):
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                          weight_init, bias_init, data_format, dtype)  # fmt: skip
 
-    def construct(self, x):
-        return _conv.conv2d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)
-
 
 class Conv3d(_Conv):
     """3-D convolution.
@@ -108,6 +112,3 @@ class Conv3d(_Conv):
                  has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32):  # fmt: skip
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                          weight_init, bias_init, data_format, dtype)  # fmt: skip
-
-    def construct(self, x):
-        return _conv.conv3d(x, self.weight, self.bias, self.stride, self.pad_mode, self.padding, self.dilation, self.group)

@@ -1,0 +1,192 @@
+"""Normalization layers: batch, layer, group, instance, RMS, local response."""
+
+from __future__ import annotations
+
+from mycelia import errors
+from mycelia.common.initializer import initializer
+from mycelia.dtypes import float32
+from mycelia.nn.cell import Cell
+from mycelia.ops.norm import _batch_norm_infer, _batch_norm_train, _instance_norm, _layer_norm, group_norm, lrn, rms_norm
+from mycelia.tensor import Parameter
+
+
+def _check_features(owner: str, name: str, value) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
+    if value < 1:
+        raise errors.value_error(owner, f"{name} must be positive, but got {value}")
+
+
+class _BatchNorm(Cell):
+    """Batch normalization per channel; `momentum` is the share of the old moving statistics that is kept."""
+
+    _ranks = (2, 3, 4, 5)
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
+                 moving_var_init="ones", use_batch_statistics=None, data_format="NCHW", dtype=float32):  # fmt: skip
+        super().__init__()
+        owner = type(self).__name__
+        _check_features(owner, "num_features", num_features)
+        if not 0 <= momentum <= 1:
+            raise errors.value_error(owner, f"momentum must be in [0, 1], but got {momentum}")
+        if data_format not in ("NCHW", "NHWC"):
+            raise errors.one_of(data_format, ["NCHW", "NHWC"], subject=owner, what="data_format")
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.use_batch_statistics, self.data_format = use_batch_statistics, data_format
+        shape = (num_features,)
+        self.moving_mean = Parameter(initializer(moving_mean_init, shape, dtype), name="mean", requires_grad=False)
+        self.moving_variance = Parameter(initializer(moving_var_init, shape, dtype), name="variance", requires_grad=False)
+        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma", requires_grad=bool(affine))
+        self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta", requires_grad=bool(affine))
+
+    def construct(self, x):
+        if x.ndim not in self._ranks:
+            raise errors.shape_error(type(self).__name__, f"x must have rank {' or '.join(map(str, self._ranks))}, but its shape is {list(x.shape)}")
+        batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
+        if batch:
+            return _batch_norm_train(self.moving_mean, self.moving_variance, x, self.gamma, self.beta, epsilon=self.eps,
+                                     momentum=1.0 - self.momentum, data_format=self.data_format)[0]  # fmt: skip
+        return _batch_norm_infer(x, self.gamma, self.beta, self.moving_mean, self.moving_variance, epsilon=self.eps,
+                                 data_format=self.data_format)  # fmt: skip
+
+    def extend_repr(self):
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
+            f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization. Shapes: x [N, C] or [N, C, L] -> same."""
+
+    _ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization. Shapes: x [N, C, H, W] -> same."""
+
+    _ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization. Shapes: x [N, C, D, H, W] -> same."""
+
+    _ranks = (5,)
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
+                 moving_var_init="ones", use_batch_statistics=None, dtype=float32):  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+                         use_batch_statistics, dtype=dtype)  # fmt: skip
+
+
+class LayerNorm(Cell):
+    """Normalize the dimensions from `begin_norm_axis` on (Ba et al. 2016).
+
+    Shapes: x [..., *normalized_shape] -> same.
+    """
+
+    def __init__(self, normalized_shape, begin_norm_axis=-1, begin_params_axis=-1, gamma_init="ones", beta_init="zeros", epsilon=1e-7,
+                 dtype=float32):  # fmt: skip
+        super().__init__()
+        if not isinstance(normalized_shape, (tuple, list)):
+            raise errors.type_error("LayerNorm", f"normalized_shape must be a tuple or list, but got {normalized_shape!r}")
+        if not normalized_shape:
+            raise errors.value_error("LayerNorm", "normalized_shape must not be empty")
+        self.normalized_shape = normalized_shape
+        self.begin_norm_axis, self.begin_params_axis, self.epsilon = begin_norm_axis, begin_params_axis, epsilon
+        self.gamma = Parameter(initializer(gamma_init, tuple(normalized_shape), dtype), name="gamma")
+        self.beta = Parameter(initializer(beta_init, tuple(normalized_shape), dtype), name="beta")
+
+    def construct(self, x):
+        return _layer_norm(x, self.gamma, self.beta, begin_norm_axis=self.begin_norm_axis, begin_params_axis=self.begin_params_axis,
+                           epsilon=self.epsilon)[0]  # fmt: skip
+
+    def extend_repr(self):
+        return (
+            f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
+            f"begin_params_axis={self.begin_params_axis}, gamma={self.gamma}, beta={self.beta}"
+        )
+
+
+class GroupNorm(Cell):
+    """Normalize groups of channels of each sample (Wu and He 2018). Shapes: x [N, C, ...] -> same."""
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, gamma_init="ones", beta_init="zeros", dtype=float32):
+        super().__init__()
+        _check_features("GroupNorm", "num_groups", num_groups)
+        _check_features("GroupNorm", "num_channels", num_channels)
+        if num_channels % num_groups:
+            raise errors.value_error("GroupNorm", f"num_channels {num_channels} must be divisible by num_groups {num_groups}")
+        self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+        self.gamma = Parameter(initializer(gamma_init, (num_channels,), dtype), name="gamma", requires_grad=bool(affine))
+        self.beta = Parameter(initializer(beta_init, (num_channels,), dtype), name="beta", requires_grad=bool(affine))
+
+    def construct(self, x):
+        return group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self):
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
+
+
+class _InstanceNorm(Cell):
+    _rank = 4
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=float32):
+        super().__init__()
+        _check_features(type(self).__name__, "num_features", num_features)
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.gamma = Parameter(initializer(gamma_init, (num_features,), dtype), name="gamma", requires_grad=bool(affine))
+        self.beta = Parameter(initializer(beta_init, (num_features,), dtype), name="beta", requires_grad=bool(affine))
+
+    def construct(self, x):
+        if x.ndim != self._rank:
+            raise errors.shape_error(type(self).__name__, f"x must have rank {self._rank}, but its shape is {list(x.shape)}")
+        return _instance_norm(x, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self):
+        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}"
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalize each channel of each sample. Shapes: x [N, C, L] -> same."""
+
+    _rank = 3
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Normalize each channel of each sample. Shapes: x [N, C, H, W] -> same."""
+
+    _rank = 4
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Normalize each channel of each sample. Shapes: x [N, C, D, H, W] -> same."""
+
+    _rank = 5
+
+
+class RMSNorm(Cell):
+    """Divide the last dimensions by their root mean square (Zhang and Sennrich 2019). Shapes: x [..., *dims] -> same."""
+
+    def __init__(self, normalized_shape, epsilon=1e-6, gamma_init="ones", dtype=float32):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape, self.epsilon = shape, epsilon
+        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma")
+
+    def construct(self, x):
+        return rms_norm(x, self.gamma, epsilon=self.epsilon)[0]
+
+    def extend_repr(self):
+        return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"
+
+
+class LRN(Cell):
+    """Local response normalization across channels (Krizhevsky et al. 2012). Shapes: x [N, C, H, W] -> same."""
+
+    def __init__(self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
+        super().__init__()
+        self.settings = (depth_radius, bias, alpha, beta, norm_region)
+
+    def construct(self, input_x):
+        return lrn(input_x, *self.settings)
