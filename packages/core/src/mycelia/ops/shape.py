@@ -4,6 +4,7 @@ The reshape family shares memory; everything else copies, since tensors are alwa
 """
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -903,6 +904,20 @@ def cartesian_prod(*inputs):
     return stack([reshape(grid, (-1,)) for grid in meshgrid(*inputs, indexing="ij")], -1)
 
 
+def combinations(input, r=2, with_replacement=False):
+    """All choices of `r` elements of a vector, in order of their positions, as rows.
+
+    Shapes: [n] -> [number, r].  Errors: ValueError if the input is no vector or r is negative.
+    """
+    from mycelia.ops.index import take_constant
+
+    if input.ndim != 1 or r < 0:
+        raise ValueError(f"For 'combinations', a vector and r >= 0 are needed, but got {input.shape} and {r}")
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    places = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
+    return take_constant(input, places, 0)
+
+
 # ----------------------------------------------------------------------------------------------- padding
 
 
@@ -1042,6 +1057,6 @@ __all__ = [
     "flip", "reverse", "fliplr", "flipud", "rot90", "roll", "cat", "concat", "stack", "hstack", "vstack",
     "row_stack", "dstack", "column_stack", "block_diag", "split", "chunk", "tensor_split", "hsplit", "vsplit",
     "dsplit", "unstack", "unbind", "broadcast_to", "expand", "expand_as", "broadcast_shapes", "tile",
-    "repeat_interleave", "repeat_elements", "meshgrid", "cartesian_prod", "pad", "shape", "rank", "size",
-    "numel", "dyn_shape",
+    "repeat_interleave", "repeat_elements", "meshgrid", "cartesian_prod", "combinations", "pad", "shape",
+    "rank", "size", "numel", "dyn_shape",
 ]  # fmt: skip

@@ -351,6 +351,7 @@ def _new_empty(self, size, *, dtype=None, device=None):
 
 
 _METHODS = {
+    "T": property(_transpose), "itemset": _itemset,
     "reshape": _reshape, "view": _view, "view_as": view_as, "reshape_as": view_as, "transpose": _transpose,
     "permute": _permute, "squeeze": _squeeze, "flatten": _flatten, "ravel": ravel, "expand_dims": expand_dims,
     "unsqueeze": expand_dims, "broadcast_to": _broadcast_to, "expand": _broadcast_to, "expand_as": expand_as,
