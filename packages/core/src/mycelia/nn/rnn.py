@@ -91,7 +91,7 @@ class _Recurrent(Cell):
         biases = (self.b_ih_list[index], self.b_hh_list[index]) if self.has_bias else (None, None)
         return (self.w_ih_list[index], self.w_hh_list[index], *biases)
 
-    def _run(self, x, states, lengths):
+    def _run_layers(self, x, states, lengths):
         """All layers; `states`: tuple of [layers * directions, B, H]."""
         last: list[tuple] = []
         for layer in range(self.num_layers):
@@ -158,7 +158,7 @@ class LSTM(_Recurrent):
 
     def construct(self, x, hx=None, seq_length=None):
         x, states, lengths = self._prepare(x, hx, seq_length, 2)
-        y, final = self._run(x, states, lengths)
+        y, final = self._run_layers(x, states, lengths)
         return self._output(y), final
 
 
@@ -177,7 +177,7 @@ class GRU(_Recurrent):
 
     def construct(self, x, hx=None, seq_length=None):
         x, states, lengths = self._prepare(x, hx, seq_length, 1)
-        y, final = self._run(x, states, lengths)
+        y, final = self._run_layers(x, states, lengths)
         return self._output(y), final[0]
 
 
@@ -200,7 +200,7 @@ class RNN(_Recurrent):
 
     def construct(self, x, hx=None, seq_length=None):
         x, states, lengths = self._prepare(x, hx, seq_length, 1)
-        y, final = self._run(x, states, lengths)
+        y, final = self._run_layers(x, states, lengths)
         return self._output(y), final[0]
 
 
