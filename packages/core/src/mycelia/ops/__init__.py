@@ -6,6 +6,7 @@ from mycelia.ops.cast import *  # noqa: F403
 from mycelia.ops.control import *  # noqa: F403
 from mycelia.ops.conv import *  # noqa: F403
 from mycelia.ops.create import *  # noqa: F403
+from mycelia.ops.ctc import *  # noqa: F403
 from mycelia.ops.decomposition import *  # noqa: F403
 from mycelia.ops.einsum import *  # noqa: F403
 from mycelia.ops.extremes import *  # noqa: F403
@@ -17,6 +18,7 @@ from mycelia.ops.math import *  # noqa: F403
 from mycelia.ops.moments import *  # noqa: F403
 from mycelia.ops.norm import *  # noqa: F403
 from mycelia.ops.optim import *  # noqa: F403
+from mycelia.ops.observe import *  # noqa: F403
 from mycelia.ops.order import *  # noqa: F403
 from mycelia.ops.pool import *  # noqa: F403
 from mycelia.ops.random import *  # noqa: F403
