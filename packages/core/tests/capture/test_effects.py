@@ -184,3 +184,25 @@ def test_random_numbers_continue_the_same_stream():
     assert got == expected
     ms.set_seed(11)
     assert values(compiled(x)) == expected[0]
+
+
+def test_print_shows_values_once_per_run_and_in_order(capsys):
+    def f(x):
+        print("start", x)
+        y = x
+        while y < 5:
+            y = y * 2
+            print("now", y, 7, sep="|")
+        if y > 6:
+            print("large")
+        print("fixed")
+        return y * x
+
+    compiled = ms.jit(ms.grad(f))
+    captured = capsys.readouterr().out
+    x = Tensor(2.0)
+    compiled(x)
+    compiled(x)
+    lines = capsys.readouterr().out.splitlines()
+    assert captured == ""
+    assert lines == ["start 2.0", "now|4.0|7", "now|8.0|7", "large", "fixed"] * 2

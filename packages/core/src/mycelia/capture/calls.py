@@ -12,7 +12,7 @@ from typing import Any
 from mycelia import dtypes, errors
 from mycelia.capture import jumps, rewrite, source
 from mycelia.capture.conditions import and_, or_, predicate
-from mycelia.capture.trace import is_traced
+from mycelia.capture.trace import active, is_traced
 from mycelia.capture.values import Undefined
 
 
@@ -133,7 +133,21 @@ def _every(kind: Callable, combine: Callable) -> Callable:
     return every
 
 
+def _print(*values: Any, **settings: Any) -> None:
+    """Prints when the graph runs, not while it is captured."""
+    if active() is None:
+        print(*values, **settings)
+        return
+    tensors = [v for v in values if is_traced(v)]
+    from mycelia.ops.observe import _print as show
+
+    positions = iter(range(len(tensors)))
+    pieces = tuple(next(positions) if is_traced(v) else str(v) for v in values)
+    show(tensors, pieces, tuple(settings.items()))
+
+
 _BUILTINS: dict[Any, Callable] = {
+    builtins.print: _print,
     builtins.range: _range,
     builtins.int: _convert(int, dtypes.int64),
     builtins.float: _convert(float, dtypes.float32),

@@ -14,6 +14,7 @@ from mycelia.autodiff.reverse import Recording, pullback, zeros_of
 from mycelia.capture.trace import Trace
 from mycelia.ir.graph import Graph
 from mycelia.ir.types import TensorType
+from mycelia.ir.walk import without_effects
 from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
@@ -48,7 +49,7 @@ class Pull:
         with self.trace as trace:
             arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]
             cts = [trace.parameter(v.type, "ct") if g else None for v, g in zip(graph.outputs, given, strict=True)]
-            _, self.gradients = _outputs_and_gradients(trace, graph, arguments, wanted, cts)
+            _, self.gradients = _outputs_and_gradients(trace, without_effects(graph), arguments, wanted, cts)
 
     def finish(self, positions: Sequence[int]) -> Graph:
         """The graph that gives the gradients of these arguments; zeros where nothing flows."""
@@ -101,6 +102,7 @@ def cond(cts, inputs, pred, needs, then, otherwise):
 
 @ops.while_loop.vjp
 def while_loop(cts, inputs, needs, test, body, carried):
+    test, body = without_effects(test), without_effects(body)  # the loop has run, this is its repetition
     outs = ops.while_history(inputs, test=test, body=body, carried=carried)
     return _loop_gradient(cts, [None] * carried, inputs, needs, outs[carried:], body, carried)
 
@@ -121,6 +123,7 @@ def scan(cts, inputs, needs, body, carried, scanned, reverse):
     columns = inputs[carried : carried + scanned]
     rest = inputs[carried + scanned :]
     histories: tuple = ()
+    body = without_effects(body)
     if carried:
         keeping = body.cache.get("keeping")
         if keeping is None:
@@ -201,7 +204,7 @@ def _backward_step(
         for i in (*flows, *(carried + i for i in column_wanted), *(first_rest + i for i in rest_wanted)):
             wanted[i] = True
         given = [cts.get(i) for i in range(carried)] + [row_cts.get(i) for i in range(len(body.outputs) - carried)]
-        _, gradients = _outputs_and_gradients(trace, body, values + rest, wanted, given)
+        _, gradients = _outputs_and_gradients(trace, without_effects(body), values + rest, wanted, given)
 
         def gradient(position: int) -> Tensor:
             found = gradients[position]

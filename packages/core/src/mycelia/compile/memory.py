@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 
@@ -24,23 +26,23 @@ class Interval:
 
 def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
     """An offset for each interval, and the bytes of the arena."""
-    offsets = [0] * len(intervals)
-    placed: list[int] = []
-    total = 0
-    for index in sorted(range(len(intervals)), key=lambda i: (-intervals[i].size, intervals[i].first)):
-        wanted = intervals[index]
-        size = -(-wanted.size // ALIGNMENT) * ALIGNMENT
-        busy = sorted(
-            (offsets[i], offsets[i] + -(-intervals[i].size // ALIGNMENT) * ALIGNMENT)
-            for i in placed
-            if intervals[i].first <= wanted.last and wanted.first <= intervals[i].last
-        )
+    count = len(intervals)
+    sizes = np.array([-(-i.size // ALIGNMENT) * ALIGNMENT for i in intervals], np.int64)
+    first, last = np.array([i.first for i in intervals], np.int64), np.array([i.last for i in intervals], np.int64)
+    order = np.lexsort((first, -sizes))
+    offsets = np.zeros(count, np.int64)
+    # Columns of the intervals placed so far, in order of placement.
+    starts, ends, begins, finishes = (np.empty(count, np.int64) for _ in range(4))
+    for number, index in enumerate(order):
+        together = np.flatnonzero((begins[:number] <= last[index]) & (finishes[:number] >= first[index]))
         offset = 0
-        for start, end in busy:
-            if offset + size <= start:
-                break
-            offset = max(offset, end)
+        if len(together):
+            together = together[np.argsort(starts[together], kind="stable")]
+            covered = np.maximum.accumulate(ends[together])  # up to where memory is taken, going upwards
+            gaps = np.concatenate((starts[together], [np.iinfo(np.int64).max])) - np.concatenate(([0], covered))
+            hole = int(np.argmax(gaps >= sizes[index]))
+            offset = 0 if hole == 0 else covered[hole - 1]
         offsets[index] = offset
-        placed.append(index)
-        total = max(total, offset + size)
-    return offsets, total
+        starts[number], ends[number] = offset, offset + sizes[index]
+        begins[number], finishes[number] = first[index], last[index]
+    return offsets.tolist(), int((offsets + sizes).max(initial=0))

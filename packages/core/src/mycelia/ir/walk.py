@@ -128,3 +128,22 @@ def inline(graph: Graph, node: Node, region: Graph, arguments: Sequence[Value] |
     graph.nodes[position : position + 1] = copy_nodes(region.nodes, mapping)
     results = [mapping.get(v, v) for v in region.outputs]
     substitute(graph, dict(zip(node.outputs, results, strict=True)))
+
+
+def without_effects(graph: Graph) -> Graph:
+    """A copy that computes the same results and does nothing else: for gradients, which evaluate a region again."""
+    cached = graph.cache.get("without_effects")
+    if cached is not None:
+        return cached
+    copy = graph
+    if any(node.has_effect for node in graph.nodes):
+        copy = clone(graph)
+        used = {v for node in copy.nodes for v in node.inputs} | set(copy.outputs)
+        kept = []
+        for node in copy.nodes:
+            node.attrs = {k: without_effects(a) if isinstance(a, Graph) else a for k, a in node.attrs.items()}
+            if not node.has_effect or any(v in used for v in node.outputs):
+                kept.append(node)
+        copy.nodes = kept
+    graph.cache["without_effects"] = copy
+    return copy

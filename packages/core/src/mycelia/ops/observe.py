@@ -1,0 +1,31 @@
+"""Looking at values while a program runs."""
+
+import builtins
+
+from mycelia.ops.define import op
+
+__all__ = []
+
+
+@op(name="print", outputs=None, effect=True, nondiff=True)
+def _print(inputs: "tensors", *, pieces: "any", settings: "any"):
+    """Prints `pieces` as Python's `print` does; an int k among them stands for inputs[k].
+
+    Inside a compiled function the line appears when the graph runs, in the order of the program. `settings`: pairs of
+    print's own keywords.
+    """
+    raise NotImplementedError("printing needs the Tensors themselves")
+
+
+@_print.infer
+def _print(inputs, *, pieces, settings):
+    return ()
+
+
+@_print.decompose
+def _print(inputs, *, pieces, settings):
+    builtins.print(*(inputs[p] if type(p) is int else p for p in pieces), **dict(settings))
+    return ()
+
+
+_print.definition.composed = True
