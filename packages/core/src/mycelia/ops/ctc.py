@@ -168,7 +168,7 @@ def ctc_loss(
 ):
     """Loss of label sequences without alignment: ``-log p(target)``, and alpha.
 
-    "mean" divides each loss by its target's length first; `zero_infinity` turns those of impossible targets to 0.
+    "mean" divides each loss by its target's length first; `zero_infinity` makes impossible targets cost 0.
     Shapes: log_probs [T, N, C], targets [N, S], lengths [N] (or tuples) -> [] or [N], [N, T, 2S + 1].
     dtypes: floating.  Source: Graves et al. 2006.
     """
