@@ -939,14 +939,12 @@ PyMethodDef functions[] = {{"clear_plans", clear_plans, METH_NOARGS, "Forgets al
 
 }  // namespace
 
+// The error class, code and the user's line are chosen in Python.
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
-  if (rc == MYC_E_ARGUMENT) {
-    PyErr_Format(std::strstr(ctx->error, "index") ? PyExc_IndexError : PyExc_ValueError, "MYC-VALUE %U: %s", op->name, ctx->error);
-  } else if (rc == MYC_E_MEMORY) {
-    PyErr_Format(PyExc_MemoryError, "MYC-MEMORY %U: no scratch memory", op->name);
-  } else {
-    PyErr_Format(PyExc_RuntimeError, "MYC-KERNEL %U: the kernel failed with code %d", op->name, rc);
-  }
+  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch"));
+  if (!dispatch) return false;
+  OwnedRef made(PyObject_CallMethod(dispatch.p, "kernel_error", "Ois", op, rc, rc == MYC_E_ARGUMENT ? ctx->error : ""));
+  if (made) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.p)), made.p);
   return false;
 }
 

@@ -168,25 +168,26 @@ PyObject* type_attribute(Node* n, int32_t flat, const char* name) {
 }
 
 PyObject* vjp_argument(Node* n, const VjpParam& p, PyObject* const* cts) {
+  const int first = n->op->n_updates;  // rules see the returned results only
   switch (p.kind) {
     case kCt: {
-      PyObject* ct = cts[0] ? cts[0] : Py_None;
+      PyObject* ct = cts[first] ? cts[first] : Py_None;
       Py_INCREF(ct);
       return ct;
     }
     case kCts: {
-      PyObject* tuple = PyTuple_New(n->n_out);
-      for (int i = 0; tuple && i < n->n_out; ++i) {
+      PyObject* tuple = PyTuple_New(n->n_out - first);
+      for (int i = first; tuple && i < n->n_out; ++i) {
         PyObject* ct = cts[i] ? cts[i] : Py_None;
         Py_INCREF(ct);
-        PyTuple_SET_ITEM(tuple, i, ct);
+        PyTuple_SET_ITEM(tuple, i - first, ct);
       }
       return tuple;
     }
-    case kOut: return restore(n->saved_out[p.index], n, p.index);
+    case kOut: return restore(n->saved_out[first], n, first);
     case kOuts: {
-      PyObject* tuple = PyTuple_New(n->n_out);
-      for (int i = 0; tuple && i < n->n_out; ++i) PyTuple_SET_ITEM(tuple, i, restore(n->saved_out[i], n, i));
+      PyObject* tuple = PyTuple_New(n->n_out - first);
+      for (int i = first; tuple && i < n->n_out; ++i) PyTuple_SET_ITEM(tuple, i - first, restore(n->saved_out[i], n, i));
       return tuple;
     }
     case kInput:

@@ -222,6 +222,21 @@ def fallback(op: _C.Op, plan: _C.Plan):
     return reference_function(definition, plan.attrs, plan.in_types, plan.out_types, counts)
 
 
+_E_ARGUMENT, _E_MEMORY = 2, 3  # of abi.h
+
+
+def kernel_error(op: _C.Op, code: int, text: str) -> Exception:
+    """The exception for a kernel's failure. Called by the native core."""
+    subject = op.name
+    text = text.removeprefix(f"{subject}: ")
+    if code == _E_MEMORY:
+        return errors.error(errors.MyceliaMemoryError, subject, "no scratch memory could be had")
+    if code == _E_ARGUMENT:
+        kind = errors.MyceliaIndexError if "index" in text or "out of bounds" in text else errors.MyceliaValueError
+        return errors.error(kind, subject, text)
+    return errors.error(errors.InternalError, subject, f"the kernel failed with code {code}")
+
+
 #: Set while a mode bit is on: what handles every call. (op, inputs, attrs) -> result.
 _interceptors: list = []
 

@@ -7,9 +7,16 @@ from mycelia.ops.define import op
 
 
 def _overwritten(variable, value):
+    if value.dtype is not variable.dtype and variable.dtype.is_bool:
+        raise TypeError(f"a bool parameter cannot take {value.dtype} values")
     if value.shape != variable.shape and value.size != 1:
         raise ValueError(f"value must have the shape {list(variable.shape)} of the parameter, but has {list(value.shape)}")
     return TensorType(variable.dtype, variable.shape)
+
+
+def _spread(value, variable):
+    """The value in the parameter's shape; one element fills all."""
+    return np.broadcast_to(np.reshape(value, ()) if np.size(value) == 1 else value, variable.shape)
 
 
 @op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign")
@@ -18,7 +25,7 @@ def assign(variable, value):
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
-    return np.broadcast_to(value, variable.shape).astype(variable.dtype)
+    return _spread(value, variable).astype(variable.dtype)
 
 
 @assign.samples
@@ -34,7 +41,7 @@ def assign_add(variable, value):
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
-    return variable + np.reshape(value, () if np.size(value) == 1 else np.shape(value)).astype(variable.dtype)
+    return variable + _spread(value, variable).astype(variable.dtype)
 
 
 @assign_add.samples
@@ -50,7 +57,7 @@ def assign_sub(variable, value):
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
-    return variable - np.reshape(value, () if np.size(value) == 1 else np.shape(value)).astype(variable.dtype)
+    return variable - _spread(value, variable).astype(variable.dtype)
 
 
 @assign_sub.samples
