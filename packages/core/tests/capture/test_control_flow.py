@@ -329,7 +329,7 @@ def nested_function(x):
 
 
 def lambda_function(x):
-    pick = lambda t: t if t > 1 else t * 5  # noqa: E731
+    pick = lambda t: t if t > 1 else t * 5
     return pick(x) + pick(x * 2)
 
 
@@ -366,7 +366,9 @@ def test_compiled_equals_eager(function):
     compiled = ms.jit(function)
     for value in VALUES:
         expected = number(function(scalar(value)))
-        np.testing.assert_allclose(number(compiled(scalar(value))), expected, rtol=1e-6, err_msg=f"x = {value}")
+        np.testing.assert_allclose(
+            number(compiled(scalar(value))), expected, rtol=1e-6, err_msg=f"x = {value}"
+        )
 
 
 # ---- gradients
@@ -430,7 +432,14 @@ def captured_by_loop(x):
     return s
 
 
-GRADIENT_CASES = [cubic_branches, power_loop, branch_in_loop, loops_with_break, return_inside_loop, captured_by_loop]
+GRADIENT_CASES = [
+    cubic_branches,
+    power_loop,
+    branch_in_loop,
+    loops_with_break,
+    return_inside_loop,
+    captured_by_loop,
+]
 POINTS = (0.55, 1.2, 1.7, 2.5)
 
 
@@ -450,8 +459,10 @@ def test_gradients_to_third_order_inside_and_around_jit(function):
             for other in (compiled, around):
                 got = number(other(scalar(value, np.float64)))
                 np.testing.assert_allclose(got, expected, rtol=1e-9, err_msg=f"order {order} at {value}")
-            slope = finite_difference(lambda v: number(lower(scalar(v, np.float64))), value)
-            np.testing.assert_allclose(expected, slope, rtol=1e-4, atol=1e-6, err_msg=f"order {order} at {value}")
+            slope = finite_difference(lambda v, f=lower: number(f(scalar(v, np.float64))), value)
+            np.testing.assert_allclose(
+                expected, slope, rtol=1e-4, atol=1e-6, err_msg=f"order {order} at {value}"
+            )
 
 
 def test_gradient_of_a_loop_that_runs_zero_times():

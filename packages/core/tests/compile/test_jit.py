@@ -129,7 +129,11 @@ def test_wrong_options(options, error):
 
 
 def test_options_of_mindspore_are_taken():
-    for options in ({"capture_mode": "trace"}, {"jit_level": "O1", "fullgraph": True}, {"backend": "ms_backend"}):
+    for options in (
+        {"capture_mode": "trace"},
+        {"jit_level": "O1", "fullgraph": True},
+        {"backend": "ms_backend"},
+    ):
         f = ms.jit(lambda x: x + 1, **options)
         assert f(Tensor(1.0)).item() == 2.0
     with pytest.raises(TypeError):

@@ -1,4 +1,5 @@
-"""Captures an `if` on a tensor: both sides are traced, and what they leave in the variables is brought together."""
+"""Captures an `if` on a tensor: both sides are traced, and what they leave in the variables is brought
+together."""
 
 from __future__ import annotations
 
@@ -29,7 +30,9 @@ from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
 
-def branch(test: Tensor, runs: Sequence[Callable[[], None]], get: Callable, set_: Callable, site: Site) -> None:
+def branch(
+    test: Tensor, runs: Sequence[Callable[[], None]], get: Callable, set_: Callable, site: Site
+) -> None:
     outer = active()
     before = get()
     sides = []
@@ -45,13 +48,17 @@ def branch(test: Tensor, runs: Sequence[Callable[[], None]], get: Callable, set_
     join = _Join(site, *(s[0] for s in sides))
     merged = [
         join.merge(name, index, init, a, b)
-        for index, (name, init, a, b) in enumerate(zip(site.names, before, sides[0][1], sides[1][1], strict=True))
+        for index, (name, init, a, b) in enumerate(
+            zip(site.names, before, sides[0][1], sides[1][1], strict=True)
+        )
     ]
     objects: dict[int, list] = {}
     for side, (_, _, changed) in enumerate(sides):
         for tensor, old, new in changed:
             objects.setdefault(id(tensor), [tensor, old, old])[1 + side] = new
-    targets = [(entry[0], join.pair(entry[1], entry[2], type_of(entry[0]).dtype)) for entry in objects.values()]
+    targets = [
+        (entry[0], join.pair(entry[1], entry[2], type_of(entry[0]).dtype)) for entry in objects.values()
+    ]
     results = join.emit(test)
     set_(tuple(m(results) for m in merged))
     for tensor, position in targets:
@@ -117,7 +124,11 @@ class _Join:
         rebuild = flatten(value, leaves)
         parts: list[Callable] = []
         for leaf in leaves:
-            if isinstance(leaf, Tensor) and leaf.traced is not None and leaf.traced in self.regions[side].owned:
+            if (
+                isinstance(leaf, Tensor)
+                and leaf.traced is not None
+                and leaf.traced in self.regions[side].owned
+            ):
                 other = zeros(type_of(leaf))
                 position = self.pair(*((leaf, other) if side == 0 else (other, leaf)), leaf.dtype)
                 parts.append(functools.partial(_item, position))
@@ -141,7 +152,12 @@ class _Join:
 
             return build
         if isinstance(a, (Tensor, *NUMBERS)) and isinstance(b, (Tensor, *NUMBERS)):
-            if isinstance(a, Tensor) and isinstance(b, Tensor) and a.traced is not None and a.traced is b.traced:
+            if (
+                isinstance(a, Tensor)
+                and isinstance(b, Tensor)
+                and a.traced is not None
+                and a.traced is b.traced
+            ):
                 return _always(a)
             if type(a) is type(b) and not isinstance(a, Tensor) and (a == b or a != a):
                 return _always(a)
@@ -155,8 +171,10 @@ class _Join:
         line = self.site.lines[side].get(name, self.site.line)
         other = "else" if side == 0 else "if"
         return (
-            f"'{name}' has a value only if one side of the tensor condition at {self.site.file}:{self.site.line} is taken: "
-            f"it is assigned at line {line}, but not in the {other} branch; give it a value before the statement"
+            f"'{name}' has a value only if one side of the tensor condition at "
+            f"{self.site.file}:{self.site.line} is taken: "
+            f"it is assigned at line {line}, but not in the {other} branch; give it a value before the "
+            "statement"
         )
 
     def disagreement(self, name: str, mismatch: Mismatch) -> str:
@@ -167,7 +185,8 @@ class _Join:
             name = f"'{name}'" if name.isidentifier() else name
         places = [f" (line {line})" if line else " (unchanged)" if any(lines) else "" for line in lines]
         return (
-            f"the branches of the tensor condition at {self.site.file}:{self.site.line} disagree about {name}: "
+            f"the branches of the tensor condition at {self.site.file}:{self.site.line} disagree about "
+            f"{name}: "
             f"{mismatch.a}{places[0]} in the one, {mismatch.b}{places[1]} in the other; "
             "both must give the same structure, dtype and shape"
         )

@@ -32,7 +32,7 @@ def callee(function: Any) -> Any:
         return functools.partial(callee(function.func), *function.args, **function.keywords)
     if kind is Undefined:
         raise function.complain()
-    call = getattr(kind, "__call__", None)
+    call = getattr(kind, "__call__", None)  # noqa: B004  (what a user's class defines, not whether it is callable)
     if source.is_user_function(call):
         return types.MethodType(_rewritten(call), function)
     return function
@@ -52,7 +52,8 @@ _in_progress: set[int] = set()
 
 
 def _with_rewritten_closure(function: types.FunctionType) -> types.FunctionType:
-    """A function of ours that calls user functions it has closed over (a gradient transform) calls the rewritten ones."""
+    """A function of ours that calls user functions it has closed over (a gradient transform) calls the
+    rewritten ones."""
     cells = function.__closure__
     if not cells or not function.__code__.co_filename.startswith(_OWN) or id(function) in _in_progress:
         return function
@@ -66,19 +67,25 @@ def _with_rewritten_closure(function: types.FunctionType) -> types.FunctionType:
             except ValueError:  # not assigned yet
                 fresh.append(cell)
                 continue
-            other = callee(content) if type(content) in (types.FunctionType, types.MethodType, functools.partial) else content
+            other = (
+                callee(content)
+                if type(content) in (types.FunctionType, types.MethodType, functools.partial)
+                else content
+            )
             changed |= other is not content
             fresh.append(cell if other is content else types.CellType(other))
     finally:
         _in_progress.discard(id(function))
     if not changed:
         return function
-    made = types.FunctionType(function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(fresh))
+    made = types.FunctionType(
+        function.__code__, function.__globals__, function.__name__, function.__defaults__, tuple(fresh)
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     return made
 
 
-# ---- builtins with tensors -----------------------------------------------------------------------------------------
+# ---- builtins with tensors ---------------------------------------------------------------------------------
 
 
 class TensorRange:
@@ -86,7 +93,9 @@ class TensorRange:
 
     def __init__(self, start: Any, stop: Any, step: Any) -> None:
         if is_traced(step):
-            raise errors.error(errors.CaptureError, "jit", "the step of range() must be a Python int, not a tensor")
+            raise errors.error(
+                errors.CaptureError, "jit", "the step of range() must be a Python int, not a tensor"
+            )
         if step == 0:
             raise errors.value_error("range", "the step must not be zero")
         self.start, self.stop, self.step = start, stop, step

@@ -15,7 +15,9 @@ from mycelia.tensor import Tensor
 
 def predicate(value: Tensor, what: str) -> Tensor:
     if value.size not in (1, ir_types.UNKNOWN) and ir_types.UNKNOWN not in value.shape:
-        raise errors.value_error("jit", f"{what} must have one element, got {type_of(value)}; use x.any() or x.all()")
+        raise errors.value_error(
+            "jit", f"{what} must have one element, got {type_of(value)}; use x.any() or x.all()"
+        )
     return value
 
 

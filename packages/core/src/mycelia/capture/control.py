@@ -1,9 +1,10 @@
 """What rewritten code calls (`capture/rewrite.py`): control flow that looks at its condition.
 
-A condition that is a Python value runs as Python. One that is a traced Tensor is captured: both branches, or test and
-body, are traced into regions; the names they assign are compared, and what differs becomes an input or output of a
-`cond` or `while_loop` node (`branch.py`, `loop.py`). Python numbers become tensors where they have to. A name whose values
-do not fit together stays unusable: the error, with both types and lines, comes where the name is read.
+A condition that is a Python value runs as Python. One that is a traced Tensor is captured: both branches,
+or test and body, are traced into regions; the names they assign are compared, and what differs becomes an
+input or output of a `cond` or `while_loop` node (`branch.py`, `loop.py`). Python numbers become tensors
+where they have to. A name whose values do not fit together stays unusable: the error, with both types and
+lines, comes where the name is read.
 """
 
 from __future__ import annotations
@@ -26,16 +27,21 @@ from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [
-    "and_", "assert_", "callee", "for_", "get_attribute", "if_", "if_else", "in_", "load", "not_", "or_", "raise_", "result",
-    "set_attribute", "undefined", "while_",
+    "and_", "assert_", "callee", "for_", "get_attribute", "if_", "if_else", "in_", "load", "not_", "or_",
+    "raise_", "result", "set_attribute", "undefined", "while_",
 ]  # fmt: skip
 
 
-# ---- if ------------------------------------------------------------------------------------------------------------
+# ---- if ----------------------------------------------------------------------------------------------------
 
 
 def if_(
-    test: Any, then: Callable[[], None], orelse: Callable[[], None], get: Callable[[], tuple], set_: Callable, site: Site
+    test: Any,
+    then: Callable[[], None],
+    orelse: Callable[[], None],
+    get: Callable[[], tuple],
+    set_: Callable,
+    site: Site,
 ) -> None:
     """An `if` statement."""
     if not is_traced(test):
@@ -64,10 +70,12 @@ def if_else(test: Any, then: Callable[[], Any], orelse: Callable[[], Any], site:
     return load(box[0])
 
 
-# ---- while and for -------------------------------------------------------------------------------------------------
+# ---- while and for -----------------------------------------------------------------------------------------
 
 
-def while_(test: Callable[[], Any], body: Callable[[], None], get: Callable, set_: Callable, site: Site) -> None:
+def while_(
+    test: Callable[[], Any], body: Callable[[], None], get: Callable, set_: Callable, site: Site
+) -> None:
     """A `while` statement: runs as Python as long as the condition is a Python value."""
     while True:
         going = test()
@@ -116,7 +124,15 @@ def _nothing() -> None:
     pass
 
 
-def _counted_loop(rounds: TensorRange, item_of: Callable, body: Callable, stop: Any, get: Callable, set_: Callable, site: Site) -> None:
+def _counted_loop(
+    rounds: TensorRange,
+    item_of: Callable,
+    body: Callable,
+    stop: Any,
+    get: Callable,
+    set_: Callable,
+    site: Site,
+) -> None:
     counter = [rounds.start]
 
     def inside() -> Any:
@@ -137,11 +153,13 @@ def _counted_loop(rounds: TensorRange, item_of: Callable, body: Callable, stop: 
         set_(values[:-1])
         counter[0] = values[-1]
 
-    named = Site(site.kind, site.file, site.line, site.function, (*site.names, "the loop counter"), site.lines)
+    named = Site(
+        site.kind, site.file, site.line, site.function, (*site.names, "the loop counter"), site.lines
+    )
     while_(test, step, get_all, set_all, named)
 
 
-# ---- assert and raise ----------------------------------------------------------------------------------------------
+# ---- assert and raise --------------------------------------------------------------------------------------
 
 
 def assert_(test: Any, message: Callable[[], Any], site: Site) -> None:
@@ -153,11 +171,15 @@ def assert_(test: Any, message: Callable[[], Any], site: Site) -> None:
         return
     text = message()
     place = f"at {site.file}:{site.line} in {site.function}"
-    ops.require(as_bool(predicate(test, "the condition")), error=AssertionError(place if text is None else f"{text} ({place})"))
+    ops.require(
+        as_bool(predicate(test, "the condition")),
+        error=AssertionError(place if text is None else f"{text} ({place})"),
+    )
 
 
 def raise_(error: Any, site: Site) -> Any:
-    """A `raise` statement: gives the exception back; under a tensor condition it is raised when the graph runs."""
+    """A `raise` statement: gives the exception back; under a tensor condition it is raised when the graph
+    runs."""
     trace = active()
     if trace is None or trace.parent is None:
         return error

@@ -1,7 +1,7 @@
 """What a captured function changed outside of itself: Parameters, generator states, tensors kept in objects.
 
-Inside the graph an update is just a new value. At the end of the capture the last value of each changed tensor becomes
-an extra output, written back after every run.
+Inside the graph an update is just a new value. At the end of the capture the last value of each changed
+tensor becomes an extra output, written back after every run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from mycelia.tensor import Tensor
 
 
 class Effects:
-    """`inputs`: tensors whose data the graph's extra parameters take; `targets`: tensors that its extra outputs replace."""
+    """`inputs`: tensors whose data the graph's extra parameters take; `targets`: tensors that its extra
+    outputs replace."""
 
     __slots__ = ("inputs", "targets", "results")
 
@@ -25,7 +26,8 @@ class Effects:
 
 
 def collect(trace: Trace) -> Effects:
-    """Reads the changes from the outermost trace; call before `trace.close()`, when the function's locals are gone."""
+    """Reads the changes from the outermost trace; call before `trace.close()`, when the function's locals
+    are gone."""
     effects = Effects()
     for entry in trace.lifted.values():
         tensor = entry.reference()
@@ -69,6 +71,7 @@ def _require_outermost(trace: Trace, value: Value) -> None:
             raise errors.error(
                 errors.CaptureError,
                 "jit",
-                f"a {value.type} tensor that is no Parameter is changed in place and used under a tensor condition",
+                f"a {value.type} tensor that is no Parameter is changed in place and used under a tensor "
+                "condition",
                 hint="make it a Parameter (requires_grad=False)",
             )

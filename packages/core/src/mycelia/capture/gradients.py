@@ -1,8 +1,8 @@
 """Gradients of graphs and of control flow: trace the reverse driver over the evaluation of a graph.
 
-A branch's gradient is a branch over the gradients of its sides. A loop is run once more, keeping what its values were in
-each round (`while_history`), then scanned backwards. The gradients of `while_history` and `scan` are scans again, over
-the kept histories, so no order of differentiation needs anything new.
+A branch's gradient is a branch over the gradients of its sides. A loop is run once more, keeping what its
+values were in each round (`while_history`), then scanned backwards. The gradients of `while_history` and
+`scan` are scans again, over the kept histories, so no order of differentiation needs anything new.
 """
 
 from __future__ import annotations
@@ -24,7 +24,11 @@ def is_differentiable(type_: TensorType) -> bool:
 
 
 def _outputs_and_gradients(
-    trace: Trace, graph: Graph, arguments: Sequence[Tensor], wanted: Sequence[bool], cotangents: Sequence[Tensor | None]
+    trace: Trace,
+    graph: Graph,
+    arguments: Sequence[Tensor],
+    wanted: Sequence[bool],
+    cotangents: Sequence[Tensor | None],
 ) -> tuple[list[Tensor], list[Tensor | None]]:
     """Inside `trace`: the outputs of `graph`, and the gradients of its wanted arguments."""
     with Recording() as tape:
@@ -35,20 +39,28 @@ def _outputs_and_gradients(
                 inputs[index], node = tape.watch(inputs[index])
                 variables.append(node)
         outputs = trace.evaluate(graph, inputs)
-        pairs = [(out, ct) for out, ct in zip(outputs, cotangents, strict=True) if ct is not None and out._node is not None]
+        pairs = [
+            (out, ct)
+            for out, ct in zip(outputs, cotangents, strict=True)
+            if ct is not None and out._node is not None
+        ]
     found = iter(pullback([o for o, _ in pairs], [ct for _, ct in pairs], variables, release=True))
     return [o._detach() for o in outputs], [next(found) if want else None for want in wanted]
 
 
 class Pull:
-    """The gradient of a graph as a graph: parameters are the graph's own, then one cotangent per given output."""
+    """The gradient of a graph as a graph: parameters are the graph's own, then one cotangent per given
+    output."""
 
     def __init__(self, graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> None:
         self.graph = graph
         self.trace = Trace(f"{graph.name}.gradient")
         with self.trace as trace:
             arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]
-            cts = [trace.parameter(v.type, "ct") if g else None for v, g in zip(graph.outputs, given, strict=True)]
+            cts = [
+                trace.parameter(v.type, "ct") if g else None
+                for v, g in zip(graph.outputs, given, strict=True)
+            ]
             _, self.gradients = _outputs_and_gradients(trace, without_effects(graph), arguments, wanted, cts)
 
     def finish(self, positions: Sequence[int]) -> Graph:
@@ -57,7 +69,9 @@ class Pull:
         with trace:
             found = [self.gradients[i] for i in positions]
             types = [self.graph.parameters[i].type for i in positions]
-            trace.graph.outputs = [trace.value_of(zeros_of(t) if g is None else g) for g, t in zip(found, types)]
+            trace.graph.outputs = [
+                trace.value_of(zeros_of(t) if g is None else g) for g, t in zip(found, types)
+            ]
         return trace.graph
 
 
@@ -75,7 +89,7 @@ def _typed(tensor: Tensor) -> TensorType:
     return TensorType(tensor.dtype, tensor.shape)
 
 
-# ---- cond ----------------------------------------------------------------------------------------------------------
+# ---- cond --------------------------------------------------------------------------------------------------
 
 
 @ops.cond.vjp
@@ -97,7 +111,7 @@ def cond(cts, inputs, pred, needs, then, otherwise):
     return gradients
 
 
-# ---- loops ---------------------------------------------------------------------------------------------------------
+# ---- loops -------------------------------------------------------------------------------------------------
 
 
 @ops.while_loop.vjp
@@ -134,7 +148,18 @@ def scan(cts, inputs, needs, body, carried, scanned, reverse):
         again = ops.scan(inputs, body=keeping, carried=carried, scanned=scanned, reverse=reverse)
         histories = again[len(body.outputs) :]
     return _backward_scan(
-        body, carried, scanned, not reverse, histories, columns, rest, cts[:carried], cts[carried:], [None] * carried, inputs, needs
+        body,
+        carried,
+        scanned,
+        not reverse,
+        histories,
+        columns,
+        rest,
+        cts[:carried],
+        cts[carried:],
+        [None] * carried,
+        inputs,
+        needs,
     )
 
 
@@ -152,26 +177,48 @@ def _backward_scan(
     inputs: Sequence[Tensor],
     needs: Sequence[bool],
 ) -> list[Tensor | None]:
-    """Gradients of a loop's inputs (carried, scanned, rest): a scan over its rounds from the last to the first.
+    """Gradients of a loop's inputs (carried, scanned, rest): a scan over its rounds from the last to the
+    first.
 
-    `histories`: what the carried values were at the start of each round; `cts`, `row_cts`, `history_cts`: cotangents of
-    the final values, of the rows the rounds made, and of the histories.
+    `histories`: what the carried values were at the start of each round; `cts`, `row_cts`, `history_cts`:
+    cotangents of the final values, of the rows the rounds made, and of the histories.
     """
     flows = [i for i in range(carried) if is_differentiable(body.parameters[i].type)]
-    column_wanted = [i for i in range(scanned) if needs[carried + i] and is_differentiable(_typed(columns[i]))]
+    column_wanted = [
+        i for i in range(scanned) if needs[carried + i] and is_differentiable(_typed(columns[i]))
+    ]
     first_rest = carried + scanned
-    rest_wanted = [i for i in range(len(rest)) if needs[first_rest + i] and is_differentiable(_typed(rest[i]))]
+    rest_wanted = [
+        i for i in range(len(rest)) if needs[first_rest + i] and is_differentiable(_typed(rest[i]))
+    ]
     rows_given = tuple(i for i, ct in enumerate(row_cts) if ct is not None)
     histories_given = tuple(i for i, ct in enumerate(history_cts) if ct is not None)
-    key = ("backward", carried, scanned, tuple(column_wanted), tuple(rest_wanted), rows_given, histories_given)
+    key = (
+        "backward",
+        carried,
+        scanned,
+        tuple(column_wanted),
+        tuple(rest_wanted),
+        rows_given,
+        histories_given,
+    )
     step = body.cache.get(key)
     if step is None:
         step = body.cache[key] = _backward_step(
             body, carried, scanned, flows, column_wanted, rest_wanted, rows_given, histories_given
         )
-    start = [zeros_of(inputs[i]) if cts[i] is None else cts[i] for i in flows] + [zeros_of(rest[i]) for i in rest_wanted]
-    cut = [*histories, *columns, *(row_cts[i] for i in rows_given), *(history_cts[i] for i in histories_given)]
-    results = ops.scan((*start, *cut, *rest), body=step, carried=len(start), scanned=len(cut), reverse=reverse)
+    start = [zeros_of(inputs[i]) if cts[i] is None else cts[i] for i in flows] + [
+        zeros_of(rest[i]) for i in rest_wanted
+    ]
+    cut = [
+        *histories,
+        *columns,
+        *(row_cts[i] for i in rows_given),
+        *(history_cts[i] for i in histories_given),
+    ]
+    results = ops.scan(
+        (*start, *cut, *rest), body=step, carried=len(start), scanned=len(cut), reverse=reverse
+    )
     gradients: list[Tensor | None] = [None] * len(inputs)
     positions = flows + [first_rest + i for i in rest_wanted] + [carried + i for i in column_wanted]
     for position, gradient in zip(positions, results, strict=True):
@@ -189,7 +236,8 @@ def _backward_step(
     rows_given: Sequence[int],
     histories_given: Sequence[int],
 ) -> Graph:
-    """One round backwards: (cotangents, sums for the rest | values, rows, row cotangents, history cotangents | rest)."""
+    """One round backwards: (cotangents, sums for the rest | values, rows, row cotangents, history
+    cotangents | rest)."""
     first_rest = carried + scanned
     trace = Trace(f"{body.name}.backward")
     with trace:
@@ -203,7 +251,9 @@ def _backward_step(
         wanted = [False] * len(types)
         for i in (*flows, *(carried + i for i in column_wanted), *(first_rest + i for i in rest_wanted)):
             wanted[i] = True
-        given = [cts.get(i) for i in range(carried)] + [row_cts.get(i) for i in range(len(body.outputs) - carried)]
+        given = [cts.get(i) for i in range(carried)] + [
+            row_cts.get(i) for i in range(len(body.outputs) - carried)
+        ]
         _, gradients = _outputs_and_gradients(trace, without_effects(body), values + rest, wanted, given)
 
         def gradient(position: int) -> Tensor:
@@ -211,23 +261,27 @@ def _backward_step(
             return zeros_of(types[position]) if found is None else found
 
         before = [gradient(i) + history_cts[i] if i in history_cts else gradient(i) for i in flows]
-        totals = [sums[i] if gradients[first_rest + i] is None else sums[i] + gradients[first_rest + i] for i in rest_wanted]
+        totals = [
+            sums[i] if gradients[first_rest + i] is None else sums[i] + gradients[first_rest + i]
+            for i in rest_wanted
+        ]
         rows = [gradient(carried + i) for i in column_wanted]
         trace.graph.outputs = [trace.value_of(t) for t in (*before, *totals, *rows)]
     return trace.graph
 
 
-
-
-# ---- whole graphs --------------------------------------------------------------------------------------------------
+# ---- whole graphs ------------------------------------------------------------------------------------------
 
 
 def joint_graph(graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> Graph:
-    """One graph for outputs and gradients: (inputs, a cotangent per given output) -> (outputs, gradients of the wanted)."""
+    """One graph for outputs and gradients: (inputs, a cotangent per given output) -> (outputs, gradients
+    of the wanted)."""
     trace = Trace(f"{graph.name}.joint")
     with trace:
         arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]
-        cts = [trace.parameter(v.type, "ct") if g else None for v, g in zip(graph.outputs, given, strict=True)]
+        cts = [
+            trace.parameter(v.type, "ct") if g else None for v, g in zip(graph.outputs, given, strict=True)
+        ]
         outputs, gradients = _outputs_and_gradients(trace, graph, arguments, wanted, cts)
         found = [
             zeros_of(v.type) if gradient is None else gradient

@@ -1,7 +1,7 @@
 """Removes `return`, `break` and `continue` from a function's syntax tree.
 
-What follows an `if` that surely jumps moves into its other branch. Elsewhere a flag is set, and what follows is guarded by
-it; loops stop on their flags. The returned value goes through a variable.
+What follows an `if` that surely jumps moves into its other branch. Elsewhere a flag is set, and what
+follows is guarded by it; loops stop on their flags. The returned value goes through a variable.
 """
 
 from __future__ import annotations
@@ -46,12 +46,16 @@ def _jumps(node: ast.AST | Sequence[ast.AST]) -> set[str]:
 
 def _holds_jump(node: ast.AST) -> bool:
     """True if a jump is anywhere in `node`, nested functions excepted, even one that does not leave it."""
-    return bool(_jumps(node)) or any(_holds_jump(s) for block in _child_blocks(node) for s in block if isinstance(s, ast.stmt))
+    return bool(_jumps(node)) or any(
+        _holds_jump(s) for block in _child_blocks(node) for s in block if isinstance(s, ast.stmt)
+    )
 
 
 def _child_blocks(node: ast.AST) -> list[list[ast.AST]]:
     """The statement lists inside a statement; a nested function's are its own affair."""
-    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not isinstance(node, ast.stmt):
+    if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) or not isinstance(
+        node, ast.stmt
+    ):
         return []
     blocks = [getattr(node, name) for name in _BLOCKS if getattr(node, name, None)]
     blocks += [h.body for h in getattr(node, "handlers", ())]
@@ -89,7 +93,9 @@ class JumpRemover:
             body.append(ast.copy_location(ast.Return(None), body[-1]))
         lowered = self.block(body, {"return": RETURNED})
         start = definition.body[0]
-        undefined = ast.Call(ast.Attribute(name_node(HELPERS), "undefined", ast.Load()), [ast.Constant("the return value")], [])
+        undefined = ast.Call(
+            ast.Attribute(name_node(HELPERS), "undefined", ast.Load()), [ast.Constant("the return value")], []
+        )
         prologue = [assign_node(RETURNED, ast.Constant(False), start), assign_node(RESULT, undefined, start)]
         lowered = prologue + lowered
         result = ast.Call(ast.Attribute(name_node(HELPERS), "result", ast.Load()), [name_node(RESULT)], [])
@@ -103,7 +109,9 @@ class JumpRemover:
         class Drop(ast.NodeTransformer):
             def visit_Assign(self, node: ast.Assign) -> ast.AST | None:
                 target = node.targets[0]
-                unused = isinstance(target, ast.Name) and target.id.startswith(GENERATED) and target.id not in used
+                unused = (
+                    isinstance(target, ast.Name) and target.id.startswith(GENERATED) and target.id not in used
+                )
                 return ast.copy_location(ast.Pass(), node) if unused and target.id != RESULT else node
 
             def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
@@ -124,7 +132,10 @@ class JumpRemover:
             rest = list(statements[position + 1 :])
             if isinstance(statement, ast.Return):
                 value = statement.value or ast.copy_location(ast.Constant(None), statement)
-                out += [assign_node(RESULT, value, statement), assign_node(RETURNED, ast.Constant(True), statement)]
+                out += [
+                    assign_node(RESULT, value, statement),
+                    assign_node(RETURNED, ast.Constant(True), statement),
+                ]
                 return out
             if isinstance(statement, (ast.Break, ast.Continue)):
                 kind = "break" if isinstance(statement, ast.Break) else "continue"
@@ -162,14 +173,22 @@ class JumpRemover:
                     part.body = self.block(part.body, flags)
                 out.append(statement)
             if kinds and rest:
-                out.append(self.guard([flags[k] for k in sorted(kinds)], self.block(rest, flags) or [ast.Pass()], rest[0]))
+                out.append(
+                    self.guard(
+                        [flags[k] for k in sorted(kinds)], self.block(rest, flags) or [ast.Pass()], rest[0]
+                    )
+                )
                 return out
         return out
 
     def loop(self, statement: ast.While | ast.For, flags: dict[str, str]) -> list[ast.stmt]:
         kinds = _jumps(statement.body)
         self.count += 1
-        inner = {**flags, "break": f"{GENERATED}break{self.count}", "continue": f"{GENERATED}continue{self.count}"}
+        inner = {
+            **flags,
+            "break": f"{GENERATED}break{self.count}",
+            "continue": f"{GENERATED}continue{self.count}",
+        }
         body = self.block(statement.body, inner)
         if "continue" in kinds:
             body.insert(0, assign_node(inner["continue"], ast.Constant(False), statement.body[0]))
@@ -177,7 +196,9 @@ class JumpRemover:
         out: list[ast.stmt] = []
         if "break" in kinds:
             out.append(assign_node(inner["break"], ast.Constant(False), statement))
-        loop = ast.copy_location(type(statement)(**{f: getattr(statement, f) for f in statement._fields}), statement)
+        loop = ast.copy_location(
+            type(statement)(**{f: getattr(statement, f) for f in statement._fields}), statement
+        )
         loop.body, loop.orelse = body, []
         loop.stops = stops  # read by _FunctionRewriter
         self.used.update(stops)

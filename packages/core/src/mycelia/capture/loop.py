@@ -1,4 +1,5 @@
-"""Captures a loop whose condition is a tensor: which variables it carries, and as what, is found by tracing it."""
+"""Captures a loop whose condition is a tensor: which variables it carries, and as what, is found by
+tracing it."""
 
 from __future__ import annotations
 
@@ -36,7 +37,8 @@ class _Again(Exception):
 
 
 class Loop:
-    """Captures a loop. Which variables the body changes shows only by tracing it, so it is traced until that settles."""
+    """Captures a loop. Which variables the body changes shows only by tracing it, so it is traced until
+    that settles."""
 
     def __init__(self, test: Callable, body: Callable, get: Callable, set_: Callable, site: Site) -> None:
         self.test, self.body, self.get, self.set = test, body, get, set_
@@ -87,7 +89,9 @@ class Loop:
         return self.rebuild[i](leaves)
 
     def error(self, text: str) -> Exception:
-        return errors.error(errors.CaptureError, "jit", f"the loop at {self.site.file}:{self.site.line}: {text}")
+        return errors.error(
+            errors.CaptureError, "jit", f"the loop at {self.site.file}:{self.site.line}: {text}"
+        )
 
     def initial(self, key: tuple[int, int]) -> Tensor:
         leaf = self.leaves[key[0]][key[1]]
@@ -108,7 +112,9 @@ class Loop:
         for (i, k), type_ in self.carried.items():
             values[i][k] = region.parameter(type_, self.site.names[i] if k == 0 else "")
         state = tuple(
-            Undefined(self.site.names[i], self.lost[i]) if i in self.lost else fresh_containers(self.rebuild[i](leaves))
+            Undefined(self.site.names[i], self.lost[i])
+            if i in self.lost
+            else fresh_containers(self.rebuild[i](leaves))
             for i, leaves in enumerate(values)
         )
         self.set(state)
@@ -116,7 +122,8 @@ class Loop:
             tensor._assign(region.parameter(type_of(tensor)))
 
     def leave(self, region: Trace) -> tuple[list[Tensor], list]:
-        """Sets variables and objects back; returns what the carried objects had become, and other changed objects."""
+        """Sets variables and objects back; returns what the carried objects had become, and other changed
+        objects."""
         objects = []
         for tensor, before in self.objects.values():
             objects.append(snapshot(tensor))
@@ -168,7 +175,8 @@ class Loop:
             raise self.error(f"{name} is {type_of(before)}, but its body assigns {type_of(after)} to it")
 
     def compare(self, region: Trace, i: int, start: Any, end: Any, outs: dict) -> bool:
-        """Checks variable `i` at the end of a round against its beginning; True if the loop must be traced anew."""
+        """Checks variable `i` at the end of a round against its beginning; True if the loop must be traced
+        anew."""
         name = self.site.names[i]
         if i in self.lost:
             return False
@@ -180,11 +188,14 @@ class Loop:
             line = self.site.lines[0].get(name, self.site.line)
             return self.lose(
                 i,
-                f"'{name}' gets its value at line {line}, inside the loop at {self.site.file}:{self.site.line}, which runs "
+                f"'{name}' gets its value at line {line}, inside the loop at "
+                f"{self.site.file}:{self.site.line}, which runs "
                 "zero times if its tensor condition is false: give it a value before the loop",
             )
         if type(end) is Undefined:
-            return self.lose(i, end.reason or f"'{name}' is deleted inside the loop at {self.site.file}:{self.site.line}")
+            return self.lose(
+                i, end.reason or f"'{name}' is deleted inside the loop at {self.site.file}:{self.site.line}"
+            )
         starts: list[Any] = []
         ends: list[Any] = []
         flatten(start, starts)
@@ -204,14 +215,21 @@ class Loop:
         carried = self.carried.get(key)
         if carried is None:
             same = a is b or equal_objects(a, b)
-            if same or (isinstance(a, Tensor) and isinstance(b, Tensor) and a.traced is not None and a.traced is b.traced):
+            if same or (
+                isinstance(a, Tensor)
+                and isinstance(b, Tensor)
+                and a.traced is not None
+                and a.traced is b.traced
+            ):
                 return False
             if not isinstance(a, (Tensor, *NUMBERS)) or not isinstance(b, (Tensor, *NUMBERS)):
                 return self.lose(i, self.disagreement(name, describe(a), describe(b)))
             if isinstance(a, Tensor):
                 self.carried[key] = type_of(a)
             else:  # a number is weak: it takes the dtype that the body gives it
-                dtype = dtypes.promote_number(b.dtype, type(a)) if isinstance(b, Tensor) else common_dtype(a, b)
+                dtype = (
+                    dtypes.promote_number(b.dtype, type(a)) if isinstance(b, Tensor) else common_dtype(a, b)
+                )
                 self.carried[key] = TensorType(dtype, ())
             return True
         if isinstance(b, NUMBERS):
@@ -237,11 +255,14 @@ class Loop:
         return False
 
     def widen(self, key: tuple[int, int], type_: TensorType, found: Any) -> bool:
-        """A variable that began as a Python number takes the dtype that the body gives it; a tensor keeps its own."""
+        """A variable that began as a Python number takes the dtype that the body gives it; a tensor keeps
+        its own."""
         leaf = self.leaves[key[0]][key[1]]
         current = self.carried[key]
         if isinstance(leaf, Tensor) or dtypes.promote(current.dtype, type_.dtype) is not type_.dtype:
-            return self.lose(key[0], self.disagreement(self.site.names[key[0]], str(current), describe(found)))
+            return self.lose(
+                key[0], self.disagreement(self.site.names[key[0]], str(current), describe(found))
+            )
         self.carried[key] = type_
         return True
 
@@ -267,6 +288,8 @@ class Loop:
         line = self.site.lines[0].get(name)
         name = "the returned value" if name == RESULT else f"'{name}'"
         return (
-            f"{name} changes its type in the loop at {self.site.file}:{self.site.line}: it enters a round as {a} and leaves it "
-            f"as {b}{f' (line {line})' if line else ''}; under a tensor condition it must keep structure, dtype and shape"
+            f"{name} changes its type in the loop at {self.site.file}:{self.site.line}: it enters a round "
+            f"as {a} and leaves it "
+            f"as {b}{f' (line {line})' if line else ''}; under a tensor condition it must keep structure, "
+            "dtype and shape"
         )

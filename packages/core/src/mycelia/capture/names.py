@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 
 class Assigned(ast.NodeVisitor):
-    """Names and `name.attribute`s that statements assign or may change in place, with the line of the last time."""
+    """Names and `name.attribute`s that statements assign or may change in place, with the line of the last
+    time."""
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}
@@ -34,7 +35,11 @@ class Assigned(ast.NodeVisitor):
 
     def visit_Expr(self, node: ast.Expr) -> None:
         call = node.value
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and isinstance(call.func.value, ast.Name):
+        if (
+            isinstance(call, ast.Call)
+            and isinstance(call.func, ast.Attribute)
+            and isinstance(call.func.value, ast.Name)
+        ):
             self.changed[call.func.value.id] = node.lineno
         self.generic_visit(node)
 

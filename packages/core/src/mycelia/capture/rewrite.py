@@ -1,11 +1,13 @@
 """Rewrites a Python function so that its control flow goes through helpers (`capture.control`).
 
-`if`, `while`, `for`, `break`, `continue`, `return`, `and`, `or`, `not`, conditional expressions, `assert`, `raise` and
-calls become helper calls. A helper looks at the condition: a Python value runs as Python, a traced Tensor becomes a
-region of the graph. The code keeps its file name and line numbers, its globals and its closure cells.
+`if`, `while`, `for`, `break`, `continue`, `return`, `and`, `or`, `not`, conditional expressions, `assert`,
+`raise` and calls become helper calls. A helper looks at the condition: a Python value runs as Python, a
+traced Tensor becomes a region of the graph. The code keeps its file name and line numbers, its globals and
+its closure cells.
 
-Jumps are removed first: what follows an `if` that surely jumps moves into the other branch; elsewhere a flag is set and
-what follows is guarded by it. Then the remaining structured statements become local functions over shared variables:
+Jumps are removed first: what follows an `if` that surely jumps moves into the other branch; elsewhere a flag
+is set and what follows is guarded by it. Then the remaining structured statements become local functions over
+shared variables:
 
     if test:            def f·then1(): nonlocal y; y = a
         y = a      ->   def f·else1(): nonlocal y; y = b
@@ -28,7 +30,8 @@ from mycelia.capture.names import Assigned, names_in
 from mycelia.capture.source import CannotRewrite, Mangle, all_arguments, find_definition
 
 SITES = "_mycelia_sites"
-MARK = "·"  # legal inside identifiers, never written by people: separates the user's function name from our suffix
+# legal inside identifiers, never written by people: separates the user's function name from our suffix
+MARK = "·"
 
 
 @dataclass(slots=True)
@@ -44,7 +47,8 @@ class Site:
 
 
 def rewrite_function(fn: types.FunctionType) -> types.FunctionType:
-    """`fn` with its control flow going through helpers; CannotRewrite if its source cannot be had or taken."""
+    """`fn` with its control flow going through helpers; CannotRewrite if its source cannot be had or
+    taken."""
     from mycelia.capture import control
 
     code, sites = _rewritten_code(fn)
@@ -88,7 +92,9 @@ def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, .
     definition = find_definition(fn)
     if isinstance(definition, ast.Lambda):
         body: list[ast.stmt] = [ast.copy_location(ast.Return(definition.body), definition.body)]
-        definition = ast.copy_location(ast.FunctionDef("_lambda_", definition.args, body, [], None), definition)
+        definition = ast.copy_location(
+            ast.FunctionDef("_lambda_", definition.args, body, [], None), definition
+        )
     definition.decorator_list = []
     definition.name = fn.__name__ + MARK  # inside the factory it must not hide the global of that name
     owner = fn.__qualname__.rpartition(".")[0].rpartition(".")[2]
@@ -104,14 +110,17 @@ def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, .
         None,
     )
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, definition)], []))
-    compiled = compile(module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE_FLAGS)
+    compiled = compile(
+        module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE_FLAGS
+    )
     outer = next(c for c in compiled.co_consts if isinstance(c, types.CodeType))
     inner = next(c for c in outer.co_consts if isinstance(c, types.CodeType) and c.co_name == definition.name)
     return _renamed(inner, fn.__name__, fn.__qualname__), tuple(rewriter.sites)
 
 
 def _renamed(code: types.CodeType, name: str, qualname: str) -> types.CodeType:
-    """The code under the user's names, the local functions of its branches and loops too: tracebacks show them."""
+    """The code under the user's names, the local functions of its branches and loops too: tracebacks show
+    them."""
     constants = []
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
@@ -128,7 +137,12 @@ class _FunctionRewriter(ast.NodeTransformer):
     """Rewrites one function definition; nested functions get a rewriter of their own."""
 
     def __init__(
-        self, definition: ast.FunctionDef, file: str, function: str, sites: list[Site] | None = None, owner: bool = True
+        self,
+        definition: ast.FunctionDef,
+        file: str,
+        function: str,
+        sites: list[Site] | None = None,
+        owner: bool = True,
     ) -> None:
         self.definition, self.file, self.function = definition, file, function
         self.sites: list[Site] = [] if sites is None else sites
@@ -156,8 +170,7 @@ class _FunctionRewriter(ast.NodeTransformer):
         body = self.visit_block(definition.body)
         undefined = sorted(self.state - parameters - {RESULT, RETURNED})
         prologue = [
-            assign_node(n, self.helper("undefined", [ast.Constant(n)]), definition.body[0])
-            for n in undefined
+            assign_node(n, self.helper("undefined", [ast.Constant(n)]), definition.body[0]) for n in undefined
         ]
         at = 1 if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
         declared = [s for s in body if isinstance(s, (ast.Global, ast.Nonlocal))]
@@ -184,7 +197,9 @@ class _FunctionRewriter(ast.NodeTransformer):
         for statement in statements:
             for node in ast.walk(statement):
                 if isinstance(node, (ast.If, ast.While, ast.For)):
-                    assigned = names_in([*node.body, *node.orelse, *([node.target] if isinstance(node, ast.For) else [])])
+                    assigned = names_in(
+                        [*node.body, *node.orelse, *([node.target] if isinstance(node, ast.For) else [])]
+                    )
                     self.state |= (set(assigned.names) | set(assigned.changed)) & self.locals
 
     def visit_block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -201,12 +216,15 @@ class _FunctionRewriter(ast.NodeTransformer):
         attributes: dict[tuple[str, str], None] = {}
         for assigned in per_block:
             names.update(dict.fromkeys(n for n in (*assigned.names, *assigned.changed) if n in self.locals))
-            attributes.update(dict.fromkeys(k for k in assigned.attributes if k[0] in self.locals and k[0] not in names))
+            attributes.update(
+                dict.fromkeys(k for k in assigned.attributes if k[0] in self.locals and k[0] not in names)
+            )
         return list(names), list(attributes), per_block
 
     def site(self, node: ast.AST, kind: str, names: Sequence[str], per_block: Sequence[Assigned]) -> ast.expr:
         lines = tuple(
-            {**b.changed, **b.names, **{f"{o}.{a}": line for (o, a), line in b.attributes.items()}} for b in per_block
+            {**b.changed, **b.names, **{f"{o}.{a}": line for (o, a), line in b.attributes.items()}}
+            for b in per_block
         )
         self.sites.append(Site(kind, self.file, node.lineno, self.function, tuple(names), lines))
         return ast.Subscript(name_node(SITES), ast.Constant(len(self.sites) - 1), ast.Load())
@@ -229,7 +247,9 @@ class _FunctionRewriter(ast.NodeTransformer):
         """Definitions of get and set over the carried symbols, and references to them."""
         values: list[ast.expr] = [name_node(n) for n in names]
         values += [self.helper("get_attribute", [name_node(o), ast.Constant(a)]) for o, a in attributes]
-        get = self.local_function(f"{self.function}{MARK}get{suffix}", [ast.Return(ast.Tuple(values, ast.Load()))], [], at)
+        get = self.local_function(
+            f"{self.function}{MARK}get{suffix}", [ast.Return(ast.Tuple(values, ast.Load()))], [], at
+        )
         argument = f"{GENERATED}values"
 
         def item(i: int) -> ast.expr:
@@ -254,8 +274,12 @@ class _FunctionRewriter(ast.NodeTransformer):
         site = self.site(node, "if", [*names, *(f"{o}.{a}" for o, a in attributes)], per_block)
         suffix = self.number()
         test = self.visit(node.test)
-        then = self.local_function(f"{self.function}{MARK}then{suffix}", self.visit_block(node.body), names, node)
-        orelse = self.local_function(f"{self.function}{MARK}else{suffix}", self.visit_block(node.orelse), names, node)
+        then = self.local_function(
+            f"{self.function}{MARK}then{suffix}", self.visit_block(node.body), names, node
+        )
+        orelse = self.local_function(
+            f"{self.function}{MARK}else{suffix}", self.visit_block(node.orelse), names, node
+        )
         definitions, state = self.state_functions(suffix, names, attributes, node)
         call = self.helper("if_", [test, name_node(then.name), name_node(orelse.name), *state, site], node)
         return self.located([then, orelse, *definitions, ast.Expr(call)], node)
@@ -268,12 +292,18 @@ class _FunctionRewriter(ast.NodeTransformer):
         test: ast.expr = node.test
         if stops:
             running = [ast.UnaryOp(ast.Not(), name_node(s)) for s in stops]
-            test = ast.fix_missing_locations(ast.copy_location(ast.BoolOp(ast.And(), [*running, test]), node.test))
+            test = ast.fix_missing_locations(
+                ast.copy_location(ast.BoolOp(ast.And(), [*running, test]), node.test)
+            )
         value = ast.copy_location(ast.Return(self.visit(test)), node.test)
         test_function = self.local_function(f"{self.function}{MARK}test{suffix}", [value], names, node)
-        body = self.local_function(f"{self.function}{MARK}body{suffix}", self.visit_block(node.body), names, node)
+        body = self.local_function(
+            f"{self.function}{MARK}body{suffix}", self.visit_block(node.body), names, node
+        )
         definitions, state = self.state_functions(suffix, names, attributes, node)
-        call = self.helper("while_", [name_node(test_function.name), name_node(body.name), *state, site], node)
+        call = self.helper(
+            "while_", [name_node(test_function.name), name_node(body.name), *state, site], node
+        )
         return self.located([test_function, body, *definitions, ast.Expr(call)], node)
 
     def visit_For(self, node: ast.For) -> list[ast.stmt]:
@@ -285,11 +315,17 @@ class _FunctionRewriter(ast.NodeTransformer):
         suffix = self.number()
         iterable = self.visit(node.iter)
         name = f"{self.function}{MARK}body{suffix}"
-        body = self.local_function(name, [self.visit(unpack), *self.visit_block(node.body)], names, node, item)
+        body = self.local_function(
+            name, [self.visit(unpack), *self.visit_block(node.body)], names, node, item
+        )
         stop: ast.expr = ast.Constant(None)
         if stops:
             flags: list[ast.expr] = [name_node(s) for s in stops]
-            stop = self.thunk(self.visit(ast.copy_location(flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags), node)))
+            stop = self.thunk(
+                self.visit(
+                    ast.copy_location(flags[0] if len(flags) == 1 else ast.BoolOp(ast.Or(), flags), node)
+                )
+            )
         definitions, state = self.state_functions(suffix, names, attributes, node)
         call = self.helper("for_", [iterable, name_node(body.name), stop, *state, site], node)
         return self.located([body, *definitions, ast.Expr(call)], node)
@@ -312,7 +348,8 @@ class _FunctionRewriter(ast.NodeTransformer):
         if node.cause is not None:
             node.cause = self.visit(node.cause)
             return ast.fix_missing_locations(node)
-        # Under a tensor condition the exception becomes part of the graph and the trace goes on: hence no `raise` then.
+        # Under a tensor condition the exception becomes part of the graph and the trace goes on: hence no
+        # `raise` then.
         test = ast.NamedExpr(name_node(f"{GENERATED}error", True), node.exc)
         raising = ast.Raise(name_node(f"{GENERATED}error"), None)
         statement = ast.If(ast.Compare(test, [ast.IsNot()], [ast.Constant(None)]), [raising], [])
@@ -412,7 +449,12 @@ class _FunctionRewriter(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         site = self.site(node, "conditional expression", (), ())
-        args = [self.visit(node.test), self.thunk(self.visit(node.body)), self.thunk(self.visit(node.orelse)), site]
+        args = [
+            self.visit(node.test),
+            self.thunk(self.visit(node.body)),
+            self.thunk(self.visit(node.orelse)),
+            site,
+        ]
         return ast.fix_missing_locations(self.helper("if_else", args, node))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
@@ -422,7 +464,14 @@ class _FunctionRewriter(ast.NodeTransformer):
             return ast.fix_missing_locations(node)
         node.args = [self.visit(a) for a in node.args]
         node.keywords = [self.visit(k) for k in node.keywords]
-        if isinstance(node.func, ast.Name) and node.func.id in ("super", "locals", "globals", "eval", "exec", "vars"):
+        if isinstance(node.func, ast.Name) and node.func.id in (
+            "super",
+            "locals",
+            "globals",
+            "eval",
+            "exec",
+            "vars",
+        ):
             return node
         node.func = self.helper("callee", [self.visit(node.func)], node.func)
         return node

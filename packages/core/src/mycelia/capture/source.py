@@ -36,13 +36,17 @@ def find_definition(fn: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     found = [n for n in ast.walk(tree) if isinstance(n, kind) and (is_lambda or n.name == code.co_name)]
     if is_lambda:
         arguments = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-        found = [n for n in found if tuple(a.arg for a in all_arguments(n.args)[: len(arguments)]) == arguments]
+        found = [
+            n for n in found if tuple(a.arg for a in all_arguments(n.args)[: len(arguments)]) == arguments
+        ]
         if len(found) > 1:
             indent = len(lines[0]) - len(lines[0].lstrip())
             spots = {(p[0], p[2]) for p in code.co_positions() if p[0] is not None and p[2] is not None}
             found = [n for n in found if (n.body.lineno, n.body.col_offset + indent) in spots]
     elif len(found) > 1:
-        found = [n for n in found if min([n.lineno, *(d.lineno for d in n.decorator_list)]) == code.co_firstlineno]
+        found = [
+            n for n in found if min([n.lineno, *(d.lineno for d in n.decorator_list)]) == code.co_firstlineno
+        ]
     if len(found) != 1:
         raise CannotRewrite(f"the source of {fn.__qualname__} is ambiguous")
     return found[0]
@@ -51,7 +55,13 @@ def find_definition(fn: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
 def _parse_fragment(source: str) -> ast.Module | None:
     """A lambda's source lines may be part of a larger expression; try the usual shapes."""
     text = source.strip()
-    for candidate in (text.rstrip(","), f"({text.rstrip(',')})", f"_({text}", f"_({text.rstrip(',')})", text.rstrip(",)]}")):
+    for candidate in (
+        text.rstrip(","),
+        f"({text.rstrip(',')})",
+        f"_({text}",
+        f"_({text.rstrip(',')})",
+        text.rstrip(",)]}"),
+    ):
         try:
             return ast.parse(candidate)
         except SyntaxError:
@@ -85,7 +95,9 @@ class Mangle(ast.NodeTransformer):
 def _library_roots() -> tuple[str, ...]:
     paths = sysconfig.get_paths()
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    return tuple({os.path.realpath(p) + os.sep for p in (here, paths["stdlib"], paths["purelib"], paths["platlib"])})
+    return tuple(
+        {os.path.realpath(p) + os.sep for p in (here, paths["stdlib"], paths["purelib"], paths["platlib"])}
+    )
 
 
 @functools.cache

@@ -1,11 +1,11 @@
 """Symbolic execution: runs Python code on tensors without data and writes down every op as a node of a graph.
 
-While a Trace is active all op calls of the thread come to it. A Tensor that stands for a graph value carries that value
-(`Tensor.traced`). A Parameter is lifted at its first use: the Parameter object itself stands for a graph input until
-the capture ends, so that reads, in-place updates and gradient variables need no special treatment; then it gets its
-data back, and what the code had assigned to it is an effect (`capture/effects.py`). Other tensors with data are
-constants. A region (branch or loop body) is traced by a Trace with a parent; values of the parent that it uses become
-explicit inputs of the region.
+While a Trace is active all op calls of the thread come to it. A Tensor that stands for a graph value
+carries that value (`Tensor.traced`). A Parameter is lifted at its first use: the Parameter object itself
+stands for a graph input until the capture ends, so that reads, in-place updates and gradient variables
+need no special treatment; then it gets its data back, and what the code had assigned to it is an effect
+(`capture/effects.py`). Other tensors with data are constants. A region (branch or loop body) is traced by
+a Trace with a parent; values of the parent that it uses become explicit inputs of the region.
 """
 
 from __future__ import annotations
@@ -64,8 +64,12 @@ class Trace:
         self.parent = parent
         self.root: Trace = self if parent is None else parent.root
         self.owned: set[Value] = set()
-        self.captured: dict[Value, tuple[Tensor, Value]] = {}  # value of an outer trace -> (its tensor, our parameter)
-        self.seen: dict[int, tuple[Tensor, Tensor]] = {}  # outer tensor objects used here -> (object, what it was)
+        self.captured: dict[
+            Value, tuple[Tensor, Value]
+        ] = {}  # value of an outer trace -> (its tensor, our parameter)
+        self.seen: dict[
+            int, tuple[Tensor, Tensor]
+        ] = {}  # outer tensor objects used here -> (object, what it was)
         if parent is not None:  # Parameters may be overwritten without being read
             for entry in self.root.lifted.values():
                 tensor = entry.reference()
@@ -74,7 +78,9 @@ class Trace:
         self.lifted: dict[int, Lifted] = {}  # root only
         self.constants: dict[int, Lifted] = {}  # root only
         self.cells: dict[int, Any] = {}  # root only: the Cells whose construct took part
-        self.place: errors.Place | None = None  # of the node that is evaluated again, instead of the line that runs
+        self.place: errors.Place | None = (
+            None  # of the node that is evaluated again, instead of the line that runs
+        )
         self.ended = False  # this path surely raises: its results do not count
 
     # -- activity
@@ -82,7 +88,8 @@ class Trace:
     def __enter__(self) -> Trace:
         self._mode = dispatch.push_interceptor(self.intercept, _TRACING)
         traces.append(self)
-        # A region is one op for the tape of its surroundings; inside, only transforms that start inside record.
+        # A region is one op for the tape of its surroundings; inside, only transforms that start inside
+        # record.
         self._tape_level = _C.set_tape_level(0)
         return self
 
@@ -118,7 +125,9 @@ class Trace:
         """The graph value that `tensor` stands for here."""
         if tensor.traced is None:
             if not tensor._has_value:
-                raise errors.error(errors.CaptureError, "jit", "a tensor without data is used: call init_data() on it first")
+                raise errors.error(
+                    errors.CaptureError, "jit", "a tensor without data is used: call init_data() on it first"
+                )
             if not tensor._is_parameter:
                 return self.constant(tensor)
             self.lift(tensor, getattr(tensor, "name", ""))
@@ -132,7 +141,7 @@ class Trace:
                 errors.CaptureError,
                 "jit",
                 f"a tensor of type {value.type} that belongs to another graph capture is used",
-                hint="a tensor made inside a compiled function or a branch was kept in an outer object; return it instead",
+                hint="a tensor made in a compiled function or branch was kept in an outer object: return it",
             )
         self.see(tensor)
         found = self.captured.get(value)
@@ -156,8 +165,8 @@ class Trace:
         return False
 
     def constant(self, tensor: Tensor) -> Value:
-        """`tensor`'s present value as a constant. Only a weak reference to the object is kept: if it turns out to have
-        been changed in place and to live on, it is an input and an effect instead."""
+        """`tensor`'s present value as a constant. Only a weak reference to the object is kept: if it turns
+        out to have been changed in place and to live on, it is an input and an effect instead."""
         known = self.root.constants.get(id(tensor))
         if known is not None and known.reference() is tensor:
             return known.value
@@ -234,7 +243,8 @@ class Trace:
     # -- ends of a capture
 
     def changed(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        """Tensors of the surroundings that were changed in place here: (object, before, after); all are set back."""
+        """Tensors of the surroundings that were changed in place here: (object, before, after); all are
+        set back."""
         found = []
         for tensor, before in list(self.seen.values()):
             if tensor.traced is not before.traced:
@@ -253,7 +263,8 @@ class Trace:
                 tensor._node = node
 
 
-# The traces in progress, innermost last; read by every call of a Cell. A capture runs on one thread (`compile.jit`).
+# The traces in progress, innermost last; read by every call of a Cell. A capture runs on one thread
+# (`compile.jit`).
 traces: list[Trace] = []
 
 
@@ -263,7 +274,8 @@ def active() -> Trace | None:
 
 
 def is_traced(value: Any) -> bool:
-    """True for a Tensor whose value is known only when the graph runs; a Parameter is one as soon as a graph is captured."""
+    """True for a Tensor whose value is known only when the graph runs; a Parameter is one as soon as a
+    graph is captured."""
     return isinstance(value, Tensor) and (value.traced is not None or (bool(traces) and value._is_parameter))
 
 
@@ -275,7 +287,10 @@ def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...
     for (name, kind), value in zip(params, inputs):
         if kind == LIST:
             if not isinstance(value, (tuple, list)):
-                raise errors.type_error(op.name, f"argument '{name}' must be a list or tuple of Tensors, got {type(value).__name__}")
+                raise errors.type_error(
+                    op.name,
+                    f"argument '{name}' must be a list or tuple of Tensors, got {type(value).__name__}",
+                )
             flat += value
             counts.append(len(value))
         else:
@@ -286,7 +301,9 @@ def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...
             continue
         if type(value) not in (bool, int, float, complex):
             if not hasattr(value, "__array__"):
-                raise errors.type_error(op.name, f"a tensor argument must be a Tensor or a number, got {type(value).__name__}")
+                raise errors.type_error(
+                    op.name, f"a tensor argument must be a Tensor or a number, got {type(value).__name__}"
+                )
             flat[index] = Tensor(value)
     return flat, tuple(counts)
 

@@ -24,14 +24,16 @@ def explain(tensor: Any) -> None:
         raise errors.error(
             errors.CaptureError,
             "jit",
-            f"a {type_of(tensor)} tensor decides here, but {reason}, so its control flow cannot become part of the graph",
+            f"a {type_of(tensor)} tensor decides here, but {reason}, so its control flow cannot become "
+            "part of the graph",
             hint="define the function in a file, or use ops.where",
         )
     raise errors.error(
         errors.CaptureError,
         "jit",
-        f"the value of a {type_of(tensor)} tensor is needed as a Python value, but it is known only when the graph runs",
-        hint="x.asnumpy(), x.item(), list indices and sizes must not depend on tensors in a compiled function; use ops",
+        f"the value of a {type_of(tensor)} tensor is needed as a Python value, but it is known only when "
+        "the graph runs",
+        hint="x.asnumpy(), x.item(), list indices and sizes must not depend on tensors here; use ops",
     )
 
 

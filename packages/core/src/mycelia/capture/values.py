@@ -1,5 +1,5 @@
-"""The values that control flow carries from place to place: variables without a value, containers, and what two branches
-or two rounds of a loop can agree on.
+"""The values that control flow carries from place to place: variables without a value, containers, and
+what two branches or two rounds of a loop can agree on.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NUMBERS = (bool, int, float)
 NUMBER_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
 
 
-# ---- names without a value -----------------------------------------------------------------------------------------
+# ---- names without a value ---------------------------------------------------------------------------------
 
 
 class Undefined:
@@ -69,7 +69,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     setattr(owner, name, value)
 
 
-# ---- containers ----------------------------------------------------------------------------------------------------
+# ---- containers --------------------------------------------------------------------------------------------
 
 
 def is_container(value: Any) -> bool:
@@ -118,7 +118,7 @@ def alike(a: Any, b: Any) -> bool:
     return type(a) is type(b) and keys_of(a) == keys_of(b) and all(alike(a[k], b[k]) for k in keys_of(a))
 
 
-# ---- agreement -----------------------------------------------------------------------------------------------------
+# ---- agreement ---------------------------------------------------------------------------------------------
 
 
 class Mismatch(Exception):
@@ -162,18 +162,21 @@ def equal_objects(a: Any, b: Any) -> bool:
 def zeros(type_: TensorType) -> Tensor:
     if not type_.is_static:
         raise errors.error(
-            errors.CaptureError, "jit", f"a value of type {type_} is returned under a tensor condition: its size must be known"
+            errors.CaptureError,
+            "jit",
+            f"a value of type {type_} is returned under a tensor condition: its size must be known",
         )
     from mycelia.ops.create import full
 
     return full(type_.shape, 0, dtype=type_.dtype)
 
 
-# ---- regions -------------------------------------------------------------------------------------------------------
+# ---- regions -----------------------------------------------------------------------------------------------
 
 
 def close_over(regions: Sequence[Trace], first: int = 0) -> tuple[Tensor, ...]:
-    """Gives all regions the same parameters after their first `first` own ones; returns the tensors these stand for."""
+    """Gives all regions the same parameters after their first `first` own ones; returns the tensors these
+    stand for."""
     outer: dict[Value, Tensor] = {}
     for region in regions:
         for value, (tensor, _) in region.captured.items():

@@ -1,7 +1,8 @@
 """Compiled graphs and the tape: a run of a graph is one tape node whose gradient is a compiled graph too.
 
-The forward graph also returns the intermediates that the backward graph needs, so nothing is computed twice. If the
-gradient itself is recorded (higher orders), the gradient of the graph runs as a graph in its own right.
+The forward graph also returns the intermediates that the backward graph needs, so nothing is computed
+twice. If the gradient itself is recorded (higher orders), the gradient of the graph runs as a graph in its
+own right.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple:
         return program(graph)(*inputs)
     if not any(t._node is not None for t in inputs):
         return program(graph)(*inputs)
-    wanted = tuple(t._node is not None and is_differentiable(v.type) for t, v in zip(inputs, graph.parameters))
+    wanted = tuple(
+        t._node is not None and is_differentiable(v.type) for t, v in zip(inputs, graph.parameters)
+    )
     given = tuple(is_differentiable(v.type) for v in graph.outputs)
     if not any(wanted) or not any(given):
         return program(graph)(*inputs)
@@ -35,7 +38,9 @@ def run(graph: Graph, inputs: Sequence[Any]) -> tuple:
     differentiable = [i for i in range(count) if given[i]]
 
     def pull(*cts: Any) -> list:
-        flowing = [zeros_of(graph.outputs[i].type) if ct is None else ct for i, ct in zip(differentiable, cts)]
+        flowing = [
+            zeros_of(graph.outputs[i].type) if ct is None else ct for i, ct in zip(differentiable, cts)
+        ]
         if _C.tape_level() == 0:
             found = iter(program(backward)(*kept, *flowing))
         else:

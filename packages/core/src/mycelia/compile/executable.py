@@ -1,8 +1,9 @@
 """From a graph to a program of the native core.
 
-Each node becomes an instruction: a kernel, a view or a reference body with its Plan, an inner program for a branch or a
-loop body, or a Python callable where shapes are known only at run time. Intermediates of kernels lie in the arena
-(`memory.py`); what Python code or an inner program may get to see has memory of its own.
+Each node becomes an instruction: a kernel, a view or a reference body with its Plan, an inner program for
+a branch or a loop body, or a Python callable where shapes are known only at run time. Intermediates of
+kernels lie in the arena (`memory.py`); what Python code or an inner program may get to see has memory of
+its own.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
 
 def program(graph: Graph) -> _C.Program:
-    """The program of `graph` for the present device target, built once: `program(*tensors)` gives a tuple of Tensors."""
+    """The program of `graph` for the present device target, built once: `program(*tensors)` gives a tuple
+    of Tensors."""
     key = registry.target()
     found = graph.cache.get(key)
     if found is None:
@@ -64,7 +66,9 @@ class _Builder:
         self.own_memory.update(self.memory(v) for v in self.graph.outputs)
         arena = self.place()
         self.add_frees()
-        return _C.Program(len(self.slots), [tuple(i) for i in self.instructions], inputs, outputs, self.constants, arena)
+        return _C.Program(
+            len(self.slots), [tuple(i) for i in self.instructions], inputs, outputs, self.constants, arena
+        )
 
     def add(self, position: int, node: Node) -> None:
         for value in node.inputs:
@@ -149,7 +153,7 @@ def _caller(node: Node) -> Callable:
     return call
 
 
-# ---- control flow --------------------------------------------------------------------------------------------------
+# ---- control flow ------------------------------------------------------------------------------------------
 
 
 def _if(node: Node, used: Sequence[int], made: Sequence[int]) -> list:

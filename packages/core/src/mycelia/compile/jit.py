@@ -1,8 +1,9 @@
-"""`jit` and graph mode: a Python function becomes a graph at its first call and a program of the native core runs it.
+"""`jit` and graph mode: a Python function becomes a graph at its first call and a program of the native core
+runs it.
 
-A compiled function is kept per signature: types of the tensors, values of the Python arguments, Parameters and Cells by
-identity, training flags of the Cells that took part. Parameters that the code reads are inputs of the graph, those that
-it changes are written back after each run.
+A compiled function is kept per signature: types of the tensors, values of the Python arguments, Parameters
+and Cells by identity, training flags of the Cells that took part. Parameters that the code reads are
+inputs of the graph, those that it changes are written back after each run.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ config.on_change("disable_jit", lambda value: setattr(_Setting, "disabled", bool
 config.on_change("device_target", lambda value: setattr(_Setting, "target", value))
 
 
-# ---- signatures ----------------------------------------------------------------------------------------------------
+# ---- signatures --------------------------------------------------------------------------------------------
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
@@ -51,7 +52,10 @@ def _signature(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
         tensors.append(value)
         return value.dtype, value.shape
     if kind in _PLAIN:
-        return kind, repr(value) if kind in (float, complex) else value  # -0.0 and nan are values of their own
+        return kind, repr(value) if kind in (
+            float,
+            complex,
+        ) else value  # -0.0 and nan are values of their own
     if kind is tuple or kind is list:
         return (kind, *(_signature(v, tensors, kept) for v in value))
     if kind is dict:
@@ -94,7 +98,7 @@ def _replaced(value: Any, tensors: Any) -> Any:
     return value
 
 
-# ---- compiled functions --------------------------------------------------------------------------------------------
+# ---- compiled functions ------------------------------------------------------------------------------------
 
 
 class Compiled:
@@ -102,7 +106,9 @@ class Compiled:
 
     __slots__ = ("graph", "inputs", "targets", "count", "build", "guards", "kept")
 
-    def __init__(self, graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int, build: Callable) -> None:
+    def __init__(
+        self, graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int, build: Callable
+    ) -> None:
         self.graph = graph
         self.inputs = inputs  # tensors from outside that the graph reads, after its arguments
         self.targets = targets  # tensors from outside that take the last results
@@ -123,7 +129,8 @@ class Compiled:
 
 
 def _result(value: Any, trace: Trace, outputs: list[Value]) -> Callable[[Sequence[Tensor]], Any]:
-    """Collects the tensors of a returned structure as outputs; the result builds the structure from a run's results."""
+    """Collects the tensors of a returned structure as outputs; the result builds the structure from a
+    run's results."""
     if isinstance(value, Tensor):
         position = len(outputs)
         outputs.append(trace.value_of(value))
@@ -149,7 +156,9 @@ def _reachable(values: Sequence[Any], found: dict[int, Parameter], seen: set[int
             if value._is_parameter:
                 found[id(value)] = value
             continue
-        if not isinstance(value, (tuple, list, dict, types.FunctionType, types.MethodType, functools.partial)):
+        if not isinstance(
+            value, (tuple, list, dict, types.FunctionType, types.MethodType, functools.partial)
+        ):
             parameters = getattr(value, "get_parameters", None)
             if parameters is not None and not isinstance(value, (type, types.ModuleType)):
                 seen.add(id(value))
@@ -239,7 +248,7 @@ class _Cache:
         return compiled
 
 
-# ---- jit -----------------------------------------------------------------------------------------------------------
+# ---- jit ---------------------------------------------------------------------------------------------------
 
 _DEPRECATED = {
     "mode": "capture_mode",
@@ -260,12 +269,14 @@ def jit(
     backend: str = "",
     **options: Any,
 ) -> Callable:
-    """Compile a function, method, Cell or Cell class: it is captured as a graph at the first call with new types.
+    """Compile a function, method, Cell or Cell class: it is captured as a graph at the first call with new
+    types.
 
     `if`, `while` and `for` on tensors become part of the graph; Python values are constants of it.
-    `capture_mode` ("ast", "bytecode", "trace"), `jit_level` ("O0", "O1"), `dynamic` (0, 1), `fullgraph`, `backend` and
-    further options are MindSpore's; they are checked, and one way of compiling serves them all.
-    Errors: ValueError or TypeError for options that are none; CaptureError, with the line, for code without a graph form.
+    `capture_mode` ("ast", "bytecode", "trace"), `jit_level` ("O0", "O1"), `dynamic` (0, 1), `fullgraph`,
+    `backend` and further options are MindSpore's; they are checked, and one way of compiling serves them
+    all. Errors: ValueError or TypeError for options that are none; CaptureError, with the line, for code
+    without a graph form.
     """
     for name, value, choices in (
         ("capture_mode", capture_mode, ("ast", "bytecode", "trace")),
@@ -275,7 +286,9 @@ def jit(
         if value not in choices or isinstance(value, bool):
             raise errors.one_of(value, choices, subject="jit", what=f"the argument '{name}'")
     if not isinstance(fullgraph, bool):
-        raise errors.type_error("jit", f"the argument 'fullgraph' must be a bool, but got {type(fullgraph).__name__}")
+        raise errors.type_error(
+            "jit", f"the argument 'fullgraph' must be a bool, but got {type(fullgraph).__name__}"
+        )
     for name in options.keys() & _DEPRECATED.keys():
         from mycelia import log
 
@@ -293,7 +306,9 @@ def _compiled(function: Any) -> Any:
     if isinstance(function, types.MethodType):
         return types.MethodType(_compiled(function.__func__), function.__self__)
     if not isinstance(function, types.FunctionType):
-        raise errors.type_error("jit", f"expected a function, method, Cell or Cell class, but got {type(function).__name__}")
+        raise errors.type_error(
+            "jit", f"expected a function, method, Cell or Cell class, but got {type(function).__name__}"
+        )
     shared = _Cache(function, function.__qualname__)
     of_owner: weakref.WeakKeyDictionary[Any, _Cache] = weakref.WeakKeyDictionary()
 
@@ -314,7 +329,7 @@ def _compiled(function: Any) -> Any:
     return run
 
 
-# ---- graph mode ----------------------------------------------------------------------------------------------------
+# ---- graph mode --------------------------------------------------------------------------------------------
 
 _of_cell: weakref.WeakKeyDictionary[Any, _Cache] = weakref.WeakKeyDictionary()
 

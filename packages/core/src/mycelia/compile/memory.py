@@ -1,8 +1,8 @@
 """The arena plan: where in one block of memory each intermediate of a program lies.
 
-Values that are never alive at the same time may share a place. Places are given to the largest values first, each at the
-lowest offset where it fits among those whose lifetimes overlap: Pisarchyk and Lee 2020, "Efficient memory management for
-deep neural net inference", greedy by size.
+Values that are never alive at the same time may share a place. Places are given to the largest values
+first, each at the lowest offset where it fits among those whose lifetimes overlap: Pisarchyk and Lee 2020,
+"Efficient memory management for deep neural net inference", greedy by size.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value's need: `size` bytes from instruction `first`, which writes it, to `last`, which reads it last."""
+    """A value's need: `size` bytes from instruction `first`, which writes it, to `last`, which reads it
+    last."""
 
     size: int
     first: int
@@ -28,7 +29,10 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
     """An offset for each interval, and the bytes of the arena."""
     count = len(intervals)
     sizes = np.array([-(-i.size // ALIGNMENT) * ALIGNMENT for i in intervals], np.int64)
-    first, last = np.array([i.first for i in intervals], np.int64), np.array([i.last for i in intervals], np.int64)
+    first, last = (
+        np.array([i.first for i in intervals], np.int64),
+        np.array([i.last for i in intervals], np.int64),
+    )
     order = np.lexsort((first, -sizes))
     offsets = np.zeros(count, np.int64)
     # Columns of the intervals placed so far, in order of placement.
@@ -39,7 +43,9 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
         if len(together):
             together = together[np.argsort(starts[together], kind="stable")]
             covered = np.maximum.accumulate(ends[together])  # up to where memory is taken, going upwards
-            gaps = np.concatenate((starts[together], [np.iinfo(np.int64).max])) - np.concatenate(([0], covered))
+            gaps = np.concatenate((starts[together], [np.iinfo(np.int64).max])) - np.concatenate(
+                ([0], covered)
+            )
             hole = int(np.argmax(gaps >= sizes[index]))
             offset = 0 if hole == 0 else covered[hole - 1]
         offsets[index] = offset

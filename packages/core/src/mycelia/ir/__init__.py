@@ -6,5 +6,13 @@ from mycelia.ir.types import TensorType
 from mycelia.ir.verify import InvalidGraph, verify
 
 __all__ = [
-    "Builder", "Graph", "InvalidGraph", "Node", "TensorType", "Value", "evaluate", "group_inputs", "verify",
+    "Builder",
+    "Graph",
+    "InvalidGraph",
+    "Node",
+    "TensorType",
+    "Value",
+    "evaluate",
+    "group_inputs",
+    "verify",
 ]

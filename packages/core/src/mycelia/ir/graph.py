@@ -1,8 +1,9 @@
 """The graph: values, nodes, and graphs made of them.
 
-A graph is a pure function in static single assignment form: its nodes are listed in the order in which they may run.
-Control flow is structured: `cond`, `while_loop`, `scan` and `call` are ordinary ops whose regions are Graphs held as
-attributes. A region is closed: it uses only its own parameters, nodes and constants.
+A graph is a pure function in static single assignment form: its nodes are listed in the order in which
+they may run. Control flow is structured: `cond`, `while_loop`, `scan` and `call` are ordinary ops whose
+regions are Graphs held as attributes. A region is closed: it uses only its own parameters, nodes and
+constants.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ class Value:
 
     __slots__ = ("type", "name", "producer", "constant", "__weakref__")
 
-    def __init__(self, type: TensorType, name: str = "", producer: Node | None = None, constant: Any = None) -> None:
+    def __init__(
+        self, type: TensorType, name: str = "", producer: Node | None = None, constant: Any = None
+    ) -> None:
         self.type = type
         self.name = name
         self.producer = producer
@@ -36,8 +39,9 @@ class Value:
 
 
 class Node:
-    """One use of an op. `inputs` is flat: a list parameter of the op takes as many entries as it has members, an
-    optional parameter that is not given is None. `attrs` holds every attribute of the op's schema."""
+    """One use of an op. `inputs` is flat: a list parameter of the op takes as many entries as it has
+    members, an optional parameter that is not given is None. `attrs` holds every attribute of the op's
+    schema."""
 
     __slots__ = ("op", "inputs", "attrs", "outputs", "location", "__weakref__")
 
@@ -57,8 +61,8 @@ class Node:
 
     @property
     def has_effect(self) -> bool:
-        """True if it must run, in order, even when nobody uses its results. (An op that updates its inputs gives new
-        values in a graph: it has none.)"""
+        """True if it must run, in order, even when nobody uses its results. (An op that updates its inputs
+        gives new values in a graph: it has none.)"""
         definition = self.op.definition
         if definition.effect and not definition.updates:
             return True
@@ -83,7 +87,8 @@ class Graph:
         self.parameters: list[Value] = []
         self.nodes: list[Node] = []
         self.outputs: list[Value] = []
-        # What others derived from this graph (its program, its gradient), by a key of theirs. A graph that has entries
+        # What others derived from this graph (its program, its gradient), by a key of theirs. A graph that
+        # has entries
         # here is not changed any more.
         self.cache: dict[Any, Any] = {}
 
@@ -118,11 +123,13 @@ class Graph:
         return to_text(self)
 
     def __repr__(self) -> str:
-        return f"Graph({self.name}: {len(self.parameters)} parameters, {len(self.nodes)} nodes, {len(self.outputs)} outputs)"
+        sizes = f"{len(self.parameters)} parameters, {len(self.nodes)} nodes, {len(self.outputs)} outputs"
+        return f"Graph({self.name}: {sizes})"
 
 
 def group_inputs(op: Any, flat: Sequence[Any]) -> list[Any]:
-    """Flat inputs of a node as the op's parameters take them: a list parameter (always the first) gets a tuple."""
+    """Flat inputs of a node as the op's parameters take them: a list parameter (always the first) gets a
+    tuple."""
     params = op.definition.params
     if not params or params[0][1] != _LIST:
         return list(flat)
@@ -138,7 +145,9 @@ class Builder:
         self.location = location
         self.added: list[Node] = graph.nodes
 
-    def emit(self, op: Any, inputs: Sequence[Value | None], attrs: dict[str, Any] | None = None) -> list[Value]:
+    def emit(
+        self, op: Any, inputs: Sequence[Value | None], attrs: dict[str, Any] | None = None
+    ) -> list[Value]:
         """One use of `op` on flat `inputs`; attributes that are not given take their defaults."""
         definition = op.definition
         given = attrs or {}

@@ -1,8 +1,8 @@
 """Evaluates a graph by calling its ops one after another.
 
-The ops decide what that means: on concrete tensors they compute, on traced tensors they append to the graph being
-captured, with a tape active they are recorded. So one function serves as executor, as inliner and as the primal
-program of a gradient.
+The ops decide what that means: on concrete tensors they compute, on traced tensors they append to the
+graph being captured, with a tape active they are recorded. So one function serves as executor, as inliner
+and as the primal program of a gradient.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Any
 from mycelia.ir.graph import Graph, Node, Value, group_inputs
 
 
-def evaluate(graph: Graph, arguments: Sequence[Any], visit: Callable[[Node], None] | None = None) -> list[Any]:
+def evaluate(
+    graph: Graph, arguments: Sequence[Any], visit: Callable[[Node], None] | None = None
+) -> list[Any]:
     """The outputs of `graph` for one Tensor per parameter. A value is dropped after its last use.
 
     `visit` is called before each node.
@@ -32,7 +34,8 @@ def evaluate(graph: Graph, arguments: Sequence[Any], visit: Callable[[Node], Non
 
 
 def apply(op: Any, flat: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    """The outputs of one node. An op that updates its inputs works on aliases here: what it would write is an output."""
+    """The outputs of one node. An op that updates its inputs works on aliases here: what it would write is
+    an output."""
     definition = op.definition
     arguments = group_inputs(op, flat)
     updated = [definition.param_names.index(name) for name in definition.updates]
@@ -54,7 +57,9 @@ def last_uses(graph: Graph) -> list[list[Value]]:
         seen = set(graph.outputs) | set(graph.parameters)
         cached = []
         for node in reversed(graph.nodes):
-            candidates = [v for v in dict.fromkeys([*node.inputs, *node.outputs]) if v is not None and not v.is_constant]
+            candidates = [
+                v for v in dict.fromkeys([*node.inputs, *node.outputs]) if v is not None and not v.is_constant
+            ]
             cached.append([v for v in candidates if v not in seen])
             seen.update(candidates)
         cached.reverse()

@@ -5,8 +5,9 @@
     def double_negation(build, x):
         return x
 
-A rule's function gets the builder (new nodes land right before the matched one), the values and attributes its pattern
-named, and returns the replacement of the root's outputs (one Value or a list), or None to leave the match alone.
+A rule's function gets the builder (new nodes land right before the matched one), the values and attributes
+its pattern named, and returns the replacement of the root's outputs (one Value or a list), or None to
+leave the match alone.
 """
 
 from __future__ import annotations
@@ -33,7 +34,9 @@ class Constant(Any):
         def is_wanted(value: Value) -> bool:
             if not value.is_constant:
                 return False
-            return number is None or (value.type.size > 0 and bool((value.constant.asnumpy() == number).all()))
+            return number is None or (
+                value.type.size > 0 and bool((value.constant.asnumpy() == number).all())
+            )
 
         super().__init__(name, is_wanted)
 
@@ -41,11 +44,13 @@ class Constant(Any):
 class Use:
     """Matches output 0 of a node of `op` whose inputs match `operands`.
 
-    `node` names the node itself for the rule's function; `once` asks that nobody else uses the result, so that the
-    rewrite does not compute it twice; attributes given by keyword must be equal.
+    `node` names the node itself for the rule's function; `once` asks that nobody else uses the result, so
+    that the rewrite does not compute it twice; attributes given by keyword must be equal.
     """
 
-    def __init__(self, op: str, *operands: Any | Use, node: str = "", once: bool = False, **attrs: Object) -> None:
+    def __init__(
+        self, op: str, *operands: Any | Use, node: str = "", once: bool = False, **attrs: Object
+    ) -> None:
         self.op, self.operands, self.node, self.once, self.attrs = op, operands, node, once, attrs
 
 
@@ -81,7 +86,9 @@ class _Rewriter:
     def uses(self, value: Value) -> int:
         return len(self.users.get(value, ())) + self.results.get(value, 0)
 
-    def match(self, pattern: Any | Use, value: Value | None, found: dict[str, Object], root: bool = False) -> bool:
+    def match(
+        self, pattern: Any | Use, value: Value | None, found: dict[str, Object], root: bool = False
+    ) -> bool:
         if value is None:
             return False
         if isinstance(pattern, Any):
@@ -161,7 +168,8 @@ class _Rewriter:
         return touched
 
     def remove(self, node: Node) -> list[Node]:
-        """Takes out `node` and producers that only it used; returns producers whose use count fell (they may match now)."""
+        """Takes out `node` and producers that only it used; returns producers whose use count fell (they
+        may match now)."""
         touched = []
         dead = [node]
         while dead:
@@ -195,5 +203,6 @@ class _Rewriter:
 
 
 def rewrite(graph: Graph, rules: Iterable[Rule]) -> int:
-    """Applies `rules` to `graph` (not to its regions) until none matches; returns how often one was applied."""
+    """Applies `rules` to `graph` (not to its regions) until none matches; returns how often one was
+    applied."""
     return _Rewriter(graph, rules).run()

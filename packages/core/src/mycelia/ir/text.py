@@ -6,8 +6,8 @@
       return %1
     }
 
-A constant of at most `INLINE` elements is written out; a larger one is `const @name type` and its tensor is handed
-beside the text (`constant_table`, `parse(..., constants=...)`).
+A constant of at most `INLINE` elements is written out; a larger one is `const @name type` and its tensor
+is handed beside the text (`constant_table`, `parse(..., constants=...)`).
 """
 
 from __future__ import annotations
@@ -66,8 +66,14 @@ class _Printer:
             inputs = ", ".join(self.use(v, names) for v in node.inputs)
             attrs = ", ".join(f"{k}={self.attribute(a, inner)}" for k, a in node.attrs.items())
             place = node.location
-            suffix = "" if place is None else f"  @ {json.dumps(place.file)}:{place.line} {json.dumps(place.function)}"
-            lines.append(f"{inner}{left} = {node.op.name}({inputs})" + (f" {{{attrs}}}" if attrs else "") + suffix)
+            suffix = (
+                ""
+                if place is None
+                else f"  @ {json.dumps(place.file)}:{place.line} {json.dumps(place.function)}"
+            )
+            lines.append(
+                f"{inner}{left} = {node.op.name}({inputs})" + (f" {{{attrs}}}" if attrs else "") + suffix
+            )
         results = ", ".join(self.use(v, names) for v in graph.outputs)
         lines.append(f"{inner}return {results}".rstrip())
         lines.append(indent + "}")
@@ -114,15 +120,16 @@ def _number(value: Any) -> str:
     return repr(value).replace("(", "").replace(")", "") if isinstance(value, complex) else repr(value)
 
 
-# ---- parser --------------------------------------------------------------------------------------------------------
+# ---- parser ------------------------------------------------------------------------------------------------
 
+_REAL = r"(?:inf|nan|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)"
 _TOKEN = re.compile(
-    r"""\s*(?:
+    rf"""\s*(?:
         (?P<string>"(?:[^"\\]|\\.)*")
       | (?P<value>%[\w.]+)
-      | (?P<number>[+-]?(?:inf|nan|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)(?:[+-](?:inf|nan|\d+(?:\.\d*)?(?:[eE][+-]?\d+)?)?j|j)?(?![\w]))
+      | (?P<number>[+-]?{_REAL}(?:[+-]{_REAL}?j|j)?(?!\w))
       | (?P<word>[A-Za-z_][\w.]*)
-      | (?P<mark>[-(){}\[\],:=@<>])
+      | (?P<mark>[-(){{}}\[\],:=@<>])
     )""",
     re.VERBOSE,
 )
@@ -133,7 +140,8 @@ class ParseError(ValueError):
 
 
 def parse(text: str, ops: Callable[[str], Any], constants: Mapping[str, Any] | None = None) -> Graph:
-    """Reads what `to_text` wrote. `ops` gives the op for a name, `constants` the tensors of `constant_table`."""
+    """Reads what `to_text` wrote. `ops` gives the op for a name, `constants` the tensors of
+    `constant_table`."""
     parser = _Parser(text, ops, constants or {})
     graph = parser.graph()
     parser.expect_end()
@@ -148,7 +156,10 @@ class _Parser:
         while text[position:].strip():
             match = _TOKEN.match(text, position)
             if match is None:
-                raise ParseError(f"line {text.count(chr(10), 0, position) + 1}: cannot read {text[position:position + 20]!r}")
+                raise ParseError(
+                    f"line {text.count(chr(10), 0, position) + 1}: cannot read "
+                    f"{text[position : position + 20]!r}"
+                )
             self.tokens.append((match.lastgroup, match.group(match.lastgroup), match.start(match.lastgroup)))
             position = match.end()
         self.position = 0
@@ -157,7 +168,9 @@ class _Parser:
         if self.position >= len(self.tokens):
             return ParseError(f"text ends where {expected} was expected")
         _, token, start = self.tokens[self.position]
-        return ParseError(f"line {self.text.count(chr(10), 0, start) + 1}: expected {expected}, got {token!r}")
+        return ParseError(
+            f"line {self.text.count(chr(10), 0, start) + 1}: expected {expected}, got {token!r}"
+        )
 
     def peek(self, token: str) -> bool:
         return self.position < len(self.tokens) and self.tokens[self.position][1] == token
@@ -248,7 +261,10 @@ class _Parser:
         if self.accept("@"):
             name = self.take("word", "the name of a constant")
             if name not in self.constants:
-                raise ParseError(f"constant @{name} is not among the given constants ({', '.join(self.constants) or 'none'})")
+                raise ParseError(
+                    f"constant @{name} is not among the given constants "
+                    f"({', '.join(self.constants) or 'none'})"
+                )
             return Value(self.type(), constant=self.constants[name])
         type = self.type()
         self.expect("[")
@@ -301,7 +317,13 @@ class _Parser:
         if kind == "string":
             return json.loads(token)
         if kind == "number":
-            return complex(token) if token.endswith("j") else float(token) if re.search(r"[.einf]", token) else int(token)
+            return (
+                complex(token)
+                if token.endswith("j")
+                else float(token)
+                if re.search(r"[.einf]", token)
+                else int(token)
+            )
         if kind == "word" and token.startswith("dtype."):
             return dtypes.as_dtype(token.removeprefix("dtype."))
         self.position -= 1

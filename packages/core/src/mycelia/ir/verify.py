@@ -1,4 +1,5 @@
-"""Checks what every pass may rely on: values defined before use, regions closed, types that agree with the ops."""
+"""Checks what every pass may rely on: values defined before use, regions closed, types that agree with the
+ops."""
 
 from __future__ import annotations
 
@@ -24,7 +25,9 @@ def _verify(graph: Graph, path: str) -> None:
             raise InvalidGraph(f"graph {path}: parameter {value!r} must have no producer and no constant")
         known.add(value)
     for position, node in enumerate(graph.nodes):
-        place = f"graph {path}, node {position} ({node.op.name})" + (f" at {node.location}" if node.location else "")
+        place = f"graph {path}, node {position} ({node.op.name})" + (
+            f" at {node.location}" if node.location else ""
+        )
         for index, value in enumerate(node.inputs):
             if value is not None:
                 _check_use(value, known, f"{place}: input {index}")
@@ -60,4 +63,6 @@ def _check_types(node: Node, place: str) -> None:
     declared = tuple(v.type for v in node.outputs)
     if len(inferred) != len(declared) or not all(i.accepts(d) for i, d in zip(inferred, declared)):
         expected = ", ".join(map(str, inferred))
-        raise InvalidGraph(f"{place}: outputs are declared as ({', '.join(map(str, declared))}), the op gives ({expected})")
+        raise InvalidGraph(
+            f"{place}: outputs are declared as ({', '.join(map(str, declared))}), the op gives ({expected})"
+        )

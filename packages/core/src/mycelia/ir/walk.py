@@ -24,7 +24,8 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def users(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
-    """For each value that a node uses: the nodes with the input position. Outputs of the graph are not counted."""
+    """For each value that a node uses: the nodes with the input position. Outputs of the graph are not
+    counted."""
     found: dict[Value, list[tuple[Node, int]]] = {}
     for node in graph.nodes:
         for index, value in enumerate(node.inputs):
@@ -55,7 +56,8 @@ def free_values(graph: Graph) -> list[Value]:
 
 
 def order(graph: Graph) -> list[Node]:
-    """The nodes, each after the producers of its inputs, otherwise in the present order; ValueError on a cycle."""
+    """The nodes, each after the producers of its inputs, otherwise in the present order; ValueError on a
+    cycle."""
     state: dict[Node, bool] = {}  # False: being visited, True: placed
     mine = set(graph.nodes)
     result: list[Node] = []
@@ -95,7 +97,8 @@ def substitute(graph: Graph, mapping: dict[Value, Value]) -> None:
 
 
 def copy_nodes(nodes: Sequence[Node], mapping: dict[Value, Value]) -> list[Node]:
-    """Copies of `nodes` with inputs replaced by `mapping`, which receives the copies' outputs. Regions are shared."""
+    """Copies of `nodes` with inputs replaced by `mapping`, which receives the copies' outputs. Regions are
+    shared."""
     copies = []
     for node in nodes:
         inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
@@ -120,8 +123,8 @@ def clone(graph: Graph, name: str | None = None) -> Graph:
 
 
 def inline(graph: Graph, node: Node, region: Graph, arguments: Sequence[Value] | None = None) -> None:
-    """Puts the nodes of `region` in the place of `node`; `arguments` (default: the node's inputs) stand for the
-    region's parameters and its outputs take over the uses of the node's outputs."""
+    """Puts the nodes of `region` in the place of `node`; `arguments` (default: the node's inputs) stand
+    for the region's parameters and its outputs take over the uses of the node's outputs."""
     given = node.inputs if arguments is None else arguments
     mapping: dict[Value, Value] = dict(zip(region.parameters, given, strict=True))
     position = graph.nodes.index(node)
@@ -131,7 +134,8 @@ def inline(graph: Graph, node: Node, region: Graph, arguments: Sequence[Value] |
 
 
 def without_effects(graph: Graph) -> Graph:
-    """A copy that computes the same results and does nothing else: for gradients, which evaluate a region again."""
+    """A copy that computes the same results and does nothing else: for gradients, which evaluate a region
+    again."""
     cached = graph.cache.get("without_effects")
     if cached is not None:
         return cached

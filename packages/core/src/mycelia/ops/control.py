@@ -1,8 +1,9 @@
 """Structured control flow: ops whose regions are Graphs.
 
-`cond` and `while_loop` compute what the captured `if` and `while` compute; `while_history` and `scan` exist for their
-gradients (`capture/gradients.py`), which close over these four, so that loops differentiate to any order. On tensors
-with data a region is evaluated op by op, so a tape sees the ops inside.
+`cond` and `while_loop` compute what the captured `if` and `while` compute; `while_history` and `scan`
+exist for their gradients (`capture/gradients.py`), which close over these four, so that loops
+differentiate to any order. On tensors with data a region is evaluated op by op, so a tape sees the ops
+inside.
 """
 
 from mycelia import _C, errors
@@ -27,15 +28,15 @@ def _check_predicate(type_: TensorType, what: str) -> None:
         raise ValueError(f"{what} must have one element, got {type_}")
 
 
-# ---- cond ----------------------------------------------------------------------------------------------------------
+# ---- cond --------------------------------------------------------------------------------------------------
 
 
 @op(name="cond", outputs=None)
 def cond(inputs: "tensors", pred, *, then: "any", otherwise: "any"):
     """``then(*inputs)`` where `pred` is true, else ``otherwise(*inputs)``.
 
-    pred: one element of any dtype.  Both graphs take the same inputs and give results of the same types; sizes that
-    differ are unknown in the result.
+    pred: one element of any dtype.  Both graphs take the same inputs and give results of the same types;
+    sizes that differ are unknown in the result.
     """
     raise NotImplementedError("regions run on Tensors")
 
@@ -61,7 +62,7 @@ def cond(inputs, pred, *, then, otherwise):
     return tuple(evaluate(then if pred else otherwise, inputs))
 
 
-# ---- while ---------------------------------------------------------------------------------------------------------
+# ---- while -------------------------------------------------------------------------------------------------
 
 
 def _infer_while(inputs, test, body, carried):
@@ -74,7 +75,9 @@ def _infer_while(inputs, test, body, carried):
         raise ValueError(f"body must give the {carried} carried values, got {len(body.outputs)}")
     for index, (before, after) in enumerate(zip(body.parameter_types, body.output_types)):
         if not before.accepts(after):
-            raise ValueError(f"carried value {index} enters the loop as {before} and leaves its body as {after}")
+            raise ValueError(
+                f"carried value {index} enters the loop as {before} and leaves its body as {after}"
+            )
     return body.parameter_types[:carried]
 
 
@@ -134,16 +137,17 @@ def run_while_history(inputs, test, body, types):
     return (*values, *(_stacked(past, type_) for past, type_ in zip(rounds, types)))
 
 
-# ---- scan ----------------------------------------------------------------------------------------------------------
+# ---- scan --------------------------------------------------------------------------------------------------
 
 
 @op(name="scan", outputs=None)
 def scan(inputs: "tensors", *, body: "any", carried: "int", scanned: "int", reverse: "bool" = False):
-    """``values, row = body(*values, *rows of the scanned inputs, *rest)`` for each row; returns values and stacked rows.
+    """``values, row = body(*values, *rows of the scanned inputs, *rest)`` for each row; returns values and
+    stacked rows.
 
-    The first `carried` inputs are the values, the next `scanned` are cut along their first dimension, which is the
-    number of rounds; the rest stays the same. With `reverse` the last row comes first, and results are stacked in the
-    order of the rows all the same.
+    The first `carried` inputs are the values, the next `scanned` are cut along their first dimension,
+    which is the number of rounds; the rest stays the same. With `reverse` the last row comes first, and
+    results are stacked in the order of the rows all the same.
     """
     raise NotImplementedError("regions run on Tensors")
 
@@ -165,7 +169,9 @@ def scan(inputs, *, body, carried, scanned, reverse):
 
 @scan.decompose
 def scan(inputs, *, body, carried, scanned, reverse):
-    return run_scan(inputs, lambda *v: evaluate(body, v), carried, scanned, reverse, body.output_types[carried:])
+    return run_scan(
+        inputs, lambda *v: evaluate(body, v), carried, scanned, reverse, body.output_types[carried:]
+    )
 
 
 def run_scan(inputs, body, carried, scanned, reverse, row_types):
@@ -175,7 +181,9 @@ def run_scan(inputs, body, carried, scanned, reverse, row_types):
     rest = inputs[carried + scanned :]
     length = columns[0].shape[0]
     if any(c.shape[0] != length for c in columns):
-        raise errors.shape_error("scan", f"scanned inputs differ in their first dimension: {[c.shape[0] for c in columns]}")
+        raise errors.shape_error(
+            "scan", f"scanned inputs differ in their first dimension: {[c.shape[0] for c in columns]}"
+        )
     made = [[] for _ in row_types]
     for index in range(length - 1, -1, -1) if reverse else range(length):
         results = body(*values, *(c[index] for c in columns), *rest)
@@ -197,7 +205,9 @@ def _stacked(rows, type_: TensorType):
         return _C.empty(type_.dtype, (0, *type_.shape))
     if any(r.shape != rows[0].shape for r in rows):
         raise errors.shape_error(
-            "while", f"the gradient of a loop needs values that keep their shape, got {sorted({r.shape for r in rows})}"
+            "while",
+            "the gradient of a loop needs values that keep their shape, got "
+            f"{sorted({r.shape for r in rows})}",
         )
     return stack(rows, 0)
 
@@ -206,12 +216,13 @@ for _op in (cond, while_loop, while_history, scan):
     _op.definition.composed = True
 
 
-# ---- assertions ----------------------------------------------------------------------------------------------------
+# ---- assertions --------------------------------------------------------------------------------------------
 
 
 @op(name="require", effect=True, nondiff=True)
 def require(condition, *, error: "any"):
-    """Raises `error` (an exception, or a function that makes one) when the graph runs and `condition` is false.
+    """Raises `error` (an exception, or a function that makes one) when the graph runs and `condition` is
+    false.
 
     condition: one element.  Returns it.
     """

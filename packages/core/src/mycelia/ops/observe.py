@@ -11,8 +11,8 @@ __all__ = []
 def _print(inputs: "tensors", *, pieces: "any", settings: "any"):
     """Prints `pieces` as Python's `print` does; an int k among them stands for inputs[k].
 
-    Inside a compiled function the line appears when the graph runs, in the order of the program. `settings`: pairs of
-    print's own keywords.
+    Inside a compiled function the line appears when the graph runs, in the order of the program.
+    `settings`: pairs of print's own keywords.
     """
     raise NotImplementedError("printing needs the Tensors themselves")
 

@@ -1,8 +1,8 @@
 """Passes over graphs and the pipeline that runs them.
 
-A pass is a function `(graph) -> number of changes` on one graph; the pipeline runs it on the regions first. With the
-setting `check` every pass is followed by the verifier; with `save_graphs` the text after each stage is written to
-`save_graphs_path`.
+A pass is a function `(graph) -> number of changes` on one graph; the pipeline runs it on the regions
+first. With the setting `check` every pass is followed by the verifier; with `save_graphs` the text after
+each stage is written to `save_graphs_path`.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
 
 
 def own_regions(graph: Graph) -> None:
-    """Gives nodes copies of regions that others hold as well: gradients are kept with the region they belong to."""
+    """Gives nodes copies of regions that others hold as well: gradients are kept with the region they
+    belong to."""
     for node in graph.nodes:
         for name, attr in list(node.attrs.items()):
             if isinstance(attr, Graph):

@@ -20,7 +20,11 @@ def run(graph: Graph) -> int:
         if node.has_effect:
             kept.append(node)
             continue
-        key = (node.op.name, tuple(map(_value_key, node.inputs)), tuple((k, _frozen(a)) for k, a in node.attrs.items()))
+        key = (
+            node.op.name,
+            tuple(map(_value_key, node.inputs)),
+            tuple((k, _frozen(a)) for k, a in node.attrs.items()),
+        )
         earlier = first.setdefault(key, node)
         if earlier is node:
             kept.append(node)
@@ -40,7 +44,8 @@ def _value_key(value: Value | None) -> Any:
 
 
 def _frozen(attr: Any) -> Any:
-    """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero differ."""
+    """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of
+    zero differ."""
     if isinstance(attr, (list, tuple)):
         return tuple(map(_frozen, attr))
     try:

@@ -38,7 +38,9 @@ def run(graph: Graph) -> int:
 
 def _rebuilt(node: Node, inputs: Iterable[Value | None], attrs: dict, kept: list[int]):
     """A node like `node` with only the outputs `kept`, and which output stands for which."""
-    smaller = Node(node.op, inputs, {**node.attrs, **attrs}, [node.outputs[i].type for i in kept], node.location)
+    smaller = Node(
+        node.op, inputs, {**node.attrs, **attrs}, [node.outputs[i].type for i in kept], node.location
+    )
     return smaller, list(zip((node.outputs[i] for i in kept), smaller.outputs))
 
 
@@ -118,7 +120,11 @@ def _prune_while(node: Node, used: list[bool]):
     if len(needed) < carried:
         _with(body, [body.outputs[i] for i in needed])
     read = _read(test) | _read(body)
-    invariant = [i for i in range(carried, len(node.inputs)) if test.parameters[i] in read or body.parameters[i] in read]
+    invariant = [
+        i
+        for i in range(carried, len(node.inputs))
+        if test.parameters[i] in read or body.parameters[i] in read
+    ]
     if len(needed) == carried and len(invariant) == len(node.inputs) - carried:
         return None
     for region in (test, body):
@@ -144,7 +150,14 @@ def _prune_scan(node: Node, used: list[bool]):
     if len(needed) + len(rows) == len(used) and len(kept) == len(node.inputs):
         return None
     _keep_parameters(body, kept)
-    return _rebuilt(node, [node.inputs[i] for i in kept], {"carried": len(needed), "scanned": len(columns)}, needed + rows)
+    return _rebuilt(
+        node, [node.inputs[i] for i in kept], {"carried": len(needed), "scanned": len(columns)}, needed + rows
+    )
 
 
-_PRUNERS = {"cond": _prune_cond, "while_loop": _prune_while, "while_history": _prune_while, "scan": _prune_scan}
+_PRUNERS = {
+    "cond": _prune_cond,
+    "while_loop": _prune_while,
+    "while_history": _prune_while,
+    "scan": _prune_scan,
+}
