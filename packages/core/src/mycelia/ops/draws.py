@@ -243,6 +243,35 @@ def _random_choice(rand):
     yield _KEY, np.array([0.0, 1.0, 0.0], np.float32), dict(count=3, dtype=dtypes.int64)
 
 
+@op(name="random_mask_choice", outputs=2, nondiff=True)
+def _random_mask_choice(key, mask, *, count: "int" = 256):
+    """Positions of `count` true elements in random order, and which are real: fewer are padded with 0.
+
+    Shapes: key int64 [2], mask bool [...] -> int32 [count, rank of mask], bool [count].
+    """
+    positions = np.argwhere(mask)
+    order = np.argsort(_np_long_words(key, len(positions)), kind="stable")[:count]
+    picked, real = np.zeros((count, mask.ndim), np.int32), np.arange(count) < len(order)
+    picked[: len(order)] = positions[order]
+    return picked, real
+
+
+@_random_mask_choice.infer
+def _random_mask_choice(key, mask, *, count):
+    if not mask.dtype.is_bool:
+        raise TypeError(f"input_x must be bool, got {mask.dtype.name}")
+    if count < 1:
+        raise ValueError(f"count must be positive, got {count}")
+    return _draw_type(key, (count, mask.rank), dtypes.int32), TensorType(dtypes.bool_, (count,))
+
+
+@_random_mask_choice.samples
+def _random_mask_choice(rand):
+    yield _KEY, rand.bools(4, 5), dict(count=6)
+    yield _KEY, np.array([True, False, True]), dict(count=4)
+    yield _KEY, np.zeros((2, 2), np.bool_), dict(count=3)
+
+
 def _np_until_accepted(key, count, propose):
     """Rejection sampling: ``propose(at, u) -> (values, accepted)`` for the elements `at` still without a
     value.

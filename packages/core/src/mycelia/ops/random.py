@@ -13,6 +13,7 @@ from mycelia.ops.draws import (
     _random_choice,
     _random_gamma,
     _random_int,
+    _random_mask_choice,
     _random_normal,
     _random_permutation,
     _random_poisson,
@@ -231,6 +232,14 @@ def random_categorical(logits, num_sample, seed=0, dtype=dtypes.int64):
     return _random_choice(_draw_key(seed or None), weights, count=int(num_sample), dtype=dtype)
 
 
+def choice_with_mask(input_x, count=256, seed=None):
+    """Positions of `count` true elements in random order, and which are real: fewer are padded with 0.
+
+    Shapes: input_x bool [...] -> int32 [count, rank], bool [count].
+    """
+    return _random_mask_choice(_draw_key(seed), input_x, count=int(count))
+
+
 def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
     """A soft sample of the classes: softmax of ``(logits + Gumbel noise) / tau`` along `dim`.
 
@@ -342,7 +351,8 @@ def random_(input, from_=0, to=None, *, generator=None):
 
 
 __all__ = [
-    "bernoulli", "dropout", "dropout1d", "dropout2d", "dropout3d", "exponential_", "gamma", "gumbel_softmax",
+    "bernoulli", "choice_with_mask",
+    "dropout", "dropout1d", "dropout2d", "dropout3d", "exponential_", "gamma", "gumbel_softmax",
     "laplace", "multinomial", "multinomial_with_replacement", "normal", "normal_", "poisson", "rand",
     "rand_like",
     "randint", "randint_like", "randn", "randn_like", "random_", "random_categorical", "random_gamma",
