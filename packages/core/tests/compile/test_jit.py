@@ -257,3 +257,33 @@ def test_compile_ahead(graph_mode):
     net = Scale(2)
     net.compile(Tensor(X))
     np.testing.assert_array_equal(net(Tensor(X)).asnumpy(), X * 2)
+
+
+# ---- sizes that depend on data
+
+
+def positive_sum(x):
+    y = x[x > 2]
+    return (y * y).sum() + y.shape[0]
+
+
+def test_function_with_sizes_that_depend_on_data_runs_as_python():
+    compiled = ms.jit(positive_sum)
+    for data in (X, X * 2):
+        assert compiled(Tensor(data)).item() == positive_sum(Tensor(data)).item()
+    gradient = ms.jit(ms.grad(positive_sum))(Tensor(X))
+    np.testing.assert_array_equal(gradient.asnumpy(), np.where(X > 2, 2 * X, 0))
+
+
+def test_fullgraph_forbids_running_as_python():
+    with pytest.raises(ms.errors.CaptureError, match="depends on the data"):
+        ms.jit(positive_sum, fullgraph=True)(Tensor(X))
+
+
+def test_loop_that_grows_a_tensor_runs_as_python():
+    def f(x):
+        while x.sum() < 100:
+            x = ops.concat((x, x + 1))
+        return x
+
+    np.testing.assert_array_equal(ms.jit(f)(Tensor(X)).asnumpy(), f(Tensor(X)).asnumpy())

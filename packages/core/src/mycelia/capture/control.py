@@ -20,7 +20,7 @@ from mycelia.capture.calls import TensorRange, callee
 from mycelia.capture.conditions import and_, as_bool, in_, not_, or_, predicate
 from mycelia.capture.loop import Loop
 from mycelia.capture.rewrite import Site
-from mycelia.capture.trace import active, is_traced
+from mycelia.capture.trace import UnknownSize, active, is_traced
 from mycelia.capture.values import Undefined, get_attribute, load, result, set_attribute, undefined
 from mycelia.ir import types as ir_types
 from mycelia.ops import control as ops
@@ -103,11 +103,7 @@ def for_(
         if iterable.ndim == 0:
             raise errors.type_error("jit", "iteration over a 0-d tensor")
         if iterable.shape[0] == ir_types.UNKNOWN:
-            from mycelia.ops.shape import shape_of
-
-            rounds = TensorRange(0, shape_of(iterable)[0], 1)
-            _counted_loop(rounds, lambda index: iterable[index], body, stop, get, set_, site)
-            return
+            raise errors.error(UnknownSize, "jit", "the number of rows to go through depends on the data")
         rows = iterable
         iterable = (rows[i] for i in range(rows.shape[0]))
     for item in iterable:

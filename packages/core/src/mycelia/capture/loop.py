@@ -10,7 +10,7 @@ from mycelia import dtypes, errors
 from mycelia.capture.conditions import as_bool, predicate
 from mycelia.capture.jumps import RESULT
 from mycelia.capture.rewrite import Site
-from mycelia.capture.trace import Trace, active, is_traced, number_tensor, snapshot, type_of
+from mycelia.capture.trace import Trace, UnknownSize, active, is_traced, number_tensor, snapshot, type_of
 from mycelia.capture.values import (
     NUMBERS,
     Undefined,
@@ -248,6 +248,8 @@ class Loop:
             joined = ir_types.join(found, carried)
             if joined is None:
                 return self.lose(i, self.disagreement(name, str(carried), str(found)))
+            if not joined.is_static and region.sizes_known:
+                raise errors.error(UnknownSize, "jit", self.disagreement(name, str(carried), str(found)))
             if joined != carried:
                 self.carried[key] = joined
                 return True

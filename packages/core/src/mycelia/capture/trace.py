@@ -56,12 +56,19 @@ class Lifted:
         self.value = value
 
 
+class UnknownSize(errors.CaptureError):
+    """A size shows only when the program runs, where it has to be known while capturing."""
+
+
 class Trace:
     """One graph under construction. `with trace:` makes it receive the thread's op calls."""
 
-    def __init__(self, name: str, parent: Trace | None = None) -> None:
+    def __init__(self, name: str, parent: Trace | None = None, sizes_known: bool = False) -> None:
         self.graph = Graph(name)
         self.parent = parent
+        # True: raise UnknownSize where a size depends on data. Python code that computes with it, such as a
+        # gradient rule, would compute with -1.
+        self.sizes_known = sizes_known if parent is None else parent.sizes_known
         self.root: Trace = self if parent is None else parent.root
         self.owned: set[Value] = set()
         self.captured: dict[
@@ -202,6 +209,8 @@ class Trace:
     def bind(self, op: Any, flat: list, counts: tuple[int, ...], attrs: dict[str, Any]) -> Any:
         """Appends a node and returns tensors for its outputs."""
         definition = op.definition
+        if definition.dynamic and self.sizes_known:
+            raise errors.error(UnknownSize, op.name, "the size of the result depends on the data")
         recording = _C.tape_level() > 0 and not definition.nondiff
         if recording and definition.vjp_function is None and definition.decomposition is not None:
             return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)

@@ -20,7 +20,7 @@ import numpy as np
 from mycelia import config, dtypes, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.effects import collect
-from mycelia.capture.trace import Trace, traces, type_of
+from mycelia.capture.trace import Trace, UnknownSize, traces, type_of
 from mycelia.compile import differentiate
 from mycelia.compile.passes import optimize
 from mycelia.ir.graph import Graph, Value
@@ -192,7 +192,7 @@ def _compile(fn: Callable, name: str, args: tuple, kwargs: dict) -> Compiled:
     outside: dict[int, Parameter] = {}
     _reachable((fn, args, kwargs), outside, set())
     with capture_lock:
-        trace = Trace(name)
+        trace = Trace(name, sizes_known=True)
         try:
             with trace:
                 standing = [trace.parameter(type_of(t)) for t in tensors]
@@ -224,26 +224,40 @@ def _compile(fn: Callable, name: str, args: tuple, kwargs: dict) -> Compiled:
 
 
 class _Cache:
-    """The compiled forms of one function."""
+    """The compiled forms of one function. None: it runs as Python, since it has sizes that depend on data."""
 
-    def __init__(self, fn: Callable, name: str) -> None:
-        self.fn, self.name = fn, name
-        self.by_signature: dict[Any, list[Compiled]] = {}
+    def __init__(self, fn: Callable, name: str, fullgraph: bool = False) -> None:
+        self.fn, self.name, self.fullgraph = fn, name, fullgraph
+        self.by_signature: dict[Any, list[Compiled | None]] = {}
 
     def call(self, owner: Any, args: tuple, kwargs: dict) -> Any:
         """`fn(*args)`; `owner` (the Cell whose method it is, or None) comes first."""
         tensors: list[Tensor] = []
         key = _call_key(args, kwargs, tensors)
         for compiled in self.by_signature.get(key, ()):
-            if compiled.is_valid():
-                return compiled(tensors)
-        return self.add(key, owner, args, kwargs)(tensors)
+            if compiled is None or compiled.is_valid():
+                break
+        else:
+            compiled = self.add(key, owner, args, kwargs)
+        if compiled is None:
+            return self.function(owner)(*args, **kwargs)
+        return compiled(tensors)
 
-    def add(self, key: Any, owner: Any, args: tuple, kwargs: dict) -> Compiled:
-        fn = self.fn if owner is None else types.MethodType(self.fn, owner)
-        compiled = _compile(fn, self.name, args, kwargs)
-        if owner is not None:
-            compiled.guards.append((owner.__dict__, owner.training))
+    def function(self, owner: Any) -> Callable:
+        return self.fn if owner is None else types.MethodType(self.fn, owner)
+
+    def add(self, key: Any, owner: Any, args: tuple, kwargs: dict) -> Compiled | None:
+        try:
+            compiled = _compile(self.function(owner), self.name, args, kwargs)
+            if owner is not None:
+                compiled.guards.append((owner.__dict__, owner.training))
+        except UnknownSize as error:
+            if self.fullgraph or config.get("fallback") == "error":
+                raise
+            from mycelia import log
+
+            log.logger(__name__).info("%s runs as Python instead of as a graph: %s", self.name, error)
+            compiled = None
         self.by_signature.setdefault(key, []).append(compiled)
         return compiled
 
@@ -294,22 +308,26 @@ def jit(
 
         advice = f" Please use '{_DEPRECATED[name]}' instead." if _DEPRECATED[name] else ""
         log.logger(__name__).warning("For 'jit', the parameter '%s' has been deprecated.%s", name, advice)
-    return _compiled if function is None else _compiled(function)
+
+    def compiled(function: Any) -> Any:
+        return _compiled(function, fullgraph)
+
+    return compiled if function is None else compiled(function)
 
 
-def _compiled(function: Any) -> Any:
+def _compiled(function: Any, fullgraph: bool) -> Any:
     if isinstance(function, type) and hasattr(function, "construct"):
-        function.construct = _compiled(function.construct)
+        function.construct = _compiled(function.construct, fullgraph)
         return function
     if hasattr(function, "construct"):
-        return types.MethodType(_compiled(type(function).construct), function)
+        return types.MethodType(_compiled(type(function).construct, fullgraph), function)
     if isinstance(function, types.MethodType):
-        return types.MethodType(_compiled(function.__func__), function.__self__)
+        return types.MethodType(_compiled(function.__func__, fullgraph), function.__self__)
     if not isinstance(function, types.FunctionType):
         raise errors.type_error(
             "jit", f"expected a function, method, Cell or Cell class, but got {type(function).__name__}"
         )
-    shared = _Cache(function, function.__qualname__)
+    shared = _Cache(function, function.__qualname__, fullgraph)
     of_owner: weakref.WeakKeyDictionary[Any, _Cache] = weakref.WeakKeyDictionary()
 
     @functools.wraps(function)
@@ -323,7 +341,7 @@ def _compiled(function: Any) -> Any:
         owner = args[0]  # a method of a Cell: what was compiled for it lives as long as the Cell
         cache = of_owner.get(owner)
         if cache is None:
-            cache = of_owner[owner] = _Cache(function, function.__qualname__)
+            cache = of_owner[owner] = _Cache(function, function.__qualname__, fullgraph)
         return cache.call(owner, args[1:], kwargs)
 
     return run
@@ -358,7 +376,7 @@ def compile_cell(cell: Any, args: tuple, kwargs: dict) -> None:
     tensors: list[Tensor] = []
     key = _call_key(args, kwargs, tensors)
     cache = _cache_of(cell)
-    if not any(c.is_valid() for c in cache.by_signature.get(key, ())):
+    if not any(c is None or c.is_valid() for c in cache.by_signature.get(key, ())):
         cache.add(key, cell, args, kwargs)
 
 

@@ -1,0 +1,56 @@
+"""Every op gives the same numbers compiled as it gives eagerly, and so does its gradient."""
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor
+from mycelia.testing.conformance import has_gradient
+from mycelia.testing.samples import all_samples
+
+SAMPLES = [s for s in all_samples() if s.args]
+WITH_GRADIENT = [s for s in SAMPLES if has_gradient(s)]
+
+
+def tensors(value):
+    if isinstance(value, (list, tuple)):
+        return [tensors(v) for v in value]
+    return Tensor(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+def flat(value):
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in flat(v)]
+    return [value]
+
+
+def assert_equal(got, expected):
+    """Kernels are the same; only folding may have used the NumPy body instead."""
+    for a, b in zip(flat(got), flat(expected), strict=True):
+        assert a.dtype is b.dtype and a.shape == b.shape
+        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
+def test_compiled_op_equals_eager(sample):
+    expected = sample.op(*tensors(sample.args), **sample.attrs)
+    arguments = tensors(sample.args)
+    got = ms.jit(lambda *args: sample.op(*args, **sample.attrs))(*arguments)
+    assert_equal(got, expected)
+
+
+@pytest.mark.parametrize("sample", WITH_GRADIENT, ids=lambda s: s.name)
+def test_compiled_gradient_equals_eager(sample):
+    arguments = tensors(sample.args)
+    positions = tuple(
+        i
+        for i, a in enumerate(arguments)
+        if any(isinstance(t, Tensor) and t.dtype.is_floating for t in flat(a))
+    )
+
+    def loss(*args):
+        out = flat(sample.op(*args, **sample.attrs))
+        return sum((o * o).sum() for o in out if o.dtype.is_floating)
+
+    gradient = ms.grad(loss, positions)
+    assert_equal(ms.jit(gradient)(*arguments), gradient(*arguments))
