@@ -115,6 +115,51 @@ def test_backend_that_does_not_load_leaves_the_others(install):
     assert "the backend of distribution bad cannot be loaded: ModuleNotFoundError" in result.stderr
 
 
+OPS = """
+import numpy as np
+from mycelia.hookspecs import hookimpl
+
+@hookimpl
+def mycelia_ops():
+    return ["op_module"]
+
+@hookimpl
+def mycelia_kernels(backend_name):
+    if backend_name == "cpu":
+        return {("twice", "f32"): lambda x: print("kernel ran") or x + x}
+"""
+OP_MODULE = """
+from mycelia.ops.define import op
+from mycelia.ops.infer import same
+
+@op(infer=same(), mindir="Twice")
+def twice(x):
+    return 2 * x
+"""
+
+
+def test_op_of_a_plugin_is_found_by_its_name_and_runs_on_the_plugins_kernel(install):
+    install("twice", OPS)
+    (install.path / "op_module.py").write_text(OP_MODULE)
+    code = """
+import sys, mycelia as ms
+from mycelia.ops.define import find
+assert "op_module" not in sys.modules
+twice = find("twice")
+print(twice(ms.Tensor([1.5])))
+"""
+    result = run(code, install.path, MYCELIA_PLUGINS="twice,backend-cpu")
+    assert result.stdout.split("\n")[:2] == ["kernel ran", "[3.]"], result.stderr
+
+
+def test_op_module_that_does_not_load_is_reported_and_skipped(install):
+    install("twice", OPS)
+    code = "from mycelia.ops.define import find\nprint(find('add').name)\nfind('twice')"
+    result = run(code, install.path, MYCELIA_PLUGINS="twice")
+    assert result.stdout == "add\n"
+    assert "an op module of distribution twice cannot be loaded: ModuleNotFoundError" in result.stderr
+
+
 def test_trace_prints_calls_and_results(install):
     install("good", GOOD)
     result = run(TARGETS, install.path, MYCELIA_PLUGINS="good", MYCELIA_TRACE_PLUGINS="1")

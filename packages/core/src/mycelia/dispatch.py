@@ -141,7 +141,7 @@ def _compose(typing: Typing, attrs: dict, function) -> _C.Plan:
 
 def _kernel_plan(definition: OpDef, typing: Typing, attrs: dict, kernel: registry.Kernel, counts: tuple) -> _C.Plan:
     if kernel.function is not None:
-        function = reference_function(definition, attrs, typing.in_types, typing.out_types, counts, call=kernel.function)
+        function = reference_function(definition, attrs, typing.in_types, typing.out_types, counts, kernel.function)
         return _plan(_REFERENCE, typing, attrs, b"", function)
     # A 0-byte struct still needs an address.
     return _plan(_KERNEL, typing, attrs, definition.pack(attrs) or bytes(8), None, kernel)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import functools
 import importlib
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -92,20 +93,44 @@ def found() -> tuple[Found, ...]:
     return _load()[1]
 
 
-@functools.cache
-def backends() -> tuple:
-    """The `Backend` objects of all plugins; a plugin whose backend does not load is reported and skipped."""
-    found: list = []
-    names = [impl.plugin_name for impl in manager().hook.mycelia_backends.get_hookimpls()]
+def _ask_each(hook: str, what: str, take: Callable[[object], None], **arguments: object) -> None:
+    """Hand each plugin's answer to `take`; a plugin that fails on the way is reported as `what` and skipped."""
+    names = [impl.plugin_name for impl in getattr(manager().hook, hook).get_hookimpls()]
     for name in reversed(names):  # pluggy lists the last registered first
         others = [manager().get_plugin(n) for n in names if n != name]
         try:
-            for offered in manager().subset_hook_caller("mycelia_backends", others)():
-                found += offered
+            for answer in manager().subset_hook_caller(hook, others)(**arguments):
+                take(answer)
         except Exception as cause:
             reason = f"{type(cause).__name__}: {cause}"
-            _skip(f"the backend of distribution {distribution_of(name)} cannot be loaded: {reason}", cause)
+            _skip(f"{what} of distribution {distribution_of(name)} cannot be loaded: {reason}", cause)
+
+
+@functools.cache
+def backends() -> tuple:
+    """The `Backend` objects of all plugins."""
+    found: list = []
+    _ask_each("mycelia_backends", "the backend", found.extend)
     return tuple(found)
+
+
+@functools.cache
+def load_ops() -> None:
+    """Import the modules in which plugins define ops: what is looked for by name may be there."""
+
+    def load(modules) -> None:
+        for module in modules:
+            if isinstance(module, str):
+                importlib.import_module(module)
+
+    _ask_each("mycelia_ops", "an op module", load)
+
+
+def kernels(backend_name: str) -> list:
+    """What plugins add to a backend: dicts or kernel tables, as `Backend.kernels` gives them."""
+    found: list = []
+    _ask_each("mycelia_kernels", f"kernels for {backend_name}", found.append, backend_name=backend_name)
+    return [table for table in found if table is not None]
 
 
 def distribution_of(plugin_name: str) -> str:

@@ -17,15 +17,19 @@ class ReferenceBackend(Backend):
     name = "reference"
 
 
-def evaluate(definition, values: list, attrs: dict, out_types: tuple[TensorType, ...] | None) -> tuple[np.ndarray, ...]:
-    """The body's results as contiguous arrays of the inferred dtypes (float32 for bfloat16)."""
+def evaluate(
+    definition, values: list, attrs: dict, out_types: tuple[TensorType, ...], kernel: Callable | None = None
+) -> tuple[np.ndarray, ...]:
+    """Results of the body, or of a backend's `kernel`, as arrays of the inferred dtypes (float32 for bfloat16).
+
+    Raises RuntimeError when their number or shapes are not the inferred ones.
+    """
+    what = "body" if kernel is None else "kernel"
     with np.errstate(all="ignore"):
-        result = definition.body(*values, **attrs)
+        result = (kernel or definition.body)(*values, **attrs)
     result = tuple(result) if isinstance(result, (tuple, list)) else (result,)
-    if out_types is None:
-        return tuple(np.asarray(r) for r in result)
     if len(result) != len(out_types):
-        raise RuntimeError(f"{definition.name}: the body gave {len(result)} results for {len(out_types)} inferred types")
+        raise RuntimeError(f"{definition.name}: the {what} gave {len(result)} results for {len(out_types)} inferred types")
     arrays = []
     for value, expected in zip(result, out_types):
         array = np.asarray(value)
@@ -35,13 +39,13 @@ def evaluate(definition, values: list, attrs: dict, out_types: tuple[TensorType,
                 array = array.astype(want)
         fits = array.ndim == len(expected.shape) and all(n in (m, UNKNOWN) for m, n in zip(array.shape, expected.shape))
         if not fits:
-            raise RuntimeError(f"{definition.name}: the body gave shape {array.shape}, inferred was {expected.shape}")
+            raise RuntimeError(f"{definition.name}: the {what} gave shape {array.shape}, inferred was {expected.shape}")
         arrays.append(array)
     return tuple(arrays)
 
 
-def reference_function(definition, attrs: dict, in_types: tuple, out_types: tuple, counts: tuple, call: Callable | None = None):
-    """A function on flat arrays as the native core calls it; bfloat16 comes and goes as uint16 bits."""
+def reference_function(definition, attrs: dict, in_types: tuple, out_types: tuple, counts: tuple, kernel: Callable | None = None):
+    """The body or a backend's `kernel` as the native core calls it: flat arrays, bfloat16 as uint16 bits."""
     halves = [isinstance(t, TensorType) and t.dtype is dtypes.bfloat16 for t in in_types]
     any_half = any(halves) or any(t.dtype is dtypes.bfloat16 for t in out_types)
 
@@ -50,11 +54,7 @@ def reference_function(definition, attrs: dict, in_types: tuple, out_types: tupl
         if any_half:
             values = [dtypes.from_bfloat16_bits(a) if h else a for a, h in zip(arrays, halves)]
         grouped = definition.group(tuple(values), counts)
-        if call is None:
-            results = evaluate(definition, grouped, attrs, out_types)
-        else:
-            results = call(*grouped, **attrs)
-            results = tuple(results) if isinstance(results, (tuple, list)) else (results,)
+        results = evaluate(definition, grouped, attrs, out_types, kernel)
         out = []
         for result, expected in zip(results, out_types, strict=True):
             if expected.dtype is dtypes.bfloat16:

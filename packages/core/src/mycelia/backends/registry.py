@@ -38,7 +38,14 @@ class LoadedBackend:
     def __init__(self, backend: Backend):
         self.backend = backend
         self.kernels: dict[str, list[Kernel]] = {}
-        found = backend.kernels()
+        self._add_all(backend.kernels())
+        if backend.name != ReferenceBackend.name:  # the oracle stays what it is
+            from mycelia import plugins
+
+            for extra in plugins.kernels(backend.name):
+                self._add_all(extra)
+
+    def _add_all(self, found) -> None:
         if isinstance(found, dict):
             for (op, names), function in found.items():
                 self._add(op, Kernel(tuple(names.split(",")), 0, function=function))
@@ -47,7 +54,7 @@ class LoadedBackend:
                 self._add(op, Kernel(tuple(names.split(",")), flags, capsule=found, index=index))
 
     def _add(self, op: str, kernel: Kernel) -> None:
-        # Kernels for any dtypes come last: a special one is always the better choice.
+        # Kernels for any dtypes come last: a special one is always the better choice. Of two alike the later wins.
         entries = self.kernels.setdefault(op, [])
         if kernel.dtypes == ("*",):
             entries.append(kernel)
@@ -122,17 +129,6 @@ def _follow_threads(count: int) -> None:
 
 config.on_change("device_target", _follow_target)
 config.on_change("runtime_num_threads", _follow_threads)
-
-
-def _forget_target(_name: str) -> None:
-    # Loading a backend waits for the first op: importing this module must stay light.
-    global _target
-    if _target is not None:
-        _target = None
-        _C.clear_plans()
-
-
-config.on_change("device_target", _forget_target)
 
 
 def shorts_of(types: tuple) -> list[str | None]:

@@ -10,7 +10,7 @@ import operator
 import struct
 from collections.abc import Callable
 
-from mycelia import _C, dtypes, errors
+from mycelia import _C, dtypes, errors, plugins
 from mycelia.ir.types import TensorType
 
 TENSOR, OPTIONAL, LIST = 0, 1, 2
@@ -28,6 +28,9 @@ def find(name: str) -> _C.Op:
     if found is None:
         import mycelia.ops  # noqa: F401  (families register on import)
 
+        found = registry.get(name)
+    if found is None:
+        plugins.load_ops()
         found = registry.get(name)
     if found is None:
         raise errors.one_of(name, registry, subject="op", what="name")

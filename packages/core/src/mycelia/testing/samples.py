@@ -95,11 +95,13 @@ def _cast(value, dtype: str):
 
 
 def all_samples(names=None) -> Iterator[Sample]:
-    """The samples of all ops, or of those in `names`."""
+    """The samples of all ops, also of those that plugins define, or of the ops in `names`."""
     import mycelia.ops  # noqa: F401
     import mycelia.tensor  # noqa: F401
+    from mycelia import plugins
     from mycelia.ops.define import registry
 
+    plugins.load_ops()
     for name in sorted(registry):
         if names is None or name in names:
             yield from samples_of(registry[name].definition)

@@ -116,9 +116,11 @@ def has_effect(name: str, attributes: Mapping[str, Any]) -> bool:
 
 @functools.cache
 def _named_by_ops() -> dict[str, Operator]:
-    """The operators that ops name themselves."""
+    """The operators that ops name themselves, plugins' ops among them."""
+    from mycelia import plugins
     from mycelia.ops.define import registry
 
+    plugins.load_ops()
     table = {}
     for op in registry.values():
         definition = op.definition

@@ -1,0 +1,1 @@
+"""Acme devices as a backend of Mycelia."""

@@ -1,0 +1,15 @@
+"""Hook implementations; imported at the first hook call, so the backend is imported only when it is asked for."""
+
+from __future__ import annotations
+
+from mycelia.hookspecs import hookimpl
+
+HOOK_API = 1
+
+
+@hookimpl
+def mycelia_backends():
+    """The Acme device."""
+    from acme_backend.backend import AcmeBackend
+
+    return [AcmeBackend()]
