@@ -818,6 +818,10 @@ def tile(input, *, dims: "ints"):
 
 @tile.vjp
 def tile(ct, input_shape, *, dims):
+    if 0 in dims:  # the result is empty: nothing depends on the input
+        from mycelia.ops.create import full
+
+        return full(input_shape, 0, dtype=ct.dtype)
     rank = max(len(input_shape), len(dims))
     sizes, dims = (1,) * (rank - len(input_shape)) + input_shape, (1,) * (rank - len(dims)) + dims
     before, after = 1, math.prod(n * d for n, d in zip(sizes, dims))
