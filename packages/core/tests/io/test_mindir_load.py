@@ -52,6 +52,18 @@ def test_outputs_are_those_of_mindspore(name, call):
         np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=tolerance)
 
 
+@pytest.mark.parametrize("group", [p.stem for p in sorted((FIXTURES.parent / "operators").glob("*.npz"))])
+def test_operators_give_what_they_give_in_mindspore(group):
+    data = np.load(FIXTURES.parent / f"operators/{group}.npz")
+    graph = ms.load(str(FIXTURES.parent / f"operators/{group}.mindir"))
+    outputs = flat(graph(*[tensor(data[k]) for k in data.files if k.startswith("in")]))
+    expected = [data[k] for k in data.files if k.startswith("out")]
+    assert len(outputs) == len(expected)
+    for i, (got, want) in enumerate(zip(outputs, expected)):
+        assert got.asnumpy().dtype == want.dtype, i
+        np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-4, atol=2e-5, err_msg=f"result {i}")
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_text_form_shows_the_whole_model(name):
     assert to_text(model_of(name)) == (FIXTURES / name / "graph.txt").read_text(encoding="utf-8")

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from mycelia import ops
 from mycelia.io.mindir.operators.arguments import (
@@ -23,6 +25,7 @@ from mycelia.ops.loss import _softmax_cross_entropy
 from mycelia.ops.norm import _batch_norm_infer, _batch_norm_train, _l2_normalize, _layer_norm
 from mycelia.ops.pool import _avg_pool, _max_pool
 from mycelia.ops.rnn import _lstm_layer
+from mycelia.tensor import Tensor
 
 # ---- activations -------------------------------------------------------------------------------
 
@@ -193,11 +196,11 @@ def ConvTranspose2D(x, w, bias=None, stride=1, padding=0, output_padding=0, grou
 # ---- pooling -----------------------------------------------------------------------------------
 
 
-def _pool(function: Callable, rank: int, x, kernel_size, strides, pad_mode, data_format, **options):
+def _pool(function, rank, x, kernel_size, strides, pad_mode, data_format, pad=0, **options):
     kernel, steps, mode = image_sizes(kernel_size, rank), image_sizes(strides, rank), pad_mode_text(pad_mode)
 
     def apply(data):
-        pads = _explicit_pads(mode, 0, data.shape[2:], kernel, steps, (1,) * rank)
+        pads = _explicit_pads(mode, pad, data.shape[2:], kernel, steps, (1,) * rank)
         return function(data, kernel=kernel, stride=steps, pad=pads, **options)
 
     return channels_first(apply, x, data_format)
@@ -214,13 +217,38 @@ def AvgPool(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"
 
 
 @operator
-def MaxPool3D(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCDHW"):
-    return _pool(_max_pool, 3, x, kernel_size, strides, pad_mode, data_format)
+def MaxPool3D(
+    x, *, kernel_size=1, strides=1, pad_mode="valid", pad_list=0, ceil_mode=None, data_format="NCDHW"
+):
+    options = dict(pad=pad_list, ceil=bool(ceil_mode))
+    return _pool(_max_pool, 3, x, kernel_size, strides, pad_mode, data_format, **options)
 
 
 @operator
-def AvgPool3D(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCDHW"):
-    return _pool(_avg_pool, 3, x, kernel_size, strides, pad_mode, data_format, count_include_pad=False)
+def AvgPool3D(
+    x, *, kernel_size=1, strides=1, pad_mode="valid", pad_list=0, ceil_mode=False, count_include_pad=True,
+    divisor_override=0, data_format="NCDHW",
+):  # fmt: skip
+    include = bool(count_include_pad) and pad_mode_text(pad_mode) == "pad"  # 'same' counts the real elements
+    options = dict(pad=pad_list, ceil=bool(ceil_mode), count_include_pad=include, divisor=divisor_override)
+    return _pool(_avg_pool, 3, x, kernel_size, strides, pad_mode, data_format, **options)
+
+
+@operator
+def MaxPool3DWithArgmax(x, *, kernel_size, strides, pads=0, dilation=1, ceil_mode=False):
+    sizes = (image_sizes(a, 3) for a in (kernel_size, strides, pads, dilation))
+    return ops.max_pool3d(x, *sizes, ceil_mode=bool(ceil_mode), return_indices=True)
+
+
+@operator
+def MaxPoolWithMask(x, *, kernel_size, strides=None, pads=0, dilation=1, ceil_mode=False, argmax_type=None):
+    steps = kernel_size if strides is None else strides
+    sizes = (image_sizes(a) for a in (kernel_size, steps, pads, dilation))
+    return ops.max_pool2d(x, *sizes, return_indices=True, ceil_mode=bool(ceil_mode))
+
+
+operator(MaxPoolWithMask, "MaxPoolWithIndices")
+operator(MaxPoolWithMask, "MaxPoolWithArgmaxV2")
 
 
 @operator
@@ -362,18 +390,76 @@ def NLLLoss(log_probabilities, labels, weight, *, reduction=1, ignore_index=-100
     return loss, ops.sum(ops.gather(weight, labels, 0))
 
 
-# ---- images ------------------------------------------------------------------------------------
+# ---- images -----------------------------------------------------------------------------------
+
+
+def _source_positions(n: int, count: int, align_corners: bool, half_pixel_centers: bool) -> np.ndarray:
+    """Where `count` samples of an axis of size n lie on it."""
+    i = np.arange(count, dtype=np.float64)
+    if align_corners:
+        return i * ((n - 1) / (count - 1) if count > 1 else 0)
+    return (i + 0.5) * n / count - 0.5 if half_pixel_centers else i * n / count
+
+
+def _nearest(x: Tensor, size: tuple, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    for axis, count in zip(range(x.ndim - len(size), x.ndim), size):
+        positions = _source_positions(x.shape[axis], count, align_corners, half_pixel_centers)
+        shift = 0.5 if align_corners or half_pixel_centers else 0.0
+        index = np.clip(np.floor(positions + shift), 0, x.shape[axis] - 1)
+        x = ops.index_select(x, axis, Tensor(index.astype(np.int32)))
+    return x
+
+
+def _linear(x: Tensor, size: tuple, align_corners: bool, half_pixel_centers: bool) -> Tensor:
+    """Each of the last two axes is multiplied by the matrix of its weights."""
+    for axis, count in zip((-2, -1), size):
+        n = x.shape[axis]
+        positions = np.clip(_source_positions(n, count, align_corners, half_pixel_centers), 0, n - 1)
+        low = np.floor(positions).astype(int)
+        high, weight = np.minimum(low + 1, n - 1), positions - low
+        matrix = np.zeros((count, n))
+        np.add.at(matrix, (np.arange(count), low), 1 - weight)
+        np.add.at(matrix, (np.arange(count), high), weight)
+        mix = Tensor(matrix.astype(np.float32), x.dtype)
+        x = ops.matmul(mix, x) if axis == -2 else ops.matmul(x, ops.transpose(mix, (1, 0)))
+    return x
 
 
 @operator
 def ResizeBilinearV2(x, size, *, align_corners=False, half_pixel_centers=False):
-    return ops.interpolate(x, ints(size), None, "bilinear", align_corners)
+    return _linear(x, ints(size), align_corners, half_pixel_centers)
+
+
+@operator
+def ResizeBilinear(x, *, size, align_corners=False, half_pixel_centers=False):
+    return _linear(x, ints(size), align_corners, half_pixel_centers)
 
 
 @operator
 def ResizeNearestNeighbor(x, *, size, align_corners=False, half_pixel_centers=False):
-    return ops.interpolate(x, ints(size), None, "nearest")
+    return _nearest(x, ints(size), align_corners, half_pixel_centers)
 
 
-operator(ResizeNearestNeighbor, "ResizeNearestNeighborV2")
-operator(ResizeNearestNeighbor, "UpsampleNearest2D")
+@operator
+def ResizeNearestNeighborV2(x, size, *, align_corners=False, half_pixel_centers=False):
+    return _nearest(x, ints(size), align_corners, half_pixel_centers)
+
+
+def _scaled(x: Tensor, output_size: Any, scales: Any) -> tuple[int, ...]:
+    if output_size is not None:
+        return ints(output_size)
+    return tuple(int(n * s) for n, s in zip(x.shape[2:], scales))
+
+
+@operator
+def UpsampleBilinear2D(x, output_size=None, scales=None, align_corners=False):
+    return _linear(x, _scaled(x, output_size, scales), align_corners, not align_corners)
+
+
+@operator
+def UpsampleNearest2D(x, output_size=None, scales=None):
+    return _nearest(x, _scaled(x, output_size, scales), False, False)
+
+
+operator(UpsampleNearest2D, "UpsampleNearest1D")
+operator(UpsampleNearest2D, "UpsampleNearest3D")

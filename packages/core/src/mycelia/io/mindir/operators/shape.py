@@ -282,6 +282,16 @@ def SearchSorted(sorted_sequence, values, sorter=None, *, dtype=35, right=False)
 
 
 @operator
+def Diag(x):
+    return ops.diag(x)
+
+
+@operator
+def DiagExt(x, diagonal=0):
+    return ops.diagflat(x, diagonal) if x.ndim == 1 else ops.diagonal(x, diagonal)
+
+
+@operator
 def NonZero(x):
     return ops.nonzero(x)
 

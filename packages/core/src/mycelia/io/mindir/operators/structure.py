@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator as py
+from collections.abc import Callable
 from typing import Any
 
 from mycelia import ops
@@ -126,6 +128,33 @@ def AssignAdd(variable, value):
 @writes
 def AssignSub(variable, value):
     return _target(variable, "AssignSub").set_data(ops.sub(variable.value(), value))
+
+
+def _in_place(name: str, function: Callable) -> None:
+    """An operator that overwrites its first input: parameters change, other tensors stay as they are."""
+
+    def run(x, *arguments):
+        value = ops.cast(function(x, *arguments), x.dtype)
+        return x.set_data(value) if isinstance(x, Parameter) else value
+
+    parameters = inspect.signature(function).parameters
+    run.__signature__ = inspect.Signature(list(parameters.values()))
+    operator(run, name, effect=True)
+
+
+_in_place("InplaceAddExt", lambda x, y, alpha=1: ops.add(x, y if alpha == 1 else ops.mul(y, alpha)))
+_in_place("InplaceAddsExt", lambda x, y, alpha=1: ops.add(x, y * alpha))
+_in_place("InplaceSubExt", lambda x, y, alpha=1: ops.sub(x, y if alpha == 1 else ops.mul(y, alpha)))
+_in_place("InplaceSubScalar", lambda x, y, alpha=1: ops.sub(x, y * alpha))
+_in_place("InplaceMul", lambda x, y: ops.mul(x, y))
+_in_place("InplaceMuls", lambda x, y: ops.mul(x, y))
+_in_place("InplaceDiv", lambda x, y: ops.div(x, y))
+_in_place("InplaceDivs", lambda x, y: ops.div(x, y))
+_in_place("InplaceFloorDivide", lambda x, y: ops.floor_divide(x, y))
+_in_place("InplaceFloorDivides", lambda x, y: ops.floor_divide(x, y))
+_in_place("InplaceCopy", lambda x, y, non_blocking=False: ops.broadcast_to(y, x.shape))
+_in_place("InplaceZero", lambda x: ops.zeros_like(x))
+_in_place("InplaceReLU", lambda x: ops.relu(x))
 
 
 @writes
