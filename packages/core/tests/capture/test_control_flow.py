@@ -1,5 +1,8 @@
 """Control flow on tensors: the compiled function gives what the plain function gives."""
 
+import contextlib
+import functools
+
 import numpy as np
 import pytest
 
@@ -354,10 +357,114 @@ def builtins_on_tensors(x):
     return max(x, 2.0) + min(x, 5.0) + abs(x) + float(x) + int(x)
 
 
+def numbers(n):
+    yield from range(n)
+
+
+def nonlocal_in_a_nested_function(x):
+    total = x
+
+    def add(y, *, z=x):
+        nonlocal total
+        if y > 0:
+            total = total + 100
+        return y + z
+
+    result = add(x) + add(-x, z=1)
+    del add
+    return total + result
+
+
+def try_with_and_generators(x):
+    out = x * 0
+    with contextlib.suppress(ZeroDivisionError):
+        try:
+            for i in numbers(4):
+                if i == 2:
+                    continue
+                if x > i:
+                    out = out + i
+                else:
+                    out = out - 1
+        finally:
+            out = out + x
+    return out
+
+
+def unpacking_and_comprehensions(x):
+    first, *rest = [x, x + 1, x + 2]
+    table = {k: v for k, v in zip("ab", (x, -x))}
+    table["a"] = table["a"] * 2 if x > 2 else table["b"]
+    total = sum(t * (2 if t is first else 1) for t in rest)
+    match len(rest):
+        case 2:
+            total = total + 1
+        case _:
+            total = total - 1
+    total **= 2
+    return total + table["a"]
+
+
+class Memory:
+    def __init__(self):
+        self.count = Tensor(0.0)
+
+    def __call__(self, x):
+        if x > 0:
+            self.count = self.count + 1
+        return self.count * x
+
+
+def attributes_of_objects(x):
+    memory = Memory()
+    return memory(x) + memory(x + 1) + memory(x - 3)
+
+
+def twice_if_large(f):
+    @functools.wraps(f)
+    def wrapper(*args, **kwargs):
+        result = f(*args, **kwargs)
+        if result > 3:
+            return result * 2
+        return result
+
+    return wrapper
+
+
+@twice_if_large
+def decorated(x):
+    for _ in range(2):
+        if x > 1:
+            x = x - 0.5
+    return x
+
+
+def list_elements(x):
+    items = [0] * 3
+    for j in range(3):
+        items[j] = x + j
+        if items[j] > 2:
+            items[j] = items[j] * 0
+    return items[0] + items[1] * 10 + items[2] * 100
+
+
+def newton(x):
+    x = x * x + 1
+    y = x
+    for _ in range(40):
+        step = (y * y - x) / (2 * y)
+        if abs(step) < 1e-6:
+            break
+        y = y - step
+    return y
+
+
+_HELPERS = ("scalar", "number", "helper", "numbers", "Memory", "twice_if_large")
 CASES = [
-    v for k, v in list(globals().items())
-    if callable(v) and getattr(v, "__module__", None) == __name__ and k not in ("scalar", "number", "helper")
-]  # fmt: skip
+    value
+    for name, value in list(globals().items())
+    if callable(value) and getattr(value, "__module__", None) == __name__ and name not in _HELPERS
+]
 VALUES = (-3.0, -1.5, 0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 7.0, 12.0)
 
 
@@ -511,3 +618,39 @@ def test_vector_valued_loop_with_batches():
     expected, got = ms.grad(f, (0, 1))(x, w), ms.jit(ms.grad(f, (0, 1)))(x, w)
     for a, b in zip(expected, got):
         np.testing.assert_allclose(b.asnumpy(), a.asnumpy(), rtol=1e-5, atol=1e-6)
+
+
+def test_integers_loop_exactly():
+    def collatz(n):
+        steps = 0
+        while n != 1:
+            if n % 2 == 0:
+                n = n // 2
+            else:
+                n = 3 * n + 1
+            steps += 1
+        return steps
+
+    assert int(ms.jit(collatz)(Tensor(27))) == 111
+
+
+def test_private_names_and_super_in_cells():
+    class Base(ms.nn.Cell):
+        def __init__(self, k):
+            super().__init__()
+            self.__k = k
+
+        def construct(self, x):
+            if x > 0:
+                return x * self.__k
+            return x - self.__k
+
+    class Derived(Base):
+        def construct(self, x):
+            y = super().construct(x)
+            if y > 5:
+                y = super().construct(y)
+            return y
+
+    for value in (-1.0, 1.0, 9.0):
+        assert ms.jit(Derived(3))(scalar(value)).item() == Derived(3)(scalar(value)).item()

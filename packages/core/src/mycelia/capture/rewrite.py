@@ -168,7 +168,7 @@ class _FunctionRewriter(ast.NodeTransformer):
         self.locals = (set(names.names) | parameters) - set(self.outer)
         self.find_state(definition.body)
         body = self.visit_block(definition.body)
-        undefined = sorted(self.state - parameters - {RESULT, RETURNED})
+        undefined = sorted(self.state - parameters - set(self.outer) - {RESULT, RETURNED})
         prologue = [
             assign_node(n, self.helper("undefined", [ast.Constant(n)]), definition.body[0]) for n in undefined
         ]
@@ -193,6 +193,10 @@ class _FunctionRewriter(ast.NodeTransformer):
     def thunk(body: ast.expr) -> ast.Lambda:
         return ast.copy_location(ast.Lambda(ast.arguments([], [], None, [], [], None, []), body), body)
 
+    def is_variable(self, name: str) -> bool:
+        """True for names that this function can assign, its own or an outer one's that it has declared."""
+        return name in self.locals or name in self.outer
+
     def find_state(self, statements: Iterable[ast.AST]) -> None:
         for statement in statements:
             for node in ast.walk(statement):
@@ -200,7 +204,7 @@ class _FunctionRewriter(ast.NodeTransformer):
                     assigned = names_in(
                         [*node.body, *node.orelse, *([node.target] if isinstance(node, ast.For) else [])]
                     )
-                    self.state |= (set(assigned.names) | set(assigned.changed)) & self.locals
+                    self.state |= {n for n in (*assigned.names, *assigned.changed) if self.is_variable(n)}
 
     def visit_block(self, statements: Sequence[ast.stmt]) -> list[ast.stmt]:
         out: list[ast.stmt] = []
@@ -215,7 +219,9 @@ class _FunctionRewriter(ast.NodeTransformer):
         names: dict[str, None] = {}
         attributes: dict[tuple[str, str], None] = {}
         for assigned in per_block:
-            names.update(dict.fromkeys(n for n in (*assigned.names, *assigned.changed) if n in self.locals))
+            names.update(
+                dict.fromkeys(n for n in (*assigned.names, *assigned.changed) if self.is_variable(n))
+            )
             attributes.update(
                 dict.fromkeys(k for k in assigned.attributes if k[0] in self.locals and k[0] not in names)
             )
@@ -232,7 +238,8 @@ class _FunctionRewriter(ast.NodeTransformer):
     def local_function(
         self, name: str, body: list[ast.stmt], names: Sequence[str], at: ast.AST, argument: str | None = None
     ) -> ast.FunctionDef:
-        declared: list[ast.stmt] = [ast.Nonlocal(list(names))] if names else []
+        own = [n for n in names if n not in self.outer]
+        declared: list[ast.stmt] = [ast.Nonlocal(own)] if own else []
         for kind, cls in (("global", ast.Global), ("nonlocal", ast.Nonlocal)):
             outer = [n for n, k in self.outer.items() if k == kind]
             if outer:
