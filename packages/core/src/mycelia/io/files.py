@@ -27,9 +27,11 @@ def atomic_write(path: str, mode: int = 0o644) -> Iterator[BinaryIO]:
             os.fsync(file.fileno())
         os.chmod(temporary, mode)
         os.replace(temporary, path)
-    except BaseException:
+    except BaseException as e:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
+        if isinstance(e, OSError) and e.filename is None:  # a full disk: the write itself knows no name
+            e.filename = os.fspath(path)
         raise
     _sync_directory(directory)
 

@@ -14,7 +14,6 @@ _FORMATS = ("NCHW", "NHWC", "NHWC4", "HWKC", "HWCK", "KCHW", "CKHW", "KHWC", "CH
             "NC4HW4", "NCDHW", "NWC", "NCW", "NDHWC")  # fmt: skip
 _PAD_MODES = ("pad", "same", "valid", "full")
 REDUCTIONS = ("sum", "mean", "none")
-_NORM_MODES = ("backward", "forward", "ortho")
 
 
 def text(value: Any, names: Sequence[str]) -> str:

@@ -93,9 +93,7 @@ def operator(function: Callable, name: str = "", effect: bool = False) -> Callab
 
 
 def writes(function: Callable) -> Callable:
-    """`operator` for one that changes a parameter or the world: it runs in its place even when nothing uses
-    it.
-    """
+    """`operator` for one that changes a parameter or prints: it runs even when nothing uses its result."""
     return operator(function, effect=True)
 
 
@@ -110,8 +108,9 @@ def find(name: str) -> Operator | None:
 
 def has_effect(name: str, attributes: Mapping[str, Any]) -> bool:
     """Whether an operator with these attributes changes parameters or prints."""
+    found = find(name) if name else None
     flags = ("side_effect_mem", "side_effect_io", "is_training")
-    return (name in _table and _table[name].effect) or any(attributes.get(flag) for flag in flags)
+    return (found is not None and found.effect) or any(attributes.get(flag) for flag in flags)
 
 
 @functools.cache
@@ -142,5 +141,6 @@ def _public(name: str) -> Callable:
 
 
 def python(**functions: Callable) -> None:
+    """Operators on Python values: operator = function."""
     for name, function in functions.items():
         _table[name] = Operator(function, (), (), True, False)
