@@ -34,7 +34,9 @@ _FAMILIES = {
     "dynamic_lr": """piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr
         polynomial_decay_lr warmup_lr""",
     "metrics": """Accuracy F1 Fbeta Loss MAE MSE Metric Precision Recall Top1CategoricalAccuracy Top5CategoricalAccuracy
-        TopKCategoricalAccuracy get_metric_fn names rearrange_inputs""",
+        TopKCategoricalAccuracy get_metric_fn names rearrange_inputs BleuScore ConfusionMatrix ConfusionMatrixMetric
+        CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity Perplexity ROC RootMeanSquareDistance
+        auc""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD",
     "optim.adaptive": "FTRL LARS Adadelta Adagrad Adam AdaMax AdamWeightDecay Lamb RMSProp Rprop",

@@ -19,10 +19,12 @@ _HOMES = {
         "mycelia.nn.metrics",
     ),
 }
-__all__ = sorted(_HOMES)
+__all__ = sorted([*_HOMES, "metrics"])
 
 
 def __getattr__(name: str):
+    if name == "metrics":
+        return importlib.import_module("mycelia.train.metrics")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'mycelia.train' has no attribute {name!r}")

@@ -68,7 +68,10 @@ def as_array(value, owner: str) -> np.ndarray:
     if isinstance(value, Tensor):
         return value.asnumpy()
     if isinstance(value, (np.ndarray, list, tuple, float, int, np.number)):
-        return np.asarray(value)
+        try:
+            return np.asarray(value)
+        except ValueError:
+            raise errors.value_error(owner, "inputs must be regular: rows of one length") from None
     raise errors.type_error(owner, f"inputs must be Tensors, arrays or lists, but got {type(value).__name__}")
 
 
