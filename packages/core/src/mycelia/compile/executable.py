@@ -90,9 +90,7 @@ class _Builder:
             return
         if plan.kind == _VIEW:
             self.base[node.outputs[0]] = node.inputs[0]
-        elif plan.kind == _REFERENCE:
-            self.keep(node)  # a NumPy body may return a view of its input
-        else:
+        elif plan.kind == _KERNEL:
             self.in_arena += [(v, position, k) for k, v in enumerate(node.outputs)]
         self.instructions.append(["op", node.op, plan, used, made, [-1] * len(made), ()])
 
