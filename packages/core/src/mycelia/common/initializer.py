@@ -35,7 +35,10 @@ config.on_change("seed", _Stream.restart)
 def _fans(shape: tuple[int, ...]) -> tuple[float, float]:
     """(fan_in, fan_out) of a weight [out, in, spatial...]. Raises ValueError below rank 2."""
     if len(shape) < 2:
-        raise errors.value_error("initializer", f"fan in and fan out need a weight of rank 2 or more, but its shape is {list(shape)}")
+        raise errors.value_error(
+            "initializer",
+            f"fan in and fan out need a weight of rank 2 or more, but its shape is {list(shape)}",
+        )
     receptive = math.prod(shape[2:])
     return shape[1] * receptive, shape[0] * receptive
 
@@ -43,7 +46,11 @@ def _fans(shape: tuple[int, ...]) -> tuple[float, float]:
 def _gain(nonlinearity: str, slope: float) -> float:
     """The factor that keeps the variance through an activation (He et al. 2015)."""
     simple = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": math.sqrt(2)}
-    simple.update(dict.fromkeys(("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0))
+    simple.update(
+        dict.fromkeys(
+            ("conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d"), 1.0
+        )
+    )
     if nonlinearity == "leaky_relu":
         return math.sqrt(2 / (1 + slope**2))
     if nonlinearity not in simple:
@@ -202,7 +209,9 @@ class Identity(Initializer):
 
     def __call__(self, arr):
         if arr.ndim != 2:
-            raise errors.value_error("Identity", f"the weight must have rank 2, but its shape is {list(arr.shape)}")
+            raise errors.value_error(
+                "Identity", f"the weight must have rank 2, but its shape is {list(arr.shape)}"
+            )
         arr[...] = np.eye(*arr.shape)
 
 
@@ -215,7 +224,9 @@ class Sparse(Initializer):
 
     def __call__(self, arr):
         if arr.ndim != 2:
-            raise errors.value_error("Sparse", f"the weight must have rank 2, but its shape is {list(arr.shape)}")
+            raise errors.value_error(
+                "Sparse", f"the weight must have rank 2, but its shape is {list(arr.shape)}"
+            )
         rows, columns = arr.shape
         zeros = math.ceil(self.sparsity * rows)
         arr[...] = _Stream.generator.normal(0, self.sigma, arr.shape)
@@ -232,9 +243,13 @@ class Dirac(Initializer):
 
     def __call__(self, arr):
         if arr.ndim not in (3, 4, 5):
-            raise errors.value_error("Dirac", f"the weight must have rank 3, 4 or 5, but its shape is {list(arr.shape)}")
+            raise errors.value_error(
+                "Dirac", f"the weight must have rank 3, 4 or 5, but its shape is {list(arr.shape)}"
+            )
         if arr.shape[0] % self.groups:
-            raise errors.value_error("Dirac", f"{arr.shape[0]} output channels cannot be split into {self.groups} groups")
+            raise errors.value_error(
+                "Dirac", f"{arr.shape[0]} output channels cannot be split into {self.groups} groups"
+            )
         arr[...] = 0
         per_group = arr.shape[0] // self.groups
         middle = tuple(n // 2 for n in arr.shape[2:])
@@ -252,7 +267,9 @@ class Orthogonal(Initializer):
 
     def __call__(self, arr):
         if arr.ndim < 2:
-            raise errors.value_error("Orthogonal", f"the weight must have rank 2 or more, but its shape is {list(arr.shape)}")
+            raise errors.value_error(
+                "Orthogonal", f"the weight must have rank 2 or more, but its shape is {list(arr.shape)}"
+            )
         rows, columns = arr.shape[0], math.prod(arr.shape[1:])
         values = _Stream.generator.normal(size=(rows, columns))
         q, r = np.linalg.qr(values.T if rows < columns else values)
@@ -268,10 +285,15 @@ class VarianceScaling(Initializer):
         if scale <= 0:
             raise errors.value_error("VarianceScaling", f"scale must be positive, but got {scale}")
         if mode not in ("fan_in", "fan_out", "fan_avg"):
-            raise errors.one_of(mode, ["fan_in", "fan_out", "fan_avg"], subject="VarianceScaling", what="mode")
+            raise errors.one_of(
+                mode, ["fan_in", "fan_out", "fan_avg"], subject="VarianceScaling", what="mode"
+            )
         if distribution not in ("uniform", "truncated_normal", "untruncated_normal"):
             raise errors.one_of(
-                distribution, ["uniform", "truncated_normal", "untruncated_normal"], subject="VarianceScaling", what="distribution"
+                distribution,
+                ["uniform", "truncated_normal", "untruncated_normal"],
+                subject="VarianceScaling",
+                what="distribution",
             )
         self.scale, self.mode, self.distribution = scale, mode, distribution
 
@@ -308,7 +330,9 @@ def initializer(init, shape=None, dtype=dtypes.float32) -> Tensor:
     if isinstance(init, Tensor):
         wanted = None if shape is None else _shape(shape)
         if wanted is not None and wanted != init.shape:
-            raise errors.value_error("initializer", f"init has shape {list(init.shape)}, but shape is {list(wanted)}")
+            raise errors.value_error(
+                "initializer", f"init has shape {list(init.shape)}, but shape is {list(wanted)}"
+            )
         return init
     shape = _shape(() if shape is None else shape)
     if isinstance(init, str):
@@ -321,7 +345,9 @@ def initializer(init, shape=None, dtype=dtypes.float32) -> Tensor:
     elif isinstance(init, type) and issubclass(init, Initializer):
         init = init()
     if not isinstance(init, Initializer):
-        raise errors.type_error("initializer", f"init must be an Initializer, its name, a number or a Tensor, but got {init!r}")
+        raise errors.type_error(
+            "initializer", f"init must be an Initializer, its name, a number or a Tensor, but got {init!r}"
+        )
     # 16-bit types are filled in float32 and rounded once.
     array = np.zeros(shape, np.float32 if dtype.is_floating and dtype.itemsize == 2 else dtype.np)
     init(array)

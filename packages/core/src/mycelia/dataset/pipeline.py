@@ -39,7 +39,9 @@ class Dataset:
     def __init__(self, *children: Dataset):
         for child in children:
             if not isinstance(child, Dataset):
-                raise errors.type_error(type(self).__name__, f"a dataset was expected, but got {type(child).__name__}")
+                raise errors.type_error(
+                    type(self).__name__, f"a dataset was expected, but got {type(child).__name__}"
+                )
         self.children = list(children)
         self._salt = next(_salts)
         self._epoch = 0
@@ -72,14 +74,23 @@ class Dataset:
 
     # ---- operations --------------------------------------------------------------------------------------------
 
-    def batch(self, batch_size, drop_remainder: bool = False, num_parallel_workers: int | None = None, **kwargs) -> BatchDataset:
+    def batch(
+        self, batch_size, drop_remainder: bool = False, num_parallel_workers: int | None = None, **kwargs
+    ) -> BatchDataset:
         """Stack `batch_size` rows (an int, or a function of the batch's number and epoch).
 
         `per_batch_map(column..., batch_info)` with `input_columns` and `output_columns` changes each batch.
         """
         return BatchDataset(self, batch_size, drop_remainder, **kwargs)
 
-    def map(self, operations, input_columns=None, output_columns=None, num_parallel_workers: int | None = None, **kwargs) -> MapDataset:
+    def map(
+        self,
+        operations,
+        input_columns=None,
+        output_columns=None,
+        num_parallel_workers: int | None = None,
+        **kwargs,
+    ) -> MapDataset:
         """Apply a function or a list of them to the input columns (default: the first)."""
         return MapDataset(self, operations, input_columns, output_columns)
 
@@ -120,7 +131,9 @@ class Dataset:
         """Other names for columns."""
         return RenameDataset(self, input_columns, output_columns)
 
-    def filter(self, predicate: Callable, input_columns=None, num_parallel_workers: int | None = None) -> FilterDataset:
+    def filter(
+        self, predicate: Callable, input_columns=None, num_parallel_workers: int | None = None
+    ) -> FilterDataset:
         """Only rows for which ``predicate(columns...)`` is true."""
         return FilterDataset(self, predicate, input_columns)
 
@@ -141,17 +154,23 @@ class Dataset:
         """``apply_func(self)``."""
         made = apply_func(self)
         if not isinstance(made, Dataset):
-            raise errors.type_error("Dataset.apply", f"apply_func must return a dataset, but returned {type(made).__name__}")
+            raise errors.type_error(
+                "Dataset.apply", f"apply_func must return a dataset, but returned {type(made).__name__}"
+            )
         return made
 
     # ---- reading -----------------------------------------------------------------------------------------------
 
-    def create_tuple_iterator(self, columns=None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> DatasetIterator:
+    def create_tuple_iterator(
+        self, columns=None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> DatasetIterator:
         """An iterator over rows as lists of Tensors (arrays with `output_numpy`); one ``for`` loop is one epoch."""
         source = self if columns is None else self.project(columns)
         return DatasetIterator(source, num_epochs, output_numpy, as_dict=False)
 
-    def create_dict_iterator(self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False) -> DatasetIterator:
+    def create_dict_iterator(
+        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> DatasetIterator:
         """An iterator over rows as dicts by column name; one ``for`` loop is one epoch."""
         return DatasetIterator(self, num_epochs, output_numpy, as_dict=True)
 
@@ -186,10 +205,14 @@ def _split_counts(sizes, total: int) -> list[int]:
         raise errors.value_error("Dataset.split", "sizes must not be empty")
     if all(isinstance(s, int) and not isinstance(s, bool) and s > 0 for s in sizes):
         if sum(sizes) != total:
-            raise errors.value_error("Dataset.split", f"sizes sum to {sum(sizes)}, but the dataset has {total} rows")
+            raise errors.value_error(
+                "Dataset.split", f"sizes sum to {sum(sizes)}, but the dataset has {total} rows"
+            )
         return sizes
     if not all(isinstance(s, float) and 0 < s <= 1 for s in sizes) or abs(sum(sizes) - 1) > 1e-9:
-        raise errors.value_error("Dataset.split", f"sizes must be positive ints, or fractions that sum to 1, but got {sizes}")
+        raise errors.value_error(
+            "Dataset.split", f"sizes must be positive ints, or fractions that sum to 1, but got {sizes}"
+        )
     counts = [round(s * total) for s in sizes]
     counts[-1] += total - sum(counts)
     if min(counts) < 1:
@@ -201,8 +224,14 @@ class DatasetIterator:
     """Rows of a dataset; each ``iter()`` starts the next epoch, `num_epochs` of them (-1: no limit)."""
 
     def __init__(self, dataset: Dataset, num_epochs: int, output_numpy: bool, as_dict: bool):
-        if isinstance(num_epochs, bool) or not isinstance(num_epochs, int) or (num_epochs < 1 and num_epochs != -1):
-            raise errors.value_error("create_iterator", f"num_epochs must be positive or -1, but got {num_epochs!r}")
+        if (
+            isinstance(num_epochs, bool)
+            or not isinstance(num_epochs, int)
+            or (num_epochs < 1 and num_epochs != -1)
+        ):
+            raise errors.value_error(
+                "create_iterator", f"num_epochs must be positive or -1, but got {num_epochs!r}"
+            )
         self._dataset, self._left, self._numpy = dataset, num_epochs, output_numpy
         self._names = dataset.get_col_names() if as_dict else None
         self._rows: Iterator | None = None
@@ -262,16 +291,26 @@ class MapDataset(Dataset):
         operations = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         for operation in operations:
             if not callable(operation):
-                raise errors.type_error("Dataset.map", f"every operation must be callable, but got {type(operation).__name__}")
+                raise errors.type_error(
+                    "Dataset.map", f"every operation must be callable, but got {type(operation).__name__}"
+                )
         if not operations:
             raise errors.value_error("Dataset.map", "operations must not be empty")
         names = source.get_col_names()
         self.operations = operations
-        self.input_columns = names[:1] if not input_columns else _names("Dataset.map", "input_columns", input_columns)
-        self.output_columns = self.input_columns if not output_columns else _names("Dataset.map", "output_columns", output_columns)
+        self.input_columns = (
+            names[:1] if not input_columns else _names("Dataset.map", "input_columns", input_columns)
+        )
+        self.output_columns = (
+            self.input_columns
+            if not output_columns
+            else _names("Dataset.map", "output_columns", output_columns)
+        )
         missing = [c for c in self.input_columns if c not in names]
         if missing:
-            raise errors.value_error("Dataset.map", f"input_columns {missing} are not among the columns {names}")
+            raise errors.value_error(
+                "Dataset.map", f"input_columns {missing} are not among the columns {names}"
+            )
         self._picked = [names.index(c) for c in self.input_columns]
         kept = [n for n in names if n not in self.input_columns]
         self._kept = [names.index(c) for c in kept]
@@ -298,7 +337,8 @@ class MapDataset(Dataset):
                     values = (values,)
             if len(values) != len(self.output_columns):
                 raise errors.value_error(
-                    "Dataset.map", f"the operations gave {len(values)} columns, but output_columns names {len(self.output_columns)}"
+                    "Dataset.map",
+                    f"the operations gave {len(values)} columns, but output_columns names {len(self.output_columns)}",
                 )
             values = tuple(np.asarray(v) for v in values)
             if self._in_place:
@@ -313,20 +353,41 @@ class MapDataset(Dataset):
 class BatchDataset(Dataset):
     """Rows stacked to batches."""
 
-    def __init__(self, source, batch_size, drop_remainder=False, per_batch_map=None, input_columns=None, output_columns=None, **kwargs):
+    def __init__(
+        self,
+        source,
+        batch_size,
+        drop_remainder=False,
+        per_batch_map=None,
+        input_columns=None,
+        output_columns=None,
+        **kwargs,
+    ):
         super().__init__(source)
         unknown = set(kwargs) - {"python_multiprocessing", "max_rowsize"}
         if unknown:
             raise errors.type_error("Dataset.batch", f"got unexpected arguments {sorted(unknown)}")
-        self.batch_size = batch_size if callable(batch_size) else _int("Dataset.batch", "batch_size", batch_size, 1)
+        self.batch_size = (
+            batch_size if callable(batch_size) else _int("Dataset.batch", "batch_size", batch_size, 1)
+        )
         if not isinstance(drop_remainder, bool):
-            raise errors.type_error("Dataset.batch", f"drop_remainder must be a bool, but got {drop_remainder!r}")
+            raise errors.type_error(
+                "Dataset.batch", f"drop_remainder must be a bool, but got {drop_remainder!r}"
+            )
         self.drop_remainder, self.per_batch_map = drop_remainder, per_batch_map
         names = source.get_col_names()
-        self.input_columns = names if not input_columns else _names("Dataset.batch", "input_columns", input_columns)
-        self.output_columns = self.input_columns if not output_columns else _names("Dataset.batch", "output_columns", output_columns)
+        self.input_columns = (
+            names if not input_columns else _names("Dataset.batch", "input_columns", input_columns)
+        )
+        self.output_columns = (
+            self.input_columns
+            if not output_columns
+            else _names("Dataset.batch", "output_columns", output_columns)
+        )
         if per_batch_map is not None and not callable(per_batch_map):
-            raise errors.type_error("Dataset.batch", f"per_batch_map must be callable, but got {type(per_batch_map).__name__}")
+            raise errors.type_error(
+                "Dataset.batch", f"per_batch_map must be callable, but got {type(per_batch_map).__name__}"
+            )
 
     def get_col_names(self):
         names = self.children[0].get_col_names()
@@ -360,7 +421,9 @@ class BatchDataset(Dataset):
     def _size(self, number: int, epoch: int) -> int:
         if not callable(self.batch_size):
             return self.batch_size
-        return _int("Dataset.batch", "the result of batch_size", int(self.batch_size(BatchInfo(number, epoch))), 1)
+        return _int(
+            "Dataset.batch", "the result of batch_size", int(self.batch_size(BatchInfo(number, epoch))), 1
+        )
 
     def _stack(self, rows: list[tuple], number: int, epoch: int) -> tuple:
         names = self.children[0].get_col_names()
@@ -371,7 +434,10 @@ class BatchDataset(Dataset):
         made = self.per_batch_map(*picked, BatchInfo(number, epoch))
         made = made if isinstance(made, tuple) else (made,)
         if len(made) != len(self.output_columns):
-            raise errors.value_error("Dataset.batch", f"per_batch_map gave {len(made)} columns, output_columns names {len(self.output_columns)}")
+            raise errors.value_error(
+                "Dataset.batch",
+                f"per_batch_map gave {len(made)} columns, output_columns names {len(self.output_columns)}",
+            )
         rest = [self._stacked(columns[i], n) for i, n in enumerate(names) if n not in self.input_columns]
         return (*(self._stacked(c, n) for c, n in zip(made, self.output_columns)), *rest)
 
@@ -433,7 +499,9 @@ class RepeatDataset(Dataset):
         if count is None:
             count = -1
         if isinstance(count, bool) or not isinstance(count, int) or (count < 1 and count != -1):
-            raise errors.value_error("Dataset.repeat", f"count must be positive, -1 or None, but got {count!r}")
+            raise errors.value_error(
+                "Dataset.repeat", f"count must be positive, -1 or None, but got {count!r}"
+            )
         self.count = count
 
     def get_repeat_count(self):
@@ -506,7 +574,9 @@ class ConcatDataset(Dataset):
         names = self.children[0].get_col_names()
         for child in self.children[1:]:
             if child.get_col_names() != names:
-                raise errors.value_error("concat", f"the datasets have different columns: {names} and {child.get_col_names()}")
+                raise errors.value_error(
+                    "concat", f"the datasets have different columns: {names} and {child.get_col_names()}"
+                )
 
     def get_dataset_size(self):
         return sum(child.get_dataset_size() for child in self.children)
@@ -544,10 +614,14 @@ class RenameDataset(Dataset):
         old = _names("Dataset.rename", "input_columns", input_columns)
         new = _names("Dataset.rename", "output_columns", output_columns)
         if len(old) != len(new):
-            raise errors.value_error("Dataset.rename", f"{len(old)} input_columns cannot get {len(new)} output_columns")
+            raise errors.value_error(
+                "Dataset.rename", f"{len(old)} input_columns cannot get {len(new)} output_columns"
+            )
         missing = [c for c in old if c not in source.get_col_names()]
         if missing:
-            raise errors.value_error("Dataset.rename", f"columns {missing} are not among {source.get_col_names()}")
+            raise errors.value_error(
+                "Dataset.rename", f"columns {missing} are not among {source.get_col_names()}"
+            )
         self._table = dict(zip(old, new))
 
     def get_col_names(self):
@@ -563,7 +637,9 @@ class FilterDataset(Dataset):
     def __init__(self, source, predicate, input_columns=None):
         super().__init__(source)
         if not callable(predicate):
-            raise errors.type_error("Dataset.filter", f"predicate must be callable, but got {type(predicate).__name__}")
+            raise errors.type_error(
+                "Dataset.filter", f"predicate must be callable, but got {type(predicate).__name__}"
+            )
         names = source.get_col_names()
         columns = names if not input_columns else _names("Dataset.filter", "input_columns", input_columns)
         self.predicate = predicate
@@ -581,5 +657,7 @@ class FilterDataset(Dataset):
 def zip_datasets(datasets) -> ZipDataset:
     """Columns of the datasets in a tuple side by side."""
     if not isinstance(datasets, tuple):
-        raise errors.type_error("zip", f"datasets must be a tuple of datasets, but got {type(datasets).__name__}")
+        raise errors.type_error(
+            "zip", f"datasets must be a tuple of datasets, but got {type(datasets).__name__}"
+        )
     return ZipDataset(datasets)

@@ -14,8 +14,13 @@ class Sampler:
     """
 
     def __init__(self, num_samples: int | None = None):
-        if num_samples is not None and (isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0):
-            raise errors.value_error(type(self).__name__, f"num_samples must be an int of at least 0 or None, but got {num_samples!r}")
+        if num_samples is not None and (
+            isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0
+        ):
+            raise errors.value_error(
+                type(self).__name__,
+                f"num_samples must be an int of at least 0 or None, but got {num_samples!r}",
+            )
         self.num_samples = num_samples or None
 
     def indices(self, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -36,7 +41,9 @@ class SequentialSampler(Sampler):
     def __init__(self, start_index: int | None = None, num_samples: int | None = None):
         super().__init__(num_samples)
         if start_index is not None and start_index < 0:
-            raise errors.value_error("SequentialSampler", f"start_index must be at least 0, but got {start_index}")
+            raise errors.value_error(
+                "SequentialSampler", f"start_index must be at least 0, but got {start_index}"
+            )
         self.start_index = start_index or 0
 
     def indices(self, size, rng):
@@ -74,7 +81,9 @@ class SubsetSampler(Sampler):
         chosen = self._order(rng)
         bad = chosen[(chosen < 0) | (chosen >= size)]
         if bad.size:
-            raise errors.index_error(type(self).__name__, f"index {int(bad[0])} is out of range for {size} rows")
+            raise errors.index_error(
+                type(self).__name__, f"index {int(bad[0])} is out of range for {size} rows"
+            )
         return self._limited(chosen)
 
     def _order(self, rng):
@@ -97,24 +106,43 @@ class WeightedRandomSampler(Sampler):
     def __init__(self, weights, num_samples: int | None = None, replacement: bool = True):
         super().__init__(num_samples)
         self.weights = np.asarray(list(weights), np.float64)
-        if self.weights.ndim != 1 or not self.weights.size or (self.weights < 0).any() or not self.weights.sum() > 0:
-            raise errors.value_error("WeightedRandomSampler", "weights must be a list of numbers of at least 0 with a positive sum")
+        if (
+            self.weights.ndim != 1
+            or not self.weights.size
+            or (self.weights < 0).any()
+            or not self.weights.sum() > 0
+        ):
+            raise errors.value_error(
+                "WeightedRandomSampler", "weights must be a list of numbers of at least 0 with a positive sum"
+            )
         self.replacement = bool(replacement)
 
     def count(self, size):
         return len(self.weights) if self.num_samples is None else self.num_samples
 
     def indices(self, size, rng):
-        return rng.choice(len(self.weights), self.count(size), self.replacement, self.weights / self.weights.sum())
+        return rng.choice(
+            len(self.weights), self.count(size), self.replacement, self.weights / self.weights.sum()
+        )
 
 
 class DistributedSampler(Sampler):
     """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`, filled up to equal counts."""
 
-    def __init__(self, num_shards: int, shard_id: int, shuffle: bool = True, num_samples: int | None = None, offset: int = -1):
+    def __init__(
+        self,
+        num_shards: int,
+        shard_id: int,
+        shuffle: bool = True,
+        num_samples: int | None = None,
+        offset: int = -1,
+    ):
         super().__init__(num_samples)
         if num_shards < 1 or not 0 <= shard_id < num_shards:
-            raise errors.value_error("DistributedSampler", f"shard_id must be in [0, num_shards), but got {shard_id} of {num_shards}")
+            raise errors.value_error(
+                "DistributedSampler",
+                f"shard_id must be in [0, num_shards), but got {shard_id} of {num_shards}",
+            )
         self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffle, offset
 
     def count(self, size):
@@ -136,12 +164,19 @@ class PKSampler(Sampler):
         super().__init__(num_samples)
         if num_val < 1:
             raise errors.value_error("PKSampler", f"num_val must be positive, but got {num_val}")
-        self.num_val, self.num_class, self.shuffle, self.class_column = num_val, num_class, shuffle, class_column
+        self.num_val, self.num_class, self.shuffle, self.class_column = (
+            num_val,
+            num_class,
+            shuffle,
+            class_column,
+        )
         self.labels: np.ndarray | None = None  # set by the source
 
     def _classes(self) -> np.ndarray:
         if self.labels is None:
-            raise errors.value_error("PKSampler", f"the dataset has no column '{self.class_column}' of class numbers")
+            raise errors.value_error(
+                "PKSampler", f"the dataset has no column '{self.class_column}' of class numbers"
+            )
         found = np.unique(self.labels)
         return found if self.num_class is None else found[: self.num_class]
 

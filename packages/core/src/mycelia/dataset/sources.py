@@ -11,7 +11,14 @@ import numpy as np
 from mycelia import errors
 from mycelia.dataset import config
 from mycelia.dataset.pipeline import Dataset
-from mycelia.dataset.samplers import DistributedSampler, PKSampler, RandomSampler, Sampler, SequentialSampler, SubsetSampler
+from mycelia.dataset.samplers import (
+    DistributedSampler,
+    PKSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetSampler,
+)
 
 
 class MappableDataset(Dataset):
@@ -22,18 +29,32 @@ class MappableDataset(Dataset):
         owner = type(self).__name__
         self._columns = columns
         if sampler is not None and shuffle is not None:
-            raise errors.error(errors.MyceliaRuntimeError, owner, "sampler and shuffle cannot be given together")
+            raise errors.error(
+                errors.MyceliaRuntimeError, owner, "sampler and shuffle cannot be given together"
+            )
         if (num_shards is None) != (shard_id is None):
-            raise errors.error(errors.MyceliaRuntimeError, owner, "num_shards and shard_id must be given together")
+            raise errors.error(
+                errors.MyceliaRuntimeError, owner, "num_shards and shard_id must be given together"
+            )
         if sampler is not None and num_shards is not None:
-            raise errors.error(errors.MyceliaRuntimeError, owner, "sampler and num_shards cannot be given together")
-        if num_samples is not None and (isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0):
-            raise errors.value_error(owner, f"num_samples must be an int of at least 0, but got {num_samples!r}")
+            raise errors.error(
+                errors.MyceliaRuntimeError, owner, "sampler and num_shards cannot be given together"
+            )
+        if num_samples is not None and (
+            isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0
+        ):
+            raise errors.value_error(
+                owner, f"num_samples must be an int of at least 0, but got {num_samples!r}"
+            )
         if num_shards is not None:
             sampler = DistributedSampler(num_shards, shard_id, shuffle is not False, num_samples)
         elif sampler is None:
             shuffled = self._shuffles_by_default() if shuffle is None else bool(shuffle)
-            sampler = RandomSampler(num_samples=num_samples) if shuffled else SequentialSampler(num_samples=num_samples)
+            sampler = (
+                RandomSampler(num_samples=num_samples)
+                if shuffled
+                else SequentialSampler(num_samples=num_samples)
+            )
         elif not isinstance(sampler, Sampler):
             sampler = _from_iterable(owner, sampler, num_samples)
         self.sampler = sampler
@@ -68,7 +89,10 @@ class MappableDataset(Dataset):
 
 def _from_iterable(owner: str, sampler, num_samples) -> Sampler:
     if not hasattr(sampler, "__iter__"):
-        raise errors.type_error(owner, f"sampler must be a Sampler or an iterable of row numbers, but got {type(sampler).__name__}")
+        raise errors.type_error(
+            owner,
+            f"sampler must be a Sampler or an iterable of row numbers, but got {type(sampler).__name__}",
+        )
     return SubsetSampler([int(i) for i in sampler], num_samples)
 
 
@@ -83,19 +107,41 @@ class GeneratorDataset(MappableDataset):
                  sampler=None, num_shards=None, shard_id=None, python_multiprocessing=True, max_rowsize=None, batch_sampler=None,
                  collate_fn=None):  # fmt: skip
         if schema is not None:
-            raise errors.error(errors.NotSupportedError, "GeneratorDataset", "schema is not taken; give column_names and column_types")
+            raise errors.error(
+                errors.NotSupportedError,
+                "GeneratorDataset",
+                "schema is not taken; give column_names and column_types",
+            )
         if batch_sampler is not None or collate_fn is not None:
-            raise errors.error(errors.NotSupportedError, "GeneratorDataset", "batch_sampler and collate_fn are not built yet; use batch()")
+            raise errors.error(
+                errors.NotSupportedError,
+                "GeneratorDataset",
+                "batch_sampler and collate_fn are not built yet; use batch()",
+            )
         if column_names is None:
             raise errors.value_error("GeneratorDataset", "column_names must be given")
         names = [column_names] if isinstance(column_names, str) else list(column_names)
         if len(set(names)) != len(names) or not names:
-            raise errors.value_error("GeneratorDataset", f"column_names must be different names, but got {names}")
+            raise errors.value_error(
+                "GeneratorDataset", f"column_names must be different names, but got {names}"
+            )
         self._random_access = hasattr(source, "__getitem__") and hasattr(source, "__len__")
-        if not self._random_access and not callable(source) and not hasattr(source, "__iter__") and not hasattr(source, "__next__"):
-            raise errors.type_error("GeneratorDataset", f"source must be callable, iterable or have __getitem__ and __len__, but got {type(source).__name__}")
+        if (
+            not self._random_access
+            and not callable(source)
+            and not hasattr(source, "__iter__")
+            and not hasattr(source, "__next__")
+        ):
+            raise errors.type_error(
+                "GeneratorDataset",
+                f"source must be callable, iterable or have __getitem__ and __len__, but got {type(source).__name__}",
+            )
         if not self._random_access and (sampler is not None or shuffle):
-            raise errors.error(errors.MyceliaRuntimeError, "GeneratorDataset", "sampler and shuffle need a source with __getitem__ and __len__")
+            raise errors.error(
+                errors.MyceliaRuntimeError,
+                "GeneratorDataset",
+                "sampler and shuffle need a source with __getitem__ and __len__",
+            )
         super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id)
         self.source, self.num_samples = source, num_samples
         self._types = None if column_types is None else [_np_type(t) for t in column_types]
@@ -111,7 +157,9 @@ class GeneratorDataset(MappableDataset):
         row = row if isinstance(row, tuple) else (row,)
         if len(row) != len(self._columns):
             raise errors.error(
-                errors.MyceliaRuntimeError, "GeneratorDataset", f"a row has {len(row)} columns, but column_names names {len(self._columns)}"
+                errors.MyceliaRuntimeError,
+                "GeneratorDataset",
+                f"a row has {len(row)} columns, but column_names names {len(self._columns)}",
             )
         arrays = tuple(_array(c) for c in row)
         if self._types is not None:
@@ -152,7 +200,9 @@ def _array(value) -> np.ndarray:
         value = value.asnumpy()
     array = np.asarray(value)
     if array.dtype == object:
-        raise errors.type_error("GeneratorDataset", f"a column must be a number, array or text, but got {type(value).__name__}")
+        raise errors.type_error(
+            "GeneratorDataset", f"a column must be a number, array or text, but got {type(value).__name__}"
+        )
     return array
 
 
@@ -171,12 +221,16 @@ class NumpySlicesDataset(MappableDataset):
         if column_names is not None and not isinstance(data, dict):
             names = [column_names] if isinstance(column_names, str) else list(column_names)
         if len(names) != len(arrays):
-            raise errors.value_error("NumpySlicesDataset", f"{len(arrays)} columns need as many column_names, but got {names}")
+            raise errors.value_error(
+                "NumpySlicesDataset", f"{len(arrays)} columns need as many column_names, but got {names}"
+            )
         if not arrays or any(a.ndim == 0 for a in arrays):
             raise errors.value_error("NumpySlicesDataset", "data must be arrays of rank 1 or more")
         sizes = {len(a) for a in arrays}
         if len(sizes) > 1:
-            raise errors.value_error("NumpySlicesDataset", f"the columns have different lengths {[len(a) for a in arrays]}")
+            raise errors.value_error(
+                "NumpySlicesDataset", f"the columns have different lengths {[len(a) for a in arrays]}"
+            )
         super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id)
         self._arrays = arrays
         if isinstance(self.sampler, PKSampler) and self.sampler.class_column in names:
@@ -208,7 +262,11 @@ def read_idx(path) -> np.ndarray:
     expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
     body = data[4 + 4 * rank :]
     if len(body) != expected:
-        raise errors.error(errors.FileFormatError, path.name, f"the IDX file should hold {expected} bytes of data, but holds {len(body)}")
+        raise errors.error(
+            errors.FileFormatError,
+            path.name,
+            f"the IDX file should hold {expected} bytes of data, but holds {len(body)}",
+        )
     return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="))
 
 
@@ -231,7 +289,10 @@ class MnistDataset(MappableDataset):
     `usage`: 'train', 'test' or 'all' (default). Errors: ValueError for a missing directory, files or bad contents.
     """
 
-    _FILES = {"train": ("train-images*idx3-ubyte*", "train-labels*idx1-ubyte*"), "test": ("t10k-images*idx3-ubyte*", "t10k-labels*idx1-ubyte*")}
+    _FILES = {
+        "train": ("train-images*idx3-ubyte*", "train-labels*idx1-ubyte*"),
+        "test": ("t10k-images*idx3-ubyte*", "t10k-labels*idx1-ubyte*"),
+    }
 
     def __init__(self, dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None,
                  shard_id=None, cache=None):  # fmt: skip
@@ -242,7 +303,9 @@ class MnistDataset(MappableDataset):
         if not directory.is_dir():
             raise errors.value_error("MnistDataset", f"dataset_dir {str(dataset_dir)!r} is not a directory")
         if cache is not None:
-            raise errors.error(errors.NotSupportedError, "MnistDataset", "cache: the dataset cache is not built yet")
+            raise errors.error(
+                errors.NotSupportedError, "MnistDataset", "cache: the dataset cache is not built yet"
+            )
         super().__init__(["image", "label"], num_samples, shuffle, sampler, num_shards, shard_id)
         self.dataset_dir, self.usage = directory, usage
         images, labels = [], []
@@ -251,11 +314,17 @@ class MnistDataset(MappableDataset):
             if usage == "all" and not all(found):
                 continue
             if not all(found):
-                raise errors.value_error("MnistDataset", f"{directory} holds no {part} files ({' and '.join(self._FILES[part])})")
+                raise errors.value_error(
+                    "MnistDataset", f"{directory} holds no {part} files ({' and '.join(self._FILES[part])})"
+                )
             images.append(read_idx(found[0]))
             labels.append(read_idx(found[1]))
             if images[-1].ndim != 3 or labels[-1].shape != images[-1].shape[:1]:
-                raise errors.error(errors.FileFormatError, found[0].name, f"images {images[-1].shape} and labels {labels[-1].shape} do not fit together")
+                raise errors.error(
+                    errors.FileFormatError,
+                    found[0].name,
+                    f"images {images[-1].shape} and labels {labels[-1].shape} do not fit together",
+                )
         if not images:
             raise errors.value_error("MnistDataset", f"{directory} holds no MNIST files")
         self._images = np.concatenate(images)[..., None]

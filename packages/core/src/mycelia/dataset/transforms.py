@@ -30,10 +30,16 @@ class OneHot:
 
     def __call__(self, value):
         label = np.asarray(value)
-        if label.dtype.kind not in "iu" or (label.size and (label.min() < 0 or label.max() >= self.num_classes)):
-            raise errors.value_error("OneHot", f"labels must be ints in [0, {self.num_classes}), but got {label}")
+        if label.dtype.kind not in "iu" or (
+            label.size and (label.min() < 0 or label.max() >= self.num_classes)
+        ):
+            raise errors.value_error(
+                "OneHot", f"labels must be ints in [0, {self.num_classes}), but got {label}"
+            )
         if self.smoothing_rate:
-            rows = np.full((self.num_classes, self.num_classes), self.smoothing_rate / self.num_classes, np.float32)
+            rows = np.full(
+                (self.num_classes, self.num_classes), self.smoothing_rate / self.num_classes, np.float32
+            )
             rows += np.eye(self.num_classes, dtype=np.float32) * (1 - self.smoothing_rate)
             return rows[label]
         return np.eye(self.num_classes, dtype=label.dtype)[label]
@@ -45,7 +51,9 @@ class Compose:
     def __init__(self, transforms):
         for transform in transforms:
             if not callable(transform):
-                raise errors.type_error("Compose", f"every transform must be callable, but got {type(transform).__name__}")
+                raise errors.type_error(
+                    "Compose", f"every transform must be callable, but got {type(transform).__name__}"
+                )
         self.transforms = list(transforms)
 
     def __call__(self, *values):

@@ -36,7 +36,9 @@ class Normalize:
     def __init__(self, mean, std, is_hwc: bool = True):
         self.mean, self.std, self.is_hwc = np.asarray(mean, np.float32), np.asarray(std, np.float32), is_hwc
         if self.mean.shape != self.std.shape or self.mean.ndim != 1:
-            raise errors.value_error("Normalize", f"mean and std must be lists of one length, but got {mean} and {std}")
+            raise errors.value_error(
+                "Normalize", f"mean and std must be lists of one length, but got {mean} and {std}"
+            )
         if (self.std <= 0).any():
             raise errors.value_error("Normalize", f"std must be positive, but got {std}")
 
@@ -57,7 +59,9 @@ class HWC2CHW:
         if image.ndim == 2:
             return image
         if image.ndim != 3:
-            raise errors.shape_error("HWC2CHW", f"the image must be [H, W, C], but its shape is {list(image.shape)}")
+            raise errors.shape_error(
+                "HWC2CHW", f"the image must be [H, W, C], but its shape is {list(image.shape)}"
+            )
         return np.ascontiguousarray(image.transpose(2, 0, 1))
 
 
@@ -66,10 +70,18 @@ class Resize:
 
     def __init__(self, size, interpolation: Inter = Inter.LINEAR):
         sizes = (size,) if isinstance(size, int) else tuple(size)
-        if len(sizes) not in (1, 2) or any(isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in sizes):
-            raise errors.value_error("Resize", f"size must be a positive int or a pair of them, but got {size!r}")
+        if len(sizes) not in (1, 2) or any(
+            isinstance(s, bool) or not isinstance(s, int) or s < 1 for s in sizes
+        ):
+            raise errors.value_error(
+                "Resize", f"size must be a positive int or a pair of them, but got {size!r}"
+            )
         if interpolation not in (Inter.LINEAR, Inter.NEAREST):
-            raise errors.error(errors.NotSupportedError, "Resize", f"interpolation {interpolation!r} is not built yet; use LINEAR or NEAREST")
+            raise errors.error(
+                errors.NotSupportedError,
+                "Resize",
+                f"interpolation {interpolation!r} is not built yet; use LINEAR or NEAREST",
+            )
         self.size, self.interpolation = sizes, interpolation
 
     def __call__(self, image):

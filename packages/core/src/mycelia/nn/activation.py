@@ -18,7 +18,9 @@ def _layer(name: str, function, doc: str) -> type[Cell]:
     def construct(self, x):
         return function(x)
 
-    return type(name, (Cell,), {"construct": construct, "__doc__": doc, "__module__": __name__, "__qualname__": name})
+    return type(
+        name, (Cell,), {"construct": construct, "__doc__": doc, "__module__": __name__, "__qualname__": name}
+    )
 
 
 ReLU = _layer("ReLU", _activation.relu, "``max(x, 0)``. Shapes: any -> same.")
@@ -33,7 +35,11 @@ Softsign = _layer("Softsign", _activation.softsign, "``x / (1 + |x|)``. Shapes: 
 HSigmoid = _layer("HSigmoid", _activation.hardsigmoid, "``clip(x + 3, 0, 6) / 6``. Shapes: any -> same.")
 HSwish = _layer("HSwish", _activation.hardswish, "``x * hardsigmoid(x)``. Shapes: any -> same.")
 FastGelu = _layer("FastGelu", _activation.fast_gelu, "A quick approximation of GELU. Shapes: any -> same.")
-SeLU = _layer("SeLU", _activation.selu, "Self-normalizing exponential unit (Klambauer et al. 2017). Shapes: any -> same.")
+SeLU = _layer(
+    "SeLU",
+    _activation.selu,
+    "Self-normalizing exponential unit (Klambauer et al. 2017). Shapes: any -> same.",
+)
 
 
 class GELU(Cell):
@@ -170,7 +176,9 @@ class Hardtanh(Cell):
     def __init__(self, min_val: float = -1.0, max_val: float = 1.0):
         super().__init__()
         if min_val >= max_val:
-            raise errors.value_error("Hardtanh", f"min_val must be less than max_val, but got {min_val} and {max_val}")
+            raise errors.value_error(
+                "Hardtanh", f"min_val must be less than max_val, but got {min_val} and {max_val}"
+            )
         self.min_val, self.max_val = min_val, max_val
 
     def construct(self, x):
@@ -225,5 +233,7 @@ def get_activation(name: str | None, prim_name: str | None = None) -> Cell | Non
         return None
     if name not in _BY_NAME:
         where = prim_name or "get_activation"
-        raise errors.error(errors.MyceliaKeyError, where, f"activation must be one of {sorted(_BY_NAME)}, but got {name!r}")
+        raise errors.error(
+            errors.MyceliaKeyError, where, f"activation must be one of {sorted(_BY_NAME)}, but got {name!r}"
+        )
     return _BY_NAME[name]()

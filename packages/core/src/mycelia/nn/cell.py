@@ -82,7 +82,8 @@ class Cell:
         elif "_cells" in d and name in d["_cells"]:
             if value is not None:
                 raise errors.type_error(
-                    type(self).__name__, f"attribute '{name}' is a Cell and can only become another Cell or None"
+                    type(self).__name__,
+                    f"attribute '{name}' is a Cell and can only become another Cell or None",
                 )
             d["_cells"][name] = None
             d[name] = None
@@ -95,7 +96,9 @@ class Cell:
         d = self.__dict__
         if "_params" not in d:
             raise errors.error(
-                errors.MyceliaAttributeError, type(self).__name__, f"cannot assign '{name}' before super().__init__() was called"
+                errors.MyceliaAttributeError,
+                type(self).__name__,
+                f"cannot assign '{name}' before super().__init__() was called",
             )
         return d
 
@@ -132,11 +135,14 @@ class Cell:
             self._params[name].set_data(value)
         else:
             raise errors.type_error(
-                type(self).__name__, f"attribute '{name}' is a Parameter and cannot become {type(value).__name__}"
+                type(self).__name__,
+                f"attribute '{name}' is a Parameter and cannot become {type(value).__name__}",
             )
 
     def __getattr__(self, name: str):
-        raise AttributeError(f"The '{type(self).__name__}' object has no attribute '{name}'.", name=name, obj=self)
+        raise AttributeError(
+            f"The '{type(self).__name__}' object has no attribute '{name}'.", name=name, obj=self
+        )
 
     def __delattr__(self, name: str) -> None:
         for table in (self._params, self._cells, self._buffers):
@@ -148,7 +154,10 @@ class Cell:
     def construct(self, *args, **kwargs):
         """The computation. Every Cell defines its own."""
         raise errors.error(
-            errors.NotSupportedError, type(self).__name__, "construct() is not defined", hint="define what the cell computes"
+            errors.NotSupportedError,
+            type(self).__name__,
+            "construct() is not defined",
+            hint="define what the cell computes",
         )
 
     def __call__(self, *args, **kwargs):
@@ -209,7 +218,9 @@ class Cell:
 
     # ---- parameters --------------------------------------------------------------------------------------------
 
-    def parameters_and_names(self, name_prefix: str = "", expand: bool = True) -> Iterator[tuple[str, Parameter]]:
+    def parameters_and_names(
+        self, name_prefix: str = "", expand: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
         """(path, Parameter) of this cell, then of its sub-cells in order; each Parameter once."""
         seen: set[int] = set()
         cells = self.cells_and_names(name_prefix=name_prefix) if expand else [(name_prefix, self)]
@@ -239,27 +250,43 @@ class Cell:
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
         """Name every Parameter `prefix` + its path.  Raises ValueError for a prefix with odd characters."""
         if not isinstance(prefix, str):
-            raise errors.type_error("update_parameters_name", f"prefix must be a str, but got {type(prefix).__name__}")
+            raise errors.type_error(
+                "update_parameters_name", f"prefix must be a str, but got {type(prefix).__name__}"
+            )
         if prefix and not re.fullmatch(r"[0-9a-zA-Z_$./-]+", prefix):
-            raise errors.value_error("update_parameters_name", f"prefix {prefix!r} may hold letters, digits and _ $ . / - only")
+            raise errors.value_error(
+                "update_parameters_name", f"prefix {prefix!r} may hold letters, digits and _ $ . / - only"
+            )
         for path, parameter in self.parameters_and_names(expand=recurse):
             if prefix:
                 parameter.name = prefix + path
 
-    def insert_param_to_cell(self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True) -> None:
+    def insert_param_to_cell(
+        self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
+    ) -> None:
         """Add a Parameter under `param_name`.
 
         Raises TypeError or KeyError for a bad name, or one that is an attribute already.
         """
         if not param_name or (check_name_contain_dot and "." in param_name):
-            raise errors.error(errors.MyceliaKeyError, "insert_param_to_cell", f"param_name must be a name without '.', but got {param_name!r}")
+            raise errors.error(
+                errors.MyceliaKeyError,
+                "insert_param_to_cell",
+                f"param_name must be a name without '.', but got {param_name!r}",
+            )
         if hasattr(self, param_name) and param_name not in self._params:
-            raise errors.error(errors.MyceliaKeyError, "insert_param_to_cell", f"the cell has an attribute '{param_name}' already")
+            raise errors.error(
+                errors.MyceliaKeyError,
+                "insert_param_to_cell",
+                f"the cell has an attribute '{param_name}' already",
+            )
         if param is None:
             self._params[param_name] = self.__dict__[param_name] = None
             return
         if not isinstance(param, Parameter):
-            raise errors.type_error("insert_param_to_cell", f"param must be a Parameter, but got {type(param).__name__}")
+            raise errors.type_error(
+                "insert_param_to_cell", f"param must be a Parameter, but got {type(param).__name__}"
+            )
         self._set_parameter(param_name, param)
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict:
@@ -269,11 +296,19 @@ class Cell:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """Add a Tensor that belongs to the state but is no Parameter. Raises KeyError or TypeError for bad arguments."""
         if not isinstance(name, str) or not name or "." in name:
-            raise errors.error(errors.MyceliaKeyError, "register_buffer", f"name must be a text without '.', but got {name!r}")
+            raise errors.error(
+                errors.MyceliaKeyError,
+                "register_buffer",
+                f"name must be a text without '.', but got {name!r}",
+            )
         if hasattr(self, name) and name not in self._buffers:
-            raise errors.error(errors.MyceliaKeyError, "register_buffer", f"attribute '{name}' exists already")
+            raise errors.error(
+                errors.MyceliaKeyError, "register_buffer", f"attribute '{name}' exists already"
+            )
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise errors.type_error("register_buffer", f"tensor must be a Tensor or None, but got {type(tensor).__name__}")
+            raise errors.type_error(
+                "register_buffer", f"tensor must be a Tensor or None, but got {type(tensor).__name__}"
+            )
         self._buffers[name] = self.__dict__[name] = tensor
 
     def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
@@ -315,17 +350,27 @@ class Cell:
         for part in filter(None, target.split(".")):
             cell = cell._cells.get(part)
             if cell is None:
-                raise errors.error(errors.MyceliaAttributeError, type(self).__name__, f"there is no sub-cell '{target}'")
+                raise errors.error(
+                    errors.MyceliaAttributeError, type(self).__name__, f"there is no sub-cell '{target}'"
+                )
         return cell
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Add a sub-cell. Raises KeyError for a bad or used name, TypeError when it is no Cell."""
         if not child_name or "." in child_name:
-            raise errors.error(errors.MyceliaKeyError, "insert_child_to_cell", f"child_name must be a name without '.', but got {child_name!r}")
+            raise errors.error(
+                errors.MyceliaKeyError,
+                "insert_child_to_cell",
+                f"child_name must be a name without '.', but got {child_name!r}",
+            )
         if hasattr(self, child_name) and child_name not in self._cells:
-            raise errors.error(errors.MyceliaKeyError, "insert_child_to_cell", f"attribute '{child_name}' exists already")
+            raise errors.error(
+                errors.MyceliaKeyError, "insert_child_to_cell", f"attribute '{child_name}' exists already"
+            )
         if not isinstance(child_cell, Cell) and child_cell is not None:
-            raise errors.type_error("insert_child_to_cell", f"child_cell must be a Cell, but got {type(child_cell).__name__}")
+            raise errors.type_error(
+                "insert_child_to_cell", f"child_cell must be a Cell, but got {type(child_cell).__name__}"
+            )
         if child_cell is None:
             self._cells[child_name] = self.__dict__[child_name] = None
         else:
@@ -354,7 +399,9 @@ class Cell:
     def to_float(self, dst_type: DType) -> Cell:
         """Compute in float16, bfloat16 or float32: floating inputs of all cells are cast. Raises ValueError otherwise."""
         if dst_type not in (float16, bfloat16, float32):
-            raise errors.value_error("to_float", f"dst_type must be float16, float32 or bfloat16, but got {dst_type}")
+            raise errors.value_error(
+                "to_float", f"dst_type must be float16, float32 or bfloat16, but got {dst_type}"
+            )
         for _, cell in self.cells_and_names():
             cell.__dict__["_to_float"] = dst_type
             cell._refresh_route()
@@ -453,7 +500,8 @@ class Cell:
         for path, parameter in self.parameters_and_names():
             if parameter.name in seen:
                 raise errors.value_error(
-                    type(self).__name__, f"parameters at '{seen[parameter.name]}' and '{path}' are both named '{parameter.name}'"
+                    type(self).__name__,
+                    f"parameters at '{seen[parameter.name]}' and '{path}' are both named '{parameter.name}'",
                 )
             seen[parameter.name] = path
 
@@ -485,11 +533,15 @@ class GraphCell(Cell):
     def __init__(self, graph, params_init: dict | None = None, obf_random_seed=None):
         super().__init__(auto_prefix=False)
         if not hasattr(graph, "parameters") or not callable(graph):
-            raise errors.type_error("GraphCell", f"graph must come from mycelia.load, but got {type(graph).__name__}")
+            raise errors.type_error(
+                "GraphCell", f"graph must come from mycelia.load, but got {type(graph).__name__}"
+            )
         self.__dict__["graph"] = graph
         given = params_init or {}
         if not isinstance(given, dict):
-            raise errors.type_error("GraphCell", f"params_init must be a dict, but got {type(given).__name__}")
+            raise errors.type_error(
+                "GraphCell", f"params_init must be a dict, but got {type(given).__name__}"
+            )
         for name, parameter in graph.parameters.items():
             if name in given:
                 parameter.set_data(given[name])
@@ -497,7 +549,9 @@ class GraphCell(Cell):
 
     def _call_detour(self, args: tuple, kwargs: dict):
         if getattr(self.graph, "has_branches", False) and not _C.mode():
-            return self._run(args, kwargs)  # graph mode cannot capture it: its loops are calls that end in one another
+            return self._run(
+                args, kwargs
+            )  # graph mode cannot capture it: its loops are calls that end in one another
         return super()._call_detour(args, kwargs)
 
     def construct(self, *inputs):

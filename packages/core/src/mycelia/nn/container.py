@@ -17,7 +17,9 @@ class _Ordered(Cell):
 
     def _check(self, cell) -> Cell:
         if not isinstance(cell, Cell):
-            raise errors.type_error(self._name(), f"every member must be a Cell, but got {type(cell).__name__}")
+            raise errors.type_error(
+                self._name(), f"every member must be a Cell, but got {type(cell).__name__}"
+            )
         return cell
 
     def _index(self, index: int) -> int:
@@ -83,7 +85,9 @@ class _Ordered(Cell):
     def extend(self, cells: Iterable[Cell]):
         """Add several cells at the end; returns self."""
         if not isinstance(cells, (list, tuple, _Ordered)):
-            raise errors.type_error(self._name(), f"cells must be a list of Cells, but got {type(cells).__name__}")
+            raise errors.type_error(
+                self._name(), f"cells must be a list of Cells, but got {type(cells).__name__}"
+            )
         for cell in cells:
             self.append(cell)
         return self
@@ -120,7 +124,9 @@ class CellList(_Ordered):
             self.extend(args)
 
     def construct(self, *inputs):
-        raise errors.error(errors.NotSupportedError, "CellList", "a list of cells cannot be called", hint="call its members")
+        raise errors.error(
+            errors.NotSupportedError, "CellList", "a list of cells cannot be called", hint="call its members"
+        )
 
 
 class CellDict(Cell):
@@ -136,7 +142,9 @@ class CellDict(Cell):
 
     def __setitem__(self, key: str, cell: Cell) -> None:
         if not isinstance(key, str) or not key or "." in key:
-            raise errors.error(errors.MyceliaKeyError, "CellDict", f"a key must be a text without '.', but got {key!r}")
+            raise errors.error(
+                errors.MyceliaKeyError, "CellDict", f"a key must be a text without '.', but got {key!r}"
+            )
         if not isinstance(cell, Cell):
             raise errors.type_error("CellDict", f"every member must be a Cell, but got {type(cell).__name__}")
         self._set_cell(key, cell)
@@ -181,4 +189,6 @@ class CellDict(Cell):
             self[key] = cell
 
     def construct(self, *inputs):
-        raise errors.error(errors.NotSupportedError, "CellDict", "a dict of cells cannot be called", hint="call its members")
+        raise errors.error(
+            errors.NotSupportedError, "CellDict", "a dict of cells cannot be called", hint="call its members"
+        )

@@ -29,12 +29,17 @@ class _Conv(Cell):
                 raise errors.value_error(owner, f"{name} must be positive, but got {value}")
         if in_channels % group or out_channels % group:
             raise errors.value_error(
-                owner, f"in_channels {in_channels} and out_channels {out_channels} must be divisible by group {group}"
+                owner,
+                f"in_channels {in_channels} and out_channels {out_channels} must be divisible by group {group}",
             )
         if pad_mode not in ("same", "valid", "pad"):
             raise errors.one_of(pad_mode, ["same", "valid", "pad"], subject=owner, what="pad_mode")
         if data_format not in ("NCHW", "NCDHW", "NCW"):
-            raise errors.error(errors.NotSupportedError, owner, f"data_format {data_format!r}: only channels-first layouts are computed")
+            raise errors.error(
+                errors.NotSupportedError,
+                owner,
+                f"data_format {data_format!r}: only channels-first layouts are computed",
+            )
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
         self.kernel_size = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
         self.stride = _conv.spread("stride", stride, rank, 1, owner)
@@ -45,7 +50,9 @@ class _Conv(Cell):
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (first, second // group, *self.kernel_size)
         default = HeUniform(math.sqrt(5))
-        self.weight = Parameter(initializer(default if weight_init is None else weight_init, shape, dtype), name="weight")
+        self.weight = Parameter(
+            initializer(default if weight_init is None else weight_init, shape, dtype), name="weight"
+        )
         self._pads = None if pad_mode == "same" else self._pads_for((1,) * rank)
         self.bias = None
         if has_bias:
@@ -54,13 +61,25 @@ class _Conv(Cell):
             self.bias = Parameter(initializer(bound, (out_channels,), dtype), name="bias")
 
     def _pads_for(self, size: tuple[int, ...]) -> tuple[int, ...]:
-        return _conv.explicit_pads(type(self).__name__, self.pad_mode, self.padding, size, self.kernel_size, self.stride, self.dilation)
+        return _conv.explicit_pads(
+            type(self).__name__,
+            self.pad_mode,
+            self.padding,
+            size,
+            self.kernel_size,
+            self.stride,
+            self.dilation,
+        )
 
     def construct(self, x):
         if x.ndim != self._rank + 2:
-            raise errors.shape_error(type(self).__name__, f"x must have rank {self._rank + 2}, but its shape is {list(x.shape)}")
+            raise errors.shape_error(
+                type(self).__name__, f"x must have rank {self._rank + 2}, but its shape is {list(x.shape)}"
+            )
         pads = self._pads_for(x.shape[2:]) if self._pads is None else self._pads
-        return _conv._conv(x, self.weight, self.bias, stride=self.stride, pad=pads, dilation=self.dilation, group=self.group)
+        return _conv._conv(
+            x, self.weight, self.bias, stride=self.stride, pad=pads, dilation=self.dilation, group=self.group
+        )
 
     def extend_repr(self):
         return (

@@ -27,20 +27,33 @@ class Dense(Cell):
     Shapes: x [..., in_channels] -> [..., out_channels]; weight [out_channels, in_channels].
     """
 
-    def __init__(self, in_channels, out_channels, weight_init=None, bias_init=None, has_bias=True, activation=None, dtype=float32):
+    def __init__(
+        self,
+        in_channels,
+        out_channels,
+        weight_init=None,
+        bias_init=None,
+        has_bias=True,
+        activation=None,
+        dtype=float32,
+    ):
         super().__init__()
         _positive("Dense", in_channels=in_channels, out_channels=out_channels)
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
         default = HeUniform(math.sqrt(5))
         shape = (out_channels, in_channels)
-        self.weight = Parameter(initializer(default if weight_init is None else weight_init, shape, dtype), name="weight")
+        self.weight = Parameter(
+            initializer(default if weight_init is None else weight_init, shape, dtype), name="weight"
+        )
         self.bias = None
         if has_bias:
             bound = Uniform(1 / math.sqrt(in_channels)) if bias_init is None else bias_init
             self.bias = Parameter(initializer(bound, (out_channels,), dtype), name="bias")
         self.activation = get_activation(activation) if isinstance(activation, str) else activation
         if self.activation is not None and not callable(self.activation):
-            raise errors.type_error("Dense", f"activation must be a name, a Cell or a function, but got {activation!r}")
+            raise errors.type_error(
+                "Dense", f"activation must be a name, a Cell or a function, but got {activation!r}"
+            )
 
     def construct(self, x):
         x = _linalg.dense(x, self.weight, self.bias)
@@ -83,7 +96,11 @@ class Dropout(Cell):
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype=float32):
         super().__init__()
         if p is None:
-            if isinstance(keep_prob, bool) or not isinstance(keep_prob, (int, float)) or not 0 < keep_prob <= 1:
+            if (
+                isinstance(keep_prob, bool)
+                or not isinstance(keep_prob, (int, float))
+                or not 0 < keep_prob <= 1
+            ):
                 raise errors.value_error("Dropout", f"keep_prob must be in (0, 1], but got {keep_prob!r}")
             self._shown = f"keep_prob={keep_prob}"
             p = 1 - keep_prob
@@ -109,7 +126,15 @@ class Embedding(Cell):
     Errors: IndexError for an id outside [0, vocab_size).
     """
 
-    def __init__(self, vocab_size, embedding_size, use_one_hot=False, embedding_table="normal", dtype=float32, padding_idx=None):
+    def __init__(
+        self,
+        vocab_size,
+        embedding_size,
+        use_one_hot=False,
+        embedding_table="normal",
+        dtype=float32,
+        padding_idx=None,
+    ):
         super().__init__()
         _positive("Embedding", vocab_size=vocab_size, embedding_size=embedding_size)
         self.vocab_size, self.embedding_size, self.use_one_hot = vocab_size, embedding_size, use_one_hot
@@ -117,7 +142,9 @@ class Embedding(Cell):
         table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
         if padding_idx is not None:
             if not 0 <= padding_idx < vocab_size:
-                raise errors.value_error("Embedding", f"padding_idx must be in [0, {vocab_size}), but got {padding_idx}")
+                raise errors.value_error(
+                    "Embedding", f"padding_idx must be in [0, {vocab_size}), but got {padding_idx}"
+                )
             values = table.asnumpy().copy()
             values[padding_idx] = 0
             from mycelia.tensor import Tensor
@@ -145,10 +172,22 @@ class OneHot(Cell):
 
     def __init__(self, axis=-1, depth=1, on_value=1.0, off_value=0.0, dtype=float32):
         super().__init__()
-        self.axis, self.depth, self.on_value, self.off_value, self.dtype = axis, depth, on_value, off_value, dtype
+        self.axis, self.depth, self.on_value, self.off_value, self.dtype = (
+            axis,
+            depth,
+            on_value,
+            off_value,
+            dtype,
+        )
 
     def construct(self, indices):
         from mycelia.ops.index import one_hot
         from mycelia.tensor import Tensor
 
-        return one_hot(indices, self.depth, Tensor(self.on_value, self.dtype), Tensor(self.off_value, self.dtype), self.axis)
+        return one_hot(
+            indices,
+            self.depth,
+            Tensor(self.on_value, self.dtype),
+            Tensor(self.off_value, self.dtype),
+            self.axis,
+        )

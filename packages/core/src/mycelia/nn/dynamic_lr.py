@@ -20,7 +20,9 @@ def _check_rate(owner: str, open_low: bool = True, **rates) -> None:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise errors.type_error(owner, f"{name} must be a float, but got {value!r}")
         if value < 0 or (open_low and value == 0):
-            raise errors.value_error(owner, f"{name} must be {'positive' if open_low else 'at least 0'}, but got {value}")
+            raise errors.value_error(
+                owner, f"{name} must be {'positive' if open_low else 'at least 0'}, but got {value}"
+            )
 
 
 def piecewise_constant_lr(milestone, learning_rates) -> list[float]:
@@ -28,12 +30,18 @@ def piecewise_constant_lr(milestone, learning_rates) -> list[float]:
     if not isinstance(milestone, (list, tuple)) or not isinstance(learning_rates, (list, tuple)):
         raise errors.type_error("piecewise_constant_lr", "milestone and learning_rates must be lists")
     if len(milestone) != len(learning_rates):
-        raise errors.value_error("piecewise_constant_lr", f"{len(milestone)} milestones need as many learning_rates, but got {len(learning_rates)}")
+        raise errors.value_error(
+            "piecewise_constant_lr",
+            f"{len(milestone)} milestones need as many learning_rates, but got {len(learning_rates)}",
+        )
     rates: list[float] = []
     last = 0
     for until, rate in zip(milestone, learning_rates):
         if isinstance(until, bool) or not isinstance(until, int) or until < last or until < 1:
-            raise errors.value_error("piecewise_constant_lr", f"milestone must be positive ints in ascending order, but got {milestone}")
+            raise errors.value_error(
+                "piecewise_constant_lr",
+                f"milestone must be positive ints in ascending order, but got {milestone}",
+            )
         _check_rate("piecewise_constant_lr", learning_rate=rate)
         rates.extend([rate] * (until - last))
         last = until
@@ -44,7 +52,9 @@ def _epochs(total_step: int, step_per_epoch: int):
     return (step // step_per_epoch for step in range(total_step))
 
 
-def exponential_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list[float]:
+def exponential_decay_lr(
+    learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False
+) -> list[float]:
     """``learning_rate * decay_rate ** (epoch / decay_epoch)``; the exponent is rounded down with `is_stair`."""
     _check("exponential_decay_lr", total_step, step_per_epoch, decay_epoch=decay_epoch)
     _check_rate("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
@@ -52,7 +62,9 @@ def exponential_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, 
     return [learning_rate * decay_rate ** power(e) for e in _epochs(total_step, step_per_epoch)]
 
 
-def natural_exp_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list[float]:
+def natural_exp_decay_lr(
+    learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False
+) -> list[float]:
     """``learning_rate * exp(-decay_rate * epoch)``; with `is_stair` the epoch is rounded down to decay_epoch."""
     _check("natural_exp_decay_lr", total_step, step_per_epoch, decay_epoch=decay_epoch)
     _check_rate("natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
@@ -60,7 +72,9 @@ def natural_exp_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, 
     return [learning_rate * math.exp(-decay_rate * at(e)) for e in _epochs(total_step, step_per_epoch)]
 
 
-def inverse_decay_lr(learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False) -> list[float]:
+def inverse_decay_lr(
+    learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False
+) -> list[float]:
     """``learning_rate / (1 + decay_rate * epoch / decay_epoch)``; the quotient is rounded down with `is_stair`."""
     _check("inverse_decay_lr", total_step, step_per_epoch, decay_epoch=decay_epoch)
     _check_rate("inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
@@ -74,14 +88,19 @@ def cosine_decay_lr(min_lr, max_lr, total_step, step_per_epoch, decay_epoch) -> 
     _check_rate("cosine_decay_lr", open_low=False, min_lr=min_lr)
     _check_rate("cosine_decay_lr", max_lr=max_lr)
     if min_lr >= max_lr:
-        raise errors.value_error("cosine_decay_lr", f"min_lr must be less than max_lr, but got {min_lr} and {max_lr}")
+        raise errors.value_error(
+            "cosine_decay_lr", f"min_lr must be less than max_lr, but got {min_lr} and {max_lr}"
+        )
     half = 0.5 * (max_lr - min_lr)
     return [
-        min_lr + half * (1 + math.cos(math.pi * min(e, decay_epoch) / decay_epoch)) for e in _epochs(total_step, step_per_epoch)
+        min_lr + half * (1 + math.cos(math.pi * min(e, decay_epoch) / decay_epoch))
+        for e in _epochs(total_step, step_per_epoch)
     ]
 
 
-def polynomial_decay_lr(learning_rate, end_learning_rate, total_step, step_per_epoch, decay_epoch, power, update_decay_epoch=False) -> list[float]:
+def polynomial_decay_lr(
+    learning_rate, end_learning_rate, total_step, step_per_epoch, decay_epoch, power, update_decay_epoch=False
+) -> list[float]:
     """From learning_rate to end_learning_rate by ``(1 - epoch / decay_epoch) ** power``.
 
     With `update_decay_epoch` decay_epoch grows to the next multiple that covers the epoch.
@@ -102,7 +121,9 @@ def warmup_lr(learning_rate, total_step, step_per_epoch, warmup_epoch) -> list[f
     _check("warmup_lr", total_step, step_per_epoch)
     _check_rate("warmup_lr", learning_rate=learning_rate)
     if isinstance(warmup_epoch, bool) or not isinstance(warmup_epoch, int) or warmup_epoch < 0:
-        raise errors.value_error("warmup_lr", f"warmup_epoch must be an int of at least 0, but got {warmup_epoch!r}")
+        raise errors.value_error(
+            "warmup_lr", f"warmup_epoch must be an int of at least 0, but got {warmup_epoch!r}"
+        )
     if not warmup_epoch:
         return [float(learning_rate)] * total_step
     return [learning_rate * min(e, warmup_epoch) / warmup_epoch for e in _epochs(total_step, step_per_epoch)]

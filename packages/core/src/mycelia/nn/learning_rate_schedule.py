@@ -17,7 +17,9 @@ def _number(owner: str, positive: bool = False, **values) -> None:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise errors.type_error(owner, f"{name} must be a float, but got {value!r}")
         if value < 0 or (positive and value == 0):
-            raise errors.value_error(owner, f"{name} must be {'positive' if positive else 'at least 0'}, but got {value}")
+            raise errors.value_error(
+                owner, f"{name} must be {'positive' if positive else 'at least 0'}, but got {value}"
+            )
 
 
 def _steps(owner: str, **values) -> None:
@@ -32,7 +34,9 @@ class LearningRateSchedule(Cell):
     """Base class: ``construct(global_step)`` returns the learning rate as a 0-d or one-element float32 Tensor."""
 
     def construct(self, global_step):
-        raise errors.error(errors.NotSupportedError, type(self).__name__, "construct(global_step) is not defined")
+        raise errors.error(
+            errors.NotSupportedError, type(self).__name__, "construct(global_step) is not defined"
+        )
 
 
 def _float_step(global_step: Tensor) -> Tensor:
@@ -49,7 +53,12 @@ class _Decay(LearningRateSchedule):
         _steps(owner, decay_steps=decay_steps)
         if not isinstance(is_stair, bool):
             raise errors.type_error(owner, f"is_stair must be a bool, but got {is_stair!r}")
-        self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair = learning_rate, decay_rate, decay_steps, is_stair
+        self.learning_rate, self.decay_rate, self.decay_steps, self.is_stair = (
+            learning_rate,
+            decay_rate,
+            decay_steps,
+            is_stair,
+        )
 
     def _progress(self, global_step):
         p = _math.div(_float_step(global_step), float(self.decay_steps))
@@ -77,7 +86,9 @@ class InverseDecayLR(_Decay):
     """``learning_rate / (1 + decay_rate * step / decay_steps)``; the quotient is rounded down with `is_stair`."""
 
     def construct(self, global_step):
-        return _math.div(float(self.learning_rate), _math.add(_math.mul(self._progress(global_step), self.decay_rate), 1.0))
+        return _math.div(
+            float(self.learning_rate), _math.add(_math.mul(self._progress(global_step), self.decay_rate), 1.0)
+        )
 
 
 class CosineDecayLR(LearningRateSchedule):
@@ -89,7 +100,9 @@ class CosineDecayLR(LearningRateSchedule):
         _number("CosineDecayLR", positive=True, max_lr=max_lr)
         _steps("CosineDecayLR", decay_steps=decay_steps)
         if min_lr >= max_lr:
-            raise errors.value_error("CosineDecayLR", f"min_lr must be less than max_lr, but got {min_lr} and {max_lr}")
+            raise errors.value_error(
+                "CosineDecayLR", f"min_lr must be less than max_lr, but got {min_lr} and {max_lr}"
+            )
         self.min_lr, self.max_lr, self.decay_steps = min_lr, max_lr, decay_steps
 
     def construct(self, global_step):
@@ -113,7 +126,11 @@ class PolynomialDecayLR(LearningRateSchedule):
         _steps("PolynomialDecayLR", decay_steps=decay_steps)
         if end_learning_rate >= learning_rate:
             raise errors.value_error("PolynomialDecayLR", "end_learning_rate must be less than learning_rate")
-        self.learning_rate, self.end_learning_rate, self.decay_steps = learning_rate, end_learning_rate, decay_steps
+        self.learning_rate, self.end_learning_rate, self.decay_steps = (
+            learning_rate,
+            end_learning_rate,
+            decay_steps,
+        )
         self.power, self.update_decay_steps = power, update_decay_steps
 
     def construct(self, global_step):

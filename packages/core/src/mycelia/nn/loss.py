@@ -15,7 +15,9 @@ class LossBase(Cell):
     def __init__(self, reduction: str = "mean"):
         super().__init__()
         if reduction not in ("mean", "sum", "none"):
-            raise errors.one_of(reduction, ["mean", "sum", "none"], subject=type(self).__name__, what="reduction")
+            raise errors.one_of(
+                reduction, ["mean", "sum", "none"], subject=type(self).__name__, what="reduction"
+            )
         self.reduction = reduction
         self.reduce = reduction != "none"
         self.average = reduction == "mean"
@@ -39,14 +41,22 @@ def _simple(name: str, function, doc: str) -> type[LossBase]:
     def construct(self, logits, labels):
         return function(logits, labels, reduction=self.reduction)
 
-    return type(name, (LossBase,), {"construct": construct, "__doc__": doc, "__module__": __name__, "__qualname__": name})
+    return type(
+        name,
+        (LossBase,),
+        {"construct": construct, "__doc__": doc, "__module__": __name__, "__qualname__": name},
+    )
 
 
 MSELoss = _simple("MSELoss", _loss.mse_loss, "``(logits - labels)^2``, reduced.")
 L1Loss = _simple("L1Loss", _loss.l1_loss, "``|logits - labels|``, reduced.")
 MAELoss = _simple("MAELoss", _loss.l1_loss, "``|logits - labels|``, reduced.")
-KLDivLoss = _simple("KLDivLoss", _loss.kl_div, "``labels * (log labels - logits)`` with logits in the log domain, reduced.")
-SoftMarginLoss = _simple("SoftMarginLoss", _loss.soft_margin_loss, "``log(1 + exp(-labels * logits))``, reduced.")
+KLDivLoss = _simple(
+    "KLDivLoss", _loss.kl_div, "``labels * (log labels - logits)`` with logits in the log domain, reduced."
+)
+SoftMarginLoss = _simple(
+    "SoftMarginLoss", _loss.soft_margin_loss, "``log(1 + exp(-labels * logits))``, reduced."
+)
 
 
 class RMSELoss(LossBase):
@@ -84,12 +94,16 @@ class HuberLoss(LossBase):
 class CrossEntropyLoss(LossBase):
     """Cross entropy of logits with class indices or class probabilities; see `ops.cross_entropy`."""
 
-    def __init__(self, weight=None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0):
+    def __init__(
+        self, weight=None, ignore_index: int = -100, reduction: str = "mean", label_smoothing: float = 0.0
+    ):
         super().__init__(reduction)
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 
     def construct(self, logits, labels):
-        return _loss.cross_entropy(logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing)
+        return _loss.cross_entropy(
+            logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing
+        )
 
 
 class NLLLoss(LossBase):
@@ -112,12 +126,17 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
     def __init__(self, sparse: bool = False, reduction: str = "none"):
         super().__init__(reduction)
         if not isinstance(sparse, bool):
-            raise errors.type_error("SoftmaxCrossEntropyWithLogits", f"sparse must be a bool, but got {sparse!r}")
+            raise errors.type_error(
+                "SoftmaxCrossEntropyWithLogits", f"sparse must be a bool, but got {sparse!r}"
+            )
         self.sparse = sparse
 
     def construct(self, logits, labels):
         if logits.ndim != 2:
-            raise errors.shape_error("SoftmaxCrossEntropyWithLogits", f"logits must be [N, C], but the shape is {list(logits.shape)}")
+            raise errors.shape_error(
+                "SoftmaxCrossEntropyWithLogits",
+                f"logits must be [N, C], but the shape is {list(logits.shape)}",
+            )
         if self.sparse:
             return _loss._sparse_cross_entropy(logits, labels, reduction=self.reduction)[0]
         return self.get_loss(_loss._softmax_cross_entropy(logits, labels)[0])
@@ -142,7 +161,9 @@ class BCEWithLogitsLoss(LossBase):
         self.weight, self.pos_weight = weight, pos_weight
 
     def construct(self, logits, labels):
-        return _loss.binary_cross_entropy_with_logits(logits, labels, self.weight, self.pos_weight, self.reduction)
+        return _loss.binary_cross_entropy_with_logits(
+            logits, labels, self.weight, self.pos_weight, self.reduction
+        )
 
 
 class CosineEmbeddingLoss(LossBase):
@@ -181,13 +202,17 @@ class HingeEmbeddingLoss(LossBase):
 class TripletMarginLoss(LossBase):
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``, reduced."""
 
-    def __init__(self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0):
+    def __init__(
+        self, p: int = 2, swap: bool = False, eps: float = 1e-6, reduction: str = "mean", margin: float = 1.0
+    ):
         super().__init__(reduction)
         self.p, self.swap, self.eps, self.margin = p, swap, eps, margin
 
     def construct(self, x, positive, negative, margin=None):
         margin = self.margin if margin is None else margin
-        return _loss.triplet_margin_loss(x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction)
+        return _loss.triplet_margin_loss(
+            x, positive, negative, margin, self.p, self.eps, self.swap, self.reduction
+        )
 
 
 class MultiMarginLoss(LossBase):
@@ -198,7 +223,9 @@ class MultiMarginLoss(LossBase):
         self.p, self.margin, self.weight = p, margin, weight
 
     def construct(self, x, target, weight=None):
-        return _loss.multi_margin_loss(x, target, self.p, self.margin, self.weight if weight is None else weight, self.reduction)
+        return _loss.multi_margin_loss(
+            x, target, self.p, self.margin, self.weight if weight is None else weight, self.reduction
+        )
 
 
 class MultiLabelSoftMarginLoss(LossBase):

@@ -6,7 +6,15 @@ from mycelia import errors
 from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
-from mycelia.ops.norm import _batch_norm_infer, _batch_norm_train, _instance_norm, _layer_norm, group_norm, lrn, rms_norm
+from mycelia.ops.norm import (
+    _batch_norm_infer,
+    _batch_norm_train,
+    _instance_norm,
+    _layer_norm,
+    group_norm,
+    lrn,
+    rms_norm,
+)
 from mycelia.tensor import Parameter
 
 
@@ -34,14 +42,23 @@ class _BatchNorm(Cell):
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.use_batch_statistics, self.data_format = use_batch_statistics, data_format
         shape = (num_features,)
-        self.moving_mean = Parameter(initializer(moving_mean_init, shape, dtype), name="mean", requires_grad=False)
-        self.moving_variance = Parameter(initializer(moving_var_init, shape, dtype), name="variance", requires_grad=False)
-        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma", requires_grad=bool(affine))
+        self.moving_mean = Parameter(
+            initializer(moving_mean_init, shape, dtype), name="mean", requires_grad=False
+        )
+        self.moving_variance = Parameter(
+            initializer(moving_var_init, shape, dtype), name="variance", requires_grad=False
+        )
+        self.gamma = Parameter(
+            initializer(gamma_init, shape, dtype), name="gamma", requires_grad=bool(affine)
+        )
         self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta", requires_grad=bool(affine))
 
     def construct(self, x):
         if x.ndim not in self._ranks:
-            raise errors.shape_error(type(self).__name__, f"x must have rank {' or '.join(map(str, self._ranks))}, but its shape is {list(x.shape)}")
+            raise errors.shape_error(
+                type(self).__name__,
+                f"x must have rank {' or '.join(map(str, self._ranks))}, but its shape is {list(x.shape)}",
+            )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if batch:
             return _batch_norm_train(self.moving_mean, self.moving_variance, x, self.gamma, self.beta, epsilon=self.eps,
@@ -89,11 +106,17 @@ class LayerNorm(Cell):
                  dtype=float32):  # fmt: skip
         super().__init__()
         if not isinstance(normalized_shape, (tuple, list)):
-            raise errors.type_error("LayerNorm", f"normalized_shape must be a tuple or list, but got {normalized_shape!r}")
+            raise errors.type_error(
+                "LayerNorm", f"normalized_shape must be a tuple or list, but got {normalized_shape!r}"
+            )
         if not normalized_shape:
             raise errors.value_error("LayerNorm", "normalized_shape must not be empty")
         self.normalized_shape = normalized_shape
-        self.begin_norm_axis, self.begin_params_axis, self.epsilon = begin_norm_axis, begin_params_axis, epsilon
+        self.begin_norm_axis, self.begin_params_axis, self.epsilon = (
+            begin_norm_axis,
+            begin_params_axis,
+            epsilon,
+        )
         self.gamma = Parameter(initializer(gamma_init, tuple(normalized_shape), dtype), name="gamma")
         self.beta = Parameter(initializer(beta_init, tuple(normalized_shape), dtype), name="beta")
 
@@ -111,15 +134,30 @@ class LayerNorm(Cell):
 class GroupNorm(Cell):
     """Normalize groups of channels of each sample (Wu and He 2018). Shapes: x [N, C, ...] -> same."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, gamma_init="ones", beta_init="zeros", dtype=float32):
+    def __init__(
+        self,
+        num_groups,
+        num_channels,
+        eps=1e-5,
+        affine=True,
+        gamma_init="ones",
+        beta_init="zeros",
+        dtype=float32,
+    ):
         super().__init__()
         _check_features("GroupNorm", "num_groups", num_groups)
         _check_features("GroupNorm", "num_channels", num_channels)
         if num_channels % num_groups:
-            raise errors.value_error("GroupNorm", f"num_channels {num_channels} must be divisible by num_groups {num_groups}")
+            raise errors.value_error(
+                "GroupNorm", f"num_channels {num_channels} must be divisible by num_groups {num_groups}"
+            )
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.gamma = Parameter(initializer(gamma_init, (num_channels,), dtype), name="gamma", requires_grad=bool(affine))
-        self.beta = Parameter(initializer(beta_init, (num_channels,), dtype), name="beta", requires_grad=bool(affine))
+        self.gamma = Parameter(
+            initializer(gamma_init, (num_channels,), dtype), name="gamma", requires_grad=bool(affine)
+        )
+        self.beta = Parameter(
+            initializer(beta_init, (num_channels,), dtype), name="beta", requires_grad=bool(affine)
+        )
 
     def construct(self, x):
         return group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
@@ -131,16 +169,31 @@ class GroupNorm(Cell):
 class _InstanceNorm(Cell):
     _rank = 4
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=True, gamma_init="ones", beta_init="zeros", dtype=float32):
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        gamma_init="ones",
+        beta_init="zeros",
+        dtype=float32,
+    ):
         super().__init__()
         _check_features(type(self).__name__, "num_features", num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        self.gamma = Parameter(initializer(gamma_init, (num_features,), dtype), name="gamma", requires_grad=bool(affine))
-        self.beta = Parameter(initializer(beta_init, (num_features,), dtype), name="beta", requires_grad=bool(affine))
+        self.gamma = Parameter(
+            initializer(gamma_init, (num_features,), dtype), name="gamma", requires_grad=bool(affine)
+        )
+        self.beta = Parameter(
+            initializer(beta_init, (num_features,), dtype), name="beta", requires_grad=bool(affine)
+        )
 
     def construct(self, x):
         if x.ndim != self._rank:
-            raise errors.shape_error(type(self).__name__, f"x must have rank {self._rank}, but its shape is {list(x.shape)}")
+            raise errors.shape_error(
+                type(self).__name__, f"x must have rank {self._rank}, but its shape is {list(x.shape)}"
+            )
         return _instance_norm(x, self.gamma, self.beta, self.eps)
 
     def extend_repr(self):

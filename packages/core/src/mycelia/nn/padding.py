@@ -20,14 +20,20 @@ class Pad(Cell):
 
     def construct(self, x):
         if len(self.paddings) != x.ndim:
-            raise errors.value_error("Pad", f"paddings has {len(self.paddings)} pairs, but x has rank {x.ndim}")
+            raise errors.value_error(
+                "Pad", f"paddings has {len(self.paddings)} pairs, but x has rank {x.ndim}"
+            )
         flat = [n for pair in reversed(self.paddings) for n in pair]
         return pad(x, flat, self.mode.lower())
 
 
 def _spread(owner: str, padding, rank: int) -> tuple[int, ...]:
     """(left, right[, top, bottom[, front, back]]) from one int or that tuple."""
-    flat = (padding,) * (2 * rank) if isinstance(padding, int) and not isinstance(padding, bool) else tuple(padding)
+    flat = (
+        (padding,) * (2 * rank)
+        if isinstance(padding, int) and not isinstance(padding, bool)
+        else tuple(padding)
+    )
     if any(isinstance(n, bool) or not isinstance(n, int) for n in flat):
         raise errors.type_error(owner, f"padding must be an int or a tuple of int, but got {padding!r}")
     if len(flat) != 2 * rank:
@@ -48,7 +54,11 @@ class _Padding(Cell):
 
 def _layer(name: str, rank: int, mode: str, what: str) -> type[Cell]:
     doc = f"Pads the last {rank} dimension{'s' if rank > 1 else ''} with {what}; `padding`: one int, or before and after, last first."
-    return type(name, (_Padding,), {"_rank": rank, "_mode": mode, "__doc__": doc, "__module__": __name__, "__qualname__": name})
+    return type(
+        name,
+        (_Padding,),
+        {"_rank": rank, "_mode": mode, "__doc__": doc, "__module__": __name__, "__qualname__": name},
+    )
 
 
 ReflectionPad1d = _layer("ReflectionPad1d", 1, "reflect", "the mirrored content")

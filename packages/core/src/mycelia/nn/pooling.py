@@ -16,7 +16,9 @@ class _Pool(Cell):
     def __init__(self, kernel_size, stride, pad_mode, padding, dilation, ceil_mode):
         super().__init__()
         if not isinstance(pad_mode, str) or pad_mode.upper() not in ("VALID", "SAME", "PAD"):
-            raise errors.one_of(pad_mode, ["valid", "same", "pad"], subject=type(self).__name__, what="pad_mode")
+            raise errors.one_of(
+                pad_mode, ["valid", "same", "pad"], subject=type(self).__name__, what="pad_mode"
+            )
         self.kernel_size, self.stride, self.pad_mode = kernel_size, stride, pad_mode.upper()
         self.padding, self.dilation, self.ceil_mode = padding, dilation, ceil_mode
         owner = type(self).__name__
@@ -29,7 +31,9 @@ class _Pool(Cell):
         if self.pad_mode == "PAD":
             once = spread("padding", self.padding, self._rank, 0, type(self).__name__)
             return (*once, *once)
-        return explicit_pads(type(self).__name__, self.pad_mode.lower(), 0, size, self._kernel, self._stride, self._dilation)
+        return explicit_pads(
+            type(self).__name__, self.pad_mode.lower(), 0, size, self._kernel, self._stride, self._dilation
+        )
 
     def _batched(self, x, compute):
         """Run on a tensor that has a batch dimension."""
@@ -37,7 +41,8 @@ class _Pool(Cell):
             return compute(x)
         if x.ndim != self._rank + 1:
             raise errors.shape_error(
-                type(self).__name__, f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is {list(x.shape)}"
+                type(self).__name__,
+                f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is {list(x.shape)}",
             )
         from mycelia.ops.shape import expand_dims, squeeze
 
@@ -49,13 +54,30 @@ class _Pool(Cell):
 
 
 class _MaxPool(_Pool):
-    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    def __init__(
+        self,
+        kernel_size=1,
+        stride=1,
+        pad_mode="valid",
+        padding=0,
+        dilation=1,
+        return_indices=False,
+        ceil_mode=False,
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, dilation, ceil_mode)
         self.return_indices = return_indices
 
     def construct(self, x):
         def compute(x):
-            return _pool.max_pool(x, self._kernel, self._stride, self._pads(x), self._dilation, self.ceil_mode, self.return_indices)
+            return _pool.max_pool(
+                x,
+                self._kernel,
+                self._stride,
+                self._pads(x),
+                self._dilation,
+                self.ceil_mode,
+                self.return_indices,
+            )
 
         return self._batched(x, compute)
 
@@ -75,7 +97,9 @@ class MaxPool2d(_MaxPool):
                  ceil_mode=False, data_format="NCHW"):  # fmt: skip
         super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
         if data_format != "NCHW":
-            raise errors.error(errors.NotSupportedError, "MaxPool2d", f"data_format {data_format!r}: only NCHW is computed")
+            raise errors.error(
+                errors.NotSupportedError, "MaxPool2d", f"data_format {data_format!r}: only NCHW is computed"
+            )
 
 
 class MaxPool3d(_MaxPool):
@@ -95,7 +119,9 @@ class _AvgPool(_Pool):
         include = self.count_include_pad and self.pad_mode != "SAME"
 
         def compute(x):
-            return _pool.avg_pool(x, self._kernel, self._stride, self._pads(x), self.ceil_mode, include, self.divisor_override)
+            return _pool.avg_pool(
+                x, self._kernel, self._stride, self._pads(x), self.ceil_mode, include, self.divisor_override
+            )
 
         return self._batched(x, compute)
 
@@ -105,7 +131,9 @@ class AvgPool1d(_AvgPool):
 
     _rank = 1
 
-    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True):
+    def __init__(
+        self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad)
 
 
@@ -116,9 +144,13 @@ class AvgPool2d(_AvgPool):
 
     def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True,
                  divisor_override=None, data_format="NCHW"):  # fmt: skip
-        super().__init__(kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override)
+        super().__init__(
+            kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override
+        )
         if data_format != "NCHW":
-            raise errors.error(errors.NotSupportedError, "AvgPool2d", f"data_format {data_format!r}: only NCHW is computed")
+            raise errors.error(
+                errors.NotSupportedError, "AvgPool2d", f"data_format {data_format!r}: only NCHW is computed"
+            )
 
 
 class AvgPool3d(_AvgPool):
@@ -130,7 +162,7 @@ class AvgPool3d(_AvgPool):
 def _adaptive(name: str, function, doc: str, indices: bool) -> type[Cell]:
     """A layer that pools to a given output size."""
 
-    def __init__(self, output_size, return_indices=False):  # noqa: N807
+    def __init__(self, output_size, return_indices=False):
         Cell.__init__(self)
         self.output_size = output_size
         self.return_indices = return_indices
@@ -139,24 +171,48 @@ def _adaptive(name: str, function, doc: str, indices: bool) -> type[Cell]:
         __init__(self, output_size)
 
     def construct(self, x):
-        return function(x, self.output_size, self.return_indices) if indices else function(x, self.output_size)
+        return (
+            function(x, self.output_size, self.return_indices) if indices else function(x, self.output_size)
+        )
 
-    body = {"__init__": __init__ if indices else without_indices, "construct": construct, "__doc__": doc, "__module__": __name__}
+    body = {
+        "__init__": __init__ if indices else without_indices,
+        "construct": construct,
+        "__doc__": doc,
+        "__module__": __name__,
+    }
     return type(name, (Cell,), body)
 
 
-AdaptiveAvgPool1d = _adaptive("AdaptiveAvgPool1d", _pool.adaptive_avg_pool1d, "Mean pooling to [N, C, output_size].", False)
-AdaptiveAvgPool2d = _adaptive("AdaptiveAvgPool2d", _pool.adaptive_avg_pool2d, "Mean pooling to [N, C, *output_size].", False)
-AdaptiveAvgPool3d = _adaptive("AdaptiveAvgPool3d", _pool.adaptive_avg_pool3d, "Mean pooling to [N, C, *output_size].", False)
-AdaptiveMaxPool1d = _adaptive("AdaptiveMaxPool1d", _pool.adaptive_max_pool1d, "Max pooling to [N, C, output_size].", False)
-AdaptiveMaxPool2d = _adaptive("AdaptiveMaxPool2d", _pool.adaptive_max_pool2d, "Max pooling to [N, C, *output_size].", True)
-AdaptiveMaxPool3d = _adaptive("AdaptiveMaxPool3d", _pool.adaptive_max_pool3d, "Max pooling to [N, C, *output_size].", True)
+AdaptiveAvgPool1d = _adaptive(
+    "AdaptiveAvgPool1d", _pool.adaptive_avg_pool1d, "Mean pooling to [N, C, output_size].", False
+)
+AdaptiveAvgPool2d = _adaptive(
+    "AdaptiveAvgPool2d", _pool.adaptive_avg_pool2d, "Mean pooling to [N, C, *output_size].", False
+)
+AdaptiveAvgPool3d = _adaptive(
+    "AdaptiveAvgPool3d", _pool.adaptive_avg_pool3d, "Mean pooling to [N, C, *output_size].", False
+)
+AdaptiveMaxPool1d = _adaptive(
+    "AdaptiveMaxPool1d", _pool.adaptive_max_pool1d, "Max pooling to [N, C, output_size].", False
+)
+AdaptiveMaxPool2d = _adaptive(
+    "AdaptiveMaxPool2d", _pool.adaptive_max_pool2d, "Max pooling to [N, C, *output_size].", True
+)
+AdaptiveMaxPool3d = _adaptive(
+    "AdaptiveMaxPool3d", _pool.adaptive_max_pool3d, "Max pooling to [N, C, *output_size].", True
+)
 
 
 class _LPPool(Cell):
     def __init__(self, norm_type, kernel_size, stride=None, ceil_mode=False):
         super().__init__()
-        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = norm_type, kernel_size, stride, ceil_mode
+        self.norm_type, self.kernel_size, self.stride, self.ceil_mode = (
+            norm_type,
+            kernel_size,
+            stride,
+            ceil_mode,
+        )
 
 
 class LPPool1d(_LPPool):

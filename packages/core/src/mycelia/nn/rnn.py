@@ -56,7 +56,11 @@ class _Recurrent(Cell):
         super().__init__()
         owner = type(self).__name__
         _positive(owner, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
-        for name, value in (("has_bias", has_bias), ("batch_first", batch_first), ("bidirectional", bidirectional)):
+        for name, value in (
+            ("has_bias", has_bias),
+            ("batch_first", batch_first),
+            ("bidirectional", bidirectional),
+        ):
             if not isinstance(value, bool):
                 raise errors.type_error(owner, f"{name} must be a bool, but got {value!r}")
         if isinstance(dropout, bool) or not isinstance(dropout, (int, float)) or not 0 <= dropout < 1:
@@ -64,7 +68,12 @@ class _Recurrent(Cell):
         if dropout and num_layers == 1:
             log.logger(__name__).warning("%s: dropout acts between layers, but there is only one", owner)
         self.input_size, self.hidden_size, self.num_layers = input_size, hidden_size, num_layers
-        self.has_bias, self.batch_first, self.dropout, self.bidirectional = has_bias, batch_first, float(dropout), bidirectional
+        self.has_bias, self.batch_first, self.dropout, self.bidirectional = (
+            has_bias,
+            batch_first,
+            float(dropout),
+            bidirectional,
+        )
         self._directions = 2 if bidirectional else 1
         bound = Uniform(1 / math.sqrt(hidden_size))
         rows = self._gates * hidden_size
@@ -73,7 +82,12 @@ class _Recurrent(Cell):
             for direction in range(self._directions):
                 suffix = f"l{layer}" + ("_reverse" if direction else "")
                 inputs = input_size if layer == 0 else hidden_size * self._directions
-                shapes = {"weight_ih": (rows, inputs), "weight_hh": (rows, hidden_size), "bias_ih": (rows,), "bias_hh": (rows,)}
+                shapes = {
+                    "weight_ih": (rows, inputs),
+                    "weight_hh": (rows, hidden_size),
+                    "bias_ih": (rows,),
+                    "bias_hh": (rows,),
+                }
                 for kind, shape in shapes.items():
                     if has_bias or kind.startswith("weight"):
                         name = f"{kind}_{suffix}"
@@ -120,7 +134,10 @@ class _Recurrent(Cell):
             raise errors.type_error(owner, f"x must be a Tensor, but got {type(x).__name__}")
         if x.ndim != 3 or x.shape[2] != self.input_size:
             order = "[batch, steps, input_size]" if self.batch_first else "[steps, batch, input_size]"
-            raise errors.shape_error(owner, f"x must be {order} with input_size {self.input_size}, but its shape is {list(x.shape)}")
+            raise errors.shape_error(
+                owner,
+                f"x must be {order} with input_size {self.input_size}, but its shape is {list(x.shape)}",
+            )
         if self.batch_first:
             x = transpose(x, (1, 0, 2))
         expected = (self.num_layers * self._directions, x.shape[1], self.hidden_size)
@@ -130,10 +147,14 @@ class _Recurrent(Cell):
             states = (hx,) if isinstance(hx, Tensor) else tuple(hx)
             if len(states) != count or any(not isinstance(s, Tensor) or s.shape != expected for s in states):
                 shapes = [list(s.shape) if isinstance(s, Tensor) else type(s).__name__ for s in states]
-                raise errors.shape_error(owner, f"hx must be {count} Tensor(s) of shape {list(expected)}, but got {shapes}")
+                raise errors.shape_error(
+                    owner, f"hx must be {count} Tensor(s) of shape {list(expected)}, but got {shapes}"
+                )
         if seq_length is not None:
             if not seq_length.dtype.is_integer or seq_length.shape != (x.shape[1],):
-                raise errors.value_error(owner, f"seq_length must be {x.shape[1]} ints, one per sequence, but got {seq_length!r}")
+                raise errors.value_error(
+                    owner, f"seq_length must be {x.shape[1]} ints, one per sequence, but got {seq_length!r}"
+                )
             seq_length = seq_length.astype(dtypes.int64)
         return x, states, seq_length
 
@@ -228,13 +249,23 @@ class _CellBase(Cell):
     def _check(self, x, *states) -> None:
         for name, value, size in (("x", x, self.input_size), *(("hx", s, self.hidden_size) for s in states)):
             if value.ndim != 2 or value.shape[1] != size:
-                raise errors.shape_error(type(self).__name__, f"{name} must be [batch, {size}], but its shape is {list(value.shape)}")
+                raise errors.shape_error(
+                    type(self).__name__,
+                    f"{name} must be [batch, {size}], but its shape is {list(value.shape)}",
+                )
 
 
 class RNNCell(_CellBase):
     """One Elman step. Shapes: x [B, input_size], hx [B, hidden_size] -> [B, hidden_size]."""
 
-    def __init__(self, input_size: int, hidden_size: int, has_bias: bool = True, nonlinearity: str = "tanh", dtype=float32):
+    def __init__(
+        self,
+        input_size: int,
+        hidden_size: int,
+        has_bias: bool = True,
+        nonlinearity: str = "tanh",
+        dtype=float32,
+    ):
         super().__init__(input_size, hidden_size, has_bias, dtype)
         if nonlinearity not in ("tanh", "relu"):
             raise errors.one_of(nonlinearity, ["tanh", "relu"], subject="RNNCell", what="nonlinearity")

@@ -43,38 +43,81 @@ class MultiheadAttention(Cell):
                  batch_first=False, dtype=float32):  # fmt: skip
         super().__init__()
         if embed_dim % num_heads:
-            raise errors.value_error("MultiheadAttention", f"embed_dim {embed_dim} must be divisible by num_heads {num_heads}")
-        self.embed_dim, self.num_heads, self.dropout, self.batch_first = embed_dim, num_heads, float(dropout), batch_first
+            raise errors.value_error(
+                "MultiheadAttention", f"embed_dim {embed_dim} must be divisible by num_heads {num_heads}"
+            )
+        self.embed_dim, self.num_heads, self.dropout, self.batch_first = (
+            embed_dim,
+            num_heads,
+            float(dropout),
+            batch_first,
+        )
         self.kdim, self.vdim = kdim or embed_dim, vdim or embed_dim
         self.head_dim, self.add_zero_attn = embed_dim // num_heads, add_zero_attn
         self._same = self.kdim == embed_dim and self.vdim == embed_dim
         if self._same:
-            self.in_proj_weight = Parameter(initializer(XavierUniform(), (3 * embed_dim, embed_dim), dtype), "in_proj_weight")
+            self.in_proj_weight = Parameter(
+                initializer(XavierUniform(), (3 * embed_dim, embed_dim), dtype), "in_proj_weight"
+            )
         else:
-            self.q_proj_weight = Parameter(initializer(XavierUniform(), (embed_dim, embed_dim), dtype), "q_proj_weight")
-            self.k_proj_weight = Parameter(initializer(XavierUniform(), (embed_dim, self.kdim), dtype), "k_proj_weight")
-            self.v_proj_weight = Parameter(initializer(XavierUniform(), (embed_dim, self.vdim), dtype), "v_proj_weight")
-        self.in_proj_bias = Parameter(initializer("zeros", (3 * embed_dim,), dtype), "in_proj_bias") if has_bias else None
+            self.q_proj_weight = Parameter(
+                initializer(XavierUniform(), (embed_dim, embed_dim), dtype), "q_proj_weight"
+            )
+            self.k_proj_weight = Parameter(
+                initializer(XavierUniform(), (embed_dim, self.kdim), dtype), "k_proj_weight"
+            )
+            self.v_proj_weight = Parameter(
+                initializer(XavierUniform(), (embed_dim, self.vdim), dtype), "v_proj_weight"
+            )
+        self.in_proj_bias = (
+            Parameter(initializer("zeros", (3 * embed_dim,), dtype), "in_proj_bias") if has_bias else None
+        )
         bound = Uniform(1 / math.sqrt(embed_dim))
         self.out_proj = Dense(embed_dim, embed_dim, HeUniform(math.sqrt(5)), bound, has_bias, dtype=dtype)
-        self.bias_k = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), "bias_k") if add_bias_kv else None
-        self.bias_v = Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), "bias_v") if add_bias_kv else None
+        self.bias_k = (
+            Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), "bias_k")
+            if add_bias_kv
+            else None
+        )
+        self.bias_v = (
+            Parameter(initializer(XavierNormal(), (1, 1, embed_dim), dtype), "bias_v")
+            if add_bias_kv
+            else None
+        )
 
     def _project(self, query, key, value):
-        biases = (None, None, None) if self.in_proj_bias is None else split(self.in_proj_bias, self.embed_dim, 0)
+        biases = (
+            (None, None, None) if self.in_proj_bias is None else split(self.in_proj_bias, self.embed_dim, 0)
+        )
         if self._same and query is key and key is value:
             return split(_linalg.dense(query, self.in_proj_weight, self.in_proj_bias), self.embed_dim, -1)
-        weights = split(self.in_proj_weight, self.embed_dim, 0) if self._same else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        weights = (
+            split(self.in_proj_weight, self.embed_dim, 0)
+            if self._same
+            else (self.q_proj_weight, self.k_proj_weight, self.v_proj_weight)
+        )
         return tuple(_linalg.dense(x, w, b) for x, w, b in zip((query, key, value), weights, biases))
 
     def _heads(self, x):
         """[T, N, E] -> [N, heads, T, E / heads]."""
         return transpose(reshape(x, (*x.shape[:2], self.num_heads, self.head_dim)), (1, 2, 0, 3))
 
-    def construct(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True):
+    def construct(
+        self,
+        query,
+        key,
+        value,
+        key_padding_mask=None,
+        need_weights=True,
+        attn_mask=None,
+        average_attn_weights=True,
+    ):
         batched = query.ndim == 3
         if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
-            raise errors.shape_error("MultiheadAttention", f"query, key and value must all have rank 2 or 3, but have {query.ndim}, {key.ndim}, {value.ndim}")
+            raise errors.shape_error(
+                "MultiheadAttention",
+                f"query, key and value must all have rank 2 or 3, but have {query.ndim}, {key.ndim}, {value.ndim}",
+            )
         same_kv, same_qk = key is value, query is key
         if not batched:
             query, key, value = (expand_dims(x, 1) for x in (query, key, value))
@@ -84,7 +127,10 @@ class MultiheadAttention(Cell):
         value = key if same_kv else value
         query = key if same_qk else query
         if query.shape[2] != self.embed_dim:
-            raise errors.shape_error("MultiheadAttention", f"query must end with embed_dim {self.embed_dim}, but its shape is {list(query.shape)}")
+            raise errors.shape_error(
+                "MultiheadAttention",
+                f"query must end with embed_dim {self.embed_dim}, but its shape is {list(query.shape)}",
+            )
         steps, batch = query.shape[:2]
         q, k, v = self._project(query, key, value)
         mask = _additive(attn_mask, q.dtype)
@@ -140,7 +186,9 @@ def _activation(activation):
             made.approximate = False
         return made
     if not callable(activation):
-        raise errors.type_error("Transformer", f"activation must be a name, a Cell or a function, but got {activation!r}")
+        raise errors.type_error(
+            "Transformer", f"activation must be a name, a Cell or a function, but got {activation!r}"
+        )
     return activation
 
 
@@ -177,7 +225,9 @@ class TransformerEncoderLayer(_Feed):
         self.norm_first = norm_first
 
     def _attend(self, x, mask, padding):
-        return self.dropout1(self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0])
+        return self.dropout1(
+            self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0]
+        )
 
     def construct(self, src, src_mask=None, src_key_padding_mask=None):
         if self.norm_first:
@@ -197,17 +247,33 @@ class TransformerDecoderLayer(_Feed):
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype=float32):  # fmt: skip
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
-        self.multihead_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
+        self.multihead_attn = MultiheadAttention(
+            d_model, nhead, dropout, batch_first=batch_first, dtype=dtype
+        )
         self._make_feed(d_model, dim_feedforward, dropout, activation, layer_norm_eps, 3, dtype)
         self.norm_first = norm_first
 
     def _attend(self, x, mask, padding):
-        return self.dropout1(self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0])
+        return self.dropout1(
+            self.self_attn(x, x, x, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0]
+        )
 
     def _look(self, x, memory, mask, padding):
-        return self.dropout2(self.multihead_attn(x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask)[0])
+        return self.dropout2(
+            self.multihead_attn(
+                x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask
+            )[0]
+        )
 
-    def construct(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None):
+    def construct(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+    ):
         x = tgt
         if self.norm_first:
             x = x + self._attend(self.norm1(x), tgt_mask, tgt_key_padding_mask)
@@ -245,7 +311,15 @@ class TransformerDecoder(Cell):
         self.layers = _copies(decoder_layer, num_layers)
         self.num_layers, self.norm = num_layers, norm
 
-    def construct(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None):
+    def construct(
+        self,
+        tgt,
+        memory,
+        tgt_mask=None,
+        memory_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+    ):
         for layer in self.layers:
             tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
                         memory_key_padding_mask=memory_key_padding_mask)  # fmt: skip
@@ -259,7 +333,17 @@ class Transformer(Cell):
                  dim_feedforward: int = 2048, dropout: float = 0.1, activation="relu", custom_encoder=None, custom_decoder=None,
                  layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype=float32):  # fmt: skip
         super().__init__()
-        settings = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, dtype)
+        settings = (
+            d_model,
+            nhead,
+            dim_feedforward,
+            dropout,
+            activation,
+            layer_norm_eps,
+            batch_first,
+            norm_first,
+            dtype,
+        )
         if custom_encoder is None:
             norm = LayerNorm((d_model,), epsilon=layer_norm_eps, dtype=dtype)
             custom_encoder = TransformerEncoder(TransformerEncoderLayer(*settings), num_encoder_layers, norm)
@@ -274,10 +358,19 @@ class Transformer(Cell):
 
     def construct(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
                   memory_key_padding_mask=None):  # fmt: skip
-        if src.ndim == 3 and src.shape[0 if self.batch_first else 1] != tgt.shape[0 if self.batch_first else 1]:
-            raise errors.shape_error("Transformer", f"src and tgt must have one batch size, but have {list(src.shape)} and {list(tgt.shape)}")
+        if (
+            src.ndim == 3
+            and src.shape[0 if self.batch_first else 1] != tgt.shape[0 if self.batch_first else 1]
+        ):
+            raise errors.shape_error(
+                "Transformer",
+                f"src and tgt must have one batch size, but have {list(src.shape)} and {list(tgt.shape)}",
+            )
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
-            raise errors.shape_error("Transformer", f"src and tgt must end with d_model {self.d_model}, but have {list(src.shape)} and {list(tgt.shape)}")
+            raise errors.shape_error(
+                "Transformer",
+                f"src and tgt must end with d_model {self.d_model}, but have {list(src.shape)} and {list(tgt.shape)}",
+            )
         memory = self.encoder(src, src_mask=src_mask, src_key_padding_mask=src_key_padding_mask)
         return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
                             memory_key_padding_mask=memory_key_padding_mask)  # fmt: skip

@@ -14,7 +14,9 @@ class WithLossCell(Cell):
     def __init__(self, backbone: Cell, loss_fn):
         super().__init__(auto_prefix=False)
         if not isinstance(backbone, Cell):
-            raise errors.type_error("WithLossCell", f"backbone must be a Cell, but got {type(backbone).__name__}")
+            raise errors.type_error(
+                "WithLossCell", f"backbone must be a Cell, but got {type(backbone).__name__}"
+            )
         self._backbone = backbone
         self._loss_fn = loss_fn
 
@@ -86,15 +88,21 @@ class TrainOneStepCell(Cell):
     def __init__(self, network: Cell, optimizer, sens: float | None = None, return_grad: bool = False):
         super().__init__(auto_prefix=False)
         if not isinstance(network, Cell):
-            raise errors.type_error("TrainOneStepCell", f"network must be a Cell, but got {type(network).__name__}")
+            raise errors.type_error(
+                "TrainOneStepCell", f"network must be a Cell, but got {type(network).__name__}"
+            )
         if not hasattr(optimizer, "parameters"):
-            raise errors.type_error("TrainOneStepCell", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}")
+            raise errors.type_error(
+                "TrainOneStepCell", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
+            )
         self.network = network
         self.optimizer = optimizer
         self.__dict__["weights"] = ParameterTuple(optimizer.parameters)
         self.sens = 1.0 if sens is None else float(sens)
         self.return_grad = bool(return_grad)
-        self.__dict__["_forward_backward"] = value_and_grad(self._scaled_loss, None, self.weights, has_aux=True)
+        self.__dict__["_forward_backward"] = value_and_grad(
+            self._scaled_loss, None, self.weights, has_aux=True
+        )
 
     def _scaled_loss(self, *inputs):
         loss = self.network(*inputs)

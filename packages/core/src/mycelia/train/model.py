@@ -25,14 +25,22 @@ class Model:
         if not isinstance(network, Cell):
             raise errors.type_error("Model", f"network must be a Cell, but got {type(network).__name__}")
         if amp_level != "O0":
-            raise errors.error(errors.NotSupportedError, "Model", f"amp_level {amp_level!r}: mixed precision is not built yet, use 'O0'")
+            raise errors.error(
+                errors.NotSupportedError,
+                "Model",
+                f"amp_level {amp_level!r}: mixed precision is not built yet, use 'O0'",
+            )
         unknown = set(kwargs) - {"keep_batchnorm_fp32", "loss_scale_manager"}
         if unknown:
             raise errors.type_error("Model", f"got unexpected arguments {sorted(unknown)}")
         if kwargs.get("loss_scale_manager") is not None:
-            raise errors.error(errors.NotSupportedError, "Model", "loss_scale_manager: loss scaling is not built yet")
+            raise errors.error(
+                errors.NotSupportedError, "Model", "loss_scale_manager: loss scaling is not built yet"
+            )
         if optimizer is not None and not callable(optimizer):
-            raise errors.type_error("Model", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}")
+            raise errors.type_error(
+                "Model", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
+            )
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._eval_indexes = eval_indexes
         self._metric_fns: dict[str, Metric] = {} if metrics is None else get_metrics(metrics)
@@ -51,8 +59,12 @@ class Model:
 
     def _build_eval_network(self, eval_network):
         if eval_network is not None:
-            if self._eval_indexes is not None and (not isinstance(self._eval_indexes, list) or len(self._eval_indexes) != 3):
-                raise errors.value_error("Model", f"eval_indexes must be a list of 3 ints, but got {self._eval_indexes!r}")
+            if self._eval_indexes is not None and (
+                not isinstance(self._eval_indexes, list) or len(self._eval_indexes) != 3
+            ):
+                raise errors.value_error(
+                    "Model", f"eval_indexes must be a list of 3 ints, but got {self._eval_indexes!r}"
+                )
             return eval_network
         if self._loss_fn is None or not self._metric_fns:
             return None
@@ -85,7 +97,9 @@ class Model:
         `dataset_sink_mode`: with `sink_size` > 0 an epoch is that many steps, and data go on from where they stopped.
         `initial_epoch`: epochs already done. Errors: ValueError for an empty dataset or a bad epoch.
         """
-        self._fit(epoch, train_dataset, None, 1, callbacks, dataset_sink_mode, False, sink_size, initial_epoch)
+        self._fit(
+            epoch, train_dataset, None, 1, callbacks, dataset_sink_mode, False, sink_size, initial_epoch
+        )
 
     def fit(self, epoch: int, train_dataset, valid_dataset=None, valid_frequency=1, callbacks=None, dataset_sink_mode=False,
             valid_dataset_sink_mode=False, sink_size=-1, initial_epoch=0) -> None:  # fmt: skip
@@ -100,16 +114,36 @@ class Model:
             if value < least:
                 raise errors.value_error("Model.train", f"{name} must be at least {least}, but got {value}")
         if initial_epoch >= epoch:
-            raise errors.value_error("Model.train", f"initial_epoch {initial_epoch} must be less than epoch {epoch}")
+            raise errors.value_error(
+                "Model.train", f"initial_epoch {initial_epoch} must be less than epoch {epoch}"
+            )
 
-    def _fit(self, epoch, train_dataset, valid_dataset, valid_frequency, callbacks, sink, valid_sink, sink_size, initial_epoch):
+    def _fit(
+        self,
+        epoch,
+        train_dataset,
+        valid_dataset,
+        valid_frequency,
+        callbacks,
+        sink,
+        valid_sink,
+        sink_size,
+        initial_epoch,
+    ):
         self._check_epochs(epoch, initial_epoch)
         if self._train_network is None:
             raise errors.value_error("Model.train", "the model has a loss_fn but no optimizer")
         if valid_dataset is not None and not self._metric_fns:
             raise errors.value_error("Model.fit", "evaluation needs metrics; give Model(metrics=...)")
-        if valid_dataset is not None and not isinstance(valid_frequency, int) and not hasattr(valid_frequency, "__iter__"):
-            raise errors.type_error("Model.fit", f"valid_frequency must be an int or a list of epochs, but got {valid_frequency!r}")
+        if (
+            valid_dataset is not None
+            and not isinstance(valid_frequency, int)
+            and not hasattr(valid_frequency, "__iter__")
+        ):
+            raise errors.type_error(
+                "Model.fit",
+                f"valid_frequency must be an int or a list of epochs, but got {valid_frequency!r}",
+            )
         steps = _size_of(train_dataset, "Model.train")
         by_sink = bool(sink) and isinstance(sink_size, int) and sink_size > 0
         params = self._parameters("train", train_dataset, epoch, sink_size if by_sink else steps)
@@ -176,7 +210,9 @@ class Model:
         params = self._parameters("eval", valid_dataset, 1, _size_of(valid_dataset, "Model.fit"))
         params.list_callback = callback.callbacks
         results = self._evaluate(valid_dataset, callback, params)
-        train_params.eval_results = {("eval_loss" if name == "loss" else name): v for name, v in results.items()}
+        train_params.eval_results = {
+            ("eval_loss" if name == "loss" else name): v for name, v in results.items()
+        }
 
     def _evaluate(self, dataset, callback, params) -> dict:
         for metric in self._metric_fns.values():
@@ -216,7 +252,9 @@ class Model:
         """The network's output for Tensors or nested lists of them, in inference mode."""
         for value in predict_data:
             if not isinstance(value, (Tensor, tuple, list, dict)):
-                raise errors.type_error("Model.predict", f"predict_data must be Tensors, but got {type(value).__name__}")
+                raise errors.type_error(
+                    "Model.predict", f"predict_data must be Tensors, but got {type(value).__name__}"
+                )
         self._network.set_train(False)
         return self._network(*predict_data)
 
@@ -242,10 +280,16 @@ class Model:
 
 def _size_of(dataset, owner: str) -> int:
     if not hasattr(dataset, "get_dataset_size"):
-        raise errors.type_error(owner, f"the dataset must be a mycelia.dataset object, but got {type(dataset).__name__}")
+        raise errors.type_error(
+            owner, f"the dataset must be a mycelia.dataset object, but got {type(dataset).__name__}"
+        )
     size = dataset.get_dataset_size()
     if not size:
-        raise errors.value_error(owner, "the dataset is empty", hint="is the batch size larger than the data with drop_remainder=True?")
+        raise errors.value_error(
+            owner,
+            "the dataset is empty",
+            hint="is the batch size larger than the data with drop_remainder=True?",
+        )
     return size
 
 

@@ -18,7 +18,12 @@ from mycelia.nn.metrics.confusion import ConfusionMatrix, ConfusionMatrixMetric
 from mycelia.nn.metrics.curve import ROC, auc
 from mycelia.nn.metrics.occlusion import OcclusionSensitivity
 from mycelia.nn.metrics.regression import MAE, MSE, Loss
-from mycelia.nn.metrics.segmentation import Dice, HausdorffDistance, MeanSurfaceDistance, RootMeanSquareDistance
+from mycelia.nn.metrics.segmentation import (
+    Dice,
+    HausdorffDistance,
+    MeanSurfaceDistance,
+    RootMeanSquareDistance,
+)
 from mycelia.nn.metrics.similarity import CosineSimilarity
 from mycelia.nn.metrics.text import BleuScore, Perplexity
 
@@ -41,7 +46,9 @@ def names() -> list[str]:
 def get_metric_fn(name: str, *args, **kwargs) -> Metric:
     """A new metric by name. Raises KeyError naming the ones there are."""
     if name not in _FACTORIES:
-        raise errors.error(errors.MyceliaKeyError, "get_metric_fn", f"metric {name!r} is not known; known are {names()}")
+        raise errors.error(
+            errors.MyceliaKeyError, "get_metric_fn", f"metric {name!r} is not known; known are {names()}"
+        )
     return _FACTORIES[name](*args, **kwargs)
 
 
@@ -50,10 +57,14 @@ def get_metrics(metrics) -> dict[str, Metric]:
     if isinstance(metrics, dict):
         for name, metric in metrics.items():
             if not isinstance(name, str) or not isinstance(metric, Metric):
-                raise errors.type_error("Model", f"metrics must map names to Metrics, but got {name!r}: {type(metric).__name__}")
+                raise errors.type_error(
+                    "Model", f"metrics must map names to Metrics, but got {name!r}: {type(metric).__name__}"
+                )
         return dict(metrics)
     if not isinstance(metrics, (set, list, tuple)):
-        raise errors.type_error("Model", f"metrics must be None, a dict or a set of names, but got {type(metrics).__name__}")
+        raise errors.type_error(
+            "Model", f"metrics must be None, a dict or a set of names, but got {type(metrics).__name__}"
+        )
     return {name: get_metric_fn(name) for name in metrics}
 
 

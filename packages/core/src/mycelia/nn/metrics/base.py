@@ -29,8 +29,12 @@ class Metric:
 
     def set_indexes(self, indexes: list[int]) -> Metric:
         """Use these arguments of `update`, in this order; returns the metric."""
-        if not isinstance(indexes, list) or not all(isinstance(i, int) and not isinstance(i, bool) for i in indexes):
-            raise errors.value_error(type(self).__name__, f"indexes must be a list of int, but got {indexes!r}")
+        if not isinstance(indexes, list) or not all(
+            isinstance(i, int) and not isinstance(i, bool) for i in indexes
+        ):
+            raise errors.value_error(
+                type(self).__name__, f"indexes must be a list of int, but got {indexes!r}"
+            )
         self._indexes = indexes
         return self
 
@@ -55,7 +59,9 @@ class Metric:
     def _arrays(self, inputs: tuple, count: int) -> tuple[np.ndarray, ...]:
         """The inputs as arrays. ValueError when there are not `count`."""
         if len(inputs) != count:
-            raise errors.value_error(type(self).__name__, f"update() takes {count} inputs, but got {len(inputs)}")
+            raise errors.value_error(
+                type(self).__name__, f"update() takes {count} inputs, but got {len(inputs)}"
+            )
         return tuple(as_array(v, type(self).__name__) for v in inputs)
 
     def _require_updates(self, count: int) -> None:
@@ -83,21 +89,33 @@ def rearrange_inputs(func):
         if self.indexes is None:
             return func(self, *inputs)
         if len(inputs) <= max(self.indexes):
-            raise errors.value_error(type(self).__name__, f"indexes {self.indexes} need more than the {len(inputs)} inputs of update()")
+            raise errors.value_error(
+                type(self).__name__,
+                f"indexes {self.indexes} need more than the {len(inputs)} inputs of update()",
+            )
         return func(self, *(inputs[i] for i in self.indexes))
 
     return wrapper
 
 
-def one_hot_pair(owner: str, predictions: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
+def one_hot_pair(
+    owner: str, predictions: np.ndarray, labels: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, int]:
     """One-hot predictions (by the largest score) and labels [N, C], and C. ValueError for other shapes or classes."""
-    if predictions.ndim != 2 or labels.ndim not in (1, 2) or (labels.ndim == 2 and labels.shape != predictions.shape):
+    if (
+        predictions.ndim != 2
+        or labels.ndim not in (1, 2)
+        or (labels.ndim == 2 and labels.shape != predictions.shape)
+    ):
         raise errors.value_error(
-            owner, f"predictions must be [N, C] and labels [N] or [N, C], but the shapes are {predictions.shape} and {labels.shape}"
+            owner,
+            f"predictions must be [N, C] and labels [N] or [N, C], but the shapes are {predictions.shape} and {labels.shape}",
         )
     classes = predictions.shape[1]
     truth = labels.argmax(1) if labels.ndim == 2 else labels.astype(np.int64)
     if truth.size and (truth.min() < 0 or truth.max() >= classes):
-        raise errors.value_error(owner, f"labels must be in [0, {classes}), but got {int(truth.min())} to {int(truth.max())}")
+        raise errors.value_error(
+            owner, f"labels must be in [0, {classes}), but got {int(truth.min())} to {int(truth.max())}"
+        )
     eye = np.eye(classes, dtype=np.int64)
     return eye[predictions.argmax(1)], eye[truth], classes

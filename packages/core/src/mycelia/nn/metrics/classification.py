@@ -14,13 +14,18 @@ class _Typed(Metric):
     def __init__(self, eval_type: str = "classification"):
         super().__init__()
         if eval_type not in ("classification", "multilabel"):
-            raise errors.one_of(eval_type, ["classification", "multilabel"], subject=type(self).__name__, what="eval_type")
+            raise errors.one_of(
+                eval_type, ["classification", "multilabel"], subject=type(self).__name__, what="eval_type"
+            )
         self._type = eval_type
         self.clear()
 
     def _multilabel(self, predictions, labels):
         if predictions.shape != labels.shape:
-            raise errors.value_error(type(self).__name__, f"multilabel inputs must have one shape, but have {predictions.shape} and {labels.shape}")
+            raise errors.value_error(
+                type(self).__name__,
+                f"multilabel inputs must have one shape, but have {predictions.shape} and {labels.shape}",
+            )
         return predictions.reshape(len(predictions), -1), labels.reshape(len(labels), -1)
 
 
@@ -72,8 +77,15 @@ class _Counted(_Typed):
             self._hits, self._predicted, self._actual = (np.concatenate(pair) for pair in zip(old, counts))
         else:
             if len(counts[0]) != len(self._hits):
-                raise errors.value_error(type(self).__name__, f"the number of classes changed from {len(self._hits)} to {len(counts[0])}")
-            self._hits, self._predicted, self._actual = self._hits + counts[0], self._predicted + counts[1], self._actual + counts[2]
+                raise errors.value_error(
+                    type(self).__name__,
+                    f"the number of classes changed from {len(self._hits)} to {len(counts[0])}",
+                )
+            self._hits, self._predicted, self._actual = (
+                self._hits + counts[0],
+                self._predicted + counts[1],
+                self._actual + counts[2],
+            )
 
     def _result(self, value: np.ndarray, average: bool):
         if not isinstance(average, bool):
@@ -111,7 +123,9 @@ class Fbeta(_Counted):
     def eval(self, average: bool = False):
         self._require_updates(self._hits is not None)
         square = self.beta**2
-        return self._result((1 + square) * self._hits / (square * self._actual + self._predicted + EPS), average)
+        return self._result(
+            (1 + square) * self._hits / (square * self._actual + self._predicted + EPS), average
+        )
 
 
 class F1(Fbeta):

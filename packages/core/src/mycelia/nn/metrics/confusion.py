@@ -22,7 +22,9 @@ class ConfusionMatrix(Metric):
         if isinstance(num_classes, bool) or not isinstance(num_classes, int):
             raise errors.type_error("ConfusionMatrix", f"num_classes must be an int, but got {num_classes!r}")
         if num_classes < 1:
-            raise errors.value_error("ConfusionMatrix", f"num_classes must be positive, but got {num_classes}")
+            raise errors.value_error(
+                "ConfusionMatrix", f"num_classes must be positive, but got {num_classes}"
+            )
         if normalize not in ("no_norm", "target", "prediction", "all", None):
             names = ["no_norm", "target", "prediction", "all"]
             raise errors.one_of(normalize, names, subject="ConfusionMatrix", what="normalize")
@@ -44,7 +46,8 @@ class ConfusionMatrix(Metric):
             predictions = predictions >= self.threshold
         if predictions.shape != labels.shape:
             raise errors.value_error(
-                "ConfusionMatrix", f"predictions {list(inputs[0].shape)} and labels {list(labels.shape)} do not fit together"
+                "ConfusionMatrix",
+                f"predictions {list(inputs[0].shape)} and labels {list(labels.shape)} do not fit together",
             )
         rows, columns = labels.reshape(-1).astype(np.int64), predictions.reshape(-1).astype(np.int64)
         for what, values in (("labels", rows), ("predictions", columns)):
@@ -115,7 +118,11 @@ _ALIASES = {
     "informedness": "bookmaker_informedness bm",
     "markedness": "deltap mk",
 }
-_NAMES = {alias.replace("_", " "): name for name, aliases in _ALIASES.items() for alias in (name.replace(" ", "_"), *aliases.split())}
+_NAMES = {
+    alias.replace("_", " "): name
+    for name, aliases in _ALIASES.items()
+    for alias in (name.replace(" ", "_"), *aliases.split())
+}
 _DECREASES = ["none", "mean", "sum", "mean_batch", "sum_batch", "mean_channel", "sum_channel"]
 
 
@@ -134,7 +141,13 @@ class ConfusionMatrixMetric(Metric):
     out of means and sums. Errors: NotImplementedError for an unknown rate, ValueError for inputs other than 0 and 1.
     """
 
-    def __init__(self, skip_channel: bool = True, metric_name: str = "sensitivity", calculation_method: bool = False, decrease: str = "mean"):
+    def __init__(
+        self,
+        skip_channel: bool = True,
+        metric_name: str = "sensitivity",
+        calculation_method: bool = False,
+        decrease: str = "mean",
+    ):
         super().__init__()
         for name, value in (("skip_channel", skip_channel), ("calculation_method", calculation_method)):
             if not isinstance(value, bool):
@@ -142,13 +155,22 @@ class ConfusionMatrixMetric(Metric):
         if decrease not in _DECREASES:
             raise errors.one_of(decrease, _DECREASES, subject="ConfusionMatrixMetric", what="decrease")
         if not isinstance(metric_name, str):
-            raise errors.type_error("ConfusionMatrixMetric", f"metric_name must be a str, but got {metric_name!r}")
+            raise errors.type_error(
+                "ConfusionMatrixMetric", f"metric_name must be a str, but got {metric_name!r}"
+            )
         wanted = _NAMES.get(metric_name.lower().replace("_", " "))
         if wanted is None:
             raise errors.error(
-                errors.NotSupportedError, "ConfusionMatrixMetric", f"metric_name {metric_name!r} is not known; known are {sorted(_RATES)}"
+                errors.NotSupportedError,
+                "ConfusionMatrixMetric",
+                f"metric_name {metric_name!r} is not known; known are {sorted(_RATES)}",
             )
-        self.skip_channel, self.metric_name, self.calculation_method, self.decrease = skip_channel, wanted, calculation_method, decrease
+        self.skip_channel, self.metric_name, self.calculation_method, self.decrease = (
+            skip_channel,
+            wanted,
+            calculation_method,
+            decrease,
+        )
         self.clear()
 
     def clear(self):

@@ -34,17 +34,29 @@ class ROC(Metric):
         scores, labels = self._arrays(inputs, 2)
         if scores.shape == labels.shape:
             if self.class_num not in (None, 1):
-                raise errors.value_error("ROC", f"class_num must be 1 for scores and labels of one shape, but is {self.class_num}")
+                raise errors.value_error(
+                    "ROC", f"class_num must be 1 for scores and labels of one shape, but is {self.class_num}"
+                )
             scores, labels = scores.reshape(-1), labels.reshape(-1)
-        elif scores.ndim == labels.ndim + 1 and scores.shape[:1] == labels.shape[:1] and scores.shape[2:] == labels.shape[1:]:
+        elif (
+            scores.ndim == labels.ndim + 1
+            and scores.shape[:1] == labels.shape[:1]
+            and scores.shape[2:] == labels.shape[1:]
+        ):
             if self.pos_label is not None:
-                raise errors.value_error("ROC", f"pos_label must be None for scores of several classes, but is {self.pos_label}")
+                raise errors.value_error(
+                    "ROC", f"pos_label must be None for scores of several classes, but is {self.pos_label}"
+                )
             if self.class_num is None or self.class_num != scores.shape[1]:
-                raise errors.value_error("ROC", f"class_num must be {scores.shape[1]}, the number of classes of the scores, but is {self.class_num}")
+                raise errors.value_error(
+                    "ROC",
+                    f"class_num must be {scores.shape[1]}, the number of classes of the scores, but is {self.class_num}",
+                )
             scores, labels = np.moveaxis(scores, 1, -1).reshape(-1, self.class_num), labels.reshape(-1)
         else:
             raise errors.value_error(
-                "ROC", f"scores must be [N] or [N, C] and labels [N], but the shapes are {scores.shape} and {labels.shape}"
+                "ROC",
+                f"scores must be [N] or [N, C] and labels [N], but the shapes are {scores.shape} and {labels.shape}",
             )
         self._scores, self._labels = scores, labels
 
@@ -59,9 +71,13 @@ class ROC(Metric):
 def _curve(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     positives = int(positive.sum())
     if positives == positive.size:
-        raise errors.value_error("ROC", "the labels hold no negative sample, so false positive rates have no meaning")
+        raise errors.value_error(
+            "ROC", "the labels hold no negative sample, so false positive rates have no meaning"
+        )
     if not positives:
-        raise errors.value_error("ROC", "the labels hold no positive sample, so true positive rates have no meaning")
+        raise errors.value_error(
+            "ROC", "the labels hold no positive sample, so true positive rates have no meaning"
+        )
     order = np.argsort(-scores, kind="stable")
     scores, hits = scores[order], np.cumsum(positive[order])
     last = np.append(np.flatnonzero(np.diff(scores)), scores.size - 1)  # where each run of equal scores ends
@@ -82,7 +98,9 @@ def auc(x, y, reorder: bool = False) -> float:
         return [auc(a, b, reorder) for a, b in zip(x, y)]
     x, y = np.asarray(x), np.asarray(y)
     if x.ndim != 1 or x.shape != y.shape or x.dtype.kind not in "biuf" or y.dtype.kind not in "biuf":
-        raise errors.value_error("auc", f"x and y must be numbers of one rank-1 shape, but the shapes are {x.shape} and {y.shape}")
+        raise errors.value_error(
+            "auc", f"x and y must be numbers of one rank-1 shape, but the shapes are {x.shape} and {y.shape}"
+        )
     if x.size < 2:
         raise errors.value_error("auc", f"a curve needs at least 2 points, but got {x.size}")
     if reorder:
@@ -91,6 +109,8 @@ def auc(x, y, reorder: bool = False) -> float:
     steps = np.diff(x.astype(np.float64))
     if (steps < 0).any():
         if (steps > 0).any():
-            raise errors.value_error("auc", "x must rise or fall monotonically", hint="reorder=True sorts the points by x")
+            raise errors.value_error(
+                "auc", "x must rise or fall monotonically", hint="reorder=True sorts the points by x"
+            )
         steps = -steps
     return float((steps * (y[1:] + y[:-1]) / 2).sum())

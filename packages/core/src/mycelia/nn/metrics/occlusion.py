@@ -34,7 +34,9 @@ class OcclusionSensitivity(Metric):
             raise errors.type_error(owner, f"n_batch must be an int, but got {n_batch!r}")
         if n_batch < 1:
             raise errors.value_error(owner, f"n_batch must be positive, but got {n_batch}")
-        if b_box is not None and (not isinstance(b_box, (list, tuple)) or any(not isinstance(b, int) for b in b_box)):
+        if b_box is not None and (
+            not isinstance(b_box, (list, tuple)) or any(not isinstance(b, int) for b in b_box)
+        ):
             raise errors.type_error(owner, f"b_box must be a list of ints or None, but got {b_box!r}")
         self.pad_val, self.margin, self.n_batch, self.b_box = pad_val, margin, n_batch, b_box
         self.clear()
@@ -46,7 +48,9 @@ class OcclusionSensitivity(Metric):
     def update(self, *inputs):
         owner = "OcclusionSensitivity"
         if len(inputs) != 3:
-            raise errors.value_error(owner, f"update() takes 3 inputs (model, image, label), but got {len(inputs)}")
+            raise errors.value_error(
+                owner, f"update() takes 3 inputs (model, image, label), but got {len(inputs)}"
+            )
         model = inputs[0]
         if not callable(model):
             raise errors.type_error(owner, f"model must be a Cell, but got {type(model).__name__}")
@@ -59,11 +63,16 @@ class OcclusionSensitivity(Metric):
         shape = image.shape[1:]
         margins = self.margin if isinstance(self.margin, (list, tuple)) else [self.margin] * len(shape)
         if len(margins) != len(shape):
-            raise errors.value_error(owner, f"margin needs {len(shape)} numbers for an image of shape {image.shape}, but got {list(margins)}")
+            raise errors.value_error(
+                owner,
+                f"margin needs {len(shape)} numbers for an image of shape {image.shape}, but got {list(margins)}",
+            )
         ranges = self._ranges(shape)
         whole = _scores(model, image)
         if whole.ndim != 2 or not 0 <= label < whole.shape[1]:
-            raise errors.value_error(owner, f"the model must give scores [1, C] with C > {label}, but gives {whole.shape}")
+            raise errors.value_error(
+                owner, f"the model must give scores [1, C] with C > {label}, but gives {whole.shape}"
+            )
         places = itertools.product(*ranges)
         falls = []
         while batch := list(itertools.islice(places, self.n_batch)):
@@ -77,12 +86,17 @@ class OcclusionSensitivity(Metric):
         if self.b_box is None:
             return [range(n) for n in shape]
         if len(self.b_box) != 2 * len(shape):
-            raise errors.value_error("OcclusionSensitivity", f"b_box needs a minimum and a maximum for each of {len(shape)} dimensions")
+            raise errors.value_error(
+                "OcclusionSensitivity",
+                f"b_box needs a minimum and a maximum for each of {len(shape)} dimensions",
+            )
         found = []
         for n, low, high in zip(shape, self.b_box[::2], self.b_box[1::2]):
             low, high = (0 if low == -1 else low), (n - 1 if high == -1 else high)
             if not 0 <= low <= high < n:
-                raise errors.value_error("OcclusionSensitivity", f"b_box has {low} to {high}, but the dimension has {n} places")
+                raise errors.value_error(
+                    "OcclusionSensitivity", f"b_box has {low} to {high}, but the dimension has {n} places"
+                )
             found.append(range(low, high + 1))
         return found
 

@@ -30,7 +30,10 @@ class Dice(Metric):
     def update(self, *inputs):
         predictions, labels = (a.astype(np.float64) for a in self._arrays(inputs, 2))
         if predictions.shape != labels.shape or not predictions.ndim:
-            raise errors.value_error("Dice", f"predictions and labels must have one shape, but have {predictions.shape} and {labels.shape}")
+            raise errors.value_error(
+                "Dice",
+                f"predictions and labels must have one shape, but have {predictions.shape} and {labels.shape}",
+            )
         overlap = 2 * (predictions * labels).sum()
         area = np.square(predictions).sum() + np.square(labels).sum() + self.smooth
         self._sum += float(overlap / area)
@@ -50,7 +53,9 @@ class _Surface(Metric):
     def __init__(self, distance_metric: str):
         super().__init__()
         if distance_metric not in _METRICS:
-            raise errors.one_of(distance_metric, _METRICS, subject=type(self).__name__, what="distance_metric")
+            raise errors.one_of(
+                distance_metric, _METRICS, subject=type(self).__name__, what="distance_metric"
+            )
         self.distance_metric = distance_metric
         self.clear()
 
@@ -66,9 +71,14 @@ class _Surface(Metric):
         prediction, truth = self._arrays(inputs[:2], 2)
         label = inputs[2]
         if not isinstance(label, (int, float, np.number)):
-            raise errors.type_error(owner, f"label_idx must be an int or a float, but got {type(label).__name__}")
+            raise errors.type_error(
+                owner, f"label_idx must be an int or a float, but got {type(label).__name__}"
+            )
         if prediction.shape != truth.shape or not prediction.size or not prediction.ndim:
-            raise errors.value_error(owner, f"y_pred and y must have one shape and hold data, but the shapes are {prediction.shape} and {truth.shape}")
+            raise errors.value_error(
+                owner,
+                f"y_pred and y must have one shape and hold data, but the shapes are {prediction.shape} and {truth.shape}",
+            )
         prediction, truth = prediction == label, truth == label
         if not prediction.any() and not truth.any():
             raise errors.value_error(owner, f"label_idx {label} is neither in y_pred nor in y")
@@ -90,12 +100,22 @@ class HausdorffDistance(_Surface):
     accepted: the value does not depend on it. Errors: TypeError for an int percentile.
     """
 
-    def __init__(self, distance_metric: str = "euclidean", percentile: float | None = None, directed: bool = False, crop: bool = True):
+    def __init__(
+        self,
+        distance_metric: str = "euclidean",
+        percentile: float | None = None,
+        directed: bool = False,
+        crop: bool = True,
+    ):
         super().__init__(distance_metric)
         if percentile is not None and not isinstance(percentile, float):
-            raise errors.type_error("HausdorffDistance", f"percentile must be a float, but got {percentile!r}")
+            raise errors.type_error(
+                "HausdorffDistance", f"percentile must be a float, but got {percentile!r}"
+            )
         if percentile is not None and not 0 <= percentile <= 100:
-            raise errors.value_error("HausdorffDistance", f"percentile must be in [0, 100], but got {percentile}")
+            raise errors.value_error(
+                "HausdorffDistance", f"percentile must be in [0, 100], but got {percentile}"
+            )
         for name, value in (("directed", directed), ("crop", crop)):
             if not isinstance(value, bool):
                 raise errors.type_error("HausdorffDistance", f"{name} must be a bool, but got {value!r}")
@@ -104,7 +124,9 @@ class HausdorffDistance(_Surface):
     def _farthest(self, distances: np.ndarray) -> float:
         if not distances.size or np.isinf(distances).any():
             return float("inf")
-        return float(distances.max() if self.percentile is None else np.percentile(distances, self.percentile))
+        return float(
+            distances.max() if self.percentile is None else np.percentile(distances, self.percentile)
+        )
 
     def eval(self):
         self._require_updates(self._prediction is not None)
@@ -136,7 +158,9 @@ class RootMeanSquareDistance(_Surface):
     def __init__(self, symmetric: bool = False, distance_metric: str = "euclidean"):
         super().__init__(distance_metric)
         if not isinstance(symmetric, bool):
-            raise errors.type_error("RootMeanSquareDistance", f"symmetric must be a bool, but got {symmetric!r}")
+            raise errors.type_error(
+                "RootMeanSquareDistance", f"symmetric must be a bool, but got {symmetric!r}"
+            )
         self.symmetric = symmetric
 
     def eval(self):

@@ -19,9 +19,13 @@ class CosineSimilarity(Metric):
         if similarity not in ("cosine", "dot"):
             raise errors.one_of(similarity, ["cosine", "dot"], subject="CosineSimilarity", what="similarity")
         if reduction not in ("none", "sum", "mean"):
-            raise errors.one_of(reduction, ["none", "sum", "mean"], subject="CosineSimilarity", what="reduction")
+            raise errors.one_of(
+                reduction, ["none", "sum", "mean"], subject="CosineSimilarity", what="reduction"
+            )
         if not isinstance(zero_diagonal, bool):
-            raise errors.type_error("CosineSimilarity", f"zero_diagonal must be a bool, but got {zero_diagonal!r}")
+            raise errors.type_error(
+                "CosineSimilarity", f"zero_diagonal must be a bool, but got {zero_diagonal!r}"
+            )
         self.similarity, self.reduction, self.zero_diagonal = similarity, reduction, zero_diagonal
         self.clear()
 
@@ -32,7 +36,9 @@ class CosineSimilarity(Metric):
     def update(self, *inputs):
         (rows,) = self._arrays(inputs, 1)
         if rows.ndim != 2:
-            raise errors.value_error("CosineSimilarity", f"the input must be [N, D], but its shape is {rows.shape}")
+            raise errors.value_error(
+                "CosineSimilarity", f"the input must be [N, D], but its shape is {rows.shape}"
+            )
         if self.similarity == "cosine":
             lengths = np.linalg.norm(rows, axis=1, keepdims=True)
             rows = np.divide(rows, lengths, out=np.zeros(rows.shape, lengths.dtype), where=lengths != 0)

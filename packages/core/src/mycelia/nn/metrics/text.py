@@ -41,7 +41,10 @@ class BleuScore(Metric):
             raise errors.value_error("BleuScore", f"update() takes 2 inputs, but got {len(inputs)}")
         candidates, references = inputs
         if len(candidates) != len(references):
-            raise errors.value_error("BleuScore", f"{len(candidates)} candidates need as many lists of references, but got {len(references)}")
+            raise errors.value_error(
+                "BleuScore",
+                f"{len(candidates)} candidates need as many lists of references, but got {len(references)}",
+            )
         for candidate, known in zip(candidates, references):
             if not known:
                 raise errors.value_error("BleuScore", "every candidate needs at least one reference")
@@ -80,7 +83,9 @@ class Perplexity(Metric):
     def __init__(self, ignore_label: int | None = None):
         super().__init__()
         if ignore_label is not None and (isinstance(ignore_label, bool) or not isinstance(ignore_label, int)):
-            raise errors.type_error("Perplexity", f"ignore_label must be an int or None, but got {ignore_label!r}")
+            raise errors.type_error(
+                "Perplexity", f"ignore_label must be an int or None, but got {ignore_label!r}"
+            )
         self.ignore_label = ignore_label
         self.clear()
 
@@ -92,14 +97,18 @@ class Perplexity(Metric):
         probabilities, labels = self._arrays(inputs, 2)
         if probabilities.shape[:-1] != labels.shape or not probabilities.ndim:
             raise errors.runtime_error(
-                "Perplexity", f"probabilities must be [..., C] and labels [...], but the shapes are {probabilities.shape} and {labels.shape}"
+                "Perplexity",
+                f"probabilities must be [..., C] and labels [...], but the shapes are {probabilities.shape} and {labels.shape}",
             )
         rows, labels = probabilities.reshape(-1, probabilities.shape[-1]), labels.reshape(-1).astype(np.int64)
         if self.ignore_label is not None:
             kept = labels != self.ignore_label
             rows, labels = rows[kept], labels[kept]
         if labels.size and (labels.min() < 0 or labels.max() >= rows.shape[1]):
-            raise errors.value_error("Perplexity", f"labels must be in [0, {rows.shape[1]}), but got {int(labels.min())} to {int(labels.max())}")
+            raise errors.value_error(
+                "Perplexity",
+                f"labels must be in [0, {rows.shape[1]}), but got {int(labels.min())} to {int(labels.max())}",
+            )
         given = rows[np.arange(len(labels)), labels].astype(np.float64)
         self._sum -= float(np.log(np.maximum(given, 1e-10)).sum())
         self._count += len(labels)

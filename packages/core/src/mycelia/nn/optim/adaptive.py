@@ -37,12 +37,18 @@ class Adam(_Moments):
 
     def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
                  weight_decay=0.0, loss_scale=1.0, use_amsgrad=False, **kwargs):  # fmt: skip
-        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2"))
+        super().__init__(
+            params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2")
+        )
         unknown = set(kwargs) - {"use_lazy", "use_offload"}
         if unknown:
             raise errors.error(errors.MyceliaKeyError, "Adam", f"got unexpected arguments {sorted(unknown)}")
         if any(kwargs.values()):
-            raise errors.error(errors.NotSupportedError, "Adam", "use_lazy and use_offload are not built: gradients are dense and on the host")
+            raise errors.error(
+                errors.NotSupportedError,
+                "Adam",
+                "use_lazy and use_offload are not built: gradients are dense and on the host",
+            )
         self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
         self.beta1_power = _scalar(1.0, "beta1_power")
         self.beta2_power = _scalar(1.0, "beta2_power")
@@ -84,8 +90,12 @@ class AdamWeightDecay(_Moments):
 class AdaMax(_Moments):
     """Adam in the infinity norm (Kingma and Ba 2015, section 7)."""
 
-    def __init__(self, params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0):
-        super().__init__(params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2"))
+    def __init__(
+        self, params, learning_rate=0.001, beta1=0.9, beta2=0.999, eps=1e-8, weight_decay=0.0, loss_scale=1.0
+    ):
+        super().__init__(
+            params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2")
+        )
         self.beta1_power = Parameter(Tensor(np.ones(1, np.float32)), name="beta1_power", requires_grad=False)
         self._init_moments()
 
@@ -127,7 +137,12 @@ class RMSProp(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_number("RMSProp", decay=decay, momentum=momentum)
         check_number("RMSProp", open_low=True, epsilon=epsilon)
-        self.decay, self.momentum, self.epsilon, self.centered = float(decay), float(momentum), float(epsilon), bool(centered)
+        self.decay, self.momentum, self.epsilon, self.centered = (
+            float(decay),
+            float(momentum),
+            float(epsilon),
+            bool(centered),
+        )
         if self.centered:
             self.mg = self.state_of("mean_grad")
         self.ms = self.state_of("mean_square", "ones")
@@ -136,22 +151,36 @@ class RMSProp(Optimizer):
     def update(self, index, parameter, gradient, learning_rate):
         numbers = (self.decay, self.momentum, self.epsilon)
         if self.centered:
-            _optim._apply_centered_rms_prop(parameter, self.mg[index], self.ms[index], self.moment[index], gradient, learning_rate, *numbers)
+            _optim._apply_centered_rms_prop(
+                parameter,
+                self.mg[index],
+                self.ms[index],
+                self.moment[index],
+                gradient,
+                learning_rate,
+                *numbers,
+            )
         else:
-            _optim._apply_rms_prop(parameter, self.ms[index], self.moment[index], learning_rate, gradient, *numbers)
+            _optim._apply_rms_prop(
+                parameter, self.ms[index], self.moment[index], learning_rate, gradient, *numbers
+            )
 
 
 class Adagrad(Optimizer):
     """Scaling by the root of all past squares (Duchi et al. 2011)."""
 
-    def __init__(self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0):
+    def __init__(
+        self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_number("Adagrad", accum=accum)
         self.update_slots = bool(update_slots)
         self.accum = self.state_of("accum", float(accum))
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_adagrad(parameter, self.accum[index], learning_rate, gradient, update_slots=self.update_slots)
+        _optim._apply_adagrad(
+            parameter, self.accum[index], learning_rate, gradient, update_slots=self.update_slots
+        )
 
 
 class Adadelta(Optimizer):
@@ -166,7 +195,15 @@ class Adadelta(Optimizer):
         self.accum_update = self.state_of("accum_update")
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_adadelta(parameter, self.accum[index], self.accum_update[index], learning_rate, self.rho, self.epsilon, gradient)
+        _optim._apply_adadelta(
+            parameter,
+            self.accum[index],
+            self.accum_update[index],
+            learning_rate,
+            self.rho,
+            self.epsilon,
+            gradient,
+        )
 
 
 class FTRL(Optimizer):
@@ -185,7 +222,16 @@ class FTRL(Optimizer):
         self.linear = self.state_of("linear")
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_ftrl(parameter, self.moments[index], self.linear[index], gradient, learning_rate, self.l1, self.l2, self.lr_power)
+        _optim._apply_ftrl(
+            parameter,
+            self.moments[index],
+            self.linear[index],
+            gradient,
+            learning_rate,
+            self.l1,
+            self.l2,
+            self.lr_power,
+        )
 
 
 class Rprop(Optimizer):
@@ -224,7 +270,9 @@ class LARS(Optimizer):
     def __init__(self, optimizer, epsilon=1e-05, coefficient=0.001, use_clip=False,
                  lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name):  # fmt: skip
         if not isinstance(optimizer, Optimizer):
-            raise errors.type_error("LARS", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}")
+            raise errors.type_error(
+                "LARS", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
+            )
         super().__init__(0.0, optimizer.parameters)
         check_number("LARS", open_low=True, epsilon=epsilon, coefficient=coefficient)
         self.opt = optimizer

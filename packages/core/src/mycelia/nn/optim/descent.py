@@ -20,19 +20,39 @@ class Momentum(Optimizer):
         self.params = self.parameters
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_momentum(parameter, self.moments[index], learning_rate, gradient, self.momentum, use_nesterov=self.use_nesterov)
+        _optim._apply_momentum(
+            parameter,
+            self.moments[index],
+            learning_rate,
+            gradient,
+            self.momentum,
+            use_nesterov=self.use_nesterov,
+        )
 
 
 class SGD(Optimizer):
     """Gradient descent with optional momentum, dampening and Nesterov's step."""
 
-    def __init__(self, params, learning_rate=0.1, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, loss_scale=1.0):
+    def __init__(
+        self,
+        params,
+        learning_rate=0.1,
+        momentum=0.0,
+        dampening=0.0,
+        weight_decay=0.0,
+        nesterov=False,
+        loss_scale=1.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_number("SGD", momentum=momentum, dampening=dampening)
         if nesterov and (momentum <= 0 or dampening != 0):
-            raise errors.value_error("SGD", f"nesterov needs momentum > 0 and dampening 0, but got {momentum} and {dampening}")
+            raise errors.value_error(
+                "SGD", f"nesterov needs momentum > 0 and dampening 0, but got {momentum} and {dampening}"
+            )
         self.dampening, self.nesterov = float(dampening), bool(nesterov)
-        self.momentum = Parameter(Tensor(float(momentum), dtypes.float32), name="momentum", requires_grad=False)
+        self.momentum = Parameter(
+            Tensor(float(momentum), dtypes.float32), name="momentum", requires_grad=False
+        )
         self.accum = self.state_of("accum")
         self.stat = self.state_of("stat", "ones")
 

@@ -71,14 +71,26 @@ class Optimizer(Cell):
 
     def _list_of(self, parameters) -> list:
         owner = type(self).__name__
-        if parameters is None or isinstance(parameters, (str, Tensor)) or not isinstance(parameters, Iterable):
-            raise errors.type_error(owner, f"params must be a list of Parameters or dicts, but got {type(parameters).__name__}")
+        if (
+            parameters is None
+            or isinstance(parameters, (str, Tensor))
+            or not isinstance(parameters, Iterable)
+        ):
+            raise errors.type_error(
+                owner, f"params must be a list of Parameters or dicts, but got {type(parameters).__name__}"
+            )
         parameters = list(parameters)
         if not parameters:
-            raise errors.value_error(owner, "params must not be empty", hint="does the network have trainable parameters?")
-        if not (all(isinstance(p, Parameter) for p in parameters) or all(isinstance(p, dict) for p in parameters)):
+            raise errors.value_error(
+                owner, "params must not be empty", hint="does the network have trainable parameters?"
+            )
+        if not (
+            all(isinstance(p, Parameter) for p in parameters) or all(isinstance(p, dict) for p in parameters)
+        ):
             kinds = sorted({type(p).__name__ for p in parameters})
-            raise errors.type_error(owner, f"params must hold Parameters only or dicts only, but got {', '.join(kinds)}")
+            raise errors.type_error(
+                owner, f"params must hold Parameters only or dicts only, but got {', '.join(kinds)}"
+            )
         return parameters
 
     def _rate(self, rate, name: str):
@@ -96,7 +108,10 @@ class Optimizer(Cell):
             return Parameter(Tensor(rate, dtypes.float32), name, requires_grad=False)
         if isinstance(rate, Tensor):
             if rate.ndim != 1:
-                raise errors.value_error(owner, f"a Tensor learning_rate must have rank 0 or 1, but its shape is {list(rate.shape)}")
+                raise errors.value_error(
+                    owner,
+                    f"a Tensor learning_rate must have rank 0 or 1, but its shape is {list(rate.shape)}",
+                )
             return _TableRate(rate.asnumpy(), name)
         if isinstance(rate, Iterable):
             values = np.array(list(rate), np.float32)
@@ -104,7 +119,8 @@ class Optimizer(Cell):
                 raise errors.value_error(owner, "a list of learning rates must hold numbers, one per step")
             return _TableRate(values, name)
         raise errors.type_error(
-            owner, f"learning_rate must be a number, a Tensor, a list or a LearningRateSchedule, but got {type(rate).__name__}"
+            owner,
+            f"learning_rate must be a number, a Tensor, a list or a LearningRateSchedule, but got {type(rate).__name__}",
         )
 
     def _decay(self, weight_decay):
@@ -112,7 +128,9 @@ class Optimizer(Cell):
         if isinstance(weight_decay, Cell):
             return weight_decay
         if isinstance(weight_decay, bool) or not isinstance(weight_decay, (int, float)):
-            raise errors.type_error(owner, f"weight_decay must be a number or a Cell, but got {weight_decay!r}")
+            raise errors.type_error(
+                owner, f"weight_decay must be a number or a Cell, but got {weight_decay!r}"
+            )
         if weight_decay < 0:
             raise errors.value_error(owner, f"weight_decay must be at least 0, but got {weight_decay}")
         return float(weight_decay) * self.loss_scale
@@ -128,7 +146,11 @@ class Optimizer(Cell):
         for i, group in enumerate(groups):
             unknown = set(group) - known
             if unknown:
-                raise errors.error(errors.MyceliaKeyError, owner, f"a parameter group has unknown keys {sorted(unknown)}; known are {sorted(known)}")
+                raise errors.error(
+                    errors.MyceliaKeyError,
+                    owner,
+                    f"a parameter group has unknown keys {sorted(unknown)}; known are {sorted(known)}",
+                )
             if "order_params" in group:
                 if len(group) > 1:
                     raise errors.value_error(owner, "the group with 'order_params' must hold nothing else")
@@ -143,13 +165,17 @@ class Optimizer(Cell):
             decay = self._decay(group["weight_decay"]) if "weight_decay" in group else default_decay
             for p in self._list_of(group["params"]):
                 if id(p) in seen:
-                    raise errors.error(errors.MyceliaRuntimeError, owner, f"parameter '{p.name}' is in more than one group")
+                    raise errors.error(
+                        errors.MyceliaRuntimeError, owner, f"parameter '{p.name}' is in more than one group"
+                    )
                 seen.add(id(p))
                 rows.append((p, rate, decay, bool(group.get("grad_centralization", False))))
         if order is not None:
             by_id = {id(r[0]): r for r in rows}
             if {id(p) for p in order} != set(by_id):
-                raise errors.value_error(owner, "'order_params' must hold exactly the parameters of all groups")
+                raise errors.value_error(
+                    owner, "'order_params' must hold exactly the parameters of all groups"
+                )
             rows = [by_id[id(p)] for p in order]
         self.dynamic_lr = any(isinstance(r[1], Cell) for r in rows)
         if self.is_group_lr:
@@ -194,14 +220,17 @@ class Optimizer(Cell):
 
     def get_weight_decay(self):
         """The weight decay of this step per parameter."""
-        return tuple(d(self.global_step) * self.loss_scale if isinstance(d, Cell) else d for d in self._decays)
+        return tuple(
+            d(self.global_step) * self.loss_scale if isinstance(d, Cell) else d for d in self._decays
+        )
 
     def decay_weight(self, gradients):
         """Gradients plus weight decay times the parameters."""
         if not self.exec_weight_decay:
             return gradients
         return tuple(
-            g if isinstance(d, float) and d == 0 else g + p * d for g, p, d in zip(gradients, self.parameters, self.get_weight_decay())
+            g if isinstance(d, float) and d == 0 else g + p * d
+            for g, p, d in zip(gradients, self.parameters, self.get_weight_decay())
         )
 
     def gradients_centralization(self, gradients):
@@ -211,7 +240,8 @@ class Optimizer(Cell):
         from mycelia.ops.reduce import mean
 
         return tuple(
-            g - mean(g, tuple(range(1, g.ndim)), True) if c and g.ndim > 1 else g for g, c in zip(gradients, self._centralize)
+            g - mean(g, tuple(range(1, g.ndim)), True) if c and g.ndim > 1 else g
+            for g, c in zip(gradients, self._centralize)
         )
 
     def scale_grad(self, gradients):
@@ -229,7 +259,8 @@ class Optimizer(Cell):
         gradients = tuple(gradients) if isinstance(gradients, (tuple, list)) else (gradients,)
         if len(gradients) != len(self.parameters):
             raise errors.value_error(
-                type(self).__name__, f"{len(self.parameters)} gradients are needed, one per parameter, but got {len(gradients)}"
+                type(self).__name__,
+                f"{len(self.parameters)} gradients are needed, one per parameter, but got {len(gradients)}",
             )
         return self.scale_grad(self.gradients_centralization(self.decay_weight(gradients)))
 
@@ -249,14 +280,20 @@ class Optimizer(Cell):
 
     def update(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor) -> None:
         """Update one parameter in place."""
-        raise errors.error(errors.NotSupportedError, type(self).__name__, "update(index, parameter, gradient, learning_rate) is not defined")
+        raise errors.error(
+            errors.NotSupportedError,
+            type(self).__name__,
+            "update(index, parameter, gradient, learning_rate) is not defined",
+        )
 
     def state_of(self, prefix: str, init="zeros") -> ParameterTuple:
         """One state Parameter per optimized parameter, named `prefix.<name>`."""
         return self.parameters.clone(prefix=prefix, init=init)
 
 
-def check_number(owner: str, *, low: float = 0.0, open_low: bool = False, high: float | None = None, **values) -> None:
+def check_number(
+    owner: str, *, low: float = 0.0, open_low: bool = False, high: float | None = None, **values
+) -> None:
     """Raise TypeError or ValueError unless each value is a float in [low, high), open at `low` when asked."""
     for name, value in values.items():
         if isinstance(value, bool) or not isinstance(value, (int, float)):

@@ -94,7 +94,9 @@ class CallbackParam(dict):
         try:
             return self[name]
         except KeyError:
-            raise AttributeError(f"there is no '{name}' in the run's parameters; there are {sorted(self)}") from None
+            raise AttributeError(
+                f"there is no '{name}' in the run's parameters; there are {sorted(self)}"
+            ) from None
 
     def __setattr__(self, name: str, value) -> None:
         self[name] = value
@@ -105,7 +107,9 @@ class RunContext:
 
     def __init__(self, original_args):
         if not isinstance(original_args, dict):
-            raise errors.type_error("RunContext", f"original_args must be a dict, but got {type(original_args).__name__}")
+            raise errors.type_error(
+                "RunContext", f"original_args must be a dict, but got {type(original_args).__name__}"
+            )
         self._original_args = original_args
         self._stop_requested = False
 
@@ -133,7 +137,9 @@ class CallbackManager(Callback):
         self._callbacks = []
         for callback in callbacks:
             if not isinstance(callback, Callback):
-                raise errors.type_error("callbacks", f"every member must be a Callback, but got {type(callback).__name__}")
+                raise errors.type_error(
+                    "callbacks", f"every member must be a Callback, but got {type(callback).__name__}"
+                )
             self._callbacks.append(callback)
         self._entered: list[Callback] = []
 

@@ -42,10 +42,19 @@ class CheckpointConfig:
         self.save_checkpoint_steps = _count("save_checkpoint_steps", save_checkpoint_steps)
         self.save_checkpoint_seconds = _count("save_checkpoint_seconds", save_checkpoint_seconds)
         self.keep_checkpoint_max = _count("keep_checkpoint_max", keep_checkpoint_max)
-        self.keep_checkpoint_per_n_minutes = _count("keep_checkpoint_per_n_minutes", keep_checkpoint_per_n_minutes)
-        policies = (self.save_checkpoint_steps, self.save_checkpoint_seconds, self.keep_checkpoint_max, self.keep_checkpoint_per_n_minutes)
+        self.keep_checkpoint_per_n_minutes = _count(
+            "keep_checkpoint_per_n_minutes", keep_checkpoint_per_n_minutes
+        )
+        policies = (
+            self.save_checkpoint_steps,
+            self.save_checkpoint_seconds,
+            self.keep_checkpoint_max,
+            self.keep_checkpoint_per_n_minutes,
+        )
         if not any(policies):
-            raise errors.value_error("CheckpointConfig", "the two save and the two keep policies cannot all be 0 or None")
+            raise errors.value_error(
+                "CheckpointConfig", "the two save and the two keep policies cannot all be 0 or None"
+            )
         if self.save_checkpoint_steps:
             self.save_checkpoint_seconds = None
         if self.keep_checkpoint_max:
@@ -53,12 +62,21 @@ class CheckpointConfig:
         elif not self.keep_checkpoint_per_n_minutes:
             self.keep_checkpoint_max = 1
         if saved_network is not None and not isinstance(saved_network, Cell):
-            raise errors.type_error("CheckpointConfig", f"saved_network must be a Cell or None, but got {type(saved_network).__name__}")
+            raise errors.type_error(
+                "CheckpointConfig",
+                f"saved_network must be a Cell or None, but got {type(saved_network).__name__}",
+            )
         if crc_check and enc_key is not None:
-            raise errors.value_error("CheckpointConfig", "crc_check cannot be combined with encryption (enc_key)")
+            raise errors.value_error(
+                "CheckpointConfig", "crc_check cannot be combined with encryption (enc_key)"
+            )
         if format not in ("ckpt", "safetensors"):
             raise errors.one_of(format, ["ckpt", "safetensors"], subject="CheckpointConfig", what="format")
-        self.integrated_save, self.async_save, self.saved_network = bool(integrated_save), async_save, saved_network
+        self.integrated_save, self.async_save, self.saved_network = (
+            bool(integrated_save),
+            async_save,
+            saved_network,
+        )
         self.enc_key, self.enc_mode, self.exception_save = enc_key, enc_mode, bool(exception_save)
         self.crc_check, self.remove_redundancy, self.format = bool(crc_check), bool(remove_redundancy), format
         self.append_dict = self._append_info(append_info)
@@ -68,7 +86,9 @@ class CheckpointConfig:
         if append_info is None:
             return {}
         if not isinstance(append_info, (list, tuple)):
-            raise errors.type_error("CheckpointConfig", f"append_info must be a list, but got {type(append_info).__name__}")
+            raise errors.type_error(
+                "CheckpointConfig", f"append_info must be a list, but got {type(append_info).__name__}"
+            )
         found: dict = {}
         dicts = 0
         for item in append_info:
@@ -78,12 +98,18 @@ class CheckpointConfig:
                     raise errors.type_error("CheckpointConfig", "append_info may hold one dict only")
                 for name, value in item.items():
                     if not isinstance(value, (int, float, bool, str, Tensor)):
-                        raise errors.type_error("CheckpointConfig", f"append_info['{name}'] must be a number, text or Tensor, but got {type(value).__name__}")
+                        raise errors.type_error(
+                            "CheckpointConfig",
+                            f"append_info['{name}'] must be a number, text or Tensor, but got {type(value).__name__}",
+                        )
                 found.update(item)
             elif item in ("epoch_num", "step_num"):
                 found[item] = 0
             else:
-                raise errors.type_error("CheckpointConfig", f"append_info may hold 'epoch_num', 'step_num' and a dict, but got {item!r}")
+                raise errors.type_error(
+                    "CheckpointConfig",
+                    f"append_info may hold 'epoch_num', 'step_num' and a dict, but got {item!r}",
+                )
         return found
 
     def get_checkpoint_policy(self) -> dict:
@@ -107,11 +133,22 @@ class ModelCheckpoint(Callback):
     def __init__(self, prefix="CKP", directory=None, config: CheckpointConfig | None = None):
         super().__init__()
         if not callable(prefix) and (not isinstance(prefix, str) or "/" in prefix):
-            raise errors.value_error("ModelCheckpoint", f"prefix must be a text without '/', or a function, but got {prefix!r}")
-        if directory is not None and not callable(directory) and not isinstance(directory, (str, os.PathLike)):
-            raise errors.type_error("ModelCheckpoint", f"directory must be a path or a function, but got {type(directory).__name__}")
+            raise errors.value_error(
+                "ModelCheckpoint", f"prefix must be a text without '/', or a function, but got {prefix!r}"
+            )
+        if (
+            directory is not None
+            and not callable(directory)
+            and not isinstance(directory, (str, os.PathLike))
+        ):
+            raise errors.type_error(
+                "ModelCheckpoint",
+                f"directory must be a path or a function, but got {type(directory).__name__}",
+            )
         if config is not None and not isinstance(config, CheckpointConfig):
-            raise errors.type_error("ModelCheckpoint", f"config must be a CheckpointConfig, but got {type(config).__name__}")
+            raise errors.type_error(
+                "ModelCheckpoint", f"config must be a CheckpointConfig, but got {type(config).__name__}"
+            )
         self._config = config or CheckpointConfig()
         self._prefix, self._given_directory = prefix, directory
         self._directory: Path | None = None
@@ -144,7 +181,9 @@ class ModelCheckpoint(Callback):
         if callable(self._prefix):
             name = self._prefix(params)
             if not isinstance(name, str) or "/" in name:
-                raise errors.value_error("ModelCheckpoint", f"prefix must give a text without '/', but gave {name!r}")
+                raise errors.value_error(
+                    "ModelCheckpoint", f"prefix must give a text without '/', but gave {name!r}"
+                )
             self._prefix = self._free_prefix(name)
         self._params = params
         self._last_step = params.cur_step_num
@@ -255,8 +294,12 @@ class BackupAndRestore(Callback):
 
     def __init__(self, backup_dir, save_freq="epoch", delete_checkpoint=True):
         super().__init__()
-        if save_freq != "epoch" and (isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1):
-            raise errors.value_error("BackupAndRestore", f"save_freq must be 'epoch' or a positive int, but got {save_freq!r}")
+        if save_freq != "epoch" and (
+            isinstance(save_freq, bool) or not isinstance(save_freq, int) or save_freq < 1
+        ):
+            raise errors.value_error(
+                "BackupAndRestore", f"save_freq must be 'epoch' or a positive int, but got {save_freq!r}"
+            )
         self.directory = Path(backup_dir)
         self.directory.mkdir(parents=True, exist_ok=True)
         self.file = self.directory / "backup.ckpt"
@@ -280,7 +323,9 @@ class BackupAndRestore(Callback):
         if params.cur_epoch_num % self.save_freq == 0:
             if self.file.exists():
                 self.file.chmod(0o600)
-            save_checkpoint(params.train_network, str(self.file), append_dict={"epoch_num": params.cur_epoch_num})
+            save_checkpoint(
+                params.train_network, str(self.file), append_dict={"epoch_num": params.cur_epoch_num}
+            )
 
     def on_train_end(self, run_context):
         if self.delete_checkpoint and self.file.exists():

@@ -27,7 +27,13 @@ class _Watch(Callback):
             raise errors.value_error(owner, f"min_delta must be at least 0, but got {min_delta}")
         if mode not in ("auto", "min", "max"):
             raise errors.one_of(mode, ["auto", "min", "max"], subject=owner, what="mode")
-        self.monitor, self.min_delta, self.patience, self.verbose, self.mode = monitor, abs(min_delta), patience, verbose, mode
+        self.monitor, self.min_delta, self.patience, self.verbose, self.mode = (
+            monitor,
+            abs(min_delta),
+            patience,
+            verbose,
+            mode,
+        )
         self._smaller = mode == "min" or (mode == "auto" and monitor in _SMALLER_IS_BETTER)
         self.wait = 0
         self.best = np.inf if self._smaller else -np.inf
@@ -48,7 +54,10 @@ class _Watch(Callback):
             if value is not None:
                 return value
         log.logger(__name__).warning(
-            "%s: '%s' is not among the results %s; use Model.fit with that metric", type(self).__name__, self.monitor, sorted(results)
+            "%s: '%s' is not among the results %s; use Model.fit with that metric",
+            type(self).__name__,
+            self.monitor,
+            sorted(results),
         )
         return None
 
@@ -59,7 +68,16 @@ class EarlyStopping(_Watch):
     `baseline`: waiting starts until it is beaten; `restore_best_weights`: at the stop the best epoch's weights return.
     """
 
-    def __init__(self, monitor="eval_loss", min_delta=0, patience=0, verbose=False, mode="auto", baseline=None, restore_best_weights=False):
+    def __init__(
+        self,
+        monitor="eval_loss",
+        min_delta=0,
+        patience=0,
+        verbose=False,
+        mode="auto",
+        baseline=None,
+        restore_best_weights=False,
+    ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         self.baseline, self.restore_best_weights = baseline, restore_best_weights
         self.stopped_epoch = 0
@@ -104,7 +122,9 @@ def _fixed_rate(optimizer, owner: str) -> Parameter:
     if optimizer is None or not hasattr(optimizer, "learning_rate"):
         raise errors.value_error(owner, "the model has no optimizer with a learning rate")
     if getattr(optimizer, "dynamic_lr", False):
-        raise errors.value_error(owner, "a dynamic learning rate cannot be changed by a callback; give the optimizer a number")
+        raise errors.value_error(
+            owner, "a dynamic learning rate cannot be changed by a callback; give the optimizer a number"
+        )
     if getattr(optimizer, "is_group_lr", False):
         raise errors.value_error(owner, "learning rates by parameter group cannot be changed by a callback")
     return optimizer.learning_rate
@@ -117,12 +137,25 @@ class ReduceLROnPlateau(_Watch):
     dynamic or grouped learning rate, or factor outside (0, 1).
     """
 
-    def __init__(self, monitor="eval_loss", factor=0.1, patience=10, verbose=False, mode="auto", min_delta=1e-4, cooldown=0, min_lr=0):
+    def __init__(
+        self,
+        monitor="eval_loss",
+        factor=0.1,
+        patience=10,
+        verbose=False,
+        mode="auto",
+        min_delta=1e-4,
+        cooldown=0,
+        min_lr=0,
+    ):
         super().__init__(monitor, min_delta, patience, verbose, mode)
         if not 0 < factor < 1:
             raise errors.value_error("ReduceLROnPlateau", f"factor must be in (0, 1), but got {factor}")
         if cooldown < 0 or min_lr < 0:
-            raise errors.value_error("ReduceLROnPlateau", f"cooldown and min_lr must be at least 0, but got {cooldown} and {min_lr}")
+            raise errors.value_error(
+                "ReduceLROnPlateau",
+                f"cooldown and min_lr must be at least 0, but got {cooldown} and {min_lr}",
+            )
         self.factor, self.cooldown, self.min_lr = factor, cooldown, min_lr
         self.cooldown_counter = 0
 
@@ -150,7 +183,9 @@ class ReduceLROnPlateau(_Watch):
                     new = max(old * self.factor, self.min_lr)
                     rate.set_data(Tensor(new, rate.dtype))
                     if self.verbose:
-                        print(f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new}.")
+                        print(
+                            f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new}."
+                        )
                 self.cooldown_counter = self.cooldown
                 self.wait = 0
 
@@ -161,7 +196,10 @@ class LearningRateScheduler(Callback):
     def __init__(self, learning_rate_function):
         super().__init__()
         if not callable(learning_rate_function):
-            raise errors.type_error("LearningRateScheduler", f"learning_rate_function must be callable, but got {learning_rate_function!r}")
+            raise errors.type_error(
+                "LearningRateScheduler",
+                f"learning_rate_function must be callable, but got {learning_rate_function!r}",
+            )
         self.learning_rate_function = learning_rate_function
 
     def step_end(self, run_context):

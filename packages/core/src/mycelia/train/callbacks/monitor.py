@@ -40,9 +40,13 @@ class LossMonitor(Callback):
     def __init__(self, per_print_times: int = 1):
         super().__init__()
         if isinstance(per_print_times, bool) or not isinstance(per_print_times, int):
-            raise errors.type_error("LossMonitor", f"per_print_times must be an int, but got {per_print_times!r}")
+            raise errors.type_error(
+                "LossMonitor", f"per_print_times must be an int, but got {per_print_times!r}"
+            )
         if per_print_times < 0:
-            raise errors.value_error("LossMonitor", f"per_print_times must be at least 0, but got {per_print_times}")
+            raise errors.value_error(
+                "LossMonitor", f"per_print_times must be at least 0, but got {per_print_times}"
+            )
         self._per_print_times = per_print_times
         self._last_print_time = 0
 
@@ -76,8 +80,12 @@ class TimeMonitor(Callback):
 
     def __init__(self, data_size: int | None = None, data_time: bool = False):
         super().__init__()
-        if data_size is not None and (isinstance(data_size, bool) or not isinstance(data_size, int) or data_size < 1):
-            raise errors.value_error("TimeMonitor", f"data_size must be a positive int or None, but got {data_size!r}")
+        if data_size is not None and (
+            isinstance(data_size, bool) or not isinstance(data_size, int) or data_size < 1
+        ):
+            raise errors.value_error(
+                "TimeMonitor", f"data_size must be a positive int or None, but got {data_size!r}"
+            )
         self.data_size, self.data_time = data_size, bool(data_time)
         self.epoch_time = time.time()
 
@@ -110,7 +118,11 @@ class ProgressBar(Callback):
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
         self._progress = Progress(
-            TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.fields[loss]}")
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeRemainingColumn(),
+            TextColumn("{task.fields[loss]}"),
         )
         self._task = None
         if self._progress.console.is_terminal:
@@ -129,7 +141,10 @@ class ProgressBar(Callback):
         loss = loss_value(params.net_outputs)
         text = "" if loss is None else f"loss {loss:.4f}"
         self._progress.update(
-            self._task, completed=params.cur_step_num, description=f"epoch {params.cur_epoch_num}/{params.epoch_num}", loss=text
+            self._task,
+            completed=params.cur_step_num,
+            description=f"epoch {params.cur_epoch_num}/{params.epoch_num}",
+            loss=text,
         )
 
 
@@ -169,7 +184,9 @@ class LambdaCallback(Callback):
             if not name.startswith("on_"):
                 continue
             if function is not None and not callable(function):
-                raise errors.type_error("LambdaCallback", f"{name} must be callable or None, but got {type(function).__name__}")
+                raise errors.type_error(
+                    "LambdaCallback", f"{name} must be callable or None, but got {type(function).__name__}"
+                )
             setattr(self, name, function or _nothing)
 
 
