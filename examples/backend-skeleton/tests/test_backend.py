@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import mycelia as ms
 import numpy as np
 import pytest
 from acme_backend import kernels
+
+import mycelia as ms
 from mycelia.backends import registry
 from mycelia.testing.conformance import on_backend
 

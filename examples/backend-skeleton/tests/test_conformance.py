@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from acme_backend.kernels import TABLE
+
 from mycelia.testing.conformance import backend_suite
 
 BROUGHT = {op for op, _ in TABLE}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from acme_backend import kernels
 from mycelia import dtypes
 from mycelia.backends import Backend
-
-from acme_backend import kernels
 
 
 class AcmeBackend(Backend):

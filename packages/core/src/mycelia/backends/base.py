@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from mycelia import _C
 from mycelia.dtypes import DType
 
 
-class Backend:
-    """A device that runs kernels.
+def include_dir() -> Path:
+    """The directory of `mycelia/abi.h` and `mycelia/op_attrs.h`, which native kernels are compiled against."""
+    return Path(_C.__file__).parent / "include"
 
-    Everything but `name` and `kernels` has a default that suits devices with host memory.
-    """
+
+class Backend:
+    """A device that runs kernels on the host's memory. Everything but `name` and `kernels` has a default."""
 
     #: What `set_context(device_target=...)` calls it, in lower case.
     name = ""
@@ -18,28 +23,14 @@ class Backend:
     emulated: dict[DType, DType] = {}
 
     def kernels(self):
-        """The kernels: a capsule named ``mycelia.kernel_table`` holding a `myc_kernel_table` (abi.h), or a dict.
+        """The kernels: a capsule named ``mycelia.kernel_table`` holding a `myc_kernel_table` (abi.h), or a
+        dict.
 
-        Dict: ``{("matmul", "f32,f32"): function}``; the dtypes text is as in abi.h; the function takes one NumPy
-        array per tensor input (None for an absent one, a tuple for a list) and the attributes by keyword, and returns
-        an array or a tuple of them.
+        Dict: ``{("mat_mul", "f32"): function}``; the dtypes text is as in abi.h; the function takes one NumPy
+        array per tensor input (None for an absent one, a tuple for a list; float32 for bfloat16) and the
+        attributes by keyword, and returns an array or a tuple of them.
         """
         return {}
 
-    def supports(self, dtype: DType) -> bool:
-        """Whether tensors of `dtype` can live on the device."""
-        return True
-
-    def synchronize(self) -> None:
-        """Wait until all work given to the device is done."""
-
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` host threads (0: the backend's choice)."""
-
-    def capability(self, graph) -> list:
-        """Sets of nodes of an `ir.Graph` that `compile` takes as a whole; none by default."""
-        return []
-
-    def compile(self, graph):
-        """An executable for a claimed sub-graph."""
-        raise NotImplementedError(f"backend {self.name} claims no sub-graphs")

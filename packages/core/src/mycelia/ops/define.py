@@ -63,11 +63,11 @@ class Attribute:
         try:
             if self.kind == "int":
                 return operator.index(value)
+            if self.kind in ("float", "bool") and isinstance(value, (str, bytes, list, tuple)):
+                raise TypeError  # float("1") and bool([]) would do
             if self.kind == "float":
                 return float(value)
             if self.kind == "bool":
-                if isinstance(value, (str, list, tuple)):
-                    raise TypeError
                 return bool(value)
             if self.kind == "ints":
                 if hasattr(value, "__index__") and not getattr(value, "ndim", 0):
