@@ -210,6 +210,12 @@ inline bool tracked(PyObject* o) { return is_tensor(o) && as_tensor(o)->node; }
 
 int init_program(PyObject* module);
 
+// ---- errors --------------------------------------------------------------------------------------------------------
+
+// Makes the pending builtin error the Mycelia error of its kind, about `subject` (an op, a method) at the user's line.
+void place_error(PyObject* subject);
+void place_error(const char* subject);
+
 // ---- Python callbacks, set once by mycelia.dispatch and mycelia.tensor ----------------------------------------------
 
 struct Hooks {

@@ -3,6 +3,7 @@
 // Blocks go back to a list of their size class instead of to the system, so that large results are not page-faulted in
 // again for every op. Header and data of small blocks share one allocation. The GIL guards everything here.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -35,6 +36,12 @@ int bin_of(int64_t bytes, int64_t* rounded) {
   const int64_t steps = (bytes - (int64_t(1) << power) + step - 1) / step;  // 1..4
   *rounded = (int64_t(1) << power) + steps * step;
   return kSmallBins + (power - 10) * 4 + static_cast<int>(steps - 1);
+}
+
+// More than this is refused: an overcommitting system would say yes and kill the process when it is touched.
+int64_t physical_bytes() {
+  static const int64_t bytes = static_cast<int64_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+  return bytes > 0 ? bytes : INT64_MAX;
 }
 
 bool is_mapped(const Storage* s) { return s->bytes >= kHuge; }
@@ -105,8 +112,10 @@ Storage* storage_alloc(int64_t bytes) {
     bins[bin].pop_back();
     cached_bytes -= s->bytes;
   } else {
-    s = from_system(rounded);
-    if (!s) {
+    const int64_t room = physical_bytes() - live_bytes;
+    if (rounded > room - cached_bytes) storage_empty_cache();
+    s = rounded > room ? nullptr : from_system(rounded);
+    if (!s && rounded <= room) {
       storage_empty_cache();
       s = from_system(rounded);
     }

@@ -135,7 +135,9 @@ PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyO
     PyErr_SetString(PyExc_RuntimeError, "mycelia._C is used before mycelia.tensor was imported");
     return nullptr;
   }
-  return PyObject_Vectorcall(hooks.construct, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+  PyObject* made = PyObject_Vectorcall(hooks.construct, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
+  if (!made) place_error("Tensor");
+  return made;
 }
 
 // ---- attributes --------------------------------------------------------------------------------------------------
@@ -219,6 +221,7 @@ bool has_data(Tensor* t) {
     return false;
   }
   PyErr_SetString(PyExc_RuntimeError, "the tensor has no data: it was not initialised (call init_data() first)");
+  place_error("Tensor");
   return false;
 }
 
@@ -267,6 +270,7 @@ PyObject* only_element(PyObject* self, const char* what) {
   if (t->t.size != 1) {
     OwnedRef shape(shape_tuple(t->t));
     PyErr_Format(PyExc_ValueError, "%s needs a tensor with one element, but the shape is %R", what, shape.p);
+    place_error("Tensor");
     return nullptr;
   }
   return element(t->t, 0);
@@ -284,6 +288,7 @@ PyObject* to_index(PyObject* self) {
   const int32_t d = as_tensor(self)->t.dtype;
   if (d > MYC_U64 || d == MYC_BOOL) {
     PyErr_Format(PyExc_TypeError, "only an integer tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
+    place_error("Tensor");
     return nullptr;
   }
   OwnedRef v(only_element(self, "an index"));
@@ -294,8 +299,10 @@ int to_bool(PyObject* self) {
   if (!has_data(t)) return -1;
   if (t->t.size == 0) return 0;
   if (t->t.size > 1) {
-    PyErr_SetString(PyExc_ValueError,
-                    "The truth value of an array with several elements is ambiguous. Use x.any() or x.all().");
+    OwnedRef shape(shape_tuple(t->t));
+    PyErr_Format(PyExc_ValueError,
+                 "The truth value of an array with several elements is ambiguous. Use x.any() or x.all() (the shape is %R).", shape.p);
+    place_error("Tensor");
     return -1;
   }
   OwnedRef v(element(t->t, 0));
@@ -345,10 +352,13 @@ PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs) {
 
 PyObject* method_from_numpy(PyObject*, PyObject* array) {
   if (!PyArray_Check(array)) {
-    PyErr_Format(PyExc_TypeError, "Tensor.from_numpy: array must be a numpy.ndarray, but got %s", Py_TYPE(array)->tp_name);
+    PyErr_Format(PyExc_TypeError, "array must be a numpy.ndarray, but got %s", Py_TYPE(array)->tp_name);
+    place_error("Tensor.from_numpy");
     return nullptr;
   }
-  return reinterpret_cast<PyObject*>(tensor_from_array(array, true));
+  PyObject* made = reinterpret_cast<PyObject*>(tensor_from_array(array, true));
+  if (!made) place_error("Tensor.from_numpy");
+  return made;
 }
 
 // Bit pattern access for dtypes NumPy does not know (bfloat16): a uint16 view.
@@ -441,7 +451,9 @@ PyObject* method_dlpack(PyObject* self, PyObject*, PyObject*) {
   m->dl.deleter = managed_delete;
   retain(t->storage);
   ++t->storage->exports;
-  return PyCapsule_New(&m->dl, "dltensor", capsule_delete);
+  PyObject* capsule = PyCapsule_New(&m->dl, "dltensor", capsule_delete);
+  if (!capsule) managed_delete(&m->dl);
+  return capsule;
 }
 
 PyObject* method_dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", 1, 0); }
@@ -480,7 +492,8 @@ PyObject* method_from_dlpack(PyObject*, PyObject* capsule) {
     return nullptr;
   }
   int64_t expected = 1;
-  for (int i = d.ndim - 1; i >= 0 && d.strides; --i) {
+  const bool has_elements = count_elements(d.ndim, d.shape) > 0;
+  for (int i = d.ndim - 1; i >= 0 && d.strides && has_elements; --i) {
     if (d.shape[i] != 1 && d.strides[i] != expected) {
       PyErr_SetString(PyExc_ValueError, "from_dlpack: the tensor is not contiguous; make it contiguous first");
       return nullptr;
@@ -632,32 +645,39 @@ PyObject* rich_compare(PyObject* a, PyObject* b, int op) {
 
 PyObject* call_hook(PyObject* hook, const char* name, PyObject* const* args, size_t n) {
   if (!hook) {
-    PyErr_Format(PyExc_RuntimeError, "Tensor.%s is used before mycelia.tensor was imported", name);
+    PyErr_Format(PyExc_RuntimeError, "%s is used before mycelia.tensor was imported", name);
     return nullptr;
   }
-  return PyObject_Vectorcall(hook, args, n, nullptr);
+  PyObject* result = PyObject_Vectorcall(hook, args, n, nullptr);
+  if (!result) place_error(name);
+  return result;
 }
 
 PyObject* get_item(PyObject* self, PyObject* key) {
   PyObject* args[2] = {self, key};
-  return call_hook(hooks.getitem, "__getitem__", args, 2);
+  return call_hook(hooks.getitem, "Tensor.__getitem__", args, 2);
 }
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   if (!value) {
-    PyErr_SetString(PyExc_TypeError, "Tensor elements cannot be deleted");
+    PyErr_SetString(PyExc_TypeError, "elements of a Tensor cannot be deleted");
+    place_error("Tensor.__delitem__");
     return -1;
   }
   PyObject* args[3] = {self, key, value};
-  OwnedRef r(call_hook(hooks.setitem, "__setitem__", args, 3));
+  OwnedRef r(call_hook(hooks.setitem, "Tensor.__setitem__", args, 3));
   return r ? 0 : -1;
 }
-PyObject* repr(PyObject* self) { return call_hook(hooks.repr, "__repr__", &self, 1); }
-PyObject* str(PyObject* self) { return call_hook(hooks.str, "__str__", &self, 1); }
+PyObject* repr(PyObject* self) { return call_hook(hooks.repr, "Tensor.__repr__", &self, 1); }
+PyObject* str(PyObject* self) { return call_hook(hooks.str, "Tensor.__str__", &self, 1); }
 
 Py_ssize_t length(PyObject* self) {
   const myc_tensor& t = as_tensor(self)->t;
   if (t.rank == 0) {
     PyErr_SetString(PyExc_TypeError, "len() of a 0-d tensor");
+    return -1;
+  }
+  if (t.shape[0] < 0) {
+    PyErr_SetString(PyExc_TypeError, "len() of a tensor whose first size is known only when the graph runs");
     return -1;
   }
   return t.shape[0];
@@ -666,6 +686,7 @@ Py_ssize_t length(PyObject* self) {
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
 
 PyObject* method_reduce(PyObject* self, PyObject*) {
+  if (!has_data(as_tensor(self))) return nullptr;
   OwnedRef array(tensor_to_array(as_tensor(self)));
   if (!array) return nullptr;
   OwnedRef rebuild(nullptr);
@@ -682,7 +703,7 @@ PyMethodDef methods[] = {
     {"asnumpy", method_asnumpy, METH_NOARGS, "The elements as a numpy.ndarray that shares this tensor's memory (bfloat16: a float32 copy)."},
     {"numpy", method_asnumpy, METH_NOARGS, "The elements as a numpy.ndarray that shares this tensor's memory (bfloat16: a float32 copy)."},
     {"item", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_item)), METH_FASTCALL, "One element as a Python number."},
-    {"from_numpy", method_from_numpy, METH_O | METH_STATIC, "A Tensor that shares the memory of a contiguous numpy.ndarray."},
+    {"from_numpy", method_from_numpy, METH_O | METH_STATIC, "A Tensor that shares the memory of a numpy.ndarray; one that is not contiguous, aligned and writable is copied."},
     {"_bits", method_bits, METH_NOARGS, "Like asnumpy, but bfloat16 comes as its uint16 bit pattern."},
     {"_assign", method_assign, METH_O, "Becomes the other tensor: its memory, shape, dtype and tape node."},
     {"_detach", method_detach, METH_NOARGS, "The same memory without tape node."},
@@ -814,9 +835,12 @@ PyMethodDef functions[] = {
 
 }  // namespace
 
+constexpr int64_t kTooMany = int64_t(1) << 56;  // stands for a size that overflows: the allocator refuses it
+
 int64_t count_elements(int32_t rank, const int64_t* shape) {
   int64_t n = 1;
-  for (int32_t i = 0; i < rank; ++i) n *= shape[i];
+  for (int32_t i = 0; i < rank; ++i)
+    if (__builtin_mul_overflow(n, shape[i], &n)) n = kTooMany;
   return n;
 }
 
@@ -838,13 +862,11 @@ Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape) {
   if (!t) return nullptr;
   t->t.dtype = dtype;
   t->t.rank = rank;
-  int64_t n = 1;
-  for (int32_t i = 0; i < rank; ++i) {
-    t->t.shape[i] = shape[i];
-    if (__builtin_mul_overflow(n, shape[i], &n)) n = int64_t(1) << 56;
-  }
-  t->t.size = n;
-  t->storage = storage_alloc(n * kItemSize[dtype]);
+  for (int32_t i = 0; i < rank; ++i) t->t.shape[i] = shape[i];
+  t->t.size = count_elements(rank, shape);
+  int64_t bytes;
+  if (__builtin_mul_overflow(t->t.size, kItemSize[dtype], &bytes)) bytes = kTooMany;
+  t->storage = storage_alloc(bytes);
   if (!t->storage) {
     Py_DECREF(t);
     return nullptr;
@@ -882,7 +904,7 @@ Tensor* tensor_from_array(PyObject* object, bool share) {
   int64_t dims[MYC_MAX_RANK];
   const int rank = PyArray_NDIM(a);
   for (int i = 0; i < rank; ++i) dims[i] = PyArray_DIM(a, i);
-  if (share && contiguous) {
+  if (share && contiguous && PyArray_ISWRITEABLE(a)) {  // updates in place would fault on a mapped file
     Tensor* t = tensor_object();
     if (!t) return nullptr;
     t->t.dtype = code;

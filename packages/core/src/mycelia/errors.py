@@ -221,7 +221,9 @@ _COUNTERPARTS: tuple[tuple[type[BaseException], type[MyceliaError]], ...] = (
     (MemoryError, MyceliaMemoryError),
     (ImportError, MyceliaImportError),
     (OSError, MyceliaOSError),
+    (RuntimeError, MyceliaRuntimeError),
 )
+_LEFT_ALONE = (RecursionError, UnicodeError)  # callers look for these by their own class
 
 
 def error(kind: type[MyceliaError], subject: str, message: str = "", *, hint: str = "") -> MyceliaError:
@@ -275,6 +277,8 @@ def about(subject: str, cause: BaseException) -> BaseException:
             cause.subject = subject
         if cause.place is None:
             cause.place = user_place(2)
+        return cause
+    if isinstance(cause, _LEFT_ALONE):
         return cause
     for builtin, kind in _COUNTERPARTS:
         if isinstance(cause, builtin):

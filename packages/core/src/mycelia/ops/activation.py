@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ops import index as _index
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
@@ -151,7 +152,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
     Shapes: any -> same.  dtypes: real.  Errors: ValueError if `min_val` is not below `max_val`.
     """
     if min_val >= max_val:
-        raise ValueError(f"hardtanh: min_val must be below max_val, got {min_val} and {max_val}")
+        raise errors.value_error(f"hardtanh: min_val must be below max_val, got {min_val} and {max_val}")
     return _hardtanh(input, min_val=float(min_val), max_val=float(max_val))
 
 
@@ -787,10 +788,10 @@ def swiglu(input, dim=-1):
 
 def _halves(name, x, axis):
     if not -x.ndim <= axis < x.ndim:
-        raise ValueError(f"{name}: axis {axis} is out of range for rank {x.ndim}")
+        raise errors.value_error(f"{name}: axis {axis} is out of range for rank {x.ndim}")
     size = x.shape[axis]
     if size % 2:
-        raise ValueError(f"{name}: size along axis {axis} must be even, got shape {x.shape}")
+        raise errors.value_error(f"{name}: size along axis {axis} must be even, got shape {x.shape}")
     before = (slice(None),) * (axis % x.ndim)
     return x[before + (slice(0, size // 2),)], x[before + (slice(size // 2, size),)]
 

@@ -7,6 +7,7 @@ group, *kernel].
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import reduce as _reduce
 from mycelia.ops import shape as _shape
@@ -23,7 +24,9 @@ def same_pads(size, kernel, stride, dilation):
     begins, ends = [], []
     for n, k, s, d in zip(size, kernel, stride, dilation, strict=True):
         if n < 0 and s != 1:
-            raise ValueError(f"pad mode 'same' with stride {s} needs known spatial sizes, got {tuple(size)}")
+            raise errors.value_error(
+                f"pad mode 'same' with stride {s} needs known spatial sizes, got {tuple(size)}"
+            )
         outputs = n if s == 1 else -(-n // s)
         total = max((outputs - 1) * s + (k - 1) * d + 1 - n, 0)
         begins.append(total // 2)
@@ -38,13 +41,17 @@ def spread(name, value, rank, least, owner):
         isinstance(v, bool) or not isinstance(v, int) for v in values
     ):
         kind = type(value).__name__
-        raise TypeError(f"For '{owner}', '{name}' must be an int or {rank} ints, got {value!r} ({kind})")
+        raise errors.type_error(
+            f"For '{owner}', '{name}' must be an int or {rank} ints, got {value!r} ({kind})"
+        )
     if len(values) == 1:
         values = tuple(values) * rank
     if len(values) != rank:
-        raise ValueError(f"For '{owner}', '{name}' must be an int or a tuple of {rank} ints, got {value!r}")
+        raise errors.value_error(
+            f"For '{owner}', '{name}' must be an int or a tuple of {rank} ints, got {value!r}"
+        )
     if any(v < least for v in values):
-        raise ValueError(f"For '{owner}', '{name}' must be at least {least}, got {value!r}")
+        raise errors.value_error(f"For '{owner}', '{name}' must be at least {least}, got {value!r}")
     return tuple(values)
 
 
@@ -58,9 +65,11 @@ def explicit_pads(owner, pad_mode, padding, size, kernel, stride, dilation):
             return (*both[0::2], *both[1::2])
         return spread("padding", padding, rank, 0, owner) * 2
     if pad_mode not in ("valid", "same"):
-        raise ValueError(f"For '{owner}', 'pad_mode' must be 'valid', 'same' or 'pad', got {pad_mode!r}")
+        raise errors.value_error(
+            f"For '{owner}', 'pad_mode' must be 'valid', 'same' or 'pad', got {pad_mode!r}"
+        )
     if any(padding) if isinstance(padding, (tuple, list)) else padding:
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', 'padding' must be 0 when 'pad_mode' is {pad_mode!r}, got {padding!r}"
         )
     return same_pads(size, kernel, stride, dilation) if pad_mode == "same" else (0,) * (2 * rank)
@@ -69,12 +78,12 @@ def explicit_pads(owner, pad_mode, padding, size, kernel, stride, dilation):
 def full_attributes(rank, kernel, stride, pad, dilation):
     """The list attributes, each with one entry a spatial dimension (pads: two), checked."""
     if not 1 <= rank <= 3:
-        raise ValueError(f"convolution has 1 to 3 spatial dimensions, got {rank}")
+        raise errors.value_error(f"convolution has 1 to 3 spatial dimensions, got {rank}")
 
     def full(name, values, count, least):
         values = tuple(values) * count if len(values) == 1 else tuple(values)
         if len(values) != count or min(values) < least:
-            raise ValueError(f"{name} must have {count} entries of {least} or more, got {values}")
+            raise errors.value_error(f"{name} must have {count} entries of {least} or more, got {values}")
         return values
 
     return (
@@ -92,7 +101,7 @@ def _output_size(size, kernel, stride, pad, dilation):
         span = (kernel[d] - 1) * dilation[d] + 1
         padded = size[d] + pad[d] + pad[rank + d]
         if size[d] >= 0 and padded < span:
-            raise ValueError(
+            raise errors.value_error(
                 f"a window of {span} does not fit the padded size {padded} of spatial dimension {d}"
             )
         out.append(-1 if size[d] < 0 else (padded - span) // stride[d] + 1)
@@ -101,9 +110,9 @@ def _output_size(size, kernel, stride, pad, dilation):
 
 def _check_groups(channels, per_group, outputs, group):
     if group < 1 or outputs % group:
-        raise ValueError(f"the {outputs} output channels must be divisible by group={group}")
+        raise errors.value_error(f"the {outputs} output channels must be divisible by group={group}")
     if channels >= 0 and channels != per_group * group:
-        raise ValueError(
+        raise errors.value_error(
             f"input channels {channels} / group {group} must be the weight's channels per group {per_group}"
         )
 
@@ -452,13 +461,13 @@ def _col2im(rand):
 def _convolution(owner, x, weight, bias, stride, pad_mode, padding, dilation, groups):
     rank = {"conv1d": 1, "conv2d": 2, "conv3d": 3}[owner]
     if x.ndim != rank + 2 or weight.ndim != rank + 2:
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', input and weight must have rank {rank + 2}, got {x.shape} and {weight.shape}"
         )
     stride = spread("stride", stride, rank, 1, owner)
     dilation = spread("dilation", dilation, rank, 1, owner)
     if isinstance(padding, (tuple, list)) and len(padding) not in (1, rank):
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', 'padding' must be an int or a tuple of {rank} ints, got {padding!r}"
         )
     pad = explicit_pads(owner, pad_mode, padding, x.shape[2:], weight.shape[2:], stride, dilation)
@@ -511,11 +520,11 @@ def conv_transpose(
     extra = spread("output_padding", output_padding, rank, 0, owner)
     span = tuple(d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True))
     if pad_mode != "pad" and any(extra):
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', 'output_padding' must be zero when 'pad_mode' is {pad_mode!r}, got {extra}"
         )
     if any(e >= max(s, d) for e, s, d in zip(extra, stride, dilation, strict=True)):
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', 'output_padding' {extra} must be less than stride {stride} or dilation"
         )
     if pad_mode == "pad":
@@ -525,7 +534,7 @@ def conv_transpose(
             for d, n in enumerate(input.shape[2:])
         )
         if min(size) < 1:
-            raise ValueError(
+            raise errors.value_error(
                 f"For '{owner}', input {input.shape} with padding {pad} gives no output: size {size}"
             )
     else:
@@ -544,7 +553,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     Shapes: input [N, C, H, W], weight [C, O / groups, KH, KW], bias [O] -> [N, O, *sizes].
     """
     if input.ndim != 4:
-        raise ValueError(f"For 'conv_transpose2d', input must have rank 4, got shape {input.shape}")
+        raise errors.value_error(f"For 'conv_transpose2d', input must have rank 4, got shape {input.shape}")
     return conv_transpose(input, weight, bias, stride, "pad", padding, dilation, groups, output_padding)
 
 
@@ -556,7 +565,7 @@ def conv3d_transpose(
     Shapes: inputs [N, C, D, H, W], weight [C, O / group, KD, KH, KW] -> [N, O, *sizes].
     """
     if inputs.ndim != 5:
-        raise ValueError(f"For 'conv3d_transpose', inputs must have rank 5, got shape {inputs.shape}")
+        raise errors.value_error(f"For 'conv3d_transpose', inputs must have rank 5, got shape {inputs.shape}")
     return conv_transpose(inputs, weight, None, stride, pad_mode, padding, dilation, group, output_padding)
 
 
@@ -567,7 +576,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
     Errors: ValueError if the rank is not 4.
     """
     if input.ndim != 4:
-        raise ValueError(f"For 'unfold', input must have rank 4, got shape {input.shape}")
+        raise errors.value_error(f"For 'unfold', input must have rank 4, got shape {input.shape}")
     return _im2col(
         input,
         kernel=spread("kernel_size", kernel_size, 2, 1, "unfold"),
@@ -585,7 +594,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
     Errors: ValueError if the number of columns does not fit.
     """
     if input.ndim not in (3, 4):
-        raise ValueError(f"For 'fold', input must have rank 3 or 4, got shape {input.shape}")
+        raise errors.value_error(f"For 'fold', input must have rank 3 or 4, got shape {input.shape}")
     if not isinstance(output_size, (int, tuple, list)):
         output_size = tuple(int(n) for n in output_size.asnumpy())
     if input.ndim == 4:

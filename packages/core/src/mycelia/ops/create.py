@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from mycelia import _C, dtypes
+from mycelia import _C, dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.index import is_tensor
@@ -34,7 +34,7 @@ def _dtype_of(value):
 def _checked_shape(shape, name):
     shape = as_ints(shape, name)
     if any(n < 0 for n in shape):
-        raise ValueError(f"{name} cannot hold negative sizes, but got {shape}")
+        raise errors.value_error(f"{name} cannot hold negative sizes, but got {shape}")
     return shape
 
 
@@ -155,9 +155,9 @@ def arange(start=0, end=None, step=1, *, dtype=None):
 
 def _progression(name, start, end, step, dtype):
     if step == 0:
-        raise ValueError(f"For '{name}', step cannot be 0")
+        raise errors.value_error(f"For '{name}', step cannot be 0")
     if (end - start) * step < 0:
-        raise ValueError(f"For '{name}', step {step} leads away from {end} when starting at {start}")
+        raise errors.value_error(f"For '{name}', step {step} leads away from {end} when starting at {start}")
     numbers = (start, end, step)
     if dtype is None:
         dtype = dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int64
@@ -174,7 +174,7 @@ def range(start, end, step, maxlen=1000000):
     """
     result = _progression("range", _number(start), _number(end), _number(step), None)
     if result.size > maxlen:
-        raise ValueError(f"For 'range', {result.size} numbers are more than maxlen {maxlen}")
+        raise errors.value_error(f"For 'range', {result.size} numbers are more than maxlen {maxlen}")
     return result
 
 
@@ -190,7 +190,7 @@ def linspace(start, end, steps):
 def _spaced(name, start, end, steps, dtype):
     steps = _number(steps)
     if steps < 1:
-        raise ValueError(f"For '{name}', steps must be positive, but got {steps}")
+        raise errors.value_error(f"For '{name}', steps must be positive, but got {steps}")
     if dtype is None:
         floating = [v.dtype for v in (start, end) if is_tensor(v) and v.dtype.is_floating]
         dtype = floating[0] if floating else dtypes.float32
@@ -204,7 +204,7 @@ def logspace(start, end, steps, base=10, *, dtype=dtypes.float32):
     Shapes: [steps].  dtypes: `dtype`.  Errors: ValueError if steps is negative.
     """
     if steps < 0:
-        raise ValueError(f"For 'logspace', steps cannot be negative, but got {steps}")
+        raise errors.value_error(f"For 'logspace', steps cannot be negative, but got {steps}")
     low, high = float(_number(start)), float(_number(end))
     return constant(np.power(float(base), np.linspace(low, high, steps)), dtypes.as_dtype(dtype))
 
@@ -215,10 +215,10 @@ def vander(x, N=None):
     Shapes: [n] -> [n, N], N = n by default.  Errors: ValueError if x is no vector or N is negative.
     """
     if x.ndim != 1:
-        raise ValueError(f"For 'vander', x must be a vector, but got shape {x.shape}")
+        raise errors.value_error(f"For 'vander', x must be a vector, but got shape {x.shape}")
     count = x.shape[0] if N is None else N
     if count < 0:
-        raise ValueError(f"For 'vander', N cannot be negative, but got {N}")
+        raise errors.value_error(f"For 'vander', N cannot be negative, but got {N}")
     exponents = constant(np.arange(count)[::-1], x.dtype)
     return x.reshape((-1, 1)) ** exponents
 

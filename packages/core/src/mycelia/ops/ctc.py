@@ -8,7 +8,7 @@ alignments of the first t steps that end in state s, beta(t, s) that of the rest
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
@@ -175,7 +175,7 @@ def ctc_loss(
     from mycelia.tensor import Tensor
 
     if reduction not in ("mean", "sum", "none"):
-        raise ValueError(f"ctc_loss: reduction must be one of mean, sum, none, got {reduction!r}")
+        raise errors.value_error(f"ctc_loss: reduction must be one of mean, sum, none, got {reduction!r}")
     lengths = [
         x if isinstance(x, Tensor) else Tensor(np.array(x, np.int32)) for x in (input_lengths, target_lengths)
     ]

@@ -7,7 +7,7 @@ values or eigenvalues.
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia._methods import attach
 from mycelia.errors import shape_error
 from mycelia.ir.types import UNKNOWN, TensorType
@@ -432,7 +432,7 @@ def qr(input, mode="reduced"):
     Shapes: [.., m, n] -> [.., m, k], [.., k, n]; k = min(m, n), or m if complete.
     """
     if mode not in ("reduced", "complete"):
-        raise ValueError(f"For 'qr', mode must be 'reduced' or 'complete', but got {mode!r}")
+        raise errors.value_error(f"For 'qr', mode must be 'reduced' or 'complete', but got {mode!r}")
     return _qr(input, mode == "complete")
 
 
@@ -652,7 +652,9 @@ def lu_solve(b, LU_data, LU_pivots):
     Shapes: [.., n, k], [.., n, n], [.., n] -> [.., n, k].
     """
     if b.ndim < 2:
-        raise ValueError(f"For 'lu_solve', b must have at least 2 axes, but has shape {tuple(b.shape)}")
+        raise errors.value_error(
+            f"For 'lu_solve', b must have at least 2 axes, but has shape {tuple(b.shape)}"
+        )
     p, lower, upper = lu_unpack(LU_data, LU_pivots)
     return matrix_solve(upper, matrix_solve(lower, _mm(p, b, True)))
 
@@ -669,7 +671,7 @@ def cdist(x1, x2, p=2.0):
 def renorm(input, p, axis, maxnorm):
     """Scale every slice along `axis` whose `p`-norm exceeds `maxnorm` down to it. Shapes: any -> same."""
     if not isinstance(p, int):
-        raise TypeError(f"For 'renorm', p must be an int, but got {type(p).__name__}")
+        raise errors.type_error(f"For 'renorm', p must be an int, but got {type(p).__name__}")
     axis = _shape.positive_axis(axis, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != axis)
     norm = _moments.vector_norm(input, p, others, True)

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 
@@ -70,13 +70,15 @@ def _np_normal(key, count, dtype):
 
 def _check_key(key):
     if key.shape != (2,) or key.dtype is not dtypes.int64:
-        raise ValueError(f"key must be int64 of shape (2,), got {key.dtype.name} of shape {key.shape}")
+        raise errors.value_error(
+            f"key must be int64 of shape (2,), got {key.dtype.name} of shape {key.shape}"
+        )
 
 
 def _draw_type(key, shape, dtype):
     _check_key(key)
     if any(n < 0 for n in shape):
-        raise ValueError(f"shape must not be negative, got {shape}")
+        raise errors.value_error(f"shape must not be negative, got {shape}")
     return TensorType(dtype, tuple(shape))
 
 

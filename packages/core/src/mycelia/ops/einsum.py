@@ -1,5 +1,6 @@
 """Einstein summation, written with the ops of `linalg`, `reduce` and `shape`, hence differentiable."""
 
+from mycelia import errors
 from mycelia.ops import linalg as _linalg
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
@@ -43,10 +44,12 @@ def _expand(text, rank, equation):
         or not (before + after).isascii()
         or not all(c.isalpha() for c in before + after)
     ):
-        raise ValueError(f"For 'einsum', equation {equation!r} may hold letters, '...', ',' and '->' only")
+        raise errors.value_error(
+            f"For 'einsum', equation {equation!r} may hold letters, '...', ',' and '->' only"
+        )
     hidden = rank - len(before) - len(after)
     if hidden < 0 or (hidden > 0 and not dots):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'einsum', {text!r} in equation {equation!r} names {len(before) + len(after)} axes, "
             f"but the operand has {rank}"
         )
@@ -58,7 +61,7 @@ def _parse(equation, ranks):
     left, arrow, right = equation.replace(" ", "").partition("->")
     texts = left.split(",")
     if len(texts) != len(ranks):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'einsum', equation {equation!r} names {len(texts)} operands, but {len(ranks)} were given"
         )
     operands = [_expand(text, rank, equation) for text, rank in zip(texts, ranks)]
@@ -69,10 +72,10 @@ def _parse(equation, ranks):
     before, dots, after = right.partition("...")
     result = [*before, *(hidden if dots else ()), *after]
     if len(set(result)) != len(result):
-        raise ValueError(f"For 'einsum', the result of equation {equation!r} names a label twice")
+        raise errors.value_error(f"For 'einsum', the result of equation {equation!r} names a label twice")
     unknown = set(before + after) - {label for labels in operands for label in labels}
     if unknown:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'einsum', no operand of equation {equation!r} has the result's labels {sorted(unknown)}"
         )
     return operands, result
@@ -85,7 +88,7 @@ def _single(term, keep):
             i = term.labels.index(label)
             j = term.labels.index(label, i + 1)
             if term.tensor.shape[i] != term.tensor.shape[j]:
-                raise ValueError(
+                raise errors.value_error(
                     f"For 'einsum', label {label!r} stands for axes of sizes {term.tensor.shape[i]} and "
                     f"{term.tensor.shape[j]} of one operand"
                 )
@@ -103,7 +106,7 @@ def _contract(a, b, keep):
     common = [c for c in a.labels if c in b.labels]
     for c in common:
         if a.size(c) != b.size(c):
-            raise ValueError(
+            raise errors.value_error(
                 f"For 'einsum', label {c!r} stands for axes of sizes {a.size(c)} and {b.size(c)}"
             )
     batch = [c for c in common if c in keep]

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import math as _math
 from mycelia.ops.cast import cast
@@ -14,7 +14,7 @@ from mycelia.ops.reduce import amax, amin, keep_reduced, masked
 def _reduced_shape(input, axis, keepdims):
     shape = reduced_shape(input.shape, axis, keepdims)
     if 0 in input.shape and 0 not in shape:
-        raise ValueError(
+        raise errors.value_error(
             f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}"
         )
     return shape

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from mycelia import _C, dtypes
+from mycelia import _C, dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
@@ -32,7 +32,7 @@ def wrapped(index, n, axis, op_name):
     """`index` with negative entries counted from the end; IndexError if one is not in [-n, n)."""
     bad = (index < -n) | (index >= n)
     if bad.any():
-        raise IndexError(
+        raise errors.index_error(
             f"{op_name}: index {index[bad].flat[0]} is out of bounds for axis {axis} with size {n}"
         )
     return np.where(index < 0, index + n, index)
@@ -40,7 +40,7 @@ def wrapped(index, n, axis, op_name):
 
 def check_index_dtype(index, name="index"):
     if not index.dtype.is_integer:
-        raise TypeError(f"{name} must hold integers, but got {index.dtype.name}")
+        raise errors.type_error(f"{name} must hold integers, but got {index.dtype.name}")
 
 
 def is_tensor(obj):
@@ -203,13 +203,13 @@ def strided_slice(
     """
     begin, end, strides = as_ints(begin, "begin"), as_ints(end, "end"), as_ints(strides, "strides")
     if not len(begin) == len(end) == len(strides):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'strided_slice', begin {begin}, end {end} and strides {strides} differ in length"
         )
     if 0 in strides:
-        raise ValueError("For 'strided_slice', 'strides' cannot contain 0")
+        raise errors.value_error("For 'strided_slice', 'strides' cannot contain 0")
     if ellipsis_mask & (ellipsis_mask - 1):
-        raise ValueError("For 'strided_slice', ellipsis_mask can have only one bit")
+        raise errors.value_error("For 'strided_slice', ellipsis_mask can have only one bit")
     key = []
     for i, (b, e, s) in enumerate(zip(begin, end, strides)):
         bit = 1 << i
@@ -233,7 +233,7 @@ def narrow(input, axis, start, length):
     n = input.shape[axis]
     begin = start + n if start < 0 else start
     if begin < 0 or length < 0 or begin + length > n:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'narrow', start {start} and length {length} do not lie in axis {axis} of size {n}"
         )
     rest = input.ndim - axis - 1
@@ -248,19 +248,21 @@ def slice(input_x, begin, size):
     """
     begin, size = as_ints(begin, "begin"), as_ints(size, "size")
     if not len(begin) == len(size) == input_x.ndim:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'slice', begin {begin} and size {size} must have an entry for each axis of {input_x.shape}"
         )
     size = tuple(n - b if s == -1 else s for b, s, n in zip(begin, size, input_x.shape))
     if any(b < 0 or s < 0 or b + s > n for b, s, n in zip(begin, size, input_x.shape)):
-        raise ValueError(f"For 'slice', begin {begin} and size {size} do not lie in shape {input_x.shape}")
+        raise errors.value_error(
+            f"For 'slice', begin {begin} and size {size} do not lie in shape {input_x.shape}"
+        )
     return _strided_slice(input_x, begin, size, (1,) * input_x.ndim, size)
 
 
 def _axis_slice(x, axis, start, end, step):
     """(begin, size, stride) that select ``start:end:step`` on one axis and everything on the others."""
     if step == 0:
-        raise ValueError("step cannot be 0")
+        raise errors.value_error("step cannot be 0")
     begin, size, stride = [0] * x.ndim, list(x.shape), [1] * x.ndim
     begin[axis], size[axis], stride[axis] = slice_axis(start, end, step, x.shape[axis])
     return tuple(begin), tuple(size), tuple(stride)
@@ -271,7 +273,9 @@ def select_scatter(input, src, axis, index):
     axis = positive_axis(axis, input.ndim)
     n = input.shape[axis]
     if not -n <= index < n:
-        raise IndexError(f"select_scatter: index {index} is out of bounds for axis {axis} with size {n}")
+        raise errors.index_error(
+            f"select_scatter: index {index} is out of bounds for axis {axis} with size {n}"
+        )
     begin, size, stride = _axis_slice(input, axis, index % n, index % n + 1, 1)
     return _strided_assign(input, reshape(src, size), begin, size, stride)
 
@@ -383,7 +387,7 @@ def index_select(input, axis, index):
     Shapes: [.., n, ..], [k] -> [.., k, ..].  Errors: IndexError for an index not in [-n, n).
     """
     if index.ndim > 1:
-        raise ValueError(f"For 'index_select', index must be a vector, but got shape {index.shape}")
+        raise errors.value_error(f"For 'index_select', index must be a vector, but got shape {index.shape}")
     return gather(input, reshape(index, (-1,)), axis)
 
 
@@ -1020,7 +1024,7 @@ def diag_embed(input, offset=0, dim1=-2, dim2=-1):
     Shapes: [R.., n] -> [R.., n + |offset|, n + |offset|].  Errors: ValueError if dim1 equals dim2.
     """
     if input.ndim < 1:
-        raise ValueError("For 'diag_embed', the input must have at least 1 axis, but got rank 0")
+        raise errors.value_error("For 'diag_embed', the input must have at least 1 axis, but got rank 0")
     rank = input.ndim + 1
     i, j = positive_axes((dim1, dim2), rank, "dim1 and dim2")
     side = input.shape[-1] + abs(offset)
@@ -1038,7 +1042,7 @@ def diag(input):
     """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``, zero
     elsewhere."""
     if input.ndim == 0:
-        raise ValueError("For 'diag', the input must have at least 1 axis, but got rank 0")
+        raise errors.value_error("For 'diag', the input must have at least 1 axis, but got rank 0")
     return reshape(diagflat(input), input.shape * 2)
 
 

@@ -7,6 +7,7 @@ Decompositions and solvers are in `decomposition`.
 
 import numpy as np
 
+from mycelia import errors
 from mycelia._methods import attach
 from mycelia.errors import shape_error
 from mycelia.ir.types import UNKNOWN, TensorType
@@ -30,9 +31,11 @@ def _turned(array, transpose):
 
 def _product_dtype(x, y):
     if x.dtype.is_bool:
-        raise TypeError("bool tensors cannot be multiplied as matrices; cast them to a number type first")
+        raise errors.type_error(
+            "bool tensors cannot be multiplied as matrices; cast them to a number type first"
+        )
     if x.dtype is not y.dtype:
-        raise TypeError(f"both inputs must have one dtype, but got {x.dtype.name} and {y.dtype.name}")
+        raise errors.type_error(f"both inputs must have one dtype, but got {x.dtype.name} and {y.dtype.name}")
     return x.dtype
 
 
@@ -163,7 +166,9 @@ def matmul(input, other):
     if left == 2 and right == 2:
         return mat_mul(input, other)
     if left == 0 or right == 0:
-        raise ValueError(f"For 'matmul', inputs must have at least 1 axis, but got ranks {left} and {right}")
+        raise errors.value_error(
+            f"For 'matmul', inputs must have at least 1 axis, but got ranks {left} and {right}"
+        )
     if left == 1:
         product = matmul(_shape.expand_dims(input, 0), other if right > 1 else _shape.expand_dims(other, 1))
         return _shape.squeeze(product, (0, 1) if right == 1 else -2)
@@ -308,7 +313,7 @@ def _ranks(name, expected, **tensors):
     """ValueError naming the first tensor whose rank is not `expected`."""
     for argument, tensor in tensors.items():
         if tensor.ndim != expected:
-            raise ValueError(
+            raise errors.value_error(
                 f"For '{name}', '{argument}' must have {expected} axes, but has shape {tuple(tensor.shape)}"
             )
 
@@ -372,7 +377,7 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     _ranks("addbmm", 3, batch1=batch1, batch2=batch2)
     b, m, k = batch1.shape
     if batch2.shape[:2] != (b, k):
-        raise ValueError(f"For 'addbmm', batch1 is {tuple(batch1.shape)}, so batch2 must be ({b}, {k}, n), "
+        raise errors.value_error(f"For 'addbmm', batch1 is {tuple(batch1.shape)}, so batch2 must be ({b}, {k}, n), "
                          f"but is {tuple(batch2.shape)}")  # fmt: skip
     left = _shape.reshape(_shape.transpose(batch1, (1, 0, 2)), (m, b * k))
     return _weighted_sum(input, mat_mul(left, _shape.reshape(batch2, (b * k, batch2.shape[2]))), beta, alpha)
@@ -405,7 +410,7 @@ def dot(input, other):
     Shapes: [A.., k] and [B.., k, n] -> [A.., B.., n].  Errors: ValueError below rank 2 or for other sizes.
     """
     if input.ndim < 2 or other.ndim < 2:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'dot', both inputs must have at least 2 axes, but got ranks {input.ndim} and {other.ndim}"
         )
     return tensor_dot(input, other, ((-1,), (-2,)))
@@ -433,7 +438,7 @@ def tensor_dot(x1, x2, axes):
     """
     if isinstance(axes, int):
         if not 0 <= axes <= min(x1.ndim, x2.ndim):
-            raise ValueError(
+            raise errors.value_error(
                 f"For 'tensor_dot', axes must be in [0, {min(x1.ndim, x2.ndim)}], but got {axes}"
             )
         axes = (tuple(range(x1.ndim - axes, x1.ndim)), tuple(range(axes)))
@@ -441,7 +446,7 @@ def tensor_dot(x1, x2, axes):
     first, second = (_shape.positive_axes(a, t.ndim, "axes") for a, t in ((first, x1), (second, x2)))
     sizes = [x1.shape[d] for d in first], [x2.shape[d] for d in second]
     if sizes[0] != sizes[1]:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'tensor_dot', paired axes must have equal sizes, but axes {first} of {tuple(x1.shape)} "
             f"and {second} of {tuple(x2.shape)} do not"
         )
@@ -468,7 +473,7 @@ def batch_dot(x1, x2, axes=None):
     Errors: ValueError below rank 2, for axis 0, or if sizes differ.
     """
     if x1.ndim < 2 or x2.ndim < 2:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'batch_dot', both inputs must have at least 2 axes, but got ranks {x1.ndim} and {x2.ndim}"
         )
     if axes is None:
@@ -477,11 +482,11 @@ def batch_dot(x1, x2, axes=None):
         axes = (axes, axes)
     a, b = _shape.positive_axis(axes[0], x1.ndim, "axes"), _shape.positive_axis(axes[1], x2.ndim, "axes")
     if a == 0 or b == 0:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'batch_dot', axis 0 is the batch and cannot be contracted, but axes is {tuple(axes)}"
         )
     if x1.shape[0] != x2.shape[0] or x1.shape[a] != x2.shape[b]:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'batch_dot', axis 0 and the contracted axes must agree, but shapes are "
             f"{tuple(x1.shape)} and {tuple(x2.shape)}, axes {(a, b)}"
         )
@@ -523,11 +528,11 @@ def cross(input, other, dim=None):
     """
     if dim is None:
         if 3 not in input.shape:
-            raise ValueError(f"For 'cross', no axis has size 3 in shape {tuple(input.shape)}")
+            raise errors.value_error(f"For 'cross', no axis has size 3 in shape {tuple(input.shape)}")
         dim = input.shape.index(3)
     axis = _shape.positive_axis(dim, input.ndim, "dim")
     if input.shape[axis] != 3 or other.shape[axis - input.ndim] != 3:
-        raise ValueError(f"For 'cross', axis {dim} must have size 3, but shapes are {tuple(input.shape)} and "
+        raise errors.value_error(f"For 'cross', axis {dim} must have size 3, but shapes are {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")  # fmt: skip
     places = axis - input.ndim
     a1, b1 = _shape.roll(input, -1, places), _shape.roll(other, -1, places)

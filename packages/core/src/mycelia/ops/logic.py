@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same
 
@@ -297,7 +297,9 @@ def _integral(*types):
     """Raises where an operand of a bitwise operation is not an integer or bool."""
     for t in types:
         if not (t.dtype.is_integer or t.dtype.is_bool):
-            raise TypeError(f"bitwise operations take integer or bool tensors, but got {t.dtype.name}")
+            raise errors.type_error(
+                f"bitwise operations take integer or bool tensors, but got {t.dtype.name}"
+            )
 
 
 _broadcast_same, _unary_same = broadcast(), same()

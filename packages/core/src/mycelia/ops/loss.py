@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import activation as _activation
 from mycelia.ops import index as _index
@@ -23,7 +24,7 @@ _REDUCTIONS = ("mean", "sum", "none")
 
 def _check_reduction(name, reduction, allowed=_REDUCTIONS):
     if reduction not in allowed:
-        raise ValueError(f"{name}: reduction must be one of {', '.join(allowed)}, got {reduction!r}")
+        raise errors.value_error(f"{name}: reduction must be one of {', '.join(allowed)}, got {reduction!r}")
 
 
 def _reduced(name, loss, reduction):
@@ -37,7 +38,9 @@ def _reduced(name, loss, reduction):
 
 def _check_same_shape(name, x, y):
     if tuple(x.shape) != tuple(y.shape):
-        raise ValueError(f"{name}: both shapes must be equal, got {tuple(x.shape)} and {tuple(y.shape)}")
+        raise errors.value_error(
+            f"{name}: both shapes must be equal, got {tuple(x.shape)} and {tuple(y.shape)}"
+        )
 
 
 # ------------------------------------------------------------------------ softmax cross entropy
@@ -54,7 +57,7 @@ def _np_softmax_and_log(logits):
 
 def _check_matrix(logits):
     if logits.rank != 2:
-        raise ValueError(f"logits must be [N, C], got shape {logits.shape}")
+        raise errors.value_error(f"logits must be [N, C], got shape {logits.shape}")
 
 
 @op(name="softmax_cross_entropy_with_logits", outputs=2, mindir="SoftmaxCrossEntropyWithLogits")
@@ -129,7 +132,7 @@ def _sparse_cross_entropy(logits, labels, *, reduction: "mean|sum|none" = "mean"
 def _np_class_indices(labels, classes):
     if labels.size and not (0 <= labels.min() and labels.max() < classes):
         wrong = labels[(labels < 0) | (labels >= classes)][0]
-        raise ValueError(f"label {wrong} is not in [0, {classes})")
+        raise errors.value_error(f"label {wrong} is not in [0, {classes})")
     return labels.astype(np.int64)
 
 
@@ -142,9 +145,9 @@ def _sparse_cross_entropy(logits, labels, *, reduction, ignore_index):
 
 def _check_labels(x, labels):
     if not labels.dtype.is_integer:
-        raise TypeError(f"labels must be integers, got {labels.dtype.name}")
+        raise errors.type_error(f"labels must be integers, got {labels.dtype.name}")
     if labels.rank != 1 or (labels.shape[0] != x.shape[0] and -1 not in (labels.shape[0], x.shape[0])):
-        raise ValueError(f"labels must be [{x.shape[0]}] for shape {x.shape}, got {labels.shape}")
+        raise errors.value_error(f"labels must be [{x.shape[0]}] for shape {x.shape}, got {labels.shape}")
 
 
 @_sparse_cross_entropy.vjp
@@ -238,7 +241,7 @@ def _rows_of_classes(name, x, target):
     if x.ndim == 1:
         return reshape(x, (1, -1)), reshape(target, (1,)), ()
     if target.ndim != x.ndim - 1 or tuple(target.shape) != (x.shape[0], *x.shape[2:]):
-        raise ValueError(
+        raise errors.value_error(
             f"{name}: target must have shape {(x.shape[0], *x.shape[2:])}"
             f" for an input of shape {tuple(x.shape)}, got {tuple(target.shape)}"
         )
@@ -277,7 +280,7 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     """
     _check_reduction("cross_entropy", reduction)
     if not 0.0 <= label_smoothing <= 1.0:
-        raise ValueError(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
+        raise errors.value_error(f"cross_entropy: label_smoothing must be in [0, 1], got {label_smoothing}")
     if target.dtype.is_floating:
         return _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoothing)
     rows, labels, shape = _rows_of_classes("cross_entropy", input, target)
@@ -436,7 +439,7 @@ def smooth_l1_loss(input, target, beta=1.0, reduction="none"):
     """
     _check_same_shape("smooth_l1_loss", input, target)
     if beta < 0:
-        raise ValueError(f"smooth_l1_loss: beta must be 0 or more, got {beta}")
+        raise errors.value_error(f"smooth_l1_loss: beta must be 0 or more, got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
     return _reduced("smooth_l1_loss", _smooth_l1(input - target, beta=float(beta)), reduction)
@@ -450,7 +453,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
     Errors: ValueError if `delta` is not positive.
     """
     if delta <= 0:
-        raise ValueError(f"huber_loss: delta must be positive, got {delta}")
+        raise errors.value_error(f"huber_loss: delta must be positive, got {delta}")
     return _reduced("huber_loss", delta * _smooth_l1(input - target, beta=float(delta)), reduction)
 
 
@@ -584,7 +587,7 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
     Errors: ValueError if `eps` is not positive.
     """
     if eps <= 0:
-        raise ValueError(f"gaussian_nll_loss: eps must be positive, got {eps}")
+        raise errors.value_error(f"gaussian_nll_loss: eps must be positive, got {eps}")
     variance = _math.maximum(var, eps)
     loss = 0.5 * (_math.log(variance) + _math.square(x - target) / variance)
     if full:
@@ -630,7 +633,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
     Errors: ValueError if `margin` is outside [-1, 1].
     """
     if not -1.0 <= margin <= 1.0:
-        raise ValueError(f"cosine_embedding_loss: margin must be in [-1, 1], got {margin}")
+        raise errors.value_error(f"cosine_embedding_loss: margin must be in [-1, 1], got {margin}")
     _check_same_shape("cosine_embedding_loss", input1, input2)
     cosine = cosine_similarity(input1, input2, input1.ndim - 1 if input1.ndim < 2 else 1, 1e-12)
     loss = _index.where(target == 1, 1.0 - cosine, _hinge(cosine - margin) * (target == -1))
@@ -693,7 +696,7 @@ def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction="mean
     Errors: ValueError if `p` is neither 1 nor 2.
     """
     if p not in (1, 2):
-        raise ValueError(f"multi_margin_loss: p must be 1 or 2, got {p}")
+        raise errors.value_error(f"multi_margin_loss: p must be 1 or 2, got {p}")
     rows, labels, shape = _rows_of_classes("multi_margin_loss", input, target)
     left = _hinge(margin - reshape(_pick_class(rows, labels), (-1, 1)) + rows)
     left = left * left if p == 2 else left

@@ -6,7 +6,7 @@ in `special`.
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ops import logic as _logic
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
@@ -188,7 +188,7 @@ def div(input, other, *, rounding_mode=None):
         return floor_div(input, other)
     if rounding_mode == "trunc":
         return truncate_div(input, other)
-    raise ValueError(f"div: rounding_mode is {rounding_mode!r}, but must be None, 'floor' or 'trunc'")
+    raise errors.value_error(f"div: rounding_mode is {rounding_mode!r}, but must be None, 'floor' or 'trunc'")
 
 
 divide = div
@@ -883,7 +883,7 @@ def clamp(input, min=None, max=None):
     Errors: ValueError if both bounds are missing.
     """
     if min is None and max is None:
-        raise ValueError("clamp: at least one of min and max must be given")
+        raise errors.value_error("clamp: at least one of min and max must be given")
     if input.dtype.is_floating and _is_number(min) and _is_number(max):
         return _clip(input, min=min, max=max)
     if min is not None:
@@ -1007,7 +1007,7 @@ def addn(x):
     Shapes: all equal -> same.  dtypes: real.  Errors: ValueError for an empty list.
     """
     if not x:
-        raise ValueError("addn: the list of tensors is empty")
+        raise errors.value_error("addn: the list of tensors is empty")
     total = x[0]
     for term in x[1:]:
         total = add(total, term)

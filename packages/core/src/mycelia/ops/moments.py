@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
@@ -39,7 +39,7 @@ def var_mean(input, axis=None, ddof=0, keepdims=False):
     Errors: TypeError for integers; ValueError for an axis out of range or given twice.
     """
     if not input.dtype.is_floating:
-        raise TypeError(f"var: input must be floating, but is {input.dtype.name}")
+        raise errors.type_error(f"var: input must be floating, but is {input.dtype.name}")
     center = mean(input, axis, True)
     squares = sum(_math.square(_math.sub(input, center)), axis, keepdims)
     count = count_reduced(input.shape, axis) - int(ddof)
@@ -174,7 +174,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
     rank = len(A.shape)
     axis = tuple(a % rank for a in axis)
     if len(axis) != 2 or axis[0] == axis[1]:
-        raise ValueError(f"matrix_norm: axis must name two different axes, but is {axis}")
+        raise errors.value_error(f"matrix_norm: axis must name two different axes, but is {axis}")
     row, column = axis
     if ord == "fro":
         return l2_norm(A, axis, keepdims)
@@ -194,7 +194,9 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
             value = expand_dims(value, a)
         return value
     else:
-        raise ValueError(f"matrix_norm: ord is {ord!r}, but must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2")
+        raise errors.value_error(
+            f"matrix_norm: ord is {ord!r}, but must be 'fro', 'nuc', inf, -inf, 1, -1, 2 or -2"
+        )
     return result if keepdims else _squeeze(result, axis)
 
 
@@ -233,7 +235,7 @@ def renorm(input, p, axis, maxnorm):
     Errors: ValueError for an axis out of range or a maxnorm that is not positive.
     """
     if not maxnorm > 0:
-        raise ValueError(f"renorm: maxnorm must be positive, but is {maxnorm}")
+        raise errors.value_error(f"renorm: maxnorm must be positive, but is {maxnorm}")
     rank = len(input.shape)
     kept = normalize_axis(axis, rank)
     length = vector_norm(input, p, tuple(d for d in range(rank) if d != kept), True)
@@ -252,7 +254,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     from mycelia.ops.shape import reshape
 
     if len(input.shape) > 2:
-        raise ValueError(f"cov: input must have rank 0, 1 or 2, but its shape is {list(input.shape)}")
+        raise errors.value_error(f"cov: input must have rank 0, 1 or 2, but its shape is {list(input.shape)}")
     x = input if input.dtype.is_floating else cast(input, dtypes.float32)
     variables = input.shape[0] if len(input.shape) == 2 else 1
     x = reshape(x, (variables, -1))

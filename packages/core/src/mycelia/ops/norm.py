@@ -9,6 +9,7 @@ from functools import partial
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
@@ -52,11 +53,11 @@ def _per_channel(rank, channel):
 
 def _check_channels(x, data_format, **vectors):
     if x.rank < 2:
-        raise ValueError(f"x must have rank 2 or more, got shape {x.shape}")
+        raise errors.value_error(f"x must have rank 2 or more, got shape {x.shape}")
     channels = x.shape[_channel_layout(x.rank, data_format)[0]]
     for name, vector in vectors.items():
         if vector.rank != 1 or (vector.shape[0] != channels and -1 not in (vector.shape[0], channels)):
-            raise ValueError(
+            raise errors.value_error(
                 f"{name} must be [{channels}] for x of shape {x.shape} ({data_format}), got {vector.shape}"
             )
 
@@ -247,7 +248,9 @@ def _check_affine(x, begin, **vectors):
         if vector is not None and (len(vector.shape) != len(want) or any(
             a != b and -1 not in (a, b) for a, b in zip(vector.shape, want)
         )):  # fmt: skip
-            raise ValueError(f"{name} must have shape {want}, the last axes of {x.shape}, got {vector.shape}")
+            raise errors.value_error(
+                f"{name} must have shape {want}, the last axes of {x.shape}, got {vector.shape}"
+            )
 
 
 @op(name="layer_norm", outputs=3, mindir="LayerNorm")
@@ -381,7 +384,7 @@ def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-5):
     normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
     begin = input.ndim - len(normalized_shape)
     if not normalized_shape or begin < 0 or tuple(input.shape[begin:]) != normalized_shape:
-        raise ValueError(
+        raise errors.value_error(
             f"layer_norm: the last axes of input must be normalized_shape {normalized_shape},"
             f" got shape {tuple(input.shape)}"
         )
@@ -726,9 +729,9 @@ def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CH
     Shapes: x [N, C, H, W] -> same.  dtypes: floating.  Errors: ValueError for another rank.
     """
     if norm_region != "ACROSS_CHANNELS":
-        raise ValueError(f"lrn: norm_region must be ACROSS_CHANNELS, got {norm_region!r}")
+        raise errors.value_error(f"lrn: norm_region must be ACROSS_CHANNELS, got {norm_region!r}")
     if x.ndim != 4:
-        raise ValueError(f"lrn: x must be [N, C, H, W], got shape {tuple(x.shape)}")
+        raise errors.value_error(f"lrn: x must be [N, C, H, W], got shape {tuple(x.shape)}")
     return _lrn(
         x,
         depth_radius=depth_radius,

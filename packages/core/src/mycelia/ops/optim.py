@@ -7,6 +7,7 @@ input order they keep except that everything that is updated comes first.
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 
@@ -17,7 +18,7 @@ def _check_state(var, grad, *state):
     """The parameter, its gradient and its state must have one shape."""
     for tensor in (grad, *state):
         if tensor.shape != var.shape and -1 not in tensor.shape + var.shape:
-            raise ValueError(
+            raise errors.value_error(
                 f"parameter, gradient and state must have one shape, got {var.shape} and {tensor.shape}"
             )
 
@@ -25,7 +26,7 @@ def _check_state(var, grad, *state):
 def _check_numbers(**numbers):
     for name, number in numbers.items():
         if number.size != 1:
-            raise ValueError(f"{name} must be one number, got shape {number.shape}")
+            raise errors.value_error(f"{name} must be one number, got shape {number.shape}")
 
 
 def _np_decayed(grad, var, scale, weight_decay):

@@ -5,7 +5,7 @@ NaN sorts as the largest value; elements that compare equal keep their order.
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.index import index_select, is_tensor
@@ -146,7 +146,7 @@ def kthvalue(input, k, dim=-1, keepdim=False):
     """The `k`-th smallest value along `dim`, counted from 1, and its position."""
     n = input.shape[positive_axis(dim, input.ndim, "dim")]
     if not 1 <= k <= n:
-        raise ValueError(f"For 'kthvalue', k must be in [1, {n}], but got {k}")
+        raise errors.value_error(f"For 'kthvalue', k must be in [1, {n}], but got {k}")
     values, places = _sort(input, dim)
     found = [index_select(t, dim, constant([k - 1])) for t in (values, places)]
     return tuple(found if keepdim else (squeeze(t, dim) for t in found))
@@ -208,7 +208,7 @@ def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=
     Errors: ValueError if `side` contradicts `right` or shapes differ.
     """
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'searchsorted', side must be 'left' or 'right' and fit right={right}, but got {side!r}"
         )
     if sorter is not None:

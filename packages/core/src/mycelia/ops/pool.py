@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.dtypes import int32, int64
 from mycelia.ir.types import TensorType
 from mycelia.ops import conv as _conv
@@ -24,7 +25,9 @@ def _attributes(rank, kernel, stride, pad, dilation):
     for d in range(rank):
         span = (kernel[d] - 1) * dilation[d] + 1
         if max(pad[d], pad[rank + d]) >= span:
-            raise ValueError(f"padding {pad} must be smaller than the window {span} of spatial dimension {d}")
+            raise errors.value_error(
+                f"padding {pad} must be smaller than the window {span} of spatial dimension {d}"
+            )
     return kernel, stride, pad, dilation
 
 
@@ -38,7 +41,7 @@ def _positions(size, kernel, stride, pad, dilation, ceil):
         span = (kernel[d] - 1) * dilation[d] + 1
         rest = n + pad[d] + pad[rank + d] - span
         if n >= 0 and rest < 0:
-            raise ValueError(
+            raise errors.value_error(
                 f"a window of {span} does not fit the padded size {rest + span} of spatial dimension {d}"
             )
         count = (rest + (stride[d] - 1 if ceil else 0)) // stride[d] + 1
@@ -57,9 +60,9 @@ def _adaptive_windows(n, positions):
 
 def _check_size(size, rank, data=()):
     if 0 in data and 0 not in size:
-        raise ValueError(f"windows of nothing: the spatial extents are {tuple(data)}")
+        raise errors.value_error(f"windows of nothing: the spatial extents are {tuple(data)}")
     if not 1 <= rank <= 3 or len(size) != rank or min(size) < 0:
-        raise ValueError(
+        raise errors.value_error(
             f"size must have {rank} entries of 0 or more for {rank} spatial dimensions, got {size}"
         )
 
@@ -618,7 +621,7 @@ def _adaptive_avg_pool_grad(rand):
 def _pool_arguments(owner, x, rank, kernel_size, stride, padding, full_padding=False):
     """Kernel, stride (the kernel when None) and explicit pads; `full_padding`: tuples hold begin and end."""
     if x.ndim != rank + 2:
-        raise ValueError(f"For '{owner}', the input must have rank {rank + 2}, got shape {x.shape}")
+        raise errors.value_error(f"For '{owner}', the input must have rank {rank + 2}, got shape {x.shape}")
     kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
     stride = kernel if stride is None else _conv.spread("stride", stride, rank, 1, owner)
     if full_padding and isinstance(padding, (tuple, list)) and len(padding) != 1:
@@ -668,7 +671,7 @@ def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=Fal
 def _public_max_pool(owner, rank, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode):
     kernel, stride, pad = _pool_arguments(owner, x, rank, kernel_size, stride, padding)
     if any(2 * p > k for p, k in zip(pad[:rank], kernel, strict=True)):
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', 'padding' must be at most half of 'kernel_size' {kernel}, got {padding}"
         )
     return max_pool(x, kernel, stride, pad, dilation, ceil_mode, return_indices, owner)
@@ -723,12 +726,12 @@ def avg_pool3d(
 def _adaptive(owner, rank, x, output_size, pool):
     """`pool` on x with or without a batch dimension, None in `output_size` meaning the input's own extent."""
     if x.ndim not in (rank + 1, rank + 2):
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', the input must have rank {rank + 1} or {rank + 2}, got shape {x.shape}"
         )
     sizes = output_size if isinstance(output_size, (tuple, list)) else (output_size,) * rank
     if len(sizes) != rank:
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', 'output_size' must be an int or have {rank} entries, got {output_size!r}"
         )
     own = x.shape[-rank:]
@@ -745,10 +748,10 @@ def _adaptive(owner, rank, x, output_size, pool):
 
 def _adaptive_1d(owner, input, output_size, pool):
     if input.ndim != 3:
-        raise ValueError(f"For '{owner}', the input must have rank 3, got shape {input.shape}")
+        raise errors.value_error(f"For '{owner}', the input must have rank 3, got shape {input.shape}")
     (size,) = _conv.spread("output_size", output_size, 1, 1, owner)
     if input.shape[-1] % size:
-        raise ValueError(
+        raise errors.value_error(
             f"For '{owner}', the last extent must be divisible by output size {size}, got {input.shape[-1]}"
         )
     return pool(input, (size,))
@@ -823,7 +826,9 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
 def _power_average(owner, x, norm_type, kernel, stride, ceil_mode):
     if not isinstance(norm_type, (int, float)) or norm_type == 0:
-        raise ValueError(f"For '{owner}', 'norm_type' must be a number other than 0, got {norm_type!r}")
+        raise errors.value_error(
+            f"For '{owner}', 'norm_type' must be a number other than 0, got {norm_type!r}"
+        )
     rank = len(kernel)
     mean = avg_pool(x**norm_type, kernel, stride, (0,) * (2 * rank), ceil_mode)
     return (mean * float(math.prod(kernel))) ** (1.0 / norm_type)
@@ -852,9 +857,11 @@ def lp_pool2d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
 
 def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
     if x.ndim not in (rank + 1, rank + 2):
-        raise ValueError(f"For '{owner}', x must have rank {rank + 1} or {rank + 2}, got shape {x.shape}")
+        raise errors.value_error(
+            f"For '{owner}', x must have rank {rank + 1} or {rank + 2}, got shape {x.shape}"
+        )
     if x.shape != indices.shape:
-        raise ValueError(f"For '{owner}', indices must have x's shape {x.shape}, got {indices.shape}")
+        raise errors.value_error(f"For '{owner}', indices must have x's shape {x.shape}, got {indices.shape}")
     batch = x.ndim == rank + 2
     values, index = (x, indices) if batch else (_shape.reshape(t, (1, *t.shape)) for t in (x, indices))
     kernel, stride, pad = _pool_arguments(
@@ -866,7 +873,7 @@ def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
         if len(output_size) not in (rank, x.ndim) or any(
             not n - s <= w <= n + s for w, n, s in zip(wanted, size, stride, strict=True)
         ):
-            raise ValueError(
+            raise errors.value_error(
                 f"For '{owner}', 'output_size' must be {rank} sizes near {size}, got {output_size}"
             )
         size = wanted

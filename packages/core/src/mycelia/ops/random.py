@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ops import activation as _activation
 from mycelia.ops import index as _index
 from mycelia.ops import math as _math
@@ -29,9 +29,9 @@ def _sizes(name, size):
         size = size[0].asnumpy().reshape(-1).tolist() if hasattr(size[0], "asnumpy") else size[0]
     for n in size:
         if not isinstance(n, (int, np.integer)) or isinstance(n, bool):
-            raise TypeError(f"{name}: a shape must consist of integers, got {n!r}")
+            raise errors.type_error(f"{name}: a shape must consist of integers, got {n!r}")
         if n < 0:
-            raise ValueError(f"{name}: a shape must not be negative, got {tuple(size)}")
+            raise errors.value_error(f"{name}: a shape must not be negative, got {tuple(size)}")
     return tuple(int(n) for n in size)
 
 
@@ -77,7 +77,7 @@ def randn_like(input, seed=None, *, dtype=None):
 def _integers(name, low, high, shape, seed, dtype, generator=None):
     dtype = dtype or dtypes.int64
     if not dtype.is_integer:
-        raise ValueError(f"For '{name}', the 'dtype' must be an int type, but got {dtype}.")
+        raise errors.value_error(f"For '{name}', the 'dtype' must be an int type, but got {dtype}.")
     return _random_int(_draw_key(seed, generator), low, high, shape=shape, dtype=dtype)
 
 
@@ -100,7 +100,7 @@ def randperm(n, seed=0, offset=0, dtype=dtypes.int64):
     Shapes: [n].  dtypes: integer.  Errors: ValueError if n is negative.
     """
     if n < 0:
-        raise ValueError(f"randperm: n must be 0 or more, got {n}")
+        raise errors.value_error(f"randperm: n must be 0 or more, got {n}")
     return _random_permutation(_draw_key(seed or None), n=int(n), dtype=dtype)
 
 
@@ -199,7 +199,7 @@ def bernoulli(input, p=0.5, seed=None):
     Shapes: input any, p a number or broadcastable to it -> input's.
     """
     if isinstance(p, (int, float)) and not 0 <= p <= 1:
-        raise ValueError(f"bernoulli: p must be in [0, 1], got {p}")
+        raise errors.value_error(f"bernoulli: p must be in [0, 1], got {p}")
     return cast(_uniform(tuple(input.shape), None, seed) < p, input.dtype)
 
 
@@ -270,9 +270,9 @@ def dropout(input, p=0.5, training=True, seed=None):
 def _channel_dropout(name, input, p, training, ranks):
     if input.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
-        raise ValueError(f"{name}: input must have rank {wanted}, got shape {tuple(input.shape)}")
+        raise errors.value_error(f"{name}: input must have rank {wanted}, got shape {tuple(input.shape)}")
     if not 0 <= p < 1:
-        raise ValueError(f"{name}: p must be in [0, 1), got {p}")
+        raise errors.value_error(f"{name}: p must be in [0, 1), got {p}")
     if not training or p == 0:
         return input
     lead = tuple(input.shape[: input.ndim - (max(ranks) - 2)])
@@ -310,7 +310,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
     Shapes: any -> same.  dtypes: floating.  Errors: ValueError unless 0 <= lower <= upper <= 1.
     """
     if not 0 <= lower <= upper <= 1:
-        raise ValueError(f"rrelu: 0 <= lower <= upper <= 1 must hold, got {lower} and {upper}")
+        raise errors.value_error(f"rrelu: 0 <= lower <= upper <= 1 must hold, got {lower} and {upper}")
     slope = _uniform(tuple(input.shape), input.dtype) * (upper - lower) + lower
     return _index.where(input > 0, input, input * slope)
 

@@ -8,7 +8,7 @@ import builtins  # all, any, max, min and sum are ops here
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
@@ -334,7 +334,7 @@ def masked(input, where, filler):
     from mycelia.ops import index
 
     if filler is None:
-        raise ValueError("a value for `initial` is needed together with the mask `where`")
+        raise errors.value_error("a value for `initial` is needed together with the mask `where`")
     return index.where(where, input, filler)
 
 

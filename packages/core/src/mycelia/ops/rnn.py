@@ -7,6 +7,7 @@ read again.
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import activation as _activation
 from mycelia.ops import linalg as _linalg
@@ -24,7 +25,7 @@ def _np_sigmoid(x):
 def _check_layer(gates, x, h0, w_ih, w_hh, b_ih, b_hh):
     """Checks the shapes that all layers share; returns time steps, batch and hidden size."""
     if x.rank != 3 or h0.rank != 2 or w_ih.rank != 2 or w_hh.rank != 2:
-        raise ValueError(
+        raise errors.value_error(
             f"x must be [T, B, I], h0 [B, H], w_ih [{gates}H, I], w_hh [{gates}H, H],"
             f" got {x.shape}, {h0.shape}, {w_ih.shape}, {w_hh.shape}"
         )
@@ -43,7 +44,7 @@ def _check_layer(gates, x, h0, w_ih, w_hh, b_ih, b_hh):
         ):  # fmt: skip
             continue
         if found is not None:
-            raise ValueError(
+            raise errors.value_error(
                 f"{name} must have shape {shape} for x {x.shape} and {hidden} units, got {found.shape}"
             )
     return steps, batch, hidden

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
@@ -251,9 +251,9 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     from mycelia.ops.shape import cat
 
     if n < 0:
-        raise ValueError(f"diff: n must not be negative, but is {n}")
+        raise errors.value_error(f"diff: n must not be negative, but is {n}")
     if not x.shape:
-        raise ValueError("diff: x must have at least one axis")
+        raise errors.value_error("diff: x must have at least one axis")
     axis = normalize_axis(axis, len(x.shape))
     parts = [part for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:

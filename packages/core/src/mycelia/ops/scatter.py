@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 
+from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
@@ -48,7 +49,9 @@ def _write(target, where, values, reduction):
 
 def _same_dtype(x, updates, name="updates"):
     if updates.dtype is not x.dtype:
-        raise TypeError(f"{name} must have the input's dtype {x.dtype.name}, but got {updates.dtype.name}")
+        raise errors.type_error(
+            f"{name} must have the input's dtype {x.dtype.name}, but got {updates.dtype.name}"
+        )
 
 
 def _shares(ct, x, updates, out, picked, keep, reduction):
@@ -332,7 +335,7 @@ def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none")
     add.
     """
     if reduction not in _ELEMENT_REDUCTIONS:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'tensor_scatter_elements', reduction must be 'none' or 'add', but got {reduction!r}"
         )
     return _scatter_elements(
@@ -471,7 +474,7 @@ def index_put(input, indices, values, accumulate=False):
     """
     count = len(indices)
     if not 0 < count <= input.ndim:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'index_put', between 1 and {input.ndim} index tensors are needed, but got {count}"
         )
     place = _linear_index(list(indices), input.shape[:count])

@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from mycelia import _C, dtypes
+from mycelia import _C, dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast_shapes, unbroadcast
@@ -23,7 +23,7 @@ MAX_SECTIONS = 16  # longest list attribute (MYC_MAX_INTS)
 def positive_axis(axis, rank, name="axis"):
     """`axis` counted from the front; ValueError if it is not in [-rank, rank), so always for rank 0."""
     if not -rank <= axis < rank:
-        raise ValueError(f"{name} must be in [{-rank}, {rank}), but got {axis}")
+        raise errors.value_error(f"{name} must be in [{-rank}, {rank}), but got {axis}")
     return axis + rank if axis < 0 else axis
 
 
@@ -31,7 +31,7 @@ def positive_axes(axes, rank, name="axis"):
     """All `axes` counted from the front; ValueError if one is out of range or named twice."""
     result = tuple(positive_axis(axis, rank, name) for axis in axes)
     if len(set(result)) != len(result):
-        raise ValueError(f"{name} names an axis twice: {tuple(axes)}")
+        raise errors.value_error(f"{name} names an axis twice: {tuple(axes)}")
     return result
 
 
@@ -44,15 +44,17 @@ def as_ints(value, name="shape"):
     try:
         return tuple(int(v.item()) if hasattr(v, "item") else v.__index__() for v in value)
     except (AttributeError, TypeError):
-        raise TypeError(f"{name} must be an int or a tuple of ints, but got {value!r}") from None
+        raise errors.type_error(f"{name} must be an int or a tuple of ints, but got {value!r}") from None
 
 
 def tensors_of(tensors, name="tensors"):
     """`tensors` if it is a tuple or list with at least one member, else TypeError or ValueError."""
     if not isinstance(tensors, (tuple, list)):
-        raise TypeError(f"{name} must be a tuple or list of tensors, but got {type(tensors).__name__}")
+        raise errors.type_error(
+            f"{name} must be a tuple or list of tensors, but got {type(tensors).__name__}"
+        )
     if not tensors:
-        raise ValueError(f"{name} must hold at least one tensor")
+        raise errors.value_error(f"{name} must hold at least one tensor")
     return tensors
 
 
@@ -198,7 +200,7 @@ def flatten(input, order="C", *, start_dim=1, end_dim=-1):
     order.
     """
     if order not in ("C", "F"):
-        raise ValueError(f"For 'flatten', order must be 'C' or 'F', but got {order!r}")
+        raise errors.value_error(f"For 'flatten', order must be 'C' or 'F', but got {order!r}")
     rank = input.ndim
     if rank == 0:
         return reshape(input, (1,))
@@ -208,7 +210,7 @@ def flatten(input, order="C", *, start_dim=1, end_dim=-1):
         input = transpose(input, tuple(range(rank - 1, -1, -1)))
     first, last = positive_axis(start_dim, rank, "start_dim"), positive_axis(end_dim, rank, "end_dim")
     if first > last:
-        raise ValueError(f"For 'flatten', start_dim {start_dim} lies behind end_dim {end_dim}")
+        raise errors.value_error(f"For 'flatten', start_dim {start_dim} lies behind end_dim {end_dim}")
     merged = input.shape[first : last + 1]
     merged = -1 if -1 in merged else math.prod(merged)
     return reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
@@ -309,7 +311,9 @@ def movedim(x, source, destination):
     source = positive_axes(as_ints(source, "source"), x.ndim, "source")
     destination = positive_axes(as_ints(destination, "destination"), x.ndim, "destination")
     if len(source) != len(destination):
-        raise ValueError(f"For 'movedim', {len(source)} source axes go to {len(destination)} destinations")
+        raise errors.value_error(
+            f"For 'movedim', {len(source)} source axes go to {len(destination)} destinations"
+        )
     order = [axis for axis in range(x.ndim) if axis not in source]
     for to, axis in sorted(zip(destination, source)):
         order.insert(to, axis)
@@ -324,7 +328,7 @@ def moveaxis(x, source, destination):
 def t(input):
     """The transpose of a matrix; tensors of rank 0 and 1 as they are."""
     if input.ndim > 2:
-        raise ValueError(f"For 't', the input must have at most 2 axes, but got shape {input.shape}")
+        raise errors.value_error(f"For 't', the input must have at most 2 axes, but got shape {input.shape}")
     return transpose(input, (1, 0)) if input.ndim == 2 else input
 
 
@@ -364,14 +368,16 @@ def reverse(x, axis):
 def fliplr(input):
     """Reverse the second axis."""
     if input.ndim < 2:
-        raise ValueError(f"For 'fliplr', the input must have at least 2 axes, but got shape {input.shape}")
+        raise errors.value_error(
+            f"For 'fliplr', the input must have at least 2 axes, but got shape {input.shape}"
+        )
     return flip(input, (1,))
 
 
 def flipud(input):
     """Reverse the first axis."""
     if input.ndim < 1:
-        raise ValueError("For 'flipud', the input must have at least 1 axis, but got rank 0")
+        raise errors.value_error("For 'flipud', the input must have at least 1 axis, but got rank 0")
     return flip(input, (0,))
 
 
@@ -433,7 +439,9 @@ def _one_dtype(types):
     first = tensors_of(types)[0]
     for x in types:
         if x.dtype is not first.dtype:
-            raise TypeError(f"tensors must have one dtype, but got {first.dtype.name} and {x.dtype.name}")
+            raise errors.type_error(
+                f"tensors must have one dtype, but got {first.dtype.name} and {x.dtype.name}"
+            )
     return first
 
 
@@ -564,7 +572,9 @@ def block_diag(*inputs):
     blocks = [atleast_2d(x) for x in tensors_of(inputs, "inputs")]
     for x in blocks:
         if x.ndim > 2:
-            raise ValueError(f"For 'block_diag', inputs must have at most 2 axes, but got shape {x.shape}")
+            raise errors.value_error(
+                f"For 'block_diag', inputs must have at most 2 axes, but got shape {x.shape}"
+            )
     width = sum(x.shape[1] for x in blocks)
     rows, left = [], 0
     for x in _common_dtype(blocks):
@@ -642,7 +652,7 @@ def split(tensor, split_size_or_sections, axis=0):
     """
     if isinstance(split_size_or_sections, int):
         if split_size_or_sections <= 0:
-            raise ValueError(
+            raise errors.value_error(
                 f"For 'split', split_size_or_sections must be positive, but got {split_size_or_sections}"
             )
         at = positive_axis(axis, tensor.ndim)
@@ -650,7 +660,7 @@ def split(tensor, split_size_or_sections, axis=0):
     sizes = as_ints(split_size_or_sections, "split_size_or_sections")
     at = positive_axis(axis, tensor.ndim)
     if sum(sizes) != tensor.shape[at] or min(sizes, default=0) < 0:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'split', the sum of 'split_size_or_sections' must be equal to {tensor.shape[at]}, "
             f"but got {sum(sizes)} from {sizes}"
         )
@@ -664,7 +674,7 @@ def split(tensor, split_size_or_sections, axis=0):
 def chunk(input, chunks, axis=0):
     """Cut along `axis` into at most `chunks` pieces of one size (the last may be smaller)."""
     if chunks <= 0:
-        raise ValueError(f"For 'chunk', chunks must be more than zero, but got {chunks}")
+        raise errors.value_error(f"For 'chunk', chunks must be more than zero, but got {chunks}")
     n = input.shape[positive_axis(axis, input.ndim)]
     return split(input, max(-(-n // chunks), 1), axis)
 
@@ -678,7 +688,7 @@ def tensor_split(input, indices_or_sections, axis=0):
     if isinstance(indices_or_sections, int):
         pieces = indices_or_sections
         if pieces <= 0:
-            raise ValueError(
+            raise errors.value_error(
                 f"For 'tensor_split', the number of pieces must be more than zero, but got {pieces}"
             )
         return split(input, [n // pieces + (i < n % pieces) for i in range(pieces)], axis)
@@ -696,21 +706,25 @@ def _between(x, axis, start, stop):
 def hsplit(input, indices_or_sections):
     """`tensor_split` along the second axis (vectors: the first)."""
     if input.ndim < 1:
-        raise ValueError("For 'hsplit', the input must have at least 1 axis, but got rank 0")
+        raise errors.value_error("For 'hsplit', the input must have at least 1 axis, but got rank 0")
     return tensor_split(input, indices_or_sections, 0 if input.ndim == 1 else 1)
 
 
 def vsplit(input, indices_or_sections):
     """`tensor_split` along the first axis."""
     if input.ndim < 2:
-        raise ValueError(f"For 'vsplit', the input must have at least 2 axes, but got shape {input.shape}")
+        raise errors.value_error(
+            f"For 'vsplit', the input must have at least 2 axes, but got shape {input.shape}"
+        )
     return tensor_split(input, indices_or_sections, 0)
 
 
 def dsplit(input, indices_or_sections):
     """`tensor_split` along the third axis."""
     if input.ndim < 3:
-        raise ValueError(f"For 'dsplit', the input must have at least 3 axes, but got shape {input.shape}")
+        raise errors.value_error(
+            f"For 'dsplit', the input must have at least 3 axes, but got shape {input.shape}"
+        )
     return tensor_split(input, indices_or_sections, 2)
 
 
@@ -858,13 +872,15 @@ def repeat_interleave(input, repeats, axis=None):
     n = input.shape[axis]
     repeats = as_ints(repeats, "repeats")
     if min(repeats, default=0) < 0:
-        raise ValueError(f"For 'repeat_interleave', repeats cannot be negative, but got {repeats}")
+        raise errors.value_error(f"For 'repeat_interleave', repeats cannot be negative, but got {repeats}")
     if len(repeats) == 1:
         before, after = math.prod(input.shape[:axis]), math.prod(input.shape[axis + 1 :])
         repeated = broadcast_to(reshape(input, (before * n, 1, after)), (before * n, repeats[0], after))
         return reshape(repeated, (*input.shape[:axis], n * repeats[0], *input.shape[axis + 1 :]))
     if len(repeats) != n:
-        raise ValueError(f"For 'repeat_interleave', {len(repeats)} repeats are given for an axis of size {n}")
+        raise errors.value_error(
+            f"For 'repeat_interleave', {len(repeats)} repeats are given for an axis of size {n}"
+        )
     from mycelia.ops.index import take_constant
 
     return take_constant(input, np.repeat(np.arange(n), repeats), axis)
@@ -873,7 +889,7 @@ def repeat_interleave(input, repeats, axis=None):
 def repeat_elements(x, rep, axis=0):
     """Repeat each element `rep` times along `axis`."""
     if not isinstance(rep, int) or rep <= 0:
-        raise ValueError(f"For 'repeat_elements', rep must be a positive int, but got {rep!r}")
+        raise errors.value_error(f"For 'repeat_elements', rep must be a positive int, but got {rep!r}")
     return repeat_interleave(x, rep, axis)
 
 
@@ -884,12 +900,12 @@ def meshgrid(*inputs, indexing="xy"):
     indexing.
     """
     if indexing not in ("xy", "ij"):
-        raise ValueError(f"For 'meshgrid', indexing must be 'xy' or 'ij', but got {indexing!r}")
+        raise errors.value_error(f"For 'meshgrid', indexing must be 'xy' or 'ij', but got {indexing!r}")
     if len(inputs) == 1 and isinstance(inputs[0], (tuple, list)):
         inputs = inputs[0]
     for x in inputs:
         if x.ndim > 1:
-            raise ValueError(f"For 'meshgrid', inputs must be vectors, but got shape {x.shape}")
+            raise errors.value_error(f"For 'meshgrid', inputs must be vectors, but got shape {x.shape}")
     count = len(inputs)
     place = list(range(count))
     if indexing == "xy" and count > 1:
@@ -916,7 +932,9 @@ def combinations(input, r=2, with_replacement=False):
     from mycelia.ops.index import take_constant
 
     if input.ndim != 1 or r < 0:
-        raise ValueError(f"For 'combinations', a vector and r >= 0 are needed, but got {input.shape} and {r}")
+        raise errors.value_error(
+            f"For 'combinations', a vector and r >= 0 are needed, but got {input.shape} and {r}"
+        )
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     places = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
     return take_constant(input, places, 0)
@@ -976,13 +994,15 @@ def pad(input_x, padding, mode="constant", value=None):
     """
     padding = as_ints(padding, "padding")
     if len(padding) % 2:
-        raise ValueError(f"For 'pad', the size of padding must be divisible by 2, but got {len(padding)}")
+        raise errors.value_error(
+            f"For 'pad', the size of padding must be divisible by 2, but got {len(padding)}"
+        )
     if len(padding) > 2 * input_x.ndim:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'pad', padding {padding} names more axes than an input of shape {input_x.shape} has"
         )
     if mode not in _PAD_MODES:
-        raise ValueError(f"For 'pad', mode must be one of {', '.join(_PAD_MODES)}, but got {mode!r}")
+        raise errors.value_error(f"For 'pad', mode must be one of {', '.join(_PAD_MODES)}, but got {mode!r}")
     pairs = [(0, 0)] * (input_x.ndim - len(padding) // 2)
     pairs += [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
     if mode == "constant":
@@ -990,7 +1010,7 @@ def pad(input_x, padding, mode="constant", value=None):
             input_x, tuple(p for pair in pairs for p in pair), value=0.0 if value is None else value
         )
     if value is not None:
-        raise ValueError(f"For 'pad', value must be None in mode {mode!r}, but got {value}")
+        raise errors.value_error(f"For 'pad', value must be None in mode {mode!r}, but got {value}")
     for axis, (before, after) in enumerate(pairs):
         if before or after:
             input_x = _pad_from_itself(input_x, axis, before, after, mode)
@@ -1003,7 +1023,7 @@ def _pad_from_itself(x, axis, before, after, mode):
     n = x.shape[axis]
     reach = {"reflect": n - 1, "symmetric": n, "circular": n}.get(mode, max(before, after))
     if max(before, after) > reach or (n == 0 and before + after > 0):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'pad', mode {mode!r} can pad axis {axis} of size {n} by at most {reach}, "
             f"but got ({before}, {after})"
         )

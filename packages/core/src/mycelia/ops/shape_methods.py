@@ -6,7 +6,7 @@ has both.
 
 import numpy as np
 
-from mycelia import _C, dtypes
+from mycelia import _C, dtypes, errors
 from mycelia._methods import attach
 from mycelia.ops import create, order
 from mycelia.ops import index as _index
@@ -89,7 +89,7 @@ def _view(self, *shape):
 def _reinterpreted(x, dtype):
     row = (x.shape[-1] if x.ndim else 1) * x.dtype.itemsize
     if row % dtype.itemsize or (not x.ndim and dtype.itemsize != x.dtype.itemsize):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'view', {row} bytes of the last axis of {x.shape} are no whole number of {dtype.name}"
         )
     bits = x._bits().reshape(-1).view(dtype.np)
@@ -134,7 +134,9 @@ def _repeat(self, *repeats):
     """The whole tensor repeated along each axis."""
     repeats = _sizes(repeats, "repeats")
     if len(repeats) < self.ndim:
-        raise ValueError(f"For 'repeat', {len(repeats)} numbers are given for a tensor of {self.ndim} axes")
+        raise errors.value_error(
+            f"For 'repeat', {len(repeats)} numbers are given for a tensor of {self.ndim} axes"
+        )
     return tile(self, repeats)
 
 
@@ -221,7 +223,7 @@ def _take(self, indices=None, axis=None, mode="clip", *, index=None):
     elif mode == "wrap":
         indices = indices % n
     elif mode != "raise":
-        raise ValueError(f"For 'take', mode must be 'clip', 'wrap' or 'raise', but got {mode!r}")
+        raise errors.value_error(f"For 'take', mode must be 'clip', 'wrap' or 'raise', but got {mode!r}")
     return _index.gather(source, indices, axis)
 
 
@@ -247,7 +249,7 @@ def _assign_value(self, value):
     """Gives this tensor another value of its shape; other dtypes are cast."""
     value = value if isinstance(value, _C.Tensor) else constant(np.asarray(value))
     if value.shape != self.shape:
-        raise ValueError(
+        raise errors.value_error(
             f"For 'assign_value', the value has shape {value.shape}, but the tensor {self.shape}"
         )
     return self._assign(value if value.dtype is self.dtype else cast(value, self.dtype))
@@ -266,7 +268,7 @@ def _itemset(self, *args):
     *place, value = args
     result = reshape(self, self.shape)  # shares memory until it is written
     if not place and self.size != 1:
-        raise IndexError(f"For 'itemset', a position is needed for a tensor of {self.size} elements")
+        raise errors.index_error(f"For 'itemset', a position is needed for a tensor of {self.size} elements")
     if len(place) == 1 and not isinstance(place[0], tuple):
         flat = reshape(result, (-1,))
         flat[place[0]] = value

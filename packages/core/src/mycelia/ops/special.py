@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ops import math as _math
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same, unbroadcast
@@ -248,7 +248,7 @@ def polygamma(n, input):
     """
     order = int(n.asnumpy()) if hasattr(n, "asnumpy") else int(n)
     if order < 0:
-        raise ValueError(f"polygamma: the order must not be negative, but is {order}")
+        raise errors.value_error(f"polygamma: the order must not be negative, but is {order}")
     return digamma(input) if order == 0 else _polygamma(input, order=order)
 
 
@@ -258,7 +258,7 @@ def mvlgamma(input, p):
     Shapes: any -> same.  dtypes: floating, greater than (p - 1) / 2.  Errors: ValueError for p < 1.
     """
     if p < 1:
-        raise ValueError(f"mvlgamma: p must be at least 1, but is {p}")
+        raise errors.value_error(f"mvlgamma: p must be at least 1, but is {p}")
     total = lgamma(input)
     for j in range(1, p):
         total = _math.add(total, lgamma(_math.sub(input, 0.5 * j)))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
@@ -85,9 +85,9 @@ def _quantile(name, input, q, axis, keepdims, ignore_nan):
     from mycelia.ops.shape import reshape
 
     if not isinstance(q, (int, float)):
-        raise TypeError(f"{name}: q must be a number, but is {q!r}")
+        raise errors.type_error(f"{name}: q must be a number, but is {q!r}")
     if not 0 <= q <= 1:
-        raise ValueError(f"{name}: q must be in [0, 1], but is {q}")
+        raise errors.value_error(f"{name}: q must be in [0, 1], but is {q}")
     shape = reduced_shape(input.shape, None if axis is None else (axis,), keepdims)
     if axis is None:
         input, axis = reshape(input, (-1,)), 0
@@ -171,7 +171,7 @@ def histc(input, bins=100, min=0.0, max=0.0):
     from mycelia.ops.shape import reshape
 
     if bins < 1 or min > max:
-        raise ValueError(
+        raise errors.value_error(
             f"histc: bins must be positive and min <= max, but bins={bins}, min={min}, max={max}"
         )
     x = cast(reshape(input, (-1, 1)), dtypes.float32)
