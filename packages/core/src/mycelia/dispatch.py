@@ -241,6 +241,10 @@ def kernel_error(op: _C.Op, code: int, text: str) -> Exception:
 _interceptors: list = []
 
 
+#: Set while a graph is captured: how a function with its own gradient enters it. (fn, rule, args, kwargs) -> result.
+custom_rule = None
+
+
 def push_interceptor(function, bit: int) -> int:
     """Route all op calls of this thread through `function(op, inputs, attrs)` until popped; returns the old mode."""
     _interceptors.append(function)

@@ -121,7 +121,9 @@ def assert_same(a, b):
 @pytest.mark.parametrize("how", ["jit", "graph mode"])
 @pytest.mark.parametrize("make_net", NETS, ids=lambda n: n.__name__)
 def test_training_is_the_same(make_net, how):
-    assert_same(train(make_net, OPTIMIZERS["momentum"], "eager"), train(make_net, OPTIMIZERS["momentum"], how))
+    assert_same(
+        train(make_net, OPTIMIZERS["momentum"], "eager"), train(make_net, OPTIMIZERS["momentum"], how)
+    )
 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from mycelia import _C, errors
+from mycelia import _C, dispatch, errors
 from mycelia.autodiff.reverse import Recording, ones_like, pullback, zeros_of
 
 Tensor = _C.Tensor
@@ -344,7 +344,11 @@ def stop_gradient(value):
     """`value` without its history: the gradient that flows through it is zero."""
     if not isinstance(value, Tensor):
         raise errors.type_error("stop_gradient", f"value must be a Tensor, but got {type(value).__name__}")
-    return value._detach()
+    if value.traced is None:
+        return value._detach()
+    from mycelia.ops.control import stop_gradient as cut
+
+    return cut(value)  # the graph must remember it
 
 
 def custom_vjp(fn: Callable, rule: Callable) -> Callable:
@@ -355,6 +359,8 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
     """
 
     def run(*args, **kwargs):
+        if dispatch.custom_rule is not None:  # a graph is being captured: the rule becomes part of it
+            return dispatch.custom_rule(fn, rule, args, kwargs)
         inputs: list = []
         _flatten(args, inputs)
         if _C.tape_level() == 0 or not any(t._node is not None for t in inputs):

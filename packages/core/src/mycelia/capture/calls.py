@@ -22,7 +22,9 @@ def callee(function: Any) -> Any:
     if kind is types.FunctionType:
         if source.is_user_function(function):
             return _rewritten(function)
-        return _with_rewritten_closure(function)
+        if not function.__code__.co_filename.startswith(_OWN):
+            return function
+        return functools.partial(_call_with_rewritten_arguments, _with_rewritten_closure(function))
     if kind is types.MethodType:
         inner = callee(function.__func__)
         return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
@@ -47,6 +49,12 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
         return function  # traced as it is; `capture/unsupported.py` explains a tensor condition in it
 
 
+def _call_with_rewritten_arguments(function: Callable, /, *args: Any, **kwargs: Any) -> Any:
+    """A call of a function of ours, a gradient transform say: user functions given to it are rewritten."""
+    args = tuple(callee(a) if type(a) in (types.FunctionType, types.MethodType) else a for a in args)
+    return function(*args, **kwargs)
+
+
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _in_progress: set[int] = set()
 
@@ -55,7 +63,7 @@ def _with_rewritten_closure(function: types.FunctionType) -> types.FunctionType:
     """A function of ours that calls user functions it has closed over (a gradient transform) calls the
     rewritten ones."""
     cells = function.__closure__
-    if not cells or not function.__code__.co_filename.startswith(_OWN) or id(function) in _in_progress:
+    if not cells or id(function) in _in_progress:
         return function
     _in_progress.add(id(function))
     try:

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from mycelia import errors
 from mycelia.autodiff.reverse import Recording, pullback, zeros_of
-from mycelia.capture.trace import Trace
+from mycelia.capture.calls import callee
+from mycelia.capture.trace import Trace, active
+from mycelia.capture.values import close_over, flatten
 from mycelia.ir.graph import Graph
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import without_effects
@@ -290,3 +293,67 @@ def joint_graph(graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> 
         ]
         trace.graph.outputs = [trace.value_of(t) for t in (*outputs, *found)]
     return trace.graph
+
+
+# ---- functions with their own gradient ---------------------------------------------------------------------
+
+
+def custom_call(fn: Any, rule: Any, args: tuple, kwargs: dict) -> Any:
+    """`fn(*args)` in the graph being captured; `rule(*args, result, cotangents)` gives the gradients of args.
+
+    Tensors that `fn` reads besides its arguments get no gradient.
+    """
+    outer = active()
+    leaves: list[Any] = []
+    build_args = flatten(args, leaves)
+    places = [i for i, leaf in enumerate(leaves) if isinstance(leaf, Tensor)]
+    inputs = [leaves[i] for i in places]
+    region = Trace(getattr(fn, "__qualname__", "custom"), outer)
+
+    def with_tensors(tensors: Sequence[Any]) -> Any:
+        filled = list(leaves)
+        for place, tensor in zip(places, tensors):
+            filled[place] = tensor
+        return build_args(filled)
+
+    with region:
+        standing = [region.parameter(_typed(t)) for t in inputs]
+        results: list[Any] = []
+        build_result = flatten(callee(fn)(*with_tensors(standing), **kwargs), results)
+        made = [i for i, r in enumerate(results) if isinstance(r, Tensor)]
+        changed = region.changed()
+        values = [*(results[i] for i in made), *(after for _, _, after in changed)]
+        region.graph.outputs = [region.value_of(t) for t in values]
+    captured = close_over((region,), len(inputs))
+
+    def results_with(tensors: Sequence[Any]) -> Any:
+        filled = list(results)
+        for place, tensor in zip(made, tensors):
+            filled[place] = tensor
+        return build_result(filled)
+
+    def gradients(given: tuple, outs: tuple, cts: tuple) -> list[Tensor | None]:
+        full = [zeros_of(out) if ct is None else ct for out, ct in zip(outs, cts)]
+        arguments = with_tensors(given[: len(inputs)])
+        found = callee(rule)(*arguments, results_with(outs), results_with(full))
+        found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+        if len(found) != len(args):
+            raise errors.value_error(
+                "bprop", f"{len(args)} gradients are needed, one per input, got {len(found)}"
+            )
+        flat: list[Tensor | None] = []
+        for argument, gradient in zip(args, found):
+            members: list[Any] = []
+            flatten(argument, members)
+            parts: list[Any] = []
+            flatten(gradient, parts)
+            if len(parts) != len(members):
+                parts = [None] * len(members)
+            flat += [p for m, p in zip(members, parts) if isinstance(m, Tensor)]
+        return [g if isinstance(g, Tensor) else None for g in flat] + [None] * len(captured)
+
+    outputs = ops.custom_call((*inputs, *captured), graph=region.graph, rule=gradients)
+    for (tensor, _, _), value in zip(changed, outputs[len(made) :]):
+        outer.see(tensor)
+        tensor._assign(value)
+    return results_with(outputs)

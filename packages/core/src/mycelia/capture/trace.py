@@ -95,6 +95,7 @@ class Trace:
     def __enter__(self) -> Trace:
         self._mode = dispatch.push_interceptor(self.intercept, _TRACING)
         traces.append(self)
+        dispatch.custom_rule = self.custom_rule
         # A region is one op for the tape of its surroundings; inside, only transforms that start inside
         # record.
         self._tape_level = _C.set_tape_level(0)
@@ -103,6 +104,7 @@ class Trace:
     def __exit__(self, *exc: object) -> None:
         _C.set_tape_level(self._tape_level)
         traces.pop()
+        dispatch.custom_rule = traces[-1].custom_rule if traces else None
         dispatch.pop_interceptor(self._mode)
 
     # -- values
@@ -248,6 +250,12 @@ class Trace:
             return evaluate(graph, list(arguments), keep_place)
         finally:
             self.place = None
+
+    def custom_rule(self, fn: Any, rule: Any, args: tuple, kwargs: dict) -> Any:
+        """A function with its own gradient, as one node."""
+        from mycelia.capture.gradients import custom_call
+
+        return custom_call(fn, rule, args, kwargs)
 
     # -- ends of a capture
 

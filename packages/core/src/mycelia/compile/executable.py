@@ -191,4 +191,8 @@ def _scan(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
     return ["python", call, tuple(used), made, ()]
 
 
-_CONTROL = {"cond": _if, "while_loop": _while, "while_history": _history, "scan": _scan}
+def _call(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
+    return ["python", program(node.attrs["graph"]), tuple(used), made, ()]
+
+
+_CONTROL = {"cond": _if, "while_loop": _while, "while_history": _history, "scan": _scan, "custom_call": _call}

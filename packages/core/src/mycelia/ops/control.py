@@ -12,7 +12,7 @@ from mycelia.ir.interpret import evaluate
 from mycelia.ir.types import UNKNOWN, TensorType, join
 from mycelia.ops.define import op
 
-__all__ = []
+__all__ = ["stop_gradient"]
 
 
 def _check_arguments(region: Graph, types, what: str) -> None:
@@ -212,7 +212,52 @@ def _stacked(rows, type_: TensorType):
     return stack(rows, 0)
 
 
-for _op in (cond, while_loop, while_history, scan):
+# ---- gradients by decree -----------------------------------------------------------------------------------
+
+
+@op(view=True, nondiff=True)
+def stop_gradient(x):
+    """`x`; no gradient flows through it.
+
+    Shapes: x [...] -> same.  dtypes: any.
+    """
+    return x
+
+
+@stop_gradient.infer
+def stop_gradient(x):
+    return x
+
+
+@stop_gradient.samples
+def stop_gradient(rand):
+    yield rand(2, 3)
+    yield rand(0)
+
+
+@op(name="custom_call", outputs=None)
+def custom_call(inputs: "tensors", *, graph: "any", rule: "any"):
+    """The results of `graph`; its gradient is ``rule(inputs, results, cotangents)``: what `bprop` means."""
+    raise NotImplementedError("regions run on Tensors")
+
+
+@custom_call.infer
+def custom_call(inputs, *, graph, rule):
+    _check_arguments(graph, inputs, f"graph {graph.name}")
+    return graph.output_types
+
+
+@custom_call.decompose
+def custom_call(inputs, *, graph, rule):
+    return tuple(evaluate(graph, inputs))
+
+
+@custom_call.vjp
+def custom_call(cts, outs, inputs, rule):
+    return rule(inputs, outs, cts)
+
+
+for _op in (cond, while_loop, while_history, scan, custom_call):
     _op.definition.composed = True
 
 
