@@ -22,7 +22,7 @@ def _array_of(data) -> np.ndarray:
     """A NumPy array with MindSpore's defaults: Python ints are int64, Python floats float32."""
     if isinstance(data, (bool, int, float, complex)):
         try:
-            return np.array(data, dtypes.as_dtype(type(data)).np)
+            return np.array(data, np.complex128 if isinstance(data, complex) else dtypes.as_dtype(type(data)).np)
         except OverflowError:
             raise errors.value_error("Tensor", f"input_data {data} does not fit into int64") from None
     if isinstance(data, (list, tuple)):
@@ -33,8 +33,6 @@ def _array_of(data) -> np.ndarray:
             raise errors.value_error("Tensor", f"input_data must be a regular nested list: {e}") from None
         if array.dtype == np.float64 and not _holds_numpy(data):
             array = array.astype(np.float32)
-        elif array.dtype == np.complex128 and not _holds_numpy(data):
-            array = array.astype(np.complex64)
         if array.size == 0 and array.dtype == np.float64:
             array = array.astype(np.float32)
         if array.dtype.kind in "OUS":
@@ -134,16 +132,17 @@ def _text(self) -> str:
 
 
 def _repr(self) -> str:
+    """MindSpore's form: scalars with 6 digits, floating elements in scientific notation."""
     if self.traced is not None or not self._has_value:
         return _text(self)
-    formatter = {"float_kind": lambda v: f"{v: .8e}"} if self.ndim else None
-    value = np.array2string(self.asnumpy(), separator=", ", formatter=formatter)
-    if self.ndim > 1:
-        value = "\n" + value
-    elif self.ndim:
-        value = " " + value
+    values = self.asnumpy()
+    if self.ndim == 0:
+        value = " " + (f"{values.item():g}" if self.dtype.is_floating else str(values.item()).strip("()"))
+    elif self.size == 0:
+        value = " " if self.ndim == 1 else "\n"
     else:
-        value = " " + str(self.asnumpy())
+        formatter = {"float_kind": lambda v: f"{v: .8e}"} if self.dtype is not dtypes.bfloat16 else None
+        value = (" " if self.ndim == 1 else "\n") + np.array2string(values, separator=", ", formatter=formatter)
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={value})"
 
 

@@ -1,4 +1,4 @@
-"""Gradient transforms: grad, value_and_grad, vjp, jvp, jacobians, hessian, custom rules, stop_gradient.
+"""Gradient transforms: grad, value_and_grad, vjp, jvp, jacobians, hessian, custom rules.
 
 All are built on `Recording` and `pullback`; they nest to any order and work inside and around `jit`.
 """
@@ -10,8 +10,14 @@ from collections.abc import Callable, Sequence
 
 from mycelia import _C, dispatch, errors
 from mycelia.autodiff.reverse import Recording, ones_like, pullback, zeros_of
+from mycelia.ops.identity import stop_gradient
 
 Tensor = _C.Tensor
+
+__all__ = [
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp",
+    "stop_gradient", "value_and_grad", "vjp",
+]  # fmt: skip
 
 
 def _flatten(value, leaves: list):
@@ -338,17 +344,6 @@ def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
 def hessian(fn: Callable, grad_position: int = 0) -> Callable:
     """A function that returns the matrix of second derivatives of a scalar function: shape in.shape + in.shape."""
     return jacrev(grad(fn, grad_position), grad_position)
-
-
-def stop_gradient(value):
-    """`value` without its history: the gradient that flows through it is zero."""
-    if not isinstance(value, Tensor):
-        raise errors.type_error("stop_gradient", f"value must be a Tensor, but got {type(value).__name__}")
-    if value.traced is None:
-        return value._detach()
-    from mycelia.ops.control import stop_gradient as cut
-
-    return cut(value)  # the graph must remember it
 
 
 def custom_vjp(fn: Callable, rule: Callable) -> Callable:

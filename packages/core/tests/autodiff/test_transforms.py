@@ -1,0 +1,213 @@
+"""Gradient transforms as users call them: every form of grad, nesting, closures, custom rules."""
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import _C, nn, ops
+from mycelia.autodiff import clip_by_global_norm, clip_by_value, get_grad, hessian
+from mycelia.ops.define import op, registry
+from mycelia.ops.infer import same
+
+
+def tensor(*values):
+    return ms.Tensor(np.array(values, np.float32))
+
+
+def close(got, want):
+    np.testing.assert_allclose(got.asnumpy(), want, rtol=1e-5, atol=1e-6)
+
+
+def test_grad_of_one_argument_is_a_tensor():
+    close(ms.grad(lambda x, y: x * x * y)(tensor(2.0, 3.0), tensor(5.0, 7.0)), [20, 42])
+
+
+def test_grad_of_positions_is_a_tuple():
+    dx, dy = ms.grad(lambda x, y: x * x * y, (0, 1))(tensor(2.0), tensor(5.0))
+    close(dx, [20])
+    close(dy, [4])
+
+
+def test_grad_of_weights_and_inputs_is_a_pair():
+    w = ms.Parameter(tensor(3.0), name="w")
+    of_input, of_weights = ms.grad(lambda x: x * w, 0, [w])(tensor(2.0))
+    close(of_input, [3])
+    close(of_weights[0], [2])
+    assert w._node is None, "the parameter is as before"
+
+
+def test_grad_of_a_single_parameter_is_a_tensor():
+    w = ms.Parameter(tensor(3.0), name="w")
+    close(ms.grad(lambda x: x * w, None, w)(tensor(2.0)), [2])
+
+
+def test_value_and_grad_with_aux_differentiates_the_first_output_only():
+    value, gradient = ms.value_and_grad(lambda x: (x * x, x * 100), has_aux=True)(tensor(3.0))
+    close(value[0], [9])
+    close(value[1], [300])
+    close(gradient, [6])
+
+
+def test_grad_with_aux_returns_it_behind_the_gradient():
+    gradient, aux = ms.grad(lambda x: (x * x, x + 1), has_aux=True)(tensor(3.0))
+    close(gradient, [6])
+    close(aux, [4])
+
+
+def test_return_ids_and_get_grad_find_each_gradient():
+    w = ms.Parameter(tensor(3.0), name="w")
+    found = ms.grad(lambda x: x * w, 0, [w], return_ids=True)(tensor(2.0))
+    close(get_grad(found, 0), [3])
+    close(get_grad(found, w), [2])
+    with pytest.raises(ValueError, match="no gradient"):
+        get_grad(found, 5)
+
+
+@pytest.mark.parametrize("order", [1, 2, 3, 4])
+def test_derivatives_of_any_order(order):
+    f = lambda x: ops.exp(x * 2.0)  # noqa: E731
+    for _ in range(order):
+        f = ms.grad(f)
+    close(f(tensor(0.5)), [2.0**order * np.exp(1.0)])
+
+
+def test_inner_gradient_treats_outer_variable_as_constant():
+    # d/dx [x * d/dy (x * y)^2 at y=1] = d/dx [x * 2 x^2] = 6 x^2: no confusion of the two variables.
+    def outer(x):
+        return x * ms.grad(lambda y: (x * y) * (x * y))(tensor(1.0))
+
+    close(ms.grad(outer)(tensor(2.0)), [24])
+
+
+def test_hessian_of_a_quadratic_form():
+    a = np.array([[2.0, 1.0], [1.0, 4.0]], np.float32)
+    f = lambda x: ops.sum(x * ops.matmul(ms.Tensor(a), x)) * 0.5  # noqa: E731
+    close(hessian(f)(tensor(1.0, -1.0)), a)
+
+
+def test_jacobians_forward_and_reverse_agree():
+    f = lambda x: ops.concat([ops.sin(x), x[:1] * x[1:2]])  # noqa: E731
+    x = tensor(0.3, 0.7)
+    want = [[np.cos(0.3), 0], [0, np.cos(0.7)], [0.7, 0.3]]
+    close(ms.jacrev(f)(x), want)
+    close(ms.jacfwd(f)(x), want)
+
+
+def test_jvp_and_vjp_are_transposes():
+    rng = np.random.default_rng(0)
+    x, v = tensor(*rng.normal(size=4)), tensor(*rng.normal(size=4))
+    f = lambda x: ops.tanh(ops.matmul(ms.Tensor(np.arange(12, dtype=np.float32).reshape(3, 4) / 10), x))  # noqa: E731
+    out, tangent = ms.jvp(f, x, v)
+    u = tensor(*rng.normal(size=3))
+    out2, pull = ms.vjp(f, x)
+    close(out, out2.asnumpy())
+    assert np.dot(u.asnumpy(), tangent.asnumpy()) == pytest.approx(np.dot(pull(u).asnumpy(), v.asnumpy()), rel=1e-5)
+
+
+def test_vjp_can_be_pulled_twice():
+    _, pull = ms.vjp(lambda x: x * x, tensor(3.0))
+    close(pull(tensor(1.0)), [6])
+    close(pull(tensor(2.0)), [12])
+
+
+def test_vjp_checks_the_cotangent():
+    _, pull = ms.vjp(lambda x: x * x, tensor(3.0, 4.0))
+    with pytest.raises(ValueError, match=r"shape \[1\].*\[2\]"):
+        pull(tensor(1.0))
+
+
+def test_stop_gradient_cuts_the_path():
+    close(ms.grad(lambda x: x * ops.stop_gradient(x))(tensor(3.0)), [3])
+
+
+def test_unused_argument_has_zero_gradient():
+    _, dy = ms.grad(lambda x, y: x * 2, (0, 1))(tensor(1.0), tensor(5.0, 6.0))
+    close(dy, [0, 0])
+
+
+def test_gradient_through_dict_and_tuple_arguments():
+    found = ms.grad(lambda d: d["a"] * d["b"][0])({"a": tensor(2.0), "b": (tensor(3.0),)})
+    close(found["a"], [3])
+    close(found["b"][0], [2])
+
+
+def test_cell_bprop_replaces_the_gradient():
+    class Doubled(nn.Cell):
+        def construct(self, x):
+            return x * x
+
+        def bprop(self, x, out, dout):
+            return (dout * 100.0,)
+
+    close(ms.grad(Doubled())(tensor(3.0)), [100])
+
+
+def test_rule_that_returns_too_few_gradients_is_named():
+    class Wrong(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, x, y, out, dout):
+            return (dout,)
+
+    with pytest.raises(ValueError, match="2 gradients are needed"):
+        ms.grad(Wrong())(tensor(3.0), tensor(4.0))
+
+
+def test_setitem_is_differentiable_on_both_sides():
+    def f(x, v):
+        y = x * 2.0
+        y[1] = v
+        return y * y
+
+    dx, dv = ms.grad(f, (0, 1))(tensor(1.0, 2.0, 3.0), ms.Tensor(5.0))
+    close(dx, [8, 0, 24])
+    close(dv, 10)
+
+
+def test_gradients_accumulate_over_micro_batches():
+    net = nn.Dense(3, 2)
+    step = ms.value_and_grad(lambda x: ops.sum(net(x)), None, net.trainable_params())
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=(4, 3)).astype(np.float32)
+    total = step(ms.Tensor(x))[1]
+    parts = [step(ms.Tensor(x[i : i + 2]))[1] for i in (0, 2)]
+    for whole, a, b in zip(total, *parts):
+        close(whole, (a + b).asnumpy())
+
+
+def test_clipping():
+    close(clip_by_value([tensor(-3.0, 0.5, 3.0)], -1.0, 1.0)[0], [-1, 0.5, 1])
+    a, b = clip_by_global_norm([tensor(3.0), tensor(4.0)], 1.0)
+    close(a, [0.6])
+    close(b, [0.8])
+    close(clip_by_global_norm([tensor(0.3)], 1.0)[0], [0.3])
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "text"),
+    [
+        (lambda: ms.grad(lambda x: x, 3)(tensor(1.0)), ValueError, "grad_position 3 is out of range"),
+        (lambda: ms.grad(lambda x: x)(1.5), TypeError, "argument 0 must be a Tensor"),
+        (lambda: ms.value_and_grad(lambda x: x, None, None), ValueError, "cannot both be None"),
+        (lambda: ms.grad(5), TypeError, "fn must be callable"),
+        (lambda: ms.grad(lambda x: 3)(tensor(1.0)), TypeError, "must return a Tensor"),
+        (lambda: ms.grad(lambda x: x, None, [3])(tensor(1.0)), TypeError, "weights must be Parameters"),
+    ],
+)
+def test_bad_arguments_are_named(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
+    assert _C.tape_level() == 0
+
+
+def test_op_without_rule_says_so():
+    @op(infer=same(), name="without_rule")
+    def without_rule(x):
+        return x * 1.0
+
+    try:
+        with pytest.raises(NotImplementedError, match="without_rule: no gradient rule"):
+            ms.grad(without_rule)(tensor(1.0, 2.0))
+    finally:
+        del registry["without_rule"]
