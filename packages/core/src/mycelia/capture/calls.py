@@ -51,8 +51,11 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
 
 def _call_with_rewritten_arguments(function: Callable, /, *args: Any, **kwargs: Any) -> Any:
     """A call of a function of ours, a gradient transform say: user functions given to it are rewritten."""
-    args = tuple(callee(a) if type(a) in (types.FunctionType, types.MethodType) else a for a in args)
-    return function(*args, **kwargs)
+
+    def rewritten(value: Any) -> Any:
+        return callee(value) if type(value) in (types.FunctionType, types.MethodType) else value
+
+    return function(*map(rewritten, args), **{k: rewritten(v) for k, v in kwargs.items()})
 
 
 _OWN = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
