@@ -33,9 +33,16 @@ from mycelia.ops.special import *  # noqa: F403
 from mycelia.ops.statistics import *  # noqa: F403
 from mycelia.ops.trig import *  # noqa: F403
 
-from mycelia.autodiff.transforms import (  # noqa: E402, F401
-    clip_by_global_norm, get_grad, grad, jacfwd, jacrev, jvp, value_and_grad, vjp,
-)  # fmt: skip
 from mycelia.ops.moments import norm  # noqa: E402, F401  (the family `norm` has taken the name)
 import mycelia.ops.methods  # noqa: E402, F401  (attaches Tensor methods)
 import mycelia.ops.shape_methods  # noqa: E402, F401
+
+_TRANSFORMS = {"clip_by_global_norm", "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"}
+
+
+def __getattr__(name: str):
+    if name in _TRANSFORMS:  # autodiff is built upon the ops: it cannot be imported while they are defined
+        from mycelia.autodiff import transforms
+
+        return globals().setdefault(name, getattr(transforms, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
