@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 
 from mycelia import _C, dispatch, errors
 from mycelia.autodiff.reverse import Recording, ones_like, pullback, zeros_of
-from mycelia.ops.identity import stop_gradient
+from mycelia.ops.control import stop_gradient
 
 Tensor = _C.Tensor
 

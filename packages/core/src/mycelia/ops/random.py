@@ -250,7 +250,7 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
     soft = _activation.softmax((logits + noise) * (1.0 / tau), dim)
     if not hard:
         return soft
-    from mycelia.ops.identity import stop_gradient
+    from mycelia.ops.control import stop_gradient
 
     best = cast(soft == _reduce.amax(soft, dim, True), soft.dtype)
     return soft + stop_gradient(best - soft)
