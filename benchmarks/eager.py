@@ -59,7 +59,10 @@ def measure(add, x, y, xg, record, chain_of, backward, copy, share, back, large)
         for _ in range(n):
             chain_of(xg, y)
 
-    results = {next(names): peers.loop_time_of(add_loop, 50000), next(names): peers.loop_time_of(operator_loop, 50000)}
+    results = {
+        next(names): peers.loop_time_of(add_loop, 50000),
+        next(names): peers.loop_time_of(operator_loop, 50000),
+    }
     with record():
         results[next(names)] = peers.loop_time_of(recorded_loop, 30000)
     results[next(names)] = peers.loop_time_of(chain_loop, 3000) / 10
@@ -82,7 +85,7 @@ def run_mycelia(threads: int) -> dict:
 
     ms.set_context(runtime_num_threads=threads)
     x, y = ms.Tensor(np.array([1, 2, 3, 4], np.float32)), ms.Tensor(np.array([4, 3, 2, 1], np.float32))
-    one_chain = lambda u, v: chain(ops.tanh, ops.relu, ops.exp, ops.sigmoid, ops.sum, u, v)  # noqa: E731
+    one_chain = lambda u, v: chain(ops.tanh, ops.relu, ops.exp, ops.sigmoid, ops.sum, u, v)
     gradient = ms.grad(one_chain, 0)
     watched, _ = Recording().watch(x)
     rows = ms.Tensor(np.random.default_rng(0).normal(size=(16384, 1024)).astype(np.float32))
@@ -91,7 +94,19 @@ def run_mycelia(threads: int) -> dict:
         lambda: ops.exp(rows), lambda: ops.softmax(rows, -1), lambda: ops.layer_norm(rows, (1024,), gamma, beta),
         lambda: ops.transpose(rows, (1, 0)),
     ]  # fmt: skip
-    return measure(ops.add, x, y, watched, Recording, one_chain, lambda: gradient(x, y), ms.Tensor, ms.Tensor.from_numpy, x.asnumpy, large)
+    return measure(
+        ops.add,
+        x,
+        y,
+        watched,
+        Recording,
+        one_chain,
+        lambda: gradient(x, y),
+        ms.Tensor,
+        ms.Tensor.from_numpy,
+        x.asnumpy,
+        large,
+    )
 
 
 def run_torch(threads: int) -> dict:
@@ -102,15 +117,17 @@ def run_torch(threads: int) -> dict:
     torch.set_num_threads(threads)
     x, y = torch.tensor([1.0, 2, 3, 4]), torch.tensor([4.0, 3, 2, 1])
     xg = x.clone().requires_grad_()
-    one_chain = lambda u, v: chain(torch.tanh, torch.relu, torch.exp, torch.sigmoid, torch.sum, u, v)  # noqa: E731
+    one_chain = lambda u, v: chain(torch.tanh, torch.relu, torch.exp, torch.sigmoid, torch.sum, u, v)
     rows = torch.from_numpy(np.random.default_rng(0).normal(size=(16384, 1024)).astype(np.float32))
     gamma, beta = torch.ones(1024), torch.zeros(1024)
     large = [
         lambda: torch.exp(rows), lambda: torch.softmax(rows, -1),
         lambda: torch.nn.functional.layer_norm(rows, (1024,), gamma, beta), lambda: rows.t().contiguous(),
     ]  # fmt: skip
-    backward = lambda: torch.autograd.grad(one_chain(xg, y), xg)  # noqa: E731
-    return measure(torch.add, x, y, xg, nullcontext, one_chain, backward, torch.tensor, torch.from_numpy, x.numpy, large)
+    backward = lambda: torch.autograd.grad(one_chain(xg, y), xg)
+    return measure(
+        torch.add, x, y, xg, nullcontext, one_chain, backward, torch.tensor, torch.from_numpy, x.numpy, large
+    )
 
 
 if __name__ == "__main__":

@@ -35,7 +35,9 @@ def measure(code: str, rounds: int = 5) -> tuple[float, float]:
     """Median CPU seconds and peak resident MB of a fresh interpreter that runs `code`."""
     found = []
     for _ in range(rounds):
-        done = subprocess.run([sys.executable, "-c", CHILD.format(code=code)], text=True, capture_output=True, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD.format(code=code)], text=True, capture_output=True, check=True
+        )
         found.append(tuple(map(float, done.stdout.split()[-2:])))
     return statistics.median(f[0] for f in found), statistics.median(f[1] for f in found)
 

@@ -22,7 +22,10 @@ def run_mycelia(threads: int) -> dict:
     class LeNet(nn.Cell):
         def __init__(self):
             super().__init__()
-            self.conv1, self.conv2 = nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.Conv2d(6, 16, 5, pad_mode="valid")
+            self.conv1, self.conv2 = (
+                nn.Conv2d(1, 6, 5, pad_mode="valid"),
+                nn.Conv2d(6, 16, 5, pad_mode="valid"),
+            )
             self.fc1, self.fc2, self.fc3 = nn.Dense(256, 120), nn.Dense(120, 84), nn.Dense(84, 10)
             self.relu, self.pool, self.flatten = nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten()
 

@@ -43,7 +43,12 @@ def loop_time_of(function: Callable[[int], object], repeats: int, batches: int =
 
 def child(bench: Path, side: str, python: str, threads: int, core: str) -> dict[str, float]:
     """One round of one side in a process of its own."""
-    environment = dict(os.environ, OMP_NUM_THREADS=str(threads), MKL_NUM_THREADS=str(threads), MYCELIA_NUM_THREADS=str(threads))
+    environment = dict(
+        os.environ,
+        OMP_NUM_THREADS=str(threads),
+        MKL_NUM_THREADS=str(threads),
+        MYCELIA_NUM_THREADS=str(threads),
+    )
     command = ["taskset", "-c", core, python, str(bench), "--side", side, "--threads", str(threads)]
     done = subprocess.run(command, env=environment, text=True, capture_output=True)
     if done.returncode:
@@ -87,7 +92,14 @@ def report(title: str, rows: list[list[str]], note: str, head: list[str] = HEAD,
         print("  ".join(c.ljust(w) for c, w in zip(row, widths)))
     if not write:
         return
-    table = [f"## {title}", "", f"{date.today()}. {note}".strip(), "", "| " + " | ".join(head) + " |", "| " + " | ".join("---" for _ in head) + " |"]
+    table = [
+        f"## {title}",
+        "",
+        f"{date.today()}. {note}".strip(),
+        "",
+        "| " + " | ".join(head) + " |",
+        "| " + " | ".join("---" for _ in head) + " |",
+    ]
     table += ["| " + " | ".join(r) + " |" for r in rows]
     text = RESULTS.read_text() if RESULTS.exists() else "# Results\n"
     parts = text.split("\n## ")
@@ -97,7 +109,14 @@ def report(title: str, rows: list[list[str]], note: str, head: list[str] = HEAD,
     temporary.replace(RESULTS)
 
 
-def main(bench: str, cases: dict, sides: dict[str, Callable], title: str, note: str, threads: tuple[int, ...] = (1,)) -> None:
+def main(
+    bench: str,
+    cases: dict,
+    sides: dict[str, Callable],
+    title: str,
+    note: str,
+    threads: tuple[int, ...] = (1,),
+) -> None:
     """Command line of a bench: without arguments compare; with --side NAME run one round and print JSON."""
     if "--side" in sys.argv:
         side = sys.argv[sys.argv.index("--side") + 1]

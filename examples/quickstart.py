@@ -55,9 +55,13 @@ def main() -> int:
     config = CheckpointConfig(save_checkpoint_steps=steps, keep_checkpoint_max=2)
     checkpoint = ModelCheckpoint("lenet", checkpoints, config)
     start = time.perf_counter()
-    model.train(options.epochs, train_data, callbacks=[LossMonitor(steps), TimeMonitor(), checkpoint, ProgressBar()])
+    model.train(
+        options.epochs, train_data, callbacks=[LossMonitor(steps), TimeMonitor(), checkpoint, ProgressBar()]
+    )
     seconds = time.perf_counter() - start
-    console.print(f"   {options.epochs * steps} steps in {seconds:.1f} s; checkpoint: {checkpoint.latest_ckpt_file_name}")
+    console.print(
+        f"   {options.epochs * steps} steps in {seconds:.1f} s; checkpoint: {checkpoint.latest_ckpt_file_name}"
+    )
 
     step(3, f"Evaluating on the {test_count} held-out digits")
     results = model.eval(create_dataset(digits, "test", 100, shuffle=False))
@@ -88,7 +92,11 @@ def main() -> int:
     wrong = np.flatnonzero(predicted != labels)[:4]  # the interesting ones, among ordinary ones
     chosen = np.concatenate([np.arange(16 - len(wrong)), wrong])
     columns = max(1, min(8, (console.width + 2) // 14))
-    console.print(terminal_grid(images[chosen], predicted[chosen], labels[chosen], columns), markup=False, soft_wrap=True)
+    console.print(
+        terminal_grid(images[chosen], predicted[chosen], labels[chosen], columns),
+        markup=False,
+        soft_wrap=True,
+    )
     picture = out / "digits.png"
     save_grid(picture, images[chosen], predicted[chosen], labels[chosen])
     console.print(f"   the same as a picture: {picture}")

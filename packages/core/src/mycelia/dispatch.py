@@ -104,7 +104,9 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
     if kernel is not None:
         return _kernel_plan(definition, typing, attrs, kernel, counts)
     emulated = target.backend.emulated
-    wide = {i: emulated[t.dtype] for i, t in enumerate(typing.in_types) if t is not None and t.dtype in emulated}
+    wide = {
+        i: emulated[t.dtype] for i, t in enumerate(typing.in_types) if t is not None and t.dtype in emulated
+    }
     if wide and static and not definition.updates:
         wide_shorts = [wide[i].short if i in wide else s for i, s in enumerate(shorts)]
         if target.kernel(op.name, wide_shorts) is not None:
@@ -121,7 +123,13 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
             return _kernel_plan(definition, typing, attrs, kernel, counts)
     if target.backend.name != "reference" and static:
         note_fallback(op.name, target.backend.name, shorts, "reference")
-    return _plan(_REFERENCE, typing, attrs, b"", reference_function(definition, attrs, typing.in_types, typing.out_types, counts))
+    return _plan(
+        _REFERENCE,
+        typing,
+        attrs,
+        b"",
+        reference_function(definition, attrs, typing.in_types, typing.out_types, counts),
+    )
 
 
 def _work(typing: Typing) -> int:
@@ -139,9 +147,13 @@ def _compose(typing: Typing, attrs: dict, function) -> _C.Plan:
     return _plan(_COMPOSE, typing, attrs, b"", function)
 
 
-def _kernel_plan(definition: OpDef, typing: Typing, attrs: dict, kernel: registry.Kernel, counts: tuple) -> _C.Plan:
+def _kernel_plan(
+    definition: OpDef, typing: Typing, attrs: dict, kernel: registry.Kernel, counts: tuple
+) -> _C.Plan:
     if kernel.function is not None:
-        function = reference_function(definition, attrs, typing.in_types, typing.out_types, counts, kernel.function)
+        function = reference_function(
+            definition, attrs, typing.in_types, typing.out_types, counts, kernel.function
+        )
         return _plan(_REFERENCE, typing, attrs, b"", function)
     # A 0-byte struct still needs an address.
     return _plan(_KERNEL, typing, attrs, definition.pack(attrs) or bytes(8), None, kernel)
@@ -232,7 +244,11 @@ def kernel_error(op: _C.Op, code: int, text: str) -> Exception:
     if code == _E_MEMORY:
         return errors.error(errors.MyceliaMemoryError, subject, "no scratch memory could be had")
     if code == _E_ARGUMENT:
-        kind = errors.MyceliaIndexError if "index" in text or "out of bounds" in text else errors.MyceliaValueError
+        kind = (
+            errors.MyceliaIndexError
+            if "index" in text or "out of bounds" in text
+            else errors.MyceliaValueError
+        )
         return errors.error(kind, subject, text)
     return errors.error(errors.InternalError, subject, f"the kernel failed with code {code}")
 

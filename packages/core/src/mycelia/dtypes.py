@@ -155,7 +155,11 @@ def promote(a: DType, b: DType) -> DType:
     if a in _WIDE_UNSIGNED or b in _WIDE_UNSIGNED:
         raise TypeError(f"Type implicit conversion between {a} and {b} is not supported.")
     if a.is_complex or b.is_complex:
-        wide = complex128 in (a, b) or float64 in (a, b) and (a.is_complex and b is float64 or b.is_complex and a is float64)
+        wide = (
+            complex128 in (a, b)
+            or float64 in (a, b)
+            and (a.is_complex and b is float64 or b.is_complex and a is float64)
+        )
         return complex128 if wide else complex64
     if a.is_floating and b.is_floating:
         ra, rb = _FLOAT_RANK[a], _FLOAT_RANK[b]
@@ -189,7 +193,9 @@ def promote_number(dtype: DType, number: type) -> DType:
 def to_bfloat16_bits(values: np.ndarray) -> np.ndarray:
     """float32 values rounded to nearest even, as uint16 bits."""
     bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
-    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)).astype(np.uint16)
+    rounded = ((bits + np.uint32(0x7FFF) + ((bits >> np.uint32(16)) & np.uint32(1))) >> np.uint32(16)).astype(
+        np.uint16
+    )
     return np.where(np.isnan(values), np.uint16(0x7FC0), rounded).reshape(np.shape(values))
 
 

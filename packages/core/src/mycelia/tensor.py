@@ -22,7 +22,9 @@ def _array_of(data) -> np.ndarray:
     """A NumPy array with MindSpore's defaults: Python ints are int64, Python floats float32."""
     if isinstance(data, (bool, int, float, complex)):
         try:
-            return np.array(data, np.complex128 if isinstance(data, complex) else dtypes.as_dtype(type(data)).np)
+            return np.array(
+                data, np.complex128 if isinstance(data, complex) else dtypes.as_dtype(type(data)).np
+            )
         except OverflowError:
             raise errors.value_error("Tensor", f"input_data {data} does not fit into int64") from None
     if isinstance(data, (list, tuple)):
@@ -91,10 +93,14 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
     if not isinstance(input_data, np.ndarray):
         input_data = _array_of(input_data)
     elif input_data.dtype.kind in "OUSV":
-        raise errors.type_error("Tensor", f"input_data must hold numbers, but its dtype is {input_data.dtype}")
+        raise errors.type_error(
+            "Tensor", f"input_data must hold numbers, but its dtype is {input_data.dtype}"
+        )
     result = _from_array(input_data, dtype)
     if shape is not None and tuple(np.atleast_1d(shape)) != result.shape:
-        raise errors.shape_error("Tensor", f"shape {shape} differs from the shape {list(result.shape)} of input_data")
+        raise errors.shape_error(
+            "Tensor", f"shape {shape} differs from the shape {list(result.shape)} of input_data"
+        )
     return result
 
 
@@ -142,7 +148,9 @@ def _repr(self) -> str:
         value = " " if self.ndim == 1 else "\n"
     else:
         formatter = {"float_kind": lambda v: f"{v: .8e}"} if self.dtype is not dtypes.bfloat16 else None
-        value = (" " if self.ndim == 1 else "\n") + np.array2string(values, separator=", ", formatter=formatter)
+        value = (" " if self.ndim == 1 else "\n") + np.array2string(
+            values, separator=", ", formatter=formatter
+        )
     return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={value})"
 
 
@@ -173,7 +181,9 @@ class Parameter(Tensor):
         device=None,
     ):
         if default_input is None:
-            raise errors.type_error("Parameter", "default_input must be a Tensor, array or number, but got None")
+            raise errors.type_error(
+                "Parameter", "default_input must be a Tensor, array or number, but got None"
+            )
         if name is not None and not isinstance(name, str):
             raise errors.type_error("Parameter", f"name must be a str or None, but got {type(name).__name__}")
         value = default_input if isinstance(default_input, Tensor) else Tensor(default_input)
@@ -219,11 +229,15 @@ class Parameter(Tensor):
             data = Tensor(data)
         if data.shape != self.shape and not slice_shape:
             raise errors.shape_error(
-                "Parameter.set_data", f"parameter '{self.name}' has shape {list(self.shape)}, but the data has {list(data.shape)}"
+                "Parameter.set_data",
+                f"parameter '{self.name}' has shape {list(self.shape)}, but the data has {list(data.shape)}",
             )
         if data.dtype is not self.dtype:
             if self.dtype.is_integer and data.dtype.is_floating:
-                raise errors.type_error("Parameter.set_data", f"parameter '{self.name}' is {self.dtype}, but the data is {data.dtype}")
+                raise errors.type_error(
+                    "Parameter.set_data",
+                    f"parameter '{self.name}' is {self.dtype}, but the data is {data.dtype}",
+                )
             data = Tensor(data, self.dtype)
         elif isinstance(data, Tensor):
             data = data._detach()
@@ -265,7 +279,13 @@ class Parameter(Tensor):
         return made
 
     def __reduce__(self):
-        return _rebuild_parameter, (np.array(self._bits()), self.dtype, self.name, self.requires_grad, self._unnamed)
+        return _rebuild_parameter, (
+            np.array(self._bits()),
+            self.dtype,
+            self.name,
+            self.requires_grad,
+            self._unnamed,
+        )
 
 
 def _rebuild_parameter(bits, dtype, name, requires_grad, unnamed) -> Parameter:
@@ -281,7 +301,9 @@ class ParameterTuple(tuple):
         items = tuple(iterable)
         for p in items:
             if not isinstance(p, Parameter):
-                raise errors.type_error("ParameterTuple", f"every member must be a Parameter, but got {type(p).__name__}")
+                raise errors.type_error(
+                    "ParameterTuple", f"every member must be a Parameter, but got {type(p).__name__}"
+                )
         return super().__new__(cls, items)
 
     def clone(self, prefix: str, init: str = "same") -> ParameterTuple:

@@ -65,7 +65,7 @@ def test_return_ids_and_get_grad_find_each_gradient():
 
 @pytest.mark.parametrize("order", [1, 2, 3, 4])
 def test_derivatives_of_any_order(order):
-    f = lambda x: ops.exp(x * 2.0)  # noqa: E731
+    f = lambda x: ops.exp(x * 2.0)
     for _ in range(order):
         f = ms.grad(f)
     close(f(tensor(0.5)), [2.0**order * np.exp(1.0)])
@@ -81,12 +81,12 @@ def test_inner_gradient_treats_outer_variable_as_constant():
 
 def test_hessian_of_a_quadratic_form():
     a = np.array([[2.0, 1.0], [1.0, 4.0]], np.float32)
-    f = lambda x: ops.sum(x * ops.matmul(ms.Tensor(a), x)) * 0.5  # noqa: E731
+    f = lambda x: ops.sum(x * ops.matmul(ms.Tensor(a), x)) * 0.5
     close(hessian(f)(tensor(1.0, -1.0)), a)
 
 
 def test_jacobians_forward_and_reverse_agree():
-    f = lambda x: ops.concat([ops.sin(x), x[:1] * x[1:2]])  # noqa: E731
+    f = lambda x: ops.concat([ops.sin(x), x[:1] * x[1:2]])
     x = tensor(0.3, 0.7)
     want = [[np.cos(0.3), 0], [0, np.cos(0.7)], [0.7, 0.3]]
     close(ms.jacrev(f)(x), want)
@@ -96,12 +96,14 @@ def test_jacobians_forward_and_reverse_agree():
 def test_jvp_and_vjp_are_transposes():
     rng = np.random.default_rng(0)
     x, v = tensor(*rng.normal(size=4)), tensor(*rng.normal(size=4))
-    f = lambda x: ops.tanh(ops.matmul(ms.Tensor(np.arange(12, dtype=np.float32).reshape(3, 4) / 10), x))  # noqa: E731
+    f = lambda x: ops.tanh(ops.matmul(ms.Tensor(np.arange(12, dtype=np.float32).reshape(3, 4) / 10), x))
     out, tangent = ms.jvp(f, x, v)
     u = tensor(*rng.normal(size=3))
     out2, pull = ms.vjp(f, x)
     close(out, out2.asnumpy())
-    assert np.dot(u.asnumpy(), tangent.asnumpy()) == pytest.approx(np.dot(pull(u).asnumpy(), v.asnumpy()), rel=1e-5)
+    assert np.dot(u.asnumpy(), tangent.asnumpy()) == pytest.approx(
+        np.dot(pull(u).asnumpy(), v.asnumpy()), rel=1e-5
+    )
 
 
 def test_vjp_can_be_pulled_twice():

@@ -14,7 +14,9 @@ def has_cpu() -> bool:
     return "cpu" in registry.available()
 
 
-@pytest.mark.parametrize("sample", [s for s in SAMPLES if s.options.get("_value", True)], ids=lambda s: s.name)
+@pytest.mark.parametrize(
+    "sample", [s for s in SAMPLES if s.options.get("_value", True)], ids=lambda s: s.name
+)
 def test_value_equals_body(sample):
     check_value(sample, "cpu" if has_cpu() else "reference")
 

@@ -74,4 +74,6 @@ def require_differentiable(outputs: Iterable, where: str) -> None:
     """Raise TypeError when an output cannot carry a gradient."""
     for out in outputs:
         if not isinstance(out, _C.Tensor):
-            raise errors.type_error(where, f"the function must return Tensors, but returned {type(out).__name__}")
+            raise errors.type_error(
+                where, f"the function must return Tensors, but returned {type(out).__name__}"
+            )

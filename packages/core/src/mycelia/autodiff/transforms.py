@@ -42,9 +42,13 @@ def _positions(grad_position, n_args: int, where: str) -> tuple[int, ...]:
     positions = (grad_position,) if isinstance(grad_position, int) else tuple(grad_position)
     for p in positions:
         if isinstance(p, bool) or not isinstance(p, int):
-            raise errors.type_error(where, f"grad_position must be an int or a tuple of int, but got {grad_position!r}")
+            raise errors.type_error(
+                where, f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
+            )
         if not 0 <= p < n_args:
-            raise errors.value_error(where, f"grad_position {p} is out of range: the function got {n_args} arguments")
+            raise errors.value_error(
+                where, f"grad_position {p} is out of range: the function got {n_args} arguments"
+            )
     return positions
 
 
@@ -106,7 +110,8 @@ def _value_and_grad(fn, args, kwargs, grad_position, weights, has_aux, return_id
                 rebuild = _flatten(args[p], leaves)
                 if not leaves:
                     raise errors.type_error(
-                        where, f"argument {p} must be a Tensor to be differentiated, but got {type(args[p]).__name__}"
+                        where,
+                        f"argument {p} must be a Tensor to be differentiated, but got {type(args[p]).__name__}",
                     )
                 watched = [tape.watch(t) for t in leaves]
                 args[p] = rebuild([w[0] for w in watched])
@@ -126,7 +131,9 @@ def _value_and_grad(fn, args, kwargs, grad_position, weights, has_aux, return_id
             sources = []
             _flatten(result[0], sources)
         if not sources:
-            raise errors.type_error(where, f"the function must return a Tensor, but returned {type(result).__name__}")
+            raise errors.type_error(
+                where, f"the function must return a Tensor, but returned {type(result).__name__}"
+            )
         outer = tape._old_level
         _C.set_tape_level(outer)
         sources = [s for s in sources if s.dtype.is_floating or s.dtype.is_complex]
@@ -187,7 +194,12 @@ def get_grad(gradients, identifier):
     wanted = identifier.name if isinstance(identifier, Tensor) else identifier
 
     def search(item):
-        if isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], (int, str)) and item[0] == wanted:
+        if (
+            isinstance(item, tuple)
+            and len(item) == 2
+            and isinstance(item[0], (int, str))
+            and item[0] == wanted
+        ):
             return item[1]
         if isinstance(item, tuple):
             for member in item:
@@ -223,10 +235,14 @@ def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
         given: list = []
         _flatten(cotangents, given)
         if len(given) != len(outputs):
-            raise errors.value_error("vjp", f"{len(outputs)} cotangents are needed, one per output, but got {len(given)}")
+            raise errors.value_error(
+                "vjp", f"{len(outputs)} cotangents are needed, one per output, but got {len(given)}"
+            )
         for out, ct in zip(outputs, given):
             if ct.shape != out.shape:
-                raise errors.shape_error("vjp", f"a cotangent has shape {list(ct.shape)}, but its output {list(out.shape)}")
+                raise errors.shape_error(
+                    "vjp", f"a cotangent has shape {list(ct.shape)}, but its output {list(out.shape)}"
+                )
         found = pullback(outputs, given, nodes, release=False)
         found = [zeros_of(t) if g is None else g for g, t in zip(found, [*inputs, *parameters])]
         of_inputs = found[: len(inputs)]
@@ -256,7 +272,9 @@ def jvp(fn: Callable, inputs, v, has_aux: bool = False):
         raise errors.value_error("jvp", f"inputs has {len(xs)} members, but v has {len(vs)}")
     for i, (x, d) in enumerate(zip(xs, vs)):
         if _tensor(x, "jvp", i).shape != _tensor(d, "jvp", i).shape:
-            raise errors.shape_error("jvp", f"inputs[{i}] has shape {list(x.shape)}, but v[{i}] has {list(d.shape)}")
+            raise errors.shape_error(
+                "jvp", f"inputs[{i}] has shape {list(x.shape)}, but v[{i}] has {list(d.shape)}"
+            )
     with Recording() as outer:
         output, pull, *aux = vjp(fn, *xs, has_aux=has_aux)
         outputs: list = []
@@ -298,7 +316,9 @@ def jacrev(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
             found = pull(reshape(unit, output.shape))
             rows.append((found,) if isinstance(found, Tensor) else found)
         jacobians = [
-            reshape(stack([r[k] for r in rows]), output.shape + args[p].shape) if rows else zeros(output.shape + args[p].shape)
+            reshape(stack([r[k] for r in rows]), output.shape + args[p].shape)
+            if rows
+            else zeros(output.shape + args[p].shape)
             for k, p in enumerate(positions)
         ]
         result = jacobians[0] if isinstance(grad_position, int) else tuple(jacobians)
@@ -382,7 +402,9 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
                     _flatten(g, members)
                     flat.extend(members if len(members) == len(leaves) else [None] * len(leaves))
             if len(flat) != len(inputs):
-                raise errors.value_error("bprop", f"{len(inputs)} gradients are needed, one per input, but got {len(flat)}")
+                raise errors.value_error(
+                    "bprop", f"{len(inputs)} gradients are needed, one per input, but got {len(flat)}"
+                )
             return tuple(flat)
 
         _C.custom(getattr(fn, "__qualname__", "custom_vjp"), tuple(inputs), tuple(outputs), gradients)
@@ -415,7 +437,9 @@ def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
     from mycelia.ops.math import sqrt as root
 
     if not isinstance(x, (list, tuple)) or not x:
-        raise errors.type_error("clip_by_global_norm", f"x must be a list or tuple of Tensors, but got {type(x).__name__}")
+        raise errors.type_error(
+            "clip_by_global_norm", f"x must be a list or tuple of Tensors, but got {type(x).__name__}"
+        )
     if not clip_norm > 0:
         raise errors.value_error("clip_by_global_norm", f"clip_norm must be positive, but got {clip_norm}")
     if use_norm is None:

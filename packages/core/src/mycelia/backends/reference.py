@@ -29,7 +29,9 @@ def evaluate(
         result = (kernel or definition.body)(*values, **attrs)
     result = tuple(result) if isinstance(result, (tuple, list)) else (result,)
     if len(result) != len(out_types):
-        raise RuntimeError(f"{definition.name}: the {what} gave {len(result)} results for {len(out_types)} inferred types")
+        raise RuntimeError(
+            f"{definition.name}: the {what} gave {len(result)} results for {len(out_types)} inferred types"
+        )
     arrays = []
     for value, expected in zip(result, out_types):
         array = np.asarray(value)
@@ -37,14 +39,20 @@ def evaluate(
         if array.dtype != want:
             with np.errstate(all="ignore"):
                 array = array.astype(want)
-        fits = array.ndim == len(expected.shape) and all(n in (m, UNKNOWN) for m, n in zip(array.shape, expected.shape))
+        fits = array.ndim == len(expected.shape) and all(
+            n in (m, UNKNOWN) for m, n in zip(array.shape, expected.shape)
+        )
         if not fits:
-            raise RuntimeError(f"{definition.name}: the {what} gave shape {array.shape}, inferred was {expected.shape}")
+            raise RuntimeError(
+                f"{definition.name}: the {what} gave shape {array.shape}, inferred was {expected.shape}"
+            )
         arrays.append(array)
     return tuple(arrays)
 
 
-def reference_function(definition, attrs: dict, in_types: tuple, out_types: tuple, counts: tuple, kernel: Callable | None = None):
+def reference_function(
+    definition, attrs: dict, in_types: tuple, out_types: tuple, counts: tuple, kernel: Callable | None = None
+):
     """The body or a backend's `kernel` as the native core calls it: flat arrays, bfloat16 as uint16 bits."""
     halves = [isinstance(t, TensorType) and t.dtype is dtypes.bfloat16 for t in in_types]
     any_half = any(halves) or any(t.dtype is dtypes.bfloat16 for t in out_types)

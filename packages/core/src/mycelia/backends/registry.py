@@ -29,7 +29,9 @@ class Kernel:
             return True
         if len(self.dtypes) == 1:
             return all(s is None or s == self.dtypes[0] for s in shorts)
-        return len(self.dtypes) == len(shorts) and all(s is None or s == d for s, d in zip(shorts, self.dtypes))
+        return len(self.dtypes) == len(shorts) and all(
+            s is None or s == d for s, d in zip(shorts, self.dtypes)
+        )
 
 
 class LoadedBackend:

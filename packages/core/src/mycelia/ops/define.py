@@ -74,7 +74,9 @@ class Attribute:
                     return (operator.index(value),)
                 items = tuple(operator.index(v) for v in value)
                 if len(items) > MAX_INTS:
-                    raise ValueError(f"argument '{self.name}' has {len(items)} entries, at most {MAX_INTS} are taken")
+                    raise ValueError(
+                        f"argument '{self.name}' has {len(items)} entries, at most {MAX_INTS} are taken"
+                    )
                 return items
             if self.kind == "dtype":
                 return dtypes.as_dtype(value)
@@ -103,7 +105,9 @@ class Attribute:
             return head + struct.pack("<d", 0.0 if value is None else value)
         if self.kind == "ints":
             items = value or ()
-            return head + struct.pack(f"<{MAX_INTS + 1}q", len(items), *items, *([0] * (MAX_INTS - len(items))))
+            return head + struct.pack(
+                f"<{MAX_INTS + 1}q", len(items), *items, *([0] * (MAX_INTS - len(items)))
+            )
         if value is None:
             return head + struct.pack("<q", 0)
         if self.kind == "dtype":
@@ -154,7 +158,11 @@ class OpDef:
         self.composed = False  # the decomposition is the meaning: there is nothing to compute on arrays
         self.sample_function: Callable | None = None
         self.vjp_function: Callable | None = None
-        flags = (_ALWAYS_TUPLE if outputs is None else 0) | (_NO_GRADIENT if nondiff else 0) | (_DYNAMIC if dynamic else 0)
+        flags = (
+            (_ALWAYS_TUPLE if outputs is None else 0)
+            | (_NO_GRADIENT if nondiff else 0)
+            | (_DYNAMIC if dynamic else 0)
+        )
         self.op = _C.Op(
             self.name,
             self,
@@ -168,7 +176,9 @@ class OpDef:
 
             _methods.attach(self.name if method is True else method, self.op)
         if registry.setdefault(self.name, self.op) is not self.op:
-            raise ValueError(f"op {self.name} is defined twice: in {registry[self.name].definition.module} and {self.module}")
+            raise ValueError(
+                f"op {self.name} is defined twice: in {registry[self.name].definition.module} and {self.module}"
+            )
 
     # decorators of the block; each gives the op back, so that the name stays bound to it
 
@@ -200,7 +210,9 @@ class OpDef:
         special = {"ct": _CT, "cts": _CTS, "out": _OUT, "outs": _OUTS, "needs": _NEEDS}
         if name in special:
             return special[name], 0, name
-        raise TypeError(f"op {self.name}: its gradient rule asks for '{name}', which is no input, output or attribute")
+        raise TypeError(
+            f"op {self.name}: its gradient rule asks for '{name}', which is no input, output or attribute"
+        )
 
     def infer(self, function: Callable) -> _C.Op:
         """Set the shape rule: ``(*types, **attrs) -> TensorType`` or a tuple of them."""
@@ -234,7 +246,9 @@ class OpDef:
         found = self.infer_rule(*types, **attrs)
         found = found if isinstance(found, tuple) else (found,)
         if self.outputs is not None and not self.updates and len(found) != self.outputs:
-            raise RuntimeError(f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs")
+            raise RuntimeError(
+                f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs"
+            )
         return found
 
     def group(self, flat: tuple, counts: tuple) -> list:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from mycelia import errors
 from mycelia.dtypes import DType
 from mycelia.ir.types import UNKNOWN, TensorType
 
@@ -32,7 +33,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             if m == 1 or m == UNKNOWN:
                 result[i] = n
             elif n != UNKNOWN:
-                raise ValueError(f"shapes {' and '.join(str(list(s)) for s in shapes)} cannot be broadcast together")
+                raise ValueError(
+                    f"shapes {' and '.join(str(list(s)) for s in shapes)} cannot be broadcast together"
+                )
     return tuple(result)
 
 
@@ -48,6 +51,15 @@ def broadcast(dtype: DType | None = None) -> Callable:
         return TensorType(dtype or present[0].dtype, shape)
 
     return rule
+
+
+def need_floating(**tensors: TensorType | None) -> None:
+    """Raises TypeError that names the first tensor without a floating dtype."""
+    for name, t in tensors.items():
+        if t is not None and not t.dtype.is_floating:
+            raise errors.dtype_error(
+                f"{name} must have a floating dtype, but is {t.dtype.name} of shape {list(t.shape)}"
+            )
 
 
 def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:

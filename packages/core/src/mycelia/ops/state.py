@@ -10,7 +10,9 @@ def _overwritten(variable, value):
     if value.dtype is not variable.dtype and variable.dtype.is_bool:
         raise TypeError(f"a bool parameter cannot take {value.dtype} values")
     if value.shape != variable.shape and value.size != 1:
-        raise ValueError(f"value must have the shape {list(variable.shape)} of the parameter, but has {list(value.shape)}")
+        raise ValueError(
+            f"value must have the shape {list(variable.shape)} of the parameter, but has {list(value.shape)}"
+        )
     return TensorType(variable.dtype, variable.shape)
 
 

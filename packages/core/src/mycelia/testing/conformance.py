@@ -17,7 +17,7 @@ from mycelia.testing.samples import Sample, all_samples
 from mycelia.testing.tolerances import tolerance
 
 
-class on_backend:  # noqa: N801  (reads as a statement: with on_backend("cpu"))
+class on_backend:
     """``with on_backend(name):`` runs ops on that backend and goes back afterwards."""
 
     def __init__(self, name: str):
@@ -43,7 +43,12 @@ def assert_close(got: _C.Tensor, want: _C.Tensor, rtol: float | None = None, wha
     relative = rtol if rtol is not None else relative
     finite = np.abs(b[np.isfinite(b)])
     np.testing.assert_allclose(
-        a, b, rtol=relative, atol=share * float(finite.max()) if finite.size else 0.0, err_msg=what, equal_nan=True
+        a,
+        b,
+        rtol=relative,
+        atol=share * float(finite.max()) if finite.size else 0.0,
+        err_msg=what,
+        equal_nan=True,
     )
 
 
@@ -130,7 +135,9 @@ def check_backend_gradient(sample: Sample, backend: str) -> None:
         got = run()
     for i, (g, w) in enumerate(zip(got, want)):
         # Gradients chain several ops: allow their errors to add up.
-        assert_close(g, w, max(sample.options.get("_rtol") or 0, 1e-4), f"{sample.name} gradient {i} on {backend}")
+        assert_close(
+            g, w, max(sample.options.get("_rtol") or 0, 1e-4), f"{sample.name} gradient {i} on {backend}"
+        )
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,9 @@ def _dot(a: np.ndarray, b: np.ndarray) -> float:
     return float(np.sum(a.astype(np.float64) * b))
 
 
-def check_gradient(fn: Callable, args: list[np.ndarray], *, second: bool = True, rtol: float = 2e-5, seed: int = 0) -> None:
+def check_gradient(
+    fn: Callable, args: list[np.ndarray], *, second: bool = True, rtol: float = 2e-5, seed: int = 0
+) -> None:
     """Check the derivatives of ``fn(*Tensors) -> tuple of Tensors`` with respect to all of `args` (float64 arrays).
 
     Raises AssertionError that tells which order, input and direction disagree.
@@ -56,7 +58,9 @@ def check_gradient(fn: Callable, args: list[np.ndarray], *, second: bool = True,
         numeric = (plus - minus) / (2 * _STEP)
         exact = sum(_dot(g, d) for g, d in zip(found, directions))
         scale = max(1.0, abs(numeric), max((float(np.abs(g).max()) for g in found if g.size), default=0.0))
-        assert abs(numeric - exact) <= rtol * scale, f"first order: rule gives {exact}, differences give {numeric}"
+        assert abs(numeric - exact) <= rtol * scale, (
+            f"first order: rule gives {exact}, differences give {numeric}"
+        )
     if not second:
         return
     for _ in range(max(2, _PROBES // 4)):
@@ -76,4 +80,6 @@ def check_gradient(fn: Callable, args: list[np.ndarray], *, second: bool = True,
             numeric = (plus[i] - minus[i]) / (2 * _STEP)
             scale = max(1.0, float(np.abs(numeric).max(initial=0.0)))
             error = float(np.abs(p - numeric).max(initial=0.0))
-            assert error <= 20 * rtol * scale, f"second order, input {i}: largest difference {error} (scale {scale})"
+            assert error <= 20 * rtol * scale, (
+                f"second order, input {i}: largest difference {error} (scale {scale})"
+            )

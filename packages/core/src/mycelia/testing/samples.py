@@ -96,7 +96,7 @@ def _cast(value, dtype: str):
 
 def all_samples(names=None) -> Iterator[Sample]:
     """The samples of all ops, also of those that plugins define, or of the ops in `names`."""
-    import mycelia.ops  # noqa: F401
+    import mycelia.ops
     import mycelia.tensor  # noqa: F401
     from mycelia import plugins
     from mycelia.ops.define import registry
