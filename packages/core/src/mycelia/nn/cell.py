@@ -163,7 +163,23 @@ class Cell:
     def __call__(self, *args, **kwargs):
         if self._detour or _Mode.graph or traces:
             return self._call_detour(args, kwargs)
-        return self.construct(*args, **kwargs)
+        try:
+            return self.construct(*args, **kwargs)
+        except AttributeError as e:
+            self._explain_argument(e, args)
+            raise
+
+    def _explain_argument(self, cause: AttributeError, args: tuple) -> None:
+        """Raise a TypeError that names the argument if a layer of ours was given something that is no Tensor."""
+        if not type(self).__module__.startswith("mycelia."):
+            return
+        for position, arg in enumerate(args):
+            if arg is cause.obj and not isinstance(arg, Tensor):
+                names = self.construct.__code__.co_varnames[1:]
+                raise errors.type_error(
+                    type(self).__name__,
+                    f"argument '{names[position]}' must be a Tensor, but got {type(arg).__name__}: {arg!r:.60}",
+                ) from None
 
     def _call_detour(self, args: tuple, kwargs: dict):
         """Graph mode, a graph being captured, hooks, own gradient or mixed precision."""
@@ -488,7 +504,7 @@ class Cell:
         extra = self.extend_repr()
         if not self._cells:
             return f"{type(self).__name__}({extra})"
-        lines = [f"{type(self).__name__}({extra}"]
+        lines = [f"{type(self).__name__}(", *([f"  {extra}"] if extra else [])]
         for name, cell in self._cells.items():
             text = repr(cell).replace("\n", "\n  ")
             lines.append(f"  ({name}): {text}")

@@ -15,7 +15,7 @@ from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
-from mycelia.ops.infer import same
+from mycelia.ops.infer import need_floating, same
 from mycelia.ops.shape import reshape
 from mycelia.ops.state import assign
 
@@ -198,7 +198,9 @@ def _leaky_relu_grad(rand):
 
 
 def _over_channels(rank, channels):
-    """Shape that lets a vector over axis 1 broadcast against a tensor of `rank`."""
+    """Shape that lets a vector over axis 1 (or one number) broadcast against a tensor of `rank`."""
+    if channels == 1:
+        return (1,) * rank
     return (1, channels) + (1,) * (rank - 2) if rank > 1 else (channels,)
 
 
@@ -210,12 +212,13 @@ def prelu(input, weight):
     Shapes: input [N, C, ...] or any, weight [C] or [1] -> input's.  dtypes: floating.
     Errors: ValueError if `weight` has neither one nor C elements.  Source: He et al. 2015.
     """
-    slope = weight if weight.size == 1 else weight.reshape(_over_channels(input.ndim, weight.size))
+    slope = weight.reshape(_over_channels(input.ndim, weight.size))
     return np.where(input > 0, input, input * slope)
 
 
 @prelu.infer
 def prelu(input, weight):
+    need_floating(input=input)
     channels = input.shape[1] if input.rank > 1 else 1
     if weight.rank != 1 or (weight.shape[0] not in (1, -1, channels) and channels != -1):
         raise ValueError(
@@ -226,7 +229,7 @@ def prelu(input, weight):
 
 @prelu.vjp
 def prelu(ct, input, weight):
-    slope = weight if weight.size == 1 else reshape(weight, _over_channels(input.ndim, weight.size))
+    slope = reshape(weight, _over_channels(input.ndim, weight.size))
     d_slope = ct * _math.minimum(input, 0.0)
     others = tuple(a for a in range(input.ndim) if weight.size == 1 or a != 1)
     return ct * _index.where(input > 0, 1.0, slope), reshape(_reduce.sum(d_slope, others), weight.shape)
@@ -237,6 +240,7 @@ def prelu(rand):
     yield rand(2, 3, 4), rand(3)
     yield rand(2, 3), rand(1)
     yield rand(5), rand(1)
+    yield rand(), rand(1)
     yield rand(0, 2), rand(2)
 
 

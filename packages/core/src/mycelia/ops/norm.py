@@ -15,7 +15,7 @@ from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.ops.define import op
 from mycelia.ops.higher import through
-from mycelia.ops.infer import same
+from mycelia.ops.infer import need_floating, same
 from mycelia.ops.shape import reshape
 
 
@@ -52,6 +52,7 @@ def _per_channel(rank, channel):
 
 
 def _check_channels(x, data_format, **vectors):
+    need_floating(x=x)
     if x.rank < 2:
         raise errors.value_error(f"x must have rank 2 or more, got shape {x.shape}")
     channels = x.shape[_channel_layout(x.rank, data_format)[0]]
@@ -243,6 +244,7 @@ def _rows_type(x, axis, dtype):
 
 
 def _check_affine(x, begin, **vectors):
+    need_floating(x=x)
     want = x.shape[begin % x.rank :]
     for name, vector in vectors.items():
         if vector is not None and (len(vector.shape) != len(want) or any(
@@ -438,6 +440,7 @@ def _group_norm(
 
 @_group_norm.infer
 def _group_norm(input, weight, bias, *, num_groups, eps):
+    need_floating(input=input)
     if input.rank < 2:
         raise ValueError(f"input must be [N, C, ...], got shape {input.shape}")
     channels = input.shape[1]

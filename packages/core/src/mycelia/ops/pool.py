@@ -15,6 +15,7 @@ from mycelia.ir.types import TensorType
 from mycelia.ops import conv as _conv
 from mycelia.ops import shape as _shape
 from mycelia.ops.define import op
+from mycelia.ops.infer import need_floating
 
 # --------------------------------------------------------------------------------------------- geometry
 
@@ -237,6 +238,8 @@ def _pool_scatter(rand):
 
 
 def _infer_max(x, kernel, stride, pad, dilation, ceil):
+    if x.dtype.is_bool or x.dtype.is_complex:
+        raise errors.dtype_error(f"x must hold integer or floating numbers, but is {x.dtype.name}")
     kernel, stride, pad, dilation = _attributes(x.rank - 2, kernel, stride, pad, dilation)
     return (*x.shape[:2], *_positions(x.shape[2:], kernel, stride, pad, dilation, ceil))
 
@@ -475,8 +478,7 @@ def _avg_pool(
 
 @_avg_pool.infer
 def _avg_pool(x, *, kernel, stride, pad, ceil, count_include_pad, divisor):
-    if not x.dtype.is_floating:
-        raise TypeError(f"x must be floating, got {x.dtype}")
+    need_floating(x=x)
     how = _average_attributes(x.rank - 2, kernel, stride, pad)
     return TensorType(x.dtype, (*x.shape[:2], *_average_positions(x.shape[2:], *how, ceil)))
 
@@ -567,6 +569,7 @@ def _adaptive_avg_pool(x, *, size: "ints"):
 
 @_adaptive_avg_pool.infer
 def _adaptive_avg_pool(x, *, size):
+    need_floating(x=x)
     _check_size(size, x.rank - 2, x.shape[2:])
     return TensorType(x.dtype, (*x.shape[:2], *size))
 

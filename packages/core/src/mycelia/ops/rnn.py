@@ -14,6 +14,7 @@ from mycelia.ops import linalg as _linalg
 from mycelia.ops import math as _math
 from mycelia.ops.define import op
 from mycelia.ops.higher import through
+from mycelia.ops.infer import need_floating
 from mycelia.ops.shape import concat, reshape, split, stack, transpose, unstack
 
 
@@ -24,6 +25,7 @@ def _np_sigmoid(x):
 
 def _check_layer(gates, x, h0, w_ih, w_hh, b_ih, b_hh):
     """Checks the shapes that all layers share; returns time steps, batch and hidden size."""
+    need_floating(x=x, h0=h0, w_ih=w_ih, w_hh=w_hh)
     if x.rank != 3 or h0.rank != 2 or w_ih.rank != 2 or w_hh.rank != 2:
         raise errors.value_error(
             f"x must be [T, B, I], h0 [B, H], w_ih [{gates}H, I], w_hh [{gates}H, H],"
