@@ -13,8 +13,11 @@ _FAMILIES = {
     "activation": """ReLU ReLU6 Sigmoid LogSigmoid Tanh Tanhshrink SiLU Mish Softsign HSigmoid HSwish FastGelu SeLU GELU
         LeakyReLU ELU CELU PReLU RReLU GLU Softmax Softmax2d Softmin LogSoftmax Hardtanh HShrink SoftShrink Threshold
         get_activation""",
-    "conv": "Conv1d Conv2d Conv3d",
-    "dense": "Dense Flatten Identity Dropout Embedding OneHot",
+    "conv": "Conv1d Conv2d Conv3d Conv1dTranspose Conv2dTranspose Conv3dTranspose",
+    "combined": "Conv2dBnAct DenseBnAct",
+    "image": "Upsample PixelShuffle PixelUnshuffle ChannelShuffle CentralCrop PSNR ReduceLogSumExp",
+    "dense": """Dense Linear BiDense Flatten Unflatten Identity Dropout Dropout1d Dropout2d Dropout3d Embedding EmbeddingLookup
+        OneHot ClipByNorm""",
     "norm": """BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm
         LRN""",
     "rnn": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
@@ -27,8 +30,9 @@ _FAMILIES = {
         MaxUnpool2d MaxUnpool3d""",
     "loss": """LossBase MSELoss L1Loss MAELoss RMSELoss SmoothL1Loss HuberLoss KLDivLoss SoftMarginLoss CrossEntropyLoss
         NLLLoss SoftmaxCrossEntropyWithLogits BCELoss BCEWithLogitsLoss CosineEmbeddingLoss MarginRankingLoss
-        HingeEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelSoftMarginLoss GaussianNLLLoss""",
-    "wrap": "WithLossCell WithEvalCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate",
+        HingeEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelSoftMarginLoss GaussianNLLLoss PoissonNLLLoss
+        TripletMarginWithDistanceLoss CTCLoss DiceLoss FocalLoss""",
+    "wrap": "WithLossCell WithEvalCell WithGradCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate",
     "learning_rate_schedule": """LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR
         PolynomialDecayLR WarmUpLR""",
     "dynamic_lr": """piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr

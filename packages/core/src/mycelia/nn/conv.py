@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
+
 from mycelia import errors
 from mycelia.common.initializer import HeUniform, Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.ops import conv as _conv
+from mycelia.ops.shape import pad, reshape
 from mycelia.tensor import Parameter
 
 
@@ -18,8 +21,10 @@ class _Conv(Cell):
     _rank = 2
     _transposed = False
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                 weight_init, bias_init, data_format, dtype):  # fmt: skip
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
+        bias_init, data_format, dtype,
+    ):  # fmt: skip
         super().__init__()
         owner, rank = type(self).__name__, self._rank
         for name, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
@@ -34,29 +39,37 @@ class _Conv(Cell):
             )
         if pad_mode not in ("same", "valid", "pad"):
             raise errors.one_of(pad_mode, ["same", "valid", "pad"], subject=owner, what="pad_mode")
-        if data_format not in ("NCHW", "NCDHW", "NCW"):
+        if pad_mode != "pad" and np.any(padding):
+            raise errors.value_error(
+                owner, f"padding must be 0 when pad_mode is {pad_mode!r}, but got {padding}"
+            )
+        if data_format not in ("NCHW", "NCDHW"):
             raise errors.error(
                 errors.NotSupportedError,
                 owner,
                 f"data_format {data_format!r}: only channels-first layouts are computed",
             )
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
-        self.kernel_size = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
-        self.stride = _conv.spread("stride", stride, rank, 1, owner)
-        self.dilation = _conv.spread("dilation", dilation, rank, 1, owner)
-        self.pad_mode, self.padding = pad_mode, padding
-        self.has_bias, self.format = has_bias, data_format
+        self._kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
+        self._stride = _conv.spread("stride", stride, rank, 1, owner)
+        self._dilation = _conv.spread("dilation", dilation, rank, 1, owner)
+        # One-dimensional layers show and store themselves as MindSpore's do: with a height of 1.
+        lead = (1,) if rank == 1 else ()
+        self.kernel_size, self.stride = (*lead, *self._kernel), (*lead, *self._stride)
+        self.dilation = (*lead, *self._dilation)
+        self.pad_mode, self.has_bias, self.format = pad_mode, has_bias, data_format
+        self._padding = padding
+        self.padding = (0, 0, padding, padding) if rank == 1 else padding
         self.weight_init, self.bias_init = weight_init, bias_init
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (first, second // group, *self.kernel_size)
         default = HeUniform(math.sqrt(5))
-        self.weight = Parameter(
-            initializer(default if weight_init is None else weight_init, shape, dtype), name="weight"
-        )
+        weight = initializer(default if weight_init is None else weight_init, shape, dtype)
+        self.weight = Parameter(weight, name="weight")
         self._pads = None if pad_mode == "same" else self._pads_for((1,) * rank)
         self.bias = None
         if has_bias:
-            fan_in = shape[1] * math.prod(self.kernel_size)
+            fan_in = shape[1] * math.prod(self._kernel)
             bound = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
             self.bias = Parameter(initializer(bound, (out_channels,), dtype), name="bias")
 
@@ -64,57 +77,68 @@ class _Conv(Cell):
         return _conv.explicit_pads(
             type(self).__name__,
             self.pad_mode,
-            self.padding,
+            self._padding,
             size,
-            self.kernel_size,
-            self.stride,
-            self.dilation,
+            self._kernel,
+            self._stride,
+            self._dilation,
         )
 
-    def construct(self, x):
+    def _kernels(self, x):
+        """The weight with as many spatial dimensions as x has. Raises ValueError when x has another rank."""
         if x.ndim != self._rank + 2:
             raise errors.shape_error(
                 type(self).__name__, f"x must have rank {self._rank + 2}, but its shape is {list(x.shape)}"
             )
+        if self._rank > 1:
+            return self.weight
+        return reshape(self.weight, (*self.weight.shape[:2], *self._kernel))
+
+    def construct(self, x):
+        weight = self._kernels(x)
         pads = self._pads_for(x.shape[2:]) if self._pads is None else self._pads
         return _conv._conv(
-            x, self.weight, self.bias, stride=self.stride, pad=pads, dilation=self.dilation, group=self.group
+            x, weight, self.bias, stride=self._stride, pad=pads, dilation=self._dilation, group=self.group
         )
 
     def extend_repr(self):
         return (
-            f"input_channels={self.in_channels}, output_channels={self.out_channels}, kernel_size={self.kernel_size}, "
-            f"stride={self.stride}, pad_mode={self.pad_mode}, padding={self.padding}, dilation={self.dilation}, "
-            f"group={self.group}, has_bias={self.has_bias}, weight_init={self.weight_init}, bias_init={self.bias_init}, "
-            f"format={self.format}"
+            f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
+            f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}, "
+            f"padding={self.padding}, dilation={self.dilation}, group={self.group}, has_bias={self.has_bias}, "
+            f"weight_init={self.weight_init}, bias_init={self.bias_init}, format={self.format}"
         )
 
 
 class Conv1d(_Conv):
-    """1-D convolution.
+    """1-D convolution. The weight is [out_channels, in_channels / group, 1, kernel_size].
 
     Shapes: x [N, in_channels, L] -> [N, out_channels, L']. `pad_mode`: 'same', 'valid', or 'pad' with `padding`.
     """
 
     _rank = 1
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-                 has_bias=False, weight_init=None, bias_init=None, dtype=float32):  # fmt: skip
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, dtype=float32,
+    ):  # fmt: skip
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, "NCW", dtype)  # fmt: skip
+                         weight_init, bias_init, "NCHW", dtype)  # fmt: skip
 
 
 class Conv2d(_Conv):
     """2-D convolution.
 
-    Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']. `pad_mode`: 'same', 'valid', or 'pad' with `padding`
-    (one int, or top, bottom, left, right).
+    Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']. `pad_mode`: 'same', 'valid', or 'pad' with
+    `padding` (one int, or top, bottom, left, right).
     """
 
     _rank = 2
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-                 has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=float32):  # fmt: skip
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=float32,
+    ):  # fmt: skip
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                          weight_init, bias_init, data_format, dtype)  # fmt: skip
 
@@ -127,7 +151,96 @@ class Conv3d(_Conv):
 
     _rank = 3
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-                 has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32):  # fmt: skip
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32,
+    ):  # fmt: skip
         super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
                          weight_init, bias_init, data_format, dtype)  # fmt: skip
+
+
+class _ConvTranspose(_Conv):
+    """A convolution run backwards: its gradient with respect to the input as a layer."""
+
+    _transposed = True
+    output_padding = 0
+
+    def _set_output_padding(self, output_padding) -> None:
+        owner = type(self).__name__
+        extra = _conv.spread("output_padding", output_padding, self._rank, 0, owner)
+        if self.pad_mode != "pad" and any(extra):
+            raise errors.value_error(
+                owner, f"output_padding must be 0 unless pad_mode is 'pad', but got {output_padding}"
+            )
+        self.output_padding = extra
+
+    def construct(self, x):
+        weight = self._kernels(x)
+        return _conv.conv_transpose(
+            x,
+            weight,
+            self.bias,
+            self._stride,
+            self.pad_mode,
+            self._padding,
+            self._dilation,
+            self.group,
+            self.output_padding,
+        )
+
+
+class Conv1dTranspose(_ConvTranspose):
+    """Transposed 1-D convolution. The weight is [in_channels, out_channels / group, 1, kernel_size].
+
+    Shapes: x [N, in_channels, L] -> [N, out_channels, L'], L' = L * stride with pad_mode 'same'.
+    """
+
+    _rank = 1
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        has_bias=False, weight_init=None, bias_init=None, dtype=float32,
+    ):  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+                         weight_init, bias_init, "NCHW", dtype)  # fmt: skip
+
+
+class Conv2dTranspose(_ConvTranspose):
+    """Transposed 2-D convolution. The weight is [in_channels, out_channels / group, *kernel_size].
+
+    Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']: the size times the stride with pad_mode 'same'.
+    `output_padding`: zeros added at the end of the output with pad_mode 'pad', as MindSpore's layer does.
+    """
+
+    _rank = 2
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, output_padding=0, dilation=1,
+        group=1, has_bias=False, weight_init=None, bias_init=None, dtype=float32,
+    ):  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+                         weight_init, bias_init, "NCHW", dtype)  # fmt: skip
+        self._set_output_padding(output_padding)
+        extra, self.output_padding = self.output_padding, 0
+        self._zeros = (0, extra[1], 0, extra[0]) if any(extra) else None
+
+    def construct(self, x):
+        y = super().construct(x)
+        return y if self._zeros is None else pad(y, self._zeros)
+
+
+class Conv3dTranspose(_ConvTranspose):
+    """Transposed 3-D convolution. The weight is [in_channels, out_channels / group, *kernel_size].
+
+    Shapes: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W'].
+    """
+
+    _rank = 3
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
+        output_padding=0, has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32,
+    ):  # fmt: skip
+        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+                         weight_init, bias_init, data_format, dtype)  # fmt: skip
+        self._set_output_padding(output_padding)

@@ -1,4 +1,4 @@
-"""Fully connected layers and the layers that only rearrange or select: Flatten, Dropout, Embedding, OneHot, Pad, ..."""
+"""Fully connected layers and the layers that select or rearrange: Flatten, Dropout, Embedding, OneHot, ..."""
 
 from __future__ import annotations
 
@@ -64,6 +64,118 @@ class Dense(Cell):
         return text if self.activation is None else f"{text}, activation={self.activation}"
 
 
+class Linear(Cell):
+    """Fully connected layer under the names of `mint`: ``x @ weight.T + bias``.
+
+    Shapes: x [..., in_features] -> [..., out_features]; weight [out_features, in_features].
+    """
+
+    def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
+        super().__init__()
+        _positive("Linear", in_features=in_features, out_features=out_features)
+        if not isinstance(bias, bool):
+            raise errors.type_error("Linear", f"bias must be a bool, but got {bias!r}")
+        dtype = float32 if dtype is None else dtype
+        self.in_features, self.out_features, self.has_bias = in_features, out_features, bias
+        weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
+        self.weight = Parameter(initializer(weight_init, (out_features, in_features), dtype), name="weight")
+        self.bias = None
+        if bias:
+            bound = Uniform(1 / math.sqrt(in_features)) if bias_init is None else bias_init
+            self.bias = Parameter(initializer(bound, (out_features,), dtype), name="bias")
+
+    def construct(self, input):
+        return _linalg.dense(input, self.weight, self.bias)
+
+    def extend_repr(self):
+        return f"input_features={self.in_features}, output_features={self.out_features}, has_bias={self.has_bias}"
+
+
+class BiDense(Cell):
+    """Bilinear layer: ``out[k] = x1 @ weight[k] @ x2 + bias[k]``.
+
+    Shapes: input1 [..., in1_channels], input2 [..., in2_channels] -> [..., out_channels];
+    weight [out_channels, in1_channels, in2_channels].
+    """
+
+    def __init__(
+        self,
+        in1_channels,
+        in2_channels,
+        out_channels,
+        weight_init=None,
+        bias_init=None,
+        has_bias=True,
+        dtype=float32,
+    ):
+        super().__init__()
+        _positive("BiDense", in1_channels=in1_channels, in2_channels=in2_channels, out_channels=out_channels)
+        if not isinstance(has_bias, bool):
+            raise errors.type_error("BiDense", f"has_bias must be a bool, but got {has_bias!r}")
+        self.in1_channels, self.in2_channels, self.out_channels = in1_channels, in2_channels, out_channels
+        self.has_bias = has_bias
+        bound = Uniform(1 / math.sqrt(in1_channels))
+        shape = (out_channels, in1_channels, in2_channels)
+        self.weight = Parameter(
+            initializer(bound if weight_init is None else weight_init, shape, dtype), name="weight"
+        )
+        self.bias = None
+        if has_bias:
+            self.bias = Parameter(
+                initializer(bound if bias_init is None else bias_init, (out_channels,), dtype), name="bias"
+            )
+
+    def construct(self, input1, input2):
+        from mycelia.ops.shape import reshape, transpose
+
+        for name, x, size in (("input1", input1, self.in1_channels), ("input2", input2, self.in2_channels)):
+            if not x.ndim or x.shape[-1] != size or input1.shape[:-1] != input2.shape[:-1]:
+                raise errors.shape_error(
+                    "BiDense",
+                    f"{name} must be [..., {size}], but the shapes are {input1.shape} and {input2.shape}",
+                )
+        lead = input1.shape[:-1]
+        x1, x2 = reshape(input1, (-1, self.in1_channels)), reshape(input2, (-1, self.in2_channels))
+        # [in1, out * in2]: one product gives input1 @ weight[k] for every k
+        table = reshape(transpose(self.weight, (1, 0, 2)), (self.in1_channels, -1))
+        rows = reshape(x1 @ table, (-1, self.out_channels, self.in2_channels))
+        out = reshape(rows @ reshape(x2, (-1, self.in2_channels, 1)), (*lead, self.out_channels))
+        return out if self.bias is None else out + self.bias
+
+    def extend_repr(self):
+        return (
+            f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, output_channels={self.out_channels}, "
+            f"has_bias={self.has_bias}"
+        )
+
+
+class Unflatten(Cell):
+    """Split dimension `axis` into `unflattened_size`, one of which may be -1. Shapes: [..., n, ...] -> [..., *sizes, ...]."""
+
+    def __init__(self, axis: int, unflattened_size):
+        super().__init__()
+        if isinstance(axis, bool) or not isinstance(axis, int):
+            raise errors.type_error("Unflatten", f"axis must be an int, but got {axis!r}")
+        if not isinstance(unflattened_size, (tuple, list)) or any(
+            isinstance(n, bool) or not isinstance(n, int) for n in unflattened_size
+        ):
+            raise errors.type_error(
+                "Unflatten", f"unflattened_size must be a tuple of ints, but got {unflattened_size!r}"
+            )
+        self.axis, self.unflattened_size = axis, tuple(unflattened_size)
+
+    def construct(self, input_x):
+        from mycelia.ops.shape import reshape
+
+        shape = input_x.shape
+        if not -len(shape) <= self.axis < len(shape):
+            raise errors.value_error(
+                "Unflatten", f"axis must be in [{-len(shape)}, {len(shape)}), but got {self.axis}"
+            )
+        axis = self.axis % len(shape)
+        return reshape(input_x, (*shape[:axis], *self.unflattened_size, *shape[axis + 1 :]))
+
+
 class Flatten(Cell):
     """Join the dimensions `start_dim` to `end_dim`. Shapes: [N, a, b, ...] -> [N, a * b * ...]."""
 
@@ -117,6 +229,126 @@ class Dropout(Cell):
 
     def extend_repr(self):
         return self._shown
+
+
+class _ChannelDropout(Cell):
+    """In training, zero whole channels with probability `p` and scale the rest by ``1 / (1 - p)``."""
+
+    def __init__(self, p: float = 0.5):
+        super().__init__()
+        owner = type(self).__name__
+        if not isinstance(p, float):
+            raise errors.type_error(owner, f"p must be a float, but got {p!r}")
+        if not 0 <= p <= 1:
+            raise errors.value_error(owner, f"p must be in [0, 1], but got {p}")
+        self.p = p
+
+    def construct(self, x):
+        if not self.training or self.p == 0:
+            return x
+        if self.p == 1:
+            return x * 0.0
+        from mycelia.ops import random
+
+        return getattr(random, self._function)(x, self.p)
+
+    def extend_repr(self):
+        return f"p={self.p}"
+
+
+class Dropout1d(_ChannelDropout):
+    """Dropout of whole channels. Shapes: [N, C, L] or [C, L] -> same. Errors: ValueError for p outside [0, 1]."""
+
+    _function = "dropout1d"
+
+
+class Dropout2d(_ChannelDropout):
+    """Dropout of whole channels. Shapes: [N, C, H, W] -> same. Errors: ValueError for p outside [0, 1]."""
+
+    _function = "dropout2d"
+
+
+class Dropout3d(_ChannelDropout):
+    """Dropout of whole channels. Shapes: [N, C, D, H, W] -> same. Errors: ValueError for p outside [0, 1]."""
+
+    _function = "dropout3d"
+
+
+class EmbeddingLookup(Cell):
+    """A table of vectors looked up by integer ids; an id outside the table gives zeros.
+
+    `max_norm` scales longer vectors down to it; `target`, `slice_mode`, `manual_shapes` and `sparse` speak of clusters and
+    are accepted. Shapes: x [...] of int -> [..., embedding_size]; `embedding_table` [vocab_size, embedding_size].
+    """
+
+    def __init__(
+        self, vocab_size, embedding_size, param_init="normal", target="CPU", slice_mode="batch_slice", manual_shapes=None,
+        max_norm=None, sparse=True, dtype=float32,
+    ):  # fmt: skip
+        super().__init__()
+        _positive("EmbeddingLookup", vocab_size=vocab_size, embedding_size=embedding_size)
+        if target not in ("CPU", "DEVICE"):
+            raise errors.one_of(target, ["CPU", "DEVICE"], subject="EmbeddingLookup", what="target")
+        if max_norm is not None and (
+            isinstance(max_norm, bool) or not isinstance(max_norm, (int, float)) or max_norm <= 0
+        ):
+            raise errors.value_error(
+                "EmbeddingLookup", f"max_norm must be a positive number or None, but got {max_norm!r}"
+            )
+        self.vocab_size, self.embedding_size, self.max_norm, self.target = (
+            vocab_size,
+            embedding_size,
+            max_norm,
+            target,
+        )
+        self.embedding_table = Parameter(
+            initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table"
+        )
+
+    def construct(self, indices):
+        from mycelia.ops.cast import cast
+        from mycelia.ops.index import embedding
+        from mycelia.ops.math import maximum, minimum
+        from mycelia.ops.shape import expand_dims
+
+        inside = cast((indices >= 0) & (indices < self.vocab_size), self.embedding_table.dtype)
+        rows = embedding(minimum(maximum(indices, 0), self.vocab_size - 1), self.embedding_table)
+        rows = rows * expand_dims(inside, -1)
+        return rows if self.max_norm is None else _clipped(rows, float(self.max_norm), (-1,))
+
+    def extend_repr(self):
+        return f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}"
+
+
+def _clipped(x, limit, axes):
+    """x scaled down along `axes` where its Euclidean norm is above `limit`."""
+    from mycelia.ops.math import maximum, sqrt
+    from mycelia.ops.reduce import sum as total
+
+    length = sqrt(total(x * x, axes, True))
+    return x * limit / maximum(length, limit)
+
+
+class ClipByNorm(Cell):
+    """``x * clip_norm / max(norm(x), clip_norm)``, the norm over `axis` (all by default), in float32.
+
+    Shapes: x any, clip_norm a scalar or broadcastable to x -> as x.
+    """
+
+    def __init__(self, axis=None):
+        super().__init__()
+        items = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
+        if any(isinstance(a, bool) or not isinstance(a, int) for a in items):
+            raise errors.type_error(
+                "ClipByNorm", f"axis must be None, an int or a tuple of ints, but got {axis!r}"
+            )
+        self.axis = axis
+
+    def construct(self, x, clip_norm):
+        from mycelia.ops.cast import cast
+
+        axes = tuple(range(x.ndim)) if self.axis is None else self.axis
+        return _clipped(cast(x, float32), cast(clip_norm, float32), axes)
 
 
 class Embedding(Cell):

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 from mycelia import errors
+from mycelia.dtypes import int32
 from mycelia.nn.cell import Cell
+from mycelia.ops import index as _index
 from mycelia.ops import loss as _loss
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
+from mycelia.tensor import Tensor
 
 
 class LossBase(Cell):
@@ -248,3 +253,154 @@ class GaussianNLLLoss(LossBase):
 
     def construct(self, logits, labels, var):
         return _loss.gaussian_nll_loss(logits, labels, var, self.full, self.eps, self.reduction)
+
+
+class PoissonNLLLoss(LossBase):
+    """``exp(x) - target * x`` (`log_input`) or ``x - target * log(x + eps)``, reduced.
+
+    `full` adds Stirling's approximation ``target log target - target + 0.5 log(2 pi target)`` where target > 1.
+    """
+
+    def __init__(
+        self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+    ):
+        super().__init__(reduction)
+        self.log_input, self.full, self.eps = log_input, full, eps
+
+    def construct(self, input, target):
+        if input.ndim == 0 or target.ndim == 0:
+            raise errors.value_error("PoissonNLLLoss", "input and target must have at least one dimension")
+        if self.log_input:
+            loss = _math.exp(input) - target * input
+        else:
+            loss = input - target * _math.log(input + self.eps)
+        if self.full:
+            large = target > 1
+            safe = _index.where(large, target, 1.0)  # the logarithm of what is not used must be finite too
+            stirling = safe * _math.log(safe) - safe + 0.5 * _math.log(2 * math.pi * safe)
+            loss = loss + _index.where(large, stirling, 0.0)
+        return self.get_loss(loss)
+
+
+class TripletMarginWithDistanceLoss(LossBase):
+    """``max(0, d(x, positive) - d(x, negative) + margin)`` for any `distance_function`, reduced.
+
+    The default distance is ``|a - b|_2`` with 1e-6 added to the difference. `swap` takes the smaller of d(x, negative)
+    and d(positive, negative).
+    """
+
+    def __init__(
+        self, distance_function=None, swap: bool = False, reduction: str = "mean", margin: float = 1.0
+    ):
+        super().__init__(reduction)
+        if not isinstance(margin, float):
+            raise errors.type_error(
+                "TripletMarginWithDistanceLoss", f"margin must be a float, but got {margin!r}"
+            )
+        if margin <= 0:
+            raise errors.value_error(
+                "TripletMarginWithDistanceLoss", f"margin must be positive, but got {margin}"
+            )
+        if not isinstance(swap, bool):
+            raise errors.type_error("TripletMarginWithDistanceLoss", f"swap must be a bool, but got {swap!r}")
+        if distance_function is not None and not callable(distance_function):
+            raise errors.type_error(
+                "TripletMarginWithDistanceLoss", "distance_function must be callable or None"
+            )
+        self.distance_function = distance_function or _euclidean
+        self.swap, self.margin = swap, margin
+
+    def construct(self, x, positive, negative):
+        near = self.distance_function(x, positive)
+        far = self.distance_function(x, negative)
+        if self.swap:
+            far = _math.minimum(far, self.distance_function(positive, negative))
+        return self.get_loss(_math.maximum(near - far + self.margin, 0.0))
+
+
+def _euclidean(a, b):
+    difference = a - b + 1e-6
+    return _math.sqrt(_reduce.sum(difference * difference, -1))
+
+
+class CTCLoss(LossBase):
+    """Loss of label sequences without alignment; see `ops.ctc_loss`.
+
+    Shapes: log_probs [T, N, C], targets [N, S], lengths [N] -> [] or [N].
+    """
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
+        super().__init__(reduction)
+        self.blank, self.zero_infinity = blank, zero_infinity
+
+    def construct(self, log_probs, targets, input_lengths, target_lengths):
+        from mycelia.ops.ctc import ctc_loss
+
+        loss, _ = ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
+        )
+        return loss
+
+
+class DiceLoss(LossBase):
+    """``1 - 2 sum(p y) / (sum p^2 + sum y^2 + smooth)`` over all elements -> []."""
+
+    def __init__(self, smooth: float = 1e-5):
+        super().__init__()
+        if not isinstance(smooth, float) or smooth <= 0:
+            raise errors.value_error("DiceLoss", f"smooth must be a positive float, but got {smooth!r}")
+        self.smooth = smooth
+
+    def construct(self, logits, label):
+        if logits.shape != label.shape:
+            raise errors.shape_error(
+                "DiceLoss", f"logits {list(logits.shape)} and label {list(label.shape)} must have one shape"
+            )
+        overlap = _reduce.sum(logits * label)
+        area = _reduce.sum(logits * logits) + _reduce.sum(label * label)
+        return 1 - 2 * overlap / (area + self.smooth)
+
+
+class FocalLoss(LossBase):
+    """``-(1 - p)^gamma log p`` of the true class, which hard samples dominate (Lin et al. 2017).
+
+    Shapes: logits [N, C, ...]; labels [N, 1, ...] of classes or [N, C, ...] one-hot -> [N] means, then reduced.
+    `weight`: a factor per class.
+    """
+
+    def __init__(self, weight=None, gamma: float = 2.0, reduction: str = "mean"):
+        super().__init__(reduction)
+        if isinstance(gamma, bool) or not isinstance(gamma, (int, float)):
+            raise errors.type_error("FocalLoss", f"gamma must be a float, but got {gamma!r}")
+        if weight is not None and not isinstance(weight, Tensor):
+            raise errors.type_error(
+                "FocalLoss", f"weight must be a Tensor or None, but got {type(weight).__name__}"
+            )
+        self.weight, self.gamma = weight, float(gamma)
+
+    def construct(self, logits, labels):
+        from mycelia.ops.activation import log_softmax
+        from mycelia.ops.cast import cast
+        from mycelia.ops.shape import reshape
+
+        if logits.ndim < 2 or labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
+            raise errors.shape_error(
+                "FocalLoss",
+                f"logits must be [N, C, ...] and labels [N, 1, ...] or [N, C, ...], but the shapes are {logits.shape} and {labels.shape}",
+            )
+        batch, classes = logits.shape[:2]
+        known = log_softmax(reshape(logits, (batch, classes, -1)), 1)
+        labels = reshape(labels, (batch, labels.shape[1], -1))
+        weight = None if self.weight is None else reshape(cast(self.weight, logits.dtype), (1, classes, 1))
+        if labels.shape[1] == 1:
+            labels = cast(labels, int32)
+            if weight is not None:
+                weight = _index.gather_elements(_math.mul(known * 0.0 + 1.0, weight), 1, labels)
+            known = _index.gather_elements(known, 1, labels)
+            loss = known
+        else:
+            loss = known * cast(labels, logits.dtype)
+        if weight is not None:
+            loss = loss * weight
+        rest = _math.pow(1.0 - _math.exp(known), self.gamma)
+        return self.get_loss(_reduce.mean(-rest * loss, (1, 2)))

@@ -79,6 +79,46 @@ class ForwardValueAndGrad(Cell):
         return value_and_grad(self.network, position, weights)(*inputs)
 
 
+class WithGradCell(Cell):
+    """Gradients of ``loss_fn(network(*data), label)``, or of ``network(*inputs)``, by the network's trainable parameters.
+
+    `sens`: the cotangent of the loss, a number or a Tensor. Returns a tuple of gradients in the order of the parameters.
+    """
+
+    def __init__(self, network: Cell, loss_fn=None, sens=None):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, Cell):
+            raise errors.type_error(
+                "WithGradCell", f"network must be a Cell, but got {type(network).__name__}"
+            )
+        if sens is not None and (isinstance(sens, bool) or not isinstance(sens, (int, float, Tensor, tuple))):
+            raise errors.type_error(
+                "WithGradCell", f"sens must be None, a number, a Tensor or a tuple, but got {sens!r}"
+            )
+        self.network = network
+        self.loss_fn = loss_fn
+        self.sens = sens
+        self.__dict__["weights"] = ParameterTuple(network.trainable_params())
+        self.__dict__["_target"] = network if loss_fn is None else WithLossCell(network, loss_fn)
+        network.set_grad()
+
+    def construct(self, *inputs):
+        from mycelia.autodiff.transforms import vjp
+
+        value, pull = vjp(self._target, *inputs, weights=self.weights)
+        if self.sens is None or isinstance(self.sens, (int, float)):
+            ct = _ones_like(value) * (1.0 if self.sens is None else float(self.sens))
+        else:
+            ct = self.sens
+        return pull(ct)[1]
+
+
+def _ones_like(value):
+    from mycelia.ops.create import ones_like
+
+    return ones_like(value)
+
+
 class TrainOneStepCell(Cell):
     """One training step: gradients of `network` (which returns the loss), then the optimizer. Returns the loss.
 

@@ -11,6 +11,7 @@ from mycelia.ops.decomposition import *  # noqa: F403
 from mycelia.ops.einsum import *  # noqa: F403
 from mycelia.ops.extremes import *  # noqa: F403
 from mycelia.ops.identity import *  # noqa: F403
+from mycelia.ops.image import *  # noqa: F403
 from mycelia.ops.index import *  # noqa: F403
 from mycelia.ops.linalg import *  # noqa: F403
 from mycelia.ops.logic import *  # noqa: F403
