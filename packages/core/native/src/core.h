@@ -153,6 +153,10 @@ struct Op {
 extern PyTypeObject* OpType;
 extern PyTypeObject* PlanType;
 int init_op(PyObject* module);
+int init_plan(PyObject* module);
+
+// A 0-d tensor of a Python number.
+Tensor* scalar_tensor(int32_t dtype, PyObject* number);
 
 // Runs a plan on flat inputs (Tensor, number or NULL). Fills `outputs` with new references; an entry that is set already
 // is the memory to use. False on error, with `outputs` left for the caller to release.
@@ -191,6 +195,7 @@ struct Node {
   PyObject* custom;  // callable(*cts) -> gradients, for custom_vjp and compiled calls
   PyObject* name;    // of a leaf or custom node, for messages
   int32_t n_in, n_out;
+  bool keeps_outputs;  // `custom` gets the outputs in front of the cotangents
   int32_t capacity;  // inputs this object has room for
   Edge* edges;       // n_in
   Saved* saved_in;   // n_in when anything is saved

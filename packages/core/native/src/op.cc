@@ -14,7 +14,6 @@
 namespace mycelia {
 
 PyTypeObject* OpType = nullptr;
-PyTypeObject* PlanType = nullptr;
 thread_local uint32_t mode = 0;
 thread_local int32_t tape_level = 0;
 
@@ -22,7 +21,6 @@ namespace {
 
 constexpr int kMaxParams = 32;
 constexpr int kMaxTable = 4096;              // entries; a fuller table is cleared
-constexpr int64_t kReleaseGil = 1 << 15;     // elements: below, a kernel is quicker than handing the GIL over
 uint64_t plan_epoch = 1;
 
 // ---- keys --------------------------------------------------------------------------------------------------------
@@ -341,206 +339,7 @@ Plan* resolve(Op* op, Call* c, PyObject* attrs) {
   return reinterpret_cast<Plan*>(plan);
 }
 
-// ---- running -----------------------------------------------------------------------------------------------------
-
-bool fill_scalar(int32_t dtype, PyObject* number, void* out) {
-  if (dtype == MYC_C64 || dtype == MYC_C128) {
-    const Py_complex z = PyComplex_AsCComplex(number);
-    if (z.real == -1.0 && PyErr_Occurred()) return false;
-    if (dtype == MYC_C128) {
-      static_cast<double*>(out)[0] = z.real;
-      static_cast<double*>(out)[1] = z.imag;
-    } else {
-      static_cast<float*>(out)[0] = static_cast<float>(z.real);
-      static_cast<float*>(out)[1] = static_cast<float>(z.imag);
-    }
-    return true;
-  }
-  if (dtype == MYC_BOOL) {
-    const int truth = PyObject_IsTrue(number);
-    if (truth < 0) return false;
-    *static_cast<uint8_t*>(out) = static_cast<uint8_t>(truth);
-    return true;
-  }
-  if (dtype <= MYC_U64) {
-    int64_t v;
-    if (PyFloat_CheckExact(number)) {
-      v = static_cast<int64_t>(PyFloat_AS_DOUBLE(number));
-    } else {
-      v = static_cast<int64_t>(PyLong_AsUnsignedLongLongMask(number));  // wraps like a cast
-      if (v == -1 && PyErr_Occurred()) return false;
-    }
-    std::memcpy(out, &v, static_cast<size_t>(kItemSize[dtype]));  // little endian: the low bytes come first
-    return true;
-  }
-  const double d = PyFloat_AsDouble(number);
-  if (d == -1.0 && PyErr_Occurred()) return false;
-  if (dtype == MYC_F64) {
-    *static_cast<double*>(out) = d;
-    return true;
-  }
-  const float f = static_cast<float>(d);
-  if (dtype == MYC_F32) {
-    *static_cast<float*>(out) = f;
-    return true;
-  }
-  uint32_t bits;
-  std::memcpy(&bits, &f, 4);
-  if (dtype == MYC_BF16) {
-    const bool nan = f != f;
-    *static_cast<uint16_t*>(out) = nan ? 0x7fc0 : static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
-    return true;
-  }
-  // float16, rounded to even
-  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
-  const int exponent = static_cast<int>((bits >> 23) & 255) - 112;
-  uint32_t mantissa = bits & 0x7fffff;
-  uint16_t half;
-  if (f != f) {
-    half = 0x7e00;
-  } else if (exponent >= 31) {
-    half = sign | 0x7c00;
-  } else if (exponent <= 0) {
-    if (exponent < -10) {
-      half = sign;
-    } else {
-      mantissa |= 0x800000;
-      const int shift = 14 - exponent;
-      const uint32_t rounded = mantissa + (1u << (shift - 1)) - 1 + ((mantissa >> shift) & 1);
-      half = static_cast<uint16_t>(sign | (rounded >> shift));
-    }
-  } else {
-    const uint32_t rounded = (static_cast<uint32_t>(exponent) << 23 | mantissa) + 0xfff + ((mantissa >> 13) & 1);
-    half = static_cast<uint16_t>(sign | (rounded >> 13));
-  }
-  *static_cast<uint16_t*>(out) = half;
-  return true;
-}
-
-Tensor* scalar_tensor(int32_t dtype, PyObject* number) {
-  Tensor* t = tensor_empty(dtype, 0, nullptr);
-  if (t && !fill_scalar(dtype, number, t->t.data)) Py_CLEAR(t);
-  return t;
-}
-
-bool needs_data(Op* op, Tensor* t) {
-  if (t->storage) return true;
-  if (t->traced) {
-    PyErr_Format(PyExc_RuntimeError, "%U: a tensor of a graph under capture was used after the capture had ended", op->name);
-  } else {
-    PyErr_Format(PyExc_RuntimeError, "%U: a tensor argument has no data; call init_data() on the parameter first", op->name);
-  }
-  return false;
-}
-
-bool run_reference(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
-  OwnedRef args(PyTuple_New(plan->n_in));
-  if (!args) return false;
-  for (int i = 0; i < plan->n_in; ++i) {
-    PyObject* a;
-    if (!inputs[i]) {
-      a = Py_None;
-      Py_INCREF(a);
-    } else if (is_tensor(inputs[i])) {
-      if (!needs_data(op, as_tensor(inputs[i]))) return false;
-      a = tensor_to_array(as_tensor(inputs[i]));
-    } else {
-      OwnedRef t(reinterpret_cast<PyObject*>(scalar_tensor(plan->scalar_dtype[i], inputs[i])));
-      a = t ? tensor_to_array(as_tensor(t.p)) : nullptr;
-    }
-    if (!a) return false;
-    PyTuple_SET_ITEM(args.p, i, a);
-  }
-  OwnedRef result(PyObject_Call(plan->function, args.p, nullptr));
-  if (!result) return false;
-  if (!PyTuple_Check(result.p) || PyTuple_GET_SIZE(result.p) != plan->n_out) {
-    PyErr_Format(PyExc_RuntimeError, "%U: the body must return %d arrays, but returned %R", op->name, plan->n_out, result.p);
-    return false;
-  }
-  for (int i = 0; i < plan->n_out; ++i) {
-    outputs[i] = tensor_from_array(PyTuple_GET_ITEM(result.p, i), true);
-    if (!outputs[i]) return false;
-    outputs[i]->t.dtype = plan->out[i].dtype;  // bfloat16 travels as uint16
-  }
-  return true;
-}
-
-bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
-  const myc_tensor* few_in[16];
-  myc_tensor* few_out[16];
-  std::vector<const myc_tensor*> many_in;
-  std::vector<myc_tensor*> many_out;
-  const myc_tensor** in = few_in;
-  myc_tensor** out = few_out;
-  if (plan->n_in > 16) {
-    many_in.resize(plan->n_in);
-    in = many_in.data();
-  }
-  if (plan->n_out > 16) {
-    many_out.resize(plan->n_out);
-    out = many_out.data();
-  }
-  myc_tensor scalars[8];
-  int64_t scalar_data[8][2];
-  int n_scalars = 0;
-  for (int i = 0; i < plan->n_in; ++i) {
-    PyObject* v = inputs[i];
-    if (!v) {
-      in[i] = nullptr;
-    } else if (plan->scalar_dtype[i] < 0) {
-      if (!needs_data(op, as_tensor(v))) return false;
-      in[i] = &as_tensor(v)->t;
-    } else {
-      if (n_scalars == 8) {
-        PyErr_Format(PyExc_TypeError, "%U: at most 8 tensor arguments may be Python numbers", op->name);
-        return false;
-      }
-      myc_tensor& s = scalars[n_scalars];
-      s.data = scalar_data[n_scalars++];
-      s.size = 1;
-      s.dtype = plan->scalar_dtype[i];
-      s.rank = 0;
-      if (!fill_scalar(s.dtype, v, s.data)) return false;
-      in[i] = &s;
-    }
-  }
-  for (int i = 0; i < plan->n_out; ++i) {
-    // An updated tensor is written where it is, unless other tensors look at the same memory.
-    PyObject* updated = i < op->n_updates ? inputs[op->update_param[i]] : nullptr;
-    if (outputs[i]) {
-      // the caller chose the memory
-    } else if (updated && (plan->flags & MYC_INPLACE) && !is_shared(as_tensor(updated)->storage)) {
-      Py_INCREF(updated);
-      outputs[i] = as_tensor(updated);
-    } else {
-      outputs[i] = tensor_empty(plan->out[i].dtype, plan->out[i].rank, plan->out[i].shape);
-      if (!outputs[i]) return false;
-    }
-    out[i] = &outputs[i]->t;
-  }
-  myc_context* ctx = plan->context();
-  const myc_call call = {in, out, PyBytes_AS_STRING(plan->packed), ctx, plan->n_in, plan->n_out};
-  int32_t rc;
-  if (plan->work < kReleaseGil) {
-    rc = plan->fn(&call);
-  } else {
-    PyThreadState* state = PyEval_SaveThread();
-    rc = plan->fn(&call);
-    PyEval_RestoreThread(state);
-  }
-  if (rc == MYC_OK) return true;
-  for (int i = 0; i < plan->n_out; ++i) Py_CLEAR(outputs[i]);
-  if (rc != MYC_E_UNSUPPORTED) return raise_kernel_error(op, rc, ctx);
-  // The kernel declines this case: from now on the plan is what dispatch falls back to.
-  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch"));
-  if (!dispatch) return false;
-  OwnedRef other(PyObject_CallMethod(dispatch.p, "fallback", "OO", op, plan));
-  if (!other) return false;
-  plan->kind = kReference;
-  Py_INCREF(other.p);
-  Py_XSETREF(plan->function, other.p);
-  return run_reference(op, plan, inputs, outputs);
-}
+// ---- running ----------------------------------------------------------------------------------------------------
 
 // Finishes a call: gradient record, write-back of updates, result object. Takes the references in `outputs`.
 PyObject* finish(Op* op, Plan* plan, const int32_t* counts, PyObject* const* inputs, Tensor** outputs) {
@@ -812,90 +611,8 @@ PyMemberDef op_members[] = {{"__vectorcalloffset__", T_PYSSIZET, offsetof(Op, ve
 PyType_Slot op_slots[] = {SLOT(Py_tp_new, op_new), SLOT(Py_tp_dealloc, op_dealloc), SLOT(Py_tp_call, PyVectorcall_Call),
                           SLOT(Py_tp_getattro, op_getattro), SLOT(Py_tp_descr_get, op_descr_get), SLOT(Py_tp_repr, op_repr),
                           SLOT(Py_tp_methods, op_methods), SLOT(Py_tp_getset, op_getset), SLOT(Py_tp_members, op_members), {0, nullptr}};
-PyType_Spec op_spec = {"mycelia._C.Op", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, op_slots};
-
-// ---- the Plan type -----------------------------------------------------------------------------------------------
-
-bool read_type(PyObject* type, myc_tensor* out) {
-  OwnedRef dtype(PyObject_GetAttrString(type, "dtype")), shape(PyObject_GetAttrString(type, "shape"));
-  if (!dtype || !shape) return false;
-  std::memset(out, 0, sizeof(*out));
-  out->dtype = dtype_code(dtype.p);
-  if (out->dtype < 0) return false;
-  out->rank = static_cast<int32_t>(PyTuple_GET_SIZE(shape.p));
-  if (out->rank > MYC_MAX_RANK) {
-    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, but the result's shape would be %R", MYC_MAX_RANK, shape.p);
-    return false;
-  }
-  for (int i = 0; i < out->rank; ++i) out->shape[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(shape.p, i));
-  out->size = count_elements(out->rank, out->shape);
-  return !PyErr_Occurred();
-}
-
-// Plan(kind, in_types, out_types, scalar_dtypes, attrs, packed, function, table, kernel_index, work)
-PyObject* plan_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  int kind, index;
-  long long work;
-  PyObject *in_types, *out_types, *scalars, *attrs, *packed, *function, *table;
-  if (!PyArg_ParseTuple(args, "iO!O!O!OSOOiL", &kind, &PyTuple_Type, &in_types, &PyTuple_Type, &out_types, &PyTuple_Type, &scalars, &attrs,
-                        &packed, &function, &table, &index, &work))
-    return nullptr;
-  Plan* p = reinterpret_cast<Plan*>(type->tp_alloc(type, 0));
-  if (!p) return nullptr;
-  OwnedRef guard(reinterpret_cast<PyObject*>(p));
-  p->kind = kind;
-  p->work = work;
-  p->n_in = static_cast<int32_t>(PyTuple_GET_SIZE(in_types));
-  p->n_out = static_cast<int32_t>(PyTuple_GET_SIZE(out_types));
-  p->out = static_cast<myc_tensor*>(PyMem_Calloc(p->n_out + 1, sizeof(myc_tensor)));
-  p->scalar_dtype = static_cast<int32_t*>(PyMem_Calloc(p->n_in + 1, sizeof(int32_t)));
-  if (!p->out || !p->scalar_dtype) return PyErr_NoMemory();
-  for (int i = 0; i < p->n_in; ++i) p->scalar_dtype[i] = static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(scalars, i)));
-  for (int i = 0; i < p->n_out; ++i)
-    if (!read_type(PyTuple_GET_ITEM(out_types, i), &p->out[i])) return nullptr;
-  Py_INCREF(in_types);
-  p->in_types = in_types;
-  Py_INCREF(out_types);
-  p->out_types = out_types;
-  Py_INCREF(attrs);
-  p->attrs = attrs;
-  Py_INCREF(packed);
-  p->packed = packed;
-  Py_INCREF(function);
-  p->function = function;
-  if (kind == kKernel) {
-    const auto* t = static_cast<const myc_kernel_table*>(PyCapsule_GetPointer(table, MYC_KERNEL_TABLE_CAPSULE));
-    if (!t) return nullptr;
-    if (index < 0 || static_cast<uint32_t>(index) >= t->count) return PyErr_Format(PyExc_IndexError, "kernel index %d of %u", index, t->count);
-    p->fn = t->kernels[index].fn;
-    p->flags = t->kernels[index].flags;
-    p->context = t->context;
-    Py_INCREF(table);
-    p->capsule = table;
-  }
-  return guard.take();
-}
-
-void plan_dealloc(PyObject* self) {
-  Plan* p = reinterpret_cast<Plan*>(self);
-  PyMem_Free(p->out);
-  PyMem_Free(p->scalar_dtype);
-  for (PyObject* o : {p->capsule, p->packed, p->function, p->attrs, p->in_types, p->out_types}) Py_XDECREF(o);
-  PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyMemberDef plan_members[] = {{"kind", T_INT, offsetof(Plan, kind), READONLY, "0 kernel, 1 view, 2 reference, 3 compose."},
-                              {"in_types", T_OBJECT_EX, offsetof(Plan, in_types), READONLY, nullptr},
-                              {"out_types", T_OBJECT_EX, offsetof(Plan, out_types), READONLY, nullptr},
-                              {"attrs", T_OBJECT_EX, offsetof(Plan, attrs), READONLY, nullptr},
-                              {"function", T_OBJECT_EX, offsetof(Plan, function), READONLY, nullptr},
-                              {"work", T_LONGLONG, offsetof(Plan, work), READONLY, nullptr},
-                              {nullptr, 0, 0, 0, nullptr}};
-PyType_Slot plan_slots[] = {SLOT(Py_tp_new, plan_new), SLOT(Py_tp_dealloc, plan_dealloc), SLOT(Py_tp_members, plan_members), {0, nullptr}};
 #undef SLOT
-PyType_Spec plan_spec = {"mycelia._C.Plan", sizeof(Plan), 0, Py_TPFLAGS_DEFAULT, plan_slots};
+PyType_Spec op_spec = {"mycelia._C.Op", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, op_slots};
 
 // ---- module functions --------------------------------------------------------------------------------------------
 
@@ -939,34 +656,10 @@ PyMethodDef functions[] = {{"clear_plans", clear_plans, METH_NOARGS, "Forgets al
 
 }  // namespace
 
-// The error class, code and the user's line are chosen in Python.
-bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
-  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch"));
-  if (!dispatch) return false;
-  OwnedRef made(PyObject_CallMethod(dispatch.p, "kernel_error", "Ois", op, rc, rc == MYC_E_ARGUMENT ? ctx->error : ""));
-  if (made) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.p)), made.p);
-  return false;
-}
-
-bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
-  switch (plan->kind) {
-    case kKernel: return run_kernel(op, plan, inputs, outputs);
-    case kView: {
-      if (!needs_data(op, as_tensor(inputs[0]))) return false;
-      outputs[0] = tensor_view(as_tensor(inputs[0]), plan->out[0].rank, plan->out[0].shape, 0);
-      return outputs[0] != nullptr;
-    }
-    case kReference: return run_reference(op, plan, inputs, outputs);
-    default: PyErr_Format(PyExc_RuntimeError, "%U: a composed op has no plan to run", op->name); return false;
-  }
-}
-
 int init_op(PyObject* module) {
   OpType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&op_spec));
-  PlanType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&plan_spec));
-  if (!OpType || !PlanType) return -1;
+  if (!OpType) return -1;
   if (PyModule_AddObjectRef(module, "Op", reinterpret_cast<PyObject*>(OpType)) < 0) return -1;
-  if (PyModule_AddObjectRef(module, "Plan", reinterpret_cast<PyObject*>(PlanType)) < 0) return -1;
   return PyModule_AddFunctions(module, functions);
 }
 

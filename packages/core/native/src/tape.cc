@@ -87,6 +87,7 @@ Node* node_alloc(int32_t n_in, int32_t n_out) {
   n->n_in = n_in;
   n->n_out = n_out;
   n->n_params = 0;
+  n->keeps_outputs = false;
   for (int i = 0; i < n_in; ++i) n->edges[i] = Edge{nullptr, 0};
   for (int i = 0; i < n_in; ++i) n->saved_in[i].storage = nullptr, n->saved_in[i].traced = nullptr, n->saved_in[i].node = nullptr;
   for (int i = 0; i < n_out; ++i) n->saved_out[i].storage = nullptr, n->saved_out[i].traced = nullptr, n->saved_out[i].node = nullptr;
@@ -223,11 +224,18 @@ PyObject* node_gradients(Node* n, PyObject* const* cts) {
       PyErr_SetString(PyExc_RuntimeError, "the gradient function was called a second time after its values had been freed");
       return nullptr;
     }
-    OwnedRef args(PyTuple_New(n->n_out));
+    const int first = n->keeps_outputs ? n->n_out : 0;
+    OwnedRef args(PyTuple_New(first + n->n_out));
+    if (!args) return nullptr;
+    for (int i = 0; i < first; ++i) {
+      PyObject* out = restore(n->saved_out[i], n, i);
+      if (!out) return nullptr;
+      PyTuple_SET_ITEM(args.p, i, out);
+    }
     for (int i = 0; i < n->n_out; ++i) {
       PyObject* ct = cts[i] ? cts[i] : Py_None;
       Py_INCREF(ct);
-      PyTuple_SET_ITEM(args.p, i, ct);
+      PyTuple_SET_ITEM(args.p, first + i, ct);
     }
     result.p = PyObject_Call(n->custom, args.p, nullptr);
   } else {
@@ -389,10 +397,14 @@ PyObject* leaf(PyObject*, PyObject* tensor) {
   return reinterpret_cast<PyObject*>(n);
 }
 
-// custom(name, inputs, outputs, function): makes `outputs` depend on `inputs` by a Python gradient function(*cts).
+// custom(name, inputs, outputs, function, keep_outputs=False): makes `outputs` depend on `inputs` by a Python gradient
+// function(*cts). With `keep_outputs` it is function(*outputs, *cts): a function that held them itself would be a
+// reference cycle through this node, which nothing could free.
 PyObject* custom(PyObject*, PyObject* args) {
   PyObject *name, *inputs, *outputs, *function;
-  if (!PyArg_ParseTuple(args, "UO!O!O", &name, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &function)) return nullptr;
+  int keep_outputs = 0;
+  if (!PyArg_ParseTuple(args, "UO!O!O|p", &name, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs, &function, &keep_outputs))
+    return nullptr;
   const int32_t n_in = static_cast<int32_t>(PyTuple_GET_SIZE(inputs)), n_out = static_cast<int32_t>(PyTuple_GET_SIZE(outputs));
   for (int i = 0; i < n_out; ++i)
     if (!is_tensor(PyTuple_GET_ITEM(outputs, i))) return PyErr_Format(PyExc_TypeError, "custom: outputs must be Tensors");
@@ -402,6 +414,7 @@ PyObject* custom(PyObject*, PyObject* args) {
   n->name = name;
   Py_INCREF(function);
   n->custom = function;
+  n->keeps_outputs = keep_outputs;
   for (int i = 0; i < n_in; ++i) {
     PyObject* t = PyTuple_GET_ITEM(inputs, i);
     if (!tracked(t)) continue;
@@ -411,6 +424,7 @@ PyObject* custom(PyObject*, PyObject* args) {
   for (int i = 0; i < n_out; ++i) {
     Tensor* t = as_tensor(PyTuple_GET_ITEM(outputs, i));
     n->out_types[i] = t->t;
+    if (keep_outputs) save(&n->saved_out[i], t, true);
     Py_INCREF(n);
     Node* old = t->node;
     t->node = n;
@@ -488,7 +502,7 @@ PyType_Spec node_spec = {"mycelia._C.Node", sizeof(Node), 0, Py_TPFLAGS_DEFAULT 
 PyMethodDef functions[] = {
     {"backward", backward, METH_VARARGS, "backward(outputs, cotangents, targets, add, release): the reverse walk."},
     {"leaf", leaf, METH_O, "leaf(tensor): a tape node that stands for a variable."},
-    {"custom", custom, METH_VARARGS, "custom(name, inputs, outputs, function): a node with a Python gradient function."},
+    {"custom", custom, METH_VARARGS, "custom(name, inputs, outputs, function, keep_outputs=False): a node with a Python gradient function."},
     {"record", record_function, METH_VARARGS, "record(op, attrs, in_types, counts, inputs, outputs): tapes a traced call."},
     {"tape_level", get_tape_level, METH_NOARGS, "How many gradient transforms are recording."},
     {"set_tape_level", set_tape_level, METH_O, "Sets the level and returns the old one."},

@@ -4,7 +4,10 @@
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #include <numpy/arrayobject.h>
 
+#include <vector>
+
 #include "core.h"
+#include "tensor_parts.h"
 
 namespace mycelia {
 
@@ -213,6 +216,8 @@ PyGetSetDef getset[] = {
 
 // ---- conversion to Python values ---------------------------------------------------------------------------------
 
+}  // namespace
+
 bool has_data(Tensor* t) {
   if (t->storage) return true;
   if (t->traced && hooks.concretize) {
@@ -224,6 +229,8 @@ bool has_data(Tensor* t) {
   place_error("Tensor");
   return false;
 }
+
+namespace {
 
 float half_to_float(uint16_t h) {
   const uint32_t sign = uint32_t(h & 0x8000) << 16, exponent = (h >> 10) & 31, mantissa = h & 1023;
@@ -391,258 +398,6 @@ PyObject* method_detach(PyObject* self, PyObject*) {
   return reinterpret_cast<PyObject*>(out);
 }
 
-// ---- DLPack (v0 struct layout, https://dmlc.github.io/dlpack/latest/c_api.html) ----------------------------------
-
-struct DLDevice { int32_t type, id; };
-struct DLDataType { uint8_t code, bits; uint16_t lanes; };
-struct DLTensor {
-  void* data;
-  DLDevice device;
-  int32_t ndim;
-  DLDataType dtype;
-  int64_t* shape;
-  int64_t* strides;
-  uint64_t byte_offset;
-};
-struct DLManagedTensor {
-  DLTensor tensor;
-  void* manager;
-  void (*deleter)(DLManagedTensor*);
-};
-enum { kDLInt = 0, kDLUInt = 1, kDLFloat = 2, kDLBfloat = 4, kDLComplex = 5, kDLBool = 6 };
-
-struct Managed {
-  DLManagedTensor dl;
-  int64_t shape[MYC_MAX_RANK];
-};
-
-void managed_delete(DLManagedTensor* m) {
-  PyGILState_STATE gil = PyGILState_Ensure();  // consumers may call from any thread
-  Storage* s = static_cast<Storage*>(m->manager);
-  --s->exports;
-  release(s);
-  delete reinterpret_cast<Managed*>(m);
-  PyGILState_Release(gil);
-}
-
-void capsule_delete(PyObject* capsule) {
-  if (!PyCapsule_IsValid(capsule, "dltensor")) return;  // a consumer took it
-  DLManagedTensor* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-  m->deleter(m);
-}
-
-DLDataType dl_type(int32_t dtype) {
-  const uint8_t bits = static_cast<uint8_t>(8 * kItemSize[dtype]);
-  if (dtype == MYC_BOOL) return {kDLBool, 8, 1};
-  if (dtype <= MYC_I64) return {kDLInt, bits, 1};
-  if (dtype <= MYC_U64) return {kDLUInt, bits, 1};
-  if (dtype == MYC_BF16) return {kDLBfloat, 16, 1};
-  if (dtype <= MYC_F64) return {kDLFloat, bits, 1};
-  return {kDLComplex, bits, 1};
-}
-
-PyObject* method_dlpack(PyObject* self, PyObject*, PyObject*) {
-  Tensor* t = as_tensor(self);
-  if (!has_data(t)) return nullptr;
-  Managed* m = new Managed;
-  std::memcpy(m->shape, t->t.shape, sizeof(m->shape));
-  m->dl.tensor = DLTensor{t->t.data, {1, 0}, t->t.rank, dl_type(t->t.dtype), m->shape, nullptr, 0};
-  m->dl.manager = t->storage;
-  m->dl.deleter = managed_delete;
-  retain(t->storage);
-  ++t->storage->exports;
-  PyObject* capsule = PyCapsule_New(&m->dl, "dltensor", capsule_delete);
-  if (!capsule) managed_delete(&m->dl);
-  return capsule;
-}
-
-PyObject* method_dlpack_device(PyObject*, PyObject*) { return Py_BuildValue("(ii)", 1, 0); }
-
-struct Borrowed {
-  PyObject_HEAD
-  DLManagedTensor* dl;
-};
-PyTypeObject* BorrowedType = nullptr;
-void borrowed_dealloc(PyObject* self) {
-  DLManagedTensor* m = reinterpret_cast<Borrowed*>(self)->dl;
-  if (m->deleter) m->deleter(m);
-  PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-PyType_Slot borrowed_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(borrowed_dealloc)}, {0, nullptr}};
-PyType_Spec borrowed_spec = {"mycelia._C.BorrowedDLPack", sizeof(Borrowed), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                             borrowed_slots};
-
-PyObject* method_from_dlpack(PyObject*, PyObject* capsule) {
-  DLManagedTensor* m = static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule, "dltensor"));
-  if (!m) return nullptr;
-  const DLTensor& d = m->tensor;
-  if (d.device.type != 1 || d.ndim > MYC_MAX_RANK || d.dtype.lanes != 1) {
-    PyErr_SetString(PyExc_ValueError, "from_dlpack: only CPU tensors of rank up to 8 are taken");
-    return nullptr;
-  }
-  int32_t code = -1;
-  for (int32_t i = 0; i < MYC_DTYPE_COUNT; ++i) {
-    const DLDataType want = dl_type(i);
-    if (want.code == d.dtype.code && want.bits == d.dtype.bits) code = i;
-  }
-  if (code < 0) {
-    PyErr_Format(PyExc_TypeError, "from_dlpack: element type (code %d, %d bits) is not known", d.dtype.code, d.dtype.bits);
-    return nullptr;
-  }
-  int64_t expected = 1;
-  const bool has_elements = count_elements(d.ndim, d.shape) > 0;
-  for (int i = d.ndim - 1; i >= 0 && d.strides && has_elements; --i) {
-    if (d.shape[i] != 1 && d.strides[i] != expected) {
-      PyErr_SetString(PyExc_ValueError, "from_dlpack: the tensor is not contiguous; make it contiguous first");
-      return nullptr;
-    }
-    expected *= d.shape[i];
-  }
-  PyCapsule_SetName(capsule, "used_dltensor");
-  Borrowed* owner = PyObject_New(Borrowed, BorrowedType);
-  if (!owner) return nullptr;
-  owner->dl = m;
-  OwnedRef keep(reinterpret_cast<PyObject*>(owner));
-  Tensor* t = tensor_object();
-  if (!t) return nullptr;
-  t->t.dtype = code;
-  t->t.rank = d.ndim;
-  t->t.size = count_elements(d.ndim, d.shape);
-  for (int i = 0; i < d.ndim; ++i) t->t.shape[i] = d.shape[i];
-  t->t.data = static_cast<char*>(d.data) + d.byte_offset;
-  t->storage = storage_wrap(t->t.data, t->t.size * kItemSize[code], keep.p);
-  if (!t->storage) {
-    Py_DECREF(t);
-    return nullptr;
-  }
-  return reinterpret_cast<PyObject*>(t);
-}
-
-// ---- buffer protocol ---------------------------------------------------------------------------------------------
-
-const char* const kFormat[MYC_DTYPE_COUNT] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "H", "f", "d", "Zf", "Zd"};
-
-int get_buffer(PyObject* self, Py_buffer* view, int) {
-  Tensor* t = as_tensor(self);
-  view->obj = nullptr;
-  if (!has_data(t)) return -1;
-  Py_ssize_t* dims = static_cast<Py_ssize_t*>(PyMem_Malloc(2 * MYC_MAX_RANK * sizeof(Py_ssize_t)));
-  if (!dims) {
-    PyErr_NoMemory();
-    return -1;
-  }
-  Py_ssize_t stride = kItemSize[t->t.dtype];
-  for (int i = t->t.rank - 1; i >= 0; --i) {
-    dims[i] = t->t.shape[i];
-    dims[MYC_MAX_RANK + i] = stride;
-    stride *= t->t.shape[i];
-  }
-  Py_INCREF(self);
-  *view = Py_buffer{t->t.data,
-                    self,
-                    static_cast<Py_ssize_t>(t->t.size * kItemSize[t->t.dtype]),
-                    static_cast<Py_ssize_t>(kItemSize[t->t.dtype]),
-                    0,
-                    t->t.rank,
-                    const_cast<char*>(kFormat[t->t.dtype]),
-                    dims,
-                    dims + MYC_MAX_RANK,
-                    nullptr,
-                    t->storage};
-  retain(t->storage);
-  ++t->storage->exports;
-  return 0;
-}
-
-void release_buffer(PyObject*, Py_buffer* view) {
-  Storage* s = static_cast<Storage*>(view->internal);
-  --s->exports;
-  release(s);
-  PyMem_Free(view->shape);
-}
-
-// ---- operators: each is an Op or function, set by mycelia.tensor ------------------------------------------------------------
-
-enum Operator {
-  kAdd, kSub, kMul, kDiv, kFloorDiv, kMod, kPow, kMatMul, kAnd, kOr, kXor, kLeftShift, kRightShift,
-  kEq, kNe, kLt, kLe, kGt, kGe, kNeg, kAbs, kInvert, kOperatorCount
-};
-const char* const kOperatorNames[kOperatorCount] = {"add", "sub", "mul", "div", "floordiv", "mod", "pow", "matmul", "and", "or", "xor",
-                                                   "lshift", "rshift", "eq", "ne", "lt", "le", "gt", "ge", "neg", "abs", "invert"};
-PyObject* operators[kOperatorCount];
-
-PyObject* unsupported(int which) {
-  PyErr_Format(PyExc_RuntimeError, "Tensor operator '%s' is used before mycelia.tensor was imported", kOperatorNames[which]);
-  return nullptr;
-}
-
-inline bool is_number(PyObject* o) { return PyFloat_CheckExact(o) || PyLong_CheckExact(o) || PyBool_Check(o) || PyComplex_CheckExact(o); }
-
-PyObject* binary(int which, PyObject* a, PyObject* b) {
-  if (!operators[which]) return unsupported(which);
-  PyObject* args[2] = {a, b};
-  if ((is_tensor(a) || is_number(a)) && (is_tensor(b) || is_number(b))) return PyObject_Vectorcall(operators[which], args, 2, nullptr);
-  PyObject* other = is_tensor(a) ? b : a;
-  if (PyArray_Check(other) || PyArray_CheckScalar(other) || PyList_Check(other) || PyTuple_Check(other)) {
-    OwnedRef converted(PyObject_CallOneArg(reinterpret_cast<PyObject*>(TensorType), other));
-    if (!converted) return nullptr;
-    args[is_tensor(a) ? 1 : 0] = converted.p;
-    return PyObject_Vectorcall(operators[which], args, 2, nullptr);
-  }
-  Py_RETURN_NOTIMPLEMENTED;
-}
-
-PyObject* unary(int which, PyObject* a) {
-  if (!operators[which]) return unsupported(which);
-  return PyObject_Vectorcall(operators[which], &a, 1, nullptr);
-}
-
-PyObject* op_add(PyObject* a, PyObject* b) { return binary(kAdd, a, b); }
-PyObject* op_sub(PyObject* a, PyObject* b) { return binary(kSub, a, b); }
-PyObject* op_mul(PyObject* a, PyObject* b) { return binary(kMul, a, b); }
-PyObject* op_div(PyObject* a, PyObject* b) { return binary(kDiv, a, b); }
-PyObject* op_floordiv(PyObject* a, PyObject* b) { return binary(kFloorDiv, a, b); }
-PyObject* op_mod(PyObject* a, PyObject* b) { return binary(kMod, a, b); }
-PyObject* op_pow(PyObject* a, PyObject* b, PyObject*) { return binary(kPow, a, b); }
-PyObject* op_matmul(PyObject* a, PyObject* b) { return binary(kMatMul, a, b); }
-PyObject* op_and(PyObject* a, PyObject* b) { return binary(kAnd, a, b); }
-PyObject* op_or(PyObject* a, PyObject* b) { return binary(kOr, a, b); }
-PyObject* op_xor(PyObject* a, PyObject* b) { return binary(kXor, a, b); }
-PyObject* op_lshift(PyObject* a, PyObject* b) { return binary(kLeftShift, a, b); }
-PyObject* op_rshift(PyObject* a, PyObject* b) { return binary(kRightShift, a, b); }
-PyObject* op_neg(PyObject* a) { return unary(kNeg, a); }
-PyObject* op_abs(PyObject* a) { return unary(kAbs, a); }
-PyObject* op_invert(PyObject* a) { return unary(kInvert, a); }
-PyObject* op_pos(PyObject* a) {
-  Py_INCREF(a);
-  return a;
-}
-
-// In-place operators keep the identity of the left side, as MindSpore's do.
-PyObject* inplace(int which, PyObject* a, PyObject* b) {
-  PyObject* r = binary(which, a, b);
-  if (!r || r == Py_NotImplemented) return r;
-  OwnedRef result(r);
-  if (as_tensor(r)->t.dtype != as_tensor(a)->t.dtype || as_tensor(r)->t.rank != as_tensor(a)->t.rank ||
-      std::memcmp(as_tensor(r)->t.shape, as_tensor(a)->t.shape, sizeof(int64_t) * as_tensor(a)->t.rank))
-    return result.take();
-  tensor_take(as_tensor(a), as_tensor(r));
-  Py_INCREF(a);
-  return a;
-}
-PyObject* op_iadd(PyObject* a, PyObject* b) { return inplace(kAdd, a, b); }
-PyObject* op_isub(PyObject* a, PyObject* b) { return inplace(kSub, a, b); }
-PyObject* op_imul(PyObject* a, PyObject* b) { return inplace(kMul, a, b); }
-PyObject* op_idiv(PyObject* a, PyObject* b) { return inplace(kDiv, a, b); }
-
-PyObject* rich_compare(PyObject* a, PyObject* b, int op) {
-  static const int which[6] = {kLt, kLe, kEq, kNe, kGt, kGe};
-  if (b == Py_None && (op == Py_EQ || op == Py_NE)) return PyBool_FromLong(op == Py_NE);
-  return binary(which[op], a, b);
-}
-
 PyObject* call_hook(PyObject* hook, const char* name, PyObject* const* args, size_t n) {
   if (!hook) {
     PyErr_Format(PyExc_RuntimeError, "%s is used before mycelia.tensor was imported", name);
@@ -717,37 +472,35 @@ PyMethodDef methods[] = {
 PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Tensor, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
 
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
-PyType_Slot slots[] = {SLOT(Py_tp_dealloc, tensor_dealloc), SLOT(Py_tp_new, tensor_new), SLOT(Py_tp_methods, methods),
-                       SLOT(Py_tp_getset, getset), SLOT(Py_tp_members, members), SLOT(Py_tp_repr, repr), SLOT(Py_tp_str, str),
-                       SLOT(Py_tp_hash, hash), SLOT(Py_tp_richcompare, rich_compare), SLOT(Py_nb_add, op_add),
-                       SLOT(Py_nb_subtract, op_sub), SLOT(Py_nb_multiply, op_mul), SLOT(Py_nb_true_divide, op_div),
-                       SLOT(Py_nb_floor_divide, op_floordiv), SLOT(Py_nb_remainder, op_mod), SLOT(Py_nb_power, op_pow),
-                       SLOT(Py_nb_matrix_multiply, op_matmul), SLOT(Py_nb_and, op_and), SLOT(Py_nb_or, op_or),
-                       SLOT(Py_nb_xor, op_xor), SLOT(Py_nb_lshift, op_lshift), SLOT(Py_nb_rshift, op_rshift),
-                       SLOT(Py_nb_negative, op_neg), SLOT(Py_nb_positive, op_pos), SLOT(Py_nb_absolute, op_abs),
-                       SLOT(Py_nb_invert, op_invert), SLOT(Py_nb_inplace_add, op_iadd), SLOT(Py_nb_inplace_subtract, op_isub),
-                       SLOT(Py_nb_inplace_multiply, op_imul), SLOT(Py_nb_inplace_true_divide, op_idiv), SLOT(Py_nb_int, to_int),
-                       SLOT(Py_nb_float, to_float), SLOT(Py_nb_index, to_index), SLOT(Py_nb_bool, to_bool),
-                       SLOT(Py_mp_subscript, get_item), SLOT(Py_mp_ass_subscript, set_item), SLOT(Py_mp_length, length),
-                       SLOT(Py_bf_getbuffer, get_buffer), SLOT(Py_bf_releasebuffer, release_buffer),
-                       {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype, the value every op works on.")},
-                       {0, nullptr}};
+const PyType_Slot base_slots[] = {
+    SLOT(Py_tp_dealloc, tensor_dealloc),
+    SLOT(Py_tp_new, tensor_new),
+    SLOT(Py_tp_methods, methods),
+    SLOT(Py_tp_getset, getset),
+    SLOT(Py_tp_members, members),
+    SLOT(Py_tp_repr, repr),
+    SLOT(Py_tp_str, str),
+    SLOT(Py_tp_hash, hash),
+    SLOT(Py_nb_int, to_int),
+    SLOT(Py_nb_float, to_float),
+    SLOT(Py_nb_index, to_index),
+    SLOT(Py_nb_bool, to_bool),
+    SLOT(Py_mp_subscript, get_item),
+    SLOT(Py_mp_ass_subscript, set_item),
+    SLOT(Py_mp_length, length),
+    SLOT(Py_bf_getbuffer, get_buffer),
+    SLOT(Py_bf_releasebuffer, release_buffer),
+    {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype, the value every op works on.")},
+};
 #undef SLOT
-PyType_Spec spec = {"mycelia.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots};
-
-PyObject* set_operator(PyObject*, PyObject* args) {
-  const char* name;
-  PyObject* op;
-  if (!PyArg_ParseTuple(args, "sO", &name, &op)) return nullptr;
-  for (int i = 0; i < kOperatorCount; ++i) {
-    if (std::strcmp(name, kOperatorNames[i]) == 0) {
-      Py_INCREF(op);
-      Py_XSETREF(operators[i], op);
-      Py_RETURN_NONE;
-    }
-  }
-  PyErr_Format(PyExc_ValueError, "set_operator: no operator is called '%s'", name);
-  return nullptr;
+// All slots of the type: those of this file, then the operators.
+PyTypeObject* make_type() {
+  constexpr int kBase = sizeof(base_slots) / sizeof(base_slots[0]);
+  std::vector<PyType_Slot> slots(base_slots, base_slots + kBase);
+  slots.insert(slots.end(), operator_slots, operator_slots + operator_slot_count);
+  slots.push_back({0, nullptr});
+  PyType_Spec spec = {"mycelia.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots.data()};
+  return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
 
 PyObject* set_dtypes(PyObject*, PyObject* list) {
@@ -1010,9 +763,8 @@ PyObject* shape_tuple(const myc_tensor& t) {
 
 int init_tensor(PyObject* module) {
   StorageRefType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&storage_ref_spec));
-  BorrowedType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&borrowed_spec));
-  TensorType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (!StorageRefType || !BorrowedType || !TensorType) return -1;
+  TensorType = make_type();
+  if (!StorageRefType || !TensorType || init_interchange() < 0) return -1;
   TensorType->tp_vectorcall = tensor_vectorcall;
   if (PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(TensorType)) < 0) return -1;
   return PyModule_AddFunctions(module, functions);
