@@ -388,11 +388,12 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
         outputs: list = []
         rebuild = _flatten(result, outputs)
         outputs = [o._detach() for o in outputs]
-        result = rebuild(outputs)
+        count = len(outputs)
 
-        def gradients(*cts):
-            cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, outputs)]
-            found = rule(*args, result, rebuild(cts))
+        def gradients(*values):  # the outputs, which the tape keeps, and their cotangents
+            made, cts = values[:count], values[count:]
+            cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, made)]
+            found = rule(*args, rebuild(made), rebuild(cts))
             flat: list = []
             for arg, g in zip(args, found if isinstance(found, (tuple, list)) else (found,), strict=False):
                 leaves: list = []
@@ -407,8 +408,8 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
                 )
             return tuple(flat)
 
-        _C.custom(getattr(fn, "__qualname__", "custom_vjp"), tuple(inputs), tuple(outputs), gradients)
-        return result
+        _C.custom(getattr(fn, "__qualname__", "custom_vjp"), tuple(inputs), tuple(outputs), gradients, True)
+        return rebuild(outputs)
 
     return run
 
