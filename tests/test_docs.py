@@ -75,6 +75,7 @@ def pages() -> list[Path]:
         ROOT / "CHANGELOG.md",
         *sorted(DOCS.glob("*.md")),
         *sorted(ROOT.glob("packages/*/README.md")),
+        *sorted(ROOT.glob("examples/*/README.md")),
     ]
 
 
@@ -105,3 +106,20 @@ def test_commands_named_in_the_guide_run(command):
     result = subprocess.run([sys.executable, "-m", "mycelia.cli", command], capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert f"`mycelia {command}`" in (DOCS / "index.md").read_text()
+
+
+def test_architecture_names_only_what_exists():
+    inside = "packages/core/src/mycelia", "packages/core/native", "packages/backend-cpu/native/kernels"
+    places = [ROOT, *(ROOT / place for place in inside)]
+    text = re.sub(r"(?s)```.*?```", "", (DOCS / "architecture.md").read_text())
+    named = {t for t in re.findall(r"`([\w./-]+)`", text) if "/" in t or t.endswith((".py", ".def", ".toml"))}
+    missing = {t for t in named if not any((place / t).exists() for place in places)}
+    assert missing == {"plugin.py"}  # each package has one
+
+
+def test_architecture_names_every_module_of_core():
+    text = (DOCS / "architecture.md").read_text()
+    core = ROOT / "packages/core/src/mycelia"
+    modules = {p.name for p in core.glob("*.py")} | {p.parent.name for p in core.glob("*/__init__.py")}
+    unnamed = {m for m in modules if f"`{m}`" not in text and f"mycelia/{m}`" not in text}
+    assert unnamed <= {"__init__.py", "common"}

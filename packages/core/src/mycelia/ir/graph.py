@@ -1,8 +1,8 @@
 """The graph: values, nodes, and graphs made of them.
 
 A graph is a pure function in static single assignment form: its nodes are listed in the order in which
-they may run. Control flow is structured: `cond`, `while_loop`, `scan` and `call` are ordinary ops whose
-regions are Graphs held as attributes. A region is closed: it uses only its own parameters, nodes and
+they may run. Control flow is structured: `cond`, `while_loop`, `while_history` and `scan` are ordinary ops
+whose regions are Graphs held as attributes. A region is closed: it uses only its own parameters, nodes and
 constants.
 """
 
