@@ -1,5 +1,7 @@
 """Options for all tests."""
 
+import os
+
 
 def pytest_addoption(parser):
     parser.addoption("--regen", action="store_true", help="rewrite golden files; review their diff like code")
