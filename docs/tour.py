@@ -1,4 +1,4 @@
-"""A tour of Mycelia in a few seconds: `python docs/tour.py`. Each stop is a function; read them top to bottom."""
+"""A tour of Mycelia in a few seconds: `python docs/tour.py`. Each stop is a function, in order."""
 
 from __future__ import annotations
 

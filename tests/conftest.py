@@ -13,7 +13,7 @@ import pytest
 
 @pytest.fixture(scope="session")
 def install_metadata():
-    """`install_metadata(pyproject, site)` writes into `site` what an installer would write there for the plugin."""
+    """`install_metadata(pyproject, site)` writes into `site` what an installer would for that project."""
 
     def write(pyproject: Path, site: Path) -> None:
         project = tomllib.loads(pyproject.read_text())["project"]

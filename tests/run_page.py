@@ -1,8 +1,8 @@
 """Runs the code of one page of the docs, in the present directory: `python run_page.py docs/guide.md`.
 
-Blocks of Python share their names, top to bottom. `print(x)  # text` is checked: the text is what it must print, with
-newlines read as spaces; `...` stands for anything. A block whose first line is a comment with a file name is that file;
-`--files` only writes these. A call that ends in `# SomeError: text` must raise it.
+Blocks of Python share their names, top to bottom. `print(x)  # text` is checked: the text is what it must
+print, with newlines read as spaces; `...` stands for anything. A call that ends in `# SomeError: text` must
+raise it. A block whose first line is a comment with a file name is that file; `--files` only writes these.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def raising(source: str) -> str:
     for line in source.split("\n"):
         promise = PROMISE.match(line)
         error = promise and re.match(r"(\w+Error): (.+)$", promise[3])
-        lines.append(f"{promise[1]}_raises(lambda: {promise[2]}, {error[1]!r}, {error[2]!r})" if error else line)
+        if error:
+            line = f"{promise[1]}_raises(lambda: {promise[2]}, {error[1]!r}, {error[2]!r})"
+        lines.append(line)
     return "\n".join(lines)
 
 

@@ -10,8 +10,8 @@ from mycelia.backends import Backend
 class AcmeBackend(Backend):
     """Computes in float32; float16 and bfloat16 are brought to it and back.
 
-    Whatever is not in the table runs elsewhere: as a composition of other ops, on the CPU backend's kernel where that
-    is installed, or by the op's reference body.
+    Whatever is not in the table runs elsewhere: as a composition of other ops, on the CPU backend's kernel
+    where that is installed, or by the op's reference body.
     """
 
     name = "acme"

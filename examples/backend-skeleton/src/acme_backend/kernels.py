@@ -1,7 +1,7 @@
 """The kernels: functions from arrays and attributes to an array, listed by op and dtypes of the inputs.
 
-A kernel takes the op's tensors by position and its attributes by keyword, under the names of the op's signature.
-Checking and broadcasting rules are the op's own: what arrives here is valid.
+A kernel takes the op's tensors by position and its attributes by keyword, under the names of the op's
+signature. Checking is the op's own: what arrives here is valid.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Hook implementations; imported at the first hook call, so the backend is imported only when it is asked for."""
+"""Hook implementations; imported at the first hook call, the backend only when it is asked for."""
 
 from __future__ import annotations
 
