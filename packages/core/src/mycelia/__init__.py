@@ -43,7 +43,7 @@ _MODULES: dict[str, str] = {
     **{
         name: name
         for name in """
-            autodiff backends capture common compile config context dataset debug dtypes errors hookspecs io
+            autodiff backends capture common compile config context dataset dtypes errors hookspecs io
             ir log nn ops plugins testing train
         """.split()
     },
