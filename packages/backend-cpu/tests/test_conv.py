@@ -53,14 +53,6 @@ CASES = {
 }
 
 
-@pytest.fixture(params=[1, 2], ids=["1thread", "2threads"])
-def threads(request):
-    before = _native.threads()
-    _native.set_threads(request.param)
-    yield request.param
-    _native.set_threads(before)
-
-
 @pytest.fixture(params=CASES.values(), ids=CASES)
 def case(request):
     n, c, o, size, kernel, stride, pad, dilation, group = request.param

@@ -9,20 +9,11 @@ import pytest
 
 import mycelia as ms
 from mycelia.ops import linalg
-from mycelia_backend_cpu import _native
 
 SIZES = [
     (1, 1, 1), (1, 7, 5), (7, 1, 5), (5, 7, 1), (2, 3, 4), (6, 16, 8), (13, 17, 11), (31, 33, 37),
     (4, 257, 67), (12, 50, 300), (97, 64, 127), (201, 5, 130), (6, 2100, 3), (211, 300, 600), (17, 19, 1500),
 ]  # fmt: skip
-
-
-@pytest.fixture(params=[1, 2], ids=["1thread", "2threads"])
-def threads(request):
-    before = _native.threads()
-    _native.set_threads(request.param)
-    yield request.param
-    _native.set_threads(before)
 
 
 def random(*shape):
