@@ -9,6 +9,7 @@ from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.ops import activation as _activation
 from mycelia.ops import math as _math
+from mycelia.ops import softmaxes as _softmaxes
 from mycelia.tensor import Parameter, Tensor
 
 
@@ -138,14 +139,14 @@ class Softmax(Cell):
         self.axis = axis
 
     def construct(self, x):
-        return _activation.softmax(x, self.axis)
+        return _softmaxes.softmax(x, self.axis)
 
 
 class Softmax2d(Cell):
     """Softmax over the channels of [N, C, H, W] or [C, H, W]."""
 
     def construct(self, x):
-        return _activation.softmax(x, -3)
+        return _softmaxes.softmax(x, -3)
 
 
 class Softmin(Cell):
@@ -156,7 +157,7 @@ class Softmin(Cell):
         self.axis = axis
 
     def construct(self, x):
-        return _activation.softmax(_math.neg(x), self.axis)
+        return _softmaxes.softmax(_math.neg(x), self.axis)
 
 
 class LogSoftmax(Cell):
@@ -167,7 +168,7 @@ class LogSoftmax(Cell):
         self.axis = axis
 
     def construct(self, x):
-        return _activation.log_softmax(x, self.axis)
+        return _softmaxes.log_softmax(x, self.axis)
 
 
 class Hardtanh(Cell):

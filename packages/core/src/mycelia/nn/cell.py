@@ -390,7 +390,8 @@ class Cell:
         if child_cell is None:
             self._cells[child_name] = self.__dict__[child_name] = None
         else:
-            self._set_cell(child_name, child_cell)
+            # Parameters keep their names, as in MindSpore: only assignment as an attribute adds the path.
+            self._cells[child_name] = self.__dict__[child_name] = child_cell
 
     def apply(self, fn: Callable[[Cell], None]) -> Cell:
         """Call `fn` on every sub-cell, then on this cell; returns this cell."""

@@ -307,8 +307,8 @@ class EmbeddingLookup(Cell):
 
     def construct(self, indices):
         from mycelia.ops.cast import cast
+        from mycelia.ops.clipping import maximum, minimum
         from mycelia.ops.index import embedding
-        from mycelia.ops.math import maximum, minimum
         from mycelia.ops.shape import expand_dims
 
         inside = cast((indices >= 0) & (indices < self.vocab_size), self.embedding_table.dtype)
@@ -322,7 +322,8 @@ class EmbeddingLookup(Cell):
 
 def _clipped(x, limit, axes):
     """x scaled down along `axes` where its Euclidean norm is above `limit`."""
-    from mycelia.ops.math import maximum, sqrt
+    from mycelia.ops.clipping import maximum
+    from mycelia.ops.math import sqrt
     from mycelia.ops.reduce import sum as total
 
     length = sqrt(total(x * x, axes, True))
@@ -413,7 +414,7 @@ class OneHot(Cell):
         )
 
     def construct(self, indices):
-        from mycelia.ops.index import one_hot
+        from mycelia.ops.masks import one_hot
         from mycelia.tensor import Tensor
 
         return one_hot(

@@ -6,6 +6,7 @@ import math
 
 from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import math as _math
 from mycelia.ops.cast import cast
 from mycelia.ops.rounding import floor
@@ -108,7 +109,7 @@ class CosineDecayLR(LearningRateSchedule):
     def construct(self, global_step):
         from mycelia.ops.trig import cos
 
-        step = _math.minimum(_float_step(global_step), float(self.decay_steps))
+        step = _clipping.minimum(_float_step(global_step), float(self.decay_steps))
         wave = cos(_math.mul(step, math.pi / self.decay_steps))
         return _math.add(_math.mul(_math.add(wave, 1.0), 0.5 * (self.max_lr - self.min_lr)), self.min_lr)
 
@@ -138,9 +139,9 @@ class PolynomialDecayLR(LearningRateSchedule):
 
         step, total = _float_step(global_step), float(self.decay_steps)
         if self.update_decay_steps:
-            total = _math.mul(_math.maximum(ceil(_math.div(step, total)), 1.0), total)
+            total = _math.mul(_clipping.maximum(ceil(_math.div(step, total)), 1.0), total)
         else:
-            step = _math.minimum(step, total)
+            step = _clipping.minimum(step, total)
         left = _math.pow(_math.sub(1.0, _math.div(step, total)), float(self.power))
         return _math.add(_math.mul(left, self.learning_rate - self.end_learning_rate), self.end_learning_rate)
 
@@ -155,5 +156,5 @@ class WarmUpLR(LearningRateSchedule):
         self.learning_rate, self.warmup_steps = learning_rate, warmup_steps
 
     def construct(self, global_step):
-        step = _math.minimum(_float_step(global_step), float(self.warmup_steps))
+        step = _clipping.minimum(_float_step(global_step), float(self.warmup_steps))
         return _math.mul(step, self.learning_rate / self.warmup_steps)

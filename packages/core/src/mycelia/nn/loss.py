@@ -7,8 +7,10 @@ import math
 from mycelia import errors
 from mycelia.dtypes import int32
 from mycelia.nn.cell import Cell
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import index as _index
 from mycelia.ops import loss as _loss
+from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.tensor import Tensor
@@ -276,9 +278,9 @@ class PoissonNLLLoss(LossBase):
             loss = input - target * _math.log(input + self.eps)
         if self.full:
             large = target > 1
-            safe = _index.where(large, target, 1.0)  # the logarithm of what is not used must be finite too
+            safe = _masks.where(large, target, 1.0)  # the logarithm of what is not used must be finite too
             stirling = safe * _math.log(safe) - safe + 0.5 * _math.log(2 * math.pi * safe)
-            loss = loss + _index.where(large, stirling, 0.0)
+            loss = loss + _masks.where(large, stirling, 0.0)
         return self.get_loss(loss)
 
 
@@ -314,8 +316,8 @@ class TripletMarginWithDistanceLoss(LossBase):
         near = self.distance_function(x, positive)
         far = self.distance_function(x, negative)
         if self.swap:
-            far = _math.minimum(far, self.distance_function(positive, negative))
-        return self.get_loss(_math.maximum(near - far + self.margin, 0.0))
+            far = _clipping.minimum(far, self.distance_function(positive, negative))
+        return self.get_loss(_clipping.maximum(near - far + self.margin, 0.0))
 
 
 def _euclidean(a, b):
@@ -379,9 +381,9 @@ class FocalLoss(LossBase):
         self.weight, self.gamma = weight, float(gamma)
 
     def construct(self, logits, labels):
-        from mycelia.ops.activation import log_softmax
         from mycelia.ops.cast import cast
         from mycelia.ops.shape import reshape
+        from mycelia.ops.softmaxes import log_softmax
 
         if logits.ndim < 2 or labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
             raise errors.shape_error(

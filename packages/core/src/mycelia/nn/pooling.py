@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mycelia import errors
 from mycelia.nn.cell import Cell
+from mycelia.ops import adaptive_pool as _adaptive_pool
 from mycelia.ops import pool as _pool
 from mycelia.ops.conv import explicit_pads, spread
 
@@ -185,22 +186,22 @@ def _adaptive(name: str, function, doc: str, indices: bool) -> type[Cell]:
 
 
 AdaptiveAvgPool1d = _adaptive(
-    "AdaptiveAvgPool1d", _pool.adaptive_avg_pool1d, "Mean pooling to [N, C, output_size].", False
+    "AdaptiveAvgPool1d", _adaptive_pool.adaptive_avg_pool1d, "Mean pooling to [N, C, output_size].", False
 )
 AdaptiveAvgPool2d = _adaptive(
-    "AdaptiveAvgPool2d", _pool.adaptive_avg_pool2d, "Mean pooling to [N, C, *output_size].", False
+    "AdaptiveAvgPool2d", _adaptive_pool.adaptive_avg_pool2d, "Mean pooling to [N, C, *output_size].", False
 )
 AdaptiveAvgPool3d = _adaptive(
-    "AdaptiveAvgPool3d", _pool.adaptive_avg_pool3d, "Mean pooling to [N, C, *output_size].", False
+    "AdaptiveAvgPool3d", _adaptive_pool.adaptive_avg_pool3d, "Mean pooling to [N, C, *output_size].", False
 )
 AdaptiveMaxPool1d = _adaptive(
-    "AdaptiveMaxPool1d", _pool.adaptive_max_pool1d, "Max pooling to [N, C, output_size].", False
+    "AdaptiveMaxPool1d", _adaptive_pool.adaptive_max_pool1d, "Max pooling to [N, C, output_size].", False
 )
 AdaptiveMaxPool2d = _adaptive(
-    "AdaptiveMaxPool2d", _pool.adaptive_max_pool2d, "Max pooling to [N, C, *output_size].", True
+    "AdaptiveMaxPool2d", _adaptive_pool.adaptive_max_pool2d, "Max pooling to [N, C, *output_size].", True
 )
 AdaptiveMaxPool3d = _adaptive(
-    "AdaptiveMaxPool3d", _pool.adaptive_max_pool3d, "Max pooling to [N, C, *output_size].", True
+    "AdaptiveMaxPool3d", _adaptive_pool.adaptive_max_pool3d, "Max pooling to [N, C, *output_size].", True
 )
 
 

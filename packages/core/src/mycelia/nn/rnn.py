@@ -9,9 +9,11 @@ from mycelia.common.initializer import Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.ops import index as _index
+from mycelia.ops import masks as _masks
 from mycelia.ops import rnn as _rnn
 from mycelia.ops.create import arange, zeros
-from mycelia.ops.shape import broadcast_to, concat, expand_dims, flip, reshape, stack, transpose
+from mycelia.ops.joining import concat, stack
+from mycelia.ops.shape import broadcast_to, expand_dims, flip, reshape, transpose
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
@@ -28,7 +30,7 @@ def _reverse_steps(x, lengths):
     steps = reshape(arange(x.shape[0]), (-1, 1))
     last = reshape(lengths, (1, -1))
     inside = steps < last
-    source = _index.where(inside, last - 1 - steps, steps + last * 0)
+    source = _masks.where(inside, last - 1 - steps, steps + last * 0)
     index = broadcast_to(expand_dims(source, 2), x.shape)
     return _index.gather_d(x, 0, index)
 
@@ -43,7 +45,7 @@ def _at_last_step(y, lengths):
 def _blank_padding(y, lengths):
     """Zeros after the end of each sequence of y [T, B, H]."""
     steps = reshape(arange(y.shape[0]), (-1, 1, 1))
-    return _index.where(steps < reshape(lengths, (1, -1, 1)), y, 0.0)
+    return _masks.where(steps < reshape(lengths, (1, -1, 1)), y, 0.0)
 
 
 class _Recurrent(Cell):

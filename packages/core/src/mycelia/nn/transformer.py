@@ -13,14 +13,15 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.container import CellList
 from mycelia.nn.dense import Dense, Dropout
 from mycelia.nn.norm import LayerNorm
-from mycelia.ops import index as _index
 from mycelia.ops import linalg as _linalg
-from mycelia.ops.activation import softmax
+from mycelia.ops import masks as _masks
 from mycelia.ops.attention import scaled_dot_product_attention
 from mycelia.ops.create import zeros
+from mycelia.ops.joining import concat, split
 from mycelia.ops.random import dropout as _dropout
 from mycelia.ops.reduce import mean
-from mycelia.ops.shape import concat, expand_dims, reshape, split, squeeze, swapaxes, tile, transpose
+from mycelia.ops.shape import expand_dims, reshape, squeeze, swapaxes, tile, transpose
+from mycelia.ops.softmaxes import softmax
 from mycelia.tensor import Parameter
 
 
@@ -28,7 +29,7 @@ def _additive(mask, dtype):
     """A mask to add to scores: for a boolean mask -inf where it is True (as MindSpore means it)."""
     if mask is None or mask.dtype.is_floating:
         return mask
-    return _index.where(mask.astype(dtypes.bool_), float("-inf"), 0.0).astype(dtype)
+    return _masks.where(mask.astype(dtypes.bool_), float("-inf"), 0.0).astype(dtype)
 
 
 class MultiheadAttention(Cell):

@@ -209,10 +209,7 @@ class Model:
     def _eval_in_fit(self, valid_dataset, callback, train_params) -> None:
         params = self._parameters("eval", valid_dataset, 1, _size_of(valid_dataset, "Model.fit"))
         params.list_callback = callback.callbacks
-        results = self._evaluate(valid_dataset, callback, params)
-        train_params.eval_results = {
-            ("eval_loss" if name == "loss" else name): v for name, v in results.items()
-        }
+        train_params.eval_results = self._evaluate(valid_dataset, callback, params)
 
     def _evaluate(self, dataset, callback, params) -> dict:
         for metric in self._metric_fns.values():

@@ -65,7 +65,10 @@ def get_metrics(metrics) -> dict[str, Metric]:
         raise errors.type_error(
             "Model", f"metrics must be None, a dict or a set of names, but got {type(metrics).__name__}"
         )
-    return {name: get_metric_fn(name) for name in metrics}
+    ordered = (
+        sorted(metrics, key=str) if isinstance(metrics, set) else metrics
+    )  # the same order in every process
+    return {name: get_metric_fn(name) for name in ordered}
 
 
 __all__ = [

@@ -9,7 +9,7 @@ import numpy as np
 from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
-from mycelia.ops import math as _math
+from mycelia.ops import clipping as _clipping
 from mycelia.ops.state import assign_add
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
@@ -25,7 +25,7 @@ class _TableRate(LearningRateSchedule):
         from mycelia.ops.index import gather
 
         last = self.learning_rate.size - 1
-        return gather(self.learning_rate, _math.minimum(global_step, last), 0)
+        return gather(self.learning_rate, _clipping.minimum(global_step, last), 0)
 
 
 class Optimizer(Cell):
@@ -113,7 +113,7 @@ class Optimizer(Cell):
                     f"a Tensor learning_rate must have rank 0 or 1, but its shape is {list(rate.shape)}",
                 )
             return _TableRate(rate.asnumpy(), name)
-        if isinstance(rate, Iterable):
+        if isinstance(rate, Iterable) and not isinstance(rate, (str, bytes)):
             values = np.array(list(rate), np.float32)
             if values.ndim != 1 or not values.size:
                 raise errors.value_error(owner, "a list of learning rates must hold numbers, one per step")

@@ -45,14 +45,14 @@ class _Watch(Callback):
     def current(self, params) -> float | None:
         """The watched value of this epoch; None (with a warning) when it is not there."""
         results = params.get("eval_results") or {}
-        if self.monitor in results:
-            return float(np.mean(results[self.monitor]))
-        if self.monitor == "eval_loss" and "loss" in results:
-            return float(results["loss"])
-        if self.monitor == "loss":
+        if self.monitor == "loss":  # of the training; the evaluation's is called eval_loss
             value = loss_value(params.net_outputs)
             if value is not None:
                 return value
+        else:
+            name = "loss" if self.monitor == "eval_loss" and "eval_loss" not in results else self.monitor
+            if name in results:
+                return float(np.mean(results[name]))
         log.logger(__name__).warning(
             "%s: '%s' is not among the results %s; use Model.fit with that metric",
             type(self).__name__,
@@ -178,13 +178,13 @@ class ReduceLROnPlateau(_Watch):
         elif self.cooldown_counter <= 0:
             self.wait += 1
             if self.wait >= self.patience:
-                old = float(rate.asnumpy())
+                old = np.float32(rate.asnumpy())
                 if old > np.float32(self.min_lr):
-                    new = max(old * self.factor, self.min_lr)
+                    new = max(old * np.float32(self.factor), np.float32(self.min_lr))
                     rate.set_data(Tensor(new, rate.dtype))
                     if self.verbose:
                         print(
-                            f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new}."
+                            f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new!s}."
                         )
                 self.cooldown_counter = self.cooldown
                 self.wait = 0

@@ -56,7 +56,9 @@ class LossMonitor(Callback):
         step = place_in_epoch(params)
         if loss is not None and not math.isfinite(loss):
             raise errors.value_error(
-                "LossMonitor", f"epoch: {params.cur_epoch_num} step: {step}. Invalid loss ({loss}), terminating training.",
+                "LossMonitor",
+                f"In epoch: {params.cur_epoch_num} step: {step}, loss is NAN or INF, training process cannot continue, "
+                "terminating training.",
                 hint="lower the learning rate, clip the gradients, or look for bad samples",
             )  # fmt: skip
         if params.cur_step_num <= self._last_print_time:  # a new run counts from 1 again
@@ -69,7 +71,6 @@ class LossMonitor(Callback):
         params = run_context.original_args()
         if params.get("eval_results"):
             print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {params.eval_results}", flush=True)
-            params.eval_results = {}
 
     def on_eval_step_end(self, run_context):
         """Evaluation outputs are no loss: nothing to check."""
