@@ -19,17 +19,11 @@ import numpy as np
 from mycelia import _C, dtypes
 from mycelia._methods import attach
 from mycelia.ops.cast import cast
-from mycelia.ops.index import (
-    _flat_nonzero,
-    _linear_index,
-    _masked_fill,
-    _strided_assign,
-    _strided_slice,
-    _strided_write,
-    gather,
-)
+from mycelia.ops.index import _linear_index, _strided_assign, _strided_slice, _strided_write, gather
+from mycelia.ops.joining import unstack
+from mycelia.ops.masks import _flat_nonzero, _masked_fill
 from mycelia.ops.scatter import _index_copy
-from mycelia.ops.shape import broadcast_to, constant, reshape, transpose, unstack
+from mycelia.ops.shape import broadcast_to, constant, reshape, transpose
 
 _Tensor = _C.Tensor
 

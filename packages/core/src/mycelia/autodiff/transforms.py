@@ -296,7 +296,8 @@ def jacrev(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
 
     def run(*args):
         from mycelia.ops.create import zeros
-        from mycelia.ops.shape import reshape, stack
+        from mycelia.ops.joining import stack
+        from mycelia.ops.shape import reshape
 
         positions = _positions(grad_position, len(args), "jacrev")
 
@@ -332,7 +333,8 @@ def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
 
     def run(*args):
         from mycelia.ops.create import zeros
-        from mycelia.ops.shape import reshape, stack
+        from mycelia.ops.joining import stack
+        from mycelia.ops.shape import reshape
 
         positions = _positions(grad_position, len(args), "jacfwd")
         results, aux = [], []
@@ -394,21 +396,32 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
             made, cts = values[:count], values[count:]
             cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, made)]
             found = rule(*args, rebuild(made), rebuild(cts))
+            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if len(args) == 1 and len(found) != 1:
+                found = (found,)  # one argument that holds several Tensors
+            if len(found) < len(args):
+                raise errors.value_error(
+                    name, f"bprop must return {len(args)} gradients, one per argument, but returned {len(found)}"
+                )
             flat: list = []
-            for arg, g in zip(args, found if isinstance(found, (tuple, list)) else (found,), strict=False):
+            for position, (arg, g) in enumerate(zip(args, found)):
                 leaves: list = []
                 _flatten(arg, leaves)
-                if leaves:
-                    members: list = []
-                    _flatten(g, members)
-                    flat.extend(members if len(members) == len(leaves) else [None] * len(leaves))
-            if len(flat) != len(inputs):
-                raise errors.value_error(
-                    "bprop", f"{len(inputs)} gradients are needed, one per input, but got {len(flat)}"
-                )
+                if not leaves:
+                    continue
+                members: list = [None] * len(leaves) if g is None else []
+                _flatten(g, members)
+                if len(members) != len(leaves):
+                    raise errors.type_error(
+                        name,
+                        f"bprop must return {len(leaves)} Tensor(s) or None as the gradient of argument {position}, "
+                        f"but returned {type(g).__name__}: {g!r:.60}",
+                    )
+                flat.extend(members)
             return tuple(flat)
 
-        _C.custom(getattr(fn, "__qualname__", "custom_vjp"), tuple(inputs), tuple(outputs), gradients, True)
+        name = getattr(fn, "__qualname__", "custom_vjp")
+        _C.custom(name, tuple(inputs), tuple(outputs), gradients, True)
         return rebuild(outputs)
 
     return run
@@ -422,7 +435,7 @@ def _without_history(args):
 
 def clip_by_value(x, clip_value_min=None, clip_value_max=None):
     """Limit the elements of a Tensor, or of each Tensor in a list or tuple, to [clip_value_min, clip_value_max]."""
-    from mycelia.ops.math import clamp
+    from mycelia.ops.clipping import clamp
 
     if isinstance(x, (list, tuple)):
         return type(x)(clip_by_value(t, clip_value_min, clip_value_max) for t in x)
@@ -434,7 +447,8 @@ def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
 
     `use_norm`: a norm that is already known.  Raises ValueError for a clip_norm that is not positive.
     """
-    from mycelia.ops.math import maximum, mul, square
+    from mycelia.ops.clipping import maximum
+    from mycelia.ops.math import mul, square
     from mycelia.ops.math import sqrt as root
 
     if not isinstance(x, (list, tuple)) or not x:

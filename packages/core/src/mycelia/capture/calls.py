@@ -136,9 +136,9 @@ def _extreme(kind: Callable, op: str) -> Callable:
         items = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
         if kwargs or len(items) < 2 or not any(is_traced(i) for i in items):
             return kind(*args, **kwargs)
-        from mycelia.ops import math
+        from mycelia.ops import clipping
 
-        return functools.reduce(getattr(math, op), items)
+        return functools.reduce(getattr(clipping, op), items)
 
     return extreme
 

@@ -1,42 +1,47 @@
 """All ops, one family a file. `mycelia.ops` holds MindSpore's public function names."""
 
-from mycelia.ops.activation import *  # noqa: F403
-from mycelia.ops.attention import *  # noqa: F403
-from mycelia.ops.cast import *  # noqa: F403
-from mycelia.ops.control import *  # noqa: F403
-from mycelia.ops.conv import *  # noqa: F403
-from mycelia.ops.create import *  # noqa: F403
-from mycelia.ops.ctc import *  # noqa: F403
-from mycelia.ops.decomposition import *  # noqa: F403
-from mycelia.ops.einsum import *  # noqa: F403
-from mycelia.ops.extremes import *  # noqa: F403
-from mycelia.ops.identity import *  # noqa: F403
-from mycelia.ops.image import *  # noqa: F403
-from mycelia.ops.index import *  # noqa: F403
-from mycelia.ops.linalg import *  # noqa: F403
-from mycelia.ops.logic import *  # noqa: F403
-from mycelia.ops.loss import *  # noqa: F403
-from mycelia.ops.math import *  # noqa: F403
-from mycelia.ops.moments import *  # noqa: F403
-from mycelia.ops.norm import *  # noqa: F403
-from mycelia.ops.optim import *  # noqa: F403
-from mycelia.ops.observe import *  # noqa: F403
-from mycelia.ops.order import *  # noqa: F403
-from mycelia.ops.pool import *  # noqa: F403
-from mycelia.ops.random import *  # noqa: F403
-from mycelia.ops.reduce import *  # noqa: F403
-from mycelia.ops.rnn import *  # noqa: F403
-from mycelia.ops.rounding import *  # noqa: F403
-from mycelia.ops.scan import *  # noqa: F403
-from mycelia.ops.scatter import *  # noqa: F403
-from mycelia.ops.shape import *  # noqa: F403
-from mycelia.ops.special import *  # noqa: F403
-from mycelia.ops.statistics import *  # noqa: F403
-from mycelia.ops.trig import *  # noqa: F403
+from mycelia.ops.activation import *
+from mycelia.ops.adaptive_pool import *
+from mycelia.ops.attention import *
+from mycelia.ops.cast import *
+from mycelia.ops.clipping import *
+from mycelia.ops.control import *
+from mycelia.ops.conv import *
+from mycelia.ops.create import *
+from mycelia.ops.ctc import *
+from mycelia.ops.decomposition import *
+from mycelia.ops.einsum import *
+from mycelia.ops.extremes import *
+from mycelia.ops.identity import *
+from mycelia.ops.image import *
+from mycelia.ops.index import *
+from mycelia.ops.joining import *
+from mycelia.ops.linalg import *
+from mycelia.ops.logic import *
+from mycelia.ops.loss import *
+from mycelia.ops.masks import *
+from mycelia.ops.math import *
+from mycelia.ops.moments import *
+from mycelia.ops.norm import *
+from mycelia.ops.observe import *
+from mycelia.ops.optim import *
+from mycelia.ops.order import *
+from mycelia.ops.pool import *
+from mycelia.ops.random import *
+from mycelia.ops.reduce import *
+from mycelia.ops.rnn import *
+from mycelia.ops.rounding import *
+from mycelia.ops.scan import *
+from mycelia.ops.scatter import *
+from mycelia.ops.shape import *
+from mycelia.ops.softmaxes import *
+from mycelia.ops.special import *
+from mycelia.ops.statistics import *
+from mycelia.ops.trig import *
 
-from mycelia.ops.moments import norm  # noqa: E402, F401  (the family `norm` has taken the name)
-import mycelia.ops.methods  # noqa: E402, F401  (attaches Tensor methods)
-import mycelia.ops.shape_methods  # noqa: E402, F401
+# isort: split
+from mycelia.ops import methods, shape_methods  # noqa: F401  (these attach the Tensor methods)
+from mycelia.ops.moments import norm  # noqa: F401  (the family `norm` has taken the name)
 
 _TRANSFORMS = {"clip_by_global_norm", "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"}
 

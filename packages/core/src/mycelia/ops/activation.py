@@ -1,4 +1,4 @@
-"""Activation functions, elementwise and along an axis (softmax family).
+"""Activation functions of single elements, and the gated units; the softmax family is in `softmaxes.py`.
 
 Those in the inner loop of common networks have a gradient op of their own, which a backend can run in one
 pass; a gradient op takes ``dy``, the gradient of the result, and the input ``x`` or the result ``y``,
@@ -10,10 +10,10 @@ import math
 import numpy as np
 
 from mycelia import errors
-from mycelia.ops import index as _index
+from mycelia.ops import clipping as _clipping
+from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
-from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import need_floating, same
 from mycelia.ops.shape import reshape
@@ -230,9 +230,9 @@ def prelu(input, weight):
 @prelu.vjp
 def prelu(ct, input, weight):
     slope = reshape(weight, _over_channels(input.ndim, weight.size))
-    d_slope = ct * _math.minimum(input, 0.0)
+    d_slope = ct * _clipping.minimum(input, 0.0)
     others = tuple(a for a in range(input.ndim) if weight.size == 1 or a != 1)
-    return ct * _index.where(input > 0, 1.0, slope), reshape(_reduce.sum(d_slope, others), weight.shape)
+    return ct * _masks.where(input > 0, 1.0, slope), reshape(_reduce.sum(d_slope, others), weight.shape)
 
 
 @prelu.samples
@@ -305,7 +305,7 @@ def celu(x, *, alpha):
 
 @celu.vjp
 def celu(ct, x, *, alpha):
-    return ct * _math.exp(_math.minimum(x, 0.0) / alpha)
+    return ct * _math.exp(_clipping.minimum(x, 0.0) / alpha)
 
 
 @celu.samples
@@ -800,142 +800,8 @@ def _halves(name, x, axis):
     return x[before + (slice(0, size // 2),)], x[before + (slice(size // 2, size),)]
 
 
-# ------------------------------------------------------------------------ softmax
-
-
-def _infer_axis(x, *, axis):
-    """Shape rule of the softmax family: same type, `axis` in range."""
-    if not -x.rank <= axis < max(x.rank, 1):
-        raise ValueError(f"axis {axis} is out of range for shape {x.shape}")
-    return x
-
-
-def _infer_grad_axis(dy, y, *, axis):
-    return dy
-
-
-def _np_log_softmax(x, axis):
-    if x.size == 0:
-        return x
-    shifted = x - x.max(axis, keepdims=True)  # the largest exponent is 0: exp() stays finite
-    return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
-
-
-@op(infer=_infer_axis, mindir="Softmax", float_result=True)
-def _softmax(input, *, axis: "int" = -1):
-    """Normalized exponentials along `axis`: ``exp(input) / sum(exp(input))``.
-
-    Shapes: input [..., n, ...] -> same.  dtypes: floating.  Errors: ValueError if `axis` is out of range.
-    """
-    if input.size == 0:
-        return input
-    e = np.exp(input - input.max(axis, keepdims=True))
-    return e / e.sum(axis, keepdims=True)
-
-
-@_softmax.vjp
-def _softmax(ct, out, *, axis):
-    return _softmax_grad(ct, out, axis=axis)
-
-
-@_softmax.samples
-def _softmax(rand):
-    yield rand(3, 4)
-    yield rand(2, 3, 4), dict(axis=1)
-    yield rand(2, 3, 4), dict(axis=0)
-    yield rand(0, 4)
-    yield rand(5, 1)
-    yield rand(2, 131, low=-300, high=300), dict(_grad=False)
-
-
-@op(infer=_infer_grad_axis)
-def _softmax_grad(dy, y, *, axis: "int" = -1):
-    """Gradient of softmax from its result: ``(dy - sum(dy * y)) * y``.
-
-    Shapes: dy, y equal -> same.  dtypes: floating.
-    """
-    return (dy - (dy * y).sum(axis, keepdims=True)) * y
-
-
-@_softmax_grad.vjp
-def _softmax_grad(ct, dy, y, *, axis):
-    weighted = _reduce.sum(ct * y, axis, True)
-    return _softmax_grad(ct, y, axis=axis), ct * (dy - _reduce.sum(dy * y, axis, True)) - dy * weighted
-
-
-@_softmax_grad.samples
-def _softmax_grad(rand):
-    yield rand(3, 4), rand(3, 4)
-    yield rand(2, 3, 4), rand(2, 3, 4), dict(axis=1)
-    yield rand(2, 37), rand(2, 37)
-
-
-def softmax(input, axis=-1, *, dtype=None):
-    """Normalized exponentials along `axis`: ``exp(input) / sum(exp(input))``.
-
-    Shapes: input [..., n, ...] -> same.  dtypes: floating; `dtype` casts first.
-    """
-    if dtype is not None:
-        input = cast(input, dtype)
-    return _softmax(input, axis=axis)
-
-
-def softmin(x, axis=-1, *, dtype=None):
-    """Softmax of the negative: ``exp(-x) / sum(exp(-x))``.
-
-    Shapes: x [..., n, ...] -> same.  dtypes: floating; `dtype` casts first.
-    """
-    return softmax(-x, axis, dtype=dtype)
-
-
-@op(infer=_infer_axis, mindir="LogSoftmax", float_result=True)
-def log_softmax(logits, *, axis: "int" = -1):
-    """Logarithm of softmax: ``logits - log(sum(exp(logits)))`` along `axis`.
-
-    Shapes: logits [..., n, ...] -> same.  dtypes: floating.  Errors: ValueError if `axis` is out of range.
-    """
-    return _np_log_softmax(logits, axis)
-
-
-@log_softmax.vjp
-def log_softmax(ct, out, *, axis):
-    return _log_softmax_grad(ct, out, axis=axis)
-
-
-@log_softmax.samples
-def log_softmax(rand):
-    yield rand(3, 4)
-    yield rand(2, 3, 4), dict(axis=1)
-    yield rand(0, 4)
-    yield rand(2, 131, low=-300, high=300), dict(_grad=False)
-
-
-@op(infer=_infer_grad_axis)
-def _log_softmax_grad(dy, y, *, axis: "int" = -1):
-    """Gradient of log_softmax from its result: ``dy - exp(y) * sum(dy)``.
-
-    Shapes: dy, y equal -> same.  dtypes: floating.
-    """
-    return dy - np.exp(y) * dy.sum(axis, keepdims=True)
-
-
-@_log_softmax_grad.vjp
-def _log_softmax_grad(ct, dy, y, *, axis):
-    p = _math.exp(y)
-    return ct - _reduce.sum(ct * p, axis, True), -ct * p * _reduce.sum(dy, axis, True)
-
-
-@_log_softmax_grad.samples
-def _log_softmax_grad(rand):
-    yield rand(3, 4), rand(3, 4)
-    yield rand(2, 3, 4), rand(2, 3, 4), dict(axis=1)
-    yield rand(2, 37), rand(2, 37)
-
-
 __all__ = [
     "celu", "elu", "fast_gelu", "gelu", "glu", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "leaky_relu",
-    "log_softmax", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "softmax",
-    "softmin",
-    "softplus", "softshrink", "softsign", "swiglu", "tanhshrink", "threshold",
+    "leaky_relu", "logsigmoid", "mish", "prelu", "relu", "relu6", "selu", "sigmoid", "silu", "softplus",
+    "softshrink", "softsign", "swiglu", "tanhshrink", "threshold",
 ]  # fmt: skip

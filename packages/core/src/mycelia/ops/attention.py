@@ -7,9 +7,9 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.ir.types import TensorType
-from mycelia.ops import activation as _activation
-from mycelia.ops import index as _index
 from mycelia.ops import linalg as _linalg
+from mycelia.ops import masks as _masks
+from mycelia.ops import softmaxes as _softmaxes
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.draws import _drop_threshold, _np_words
@@ -223,7 +223,7 @@ def _attention_composition(query, key, value, mask, *, rng_key, scale, is_causal
     if is_causal:
         hidden = np.where(_np_causal(query.shape[-2], key.shape[-2]), 0, -np.inf)
         scores = scores + Tensor(hidden.astype(query.dtype.np))
-    weights = _activation.softmax(scores, -1)
+    weights = _softmaxes.softmax(scores, -1)
     log_sum = logsumexp(scores, -1)
     if p:
         weights = weights * _attention_kept(rng_key, shape=tuple(weights.shape), p=p, dtype=query.dtype)
@@ -242,7 +242,7 @@ def scaled_dot_product_attention(
     dtypes: floating.  Errors: ValueError if shapes disagree.
     """
     if attn_mask is not None and attn_mask.dtype.is_bool:
-        attn_mask = cast(_index.where(attn_mask, 0.0, -math.inf), query.dtype)
+        attn_mask = cast(_masks.where(attn_mask, 0.0, -math.inf), query.dtype)
     rng_key = _draw_key() if dropout_p else None
     scale = 1.0 / math.sqrt(max(1, query.shape[-1])) if scale is None else float(scale)
     return _attention(

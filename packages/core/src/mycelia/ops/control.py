@@ -197,7 +197,7 @@ def run_scan(inputs, body, carried, scanned, reverse, row_types):
 
 def _stacked(rows, type_: TensorType):
     """Rows of one type as a tensor [rows, ...]."""
-    from mycelia.ops.shape import stack
+    from mycelia.ops.joining import stack
 
     if not rows:
         if not type_.is_static:

@@ -10,11 +10,11 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
-from mycelia.ops import math as _math
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import reduce as _reduce
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
-from mycelia.ops.index import where
+from mycelia.ops.masks import where
 
 
 def _np_states(targets, blank):
@@ -183,7 +183,9 @@ def ctc_loss(
     if zero_infinity:
         loss = where(loss == float("inf"), 0.0, loss)
     if reduction == "mean":
-        loss = _reduce.sum(loss / _math.maximum(cast(lengths[1], loss.dtype), 1.0)) * (1.0 / loss.shape[0])
+        loss = _reduce.sum(loss / _clipping.maximum(cast(lengths[1], loss.dtype), 1.0)) * (
+            1.0 / loss.shape[0]
+        )
     elif reduction == "sum":
         loss = _reduce.sum(loss)
     return loss, alpha

@@ -11,9 +11,11 @@ from mycelia import dtypes, errors
 from mycelia._methods import attach
 from mycelia.errors import shape_error
 from mycelia.ir.types import UNKNOWN, TensorType
-from mycelia.ops import index as _index
+from mycelia.ops import clipping as _clipping
+from mycelia.ops import joining as _joining
 from mycelia.ops import linalg as _linalg
 from mycelia.ops import logic as _logic
+from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
 from mycelia.ops import moments as _moments
 from mycelia.ops import reduce as _reduce
@@ -246,7 +248,7 @@ def _cholesky(input_x, *, upper: "bool" = False):
 def _cholesky(ct, out, *, upper):
     lower, ct = (_turn(out), _turn(ct)) if upper else (out, ct)
     # dA = L^-T phi(L^T dL) L^-1, made symmetric; phi: lower triangle, half of the diagonal.
-    inner = _index.tril(_mm(lower, ct, True))
+    inner = _masks.tril(_mm(lower, ct, True))
     inner = _math.sub(inner, _math.mul(_on_diagonal(inner), 0.5))
     inverted = inverse(lower)
     full = _mm(_mm(inverted, inner, True), inverted)
@@ -255,7 +257,7 @@ def _cholesky(ct, out, *, upper):
 
 def _on_diagonal(x):
     """The matrix with all but its diagonal zero."""
-    return _index.triu(_index.tril(x))
+    return _masks.triu(_masks.tril(x))
 
 
 def _positive_definite(rand, *batch, n=3):
@@ -334,7 +336,7 @@ def _svd(cts, outs, full_matrices):
     if full_matrices:
         u, v = u[..., :, :k], v[..., :, :k]
     column, row = _shape.expand_dims(s, -1), _shape.expand_dims(s, -2)
-    core = None if cts[0] is None else _index.diag_embed(cts[0])
+    core = None if cts[0] is None else _masks.diag_embed(cts[0])
     outside = None
     gaps = _inverse_differences(_math.mul(s, s)) if cts[1] is not None or cts[2] is not None else None
     if cts[1] is not None:
@@ -382,8 +384,8 @@ def pinv(x, *, atol=None, rtol=None, hermitian=False):
     if rtol is None:
         rtol = 0.0 if atol is not None else max(x.shape[-2:]) * float(np.finfo(x.dtype.np).eps)
     limit = _math.mul(_reduce.amax(s, -1, True), float(rtol))
-    keep = _logic.greater(s, _math.maximum(limit, float(atol or 0.0)))
-    inverted = _index.where(keep, _math.true_div(1.0, _index.where(keep, s, 1.0)), 0.0)
+    keep = _logic.greater(s, _clipping.maximum(limit, float(atol or 0.0)))
+    inverted = _masks.where(keep, _math.true_div(1.0, _masks.where(keep, s, 1.0)), 0.0)
     return _mm(_math.mul(v, _shape.expand_dims(inverted, -2)), u, False, True)
 
 
@@ -411,7 +413,7 @@ def _qr(cts, outs, *, complete):
     if cts[0] is not None:
         inner = _plus(inner, _math.neg(_mm(cts[0], q, True)))
     # The lower triangle, mirrored to the upper one.
-    lower = _index.tril(inner, diagonal=-1)
+    lower = _masks.tril(inner, diagonal=-1)
     mirrored = _math.add(_math.add(lower, _turn(lower)), _on_diagonal(inner))
     total = _mm(q, mirrored)
     return _turn(matrix_solve(r, _turn(_plus(cts[0], total))))
@@ -451,7 +453,7 @@ def eigh(input):
 @eigh.vjp
 def eigh(cts, outs):
     w, v = outs
-    core = None if cts[0] is None else _index.diag_embed(cts[0])
+    core = None if cts[0] is None else _masks.diag_embed(cts[0])
     if cts[1] is not None:
         core = _plus(core, _math.mul(_inverse_differences(w), _mm(v, cts[1], True)))
     full = _mm(_mm(v, core), v, False, True)
@@ -520,9 +522,9 @@ def matrix_exp(input):
 def matrix_exp(ct, input):
     # The derivative at A^T in direction ct is the upper right block of exp([[A^T, ct], [0, A^T]]).
     turned, n = _turn(input), input.shape[-1]
-    top = _shape.concat((turned, ct), -1)
-    bottom = _shape.concat((_math.mul(ct, 0.0), turned), -1)
-    return matrix_exp(_shape.concat((top, bottom), -2))[..., :n, n:]
+    top = _joining.concat((turned, ct), -1)
+    bottom = _joining.concat((_math.mul(ct, 0.0), turned), -1)
+    return matrix_exp(_joining.concat((top, bottom), -2))[..., :n, n:]
 
 
 @matrix_exp.samples
@@ -641,8 +643,8 @@ def lu_unpack(LU_data, LU_pivots, unpack_data=True, unpack_pivots=True):
     unit = _eye(m, k, LU_data.dtype)
     return (
         pivots,
-        _math.add(_index.tril(LU_data[..., :, :k], diagonal=-1), unit),
-        _index.triu(LU_data[..., :k, :]),
+        _math.add(_masks.tril(LU_data[..., :, :k], diagonal=-1), unit),
+        _masks.triu(LU_data[..., :k, :]),
     )
 
 
@@ -675,7 +677,7 @@ def renorm(input, p, axis, maxnorm):
     axis = _shape.positive_axis(axis, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != axis)
     norm = _moments.vector_norm(input, p, others, True)
-    scale = _index.where(_logic.greater(norm, maxnorm), _math.true_div(maxnorm, _math.add(norm, 1e-7)), 1.0)
+    scale = _masks.where(_logic.greater(norm, maxnorm), _math.true_div(maxnorm, _math.add(norm, 1e-7)), 1.0)
     return _math.mul(input, _cast(scale, input.dtype))
 
 

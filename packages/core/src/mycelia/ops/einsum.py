@@ -5,7 +5,7 @@ from mycelia.ops import linalg as _linalg
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.ops import shape as _shape
-from mycelia.ops.index import diagonal
+from mycelia.ops.masks import diagonal
 
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 

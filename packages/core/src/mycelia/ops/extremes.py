@@ -4,7 +4,7 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
-from mycelia.ops import math as _math
+from mycelia.ops import clipping as _clipping
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import reduced_shape
@@ -198,7 +198,7 @@ def max(input, axis=None, keepdims=False, *, initial=None, where=None):
     if axis is None or not input.shape:
         return _all_with_index(amax, input, initial, where)
     value, place = max_with_index(masked(input, where, initial), axis, keepdims)
-    return (value if initial is None else _math.maximum(value, initial)), place
+    return (value if initial is None else _clipping.maximum(value, initial)), place
 
 
 def min(input, axis=None, keepdims=False, *, initial=None, where=None):
@@ -210,7 +210,7 @@ def min(input, axis=None, keepdims=False, *, initial=None, where=None):
     if axis is None or not input.shape:
         return _all_with_index(amin, input, initial, where)
     value, place = min_with_index(masked(input, where, initial), axis, keepdims)
-    return (value if initial is None else _math.minimum(value, initial)), place
+    return (value if initial is None else _clipping.minimum(value, initial)), place
 
 
 def aminmax(input, *, axis=0, keepdims=False):

@@ -5,9 +5,9 @@ import math
 import numpy as np
 
 from mycelia import errors
+from mycelia.ops import adaptive_pool as _adaptive_pool
 from mycelia.ops import index as _index
 from mycelia.ops import math as _math
-from mycelia.ops import pool as _pool
 from mycelia.ops.shape import constant, reshape, transpose
 
 _RANKS = {
@@ -49,9 +49,11 @@ def interpolate(
     if any(isinstance(n, bool) or not isinstance(n, int) or n < 1 for n in sizes):
         raise errors.value_error(owner, f"the output size must hold positive ints, but is {tuple(sizes)}")
     if mode == "area":
-        pool = (_pool.adaptive_avg_pool1d, _pool.adaptive_avg_pool2d, _pool.adaptive_avg_pool3d)[
-            len(spatial) - 1
-        ]
+        pool = (
+            _adaptive_pool.adaptive_avg_pool1d,
+            _adaptive_pool.adaptive_avg_pool2d,
+            _adaptive_pool.adaptive_avg_pool3d,
+        )[len(spatial) - 1]
         return pool(input, sizes[0] if len(sizes) == 1 else tuple(sizes))
     result = input
     for d, (n, out, factor) in enumerate(zip(spatial, sizes, factors)):

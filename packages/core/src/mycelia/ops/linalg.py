@@ -515,7 +515,7 @@ def kron(input, other):
 
 def trace(input):
     """Sum of the main diagonal of a matrix. Shapes: [m, n] -> []. Errors: ValueError for other ranks."""
-    from mycelia.ops.index import diagonal
+    from mycelia.ops.masks import diagonal
 
     _ranks("trace", 2, input=input)
     return _reduce.sum(diagonal(input))
@@ -552,7 +552,7 @@ def adjoint(x):
 
 def _trace_method(self, offset=0, axis1=0, axis2=1, dtype=None):
     """Sum of a diagonal of the planes spanned by two axes."""
-    from mycelia.ops.index import diagonal
+    from mycelia.ops.masks import diagonal
 
     return _reduce.sum(diagonal(self, offset, axis1, axis2), -1, False, dtype)
 

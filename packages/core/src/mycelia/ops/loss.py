@@ -11,9 +11,12 @@ import numpy as np
 from mycelia import errors
 from mycelia.ir.types import TensorType
 from mycelia.ops import activation as _activation
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import index as _index
+from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
+from mycelia.ops import softmaxes as _softmaxes
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import same
@@ -86,11 +89,11 @@ def _softmax_cross_entropy(cts, outs, logits, labels, needs):
         row = reshape(cts[0], (-1, 1))
         d_logits = row * outs[1]
         if needs[1]:
-            d_labels = -row * _activation.log_softmax(logits, axis=1)
+            d_labels = -row * _softmaxes.log_softmax(logits, axis=1)
     if cts[1] is not None:  # second order: the gradient itself is differentiated
-        p = _activation.softmax(logits, 1)
+        p = _softmaxes.softmax(logits, 1)
         total = _reduce.sum(labels, 1, True)
-        bent = _activation._softmax_grad(cts[1] * total, p, axis=1)
+        bent = _softmaxes._softmax_grad(cts[1] * total, p, axis=1)
         d_logits = bent if d_logits is None else d_logits + bent
         if needs[1]:
             through_labels = _reduce.sum(cts[1] * p, 1, True) - cts[1]
@@ -157,11 +160,11 @@ def _sparse_cross_entropy(cts, outs, logits, labels, *, reduction, ignore_index)
         d_logits = (reshape(cts[0], (-1, 1)) if reduction == "none" else cts[0]) * outs[1]
     if cts[1] is not None:  # second order
         counted = cast(labels != ignore_index, logits.dtype)
-        bent = _activation._softmax_grad(cts[1], _activation.softmax(logits, 1), axis=1) * reshape(
+        bent = _softmaxes._softmax_grad(cts[1], _softmaxes.softmax(logits, 1), axis=1) * reshape(
             counted, (-1, 1)
         )
         if reduction == "mean":
-            bent = bent / _math.maximum(_reduce.sum(counted), 1.0)
+            bent = bent / _clipping.maximum(_reduce.sum(counted), 1.0)
         d_logits = bent if d_logits is None else d_logits + bent
     return d_logits, None
 
@@ -254,7 +257,7 @@ def _nll_rows(name, log_p, labels, shape, weight, ignore_index, reduction, label
     """Negative log likelihood of rows of log-probabilities; the common end of cross_entropy and nll_loss."""
     counted = cast(labels != ignore_index, log_p.dtype)
     if weight is not None:
-        safe = _index.where(labels == ignore_index, 0, labels)
+        safe = _masks.where(labels == ignore_index, 0, labels)
         sample_weight = _index.gather(weight, safe, 0) * counted
     else:
         sample_weight = counted
@@ -287,7 +290,7 @@ def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean
     if weight is None and not label_smoothing:
         loss = _sparse_cross_entropy(rows, labels, reduction=reduction, ignore_index=ignore_index)[0]
         return reshape(loss, shape) if reduction == "none" else loss
-    log_p = _activation.log_softmax(rows, axis=1)
+    log_p = _softmaxes.log_softmax(rows, axis=1)
     return _nll_rows("cross_entropy", log_p, labels, shape, weight, ignore_index, reduction, label_smoothing)
 
 
@@ -298,7 +301,7 @@ def _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoo
         target = target * (1.0 - label_smoothing) + label_smoothing / input.shape[axis]
     if weight is not None:
         target = target * reshape(weight, (-1,) + (1,) * (input.ndim - 1 - axis))
-    loss = -_reduce.sum(_activation.log_softmax(input, axis=axis) * target, axis)
+    loss = -_reduce.sum(_softmaxes.log_softmax(input, axis=axis) * target, axis)
     return _reduced("cross_entropy", loss, reduction)
 
 
@@ -476,10 +479,10 @@ def _binary_cross_entropy(logits, labels):
 
 @_binary_cross_entropy.vjp
 def _binary_cross_entropy(ct, logits, labels, needs):
-    d_logits = ct * (logits - labels) / _math.maximum(logits * (1.0 - logits), _TINY)
+    d_logits = ct * (logits - labels) / _clipping.maximum(logits * (1.0 - logits), _TINY)
     if not needs[1]:
         return d_logits, None
-    ratio = _math.log(_math.maximum(1.0 - logits, _TINY)) - _math.log(_math.maximum(logits, _TINY))
+    ratio = _math.log(_clipping.maximum(1.0 - logits, _TINY)) - _math.log(_clipping.maximum(logits, _TINY))
     return d_logits, ct * ratio
 
 
@@ -554,7 +557,7 @@ def _kl_div(ct, logits, labels, needs):
     if not needs[1]:
         return -ct * labels * positive, None
     return -ct * labels * positive, ct * (
-        _math.log(_index.where(positive, labels, 1.0)) + 1.0 - logits
+        _math.log(_masks.where(positive, labels, 1.0)) + 1.0 - logits
     ) * positive
 
 
@@ -588,7 +591,7 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
     """
     if eps <= 0:
         raise errors.value_error(f"gaussian_nll_loss: eps must be positive, got {eps}")
-    variance = _math.maximum(var, eps)
+    variance = _clipping.maximum(var, eps)
     loss = 0.5 * (_math.log(variance) + _math.square(x - target) / variance)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
@@ -604,7 +607,7 @@ def _poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduc
     """
     loss = _math.exp(input) - target * input if log_input else input - target * _math.log(input + eps)
     if full:
-        safe = _math.maximum(target, 1.0)
+        safe = _clipping.maximum(target, 1.0)
         stirling = safe * _math.log(safe) - safe + 0.5 * _math.log(2 * math.pi * safe)
         loss = loss + stirling * (target > 1.0)
     return _reduced("poisson_nll_loss", loss, reduction)
@@ -614,7 +617,7 @@ def _poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduc
 
 
 def _hinge(x):
-    return _math.maximum(x, 0.0)
+    return _clipping.maximum(x, 0.0)
 
 
 def cosine_similarity(x1, x2, dim=1, eps=1e-08):
@@ -623,7 +626,7 @@ def cosine_similarity(x1, x2, dim=1, eps=1e-08):
     Shapes: x1 and x2 broadcast -> theirs without `dim`.  dtypes: floating.
     """
     squares = _reduce.sum(x1 * x1, dim) * _reduce.sum(x2 * x2, dim)
-    return _reduce.sum(x1 * x2, dim) * _math.rsqrt(_math.maximum(squares, eps * eps))
+    return _reduce.sum(x1 * x2, dim) * _math.rsqrt(_clipping.maximum(squares, eps * eps))
 
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
@@ -636,7 +639,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
         raise errors.value_error(f"cosine_embedding_loss: margin must be in [-1, 1], got {margin}")
     _check_same_shape("cosine_embedding_loss", input1, input2)
     cosine = cosine_similarity(input1, input2, input1.ndim - 1 if input1.ndim < 2 else 1, 1e-12)
-    loss = _index.where(target == 1, 1.0 - cosine, _hinge(cosine - margin) * (target == -1))
+    loss = _masks.where(target == 1, 1.0 - cosine, _hinge(cosine - margin) * (target == -1))
     return _reduced("cosine_embedding_loss", loss, reduction)
 
 
@@ -684,7 +687,7 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, 
     """
     far = _distance(anchor, negative, p, eps)
     if swap:
-        far = _math.minimum(far, _distance(positive, negative, p, eps))
+        far = _clipping.minimum(far, _distance(positive, negative, p, eps))
     margin_left = _distance(anchor, positive, p, eps) - far + margin
     return _reduced("triplet_margin_loss", _hinge(margin_left), reduction)
 

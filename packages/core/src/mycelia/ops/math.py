@@ -1,7 +1,7 @@
-"""Elementwise arithmetic: sums, products, quotients, powers, exponentials, logarithms, extremes.
+"""Elementwise arithmetic: sums, products, quotients, powers, exponentials, logarithms, magnitudes.
 
-Comparisons and logic are in `logic`, rounding and remainders in `rounding`, angles in `trig`, erf and gamma
-in `special`.
+Extremes and limits are in `clipping`, comparisons and logic in `logic`, rounding and remainders in `rounding`,
+angles in `trig`, erf and gamma in `special`.
 """
 
 import numpy as np
@@ -247,7 +247,7 @@ def pow(input, exponent):
 
 @pow.vjp
 def pow(ct, input, exponent, out, input_shape, exponent_shape, needs):
-    from mycelia.ops.index import where
+    from mycelia.ops.masks import where
 
     base_ct = exponent_ct = None
     if needs[0]:  # the power below is infinite at 0 ** (0 - 1), where the slope is 0
@@ -744,194 +744,6 @@ def true_divide(dividend, divisor):
     return true_div(dividend, divisor)
 
 
-# ---------------------------------------------------------------------------------- extremes and clipping
-
-
-@op(infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
-def maximum(input, other):
-    """Elementwise larger operand; NaN if either is NaN.
-
-    Shapes: broadcast.  dtypes: real, promoted.
-    """
-    return np.maximum(input, other)
-
-
-@maximum.vjp
-def maximum(ct, input, other, input_shape, other_shape, needs):
-    return _extreme_grad(ct, _logic.greater_equal(input, other), input_shape, other_shape, needs)
-
-
-@op(infer=broadcast(), promote=("input", "other"), mindir="Minimum", method=True)
-def minimum(input, other):
-    """Elementwise smaller operand; NaN if either is NaN.
-
-    Shapes: broadcast.  dtypes: real, promoted.
-    """
-    return np.minimum(input, other)
-
-
-@minimum.vjp
-def minimum(ct, input, other, input_shape, other_shape, needs):
-    return _extreme_grad(ct, _logic.less_equal(input, other), input_shape, other_shape, needs)
-
-
-def _extreme_grad(ct, chosen, input_shape, other_shape, needs):
-    """`ct` flows to the first operand where it was `chosen`, ties included, and to the second elsewhere."""
-    first = mul(ct, cast(chosen, ct.dtype))
-    return (
-        unbroadcast(first, input_shape) if needs[0] else None,
-        unbroadcast(sub(ct, first), other_shape) if needs[1] else None,
-    )
-
-
-def _extreme_samples(rand):
-    x = rand.distinct(6, 4)
-    yield x[:3], x[3:]
-    yield x[:3], x[5]
-    yield x[0, 0], x[3]
-    yield x[:, :1], x[2, 1]
-    yield rand(0, 3), rand(3)
-    yield rand(1031), rand(1031), dict(_grad=False)
-    yield rand.ints(-9, 9, (3, 5)), rand.ints(-9, 9, (5,)), dict(_grad=False)
-    yield rand.ints(-9, 9, (2, 1), dtype="int64"), rand.ints(-9, 9, (7,), dtype="int64"), dict(_grad=False)
-    yield np.delete(SPECIAL, 4)[:, None], np.delete(SPECIAL, 4), dict(_grad=False)
-
-
-maximum.samples(_extreme_samples)
-minimum.samples(_extreme_samples)
-
-
-def _ignore_nan(extreme, input, other):
-    from mycelia.ops.index import where
-
-    larger = extreme(input, other)
-    return where(_logic.isnan(input), other, where(_logic.isnan(other), input, larger))
-
-
-def fmax(input, other):
-    """Elementwise larger operand; where one is NaN, the other.
-
-    Shapes: broadcast.  dtypes: real, promoted.
-    """
-    return _ignore_nan(maximum, input, other)
-
-
-def fmin(input, other):
-    """Elementwise smaller operand; where one is NaN, the other.
-
-    Shapes: broadcast.  dtypes: real, promoted.
-    """
-    return _ignore_nan(minimum, input, other)
-
-
-@op(name="clip", infer=same())
-def _clip(input, *, min: "float?" = None, max: "float?" = None):
-    """`input` limited to [min, max] given as numbers; `max` wins where they cross.
-
-    Shapes: any -> same.  dtypes: real.
-    """
-    y = input if min is None else np.maximum(input, input.dtype.type(min))
-    return y if max is None else np.minimum(y, y.dtype.type(max))
-
-
-@_clip.vjp
-def _clip(ct, input, *, min, max):
-    return clip_grad(ct, input, min=min, max=max)
-
-
-@_clip.samples
-def _clip(rand):
-    yield rand.distinct(3, 5), dict(min=-0.3, max=0.4)
-    yield rand(257, low=-3, high=3), dict(min=-1.03, _grad=False)
-    yield rand(4, low=-3, high=3), dict(max=0.77)
-    yield rand(4), dict(min=3.0, max=1.0)
-    yield SPECIAL, dict(min=-1.5, max=1.5, _grad=False)
-    yield rand.ints(-9, 9, (7,)), dict(min=-2.0, max=3.0, _grad=False)
-    yield rand(0), dict(min=0.0)
-    yield rand(low=2, high=3), dict(max=1.0)
-
-
-@op(infer=same())
-def clip_grad(dy, input, *, min: "float?" = None, max: "float?" = None):
-    """Gradient of clip: `dy` where `input` lies in [min, max], else 0.
-
-    Shapes: dy, input equal -> same.  dtypes: floating.
-    """
-    inside = np.ones(input.shape, bool) if min is None else input >= input.dtype.type(min)
-    if max is not None:
-        inside &= input <= input.dtype.type(max)
-    return np.where(inside, dy, np.zeros_like(dy))
-
-
-@clip_grad.vjp
-def clip_grad(ct, input, *, min, max):
-    return clip_grad(ct, input, min=min, max=max), None
-
-
-@clip_grad.samples
-def clip_grad(rand):
-    yield rand(3, 5), rand.distinct(3, 5), dict(min=-0.3, max=0.4)
-    yield rand(257), rand(257, low=-3, high=3), dict(max=0.77, _grad=False)
-    yield rand(), rand(low=0.5, high=1), dict(min=0.01)
-    yield rand(0), rand(0), dict(min=0.0)
-
-
-def clamp(input, min=None, max=None):
-    """`input` limited to [min, max]; either bound may be missing; `max` wins where they cross.
-
-    Shapes: input and tensor bounds broadcast.  dtypes: real, promoted.
-    Errors: ValueError if both bounds are missing.
-    """
-    if min is None and max is None:
-        raise errors.value_error("clamp: at least one of min and max must be given")
-    if input.dtype.is_floating and _is_number(min) and _is_number(max):
-        return _clip(input, min=min, max=max)
-    if min is not None:
-        input = maximum(input, min)
-    return input if max is None else minimum(input, max)
-
-
-def _is_number(bound):
-    return bound is None or isinstance(bound, (int, float))
-
-
-clip = clamp
-
-
-def clip_by_value(x, clip_value_min=None, clip_value_max=None):
-    """`x`, or each member of a list or tuple `x`, limited to [clip_value_min, clip_value_max].
-
-    Shapes: x and tensor bounds broadcast.  dtypes: real, promoted.
-    Errors: ValueError if both bounds are missing.
-    """
-    if isinstance(x, (list, tuple)):
-        return type(x)(clamp(member, clip_value_min, clip_value_max) for member in x)
-    return clamp(x, clip_value_min, clip_value_max)
-
-
-@op(infer=same(), mindir="NanToNum", method=True)
-def nan_to_num(input, *, nan: "float?" = None, posinf: "float?" = None, neginf: "float?" = None):
-    """Replaces NaN by `nan` (default 0), the infinities by `posinf`, `neginf` (default: the dtype's limits).
-
-    Shapes: any -> same.  dtypes: real; integers are returned as they are.
-    """
-    return np.nan_to_num(input, nan=nan or 0.0, posinf=posinf, neginf=neginf)
-
-
-@nan_to_num.vjp
-def nan_to_num(ct, input):
-    return mul(ct, cast(_logic.isfinite(input), ct.dtype))
-
-
-@nan_to_num.samples
-def nan_to_num(rand):
-    yield rand(3, 4)
-    yield SPECIAL, dict(_grad=False)
-    yield SPECIAL, dict(nan=1.5, posinf=2.5, neginf=-3.5, _grad=False)
-    yield rand.ints(-5, 5, (3,)), dict(_grad=False)
-    yield rand(0)
-
-
 # ---------------------------------------------------------------------------------------- combined formulas
 
 
@@ -976,7 +788,7 @@ def heaviside(input, values):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    from mycelia.ops.index import where
+    from mycelia.ops.masks import where
 
     step = cast(_logic.greater(input, 0), input.dtype)
     return where(_logic.equal(input, 0), values, step)
@@ -1025,11 +837,11 @@ def accumulate_n(x):
 tensor_add, tensor_sub, tensor_mul, tensor_div, tensor_pow = add, sub, mul, true_div, pow
 tensor_exp, tensor_expm1 = exp, expm1
 
+
 __all__ = [
-    "abs", "absolute", "accumulate_n", "add", "addcdiv", "addcmul", "addn", "clamp", "clip",
-    "clip_by_value", "copysign", "div", "divide", "exp", "exp2", "expm1", "float_power", "float_power_ext",
-    "fmax", "fmin", "heaviside", "hypot", "inv", "ldexp", "lerp", "log", "log10", "log1p", "log2",
-    "logaddexp", "logaddexp2", "maximum", "minimum", "mul", "multiply", "nan_to_num", "neg", "negative",
+    "abs", "absolute", "accumulate_n", "add", "addcdiv", "addcmul", "addn", "copysign", "div", "divide",
+    "exp", "exp2", "expm1", "float_power", "float_power_ext", "heaviside", "hypot", "inv", "ldexp", "lerp",
+    "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "mul", "multiply", "neg", "negative",
     "nextafter", "positive", "pow", "pows", "reciprocal", "rsqrt", "sgn", "sign", "sqrt", "square", "sub",
     "subtract", "tanh", "tensor_add", "tensor_div", "tensor_exp", "tensor_expm1", "tensor_mul",
     "tensor_pow", "tensor_sub", "true_divide", "xdivy", "xlogy",

@@ -7,7 +7,19 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia._methods import attach
-from mycelia.ops import extremes, logic, math, moments, reduce, rounding, scan, special, statistics, trig
+from mycelia.ops import (
+    clipping,
+    extremes,
+    logic,
+    math,
+    moments,
+    reduce,
+    rounding,
+    scan,
+    special,
+    statistics,
+    trig,
+)
 from mycelia.ops.cast import cast, type_as
 
 # ------------------------------------------------------------------------------------------------- casts
@@ -207,8 +219,8 @@ _METHODS = {
     "mul": math.mul, "multiply": _multiply, "div": math.div, "divide": math.div,
     "true_divide": math.true_divide, "floor_divide": rounding.floor_divide, "remainder": rounding.remainder,
     "fmod": rounding.fmod, "float_power": math.float_power, "lerp": math.lerp, "addcmul": _addcmul,
-    "addcdiv": math.addcdiv, "ldexp": math.ldexp, "heaviside": math.heaviside, "fmax": math.fmax,
-    "fmin": math.fmin, "clamp": math.clamp, "clip": math.clamp, "round": _round, "frac": rounding.frac,
+    "addcdiv": math.addcdiv, "ldexp": math.ldexp, "heaviside": math.heaviside, "fmax": clipping.fmax,
+    "fmin": clipping.fmin, "clamp": clipping.clamp, "clip": clipping.clamp, "round": _round, "frac": rounding.frac,
     "sgn": math.sgn, "negative": math.negative, "positive": math.positive, "absolute": math.absolute,
     "inv": math.inv, "deg2rad": trig.deg2rad, "rad2deg": trig.rad2deg, "arcsin": trig.asin,
     "arccos": trig.acos, "arctan": trig.atan, "arctan2": trig.atan2, "arcsinh": trig.asinh,
@@ -220,7 +232,7 @@ _METHODS = {
     "short": _cast_to(dtypes.int16), "byte": _cast_to(dtypes.uint8), "bool": _cast_to(dtypes.bool_),
     "add_": _in_place(_add), "sub_": _in_place(math.subtract), "mul_": _in_place(math.multiply),
     "div_": _in_place(math.div), "floor_divide_": _in_place(rounding.floor_divide),
-    "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(math.clamp),
+    "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(clipping.clamp),
     "exp_": _in_place(math.exp), "log_": _in_place(math.log), "floor_": _in_place(rounding.floor),
     "sign_": _in_place(math.sign), "tanh_": _in_place(math.tanh), "erfinv_": _in_place(special.erfinv),
 }  # fmt: skip

@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
 from mycelia.ops.cast import cast
@@ -98,7 +99,7 @@ def _logsumexp(input, *, dim, keepdim):
     from mycelia.ops.shape import reshape
 
     axes = reduced_axes(dim, len(input.shape))
-    peak = _math.nan_to_num(amax(input, axes, True), nan=0.0, posinf=0.0, neginf=0.0)
+    peak = _clipping.nan_to_num(amax(input, axes, True), nan=0.0, posinf=0.0, neginf=0.0)
     total = _math.add(_math.log(sum(_math.exp(_math.sub(input, peak)), axes, True)), peak)
     return total if keepdim else reshape(total, reduced_shape(input.shape, axes, False))
 
@@ -132,7 +133,7 @@ def nanmean(input, axis=None, keepdims=False, *, dtype=None):
 
 
 def _without_nan(input):
-    from mycelia.ops.index import where
+    from mycelia.ops.masks import where
 
     return where(_logic.isnan(input), 0, input)
 
@@ -239,7 +240,7 @@ def renorm(input, p, axis, maxnorm):
     rank = len(input.shape)
     kept = normalize_axis(axis, rank)
     length = vector_norm(input, p, tuple(d for d in range(rank) if d != kept), True)
-    return _math.mul(input, _math.minimum(_math.true_div(float(maxnorm), length), 1.0))
+    return _math.mul(input, _clipping.minimum(_math.true_div(float(maxnorm), length), 1.0))
 
 
 def cov(input, *, correction=1, fweights=None, aweights=None):

@@ -11,6 +11,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.ir.types import TensorType
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.ops.define import op
@@ -656,7 +657,7 @@ def _l2_normalize(x, *, axis: "ints" = (0,), epsilon: "float" = 1e-4):
 @_l2_normalize.vjp
 def _l2_normalize(ct, x, *, axis, epsilon):
     squares = _reduce.sum(x * x, axis, True)
-    scale = _math.rsqrt(_math.maximum(squares, epsilon))
+    scale = _math.rsqrt(_clipping.maximum(squares, epsilon))
     # Below epsilon the length is the constant sqrt(epsilon): the result is linear in x there.
     along = _reduce.sum(ct * x, axis, True) * scale * scale * scale * (squares > epsilon)
     return ct * scale - x * along

@@ -3,10 +3,11 @@
 import numpy as np
 
 from mycelia import dtypes, errors
-from mycelia.ops import activation as _activation
 from mycelia.ops import index as _index
+from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
+from mycelia.ops import softmaxes as _softmaxes
 from mycelia.ops.cast import cast
 from mycelia.ops.draws import (
     _dropout,
@@ -228,7 +229,7 @@ def random_categorical(logits, num_sample, seed=0, dtype=dtypes.int64):
 
     Shapes: logits [N, C] -> [N, num_sample].  dtypes: integer result.
     """
-    weights = _activation.softmax(logits, -1)
+    weights = _softmaxes.softmax(logits, -1)
     return _random_choice(_draw_key(seed or None), weights, count=int(num_sample), dtype=dtype)
 
 
@@ -247,7 +248,7 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
     Shapes: any -> same.  dtypes: floating.  Source: Jang et al. 2017.
     """
     noise = -_math.log(-_math.log(_uniform(tuple(logits.shape), logits.dtype) + 2.0**-25))
-    soft = _activation.softmax((logits + noise) * (1.0 / tau), dim)
+    soft = _softmaxes.softmax((logits + noise) * (1.0 / tau), dim)
     if not hard:
         return soft
     from mycelia.ops.control import stop_gradient
@@ -312,7 +313,7 @@ def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
     if not 0 <= lower <= upper <= 1:
         raise errors.value_error(f"rrelu: 0 <= lower <= upper <= 1 must hold, got {lower} and {upper}")
     slope = _uniform(tuple(input.shape), input.dtype) * (upper - lower) + lower
-    return _index.where(input > 0, input, input * slope)
+    return _masks.where(input > 0, input, input * slope)
 
 
 def _overwrite(input, value):

@@ -10,6 +10,7 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
 from mycelia.ops.cast import cast
@@ -203,7 +204,7 @@ def prod_others(x):
 def prod_others(ct, x):
     # slope[m, k, i] = product of x[m, j] over j != i, k: n**2 entries a row, only for second derivatives.
     from mycelia.ops.create import eye
-    from mycelia.ops.index import where
+    from mycelia.ops.masks import where
     from mycelia.ops.shape import broadcast_to, reshape
 
     m, n = x.shape
@@ -331,11 +332,11 @@ def masked(input, where, filler):
     """`input` with `filler` where the mask `where` is false."""
     if where is None or where is True:
         return input
-    from mycelia.ops import index
+    from mycelia.ops import masks
 
     if filler is None:
         raise errors.value_error("a value for `initial` is needed together with the mask `where`")
-    return index.where(where, input, filler)
+    return masks.where(where, input, filler)
 
 
 def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
@@ -345,7 +346,7 @@ def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
     Errors: ValueError for an axis out of range, given twice or empty, and for `where` without `initial`.
     """
     peak = _reduce_max(masked(input, where, initial), axis, keepdims)
-    return peak if initial is None else _math.maximum(peak, initial)
+    return peak if initial is None else _clipping.maximum(peak, initial)
 
 
 def amin(input, axis=None, keepdims=False, *, initial=None, where=None):
@@ -355,7 +356,7 @@ def amin(input, axis=None, keepdims=False, *, initial=None, where=None):
     Errors: ValueError for an axis out of range, given twice or empty, and for `where` without `initial`.
     """
     least = _reduce_min(masked(input, where, initial), axis, keepdims)
-    return least if initial is None else _math.minimum(least, initial)
+    return least if initial is None else _clipping.minimum(least, initial)
 
 
 # -------------------------------------------------------------------------------------------------- truth

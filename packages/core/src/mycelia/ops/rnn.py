@@ -15,7 +15,8 @@ from mycelia.ops import math as _math
 from mycelia.ops.define import op
 from mycelia.ops.higher import through
 from mycelia.ops.infer import need_floating
-from mycelia.ops.shape import concat, reshape, split, stack, transpose, unstack
+from mycelia.ops.joining import concat, split, stack, unstack
+from mycelia.ops.shape import reshape, transpose
 
 
 def _np_sigmoid(x):

@@ -76,7 +76,7 @@ def _cumprod(x, *, axis: "int" = 0):
 @_cumprod.vjp
 def _cumprod(ct, x, *, axis):
     # d out[i] / d x[k] = product of x[:i + 1] without x[k], for k <= i: n**2 entries a row, exact at zeros.
-    from mycelia.ops.index import where
+    from mycelia.ops.masks import where
     from mycelia.ops.shape import broadcast_to, expand_dims, moveaxis
 
     if not x.shape:
@@ -248,7 +248,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     Shapes: [..., m, ...] -> [..., m - n, ...].  dtypes: any; bool gives "exclusive or".
     Errors: ValueError for n < 0, an axis out of range, or rank 0.
     """
-    from mycelia.ops.shape import cat
+    from mycelia.ops.joining import cat
 
     if n < 0:
         raise errors.value_error(f"diff: n must not be negative, but is {n}")

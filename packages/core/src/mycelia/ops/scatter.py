@@ -16,7 +16,6 @@ from mycelia.ops.index import (
     _gather_d,
     _grid,
     _linear_index,
-    _where,
     check_index_dtype,
     gather,
     gather_nd,
@@ -24,6 +23,7 @@ from mycelia.ops.index import (
     positions_nd,
     wrapped,
 )
+from mycelia.ops.masks import _where
 from mycelia.ops.shape import as_ints, broadcast_to, constant, expand_dims, positive_axis, reshape
 
 _REDUCTIONS = {

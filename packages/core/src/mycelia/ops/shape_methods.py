@@ -10,7 +10,9 @@ from mycelia import _C, dtypes, errors
 from mycelia._methods import attach
 from mycelia.ops import create, order
 from mycelia.ops import index as _index
+from mycelia.ops import masks as _masks
 from mycelia.ops.cast import cast
+from mycelia.ops.joining import chunk, split, tensor_split, unstack
 from mycelia.ops.scatter import (
     _as_updates,
     _index_add,
@@ -32,7 +34,6 @@ from mycelia.ops.scatter import (
 from mycelia.ops.shape import (
     as_ints,
     broadcast_to,
-    chunk,
     constant,
     expand_as,
     expand_dims,
@@ -49,14 +50,11 @@ from mycelia.ops.shape import (
     reshape,
     roll,
     rot90,
-    split,
     squeeze,
     swapaxes,
     t,
-    tensor_split,
     tile,
     transpose,
-    unstack,
     view_as,
 )
 
@@ -197,14 +195,14 @@ def _select(self, *args, **kwargs):
     given = dict(zip(("dim", "index"), args)) | kwargs
     condition = given.get("condition", given.get("dim"))
     if isinstance(condition, _C.Tensor) and condition.dtype.is_bool:
-        return _index.where(condition, self, given.get("y", given.get("index")))
+        return _masks.where(condition, self, given.get("y", given.get("index")))
     axis = positive_axis(given.get("dim", given.get("axis")), self.ndim, "dim")
     return self[(slice(None),) * axis + (given["index"],)]
 
 
 def _where(self, condition, y):
     """This tensor where `condition` is true, `y` elsewhere."""
-    return _index.where(condition, self, y)
+    return _masks.where(condition, self, y)
 
 
 def _take(self, indices=None, axis=None, mode="clip", *, index=None):
@@ -229,15 +227,15 @@ def _take(self, indices=None, axis=None, mode="clip", *, index=None):
 
 def _diagonal(self, offset=0, axis1=0, axis2=1, *, dim1=None, dim2=None):
     """The diagonal of the planes of two axes, as the last axis."""
-    return _index.diagonal(self, offset, _one_of(axis1, dim1), _one_of(axis2, dim2))
+    return _masks.diagonal(self, offset, _one_of(axis1, dim1), _one_of(axis2, dim2))
 
 
 def _diag(self, diagonal=None):
     """The tensor on the diagonal of one of twice its rank; with `diagonal`: a matrix from a vector or the
     reverse."""
     if diagonal is None:
-        return _index.diag(self)
-    return _index.diag_embed(self, diagonal) if self.ndim == 1 else _index.diagonal(self, diagonal)
+        return _masks.diag(self)
+    return _masks.diag_embed(self, diagonal) if self.ndim == 1 else _masks.diagonal(self, diagonal)
 
 
 def _fill(self, value):
@@ -364,14 +362,14 @@ _METHODS = {
     "unstack": unstack, "unflatten": _unflatten, "pad": pad, "gather": _gather,
     "gather_elements": _index.gather_elements, "gather_d": _index.gather_d, "index_select": _index_select,
     "select": _select, "where": _where, "take": _take, "narrow": _index.narrow,
-    "masked_fill": _index.masked_fill, "nonzero": _index.nonzero, "argwhere": _index.argwhere,
-    "diagonal": _diagonal, "diag": _diag, "diagflat": _index.diagflat, "diag_embed": _index.diag_embed,
+    "masked_fill": _masks.masked_fill, "nonzero": _masks.nonzero, "argwhere": _masks.argwhere,
+    "diagonal": _diagonal, "diag": _diag, "diagflat": _masks.diagflat, "diag_embed": _masks.diag_embed,
     "select_scatter": _index.select_scatter, "slice_scatter": _index.slice_scatter,
-    "diagonal_scatter": _index.diagonal_scatter, "fill": _fill, "fills": create.fills,
+    "diagonal_scatter": _masks.diagonal_scatter, "fill": _fill, "fills": create.fills,
     "assign_value": _assign_value, "scatter": _scatter, "scatter_": _in_place(_scatter),
     "scatter_add": _scatter_add, "index_add": _add_rows, "index_fill": index_fill, "index_copy": index_copy,
     "index_put": index_put, "index_add_": _in_place(_add_rows), "index_put_": _in_place(index_put),
-    "masked_fill_": _in_place(_index.masked_fill), "fill_": _in_place(_fill),
+    "masked_fill_": _in_place(_masks.masked_fill), "fill_": _in_place(_fill),
     "inplace_update": inplace_update, "scatter_sub": tensor_scatter_sub, "scatter_mul": tensor_scatter_mul,
     "scatter_div": tensor_scatter_div, "scatter_max": tensor_scatter_max, "scatter_min": tensor_scatter_min,
     "tensor_scatter_add": tensor_scatter_add, "tensor_scatter_update": tensor_scatter_update, "sort": _sort,

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from mycelia import dtypes, errors
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import math as _math
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same, unbroadcast
@@ -331,7 +332,7 @@ def logit(input, eps=None):
 
     Shapes: any -> same.  dtypes: floating.
     """
-    x = input if eps is None else _math.clamp(input, eps, 1 - eps)
+    x = input if eps is None else _clipping.clamp(input, eps, 1 - eps)
     return _math.log(_math.true_div(x, _math.sub(1.0, x)))
 
 

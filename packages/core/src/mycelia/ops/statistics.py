@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
+from mycelia.ops import clipping as _clipping
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
 from mycelia.ops.cast import cast
@@ -80,7 +81,8 @@ def nanmedian(input, axis=-1, keepdims=False):
 
 
 def _quantile(name, input, q, axis, keepdims, ignore_nan):
-    from mycelia.ops.index import gather_elements, where
+    from mycelia.ops.index import gather_elements
+    from mycelia.ops.masks import where
     from mycelia.ops.order import sort
     from mycelia.ops.shape import reshape
 
@@ -93,11 +95,11 @@ def _quantile(name, input, q, axis, keepdims, ignore_nan):
         input, axis = reshape(input, (-1,)), 0
     ordered, last = sort(input, axis)[0], input.shape[axis] - 1  # NaN comes last
     missing = sum(_logic.isnan(input), axis, True)
-    count = _math.maximum(_math.sub(last, missing), 0) if ignore_nan else last
+    count = _clipping.maximum(_math.sub(last, missing), 0) if ignore_nan else last
     at = _math.mul(cast(_math.add(_math.mul(missing, 0), count), input.dtype), float(q))
     low = cast(at, dtypes.int64)
     below = gather_elements(ordered, axis, low)
-    above = gather_elements(ordered, axis, _math.minimum(_math.add(low, 1), count))
+    above = gather_elements(ordered, axis, _clipping.minimum(_math.add(low, 1), count))
     result = _math.lerp(below, above, _math.sub(at, cast(low, input.dtype)))
     if not ignore_nan:
         result = where(_logic.greater(missing, 0), float("nan"), result)
@@ -176,10 +178,10 @@ def histc(input, bins=100, min=0.0, max=0.0):
         )
     x = cast(reshape(input, (-1, 1)), dtypes.float32)
     low, high = (min, max) if min != max else (amin(x), amax(x))
-    width = _math.maximum(_math.sub(high, low), 1e-30) if min == max else high - low
+    width = _clipping.maximum(_math.sub(high, low), 1e-30) if min == max else high - low
     place = cast(_math.mul(_math.true_div(_math.sub(x, low), width), float(bins)), dtypes.int64)
     inside = _logic.logical_and(_logic.greater_equal(x, low), _logic.less_equal(x, high))
-    hit = _logic.equal(_math.minimum(place, bins - 1), arange(bins))
+    hit = _logic.equal(_clipping.minimum(place, bins - 1), arange(bins))
     return cast(sum(_logic.logical_and(hit, inside), 0), input.dtype)
 
 
