@@ -8,6 +8,7 @@ counted, and forbidden by MYCELIA_FALLBACK=error.
 from __future__ import annotations
 
 import math
+import threading
 
 from mycelia import _C, config, dtypes, errors
 from mycelia.backends import registry
@@ -253,8 +254,14 @@ def kernel_error(op: _C.Op, code: int, text: str) -> Exception:
     return errors.error(errors.InternalError, subject, f"the kernel failed with code {code}")
 
 
-#: Set while a mode bit is on: what handles every call. (op, inputs, attrs) -> result.
-_interceptors: list = []
+class _Interceptors(threading.local):
+    """While a mode bit of the thread is on: what handles its calls, innermost last. (op, inputs, attrs) -> result."""
+
+    def __init__(self) -> None:
+        self.stack: list = []
+
+
+_interceptors = _Interceptors()
 
 
 #: Set while a graph is captured: how a function with its own gradient enters it. (fn, rule, args, kwargs) -> result.
@@ -263,22 +270,22 @@ custom_rule = None
 
 def push_interceptor(function, bit: int) -> int:
     """Route all op calls of this thread through `function(op, inputs, attrs)` until popped; returns the old mode."""
-    _interceptors.append(function)
+    _interceptors.stack.append(function)
     return _C.set_mode(_C.mode() | bit)
 
 
 def pop_interceptor(old_mode: int) -> None:
     """Undo the latest `push_interceptor`."""
-    _interceptors.pop()
+    _interceptors.stack.pop()
     _C.set_mode(old_mode)
 
 
 def slow_call(op: _C.Op, inputs: tuple, attrs: tuple):
     """A call while a mode bit is set: the innermost interceptor decides."""
-    if not _interceptors:
+    if not _interceptors.stack:
         _C.set_mode(0)
         return op._execute(inputs, attrs)
-    return _interceptors[-1](op, inputs, attrs)
+    return _interceptors.stack[-1](op, inputs, attrs)
 
 
 _C.set_hook("resolve", resolve)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import struct
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -250,8 +251,11 @@ def read_idx(path) -> np.ndarray:
     """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped. Errors: ValueError for a bad file."""
     path = Path(path)
     opener = gzip.open if path.suffix == ".gz" else open
-    with opener(path, "rb") as file:
-        data = file.read()
+    try:
+        with opener(path, "rb") as file:
+            data = file.read()
+    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
+        raise errors.error(errors.FileFormatError, path.name, f"the compressed data is damaged: {e}") from None
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
         raise errors.error(errors.FileFormatError, path.name, "not an IDX file")
     rank = data[3]

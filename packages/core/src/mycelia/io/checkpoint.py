@@ -232,6 +232,8 @@ def load_checkpoint(
             entries, _ = safetensors.read(path, crc_check=crc_check)
     except ValueError as e:
         raise ValueError(f"Failed to read the checkpoint file {path}: {e}.") from None
+    if not entries:
+        raise ValueError(f"Failed to read the checkpoint file {path}: it holds no values; is it cut off?")
     parameters = {name: _loaded(name, value) for name, value in entries.items() if chosen(name)}
     if not parameters:
         raise ValueError(

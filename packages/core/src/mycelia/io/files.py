@@ -19,7 +19,11 @@ def atomic_write(path: str, mode: int = 0o644) -> Iterator[BinaryIO]:
     Errors: OSError of the file system, with the path in it.
     """
     directory, name = os.path.split(os.path.abspath(path))
-    handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
+    except OSError as e:
+        e.filename = os.fspath(path)  # not the temporary name, which nobody knows
+        raise
     try:
         with os.fdopen(handle, "wb") as file:
             yield file

@@ -35,6 +35,8 @@ def load(file_name, **kwargs):
         return build(model)
     except ValueError as e:
         raise ValueError(f"Failed to load the MindIR file {path}: {e}.") from None
+    except (AttributeError, IndexError, KeyError, TypeError) as e:  # e.g. names that are no text come as bytes
+        raise ValueError(f"Failed to load the MindIR file {path}: it is damaged ({e}).") from e
 
 
 def load_mindir(file_name):
