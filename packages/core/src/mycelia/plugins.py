@@ -94,7 +94,7 @@ def found() -> tuple[Found, ...]:
 
 
 def _ask_each(hook: str, what: str, take: Callable[[object], None], **arguments: object) -> None:
-    """Hand each plugin's answer to `take`; a plugin that fails on the way is reported as `what` and skipped."""
+    """Hand each plugin's answer to `take`; one that fails on the way is reported as `what` and skipped."""
     names = [impl.plugin_name for impl in getattr(manager().hook, hook).get_hookimpls()]
     for name in reversed(names):  # pluggy lists the last registered first
         others = [manager().get_plugin(n) for n in names if n != name]

@@ -1,8 +1,8 @@
 """The reverse-mode driver: from outputs and cotangents back to chosen variables.
 
-The walk itself is `_C.backward`. It calls gradient rules, which are ordinary ops on Tensors: with data in them they
-give numbers, under capture they give graph nodes, and inside an outer transform they are recorded in turn. That is
-why one driver serves the tape, the graph and every order.
+The walk itself is `_C.backward`. It calls gradient rules, which are ordinary ops on Tensors: with data in
+them they give numbers, under capture they give graph nodes, and inside an outer transform they are recorded
+in turn. That is why one driver serves the tape, the graph and every order.
 """
 
 from __future__ import annotations

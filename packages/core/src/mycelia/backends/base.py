@@ -9,7 +9,7 @@ from mycelia.dtypes import DType
 
 
 def include_dir() -> Path:
-    """The directory of `mycelia/abi.h` and `mycelia/op_attrs.h`, which native kernels are compiled against."""
+    """The directory of `mycelia/abi.h` and `mycelia/op_attrs.h`, for compiling native kernels."""
     return Path(_C.__file__).parent / "include"
 
 

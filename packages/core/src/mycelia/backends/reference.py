@@ -20,7 +20,7 @@ class ReferenceBackend(Backend):
 def evaluate(
     definition, values: list, attrs: dict, out_types: tuple[TensorType, ...], kernel: Callable | None = None
 ) -> tuple[np.ndarray, ...]:
-    """Results of the body, or of a backend's `kernel`, as arrays of the inferred dtypes (float32 for bfloat16).
+    """Results of the body, or of a backend's `kernel`, in the inferred dtypes (float32 for bfloat16).
 
     Raises RuntimeError when their number or shapes are not the inferred ones.
     """

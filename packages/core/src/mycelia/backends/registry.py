@@ -56,7 +56,8 @@ class LoadedBackend:
                 self._add(op, Kernel(tuple(names.split(",")), flags, capsule=found, index=index))
 
     def _add(self, op: str, kernel: Kernel) -> None:
-        # Kernels for any dtypes come last: a special one is always the better choice. Of two alike the later wins.
+        # Kernels for any dtypes come last: a special one is always the better choice. Of two alike the later
+        # wins.
         entries = self.kernels.setdefault(op, [])
         if kernel.dtypes == ("*",):
             entries.append(kernel)

@@ -38,7 +38,7 @@ def find(name: str) -> _C.Op:
 
 
 class Attribute:
-    """A keyword-only parameter of an op: its type text, default, and how a value is checked and packed for C."""
+    """A keyword-only parameter of an op: its type, default, and how a value is checked and packed for C."""
 
     __slots__ = ("choices", "default", "has_default", "kind", "name", "optional")
 
@@ -89,8 +89,10 @@ class Attribute:
         return value
 
     def expects(self) -> str:
-        texts = {"int": "an int", "float": "a float", "bool": "a bool", "str": "a str", "ints": "a tuple of int",
-                 "dtype": "a dtype such as float32", "any": "a value", "choice": f"one of {list(self.choices)}"}  # fmt: skip
+        texts = {
+            "int": "an int", "float": "a float", "bool": "a bool", "str": "a str", "ints": "a tuple of int",
+            "dtype": "a dtype such as float32", "any": "a value", "choice": f"one of {list(self.choices)}",
+        }  # fmt: skip
         return texts[self.kind] + (" or None" if self.optional else "")
 
     @property
@@ -127,8 +129,10 @@ class Attribute:
 class OpDef:
     """All that is known about one op. `op` is the callable made from it."""
 
-    def __init__(self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
-                 method, mindir, effect):  # fmt: skip
+    def __init__(
+        self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
+        method, mindir, effect,
+    ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
         self.doc = body.__doc__ or ""
@@ -177,7 +181,8 @@ class OpDef:
             _methods.attach(self.name if method is True else method, self.op)
         if registry.setdefault(self.name, self.op) is not self.op:
             raise ValueError(
-                f"op {self.name} is defined twice: in {registry[self.name].definition.module} and {self.module}"
+                f"op {self.name} is defined twice: "
+                f"in {registry[self.name].definition.module} and {self.module}"
             )
 
     # decorators of the block; each gives the op back, so that the name stays bound to it
@@ -279,18 +284,20 @@ def op(
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
-    `infer`: shape rule; `outputs`: how many results are returned, or None for as many as the rule gives; `promote`: parameters brought to
-    a common dtype; `float_result`: integers become float32 first; `view`: the result is the first input's memory with
-    a new shape; `updates`: inputs that the leading results overwrite; `dynamic`: the shape depends on the data;
-    `nondiff`: no gradient flows; `method`: also a Tensor method; `mindir`: MindSpore's operator name; `effect`: the
-    order of calls matters.
+    `infer`: shape rule; `outputs`: how many results are returned, or None for as many as the rule gives;
+    `promote`: parameters brought to a common dtype; `float_result`: integers become float32 first; `view`:
+    the result is the first input's memory with a new shape; `updates`: inputs that the leading results
+    overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
+    method; `mindir`: MindSpore's operator name; `effect`: the order of calls matters.
     """
     if body is not None:
         return op()(body)
 
     def define(function: Callable) -> _C.Op:
-        return OpDef(function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
-                     view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
-                     effect=effect).op  # fmt: skip
+        return OpDef(
+            function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
+            view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
+            effect=effect,
+        ).op  # fmt: skip
 
     return define

@@ -154,7 +154,10 @@ class Case:
 
 
 def backend_suite(backend: str, names=None) -> Iterator[Case]:
-    """All checks for a backend: for ``pytest.mark.parametrize("case", backend_suite("acme"), ids=lambda c: c.name)``."""
+    """All checks for a backend, or those of the ops in `names`, to be parametrized over:
+
+    ``@pytest.mark.parametrize("case", backend_suite("acme"), ids=lambda case: case.name)``.
+    """
     for sample in all_samples(names):
         if sample.options.get("_value", True):
             yield Case(f"{sample.name}-value", check_value, sample, backend)

@@ -21,7 +21,7 @@ def _dot(a: np.ndarray, b: np.ndarray) -> float:
 def check_gradient(
     fn: Callable, args: list[np.ndarray], *, second: bool = True, rtol: float = 2e-5, seed: int = 0
 ) -> None:
-    """Check the derivatives of ``fn(*Tensors) -> tuple of Tensors`` with respect to all of `args` (float64 arrays).
+    """Check the derivatives of ``fn(*Tensors) -> tuple of Tensors`` for all of `args` (float64 arrays).
 
     Raises AssertionError that tells which order, input and direction disagree.
     """

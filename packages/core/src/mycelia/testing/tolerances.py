@@ -5,8 +5,8 @@ from __future__ import annotations
 from mycelia import dtypes
 
 #: dtype -> (relative, absolute as a share of the largest reference value).
-#: float32: kernels reorder sums and use polynomials of ~2 ulp; bodies sum pairwise. float16 and bfloat16 are computed
-#: in float32 and rounded once, so one unit in the last place. Integers and bool are exact.
+#: float32: kernels reorder sums and use polynomials of ~2 ulp; bodies sum pairwise. float16 and bfloat16 are
+#: computed in float32 and rounded once, so one unit in the last place. Integers and bool are exact.
 TOLERANCE = {
     dtypes.float16: (2e-3, 1e-3),
     dtypes.bfloat16: (1.6e-2, 8e-3),
