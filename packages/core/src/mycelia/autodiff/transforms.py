@@ -376,7 +376,7 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
     """
 
     def run(*args, **kwargs):
-        if dispatch.custom_rule is not None:  # a graph is being captured: the rule becomes part of it
+        if dispatch.custom_rule is not None and _C.mode():  # a graph is being captured: the rule becomes part of it
             return dispatch.custom_rule(fn, rule, args, kwargs)
         inputs: list = []
         _flatten(args, inputs)

@@ -12,7 +12,7 @@ from mycelia.capture.trace import traces, type_of
 
 def explain(tensor: Any) -> None:
     """Raises: the value of a traced tensor was asked for. Says why it is not known and what can be done."""
-    if not traces:
+    if not traces or not _C.mode():  # no graph is captured, not by this thread
         raise errors.error(
             errors.CaptureError,
             "jit",

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import config, dtypes, errors
+from mycelia import _C, config, dtypes, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, UnknownSize, traces, type_of
@@ -332,7 +332,7 @@ def _compiled(function: Any, fullgraph: bool) -> Any:
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if traces:  # part of a graph that is being captured
+        if traces and _C.mode():  # part of a graph that this thread captures
             return control.callee(function)(*args, **kwargs)
         if _Setting.disabled:
             return function(*args, **kwargs)

@@ -211,7 +211,7 @@ class Cell:
         if self._to_float is not None:
             args = tuple(_cast_floats(a, self._to_float) for a in args)
         construct = self.construct
-        if traces:
+        if traces and _C.mode():  # this thread captures a graph
             from mycelia.capture.control import callee
 
             traces[0].cells[id(self)] = self
