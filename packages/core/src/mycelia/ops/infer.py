@@ -94,7 +94,7 @@ def reduced_shape(shape: tuple[int, ...], axes: tuple[int, ...] | None, keepdims
 
 
 def reduced(dtype: DType | None = None) -> Callable:
-    """Reduction over the attribute `axis` (tuple, int, None) with `keepdims`; dtype: the input's or `dtype`."""
+    """Reduction over attribute `axis` (tuple, int, None) with `keepdims`; the input's dtype or `dtype`."""
 
     def rule(x, *others, axis=None, keepdims=False, **attrs):
         axes = (axis,) if isinstance(axis, int) else axis
