@@ -23,7 +23,8 @@ from mycelia import nn
 from mycelia.dataset.sources import read_idx
 from mycelia.train import CheckpointConfig, LossMonitor, ModelCheckpoint, ProgressBar, TimeMonitor
 
-BAR = 0.975  # accuracy on the held-out digits that a healthy installation reaches
+BAR = 0.975  # accuracy on the held-out digits that a healthy installation reaches in EPOCHS
+EPOCHS = 20
 console = Console(highlight=False)
 
 
@@ -33,7 +34,7 @@ def step(number: int, text: str) -> None:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--epochs", type=int, default=20)
+    parser.add_argument("--epochs", type=int, default=EPOCHS)
     parser.add_argument("--output", type=Path, default=Path("quickstart_output"))
     options = parser.parse_args()
     out = options.output
@@ -102,7 +103,7 @@ def main() -> int:
     console.print(f"   the same as a picture: {picture}")
 
     problems = []
-    if results["accuracy"] < BAR:
+    if results["accuracy"] < BAR and options.epochs >= EPOCHS:
         problems.append(f"accuracy {results['accuracy']:.4f} is below {BAR}")
     if difference > 1e-6:
         problems.append(f"predictions of the loaded file differ by {difference:.1e}")
