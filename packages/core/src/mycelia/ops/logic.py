@@ -1,17 +1,22 @@
 """Comparisons, tests of floating values, logical and bitwise operations: all that has no gradient."""
 
+import functools
+
 import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same
 
+_relation = functools.partial(
+    op, infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True
+)
+_property = functools.partial(op, infer=same(dtype=dtypes.bool_), nondiff=True, method=True)
+
 # --------------------------------------------------------------------------------------------- comparisons
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="Equal", method="eq"
-)
+@_relation(mindir="Equal", method="eq")
 def equal(input, other):
     """Elementwise ``input == other``; NaN equals nothing.
 
@@ -20,13 +25,7 @@ def equal(input, other):
     return np.equal(input, other)
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="NotEqual",
-    method=True,
-)
+@_relation(mindir="NotEqual", method=True)
 def not_equal(input, other):
     """Elementwise ``input != other``; NaN differs from everything.
 
@@ -35,7 +34,7 @@ def not_equal(input, other):
     return np.not_equal(input, other)
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, mindir="Less", method=True)
+@_relation(mindir="Less", method=True)
 def less(input, other):
     """Elementwise ``input < other``.
 
@@ -44,13 +43,7 @@ def less(input, other):
     return np.less(input, other)
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="LessEqual",
-    method=True,
-)
+@_relation(mindir="LessEqual", method=True)
 def less_equal(input, other):
     """Elementwise ``input <= other``.
 
@@ -59,13 +52,7 @@ def less_equal(input, other):
     return np.less_equal(input, other)
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="Greater",
-    method=True,
-)
+@_relation(mindir="Greater", method=True)
 def greater(input, other):
     """Elementwise ``input > other``.
 
@@ -74,13 +61,7 @@ def greater(input, other):
     return np.greater(input, other)
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="GreaterEqual",
-    method=True,
-)
+@_relation(mindir="GreaterEqual", method=True)
 def greater_equal(input, other):
     """Elementwise ``input >= other``.
 
@@ -109,7 +90,7 @@ eq, ne, lt, le, gt, ge = equal, not_equal, less, less_equal, greater, greater_eq
 tensor_lt, tensor_le, tensor_gt, tensor_ge = less, less_equal, greater, greater_equal
 
 
-@op(infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True, method=True)
+@_relation(method=True)
 def isclose(input, other, *, rtol: "float" = 1e-5, atol: "float" = 1e-8, equal_nan: "bool" = False):
     """Elementwise ``|input - other| <= atol + rtol * |other|``; equal infinities are close.
 
@@ -135,7 +116,7 @@ def isclose(rand):
 # --------------------------------------------------------------------------------- tests of floating values
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, mindir="IsNan", method=True)
+@_property(mindir="IsNan")
 def isnan(input):
     """Where `input` is not a number; false for integers.
 
@@ -144,7 +125,7 @@ def isnan(input):
     return np.isnan(input)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, mindir="IsInf", method=True)
+@_property(mindir="IsInf")
 def isinf(input):
     """Where `input` is infinite of either sign.
 
@@ -153,7 +134,7 @@ def isinf(input):
     return np.isinf(input)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, mindir="IsFinite", method=True)
+@_property(mindir="IsFinite")
 def isfinite(input):
     """Where `input` is neither infinite nor NaN.
 
@@ -162,7 +143,7 @@ def isfinite(input):
     return np.isfinite(input)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, method=True)
+@_property()
 def isposinf(input):
     """Where `input` is positive infinity.
 
@@ -171,7 +152,7 @@ def isposinf(input):
     return np.isposinf(input)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, method=True)
+@_property()
 def isneginf(input):
     """Where `input` is negative infinity.
 
@@ -180,7 +161,7 @@ def isneginf(input):
     return np.isneginf(input)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, method=True)
+@_property()
 def isreal(input):
     """Where the imaginary part of `input` is zero; true for all real dtypes.
 
@@ -189,7 +170,7 @@ def isreal(input):
     return np.isreal(input)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, method=True)
+@_property()
 def signbit(input):
     """Where the sign bit of `input` is set: negative numbers and negative zero.
 
@@ -213,13 +194,7 @@ for _test in (isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit):
 # ------------------------------------------------------------------------------------------------ logical
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="LogicalAnd",
-    method=True,
-)
+@_relation(mindir="LogicalAnd", method=True)
 def logical_and(input, other):
     """Elementwise "and"; numbers count as true where they are not zero.
 
@@ -228,13 +203,7 @@ def logical_and(input, other):
     return np.logical_and(input, other)
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="LogicalOr",
-    method=True,
-)
+@_relation(mindir="LogicalOr", method=True)
 def logical_or(input, other):
     """Elementwise "or"; numbers count as true where they are not zero.
 
@@ -243,13 +212,7 @@ def logical_or(input, other):
     return np.logical_or(input, other)
 
 
-@op(
-    infer=broadcast(dtype=dtypes.bool_),
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="LogicalXor",
-    method=True,
-)
+@_relation(mindir="LogicalXor", method=True)
 def logical_xor(input, other):
     """Elementwise "exclusive or"; numbers count as true where they are not zero.
 
@@ -271,7 +234,7 @@ for _logical in (logical_and, logical_or, logical_xor):
     _logical.samples(_logical_samples)
 
 
-@op(infer=same(dtype=dtypes.bool_), nondiff=True, mindir="LogicalNot", method=True)
+@_property(mindir="LogicalNot")
 def logical_not(input):
     """Elementwise "not": true where `input` is false or zero.
 

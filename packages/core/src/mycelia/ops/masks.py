@@ -1,4 +1,4 @@
-"""Ops that choose elements by a condition: where, masks, positions of non-zeros, one-hot, triangles, diagonals.
+"""Ops that choose elements by a condition: where, masks, positions of non-zeros, one-hot, triangles.
 
 What picks elements by their position is in `index.py`.
 """
@@ -318,6 +318,15 @@ def _is_matrix(shape, diagonal):
     return shape
 
 
+def _triangle_samples(rand):
+    yield rand(4, 5), dict(_dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(2, 3, 3), dict(diagonal=1)
+    yield rand(5, 2), dict(diagonal=-2)
+    yield rand(3, 3), dict(diagonal=-9)
+    yield rand(3, 3), dict(diagonal=9)
+    yield rand(0, 3)
+
+
 @op(infer=shaped_by(_is_matrix), mindir="Tril", method=True)
 def tril(input, *, diagonal: "int" = 0):
     """The lower triangle of the last two axes, zero above the given diagonal.
@@ -332,14 +341,7 @@ def tril(ct, *, diagonal):
     return tril(ct, diagonal)
 
 
-@tril.samples
-def tril(rand):
-    yield rand(4, 5), dict(_dtypes=("int32", "bool", "float64", "float16"))
-    yield rand(2, 3, 3), dict(diagonal=1)
-    yield rand(5, 2), dict(diagonal=-2)
-    yield rand(3, 3), dict(diagonal=-9)
-    yield rand(3, 3), dict(diagonal=9)
-    yield rand(0, 3)
+tril.samples(_triangle_samples)
 
 
 @op(infer=shaped_by(_is_matrix), mindir="Triu", method=True)
@@ -356,14 +358,7 @@ def triu(ct, *, diagonal):
     return triu(ct, diagonal)
 
 
-@triu.samples
-def triu(rand):
-    yield rand(4, 5), dict(_dtypes=("int32", "bool", "float64", "float16"))
-    yield rand(2, 3, 3), dict(diagonal=1)
-    yield rand(5, 2), dict(diagonal=-2)
-    yield rand(3, 3), dict(diagonal=-9)
-    yield rand(3, 3), dict(diagonal=9)
-    yield rand(0, 3)
+triu.samples(_triangle_samples)
 
 
 def _diagonal_length(m, n, offset):
