@@ -75,7 +75,7 @@ def _rewritten_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site,
             found = error.with_traceback(None)
         _code_cache[fn.__code__] = found
     if isinstance(found, CannotRewrite):
-        raise found
+        raise CannotRewrite(*found.args)  # a fresh one: the traceback of the one kept would grow with each use
     return found
 
 
