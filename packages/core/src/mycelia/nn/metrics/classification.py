@@ -90,13 +90,11 @@ class _Counted(_Typed):
     def _result(self, value: np.ndarray, average: bool):
         if not isinstance(average, bool):
             raise errors.type_error(type(self).__name__, f"average must be a bool, but got {average!r}")
-        if self._type == "multilabel" or average:
-            return value.mean()
-        return value
+        return value.mean() if average else value
 
 
 class Precision(_Counted):
-    """True positives over predicted positives, per class; `eval(average=True)`: their mean."""
+    """True positives over predicted positives, per class ('multilabel': per row); `eval(average=True)`: their mean."""
 
     def eval(self, average: bool = False):
         self._require_updates(self._hits is not None)
@@ -104,7 +102,7 @@ class Precision(_Counted):
 
 
 class Recall(_Counted):
-    """True positives over actual positives, per class; `eval(average=True)`: their mean."""
+    """True positives over actual positives, per class ('multilabel': per row); `eval(average=True)`: their mean."""
 
     def eval(self, average: bool = False):
         self._require_updates(self._hits is not None)
