@@ -163,8 +163,8 @@ Tensor* scalar_tensor(int32_t dtype, PyObject* number);
 bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx);
 
-// The one thread-local word that takes a call off the fast path.
-enum Mode : uint32_t { kTracing = 1, kObserving = 2, kAutocast = 4 };
+// The one thread-local word that takes a call off the fast path: any bit sends it to dispatch.slow_call. The bits belong
+// to whoever pushes an interceptor there; capture uses 1.
 extern thread_local uint32_t mode;
 extern thread_local int32_t tape_level;  // > 0: ops are recorded
 

@@ -20,7 +20,7 @@ thread_local int32_t tape_level = 0;
 namespace {
 
 constexpr int kMaxParams = 32;
-constexpr int kMaxTable = 4096;              // entries; a fuller table is cleared
+constexpr int kMaxTable = 1024;              // entries; a fuller table is cleared
 uint64_t plan_epoch = 1;
 
 // ---- keys --------------------------------------------------------------------------------------------------------
@@ -649,7 +649,7 @@ PyObject* kernels(PyObject*, PyObject* capsule) {
 }
 
 PyMethodDef functions[] = {{"clear_plans", clear_plans, METH_NOARGS, "Forgets all plans (the device or a setting changed)."},
-                           {"mode", get_mode, METH_NOARGS, "The thread's mode bits: 1 tracing, 2 observing, 4 autocast."},
+                           {"mode", get_mode, METH_NOARGS, "The thread's mode bits; any of them sends op calls to dispatch.slow_call."},
                            {"set_mode", set_mode, METH_O, "Sets the thread's mode bits and returns the old ones."},
                            {"kernels", kernels, METH_O, "Entries of a kernel table capsule."},
                            {nullptr, nullptr, 0, nullptr}};

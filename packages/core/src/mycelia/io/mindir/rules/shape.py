@@ -27,6 +27,14 @@ from mycelia.tensor import Tensor
 # ---- shapes ------------------------------------------------------------------------------------
 
 
+@rule("reshape")
+def _reshape(w, node, inputs):
+    source, out = node.inputs[0].type, result_type(node)
+    if source.rank > 2 and out.rank == 2 and source.shape[0] == out.shape[0]:
+        return w.op("Flatten", inputs[0], out=out)  # knows no sizes: the file takes any batch
+    return w.op("Reshape", inputs[0], tuple(node.attrs["shape"]), out=out)
+
+
 @rule("squeeze")
 def _squeeze(w, node, inputs):
     return w.op("Squeeze", inputs[0], node.attrs["axis"] or (), out=result_type(node))
