@@ -252,6 +252,8 @@ class _Builder:
 
     def _argument(self, name: str) -> Any:
         """What a name stands for: a Constant, a Function, or the name itself."""
+        if not isinstance(name, str):  # protobuf hands over what is not UTF-8 as bytes
+            raise ValueError(f"the name {name!r} is no text: the file is damaged")
         if name in self.known:
             return self.known[name]
         if name in self.primitives:

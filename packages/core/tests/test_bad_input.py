@@ -1,0 +1,477 @@
+"""Bad input: each error names the op or argument, what came, what was expected and the user's line; nothing breaks."""
+
+from __future__ import annotations
+
+import re
+import threading
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import _C, Parameter, Tensor, errors, nn, ops
+
+
+def ones(*shape: int) -> Tensor:
+    return Tensor(np.ones(shape, np.float32))
+
+
+def ints(*values) -> Tensor:
+    return Tensor(np.array(values, np.int32))
+
+
+X = ones(2, 3)
+I = ints(1, 0, 2)
+EMPTY = ones(0, 3)
+NET = nn.SequentialCell(nn.Dense(4, 8), nn.ReLU(), nn.Dense(8, 3))
+
+
+def assign(key, value):
+    x = ones(2, 3)
+    x[key] = value
+
+
+# (what is called, the class users catch, what the message must hold). All of them name this file.
+PLACED = {
+    # construction
+    "Tensor()": (lambda: Tensor(), ValueError, "Tensor: .*dtype and shape must be given"),
+    "ragged list": (lambda: Tensor([[1, 2], [3]]), ValueError, "Tensor: input_data must be a regular nested list"),
+    "text": (lambda: Tensor("abc"), TypeError, "Tensor: input_data must be .* but got str"),
+    "object": (lambda: Tensor(object()), TypeError, "Tensor: input_data .* got object"),
+    "object array": (lambda: Tensor(np.array([None])), TypeError, "Tensor: input_data .* dtype is object"),
+    "dates": (lambda: Tensor(np.array(["2020-01-01"], "M8[D]")), TypeError, r"datetime64\[D\]"),
+    "foreign byte order": (lambda: Tensor(np.array([1], ">i4")), TypeError, "Tensor: .*>i4"),
+    "unknown keyword": (lambda: Tensor([1], foo=1), TypeError, "Tensor: .*'foo'"),
+    "unknown dtype": (lambda: Tensor([1], "float99"), TypeError, "Tensor: dtype must be .* 'float99'"),
+    "too large int": (lambda: Tensor(2**70), ValueError, "Tensor: input_data 1180591620717411303424 does not fit"),
+    "rank 9": (lambda: Tensor(np.zeros((1,) * 9)), ValueError, "at most 8 dimensions, but the array has 9"),
+    "from_numpy list": (lambda: Tensor.from_numpy([1]), TypeError, "Tensor.from_numpy: array must be .* got list"),
+    "negative size": (lambda: ops.zeros((-1, 2)), ValueError, r"negative sizes, but got \(-1, 2\)"),
+    "parameter of None": (lambda: Parameter(None), TypeError, "Parameter: default_input .* None"),
+    # as a Python value
+    "bool": (lambda: bool(X), ValueError, r"Tensor: .*ambiguous.*\(2, 3\)"),
+    "float": (lambda: float(X), ValueError, r"Tensor: float\(\) needs .* shape is \(2, 3\)"),
+    "int": (lambda: int(X), ValueError, r"Tensor: int\(\) needs"),
+    "item": (lambda: X.item(), ValueError, r"Tensor: item\(\) needs"),
+    "list index": (lambda: [1, 2][X], TypeError, "Tensor: only an integer tensor .* dtype is Float32"),
+    # indexing
+    "index": (lambda: X[5], IndexError, r"Tensor.__getitem__: index 5 is out of bounds for axis 0 with size 2"),
+    "too many indices": (lambda: X[0, 0, 0], IndexError, "__getitem__: too many indices: the tensor has 2 axes"),
+    "text index": (lambda: X["a"], IndexError, "__getitem__: only integers.* got 'a' of type str"),
+    "float index": (lambda: X[1.5], IndexError, "__getitem__: .*got 1.5 of type float"),
+    "step 0": (lambda: X[::0], ValueError, "__getitem__: the step .* on axis 0 cannot be 0"),
+    "index tensor": (lambda: X[Tensor([5])], IndexError, "gather: index 5 is out of bounds for axis 0 with size 2"),
+    "index list": (lambda: X[[-9]], IndexError, "index -9 is out of bounds"),
+    "float index tensor": (lambda: X[X], IndexError, "__getitem__: .*integer or bool type, but got Float32"),
+    "mask shape": (lambda: X[Tensor([True])], IndexError, "__getitem__: a mask of shape"),
+    "assign shape": (lambda: assign(0, np.ones(4)), ValueError, r"__setitem__: a value of shape \(4,\) .* \(3,\)"),
+    "assign text": (lambda: assign(0, "a"), TypeError, "__setitem__: .* got str"),
+    "assign out of range": (lambda: assign(7, 1.0), IndexError, "__setitem__: index 7 is out of bounds"),
+    "assign at tensor": (lambda: assign(Tensor([5]), 1.0), IndexError, "index 5 is out of bounds"),
+    "assign nan to int": (lambda: ints(1, 2).__setitem__(0, float("nan")), ValueError, "__setitem__: .*NaN"),
+    "delete": (lambda: X.__delitem__(0), TypeError, "Tensor.__delitem__"),
+    # ops
+    "broadcast": (lambda: X + ones(4), ValueError, r"add: shapes \[2, 3\] and \[4\] cannot be broadcast"),
+    "matmul": (lambda: ops.matmul(X, X), ValueError, r"inner sizes differ: x is \[2, 3\], y is \[2, 3\]"),
+    "softmax axis": (lambda: ops.softmax(X, 5), ValueError, r"softmax: axis 5 is out of range for shape \(2, 3\)"),
+    "axis of another type": (lambda: ops.softmax(X, "a"), TypeError, "softmax: argument 'axis' must be an int, but got 'a'"),
+    "reduce axis": (lambda: X.sum(3), ValueError, r"sum: 'axis' must be in the range \[-2, 2\), but got 3"),
+    "axis twice": (lambda: X.sum((0, 0)), ValueError, r"sum: .*twice, but got \(0, 0\)"),
+    "reshape": (lambda: X.reshape(4, 2), ValueError, r"reshape: shape \(4, 2\) .* \(2, 3\) with 6 elements"),
+    "reshape -1 -1": (lambda: X.reshape(-1, -1), ValueError, "reshape: only one size"),
+    "transpose": (lambda: X.transpose(0, 0), ValueError, "transpose: .*twice"),
+    "concat": (lambda: ops.concat([X, ones(2, 4)], 0), ValueError, r"concat: .*\(2, 3\) and \(2, 4\)"),
+    "concat of nothing": (lambda: ops.concat([]), ValueError, "at least one tensor"),
+    "concat of a tensor": (lambda: ops.concat(X), TypeError, "list of tensors, but got Tensor"),
+    "stack dtypes": (lambda: ops.stack([X, ones(2, 3).astype(ms.int32)]), TypeError, "stack: .*float32 and int32"),
+    "split": (lambda: ops.split(X, [1, 1], 1), ValueError, "split.*must be equal to 3, but got"),
+    "pad mode": (lambda: ops.pad(X, (1, 1), "foo"), ValueError, "pad.*'foo'"),
+    "max of nothing": (lambda: EMPTY.max(), ValueError, r"max: an axis of extent 0 .* \[0, 3\]"),
+    "argmax of nothing": (lambda: ops.argmax(EMPTY, 0), ValueError, "argmax: an axis of extent 0"),
+    "conv channels": (lambda: nn.Conv2d(3, 4, 3)(ones(1, 5, 8, 8)), ValueError, "conv: input channels 5 .* 3"),
+    "label range": (lambda: nn.CrossEntropyLoss()(X, ints(0, 7)), ValueError, r"label 7 is not in \[0, 3\)"),
+    "label count": (lambda: nn.CrossEntropyLoss()(X, I), ValueError, r"cross_entropy: target must have shape \(2,\)"),
+    "loss shapes": (lambda: nn.BCELoss()(X, ones(3, 5)), ValueError, r"\(2, 3\) and \(3, 5\)"),
+    "integers to layer norm": (lambda: nn.LayerNorm((3,))(ops.ones((2, 3), ms.int32)), TypeError, "layer_norm: .*int32"),
+    "bool pooling": (lambda: nn.MaxPool2d(2)(Tensor(np.ones((1, 1, 4, 4), bool))), TypeError, "max_pool: .*bool"),
+    # layers
+    "layer of size 0": (lambda: nn.Dense(0, 3), ValueError, "Dense: in_channels must be positive, but got 0"),
+    "layer of text": (lambda: nn.Dense("a", 3), TypeError, "Dense: in_channels must be an int, but got 'a'"),
+    "pad_mode": (lambda: nn.Conv2d(3, 4, 3, pad_mode="foo"), ValueError, "Conv2d: pad_mode must be one of .* 'foo'"),
+    "group": (lambda: nn.Conv2d(3, 4, 3, group=2), ValueError, "Conv2d: in_channels 3 and out_channels 4 .* group 2"),
+    "dropout rate": (lambda: nn.Dropout(p=1.5), ValueError, r"Dropout: p must be in \[0, 1\), but got 1.5"),
+    "initializer": (lambda: nn.Dense(3, 3, weight_init="foo"), ValueError, "init must be one of .*'foo'"),
+    "initial value": (lambda: nn.Dense(3, 3, weight_init=ones(4, 4)), ValueError, r"init has shape \[4, 4\]"),
+    "features": (lambda: nn.Dense(4, 3)(X), ValueError, r"dense: x has 3 input features, w has 4: \[2, 3\] and \[3, 4\]"),
+    "rank": (lambda: nn.BatchNorm2d(3)(X), ValueError, r"BatchNorm2d: x must have rank 4, but its shape is \[2, 3\]"),
+    "layer called with text": (lambda: nn.Conv2d(3, 4, 3)("a"), TypeError, "Conv2d: argument 'x' must be a Tensor, but got str"),
+    "sequence features": (lambda: nn.LSTM(4, 5)(ones(3, 2, 6)), ValueError, r"LSTM: .* 4, but its shape is \[3, 2, 6\]"),
+    "embedding range": (lambda: nn.Embedding(5, 4)(ints(7)), IndexError, "embedding: index 7 is out of bounds .* 5"),
+    "embedding of floats": (lambda: nn.Embedding(5, 4)(X), TypeError, "embedding: input must hold integers, but got float32"),
+    "parameter overwritten": (lambda: setattr(nn.Dense(3, 3), "weight", 3), TypeError, "Dense: attribute 'weight'"),
+    # gradients and optimizers
+    "grad of no function": (lambda: ms.grad(3), TypeError, "fn must be callable, but got int"),
+    "grad position": (lambda: ms.grad(lambda x: x, 5)(X), ValueError, "grad_position 5 is out of range"),
+    "grad of no tensor": (lambda: ms.grad(lambda x: x)("a"), TypeError, "argument 0 must be a Tensor .* got str"),
+    "no tensor result": (lambda: ms.grad(lambda x: 3)(X), TypeError, "must return a Tensor, but returned int"),
+    "no parameters": (lambda: nn.Adam([], 0.1), ValueError, "Adam: params must not be empty"),
+    "tensors as parameters": (lambda: nn.Adam([X], 0.1), TypeError, "Adam: params must hold Parameters"),
+    "negative rate": (lambda: nn.Momentum(NET.trainable_params(), -1, 0.9), ValueError, "Momentum: learning_rate .* -1"),
+    "gradient count": (lambda: nn.SGD(NET.trainable_params())((X,)), ValueError, "SGD: 4 gradients .* but got 1"),
+    "gradient shape": (lambda: nn.SGD([Parameter(X, name="w")])((ones(3),)), ValueError, r"\(2, 3\) and \(3,\)"),
+    # settings
+    "unknown setting": (lambda: ms.set_context(foo=1), ValueError, "set_context: .*'foo'"),
+    "mode": (lambda: ms.set_context(mode=7), ValueError, "set_context: .*'mode'.*7"),
+    "device": (lambda: ms.set_context(device_target="TPU"), ValueError, "set_context: .*'device_target'.*'TPU'"),
+    "seed": (lambda: ms.set_seed("a"), TypeError, "set_seed: .*got str"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_error_names_subject_values_and_the_users_line(name):
+    call, kind, pattern = PLACED[name]
+    with pytest.raises(kind, match=pattern) as caught:
+        call()
+    assert isinstance(caught.value, errors.MyceliaError)
+    assert re.match(r"MYC-[A-Z]+ ", str(caught.value))
+    assert "test_bad_input.py:" in str(caught.value)
+    assert (_C.tape_level(), _C.mode()) == (0, 0)
+
+
+# The interpreter or the native call itself refuses these: the user's line is the last one of the traceback.
+REFUSED = {
+    "keyword of an op": (lambda: ops.softmax(X, foo=1), TypeError, r"softmax.*'foo'"),
+    "missing argument of an op": (lambda: ops.softmax(), TypeError, r"softmax.*missing.*'input'"),
+    "too many arguments": (lambda: ops.softmax(X, 1, 2, 3, 4, 5, 6), TypeError, "softmax.*takes"),
+    "text to an op": (lambda: ops.softmax("a"), TypeError, "softmax: argument 'input' must be a Tensor .* got str"),
+    "None to an op": (lambda: ops.relu(None), TypeError, "relu: argument 'input' must be a Tensor .* got NoneType"),
+    "tensor as attribute": (lambda: ops.softmax(X, axis=Tensor(1)), TypeError, "attribute must be a Python value"),
+    "operand": (lambda: X + "a", TypeError, "Tensor.*str"),
+    "operand None": (lambda: X + None, TypeError, "Tensor.*NoneType"),
+    "attribute": (lambda: X.foo, AttributeError, "Tensor.*'foo'"),
+    "attribute of ops": (lambda: ops.foo, AttributeError, "'foo'"),
+    "attribute of nn": (lambda: nn.Dens, AttributeError, "'Dens'"),
+    "attribute of a cell": (lambda: NET.foo, AttributeError, "SequentialCell.*'foo'"),
+    "argument of a layer": (lambda: nn.Dense(3, 3, foo=1), TypeError, "Dense.*'foo'"),
+    "missing argument of a layer": (lambda: nn.Dense(3, 3)(), TypeError, "Dense.*missing.*'x'"),
+    "surplus argument of a layer": (lambda: nn.Dense(3, 3)(X, X), TypeError, "Dense.*takes"),
+    "len of a number": (lambda: len(Tensor(1.0)), TypeError, "0-d"),
+    "iteration over a number": (lambda: list(Tensor(1.0)), TypeError, "scalar"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_calls_name_function_and_argument(name):
+    call, kind, pattern = REFUSED[name]
+    with pytest.raises(kind, match=pattern):
+        call()
+
+
+# ---- sizes -------------------------------------------------------------------------------------------------
+
+HUGE = {
+    "bytes overflow": lambda: ops.zeros((2**31, 2**30), ms.float64),
+    "count overflows": lambda: ops.ones((2**62, 4), ms.int8),
+    "count wraps to 0": lambda: ops.zeros((2**32, 2**32), ms.int8),
+    "terabytes": lambda: ops.zeros((2**40,), ms.float32),
+    "broadcast": lambda: ops.broadcast_to(Tensor(1.0), (2**20, 2**20)),
+    "tile": lambda: ops.tile(X, (2**30, 2**10)),
+    "matmul": lambda: ops.matmul(ops.ones((2**22, 1)), ops.ones((1, 2**22))),
+    "one hot": lambda: ops.one_hot(I, 2**50, Tensor(1.0), Tensor(0.0)),
+    "outer sum": lambda: ops.ones((2**22, 1)) + ops.ones((1, 2**22)),
+    "empty": lambda: _C.empty(ms.float64, (2**61,)),
+}
+
+
+@pytest.mark.parametrize("name", HUGE)
+def test_huge_shapes_are_a_memory_error_and_the_process_lives(name):
+    before = _C.memory_statistics()["live_bytes"]
+    with pytest.raises(MemoryError, match=r"\d+ bytes"):
+        HUGE[name]()
+    assert (X + X).asnumpy().sum() == 12
+    assert _C.memory_statistics()["live_bytes"] == before
+
+
+LAYERS = {
+    "dense": (lambda: nn.Dense(4, 3), (0, 4)),
+    "conv1d": (lambda: nn.Conv1d(3, 4, 3), (0, 3, 8)),
+    "conv2d": (lambda: nn.Conv2d(3, 4, 3), (0, 3, 8, 8)),
+    "conv3d": (lambda: nn.Conv3d(3, 4, 3), (0, 3, 6, 6, 6)),
+    "batch norm": (lambda: nn.BatchNorm2d(3), (0, 3, 4, 4)),
+    "layer norm": (lambda: nn.LayerNorm((4,)), (0, 4)),
+    "group norm": (lambda: nn.GroupNorm(1, 3), (0, 3, 4, 4)),
+    "instance norm": (lambda: nn.InstanceNorm2d(3), (0, 3, 4, 4)),
+    "max pool": (lambda: nn.MaxPool2d(2, 2), (0, 3, 4, 4)),
+    "avg pool": (lambda: nn.AvgPool2d(2, 2), (0, 3, 4, 4)),
+    "adaptive pool": (lambda: nn.AdaptiveAvgPool2d(1), (0, 3, 4, 4)),
+    "lstm": (lambda: nn.LSTM(4, 5), (3, 0, 4)),
+    "gru": (lambda: nn.GRU(4, 5), (3, 0, 4)),
+    "rnn": (lambda: nn.RNN(4, 5), (3, 0, 4)),
+    "transformer": (lambda: nn.TransformerEncoderLayer(4, 2, 8), (3, 0, 4)),
+    "dropout": (lambda: nn.Dropout(p=0.5), (0, 4)),
+    "softmax": (nn.Softmax, (0, 4)),
+    "gelu": (nn.GELU, (0, 4)),
+    "prelu": (nn.PReLU, (0, 1)),
+    "flatten": (nn.Flatten, (0, 3, 4)),
+}
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_empty_batch_goes_through_layer_and_gradient(name):
+    make, shape = LAYERS[name]
+    layer, x = make(), ones(*shape)
+    layer.set_train()
+
+    def run(x):
+        out = layer(x)
+        return out[0] if isinstance(out, tuple) else out
+
+    assert run(x).size == 0
+    weights = layer.trainable_params()
+    found = ms.grad(run, 0, weights or None)(x)
+    of_x, of_weights = found if weights else (found, ())
+    assert of_x.shape == shape
+    assert [g.shape for g in of_weights] == [w.shape for w in weights]
+    assert all(not g.asnumpy().any() for g in of_weights)
+
+
+@pytest.mark.parametrize("name, empty", [("sum", 0.0), ("prod", 1.0), ("any", False), ("all", True)])
+def test_reductions_of_nothing_give_their_neutral_element(name, empty):
+    x = EMPTY.astype(ms.bool_) if name in ("any", "all") else EMPTY
+    assert getattr(x, name)().item() == empty
+    assert getattr(x, name)(0).asnumpy().tolist() == [empty] * 3
+
+
+def test_integer_division_by_zero_does_not_trap():
+    assert (ints(5, -5, 0) // 0).asnumpy().tolist() == [2**31 - 1, -(2**31), 0]
+    assert (ints(5, -5, 0) % 0).asnumpy().tolist() == [5, -5, 0]
+    assert (
+        Tensor(np.array([-(2**31)], np.int32)) // -1
+    ).asnumpy().size == 1  # the one quotient that overflows
+
+
+def test_overlapping_assignment_reads_before_it_writes():
+    x = Tensor(np.arange(6, dtype=np.float32))
+    x[1:] = x[:-1]
+    assert x.asnumpy().tolist() == [0, 0, 1, 2, 3, 4]
+    x[:-1] = x[1:]
+    assert x.asnumpy().tolist() == [0, 1, 2, 3, 4, 4]
+    x[::-1] = x
+    assert x.asnumpy().tolist() == [4, 4, 3, 2, 1, 0]
+    y = Tensor(np.arange(9, dtype=np.float32).reshape(3, 3))
+    y[Tensor([0, 1])] = y[Tensor([1, 2])]
+    assert y.asnumpy()[:, 0].tolist() == [3, 6, 6]
+
+
+def test_failed_assignment_leaves_the_tensor_alone():
+    x = Tensor(np.arange(6, dtype=np.float32))
+    for key, value in [(Tensor([0, 9]), 1.0), (slice(0, 2), np.ones(5)), (7, 1.0)]:
+        with pytest.raises((IndexError, ValueError)):
+            x[key] = value
+    assert x.asnumpy().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_tensor_without_data_says_so():
+    x = Tensor(shape=(2,), dtype=ms.float32)
+    for use in (lambda: x + 1, x.asnumpy, lambda: x.__reduce__(), lambda: memoryview(x), x.__dlpack__):
+        with pytest.raises(RuntimeError):
+            use()
+
+
+# ---- exceptions leave no state behind ----------------------------------------------------------------------
+
+
+class Fails(nn.Cell):
+    def construct(self, x):
+        return ops.matmul(x, x)
+
+
+class FailingRule(nn.Cell):
+    def construct(self, x):
+        return x * 2
+
+    def bprop(self, x, out, dout):
+        raise KeyError("in the rule")
+
+
+class WrongRule(FailingRule):
+    def bprop(self, x, out, dout):
+        return ("a",)
+
+
+def hooked(register: str) -> nn.Cell:
+    cell = nn.Dense(3, 3)
+    getattr(cell, register)(lambda *args: 1 / 0)
+    return cell
+
+
+def raising(x):
+    for _ in range(3):
+        x = x * 2
+    raise LookupError("in the middle")
+
+
+STATES = {
+    "eager": (lambda: Fails()(X), ValueError),
+    "gradient": (lambda: ms.value_and_grad(Fails())(X), ValueError),
+    "nested gradient": (lambda: ms.grad(ms.grad(Fails()))(X), ValueError),
+    "jit": (lambda: ms.jit(Fails())(X), ValueError),
+    "jit of gradient": (lambda: ms.jit(ms.grad(Fails()))(X), ValueError),
+    "gradient of jit": (lambda: ms.grad(ms.jit(Fails()))(X), ValueError),
+    "function": (lambda: ms.grad(raising)(X), LookupError),
+    "function in jit": (lambda: ms.jit(raising)(X), LookupError),
+    "rule": (lambda: ms.grad(lambda x: FailingRule()(x).sum())(X), KeyError),
+    "rule in jit": (lambda: ms.jit(ms.grad(lambda x: FailingRule()(x).sum()))(X), KeyError),
+    "rule of wrong kind": (lambda: ms.grad(lambda x: WrongRule()(x).sum())(X), TypeError),
+    "forward hook": (lambda: hooked("register_forward_hook")(X), ZeroDivisionError),
+    "forward hook under grad": (lambda: ms.grad(hooked("register_forward_hook"))(X), ZeroDivisionError),
+    "pre hook": (lambda: hooked("register_forward_pre_hook")(X), ZeroDivisionError),
+    "backward hook": (lambda: ms.grad(hooked("register_backward_hook"))(X), ZeroDivisionError),
+    "interrupt": (lambda: ms.grad(interrupted)(X), KeyboardInterrupt),
+    "interrupt in jit": (lambda: ms.jit(interrupted)(X), KeyboardInterrupt),
+}
+
+
+def interrupted(x):
+    x = x * 2
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("name", STATES)
+def test_exception_leaves_tape_modes_and_parameters_clean(name):
+    call, kind = STATES[name]
+    weight = Parameter(ones(3, 3), name="w")
+    with pytest.raises(kind):
+        call()
+    assert (_C.tape_level(), _C.mode()) == (0, 0)
+    assert X._node is None and X.traced is None
+    # What comes next works as if nothing had happened, recording and capture included.
+    assert ms.grad(lambda x: (ops.matmul(x, weight) * 2).sum())(X).asnumpy().tolist() == [[6.0] * 3] * 2
+    assert ms.jit(lambda x: ops.matmul(x, weight).sum())(X).item() == 18
+    assert weight._node is None and weight.traced is None
+
+
+def test_parameter_survives_an_exception_while_it_is_captured():
+    net = nn.Dense(4, 3)
+    before = net.weight.asnumpy().copy()
+    for run in (
+        ms.jit(net),
+        ms.grad(net, None, net.trainable_params()),
+        ms.jit(ms.grad(net, None, net.trainable_params())),
+    ):
+        with pytest.raises(ValueError):
+            run(X)
+    np.testing.assert_array_equal(net.weight.asnumpy(), before)
+    assert net.weight._has_value and net.weight.traced is None and net.weight._node is None
+
+
+def test_rule_with_too_few_gradients_is_named():
+    class TwoInputs(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, x, y, out, dout):
+            return (dout,)
+
+    with pytest.raises(ValueError, match="TwoInputs.construct: bprop must return 2 gradients.* returned 1"):
+        ms.grad(lambda x: TwoInputs()(x, x).sum())(X)
+
+
+# ---- threads -----------------------------------------------------------------------------------------------
+
+
+def run_in_threads(work, count=4):
+    """Runs ``work(i)`` on several threads at once; returns what they raised."""
+    raised, start = [], threading.Barrier(count)
+
+    def body(i):
+        start.wait()
+        try:
+            work(i)
+        except BaseException as e:  # handed to the test
+            raised.append(e)
+
+    threads = [threading.Thread(target=body, args=(i,)) for i in range(count)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    return raised
+
+
+def test_threads_record_and_run_apart():
+    def work(i):
+        x = Tensor(np.full((40, 1000), i + 1, np.float32))  # large enough for kernels to run without the GIL
+        for _ in range(20):
+            value, gradient = ms.value_and_grad(lambda x: (x * x).sum())(x)
+            assert gradient.asnumpy()[0, 0] == 2 * (i + 1)
+            assert value.item() == pytest.approx(40_000 * (i + 1) ** 2)
+            with pytest.raises(ValueError):
+                ms.grad(Fails())(x)
+        assert (_C.tape_level(), _C.mode()) == (0, 0)
+
+    assert run_in_threads(work) == []
+
+
+def test_threads_use_one_net_at_once():
+    net = nn.SequentialCell(nn.Dense(16, 64), nn.ReLU(), nn.Dense(64, 3))
+    net.set_train(False)
+    x = Tensor(np.random.default_rng(0).normal(size=(300, 16)).astype(np.float32))
+    expected = net(x).asnumpy()
+
+    def work(i):
+        for _ in range(30):
+            np.testing.assert_array_equal(net(x).asnumpy(), expected)
+
+    assert run_in_threads(work) == []
+
+
+def test_threads_compile_and_run_eager_at_once():
+    def work(i):
+        net = nn.Dense(4, 3)
+        compiled = ms.jit(net)
+        for n in range(1, 8):
+            x = ones(n, 4)
+            np.testing.assert_allclose(compiled(x).asnumpy(), net(x).asnumpy(), rtol=1e-6)
+
+    assert run_in_threads(work) == []
+
+
+# ---- wrong numbers -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_nan_loss_stops_training_with_a_message(bad):
+    from mycelia import dataset
+    from mycelia.train import Model
+    from mycelia.train.callbacks import LossMonitor
+
+    class Broken(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.dense = nn.Dense(4, 3)
+
+        def construct(self, x):
+            return self.dense(x) * bad
+
+    net = Broken()
+    data = dataset.NumpySlicesDataset((np.ones((8, 4), np.float32), np.zeros((8, 3), np.float32)), ["x", "y"])
+    model = Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
+    with pytest.raises(ValueError, match=r"LossMonitor: .*epoch: 1 step: 1\b.*(nan|inf|NAN)"):
+        model.train(2, data.batch(4), callbacks=[LossMonitor()], dataset_sink_mode=False)
+
+
+def test_dataset_error_reaches_the_training_loop_and_leaves_the_net_usable():
+    from mycelia import dataset
+    from mycelia.train import Model
+
+    def rows():
+        yield np.ones(4, np.float32), np.zeros(3, np.float32)
+        raise LookupError("row 1 is missing")
+
+    net = nn.Dense(4, 3)
+    model = Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.1))
+    with pytest.raises(LookupError, match="row 1 is missing"):
+        model.train(1, dataset.GeneratorDataset(rows, ["x", "y"]).batch(1), dataset_sink_mode=False)
+    assert (_C.tape_level(), _C.mode()) == (0, 0)
+    assert net(ones(1, 4)).shape == (1, 3)
