@@ -1,0 +1,321 @@
+"""Sources and samplers: which rows come, in which order; MNIST files, also damaged ones."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from mycelia import Tensor
+from mycelia import dataset as ds
+from mycelia.dataset.sources import read_idx, write_idx
+
+
+def read(dataset):
+    return [row[0].tolist() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)]
+
+
+# ---- GeneratorDataset ------------------------------------------------------------------------------------------
+
+
+class Squares:
+    def __len__(self):
+        return 5
+
+    def __getitem__(self, i):
+        return np.float32(i * i), np.int32(i)
+
+
+def test_a_generator_function_is_read_anew_each_epoch():
+    def rows():
+        for i in range(3):
+            yield (i,)
+
+    dataset = ds.GeneratorDataset(rows, ["x"])
+    assert read(dataset) == [0, 1, 2] == read(dataset) and len(dataset) == 3
+    assert read(ds.GeneratorDataset(rows, ["x"], num_samples=2)) == [0, 1]
+
+
+def test_random_access_sources_are_shuffled_unless_told_not_to():
+    dataset = ds.GeneratorDataset(Squares(), ["square", "root"], shuffle=False)
+    assert read(dataset) == [0, 1, 4, 9, 16] and len(dataset) == 5
+    ds.config.set_seed(3)
+    orders = [read(ds.GeneratorDataset(Squares(), ["square", "root"])) for _ in range(5)]
+    assert all(sorted(order) == [0, 1, 4, 9, 16] for order in orders)
+    assert any(order != [0, 1, 4, 9, 16] for order in orders)
+
+
+def test_column_types_convert():
+    dataset = ds.GeneratorDataset(Squares(), ["a", "b"], column_types=["int64", "float32"], shuffle=False)
+    assert [t.name for t in dataset.output_types()] == ["int64", "float32"]
+
+
+def test_tensors_and_lists_are_rows_too():
+    dataset = ds.GeneratorDataset([(Tensor([1.0, 2.0]),), ([3, 4],)], ["x"], shuffle=False)
+    assert read(dataset) == [[1, 2], [3, 4]]
+
+
+@pytest.mark.parametrize(
+    "kind, wrong",
+    [
+        (TypeError, lambda: ds.GeneratorDataset(3, ["x"])),
+        (ValueError, lambda: ds.GeneratorDataset(Squares())),
+        (ValueError, lambda: ds.GeneratorDataset(Squares(), ["x", "x"])),
+        (RuntimeError, lambda: read(ds.GeneratorDataset(Squares(), ["x"]))),
+        (RuntimeError, lambda: ds.GeneratorDataset(lambda: iter([]), ["x"], shuffle=True)),
+        (
+            RuntimeError,
+            lambda: ds.GeneratorDataset(Squares(), ["a", "b"], shuffle=True, sampler=ds.SequentialSampler()),
+        ),
+        (RuntimeError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2)),
+        (
+            RuntimeError,
+            lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2, shard_id=0, sampler=[0]),
+        ),
+        (ValueError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_samples=-1)),
+        (TypeError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], sampler=3)),
+        (TypeError, lambda: read(ds.GeneratorDataset([({"a": 1},)], ["x"]))),
+    ],
+)
+def test_wrong_generator_datasets(kind, wrong):
+    with pytest.raises(kind):
+        wrong()
+
+
+def test_an_exception_of_the_source_reaches_the_reader():
+    def rows():
+        yield (1,)
+        raise KeyError("broken row")
+
+    with pytest.raises(KeyError, match="broken row"):
+        read(ds.GeneratorDataset(rows, ["x"]))
+
+
+# ---- NumpySlicesDataset ----------------------------------------------------------------------------------------
+
+
+def test_slices_of_arrays_tuples_and_dicts():
+    assert read(ds.NumpySlicesDataset([[1, 2], [3, 4]], shuffle=False)) == [[1, 2], [3, 4]]
+    assert ds.NumpySlicesDataset(([1], [2])).get_col_names() == ["column_0", "column_1"]
+    assert ds.NumpySlicesDataset({"a": [1], "b": [2]}).get_col_names() == ["a", "b"]
+    assert ds.NumpySlicesDataset([1, 2], "x").get_col_names() == ["x"]
+    assert read(ds.NumpySlicesDataset(np.arange(9), num_samples=4, shuffle=False)) == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: ds.NumpySlicesDataset(([1, 2], [1])),
+        lambda: ds.NumpySlicesDataset(([1], [2]), ["a"]),
+        lambda: ds.NumpySlicesDataset(3),
+        lambda: ds.NumpySlicesDataset({}),
+    ],
+)
+def test_wrong_slices(wrong):
+    with pytest.raises(ValueError):
+        wrong()
+
+
+# ---- samplers --------------------------------------------------------------------------------------------------
+
+
+def sampled(sampler, n=6):
+    dataset = ds.NumpySlicesDataset(np.arange(n), ["x"], sampler=sampler)
+    values = read(dataset)
+    assert len(values) == len(dataset)
+    return values
+
+
+def test_samplers_choose_rows():
+    assert sampled(ds.SequentialSampler(2)) == [2, 3, 4, 5]
+    assert sampled(ds.SequentialSampler(2, 2)) == [2, 3]
+    assert sampled(ds.SubsetSampler([4, 0, 4])) == [4, 0, 4]
+    assert sampled([1, 3]) == [1, 3]
+    assert sorted(sampled(ds.SubsetRandomSampler([4, 0, 2]))) == [0, 2, 4]
+    assert sorted(sampled(ds.RandomSampler())) == list(range(6))
+    assert len(set(sampled(ds.RandomSampler(num_samples=3)))) == 3
+    assert set(sampled(ds.RandomSampler(replacement=True, num_samples=5))) <= set(range(6))
+    assert set(sampled(ds.WeightedRandomSampler([0, 1, 0, 1, 0, 0], 20))) == {1, 3}
+    assert sorted(sampled(ds.WeightedRandomSampler([1, 1, 1], 3, replacement=False))) == [0, 1, 2]
+
+
+def test_shards_cover_everything_and_are_of_one_size():
+    shards = [sampled(ds.DistributedSampler(4, i, shuffle=False), 10) for i in range(4)]
+    assert [len(s) for s in shards] == [3, 3, 3, 3]
+    assert shards[0] == [0, 4, 8] and set(sum(shards, [])) == set(range(10))
+    ds.config.set_seed(2)
+    parts = []
+    for i in range(2):
+        dataset = ds.NumpySlicesDataset(np.arange(6), num_shards=2, shard_id=i)
+        dataset._salt = 1  # as in two processes that build the same pipeline
+        parts += read(dataset)
+    assert sorted(parts) == list(range(6))
+
+
+def test_pk_sampler_draws_the_same_number_of_every_class():
+    data = {"x": np.arange(6), "label": np.array([0, 0, 1, 1, 1, 2])}
+    dataset = ds.NumpySlicesDataset(data, sampler=ds.PKSampler(2))
+    assert read(dataset) == [0, 1, 2, 3, 5, 5] and len(dataset) == 6
+    assert read(ds.NumpySlicesDataset(data, sampler=ds.PKSampler(1, 2))) == [0, 2]
+    with pytest.raises(ValueError, match="no column"):
+        sampled(ds.PKSampler(1))
+
+
+def test_use_sampler_replaces_the_sampler():
+    dataset = ds.NumpySlicesDataset(np.arange(4), shuffle=False)
+    dataset.use_sampler(ds.SubsetSampler([3]))
+    assert read(dataset) == [3]
+
+
+@pytest.mark.parametrize(
+    "kind, wrong",
+    [
+        (ValueError, lambda: ds.SequentialSampler(-1)),
+        (ValueError, lambda: ds.RandomSampler(num_samples=-1)),
+        (TypeError, lambda: ds.RandomSampler(replacement=1)),
+        (TypeError, lambda: ds.SubsetSampler([0.5])),
+        (IndexError, lambda: sampled(ds.SubsetSampler([6]))),
+        (ValueError, lambda: ds.WeightedRandomSampler([])),
+        (ValueError, lambda: ds.WeightedRandomSampler([-1, 2])),
+        (ValueError, lambda: ds.DistributedSampler(2, 2)),
+        (ValueError, lambda: ds.PKSampler(0)),
+        (NotImplementedError, lambda: sampled(ds.Sampler())),
+    ],
+)
+def test_wrong_samplers(kind, wrong):
+    with pytest.raises(kind):
+        wrong()
+
+
+# ---- MNIST -----------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def mnist(tmp_path):
+    """A directory with 4 training and 2 test digits."""
+    images = np.arange(6 * 28 * 28, dtype=np.uint64).reshape(6, 28, 28).astype(np.uint8)
+    labels = np.array([5, 0, 4, 1, 9, 2], np.uint8)
+    for part, of in (("train", slice(4)), ("t10k", slice(4, 6))):
+        write_idx(tmp_path / f"{part}-images-idx3-ubyte", images[of])
+        write_idx(tmp_path / f"{part}-labels-idx1-ubyte", labels[of])
+    return tmp_path
+
+
+def test_mnist_rows_are_image_and_label(mnist):
+    dataset = ds.MnistDataset(str(mnist), "train", shuffle=False)
+    assert dataset.get_col_names() == ["image", "label"] and len(dataset) == 4 and dataset.num_classes() == 4
+    rows = list(dataset.create_dict_iterator(num_epochs=1, output_numpy=True))
+    assert [int(r["label"]) for r in rows] == [5, 0, 4, 1]
+    assert rows[1]["image"].shape == (28, 28, 1) and rows[1]["image"].dtype == np.uint8
+    assert rows[0]["label"].dtype == np.uint32 and rows[1]["image"][0, 0, 0] == 784 % 256
+
+
+def test_mnist_usage_chooses_files(mnist):
+    assert [len(ds.MnistDataset(mnist, usage)) for usage in ("train", "test", "all", None)] == [4, 2, 6, 6]
+    with pytest.raises(ValueError, match="'train', 'test', 'all'"):
+        ds.MnistDataset(mnist, "valid")
+
+
+def test_mnist_files_may_be_gzipped(mnist):
+    for path in list(mnist.iterdir()):
+        with gzip.open(f"{path}.gz", "wb") as file:
+            file.write(path.read_bytes())
+        path.unlink()
+    assert len(ds.MnistDataset(mnist)) == 6
+
+
+def test_missing_mnist_files_are_named(mnist, tmp_path):
+    (mnist / "train-labels-idx1-ubyte").unlink()
+    with pytest.raises(ValueError, match="train-labels"):
+        ds.MnistDataset(mnist, "train")
+    with pytest.raises(ValueError, match="not a directory"):
+        ds.MnistDataset(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ValueError, match="no MNIST files"):
+        ds.MnistDataset(tmp_path / "empty")
+
+
+@pytest.mark.parametrize(
+    "damage, message",
+    [
+        (lambda data: data[:-1], "should hold"),
+        (lambda data: data + b"x", "should hold"),
+        (lambda data: data[:10], "header is cut off"),
+        (lambda data: b"", "not an IDX file"),
+        (lambda data: b"\x89PNG" + data, "not an IDX file"),
+        (lambda data: data[:2] + b"\x07" + data[3:], "not an IDX file"),
+    ],
+)
+def test_damaged_mnist_files_are_refused_by_name(mnist, damage, message):
+    path = mnist / "train-images-idx3-ubyte"
+    path.write_bytes(damage(path.read_bytes()))
+    with pytest.raises(ValueError, match=f"train-images-idx3-ubyte.*{message}"):
+        ds.MnistDataset(mnist, "train")
+
+
+def test_a_cut_gzip_file_is_refused_by_name(mnist):
+    path = mnist / "train-images-idx3-ubyte"
+    (mnist / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(path.read_bytes())[:-20])
+    path.unlink()
+    with pytest.raises(ValueError, match="train-images-idx3-ubyte.gz"):
+        ds.MnistDataset(mnist, "train")
+
+
+def test_images_and_labels_must_be_as_many(mnist):
+    write_idx(mnist / "train-labels-idx1-ubyte", np.zeros(3, np.uint8))
+    with pytest.raises(ValueError, match="do not fit together"):
+        ds.MnistDataset(mnist, "train")
+
+
+def test_idx_files_of_other_types(tmp_path):
+    path = tmp_path / "f"
+    path.write_bytes(bytes([0, 0, 13, 1, 0, 0, 0, 2]) + np.array([1.5, -2], ">f4").tobytes())
+    found = read_idx(path)
+    assert found.tolist() == [1.5, -2] and found.dtype == np.float32
+
+
+# ---- transforms ------------------------------------------------------------------------------------------------
+
+
+def test_transforms():
+    t = ds.transforms
+    assert t.OneHot(3)(np.int32(1)).tolist() == [0, 1, 0]
+    np.testing.assert_allclose(t.OneHot(4, 0.2)(np.int32(1)), [0.05, 0.85, 0.05, 0.05], rtol=1e-6)
+    assert t.Compose([lambda x: x + 1, t.Duplicate()])(np.int32(1)) == (2, 2)
+    assert t.Fill(7)(np.zeros(2, np.int32)).tolist() == [7, 7]
+    for kind, wrong in (
+        (ValueError, lambda: t.OneHot(0)),
+        (ValueError, lambda: t.OneHot(3)(np.int32(3))),
+        (ValueError, lambda: t.OneHot(3)(np.float32(1))),
+        (ValueError, lambda: t.OneHot(3, 2.0)),
+        (TypeError, lambda: t.Compose([3])),
+    ):
+        with pytest.raises(kind):
+            wrong()
+
+
+def test_vision_transforms():
+    v = ds.vision
+    image = np.arange(12, dtype=np.uint8).reshape(2, 3, 2)
+    assert v.HWC2CHW()(image).shape == (2, 2, 3) and v.HWC2CHW()(image)[1, 0, 2] == image[0, 2, 1]
+    np.testing.assert_allclose(v.Rescale(1 / 255, -1.0)(image), image / 255 - 1, atol=1e-6)
+    np.testing.assert_allclose(v.Normalize([1, 2], [2, 4])(image), (image - [1, 2]) / [2, 4], rtol=1e-6)
+    chw = image.transpose(2, 0, 1)
+    np.testing.assert_allclose(
+        v.Normalize([1, 2], [2, 4], is_hwc=False)(chw), v.Normalize([1, 2], [2, 4])(image).transpose(2, 0, 1)
+    )
+    flat = np.full((4, 6), 7, np.uint8)
+    assert v.Resize((2, 3))(flat).tolist() == [[7] * 3] * 2 and v.Resize(2)(flat).shape == (2, 3)
+    assert v.Resize((8, 12), v.Inter.NEAREST)(flat).shape == (8, 12)
+    ramp = np.array([[0.0, 10.0]], np.float32)
+    np.testing.assert_allclose(v.Resize((1, 4))(ramp), [[0, 2.5, 7.5, 10]])
+    for kind, wrong in (
+        (ValueError, lambda: v.HWC2CHW()(np.zeros(3))),
+        (ValueError, lambda: v.Normalize([1], [0])),
+        (ValueError, lambda: v.Normalize([1, 2], [1])),
+        (ValueError, lambda: v.Resize(0)),
+        (NotImplementedError, lambda: v.Resize(2, v.Inter.AREA)),
+    ):
+        with pytest.raises(kind):
+            wrong()
