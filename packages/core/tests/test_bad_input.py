@@ -426,6 +426,21 @@ def test_threads_use_one_net_at_once():
     assert run_in_threads(work) == []
 
 
+def test_parameters_may_be_replaced_while_other_threads_read_them():
+    weight = Parameter(ones(400, 400), name="w")
+    x = ones(50, 400)
+
+    def work(i):
+        for n in range(60):
+            if i == 0:
+                weight.set_data(Tensor(np.full((400, 400), n + 1, np.float32)))
+            else:
+                y = ops.matmul(x, weight).asnumpy()
+                assert (y == y[0, 0]).all() and y[0, 0] % 400 == 0  # one value of the weight, never a mixture
+
+    assert run_in_threads(work, 3) == []
+
+
 def test_threads_compile_and_run_eager_at_once():
     def work(i):
         net = nn.Dense(4, 3)

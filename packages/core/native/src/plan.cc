@@ -137,6 +137,34 @@ bool run_reference(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs
   return true;
 }
 
+// Another thread may meanwhile give one of these tensors other memory (a parameter is loaded while a net predicts): the
+// kernel works on copies of the descriptions, and the memory is held for it.
+int32_t run_without_gil(const Plan* plan, myc_call call, PyObject* const* inputs, Tensor* const* outputs) {
+  std::vector<myc_tensor> types(plan->n_in + plan->n_out);
+  std::vector<const myc_tensor*> in(plan->n_in, nullptr);
+  std::vector<myc_tensor*> out(plan->n_out);
+  std::vector<Storage*> held;
+  for (int i = 0; i < plan->n_in; ++i) {
+    if (!inputs[i]) continue;
+    types[i] = *call.in[i];
+    in[i] = &types[i];
+    if (plan->scalar_dtype[i] < 0) held.push_back(as_tensor(inputs[i])->storage);
+  }
+  for (int i = 0; i < plan->n_out; ++i) {
+    types[plan->n_in + i] = *call.out[i];
+    out[i] = &types[plan->n_in + i];
+    held.push_back(outputs[i]->storage);
+  }
+  for (Storage* s : held) retain(s);
+  call.in = in.data();
+  call.out = out.data();
+  PyThreadState* state = PyEval_SaveThread();
+  const int32_t rc = plan->fn(&call);
+  PyEval_RestoreThread(state);
+  for (Storage* s : held) release(s);
+  return rc;
+}
+
 bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   const myc_tensor* few_in[16];
   myc_tensor* few_out[16];
@@ -196,9 +224,7 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   if (plan->work < kReleaseGil) {
     rc = plan->fn(&call);
   } else {
-    PyThreadState* state = PyEval_SaveThread();
-    rc = plan->fn(&call);
-    PyEval_RestoreThread(state);
+    rc = run_without_gil(plan, call, inputs, outputs);
   }
   if (rc == MYC_OK) return true;
   for (int i = 0; i < plan->n_out; ++i) Py_CLEAR(outputs[i]);
