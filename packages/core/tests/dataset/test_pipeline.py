@@ -29,7 +29,7 @@ def read(dataset):
     return [row[0].tolist() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)]
 
 
-# ---- batch ---------------------------------------------------------------------------------------------------
+# ---- batch -------------------------------------------------------------------------------------------------
 
 
 def test_batch_stacks_rows_and_may_drop_the_rest():
@@ -71,7 +71,7 @@ def test_rows_of_different_shapes_cannot_be_stacked():
         read(ragged.batch(2))
 
 
-# ---- map, filter -----------------------------------------------------------------------------------------------
+# ---- map, filter -------------------------------------------------------------------------------------------
 
 
 def test_map_applies_functions_in_order_to_the_first_column():
@@ -115,7 +115,7 @@ def test_filter_keeps_what_the_predicate_allows():
         numbers().filter(3)
 
 
-# ---- order and number of rows ----------------------------------------------------------------------------------
+# ---- order and number of rows ------------------------------------------------------------------------------
 
 
 def test_shuffle_permutes_and_follows_the_seed():
@@ -159,7 +159,8 @@ def test_operations_are_applied_in_the_order_they_are_written():
 def test_zip_puts_columns_side_by_side():
     zipped = ds.zip((numbers(3), numbers(5, "y")))
     assert zipped.get_col_names() == ["x", "y"] and len(zipped) == 3
-    assert [[c.tolist() for c in row] for row in zipped.create_tuple_iterator(output_numpy=True, num_epochs=1)] == [
+    assert [[c.tolist() for c in row] for row in zipped.create_tuple_iterator(output_numpy=True,
+        num_epochs=1)] == [
         [0, 0], [1, 1], [2, 2]
     ]  # fmt: skip
     assert numbers(3).zip(numbers(5, "y")).get_col_names() == ["x", "y"]
@@ -224,7 +225,7 @@ def test_wrong_arguments_are_refused(kind, wrong):
         wrong()
 
 
-# ---- iterators -------------------------------------------------------------------------------------------------
+# ---- iterators ---------------------------------------------------------------------------------------------
 
 
 def test_iterators_give_tensors_or_arrays_as_lists_or_dicts():
@@ -264,7 +265,7 @@ def test_texts_stay_arrays():
     assert isinstance(row[0], np.ndarray) and str(row[0]) == "word"
 
 
-# ---- settings --------------------------------------------------------------------------------------------------
+# ---- settings ----------------------------------------------------------------------------------------------
 
 
 def test_settings():

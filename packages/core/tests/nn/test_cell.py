@@ -50,7 +50,8 @@ def names(cell):
 def test_parameters_are_named_by_their_path_and_keep_names_of_their_own():
     net = Net()
     assert names(net) == [
-        "my_w", "b1.scale", "b1.d.weight", "b1.d.bias", "seq.0.weight", "seq.0.bias", "seq.2.weight", "seq.2.bias",
+        "my_w", "b1.scale", "b1.d.weight", "b1.d.bias", "seq.0.weight", "seq.0.bias", "seq.2.weight",
+            "seq.2.bias",
         "lst.0.scale", "lst.0.d.weight", "lst.0.d.bias", "lst.1.weight", "lst.1.bias", "bn.moving_mean",
         "bn.moving_variance", "bn.gamma", "bn.beta",
     ]  # fmt: skip

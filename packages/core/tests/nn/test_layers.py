@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-import mycelia as ms
 from mycelia import Tensor, nn
 
 

@@ -36,7 +36,8 @@ IMAGE = ((np.arange(60) * 7 % 11).reshape(1, 2, 5, 6) / 10).astype(np.float32)
 RATES = [
     "sensitivity", "specificity", "precision", "negative predictive value", "miss rate", "fall out",
     "false discovery rate", "false omission rate", "prevalence threshold", "threat score", "accuracy",
-    "balanced accuracy", "f1 score", "matthews correlation coefficient", "fowlkes mallows index", "informedness",
+    "balanced accuracy", "f1 score", "matthews correlation coefficient", "fowlkes mallows index",
+        "informedness",
     "markedness",
 ]  # fmt: skip
 
@@ -187,7 +188,8 @@ WANT = {  # computed by MindSpore 2.10
     'ConfusionMatrix empty rows': [0.5, 0.5, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
     'ROC': [[0.0, 0.333333333, 0.666666667, 0.666666667, 1.0], [0.0, 0.0, 0.0, 1.0, 1.0],
      [1.55, 0.55, 0.28, 0.15, 0.05]],
-    'ROC of images': [[0.0, 0.142857143, 0.285714286, 0.714285714, 1.0], [0.0, 0.5, 0.5, 0.5, 1.0], [4, 3, 2, 1, 0]],
+    'ROC of images': [[0.0, 0.142857143, 0.285714286, 0.714285714, 1.0], [0.0, 0.5, 0.5, 0.5, 1.0], [4, 3, 2,
+        1, 0]],
     'ROC classes': [[[0.0, 0.0, 0.333333333, 0.666666667, 1.0], [0.0, 0.333333333, 0.333333333, 1.0],
       [0.0, 0.333333333, 1.0], [0.0, 0.0, 1.0]],
      [[0.0, 1.0, 1.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0], [0.0, 1.0, 1.0]],
@@ -200,7 +202,8 @@ WANT = {  # computed by MindSpore 2.10
     'Perplexity': 2.231443167,
     'Perplexity ignore': 3.333333333,
     'Perplexity of nothing': 182574.185835055,
-    'OcclusionSensitivity': [0.0, 0.427000046, 0.61300087, 0.815999985, 1.013999939, 0.513999939, 0.593999863, 1.3560009,
+    'OcclusionSensitivity': [0.0, 0.427000046, 0.61300087, 0.815999985, 1.013999939, 0.513999939,
+        0.593999863, 1.3560009,
      1.016000748, 1.436000824, 1.846000671, 0.794000626, 1.09800148, 1.652000427, 1.362001419,
      1.810001373, 1.434000015, 1.125, 0.894001007, 1.192001343, 1.678001404, 2.154001236, 0.926000595,
      1.426000595, 0.642000198, 1.571001053, 2.085000992, 1.654001236, 1.290000916, 1.818000793,
@@ -209,7 +212,8 @@ WANT = {  # computed by MindSpore 2.10
      2.552000046, 3.631999969, 3.878000259, 3.11400032, 2.357999802, 3.286001205, 3.298000336,
      4.434000015, 2.645999908, 3.829999924, 1.74600029, 2.893001556, 4.10500145, 4.362001419,
      3.48800087, 4.728000641],
-    'OcclusionSensitivity box': [-0.033999443, 0.006000519, 0.036000252, 0.012000084, 0.079999924, -0.015999794, 0.027999878,
+    'OcclusionSensitivity box': [-0.033999443, 0.006000519, 0.036000252, 0.012000084, 0.079999924,
+        -0.015999794, 0.027999878,
      0.124000549, -0.163999557, -0.050000191, -0.149000168, 0.095000267, -0.328000069, -0.00799942,
      0.138000488, -0.18200016, 0.194000244, -0.373999596],
     'rate sensitivity': [0.15],
@@ -255,14 +259,18 @@ WANT = {  # computed by MindSpore 2.10
     'BleuScore smooth 3': 0.563713446,
     'BleuScore 4': 0.492788882,
     'BleuScore smooth 4': 0.503205127,
-    'CosineSimilarity cosine none': [[0.0, 0.3, 0.707106781, 0.3, 0.0, 0.141421356, 0.707106781, 0.141421356, 0.0],
+    'CosineSimilarity cosine none': [[0.0, 0.3, 0.707106781, 0.3, 0.0, 0.141421356, 0.707106781, 0.141421356,
+        0.0],
      [1.0, 0.3, 0.707106781, 0.3, 1.0, 0.141421356, 0.707106781, 0.141421356, 1.0]],
-    'CosineSimilarity cosine sum': [[1.007106781, 0.441421356, 0.848528137], [2.007106781, 1.441421356, 1.848528137]],
-    'CosineSimilarity cosine mean': [[0.33570226, 0.147140452, 0.282842712], [0.669035594, 0.480473785, 0.616176046]],
+    'CosineSimilarity cosine sum': [[1.007106781, 0.441421356, 0.848528137], [2.007106781, 1.441421356,
+        1.848528137]],
+    'CosineSimilarity cosine mean': [[0.33570226, 0.147140452, 0.282842712], [0.669035594, 0.480473785,
+        0.616176046]],
     'CosineSimilarity dot none': [[0, 3, 5, 3, 0, 1, 5, 1, 0], [10, 3, 5, 3, 10, 1, 5, 1, 5]],
     'CosineSimilarity dot sum': [[8, 4, 6], [18, 14, 11]],
     'CosineSimilarity dot mean': [[2.666666667, 1.333333333, 2.0], [6.0, 4.666666667, 3.666666667]],
-    'surfaces euclidean small': [1.414213562, 1.414213562, 1.165685425, 0.804737854, 0.73570226, 1.0, 0.912870929],
+    'surfaces euclidean small': [1.414213562, 1.414213562, 1.165685425, 0.804737854, 0.73570226, 1.0,
+        0.912870929],
     'surfaces euclidean mask': [1.414213562, 1.414213562, 1.0, 0.419194174, 0.458437811, 0.4375, 0.68956998],
     'surfaces euclidean solid': [1.414213562, 1.0, 1.0, 0.4625, 0.422657345, 0.4625, 0.653377513],
     'surfaces chessboard small': [1.0, 1.0, 1.0, 0.666666667, 0.666666667, 0.666666667, 0.816496581],
@@ -285,7 +293,7 @@ def test_metric_gives_mindspores_value(name):
     np.testing.assert_allclose(flat(summary(CASES[name]())), flat(WANT[name]), rtol=rtol, atol=rtol)
 
 
-# ---- what MindSpore has no value for --------------------------------------------------------------------------
+# ---- what MindSpore has no value for -----------------------------------------------------------------------
 
 
 def test_rates_by_sample_channel_or_neither():
@@ -345,8 +353,10 @@ def test_occlusion_margin_per_dimension():
 
 
 NAMES = [
-    "F1", "acc", "accuracy", "auc", "bleu_score", "confusion_matrix", "confusion_matrix_metric", "cosine_similarity",
-    "dice", "hausdorff_distance", "loss", "mae", "mean_surface_distance", "mse", "occlusion_sensitivity", "perplexity",
+    "F1", "acc", "accuracy", "auc", "bleu_score", "confusion_matrix", "confusion_matrix_metric",
+        "cosine_similarity",
+    "dice", "hausdorff_distance", "loss", "mae", "mean_surface_distance", "mse", "occlusion_sensitivity",
+        "perplexity",
     "precision", "recall", "roc", "root_mean_square_distance", "top_1_accuracy", "top_5_accuracy", "topk",
 ]  # fmt: skip
 

@@ -29,7 +29,7 @@ def lines(capsys):
     return capsys.readouterr().out.splitlines()
 
 
-# ---- LossMonitor, TimeMonitor --------------------------------------------------------------------------------
+# ---- LossMonitor, TimeMonitor ------------------------------------------------------------------------------
 
 
 def test_loss_monitor_prints_epoch_step_and_loss(capsys):
@@ -99,7 +99,7 @@ def test_lambda_callback_calls_each_function_with_the_run_context():
     assert sorted(log) == sorted(events)
 
 
-# ---- EarlyStopping -------------------------------------------------------------------------------------------
+# ---- EarlyStopping -----------------------------------------------------------------------------------------
 
 
 def stopped_after(values, **options):
@@ -165,7 +165,7 @@ def test_the_training_loss_can_be_watched_without_evaluation():
     assert 1 <= len(steps) < 8
 
 
-# ---- learning rates ------------------------------------------------------------------------------------------
+# ---- learning rates ----------------------------------------------------------------------------------------
 
 
 def test_reduce_lr_on_plateau_prints_and_reduces(capsys):

@@ -133,7 +133,8 @@ def test_an_exception_saves_a_breakpoint_file(tmp_path):
     with pytest.raises(RuntimeError, match="broken"):
         model().train(
             1, data(),
-            callbacks=[train.ModelCheckpoint("a", str(tmp_path), config), train.LambdaCallback(on_train_step_end=fail)],
+            callbacks=[train.ModelCheckpoint("a", str(tmp_path), config),
+                train.LambdaCallback(on_train_step_end=fail)],
         )  # fmt: skip
     assert os.listdir(tmp_path) == ["a-1_2_breakpoint.ckpt"]
 

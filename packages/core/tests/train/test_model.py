@@ -1,4 +1,5 @@
-"""`Model`: training, evaluation, prediction, and the order in which callbacks are called. Numbers are MindSpore 2.10's."""
+"""`Model`: training, evaluation, prediction, and the order in which callbacks are called. Numbers are
+MindSpore 2.10's."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def test_fit_tells_training_from_evaluation():
     names = [f"on_{mode}_{event}" for mode in ("train", "eval") for event in NEW]
     model().fit(1, data(6), data(12), callbacks=recorder(log, names))
     assert log == [
-        "on_train_begin", "on_train_epoch_begin", *["on_train_step_begin", "on_train_step_end"] * 2, "on_eval_begin",
+        "on_train_begin", "on_train_epoch_begin", *["on_train_step_begin", "on_train_step_end"] * 2,
+            "on_eval_begin",
         "on_eval_epoch_begin", "on_eval_step_begin", "on_eval_step_end", "on_eval_epoch_end", "on_eval_end",
         "on_train_epoch_end", "on_train_end",
     ]  # fmt: skip
@@ -113,17 +115,18 @@ def test_evaluation_after_fit_is_mindspores():
     )
 
 
-def test_evaluation_runs_every_so_many_epochs_or_after_the_ones_listed():
-    for frequency, want in ((2, [2, 4]), ([1, 4], [1, 4])):
-        epochs = []
-        m = model()
-        seen = train.LambdaCallback(
-            on_train_epoch_end=lambda r: (
-                epochs.append(r.original_args().cur_epoch_num) if r.original_args().eval_results else 0
-            )
-        )
-        m.fit(4, data(), data(), valid_frequency=frequency, callbacks=[seen])
-        assert epochs == want
+@pytest.mark.parametrize("frequency, want", [(2, [2, 4]), ([1, 4], [1, 4])])
+def test_evaluation_runs_every_so_many_epochs_or_after_the_ones_listed(frequency, want):
+    epochs = []
+
+    def note(run_context):
+        params = run_context.original_args()
+        if params.eval_results:
+            epochs.append(params.cur_epoch_num)
+
+    seen = train.LambdaCallback(on_train_epoch_end=note)
+    model().fit(4, data(), data(), valid_frequency=frequency, callbacks=[seen])
+    assert epochs == want
 
 
 def test_eval_gives_metrics_by_the_names_of_the_dict():

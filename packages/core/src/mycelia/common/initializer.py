@@ -1,7 +1,7 @@
 """Parameter initializers: MindSpore's classes, names and formulas.
 
-Each fills a NumPy array in place. Random ones draw from a Philox stream that follows `set_seed`: the same seed gives
-the same weights, in the order the parameters are made.
+Each fills a NumPy array in place. Random ones draw from a Philox stream that follows `set_seed`: the same
+seed gives the same weights, in the order the parameters are made.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from mycelia import config, dtypes, errors
 from mycelia.tensor import Tensor
 
 __all__ = [
-    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal", "Sparse",
+    "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal",
+        "Sparse",
     "TruncatedNormal", "Uniform", "VarianceScaling", "XavierNormal", "XavierUniform", "Zero", "initializer",
 ]  # fmt: skip
 
@@ -65,7 +66,8 @@ def _he_fan(shape: tuple[int, ...], mode: str) -> float:
 
 
 def _truncated(shape, sigma: float, mean: float, low: float, high: float) -> np.ndarray:
-    """Normal values in [low, high], by rejection: from the normal when it mostly falls inside, else from the uniform."""
+    """Normal values in [low, high], by rejection: from the normal when it mostly falls inside, else from
+    the uniform."""
     from_normal = low <= mean <= high and high - low > 2 * sigma
     nearest = min(max(mean, low), high)
     values = np.empty(math.prod(shape))
@@ -143,7 +145,8 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal values of standard deviation `sigma` and `mean` that lie in [a, b]. Raises ValueError unless a < b."""
+    """Normal values of standard deviation `sigma` and `mean` that lie in [a, b]. Raises ValueError unless a
+    < b."""
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         super().__init__(sigma=sigma, mean=mean, a=a, b=b)
@@ -216,7 +219,8 @@ class Identity(Initializer):
 
 
 class Sparse(Initializer):
-    """Normal values of standard deviation `sigma`; in each column the share `sparsity` of the rows is zero."""
+    """Normal values of standard deviation `sigma`; in each column the share `sparsity` of the rows is
+    zero."""
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
         super().__init__(sparsity=sparsity, sigma=sigma)
@@ -235,7 +239,8 @@ class Sparse(Initializer):
 
 
 class Dirac(Initializer):
-    """Convolution weights that pass the input channels through. Raises ValueError unless the rank is 3, 4 or 5."""
+    """Convolution weights that pass the input channels through. Raises ValueError unless the rank is 3, 4
+    or 5."""
 
     def __init__(self, groups: int = 1):
         super().__init__(groups=groups)
@@ -302,7 +307,8 @@ class VarianceScaling(Initializer):
         fan = {"fan_in": fan_in, "fan_out": fan_out, "fan_avg": (fan_in + fan_out) / 2}[self.mode]
         variance = self.scale / max(1.0, fan)
         if self.distribution == "truncated_normal":
-            # 0.8796...: standard deviation of a standard normal cut at +-2, so that the variance comes out right
+            # 0.8796...: standard deviation of a standard normal cut at +-2, so that the variance comes out
+            # right
             sigma = math.sqrt(variance) / 0.87962566103423978
             arr[...] = sigma * _truncated(arr.shape, 1.0, 0.0, -2, 2)
         elif self.distribution == "untruncated_normal":
@@ -313,8 +319,10 @@ class VarianceScaling(Initializer):
 
 
 _ALIASES = {
-    "zero": Zero, "zeros": Zero, "one": One, "ones": One, "xaviernormal": XavierNormal, "xavier_normal": XavierNormal,
-    "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "heuniform": HeUniform, "he_uniform": HeUniform,
+    "zero": Zero, "zeros": Zero, "one": One, "ones": One, "xaviernormal": XavierNormal,
+        "xavier_normal": XavierNormal,
+    "xavieruniform": XavierUniform, "xavier_uniform": XavierUniform, "heuniform": HeUniform,
+        "he_uniform": HeUniform,
     "henormal": HeNormal, "he_normal": HeNormal, "identity": Identity, "sparse": Sparse, "dirac": Dirac,
     "orthogonal": Orthogonal, "variancescaling": VarianceScaling, "uniform": Uniform, "normal": Normal,
     "truncatednormal": TruncatedNormal,
@@ -322,7 +330,8 @@ _ALIASES = {
 
 
 def initializer(init, shape=None, dtype=dtypes.float32) -> Tensor:
-    """A Tensor of `shape` and `dtype` filled by `init`: an Initializer, its name, a number, or a Tensor of that shape.
+    """A Tensor of `shape` and `dtype` filled by `init`: an Initializer, its name, a number, or a Tensor of
+    that shape.
 
     Raises ValueError for an unknown name or a shape that does not fit, TypeError for anything else.
     """

@@ -1,7 +1,7 @@
 """Dataset nodes: each reads rows from its sources and passes them on.
 
-A row is a tuple of NumPy arrays, one per column. Nodes are built lazily and read once per epoch; nothing is computed
-before an iterator asks for it.
+A row is a tuple of NumPy arrays, one per column. Nodes are built lazily and read once per epoch; nothing is
+computed before an iterator asks for it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Dataset:
         self._salt = next(_salts)
         self._epoch = 0
 
-    # ---- what a node defines -----------------------------------------------------------------------------------
+    # ---- what a node defines -------------------------------------------------------------------------------
 
     def rows(self, epoch: int) -> Iterator[tuple]:
         """The rows of one epoch."""
@@ -72,7 +72,7 @@ class Dataset:
         """Number of classes where the source knows it, else None."""
         return self.children[0].num_classes() if self.children else None
 
-    # ---- operations --------------------------------------------------------------------------------------------
+    # ---- operations ----------------------------------------------------------------------------------------
 
     def batch(
         self, batch_size, drop_remainder: bool = False, num_parallel_workers: int | None = None, **kwargs
@@ -159,12 +159,13 @@ class Dataset:
             )
         return made
 
-    # ---- reading -----------------------------------------------------------------------------------------------
+    # ---- reading -------------------------------------------------------------------------------------------
 
     def create_tuple_iterator(
         self, columns=None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> DatasetIterator:
-        """An iterator over rows as lists of Tensors (arrays with `output_numpy`); one ``for`` loop is one epoch."""
+        """An iterator over rows as lists of Tensors (arrays with `output_numpy`); one ``for`` loop is one
+        epoch."""
         source = self if columns is None else self.project(columns)
         return DatasetIterator(source, num_epochs, output_numpy, as_dict=False)
 
@@ -338,7 +339,8 @@ class MapDataset(Dataset):
             if len(values) != len(self.output_columns):
                 raise errors.value_error(
                     "Dataset.map",
-                    f"the operations gave {len(values)} columns, but output_columns names {len(self.output_columns)}",
+                    f"the operations gave {len(values)} columns, but output_columns names "
+                    f"{len(self.output_columns)}",
                 )
             values = tuple(np.asarray(v) for v in values)
             if self._in_place:

@@ -127,7 +127,8 @@ class WeightedRandomSampler(Sampler):
 
 
 class DistributedSampler(Sampler):
-    """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`, filled up to equal counts."""
+    """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`, filled up to
+    equal counts."""
 
     def __init__(
         self,
@@ -159,8 +160,14 @@ class DistributedSampler(Sampler):
 class PKSampler(Sampler):
     """`num_val` rows of each of `num_class` classes (all if None); the source tells the class of each row."""
 
-    def __init__(self, num_val: int, num_class: int | None = None, shuffle: bool = False, class_column: str = "label",
-                 num_samples: int | None = None):  # fmt: skip
+    def __init__(
+        self,
+        num_val: int,
+        num_class: int | None = None,
+        shuffle: bool = False,
+        class_column: str = "label",
+        num_samples: int | None = None,
+    ):
         super().__init__(num_samples)
         if num_val < 1:
             raise errors.value_error("PKSampler", f"num_val must be positive, but got {num_val}")

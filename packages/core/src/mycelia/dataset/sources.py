@@ -98,15 +98,30 @@ def _from_iterable(owner: str, sampler, num_samples) -> Sampler:
 
 
 class GeneratorDataset(MappableDataset):
-    """Rows from a Python object: a function that returns an iterator, an iterable, or one with `__getitem__` and `__len__`.
+    """Rows from a Python object: a function that returns an iterator, an iterable, or one with
+    `__getitem__` and `__len__`.
 
     `column_names`: the columns; `column_types`: dtypes to convert to. Errors: TypeError for another source;
     RuntimeError when a row has another number of columns.
     """
 
-    def __init__(self, source, column_names=None, column_types=None, schema=None, num_samples=None, num_parallel_workers=1, shuffle=None,
-                 sampler=None, num_shards=None, shard_id=None, python_multiprocessing=True, max_rowsize=None, batch_sampler=None,
-                 collate_fn=None):  # fmt: skip
+    def __init__(
+        self,
+        source,
+        column_names=None,
+        column_types=None,
+        schema=None,
+        num_samples=None,
+        num_parallel_workers=1,
+        shuffle=None,
+        sampler=None,
+        num_shards=None,
+        shard_id=None,
+        python_multiprocessing=True,
+        max_rowsize=None,
+        batch_sampler=None,
+        collate_fn=None,
+    ):
         if schema is not None:
             raise errors.error(
                 errors.NotSupportedError,
@@ -135,7 +150,8 @@ class GeneratorDataset(MappableDataset):
         ):
             raise errors.type_error(
                 "GeneratorDataset",
-                f"source must be callable, iterable or have __getitem__ and __len__, but got {type(source).__name__}",
+                "source must be callable, iterable or have __getitem__ and __len__, but got "
+                f"{type(source).__name__}",
             )
         if not self._random_access and (sampler is not None or shuffle):
             raise errors.error(
@@ -210,8 +226,17 @@ def _array(value) -> np.ndarray:
 class NumpySlicesDataset(MappableDataset):
     """Rows along the first axis of arrays: one array or list, a tuple of them, or a dict name -> array."""
 
-    def __init__(self, data, column_names=None, num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, num_shards=None,
-                 shard_id=None):  # fmt: skip
+    def __init__(
+        self,
+        data,
+        column_names=None,
+        num_samples=None,
+        num_parallel_workers=1,
+        shuffle=None,
+        sampler=None,
+        num_shards=None,
+        shard_id=None,
+    ):
         if isinstance(data, dict):
             names, arrays = list(data), [np.asarray(v) for v in data.values()]
         elif isinstance(data, tuple):
@@ -248,14 +273,17 @@ _IDX_TYPES = {8: np.uint8, 9: np.int8, 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8
 
 
 def read_idx(path) -> np.ndarray:
-    """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped. Errors: ValueError for a bad file."""
+    """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped. Errors: ValueError for
+    a bad file."""
     path = Path(path)
     opener = gzip.open if path.suffix == ".gz" else open
     try:
         with opener(path, "rb") as file:
             data = file.read()
     except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        raise errors.error(errors.FileFormatError, path.name, f"the compressed data is damaged: {e}") from None
+        raise errors.error(
+            errors.FileFormatError, path.name, f"the compressed data is damaged: {e}"
+        ) from None
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
         raise errors.error(errors.FileFormatError, path.name, "not an IDX file")
     rank = data[3]
@@ -290,7 +318,8 @@ def write_idx(path, array: np.ndarray) -> None:
 class MnistDataset(MappableDataset):
     """MNIST's IDX files in a directory: columns image (uint8 [28, 28, 1]) and label (uint32 []).
 
-    `usage`: 'train', 'test' or 'all' (default). Errors: ValueError for a missing directory, files or bad contents.
+    `usage`: 'train', 'test' or 'all' (default). Errors: ValueError for a missing directory, files or bad
+    contents.
     """
 
     _FILES = {
@@ -298,8 +327,18 @@ class MnistDataset(MappableDataset):
         "test": ("t10k-images*idx3-ubyte*", "t10k-labels*idx1-ubyte*"),
     }
 
-    def __init__(self, dataset_dir, usage=None, num_samples=None, num_parallel_workers=None, shuffle=None, sampler=None, num_shards=None,
-                 shard_id=None, cache=None):  # fmt: skip
+    def __init__(
+        self,
+        dataset_dir,
+        usage=None,
+        num_samples=None,
+        num_parallel_workers=None,
+        shuffle=None,
+        sampler=None,
+        num_shards=None,
+        shard_id=None,
+        cache=None,
+    ):
         usage = "all" if usage is None else usage
         if usage not in ("train", "test", "all"):
             raise errors.one_of(usage, ["train", "test", "all"], subject="MnistDataset", what="usage")

@@ -10,37 +10,46 @@ import importlib
 _FAMILIES = {
     "cell": "Cell GraphCell",
     "container": "SequentialCell CellList CellDict",
-    "activation": """ReLU ReLU6 Sigmoid LogSigmoid Tanh Tanhshrink SiLU Mish Softsign HSigmoid HSwish FastGelu SeLU GELU
-        LeakyReLU ELU CELU PReLU RReLU GLU Softmax Softmax2d Softmin LogSoftmax Hardtanh HShrink SoftShrink Threshold
-        get_activation""",
+    "activation": """ReLU ReLU6 Sigmoid LogSigmoid Tanh Tanhshrink SiLU Mish Softsign HSigmoid HSwish
+    FastGelu SeLU GELU
+        LeakyReLU ELU CELU PReLU RReLU GLU Softmax Softmax2d Softmin LogSoftmax Hardtanh HShrink SoftShrink
+        Threshold get_activation""",
     "conv": "Conv1d Conv2d Conv3d Conv1dTranspose Conv2dTranspose Conv3dTranspose",
     "combined": "Conv2dBnAct DenseBnAct",
     "image": "Upsample PixelShuffle PixelUnshuffle ChannelShuffle CentralCrop PSNR ReduceLogSumExp",
-    "dense": """Dense Linear BiDense Flatten Unflatten Identity Dropout Dropout1d Dropout2d Dropout3d Embedding EmbeddingLookup
+    "dense": """Dense Linear BiDense Flatten Unflatten Identity Dropout Dropout1d Dropout2d Dropout3d
+    Embedding EmbeddingLookup
         OneHot ClipByNorm""",
-    "norm": """BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm1d InstanceNorm2d InstanceNorm3d RMSNorm
+    "norm": """BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm1d InstanceNorm2d
+    InstanceNorm3d RMSNorm
         LRN""",
     "rnn": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
     "transformer": """MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer TransformerEncoder
         TransformerDecoder Transformer""",
-    "padding": """Pad ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d ReplicationPad3d
+    "padding": """Pad ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d
+    ReplicationPad3d
         ZeroPad2d ConstantPad1d ConstantPad2d ConstantPad3d""",
-    "pooling": """MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d AdaptiveAvgPool2d
+    "pooling": """MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d
+    AdaptiveAvgPool2d
         AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d MaxUnpool1d
         MaxUnpool2d MaxUnpool3d""",
-    "loss": """LossBase MSELoss L1Loss MAELoss RMSELoss SmoothL1Loss HuberLoss KLDivLoss SoftMarginLoss CrossEntropyLoss
+    "loss": """LossBase MSELoss L1Loss MAELoss RMSELoss SmoothL1Loss HuberLoss KLDivLoss SoftMarginLoss
+    CrossEntropyLoss
         NLLLoss SoftmaxCrossEntropyWithLogits BCELoss BCEWithLogitsLoss CosineEmbeddingLoss MarginRankingLoss
-        HingeEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelSoftMarginLoss GaussianNLLLoss PoissonNLLLoss
-        TripletMarginWithDistanceLoss CTCLoss DiceLoss FocalLoss""",
+        HingeEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelSoftMarginLoss GaussianNLLLoss
+        PoissonNLLLoss TripletMarginWithDistanceLoss CTCLoss DiceLoss FocalLoss""",
     "wrap": "WithLossCell WithEvalCell WithGradCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate",
-    "learning_rate_schedule": """LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR CosineDecayLR
+    "learning_rate_schedule": """LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR
+    CosineDecayLR
         PolynomialDecayLR WarmUpLR""",
-    "dynamic_lr": """piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr cosine_decay_lr
+    "dynamic_lr": """piecewise_constant_lr exponential_decay_lr natural_exp_decay_lr inverse_decay_lr
+    cosine_decay_lr
         polynomial_decay_lr warmup_lr""",
-    "metrics": """Accuracy F1 Fbeta Loss MAE MSE Metric Precision Recall Top1CategoricalAccuracy Top5CategoricalAccuracy
-        TopKCategoricalAccuracy get_metric_fn names rearrange_inputs BleuScore ConfusionMatrix ConfusionMatrixMetric
-        CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity Perplexity ROC RootMeanSquareDistance
-        auc""",
+    "metrics": """Accuracy F1 Fbeta Loss MAE MSE Metric Precision Recall Top1CategoricalAccuracy
+    Top5CategoricalAccuracy
+        TopKCategoricalAccuracy get_metric_fn names rearrange_inputs BleuScore ConfusionMatrix
+        ConfusionMatrixMetric CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance
+        OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD",
     "optim.adaptive": "FTRL LARS Adadelta Adagrad Adam AdaMax AdamWeightDecay Lamb RMSProp Rprop",

@@ -108,7 +108,8 @@ class PReLU(Cell):
 
 
 class RReLU(Cell):
-    """Leaky ReLU with random slopes from [lower, upper] in training, their mean otherwise. Shapes: any -> same."""
+    """Leaky ReLU with random slopes from [lower, upper] in training, their mean otherwise. Shapes: any ->
+    same."""
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3):
         super().__init__()
@@ -221,9 +222,11 @@ class Threshold(Cell):
 
 _BY_NAME = {
     "softmin": Softmin, "softmax": Softmax, "softmax2d": Softmax2d, "logsoftmax": LogSoftmax, "relu": ReLU,
-    "relu6": ReLU6, "rrelu": RReLU, "silu": SiLU, "tanh": Tanh, "tanhshrink": Tanhshrink, "hardtanh": Hardtanh,
+    "relu6": ReLU6, "rrelu": RReLU, "silu": SiLU, "tanh": Tanh, "tanhshrink": Tanhshrink,
+        "hardtanh": Hardtanh,
     "gelu": GELU, "fast_gelu": FastGelu, "elu": ELU, "sigmoid": Sigmoid, "softsign": Softsign, "prelu": PReLU,
-    "leakyrelu": LeakyReLU, "hswish": HSwish, "hsigmoid": HSigmoid, "logsigmoid": LogSigmoid, "softshrink": SoftShrink,
+    "leakyrelu": LeakyReLU, "hswish": HSwish, "hsigmoid": HSigmoid, "logsigmoid": LogSigmoid,
+        "softshrink": SoftShrink,
     "hshrink": HShrink, "threshold": Threshold, "mish": Mish,
 }  # fmt: skip
 

@@ -65,7 +65,7 @@ class Cell:
     def _has_bprop(cls) -> bool:
         return getattr(cls, "bprop", None) is not None
 
-    # ---- attributes --------------------------------------------------------------------------------------------
+    # ---- attributes ----------------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value) -> None:
         d = self.__dict__
@@ -149,7 +149,7 @@ class Cell:
             table.pop(name, None)
         object.__delattr__(self, name)
 
-    # ---- calling -----------------------------------------------------------------------------------------------
+    # ---- calling -------------------------------------------------------------------------------------------
 
     def construct(self, *args, **kwargs):
         """The computation. Every Cell defines its own."""
@@ -170,7 +170,8 @@ class Cell:
             raise
 
     def _explain_argument(self, cause: AttributeError, args: tuple) -> None:
-        """Raise a TypeError that names the argument if a layer of ours was given something that is no Tensor."""
+        """Raise a TypeError that names the argument if a layer of ours was given something that is no
+        Tensor."""
         if not type(self).__module__.startswith("mycelia."):
             return
         for position, arg in enumerate(args):
@@ -178,7 +179,8 @@ class Cell:
                 names = self.construct.__code__.co_varnames[1:]
                 raise errors.type_error(
                     type(self).__name__,
-                    f"argument '{names[position]}' must be a Tensor, but got {type(arg).__name__}: {arg!r:.60}",
+                    f"argument '{names[position]}' must be a Tensor, but got {type(arg).__name__}: "
+                    f"{arg!r:.60}",
                 ) from None
 
     def _call_detour(self, args: tuple, kwargs: dict):
@@ -232,7 +234,7 @@ class Cell:
             or self._has_bprop()
         )
 
-    # ---- parameters --------------------------------------------------------------------------------------------
+    # ---- parameters ----------------------------------------------------------------------------------------
 
     def parameters_and_names(
         self, name_prefix: str = "", expand: bool = True
@@ -310,7 +312,8 @@ class Cell:
         return {p: p for p in self.get_parameters()}
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a Tensor that belongs to the state but is no Parameter. Raises KeyError or TypeError for bad arguments."""
+        """Add a Tensor that belongs to the state but is no Parameter. Raises KeyError or TypeError for bad
+        arguments."""
         if not isinstance(name, str) or not name or "." in name:
             raise errors.error(
                 errors.MyceliaKeyError,
@@ -339,7 +342,7 @@ class Cell:
         for _, buffer in self.named_buffers(recurse=recurse):
             yield buffer
 
-    # ---- sub-cells ---------------------------------------------------------------------------------------------
+    # ---- sub-cells -----------------------------------------------------------------------------------------
 
     def cells_and_names(self, cells: set | None = None, name_prefix: str = "") -> Iterator[tuple[str, Cell]]:
         """(path, Cell) of this cell and all below it, depth first; each Cell once."""
@@ -400,7 +403,7 @@ class Cell:
         fn(self)
         return self
 
-    # ---- modes -------------------------------------------------------------------------------------------------
+    # ---- modes ---------------------------------------------------------------------------------------------
 
     def set_train(self, mode: bool = True) -> Cell:
         """Training (True) or inference behaviour for this cell and all below it; returns the cell."""
@@ -414,7 +417,8 @@ class Cell:
         return self
 
     def to_float(self, dst_type: DType) -> Cell:
-        """Compute in float16, bfloat16 or float32: floating inputs of all cells are cast. Raises ValueError otherwise."""
+        """Compute in float16, bfloat16 or float32: floating inputs of all cells are cast. Raises ValueError
+        otherwise."""
         if dst_type not in (float16, bfloat16, float32):
             raise errors.value_error(
                 "to_float", f"dst_type must be float16, float32 or bfloat16, but got {dst_type}"
@@ -461,7 +465,7 @@ class Cell:
 
         compile_cell(self, args, kwargs)
 
-    # ---- hooks -------------------------------------------------------------------------------------------------
+    # ---- hooks ---------------------------------------------------------------------------------------------
 
     def _add_hook(self, table: dict, hook: Callable, where: str) -> HookHandle:
         if not callable(hook):
@@ -480,14 +484,16 @@ class Cell:
         return self._add_hook(self._forward_hooks, hook_fn, "register_forward_hook")
 
     def register_backward_pre_hook(self, hook_fn: Callable) -> HookHandle:
-        """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output; a return value replaces it."""
+        """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output; a return value replaces
+        it."""
         return self._add_hook(self._backward_pre_hooks, hook_fn, "register_backward_pre_hook")
 
     def register_backward_hook(self, hook_fn: Callable) -> HookHandle:
-        """Call ``hook_fn(cell, grad_input, grad_output)`` when the input gradients are known; a return value replaces them."""
+        """Call ``hook_fn(cell, grad_input, grad_output)`` when the input gradients are known; a return
+        value replaces them."""
         return self._add_hook(self._backward_hooks, hook_fn, "register_backward_hook")
 
-    # ---- names and printing ------------------------------------------------------------------------------------
+    # ---- names and printing --------------------------------------------------------------------------------
 
     @property
     def cls_name(self) -> str:
@@ -543,8 +549,8 @@ def _cast_floats(value, dtype: DType):
 class GraphCell(Cell):
     """A network loaded from MindIR: call it as the exported one was called.
 
-    `graph`: what `mycelia.load` returns; `params_init`: name -> Tensor or Parameter that replaces a stored value;
-    `obf_random_seed` is accepted for compatibility. Raises TypeError for another kind of graph.
+    `graph`: what `mycelia.load` returns; `params_init`: name -> Tensor or Parameter that replaces a stored
+    value; `obf_random_seed` is accepted for compatibility. Raises TypeError for another kind of graph.
     """
 
     def __init__(self, graph, params_init: dict | None = None, obf_random_seed=None):

@@ -22,9 +22,21 @@ class _Conv(Cell):
     _transposed = False
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias, weight_init,
-        bias_init, data_format, dtype,
-    ):  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride,
+        pad_mode,
+        padding,
+        dilation,
+        group,
+        has_bias,
+        weight_init,
+        bias_init,
+        data_format,
+        dtype,
+    ):
         super().__init__()
         owner, rank = type(self).__name__, self._rank
         for name, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
@@ -35,7 +47,8 @@ class _Conv(Cell):
         if in_channels % group or out_channels % group:
             raise errors.value_error(
                 owner,
-                f"in_channels {in_channels} and out_channels {out_channels} must be divisible by group {group}",
+                f"in_channels {in_channels} and out_channels {out_channels} must be divisible by group "
+                f"{group}",
             )
         if pad_mode not in ("same", "valid", "pad"):
             raise errors.one_of(pad_mode, ["same", "valid", "pad"], subject=owner, what="pad_mode")
@@ -105,7 +118,8 @@ class _Conv(Cell):
         return (
             f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
             f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}, "
-            f"padding={self.padding}, dilation={self.dilation}, group={self.group}, has_bias={self.has_bias}, "
+            f"padding={self.padding}, dilation={self.dilation}, group={self.group}, "
+            f"has_bias={self.has_bias}, "
             f"weight_init={self.weight_init}, bias_init={self.bias_init}, format={self.format}"
         )
 
@@ -113,17 +127,42 @@ class _Conv(Cell):
 class Conv1d(_Conv):
     """1-D convolution. The weight is [out_channels, in_channels / group, 1, kernel_size].
 
-    Shapes: x [N, in_channels, L] -> [N, out_channels, L']. `pad_mode`: 'same', 'valid', or 'pad' with `padding`.
+    Shapes: x [N, in_channels, L] -> [N, out_channels, L']. `pad_mode`: 'same', 'valid', or 'pad' with
+    `padding`.
     """
 
     _rank = 1
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, dtype=float32,
-    ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, "NCHW", dtype)  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        pad_mode="same",
+        padding=0,
+        dilation=1,
+        group=1,
+        has_bias=False,
+        weight_init=None,
+        bias_init=None,
+        dtype=float32,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            "NCHW",
+            dtype,
+        )
 
 
 class Conv2d(_Conv):
@@ -136,11 +175,36 @@ class Conv2d(_Conv):
     _rank = 2
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=float32,
-    ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, data_format, dtype)  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        pad_mode="same",
+        padding=0,
+        dilation=1,
+        group=1,
+        has_bias=False,
+        weight_init=None,
+        bias_init=None,
+        data_format="NCHW",
+        dtype=float32,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+        )
 
 
 class Conv3d(_Conv):
@@ -152,11 +216,36 @@ class Conv3d(_Conv):
     _rank = 3
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32,
-    ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, data_format, dtype)  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        pad_mode="same",
+        padding=0,
+        dilation=1,
+        group=1,
+        has_bias=False,
+        weight_init=None,
+        bias_init=None,
+        data_format="NCDHW",
+        dtype=float32,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+        )
 
 
 class _ConvTranspose(_Conv):
@@ -198,28 +287,78 @@ class Conv1dTranspose(_ConvTranspose):
     _rank = 1
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        has_bias=False, weight_init=None, bias_init=None, dtype=float32,
-    ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, "NCHW", dtype)  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        pad_mode="same",
+        padding=0,
+        dilation=1,
+        group=1,
+        has_bias=False,
+        weight_init=None,
+        bias_init=None,
+        dtype=float32,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            "NCHW",
+            dtype,
+        )
 
 
 class Conv2dTranspose(_ConvTranspose):
     """Transposed 2-D convolution. The weight is [in_channels, out_channels / group, *kernel_size].
 
-    Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']: the size times the stride with pad_mode 'same'.
-    `output_padding`: zeros added at the end of the output with pad_mode 'pad', as MindSpore's layer does.
+    Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']: the size times the stride with pad_mode
+    'same'. `output_padding`: zeros added at the end of the output with pad_mode 'pad', as MindSpore's layer
+    does.
     """
 
     _rank = 2
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, output_padding=0, dilation=1,
-        group=1, has_bias=False, weight_init=None, bias_init=None, dtype=float32,
-    ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, "NCHW", dtype)  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        pad_mode="same",
+        padding=0,
+        output_padding=0,
+        dilation=1,
+        group=1,
+        has_bias=False,
+        weight_init=None,
+        bias_init=None,
+        dtype=float32,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            "NCHW",
+            dtype,
+        )
         self._set_output_padding(output_padding)
         extra, self.output_padding = self.output_padding, 0
         self._zeros = (0, extra[1], 0, extra[0]) if any(extra) else None
@@ -238,9 +377,35 @@ class Conv3dTranspose(_ConvTranspose):
     _rank = 3
 
     def __init__(
-        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1, group=1,
-        output_padding=0, has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32,
-    ):  # fmt: skip
-        super().__init__(in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
-                         weight_init, bias_init, data_format, dtype)  # fmt: skip
+        self,
+        in_channels,
+        out_channels,
+        kernel_size,
+        stride=1,
+        pad_mode="same",
+        padding=0,
+        dilation=1,
+        group=1,
+        output_padding=0,
+        has_bias=False,
+        weight_init=None,
+        bias_init=None,
+        data_format="NCDHW",
+        dtype=float32,
+    ):
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            pad_mode,
+            padding,
+            dilation,
+            group,
+            has_bias,
+            weight_init,
+            bias_init,
+            data_format,
+            dtype,
+        )
         self._set_output_padding(output_padding)

@@ -60,7 +60,8 @@ class Dense(Cell):
         return x if self.activation is None else self.activation(x)
 
     def extend_repr(self):
-        text = f"input_channels={self.in_channels}, output_channels={self.out_channels}, has_bias={self.has_bias}"
+        sizes = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
+        text = f"{sizes}, has_bias={self.has_bias}"
         return text if self.activation is None else f"{text}, activation={self.activation}"
 
 
@@ -88,7 +89,8 @@ class Linear(Cell):
         return _linalg.dense(input, self.weight, self.bias)
 
     def extend_repr(self):
-        return f"input_features={self.in_features}, output_features={self.out_features}, has_bias={self.has_bias}"
+        sizes = f"input_features={self.in_features}, output_features={self.out_features}"
+        return f"{sizes}, has_bias={self.has_bias}"
 
 
 class BiDense(Cell):
@@ -144,13 +146,15 @@ class BiDense(Cell):
 
     def extend_repr(self):
         return (
-            f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, output_channels={self.out_channels}, "
+            f"in1_channels={self.in1_channels}, in2_channels={self.in2_channels}, "
+            f"output_channels={self.out_channels}, "
             f"has_bias={self.has_bias}"
         )
 
 
 class Unflatten(Cell):
-    """Split dimension `axis` into `unflattened_size`, one of which may be -1. Shapes: [..., n, ...] -> [..., *sizes, ...]."""
+    """Split dimension `axis` into `unflattened_size`, one of which may be -1. Shapes: [..., n, ...] ->
+    [..., *sizes, ...]."""
 
     def __init__(self, axis: int, unflattened_size):
         super().__init__()
@@ -257,7 +261,8 @@ class _ChannelDropout(Cell):
 
 
 class Dropout1d(_ChannelDropout):
-    """Dropout of whole channels. Shapes: [N, C, L] or [C, L] -> same. Errors: ValueError for p outside [0, 1]."""
+    """Dropout of whole channels. Shapes: [N, C, L] or [C, L] -> same. Errors: ValueError for p outside [0,
+    1]."""
 
     _function = "dropout1d"
 
@@ -277,14 +282,23 @@ class Dropout3d(_ChannelDropout):
 class EmbeddingLookup(Cell):
     """A table of vectors looked up by integer ids; an id outside the table gives zeros.
 
-    `max_norm` scales longer vectors down to it; `target`, `slice_mode`, `manual_shapes` and `sparse` speak of clusters and
-    are accepted. Shapes: x [...] of int -> [..., embedding_size]; `embedding_table` [vocab_size, embedding_size].
+    `max_norm` scales longer vectors down to it; `target`, `slice_mode`, `manual_shapes` and `sparse` speak
+    of clusters and are accepted. Shapes: x [...] of int -> [..., embedding_size]; `embedding_table`
+    [vocab_size, embedding_size].
     """
 
     def __init__(
-        self, vocab_size, embedding_size, param_init="normal", target="CPU", slice_mode="batch_slice", manual_shapes=None,
-        max_norm=None, sparse=True, dtype=float32,
-    ):  # fmt: skip
+        self,
+        vocab_size,
+        embedding_size,
+        param_init="normal",
+        target="CPU",
+        slice_mode="batch_slice",
+        manual_shapes=None,
+        max_norm=None,
+        sparse=True,
+        dtype=float32,
+    ):
         super().__init__()
         _positive("EmbeddingLookup", vocab_size=vocab_size, embedding_size=embedding_size)
         if target not in ("CPU", "DEVICE"):
@@ -392,7 +406,8 @@ class Embedding(Cell):
 
     def extend_repr(self):
         return (
-            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, use_one_hot={self.use_one_hot}, "
+            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, "
+            f"use_one_hot={self.use_one_hot}, "
             f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}"
         )
 

@@ -66,7 +66,8 @@ class ChannelShuffle(Cell):
 
 
 class CentralCrop(Cell):
-    """The middle of images, `central_fraction` in (0, 1] of height and width. Shapes: [..., H, W] -> [..., h, w]."""
+    """The middle of images, `central_fraction` in (0, 1] of height and width. Shapes: [..., H, W] -> [...,
+    h, w]."""
 
     def __init__(self, central_fraction: float):
         super().__init__()
@@ -92,7 +93,8 @@ class CentralCrop(Cell):
 
 
 class PSNR(Cell):
-    """Peak signal-to-noise ratio in decibel: ``10 log10(max_val^2 / mean((a - b)^2))``. Shapes: [N, C, H, W] twice -> [N]."""
+    """Peak signal-to-noise ratio in decibel: ``10 log10(max_val^2 / mean((a - b)^2))``. Shapes: [N, C, H,
+    W] twice -> [N]."""
 
     def __init__(self, max_val=1.0):
         super().__init__()

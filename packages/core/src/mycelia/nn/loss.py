@@ -127,7 +127,8 @@ class NLLLoss(LossBase):
 class SoftmaxCrossEntropyWithLogits(LossBase):
     """Softmax cross entropy a row.
 
-    Shapes: logits [N, C]; labels [N] of class indices with `sparse`, else [N, C] of probabilities -> [N] or [].
+    Shapes: logits [N, C]; labels [N] of class indices with `sparse`, else [N, C] of probabilities -> [N] or
+    [].
     """
 
     def __init__(self, sparse: bool = False, reduction: str = "none"):
@@ -260,7 +261,8 @@ class GaussianNLLLoss(LossBase):
 class PoissonNLLLoss(LossBase):
     """``exp(x) - target * x`` (`log_input`) or ``x - target * log(x + eps)``, reduced.
 
-    `full` adds Stirling's approximation ``target log target - target + 0.5 log(2 pi target)`` where target > 1.
+    `full` adds Stirling's approximation ``target log target - target + 0.5 log(2 pi target)`` where target
+    > 1.
     """
 
     def __init__(
@@ -287,8 +289,8 @@ class PoissonNLLLoss(LossBase):
 class TripletMarginWithDistanceLoss(LossBase):
     """``max(0, d(x, positive) - d(x, negative) + margin)`` for any `distance_function`, reduced.
 
-    The default distance is ``|a - b|_2`` with 1e-6 added to the difference. `swap` takes the smaller of d(x, negative)
-    and d(positive, negative).
+    The default distance is ``|a - b|_2`` with 1e-6 added to the difference. `swap` takes the smaller of
+    d(x, negative) and d(positive, negative).
     """
 
     def __init__(
@@ -366,8 +368,8 @@ class DiceLoss(LossBase):
 class FocalLoss(LossBase):
     """``-(1 - p)^gamma log p`` of the true class, which hard samples dominate (Lin et al. 2017).
 
-    Shapes: logits [N, C, ...]; labels [N, 1, ...] of classes or [N, C, ...] one-hot -> [N] means, then reduced.
-    `weight`: a factor per class.
+    Shapes: logits [N, C, ...]; labels [N, 1, ...] of classes or [N, C, ...] one-hot -> [N] means, then
+    reduced. `weight`: a factor per class.
     """
 
     def __init__(self, weight=None, gamma: float = 2.0, reduction: str = "mean"):
@@ -388,7 +390,8 @@ class FocalLoss(LossBase):
         if logits.ndim < 2 or labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
             raise errors.shape_error(
                 "FocalLoss",
-                f"logits must be [N, C, ...] and labels [N, 1, ...] or [N, C, ...], but the shapes are {logits.shape} and {labels.shape}",
+                "logits must be [N, C, ...] and labels [N, 1, ...] or [N, C, ...], but the shapes are "
+                f"{logits.shape} and {labels.shape}",
             )
         batch, classes = logits.shape[:2]
         known = log_softmax(reshape(logits, (batch, classes, -1)), 1)

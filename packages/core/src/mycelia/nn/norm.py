@@ -30,8 +30,20 @@ class _BatchNorm(Cell):
 
     _ranks = (2, 3, 4, 5)
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
-                 moving_var_init="ones", use_batch_statistics=None, data_format="NCHW", dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.9,
+        affine=True,
+        gamma_init="ones",
+        beta_init="zeros",
+        moving_mean_init="zeros",
+        moving_var_init="ones",
+        use_batch_statistics=None,
+        data_format="NCHW",
+        dtype=float32,
+    ):
         super().__init__()
         owner = type(self).__name__
         _check_features(owner, "num_features", num_features)
@@ -61,14 +73,24 @@ class _BatchNorm(Cell):
             )
         batch = self.training if self.use_batch_statistics is None else self.use_batch_statistics
         if batch:
-            return _batch_norm_train(self.moving_mean, self.moving_variance, x, self.gamma, self.beta, epsilon=self.eps,
-                                     momentum=1.0 - self.momentum, data_format=self.data_format)[0]  # fmt: skip
-        return _batch_norm_infer(x, self.gamma, self.beta, self.moving_mean, self.moving_variance, epsilon=self.eps,
-                                 data_format=self.data_format)  # fmt: skip
+            return _batch_norm_train(self.moving_mean, self.moving_variance, x, self.gamma, self.beta,
+                epsilon=self.eps,
+                                     momentum=1.0 - self.momentum,
+                                         data_format=self.data_format)[0]  # fmt: skip
+        return _batch_norm_infer(
+            x,
+            self.gamma,
+            self.beta,
+            self.moving_mean,
+            self.moving_variance,
+            epsilon=self.eps,
+            data_format=self.data_format,
+        )
 
     def extend_repr(self):
         return (
-            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}, "
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"gamma={self.gamma}, beta={self.beta}, "
             f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
         )
 
@@ -90,10 +112,31 @@ class BatchNorm3d(_BatchNorm):
 
     _ranks = (5,)
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros", moving_mean_init="zeros",
-                 moving_var_init="ones", use_batch_statistics=None, dtype=float32):  # fmt: skip
-        super().__init__(num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
-                         use_batch_statistics, dtype=dtype)  # fmt: skip
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.9,
+        affine=True,
+        gamma_init="ones",
+        beta_init="zeros",
+        moving_mean_init="zeros",
+        moving_var_init="ones",
+        use_batch_statistics=None,
+        dtype=float32,
+    ):
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            gamma_init,
+            beta_init,
+            moving_mean_init,
+            moving_var_init,
+            use_batch_statistics,
+            dtype=dtype,
+        )
 
 
 class LayerNorm(Cell):
@@ -102,8 +145,16 @@ class LayerNorm(Cell):
     Shapes: x [..., *normalized_shape] -> same.
     """
 
-    def __init__(self, normalized_shape, begin_norm_axis=-1, begin_params_axis=-1, gamma_init="ones", beta_init="zeros", epsilon=1e-7,
-                 dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        normalized_shape,
+        begin_norm_axis=-1,
+        begin_params_axis=-1,
+        gamma_init="ones",
+        beta_init="zeros",
+        epsilon=1e-7,
+        dtype=float32,
+    ):
         super().__init__()
         if not isinstance(normalized_shape, (tuple, list)):
             raise errors.type_error(
@@ -121,7 +172,8 @@ class LayerNorm(Cell):
         self.beta = Parameter(initializer(beta_init, tuple(normalized_shape), dtype), name="beta")
 
     def construct(self, x):
-        return _layer_norm(x, self.gamma, self.beta, begin_norm_axis=self.begin_norm_axis, begin_params_axis=self.begin_params_axis,
+        return _layer_norm(x, self.gamma, self.beta, begin_norm_axis=self.begin_norm_axis,
+            begin_params_axis=self.begin_params_axis,
                            epsilon=self.epsilon)[0]  # fmt: skip
 
     def extend_repr(self):
@@ -197,7 +249,8 @@ class _InstanceNorm(Cell):
         return _instance_norm(x, self.gamma, self.beta, self.eps)
 
     def extend_repr(self):
-        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, gamma={self.gamma}, beta={self.beta}"
+        numbers = f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        return f"{numbers}, gamma={self.gamma}, beta={self.beta}"
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -219,7 +272,8 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class RMSNorm(Cell):
-    """Divide the last dimensions by their root mean square (Zhang and Sennrich 2019). Shapes: x [..., *dims] -> same."""
+    """Divide the last dimensions by their root mean square (Zhang and Sennrich 2019). Shapes: x [...,
+    *dims] -> same."""
 
     def __init__(self, normalized_shape, epsilon=1e-6, gamma_init="ones", dtype=float32):
         super().__init__()
@@ -235,7 +289,8 @@ class RMSNorm(Cell):
 
 
 class LRN(Cell):
-    """Local response normalization across channels (Krizhevsky et al. 2012). Shapes: x [N, C, H, W] -> same."""
+    """Local response normalization across channels (Krizhevsky et al. 2012). Shapes: x [N, C, H, W] ->
+    same."""
 
     def __init__(self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
         super().__init__()

@@ -8,7 +8,8 @@ from mycelia.ops.shape import pad
 
 
 class Pad(Cell):
-    """Pads every dimension by ``paddings[i] = (before, after)``; `mode` CONSTANT (zeros), REFLECT or SYMMETRIC."""
+    """Pads every dimension by ``paddings[i] = (before, after)``; `mode` CONSTANT (zeros), REFLECT or
+    SYMMETRIC."""
 
     def __init__(self, paddings, mode: str = "CONSTANT"):
         super().__init__()
@@ -53,7 +54,8 @@ class _Padding(Cell):
 
 
 def _layer(name: str, rank: int, mode: str, what: str) -> type[Cell]:
-    doc = f"Pads the last {rank} dimension{'s' if rank > 1 else ''} with {what}; `padding`: one int, or before and after, last first."
+    axes = f"the last {rank} dimension{'s' if rank > 1 else ''}"
+    doc = f"Pads {axes} with {what}; `padding`: one int, or before and after, last first."
     return type(
         name,
         (_Padding,),

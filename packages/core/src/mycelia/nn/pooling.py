@@ -43,7 +43,8 @@ class _Pool(Cell):
         if x.ndim != self._rank + 1:
             raise errors.shape_error(
                 type(self).__name__,
-                f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is {list(x.shape)}",
+                f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is "
+                f"{list(x.shape)}",
             )
         from mycelia.ops.shape import expand_dims, squeeze
 
@@ -84,18 +85,29 @@ class _MaxPool(_Pool):
 
 
 class MaxPool1d(_MaxPool):
-    """Largest value of each window. Shapes: [N, C, L] -> [N, C, L']; with `return_indices` also the positions."""
+    """Largest value of each window. Shapes: [N, C, L] -> [N, C, L']; with `return_indices` also the
+    positions."""
 
     _rank = 1
 
 
 class MaxPool2d(_MaxPool):
-    """Largest value of each window. Shapes: [N, C, H, W] -> [N, C, H', W']; with `return_indices` also the positions."""
+    """Largest value of each window. Shapes: [N, C, H, W] -> [N, C, H', W']; with `return_indices` also the
+    positions."""
 
     _rank = 2
 
-    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, dilation=1, return_indices=False,
-                 ceil_mode=False, data_format="NCHW"):  # fmt: skip
+    def __init__(
+        self,
+        kernel_size=1,
+        stride=1,
+        pad_mode="valid",
+        padding=0,
+        dilation=1,
+        return_indices=False,
+        ceil_mode=False,
+        data_format="NCHW",
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
         if data_format != "NCHW":
             raise errors.error(
@@ -104,14 +116,23 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """Largest value of each window. Shapes: [N, C, D, H, W] -> [N, C, D', H', W']; with `return_indices` also positions."""
+    """Largest value of each window. Shapes: [N, C, D, H, W] -> [N, C, D', H', W']; with `return_indices`
+    also positions."""
 
     _rank = 3
 
 
 class _AvgPool(_Pool):
-    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True,
-                 divisor_override=None):  # fmt: skip
+    def __init__(
+        self,
+        kernel_size=1,
+        stride=1,
+        pad_mode="valid",
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+    ):
         super().__init__(kernel_size, stride, pad_mode, padding, 1, ceil_mode)
         self.count_include_pad, self.divisor_override = count_include_pad, divisor_override
 
@@ -143,8 +164,17 @@ class AvgPool2d(_AvgPool):
 
     _rank = 2
 
-    def __init__(self, kernel_size=1, stride=1, pad_mode="valid", padding=0, ceil_mode=False, count_include_pad=True,
-                 divisor_override=None, data_format="NCHW"):  # fmt: skip
+    def __init__(
+        self,
+        kernel_size=1,
+        stride=1,
+        pad_mode="valid",
+        padding=0,
+        ceil_mode=False,
+        count_include_pad=True,
+        divisor_override=None,
+        data_format="NCHW",
+    ):
         super().__init__(
             kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override
         )

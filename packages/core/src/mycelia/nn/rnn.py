@@ -53,8 +53,17 @@ class _Recurrent(Cell):
 
     _gates = 1
 
-    def __init__(self, input_size, hidden_size, num_layers=1, has_bias=True, batch_first=False, dropout=0.0, bidirectional=False,
-                 dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        input_size,
+        hidden_size,
+        num_layers=1,
+        has_bias=True,
+        batch_first=False,
+        dropout=0.0,
+        bidirectional=False,
+        dtype=float32,
+    ):
         super().__init__()
         owner = type(self).__name__
         _positive(owner, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
@@ -167,8 +176,9 @@ class _Recurrent(Cell):
 class LSTM(_Recurrent):
     """Long short-term memory (Hochreiter and Schmidhuber 1997).
 
-    Shapes: x [T, B, input_size] ([B, T, ...] with batch_first), hx a pair of [layers * directions, B, hidden_size]
-    -> output [T, B, directions * hidden_size], (h, c).  `seq_length` [B]: real steps of each sequence.
+    Shapes: x [T, B, input_size] ([B, T, ...] with batch_first), hx a pair of [layers * directions, B,
+    hidden_size] -> output [T, B, directions * hidden_size], (h, c).  `seq_length` [B]: real steps of each
+    sequence.
     """
 
     _gates = 4

@@ -1,4 +1,5 @@
-"""Attention and the transformer (Vaswani et al. 2017): MultiheadAttention, encoder and decoder layers, Transformer."""
+"""Attention and the transformer (Vaswani et al. 2017): MultiheadAttention, encoder and decoder layers,
+Transformer."""
 
 from __future__ import annotations
 
@@ -40,8 +41,19 @@ class MultiheadAttention(Cell):
     key_padding_mask [N, S], attn_mask [T, S] or [N * heads, T, S].
     """
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, has_bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
-                 batch_first=False, dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        embed_dim,
+        num_heads,
+        dropout=0.0,
+        has_bias=True,
+        add_bias_kv=False,
+        add_zero_attn=False,
+        kdim=None,
+        vdim=None,
+        batch_first=False,
+        dtype=float32,
+    ):
         super().__init__()
         if embed_dim % num_heads:
             raise errors.value_error(
@@ -117,7 +129,8 @@ class MultiheadAttention(Cell):
         if query.ndim not in (2, 3) or key.ndim != query.ndim or value.ndim != query.ndim:
             raise errors.shape_error(
                 "MultiheadAttention",
-                f"query, key and value must all have rank 2 or 3, but have {query.ndim}, {key.ndim}, {value.ndim}",
+                f"query, key and value must all have rank 2 or 3, but have {query.ndim}, {key.ndim}, "
+                f"{value.ndim}",
             )
         same_kv, same_qk = key is value, query is key
         if not batched:
@@ -218,8 +231,18 @@ class TransformerEncoderLayer(_Feed):
     Shapes: src [T, N, d_model] ([N, T, d_model] with batch_first) -> same.
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation="relu",
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation="relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype=float32,
+    ):
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self._make_feed(d_model, dim_feedforward, dropout, activation, layer_norm_eps, 2, dtype)
@@ -244,8 +267,18 @@ class TransformerDecoderLayer(_Feed):
     Shapes: tgt [T, N, d_model], memory [S, N, d_model] (batch first if asked) -> as tgt.
     """
 
-    def __init__(self, d_model: int, nhead: int, dim_feedforward: int = 2048, dropout: float = 0.1, activation="relu",
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        d_model: int,
+        nhead: int,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation="relu",
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype=float32,
+    ):
         super().__init__()
         self.self_attn = MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first, dtype=dtype)
         self.multihead_attn = MultiheadAttention(
@@ -322,17 +355,37 @@ class TransformerDecoder(Cell):
         memory_key_padding_mask=None,
     ):
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                        memory_key_padding_mask=memory_key_padding_mask)  # fmt: skip
+            tgt = layer(
+                tgt,
+                memory,
+                tgt_mask=tgt_mask,
+                memory_mask=memory_mask,
+                tgt_key_padding_mask=tgt_key_padding_mask,
+                memory_key_padding_mask=memory_key_padding_mask,
+            )
         return tgt if self.norm is None else self.norm(tgt)
 
 
 class Transformer(Cell):
-    """Encoder and decoder. Shapes: src [S, N, d_model], tgt [T, N, d_model] (batch first if asked) -> as tgt."""
+    """Encoder and decoder. Shapes: src [S, N, d_model], tgt [T, N, d_model] (batch first if asked) -> as
+    tgt."""
 
-    def __init__(self, d_model: int = 512, nhead: int = 8, num_encoder_layers: int = 6, num_decoder_layers: int = 6,
-                 dim_feedforward: int = 2048, dropout: float = 0.1, activation="relu", custom_encoder=None, custom_decoder=None,
-                 layer_norm_eps: float = 1e-5, batch_first: bool = False, norm_first: bool = False, dtype=float32):  # fmt: skip
+    def __init__(
+        self,
+        d_model: int = 512,
+        nhead: int = 8,
+        num_encoder_layers: int = 6,
+        num_decoder_layers: int = 6,
+        dim_feedforward: int = 2048,
+        dropout: float = 0.1,
+        activation="relu",
+        custom_encoder=None,
+        custom_decoder=None,
+        layer_norm_eps: float = 1e-5,
+        batch_first: bool = False,
+        norm_first: bool = False,
+        dtype=float32,
+    ):
         super().__init__()
         settings = (
             d_model,
@@ -357,8 +410,17 @@ class Transformer(Cell):
             if p.ndim > 1:
                 p.set_data(initializer("xavier_uniform", p.shape, p.dtype))
 
-    def construct(self, src, tgt, src_mask=None, tgt_mask=None, memory_mask=None, src_key_padding_mask=None, tgt_key_padding_mask=None,
-                  memory_key_padding_mask=None):  # fmt: skip
+    def construct(
+        self,
+        src,
+        tgt,
+        src_mask=None,
+        tgt_mask=None,
+        memory_mask=None,
+        src_key_padding_mask=None,
+        tgt_key_padding_mask=None,
+        memory_key_padding_mask=None,
+    ):
         if (
             src.ndim == 3
             and src.shape[0 if self.batch_first else 1] != tgt.shape[0 if self.batch_first else 1]
@@ -370,8 +432,15 @@ class Transformer(Cell):
         if src.shape[-1] != self.d_model or tgt.shape[-1] != self.d_model:
             raise errors.shape_error(
                 "Transformer",
-                f"src and tgt must end with d_model {self.d_model}, but have {list(src.shape)} and {list(tgt.shape)}",
+                f"src and tgt must end with d_model {self.d_model}, but have {list(src.shape)} and "
+                f"{list(tgt.shape)}",
             )
         memory = self.encoder(src, src_mask=src_mask, src_key_padding_mask=src_key_padding_mask)
-        return self.decoder(tgt, memory, tgt_mask=tgt_mask, memory_mask=memory_mask, tgt_key_padding_mask=tgt_key_padding_mask,
-                            memory_key_padding_mask=memory_key_padding_mask)  # fmt: skip
+        return self.decoder(
+            tgt,
+            memory,
+            tgt_mask=tgt_mask,
+            memory_mask=memory_mask,
+            tgt_key_padding_mask=tgt_key_padding_mask,
+            memory_key_padding_mask=memory_key_padding_mask,
+        )

@@ -52,8 +52,8 @@ class WithEvalCell(Cell):
 class ForwardValueAndGrad(Cell):
     """``(value, gradients)`` of a network.
 
-    `get_all`: of all inputs; `get_by_list`: of `weights`; both: a pair. `sens_param`: the last argument is the
-    cotangent of the output.
+    `get_all`: of all inputs; `get_by_list`: of `weights`; both: a pair. `sens_param`: the last argument is
+    the cotangent of the output.
     """
 
     def __init__(self, network, weights=None, get_all=False, get_by_list=False, sens_param=False):
@@ -80,9 +80,11 @@ class ForwardValueAndGrad(Cell):
 
 
 class WithGradCell(Cell):
-    """Gradients of ``loss_fn(network(*data), label)``, or of ``network(*inputs)``, by the network's trainable parameters.
+    """Gradients of ``loss_fn(network(*data), label)``, or of ``network(*inputs)``, by the network's
+    trainable parameters.
 
-    `sens`: the cotangent of the loss, a number or a Tensor. Returns a tuple of gradients in the order of the parameters.
+    `sens`: the cotangent of the loss, a number or a Tensor. Returns a tuple of gradients in the order of
+    the parameters.
     """
 
     def __init__(self, network: Cell, loss_fn=None, sens=None):
@@ -120,7 +122,8 @@ def _ones_like(value):
 
 
 class TrainOneStepCell(Cell):
-    """One training step: gradients of `network` (which returns the loss), then the optimizer. Returns the loss.
+    """One training step: gradients of `network` (which returns the loss), then the optimizer. Returns the
+    loss.
 
     `sens` scales the gradient; with `return_grad` the gradients come back too, by parameter name.
     """

@@ -1,4 +1,6 @@
-"""Functions of images and feature maps [N, C, ...]: resizing, and moving elements between channels and space."""
+"""Functions of images and feature maps [N, C, ...]: resizing, and moving elements
+between channels and space.
+"""
 
 import math
 
@@ -21,9 +23,10 @@ def interpolate(
 ):
     """Resize the spatial dimensions to `size`, or by `scale_factor` (a number or one per dimension).
 
-    `mode`: 'nearest', 'nearest-exact', 'area' (means) or 'linear', 'bilinear', 'trilinear', 'bicubic' for 1, 2, 3 and 2
-    spatial dimensions. `align_corners`: the centres of the corner elements stay where they are, else the corners of the
-    image. With `recompute_scale_factor` positions follow from the sizes, not from the factor as it was given.
+    `mode`: 'nearest', 'nearest-exact', 'area' (means) or 'linear', 'bilinear', 'trilinear', 'bicubic' for 1,
+    2, 3 and 2 spatial dimensions. `align_corners`: the centres of the corner elements stay where they are,
+    else the corners of the image. With `recompute_scale_factor` positions follow from the sizes, not from
+    the factor as it was given.
     Shapes: [N, C, *spatial] -> [N, C, *size].  Errors: ValueError for a rank, mode or size that does not fit.
     """
     owner = "interpolate"
@@ -32,7 +35,8 @@ def interpolate(
     if input.ndim not in _RANKS[mode]:
         raise errors.value_error(
             owner,
-            f"mode {mode!r} takes inputs of rank {' or '.join(map(str, _RANKS[mode]))}, got shape {list(input.shape)}",
+            f"mode {mode!r} takes inputs of rank {' or '.join(map(str, _RANKS[mode]))}, "
+            f"got shape {list(input.shape)}",
         )
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise errors.value_error(owner, f"align_corners cannot be given with mode {mode!r}")
@@ -107,8 +111,8 @@ def _weighted(x, axis: int, terms):
 def _cubic_terms(at: np.ndarray, n: int, align: bool):
     """Four neighbours and their weights by cubic convolution (Keys 1981).
 
-    As MindSpore's CPU kernel: with aligned corners a = -0.75 and the border repeated, else a = -0.5 and neighbours beyond
-    the border left out.
+    As MindSpore's CPU kernel: with aligned corners a = -0.75 and the border repeated, else a = -0.5 and
+    neighbours beyond the border left out.
     """
     low = np.floor(at)
     terms = []
@@ -142,7 +146,10 @@ def _check_factor(owner: str, name: str, factor) -> None:
 
 
 def pixel_shuffle(input, upscale_factor):
-    """Channels moved into space (Shi et al. 2016). Shapes: [..., C * r * r, H, W] -> [..., C, H * r, W * r]."""
+    """Channels moved into space (Shi et al. 2016).
+
+    Shapes: [..., C * r * r, H, W] -> [..., C, H * r, W * r].
+    """
     _check_factor("pixel_shuffle", "upscale_factor", upscale_factor)
     r = upscale_factor
     if input.ndim < 3 or input.shape[-3] % (r * r):
@@ -158,7 +165,10 @@ def pixel_shuffle(input, upscale_factor):
 
 
 def pixel_unshuffle(input, downscale_factor):
-    """Space moved into channels, the inverse of `pixel_shuffle`. Shapes: [..., C, H * r, W * r] -> [..., C * r * r, H, W]."""
+    """Space moved into channels, the inverse of `pixel_shuffle`.
+
+    Shapes: [..., C, H * r, W * r] -> [..., C * r * r, H, W].
+    """
     _check_factor("pixel_unshuffle", "downscale_factor", downscale_factor)
     r = downscale_factor
     if input.ndim < 3 or input.shape[-1] % r or input.shape[-2] % r:

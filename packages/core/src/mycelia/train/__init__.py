@@ -7,15 +7,16 @@ import importlib
 _HOMES = {
     "Model": "mycelia.train.model",
     **dict.fromkeys(
-        """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler
-        LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext TimeMonitor""".split(),
+        """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback
+        LearningRateScheduler LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext
+        TimeMonitor""".split(),
         "mycelia.train.callbacks",
     ),
     **dict.fromkeys(
-        """Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta HausdorffDistance
-        Loss MAE MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision ROC Recall
-        RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy auc
-        get_metric_fn names rearrange_inputs""".split(),
+        """Accuracy BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity Dice F1 Fbeta
+        HausdorffDistance Loss MAE MSE MeanSurfaceDistance Metric OcclusionSensitivity Perplexity Precision
+        ROC Recall RootMeanSquareDistance Top1CategoricalAccuracy Top5CategoricalAccuracy
+        TopKCategoricalAccuracy auc get_metric_fn names rearrange_inputs""".split(),
         "mycelia.nn.metrics",
     ),
 }

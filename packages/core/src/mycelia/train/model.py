@@ -16,12 +16,23 @@ class Model:
     """A network with what is needed to train and evaluate it.
 
     `network` returns predictions, or the loss itself when `loss_fn` is None. `metrics`: names, or a dict
-    name -> Metric. `eval_network`: a cell that returns what metrics take, else it is made of network and loss;
-    `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level` other than O0 is not built yet.
+    name -> Metric. `eval_network`: a cell that returns what metrics take, else it is made of network and
+    loss; `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level` other than O0 is
+    not built yet.
     """
 
-    def __init__(self, network, loss_fn=None, optimizer=None, metrics=None, eval_network=None, eval_indexes=None,
-                 amp_level="O0", boost_level="O0", **kwargs):  # fmt: skip
+    def __init__(
+        self,
+        network,
+        loss_fn=None,
+        optimizer=None,
+        metrics=None,
+        eval_network=None,
+        eval_indexes=None,
+        amp_level="O0",
+        boost_level="O0",
+        **kwargs,
+    ):
         if not isinstance(network, Cell):
             raise errors.type_error("Model", f"network must be a Cell, but got {type(network).__name__}")
         if amp_level != "O0":
@@ -71,7 +82,7 @@ class Model:
         self._eval_indexes = [0, 1, 2]
         return WithEvalCell(self._network, self._loss_fn)
 
-    # ---- what users look at ------------------------------------------------------------------------------------
+    # ---- what users look at --------------------------------------------------------------------------------
 
     @property
     def train_network(self):
@@ -88,24 +99,52 @@ class Model:
         """The cell that metrics are fed from."""
         return self._eval_network
 
-    # ---- training ----------------------------------------------------------------------------------------------
+    # ---- training ------------------------------------------------------------------------------------------
 
-    def train(self, epoch: int, train_dataset, callbacks=None, dataset_sink_mode: bool = False, sink_size: int = -1,
-              initial_epoch: int = 0) -> None:  # fmt: skip
+    def train(
+        self,
+        epoch: int,
+        train_dataset,
+        callbacks=None,
+        dataset_sink_mode: bool = False,
+        sink_size: int = -1,
+        initial_epoch: int = 0,
+    ) -> None:
         """Train for `epoch` epochs over `train_dataset`.
 
-        `dataset_sink_mode`: with `sink_size` > 0 an epoch is that many steps, and data go on from where they stopped.
-        `initial_epoch`: epochs already done. Errors: ValueError for an empty dataset or a bad epoch.
+        `dataset_sink_mode`: with `sink_size` > 0 an epoch is that many steps, and data go on from where
+        they stopped. `initial_epoch`: epochs already done. Errors: ValueError for an empty dataset or a bad
+        epoch.
         """
         self._fit(
             epoch, train_dataset, None, 1, callbacks, dataset_sink_mode, False, sink_size, initial_epoch
         )
 
-    def fit(self, epoch: int, train_dataset, valid_dataset=None, valid_frequency=1, callbacks=None, dataset_sink_mode=False,
-            valid_dataset_sink_mode=False, sink_size=-1, initial_epoch=0) -> None:  # fmt: skip
-        """Train as `train` and evaluate on `valid_dataset` every `valid_frequency` epochs (or after the epochs listed)."""
-        self._fit(epoch, train_dataset, valid_dataset, valid_frequency, callbacks, dataset_sink_mode, valid_dataset_sink_mode,
-                  sink_size, initial_epoch)  # fmt: skip
+    def fit(
+        self,
+        epoch: int,
+        train_dataset,
+        valid_dataset=None,
+        valid_frequency=1,
+        callbacks=None,
+        dataset_sink_mode=False,
+        valid_dataset_sink_mode=False,
+        sink_size=-1,
+        initial_epoch=0,
+    ) -> None:
+        """Train as `train` and evaluate on `valid_dataset` every `valid_frequency` epochs (or after the
+        epochs listed)."""
+        self._fit(
+            epoch,
+            train_dataset,
+            valid_dataset,
+            valid_frequency,
+            callbacks,
+            dataset_sink_mode,
+            valid_dataset_sink_mode,
+            sink_size,
+            initial_epoch,
+        )
 
     def _check_epochs(self, epoch, initial_epoch) -> None:
         for name, value, least in (("epoch", epoch, 1), ("initial_epoch", initial_epoch, 0)):
@@ -178,9 +217,10 @@ class Model:
             inputs = _inputs_of(batch)
             if len(inputs) > 2 and self._loss_fn is not None:
                 raise errors.value_error(
-                    "Model.train", f"with a loss_fn a batch must have data and label, but it has {len(inputs)} columns",
+                    "Model.train",
+                    f"with a loss_fn a batch must have data and label, but it has {len(inputs)} columns",
                     hint="wrap network and loss in a Cell of your own and give Model no loss_fn",
-                )  # fmt: skip
+                )
             params.cur_step_num += 1
             params.train_dataset_element = inputs
             callback.on_train_step_begin(context)
@@ -192,7 +232,7 @@ class Model:
         if not done:
             raise errors.value_error("Model.train", "the dataset gave no batch")
 
-    # ---- evaluation --------------------------------------------------------------------------------------------
+    # ---- evaluation ----------------------------------------------------------------------------------------
 
     def eval(self, valid_dataset, callbacks=None, dataset_sink_mode: bool = False) -> dict:
         """The metrics over `valid_dataset`: name -> value. Errors: ValueError without metrics or data."""
@@ -243,7 +283,7 @@ class Model:
             else:
                 metric.update(outputs[self._eval_indexes[1]], outputs[self._eval_indexes[2]])
 
-    # ---- prediction --------------------------------------------------------------------------------------------
+    # ---- prediction ----------------------------------------------------------------------------------------
 
     def predict(self, *predict_data, backend=None, config=None):
         """The network's output for Tensors or nested lists of them, in inference mode."""
@@ -256,7 +296,8 @@ class Model:
         return self._network(*predict_data)
 
     def build(self, train_dataset=None, valid_dataset=None, sink_size=-1, epoch=1, sink_mode=True) -> None:
-        """Compile the training or evaluation network for the first batch of the given datasets, in graph mode."""
+        """Compile the training or evaluation network for the first batch of the given datasets, in graph
+        mode."""
         if config.get("mode") != config.GRAPH_MODE:
             return
         for dataset, network in ((train_dataset, self._train_network), (valid_dataset, self._eval_network)):
@@ -266,13 +307,30 @@ class Model:
 
     def _parameters(self, mode: str, dataset, epochs: int, steps: int) -> CallbackParam:
         return CallbackParam(
-            train_network=self._train_network, eval_network=self._eval_network, epoch_num=epochs, batch_num=steps, mode=mode,
-            network=self._network, loss_fn=self._loss_fn, optimizer=self._optimizer, parallel_mode="stand_alone",
-            device_number=1, train_dataset=dataset if mode == "train" else None,
-            valid_dataset=dataset if mode == "eval" else None, cur_epoch_num=0, cur_step_num=0, net_outputs=None,
-            list_callback=[], dataset_sink_mode=False, last_save_ckpt_step=None, latest_ckpt_file=None, rank_id=0,
-            process_id=os.getpid(), metrics=self._metric_fns, eval_results={},
-        )  # fmt: skip
+            train_network=self._train_network,
+            eval_network=self._eval_network,
+            epoch_num=epochs,
+            batch_num=steps,
+            mode=mode,
+            network=self._network,
+            loss_fn=self._loss_fn,
+            optimizer=self._optimizer,
+            parallel_mode="stand_alone",
+            device_number=1,
+            train_dataset=dataset if mode == "train" else None,
+            valid_dataset=dataset if mode == "eval" else None,
+            cur_epoch_num=0,
+            cur_step_num=0,
+            net_outputs=None,
+            list_callback=[],
+            dataset_sink_mode=False,
+            last_save_ckpt_step=None,
+            latest_ckpt_file=None,
+            rank_id=0,
+            process_id=os.getpid(),
+            metrics=self._metric_fns,
+            eval_results={},
+        )
 
 
 def _size_of(dataset, owner: str) -> int:

@@ -28,9 +28,11 @@ from mycelia.nn.metrics.similarity import CosineSimilarity
 from mycelia.nn.metrics.text import BleuScore, Perplexity
 
 _FACTORIES = {
-    "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "loss": Loss, "mae": MAE,
+    "accuracy": Accuracy, "acc": Accuracy, "precision": Precision, "recall": Recall, "F1": F1, "loss": Loss,
+        "mae": MAE,
     "mse": MSE, "topk": TopKCategoricalAccuracy, "top_1_accuracy": Top1CategoricalAccuracy,
-    "top_5_accuracy": Top5CategoricalAccuracy, "auc": auc, "bleu_score": BleuScore, "confusion_matrix": ConfusionMatrix,
+    "top_5_accuracy": Top5CategoricalAccuracy, "auc": auc, "bleu_score": BleuScore,
+        "confusion_matrix": ConfusionMatrix,
     "confusion_matrix_metric": ConfusionMatrixMetric, "cosine_similarity": CosineSimilarity, "dice": Dice,
     "hausdorff_distance": HausdorffDistance, "mean_surface_distance": MeanSurfaceDistance,
     "occlusion_sensitivity": OcclusionSensitivity, "perplexity": Perplexity, "roc": ROC,
@@ -72,8 +74,11 @@ def get_metrics(metrics) -> dict[str, Metric]:
 
 
 __all__ = [
-    "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric", "CosineSimilarity", "Dice",
-    "Fbeta", "HausdorffDistance", "Loss", "MeanSurfaceDistance", "Metric", "OcclusionSensitivity", "Perplexity", "Precision",
-    "Recall", "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy", "auc",
+    "F1", "MAE", "MSE", "ROC", "Accuracy", "BleuScore", "ConfusionMatrix", "ConfusionMatrixMetric",
+        "CosineSimilarity", "Dice",
+    "Fbeta", "HausdorffDistance", "Loss", "MeanSurfaceDistance", "Metric", "OcclusionSensitivity",
+        "Perplexity", "Precision",
+    "Recall", "RootMeanSquareDistance", "Top1CategoricalAccuracy", "Top5CategoricalAccuracy",
+        "TopKCategoricalAccuracy", "auc",
     "get_metric_fn", "get_metrics", "names", "rearrange_inputs",
 ]  # fmt: skip

@@ -16,7 +16,8 @@ EPS = float(np.finfo(np.float64).tiny)
 class Metric:
     """Base class: `clear` starts anew, `update` takes a batch, `eval` gives the value so far.
 
-    `set_indexes` chooses which of update's arguments are used. `eval` before any `update` raises RuntimeError.
+    `set_indexes` chooses which of update's arguments are used. `eval` before any `update` raises
+    RuntimeError.
     """
 
     def __init__(self):
@@ -101,7 +102,8 @@ def rearrange_inputs(func):
 def one_hot_pair(
     owner: str, predictions: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """One-hot predictions (by the largest score) and labels [N, C], and C. ValueError for other shapes or classes."""
+    """One-hot predictions (by the largest score) and labels [N, C], and C. ValueError for other shapes or
+    classes."""
     if (
         predictions.ndim != 2
         or labels.ndim not in (1, 2)
@@ -109,7 +111,8 @@ def one_hot_pair(
     ):
         raise errors.value_error(
             owner,
-            f"predictions must be [N, C] and labels [N] or [N, C], but the shapes are {predictions.shape} and {labels.shape}",
+            "predictions must be [N, C] and labels [N] or [N, C], but the shapes are "
+            f"{predictions.shape} and {labels.shape}",
         )
     classes = predictions.shape[1]
     truth = labels.argmax(1) if labels.ndim == 2 else labels.astype(np.int64)

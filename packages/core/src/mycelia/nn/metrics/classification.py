@@ -94,7 +94,8 @@ class _Counted(_Typed):
 
 
 class Precision(_Counted):
-    """True positives over predicted positives, per class ('multilabel': per row); `eval(average=True)`: their mean."""
+    """True positives over predicted positives, per class ('multilabel': per row); `eval(average=True)`:
+    their mean."""
 
     def eval(self, average: bool = False):
         self._require_updates(self._hits is not None)
@@ -102,7 +103,8 @@ class Precision(_Counted):
 
 
 class Recall(_Counted):
-    """True positives over actual positives, per class ('multilabel': per row); `eval(average=True)`: their mean."""
+    """True positives over actual positives, per class ('multilabel': per row); `eval(average=True)`: their
+    mean."""
 
     def eval(self, average: bool = False):
         self._require_updates(self._hits is not None)

@@ -11,10 +11,10 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 class ConfusionMatrix(Metric):
     """Counts by true class (rows) and predicted class (columns).
 
-    Shapes: predictions [N, ...] of class numbers, or of probabilities of class 1 that are compared with `threshold`, or
-    [N, C, ...] of scores whose largest counts; labels [N, ...]. -> float64 [num_classes, num_classes].
-    `normalize`: "target" (rows sum to 1), "prediction" (columns), "all", "no_norm". Errors: ValueError for classes outside
-    [0, num_classes).
+    Shapes: predictions [N, ...] of class numbers, or of probabilities of class 1 that are compared with
+    `threshold`, or [N, C, ...] of scores whose largest counts; labels [N, ...]. -> float64 [num_classes,
+    num_classes]. `normalize`: "target" (rows sum to 1), "prediction" (columns), "all", "no_norm". Errors:
+    ValueError for classes outside [0, num_classes).
     """
 
     def __init__(self, num_classes: int, normalize: str = "no_norm", threshold: float = 0.5):
@@ -54,7 +54,8 @@ class ConfusionMatrix(Metric):
             if values.size and (values.min() < 0 or values.max() >= self.num_classes):
                 raise errors.value_error(
                     "ConfusionMatrix",
-                    f"{what} must be in [0, {self.num_classes}), but got {int(values.min())} to {int(values.max())}",
+                    f"{what} must be in [0, {self.num_classes}), but got {int(values.min())} to "
+                    f"{int(values.max())}",
                 )
         np.add.at(self.confusion_matrix, (rows, columns), 1)
         self._updated = True
@@ -76,7 +77,8 @@ def _ratio(counts: np.ndarray, totals: np.ndarray) -> np.ndarray:
     return np.divide(counts, totals, out=np.zeros_like(counts), where=totals != 0)
 
 
-# Every rate from true positives, false positives, true negatives, false negatives. A rate without cases is NaN.
+# Every rate from true positives, false positives, true negatives, false negatives. A rate without cases is
+# NaN.
 _RATES = {
     "sensitivity": lambda tp, fp, tn, fn: tp / (tp + fn),
     "specificity": lambda tp, fp, tn, fn: tn / (fp + tn),
@@ -133,12 +135,13 @@ def _prevalence_threshold(sensitivity, specificity):
 class ConfusionMatrixMetric(Metric):
     """A rate of true and false positives and negatives, such as "sensitivity", "f1 score" or "accuracy".
 
-    Shapes: predictions and labels [N, C, ...], both one-hot. MindSpore leaves the first of several channels out when
-    `skip_channel` is False, not when it is True; so do we, that the values agree.
-    `calculation_method` False: all counts are added first -> [1]. True: the rate of each sample and channel, reduced by
-    `decrease`: "mean" and "sum" -> a float (of several updates: weighted by what was not NaN), "mean_batch" and "sum_batch"
-    -> [C], "mean_channel" and "sum_channel" -> [N], "none" -> [N, C] over all updates. A rate without cases is NaN and left
-    out of means and sums. Errors: NotImplementedError for an unknown rate, ValueError for inputs other than 0 and 1.
+    Shapes: predictions and labels [N, C, ...], both one-hot. MindSpore leaves the first of several channels
+    out when `skip_channel` is False, not when it is True; so do we, that the values agree.
+    `calculation_method` False: all counts are added first -> [1]. True: the rate of each sample and
+    channel, reduced by `decrease`: "mean" and "sum" -> a float (of several updates: weighted by what was
+    not NaN), "mean_batch" and "sum_batch" -> [C], "mean_channel" and "sum_channel" -> [N], "none" -> [N, C]
+    over all updates. A rate without cases is NaN and left out of means and sums. Errors:
+    NotImplementedError for an unknown rate, ValueError for inputs other than 0 and 1.
     """
 
     def __init__(
@@ -182,7 +185,8 @@ class ConfusionMatrixMetric(Metric):
         if predictions.ndim < 2 or predictions.shape != labels.shape:
             raise errors.value_error(
                 "ConfusionMatrixMetric",
-                f"predictions and labels must both be [N, C, ...], but the shapes are {predictions.shape} and {labels.shape}",
+                f"predictions and labels must both be [N, C, ...], but the shapes are {predictions.shape} "
+                f"and {labels.shape}",
             )
         for what, values in (("predictions", predictions), ("labels", labels)):
             if not np.isin(values, (0, 1)).all():

@@ -9,11 +9,13 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class ROC(Metric):
-    """False and true positive rates at every distinct score, descending, after one threshold above the largest.
+    """False and true positive rates at every distinct score, descending, after one threshold above the
+    largest.
 
-    Shapes: scores [N] with labels [N] (`pos_label`, 1 by default, is the positive class) -> three arrays; scores
-    [N, class_num] with labels [N] -> three lists of arrays, one per class against the rest. As in MindSpore an update
-    replaces the one before. Errors: ValueError for labels without positives or without negatives.
+    Shapes: scores [N] with labels [N] (`pos_label`, 1 by default, is the positive class) -> three arrays;
+    scores [N, class_num] with labels [N] -> three lists of arrays, one per class against the rest. As in
+    MindSpore an update replaces the one before. Errors: ValueError for labels without positives or without
+    negatives.
     """
 
     def __init__(self, class_num: int | None = None, pos_label: int | None = None):
@@ -50,13 +52,15 @@ class ROC(Metric):
             if self.class_num is None or self.class_num != scores.shape[1]:
                 raise errors.value_error(
                     "ROC",
-                    f"class_num must be {scores.shape[1]}, the number of classes of the scores, but is {self.class_num}",
+                    f"class_num must be {scores.shape[1]}, the number of classes of the scores, but is "
+                    f"{self.class_num}",
                 )
             scores, labels = np.moveaxis(scores, 1, -1).reshape(-1, self.class_num), labels.reshape(-1)
         else:
             raise errors.value_error(
                 "ROC",
-                f"scores must be [N] or [N, C] and labels [N], but the shapes are {scores.shape} and {labels.shape}",
+                f"scores must be [N] or [N, C] and labels [N], but the shapes are {scores.shape} and "
+                f"{labels.shape}",
             )
         self._scores, self._labels = scores, labels
 
@@ -90,7 +94,8 @@ def _curve(scores: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.nda
 def auc(x, y, reorder: bool = False) -> float:
     """Area under the curve through the points (x, y), by trapezoids; `reorder` sorts the points by x first.
 
-    Lists of curves give a list of areas. Errors: ValueError when x neither rises nor falls, or for different lengths.
+    Lists of curves give a list of areas. Errors: ValueError when x neither rises nor falls, or for
+    different lengths.
     """
     if isinstance(x, (list, tuple)) and x and all(isinstance(c, np.ndarray) for c in x):
         if not isinstance(y, (list, tuple)) or len(y) != len(x):

@@ -14,9 +14,10 @@ from mycelia.tensor import Tensor
 class OcclusionSensitivity(Metric):
     """How much the score of a label falls when the surroundings of each place are covered by `pad_val`.
 
-    update(model, image, label): image [1, ...], label an int -> an array of the image's shape without the batch, or of the
-    inclusive bounds ``b_box = [min, max, ...]`` per dimension (-1: all). `margin`: the cover of
-    place i reaches from i - margin up to, not including, i + margin; an int or one per dimension. `n_batch`: covered images per call. An update replaces the one before.
+    update(model, image, label): image [1, ...], label an int -> an array of the image's shape without the
+    batch, or of the inclusive bounds ``b_box = [min, max, ...]`` per dimension (-1: all). `margin`: the
+    cover of place i reaches from i - margin up to, not including, i + margin; an int or one per dimension.
+    `n_batch`: covered images per call. An update replaces the one before.
     Errors: RuntimeError for a batch other than 1.
     """
 
@@ -65,7 +66,8 @@ class OcclusionSensitivity(Metric):
         if len(margins) != len(shape):
             raise errors.value_error(
                 owner,
-                f"margin needs {len(shape)} numbers for an image of shape {image.shape}, but got {list(margins)}",
+                f"margin needs {len(shape)} numbers for an image of shape {image.shape}, but got "
+                f"{list(margins)}",
             )
         ranges = self._ranges(shape)
         whole = _scores(model, image)

@@ -9,9 +9,11 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class Dice(Metric):
-    """``2 sum(p y) / (sum p^2 + sum y^2 + smooth)``, summed over updates and divided by the number of rows of all.
+    """``2 sum(p y) / (sum p^2 + sum y^2 + smooth)``, summed over updates and divided by the number of rows
+    of all.
 
-    The division by rows, not updates, is MindSpore's. Errors: ValueError for different shapes, RuntimeError without updates.
+    The division by rows, not updates, is MindSpore's. Errors: ValueError for different shapes, RuntimeError
+    without updates.
     """
 
     def __init__(self, smooth: float = 1e-5):
@@ -32,7 +34,8 @@ class Dice(Metric):
         if predictions.shape != labels.shape or not predictions.ndim:
             raise errors.value_error(
                 "Dice",
-                f"predictions and labels must have one shape, but have {predictions.shape} and {labels.shape}",
+                f"predictions and labels must have one shape, but have {predictions.shape} and "
+                f"{labels.shape}",
             )
         overlap = 2 * (predictions * labels).sum()
         area = np.square(predictions).sum() + np.square(labels).sum() + self.smooth
@@ -64,7 +67,8 @@ class _Surface(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        """Take ``(y_pred, y, label_idx)``: two images of one shape and the label whose surfaces are compared."""
+        """Take ``(y_pred, y, label_idx)``: two images of one shape and the label whose surfaces are
+        compared."""
         owner = type(self).__name__
         if len(inputs) != 3:
             raise errors.value_error(owner, f"update() takes 3 inputs, but got {len(inputs)}")
@@ -77,7 +81,8 @@ class _Surface(Metric):
         if prediction.shape != truth.shape or not prediction.size or not prediction.ndim:
             raise errors.value_error(
                 owner,
-                f"y_pred and y must have one shape and hold data, but the shapes are {prediction.shape} and {truth.shape}",
+                f"y_pred and y must have one shape and hold data, but the shapes are {prediction.shape} "
+                f"and {truth.shape}",
             )
         prediction, truth = prediction == label, truth == label
         if not prediction.any() and not truth.any():
@@ -94,10 +99,11 @@ class _Surface(Metric):
 
 
 class HausdorffDistance(_Surface):
-    """The largest distance from a surface point to the nearest point of the other surface; infinite when one is empty.
+    """The largest distance from a surface point to the nearest point of the other surface; infinite when
+    one is empty.
 
-    `directed`: from y_pred to y only. `percentile` in [0, 100], a float: that percentile instead of the largest. `crop` is
-    accepted: the value does not depend on it. Errors: TypeError for an int percentile.
+    `directed`: from y_pred to y only. `percentile` in [0, 100], a float: that percentile instead of the
+    largest. `crop` is accepted: the value does not depend on it. Errors: TypeError for an int percentile.
     """
 
     def __init__(
@@ -150,7 +156,8 @@ class MeanSurfaceDistance(_Surface):
 
 
 class RootMeanSquareDistance(_Surface):
-    """The mean squared distance from the surface of y_pred to that of y, without root, as MindSpore computes it.
+    """The mean squared distance from the surface of y_pred to that of y, without root, as MindSpore
+    computes it.
 
     `symmetric`: the root of the mean of both directions.
     """
@@ -187,8 +194,8 @@ def _surface(mask: np.ndarray) -> np.ndarray:
 def _nearest(points: np.ndarray, metric: str) -> np.ndarray:
     """The distance of every place of an image to the nearest of `points`; infinite when there are none.
 
-    One pass per axis: the best over an axis is the least of (best so far at an offset, combined with the offset). Adding
-    squares, adding absolute values and taking the larger are all exact that way.
+    One pass per axis: the best over an axis is the least of (best so far at an offset, combined with the
+    offset). Adding squares, adding absolute values and taking the larger are all exact that way.
     """
     best = np.where(points, 0.0, np.inf)
     for axis in range(points.ndim):

@@ -12,10 +12,12 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class BleuScore(Metric):
-    """How much of a translation's n-grams, up to `n_gram`, its references hold (Papineni et al. 2002), over a corpus.
+    """How much of a translation's n-grams, up to `n_gram`, its references hold (Papineni et al. 2002), over
+    a corpus.
 
-    update(candidates, references): a list of sentences, and for each a list of reference sentences; a sentence is a list of
-    words. The length of the nearest reference counts, the first of equally near ones. `smooth` adds one to hits and totals.
+    update(candidates, references): a list of sentences, and for each a list of reference sentences; a
+    sentence is a list of words. The length of the nearest reference counts, the first of equally near ones.
+    `smooth` adds one to hits and totals.
     Errors: ValueError for n_gram outside [1, 4] or lists of different lengths.
     """
 
@@ -76,8 +78,8 @@ def _grams(words, n: int) -> Counter:
 class Perplexity(Metric):
     """``exp(-mean(log p))`` of the probabilities p that were given to the labels.
 
-    Shapes: probabilities [..., C], labels [...]. Labels equal to `ignore_label` are left out. Probabilities below 1e-10
-    count as 1e-10. Errors: RuntimeError for shapes that do not fit, or when nothing was counted.
+    Shapes: probabilities [..., C], labels [...]. Labels equal to `ignore_label` are left out. Probabilities
+    below 1e-10 count as 1e-10. Errors: RuntimeError for shapes that do not fit, or when nothing was counted.
     """
 
     def __init__(self, ignore_label: int | None = None):
@@ -98,7 +100,8 @@ class Perplexity(Metric):
         if probabilities.shape[:-1] != labels.shape or not probabilities.ndim:
             raise errors.runtime_error(
                 "Perplexity",
-                f"probabilities must be [..., C] and labels [...], but the shapes are {probabilities.shape} and {labels.shape}",
+                "probabilities must be [..., C] and labels [...], but the shapes are "
+                f"{probabilities.shape} and {labels.shape}",
             )
         rows, labels = probabilities.reshape(-1, probabilities.shape[-1]), labels.reshape(-1).astype(np.int64)
         if self.ignore_label is not None:

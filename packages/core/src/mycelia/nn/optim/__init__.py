@@ -16,6 +16,7 @@ from mycelia.nn.optim.descent import SGD, Momentum
 from mycelia.nn.optim.optimizer import Optimizer
 
 __all__ = [
-    "FTRL", "LARS", "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamWeightDecay", "Lamb", "Momentum", "Optimizer",
+    "FTRL", "LARS", "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamWeightDecay", "Lamb", "Momentum",
+        "Optimizer",
     "RMSProp", "Rprop",
 ]  # fmt: skip

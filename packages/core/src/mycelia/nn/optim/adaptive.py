@@ -33,10 +33,23 @@ class _Moments(Optimizer):
 
 
 class Adam(_Moments):
-    """Adaptive moments (Kingma and Ba 2015); `use_amsgrad` keeps the largest second moment, `use_nesterov` looks ahead."""
+    """Adaptive moments (Kingma and Ba 2015); `use_amsgrad` keeps the largest second moment, `use_nesterov`
+    looks ahead."""
 
-    def __init__(self, params, learning_rate=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, use_locking=False, use_nesterov=False,
-                 weight_decay=0.0, loss_scale=1.0, use_amsgrad=False, **kwargs):  # fmt: skip
+    def __init__(
+        self,
+        params,
+        learning_rate=1e-3,
+        beta1=0.9,
+        beta2=0.999,
+        eps=1e-8,
+        use_locking=False,
+        use_nesterov=False,
+        weight_decay=0.0,
+        loss_scale=1.0,
+        use_amsgrad=False,
+        **kwargs,
+    ):
         super().__init__(
             params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, ("moment1", "moment2")
         )
@@ -83,8 +96,17 @@ class AdamWeightDecay(_Moments):
         self.__dict__["_now"] = self.get_weight_decay()
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._adam_weight_decay(parameter, self.moment1[index], self.moment2[index], learning_rate, self.beta1, self.beta2,
-                                  self.eps, self._now[index], gradient)  # fmt: skip
+        _optim._adam_weight_decay(
+            parameter,
+            self.moment1[index],
+            self.moment2[index],
+            learning_rate,
+            self.beta1,
+            self.beta2,
+            self.eps,
+            self._now[index],
+            gradient,
+        )
 
 
 class AdaMax(_Moments):
@@ -103,8 +125,17 @@ class AdaMax(_Moments):
         assign(self.beta1_power, _math.mul(self.beta1_power, self.beta1))
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_ada_max(parameter, self.moment1[index], self.moment2[index], self.beta1_power, learning_rate, self.beta1,
-                              self.beta2, self.eps, gradient)  # fmt: skip
+        _optim._apply_ada_max(
+            parameter,
+            self.moment1[index],
+            self.moment2[index],
+            self.beta1_power,
+            learning_rate,
+            self.beta1,
+            self.beta2,
+            self.eps,
+            gradient,
+        )
 
 
 class Lamb(_Moments):
@@ -125,15 +156,36 @@ class Lamb(_Moments):
         self.__dict__["_step"] = reshape(cast(self.global_step, dtype=dtypes.float32), ())
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._lamb(parameter, self.moment1[index], self.moment2[index], learning_rate, self.beta1, self.beta2, self.eps,
-                     self._now[index], self._step, gradient)  # fmt: skip
+        _optim._lamb(
+            parameter,
+            self.moment1[index],
+            self.moment2[index],
+            learning_rate,
+            self.beta1,
+            self.beta2,
+            self.eps,
+            self._now[index],
+            self._step,
+            gradient,
+        )
 
 
 class RMSProp(Optimizer):
-    """Scaling by the root of a running mean of squares (Tieleman and Hinton 2012); `centered` uses the variance."""
+    """Scaling by the root of a running mean of squares (Tieleman and Hinton 2012); `centered` uses the
+    variance."""
 
-    def __init__(self, params, learning_rate=0.1, decay=0.9, momentum=0.0, epsilon=1e-10, use_locking=False, centered=False,
-                 loss_scale=1.0, weight_decay=0.0):  # fmt: skip
+    def __init__(
+        self,
+        params,
+        learning_rate=0.1,
+        decay=0.9,
+        momentum=0.0,
+        epsilon=1e-10,
+        use_locking=False,
+        centered=False,
+        loss_scale=1.0,
+        weight_decay=0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_number("RMSProp", decay=decay, momentum=momentum)
         check_number("RMSProp", open_low=True, epsilon=epsilon)
@@ -209,8 +261,18 @@ class Adadelta(Optimizer):
 class FTRL(Optimizer):
     """Follow the regularized leader (McMahan et al. 2013)."""
 
-    def __init__(self, params, initial_accum=0.1, learning_rate=0.001, lr_power=-0.5, l1=0.0, l2=0.0, use_locking=False, loss_scale=1.0,
-                 weight_decay=0.0):  # fmt: skip
+    def __init__(
+        self,
+        params,
+        initial_accum=0.1,
+        learning_rate=0.001,
+        lr_power=-0.5,
+        l1=0.0,
+        l2=0.0,
+        use_locking=False,
+        loss_scale=1.0,
+        weight_decay=0.0,
+    ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         if self.dynamic_lr or self.is_group_lr:
             raise errors.value_error("FTRL", "a dynamic or grouped learning rate is not taken")
@@ -257,8 +319,16 @@ class Rprop(Optimizer):
         self.__dict__["_started"] = True
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._rprop(parameter, self.prev[index], self.step_size[index], gradient, eta_minus=self.etas[0], eta_plus=self.etas[1],
-                      step_min=self.step_sizes[0], step_max=self.step_sizes[1])  # fmt: skip
+        _optim._rprop(
+            parameter,
+            self.prev[index],
+            self.step_size[index],
+            gradient,
+            eta_minus=self.etas[0],
+            eta_plus=self.etas[1],
+            step_min=self.step_sizes[0],
+            step_max=self.step_sizes[1],
+        )
 
 
 class LARS(Optimizer):
@@ -267,8 +337,14 @@ class LARS(Optimizer):
     `lars_filter(parameter)`: which parameters are scaled; the others are updated plainly.
     """
 
-    def __init__(self, optimizer, epsilon=1e-05, coefficient=0.001, use_clip=False,
-                 lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name):  # fmt: skip
+    def __init__(
+        self,
+        optimizer,
+        epsilon=1e-05,
+        coefficient=0.001,
+        use_clip=False,
+        lars_filter=lambda x: "LayerNorm" not in x.name and "bias" not in x.name,
+    ):
         if not isinstance(optimizer, Optimizer):
             raise errors.type_error(
                 "LARS", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
@@ -292,7 +368,16 @@ class LARS(Optimizer):
         for i, (p, g, use) in enumerate(zip(self.opt.parameters, gradients, self.lars_flag)):
             if use:
                 rate = rates[i] if self.opt.is_group_lr else rates
-                g = _optim._lars_update(p, g, l2_norm(p), l2_norm(g), self._inner_decays[i], rate, epsilon=self.epsilon,
-                                        hyperpara=self.coefficient, use_clip=self.use_clip)  # fmt: skip
+                g = _optim._lars_update(
+                    p,
+                    g,
+                    l2_norm(p),
+                    l2_norm(g),
+                    self._inner_decays[i],
+                    rate,
+                    epsilon=self.epsilon,
+                    hyperpara=self.coefficient,
+                    use_clip=self.use_clip,
+                )
             scaled.append(g)
         return self.opt(tuple(scaled))

@@ -57,5 +57,13 @@ class SGD(Optimizer):
         self.stat = self.state_of("stat", "ones")
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._sgd(parameter, self.accum[index], self.stat[index], gradient, learning_rate, self.momentum,
-                   dampening=self.dampening, nesterov=self.nesterov)  # fmt: skip
+        _optim._sgd(
+            parameter,
+            self.accum[index],
+            self.stat[index],
+            gradient,
+            learning_rate,
+            self.momentum,
+            dampening=self.dampening,
+            nesterov=self.nesterov,
+        )

@@ -31,10 +31,10 @@ class _TableRate(LearningRateSchedule):
 class Optimizer(Cell):
     """Base class of the optimizers.
 
-    `learning_rate`: a number, a 0-d Tensor, one rate per step (list or 1-D Tensor), or a LearningRateSchedule.
-    `parameters`: Parameters, or groups ``{"params", "lr", "weight_decay", "grad_centralization", "order_params"}``.
-    `weight_decay`: a number or a Cell of the step; without groups it spares parameters named beta and gamma.
-    `loss_scale`: gradients are divided by it.
+    `learning_rate`: a number, a 0-d Tensor, one rate per step (list or 1-D Tensor), or a
+    LearningRateSchedule. `parameters`: Parameters, or groups ``{"params", "lr", "weight_decay",
+    "grad_centralization", "order_params"}``. `weight_decay`: a number or a Cell of the step; without groups
+    it spares parameters named beta and gamma. `loss_scale`: gradients are divided by it.
 
     A subclass defines ``update(index, parameter, gradient, learning_rate)``.
     Errors: TypeError and ValueError name the argument.
@@ -67,7 +67,7 @@ class Optimizer(Cell):
         self.dynamic_weight_decay = any(isinstance(d, Cell) for d in self._decays)
         self.exec_weight_decay = any(isinstance(d, Cell) or d > 0 for d in self._decays)
 
-    # ---- construction ------------------------------------------------------------------------------------------
+    # ---- construction --------------------------------------------------------------------------------------
 
     def _list_of(self, parameters) -> list:
         owner = type(self).__name__
@@ -120,7 +120,8 @@ class Optimizer(Cell):
             return _TableRate(values, name)
         raise errors.type_error(
             owner,
-            f"learning_rate must be a number, a Tensor, a list or a LearningRateSchedule, but got {type(rate).__name__}",
+            "learning_rate must be a number, a Tensor, a list or a LearningRateSchedule, but got "
+            f"{type(rate).__name__}",
         )
 
     def _decay(self, weight_decay):
@@ -194,7 +195,7 @@ class Optimizer(Cell):
         self._decays = [r[2] for r in rows]
         self._centralize = [r[3] for r in rows]
 
-    # ---- one step ----------------------------------------------------------------------------------------------
+    # ---- one step ------------------------------------------------------------------------------------------
 
     def get_lr(self):
         """The learning rate of this step: a 0-d Tensor, or one per parameter with learning rates by group."""
@@ -234,7 +235,8 @@ class Optimizer(Cell):
         )
 
     def gradients_centralization(self, gradients):
-        """Gradients minus their mean over all axes but the first, where a group asks for it (Yong et al. 2020)."""
+        """Gradients minus their mean over all axes but the first, where a group asks for it (Yong et al.
+        2020)."""
         if not any(self._centralize):
             return gradients
         from mycelia.ops.reduce import mean

@@ -6,7 +6,9 @@ from mycelia.train.callbacks.control import EarlyStopping, LearningRateScheduler
 from mycelia.train.callbacks.monitor import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
 
 __all__ = [
-    "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback",
-    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau", "RunContext",
+    "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History",
+        "LambdaCallback",
+    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
+        "RunContext",
     "TimeMonitor",
 ]  # fmt: skip

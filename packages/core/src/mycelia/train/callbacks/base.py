@@ -10,8 +10,8 @@ _EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 class Callback:
     """Base class: override any of the ``on_train_*`` and ``on_eval_*`` methods.
 
-    Each falls back to the older name without prefix (`begin`, `epoch_begin`, `step_begin`, `step_end`, `epoch_end`,
-    `end`).  Works as a context manager that Model enters around a run.
+    Each falls back to the older name without prefix (`begin`, `epoch_begin`, `step_begin`, `step_end`,
+    `epoch_end`, `end`).  Works as a context manager that Model enters around a run.
     """
 
     def __enter__(self):
@@ -114,7 +114,8 @@ class RunContext:
         self._stop_requested = False
 
     def original_args(self) -> CallbackParam:
-        """The run's parameters: network, optimizer, epoch_num, cur_epoch_num, cur_step_num, net_outputs, ..."""
+        """The run's parameters: network, optimizer, epoch_num, cur_epoch_num, cur_step_num, net_outputs,
+        ..."""
         return self._original_args
 
     def request_stop(self) -> None:

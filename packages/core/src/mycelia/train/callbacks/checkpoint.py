@@ -31,14 +31,30 @@ class CheckpointConfig:
     """When checkpoints are saved and how many are kept.
 
     Save every `save_checkpoint_steps` steps, or every `save_checkpoint_seconds` (steps win). Keep the newest
-    `keep_checkpoint_max` files, or one per `keep_checkpoint_per_n_minutes` (max wins). `append_info`: "epoch_num",
-    "step_num" and at most one dict of more values. `exception_save`: save when training raises. Errors: ValueError when
-    all four policies are 0 or None, or for `crc_check` together with encryption.
+    `keep_checkpoint_max` files, or one per `keep_checkpoint_per_n_minutes` (max wins). `append_info`:
+    "epoch_num", "step_num" and at most one dict of more values. `exception_save`: save when training
+    raises. Errors: ValueError when all four policies are 0 or None, or for `crc_check` together with
+    encryption.
     """
 
-    def __init__(self, save_checkpoint_steps=1, save_checkpoint_seconds=0, keep_checkpoint_max=5, keep_checkpoint_per_n_minutes=0,
-                 integrated_save=True, async_save=False, saved_network=None, append_info=None, enc_key=None, enc_mode="AES-GCM",
-                 exception_save=False, crc_check=False, remove_redundancy=False, format="ckpt", **kwargs):  # fmt: skip
+    def __init__(
+        self,
+        save_checkpoint_steps=1,
+        save_checkpoint_seconds=0,
+        keep_checkpoint_max=5,
+        keep_checkpoint_per_n_minutes=0,
+        integrated_save=True,
+        async_save=False,
+        saved_network=None,
+        append_info=None,
+        enc_key=None,
+        enc_mode="AES-GCM",
+        exception_save=False,
+        crc_check=False,
+        remove_redundancy=False,
+        format="ckpt",
+        **kwargs,
+    ):
         self.save_checkpoint_steps = _count("save_checkpoint_steps", save_checkpoint_steps)
         self.save_checkpoint_seconds = _count("save_checkpoint_seconds", save_checkpoint_seconds)
         self.keep_checkpoint_max = _count("keep_checkpoint_max", keep_checkpoint_max)
@@ -100,7 +116,8 @@ class CheckpointConfig:
                     if not isinstance(value, (int, float, bool, str, Tensor)):
                         raise errors.type_error(
                             "CheckpointConfig",
-                            f"append_info['{name}'] must be a number, text or Tensor, but got {type(value).__name__}",
+                            f"append_info['{name}'] must be a number, text or Tensor, but got "
+                            f"{type(value).__name__}",
                         )
                 found.update(item)
             elif item in ("epoch_num", "step_num"):
@@ -126,8 +143,9 @@ class CheckpointConfig:
 class ModelCheckpoint(Callback):
     """Saves ``{directory}/{prefix}-{epoch}_{step in epoch}.ckpt`` as `config` says, and once more at the end.
 
-    When files of that prefix are there already, `_1`, `_2`, ... is added to the prefix. `prefix` and `directory` may be
-    functions of the run's parameters. Errors: ValueError for a prefix with "/", TypeError for another config.
+    When files of that prefix are there already, `_1`, `_2`, ... is added to the prefix. `prefix` and
+    `directory` may be functions of the run's parameters. Errors: ValueError for a prefix with "/",
+    TypeError for another config.
     """
 
     def __init__(self, prefix="CKP", directory=None, config: CheckpointConfig | None = None):
@@ -169,7 +187,7 @@ class ModelCheckpoint(Callback):
         """The file saved last."""
         return self._latest
 
-    # ---- events ------------------------------------------------------------------------------------------------
+    # ---- events --------------------------------------------------------------------------------------------
 
     def begin(self, run_context):
         params = run_context.original_args()
@@ -213,7 +231,7 @@ class ModelCheckpoint(Callback):
             params = self._params
             self._write(params, f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}_breakpoint")
 
-    # ---- saving ------------------------------------------------------------------------------------------------
+    # ---- saving --------------------------------------------------------------------------------------------
 
     def _is_due(self, params) -> bool:
         config = self._config
@@ -243,9 +261,16 @@ class ModelCheckpoint(Callback):
         if path.exists():
             path.chmod(0o600)
         save_checkpoint(
-            network, str(path), config.integrated_save, config.async_save, extra or None, config.enc_key, config.enc_mode,
-            crc_check=config.crc_check, format=config.format,
-        )  # fmt: skip
+            network,
+            str(path),
+            config.integrated_save,
+            config.async_save,
+            extra or None,
+            config.enc_key,
+            config.enc_mode,
+            crc_check=config.crc_check,
+            format=config.format,
+        )
         return path
 
     def _files(self) -> list[Path]:
@@ -290,7 +315,8 @@ def _remove(path: Path) -> None:
 
 
 class BackupAndRestore(Callback):
-    """Saves ``{backup_dir}/backup.ckpt`` each `save_freq` epochs and starts from it when training begins again."""
+    """Saves ``{backup_dir}/backup.ckpt`` each `save_freq` epochs and starts from it when training begins
+    again."""
 
     def __init__(self, backup_dir, save_freq="epoch", delete_checkpoint=True):
         super().__init__()

@@ -1,4 +1,5 @@
-"""Callbacks that steer training by a watched value: EarlyStopping, ReduceLROnPlateau, LearningRateScheduler."""
+"""Callbacks that steer training by a watched value: EarlyStopping, ReduceLROnPlateau,
+LearningRateScheduler."""
 
 from __future__ import annotations
 
@@ -9,8 +10,17 @@ from mycelia.tensor import Parameter, Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import loss_value
 
-_SMALLER_IS_BETTER = ("loss", "eval_loss", "mae", "mse", "perplexity", "hausdorff_distance", "mean_surface_distance",
-                      "root_mean_square_distance", "error")  # fmt: skip
+_SMALLER_IS_BETTER = (
+    "loss",
+    "eval_loss",
+    "mae",
+    "mse",
+    "perplexity",
+    "hausdorff_distance",
+    "mean_surface_distance",
+    "root_mean_square_distance",
+    "error",
+)
 
 
 class _Watch(Callback):
@@ -65,7 +75,8 @@ class _Watch(Callback):
 class EarlyStopping(_Watch):
     """Stops training when `monitor` has not got better by `min_delta` for `patience` epochs.
 
-    `baseline`: waiting starts until it is beaten; `restore_best_weights`: at the stop the best epoch's weights return.
+    `baseline`: waiting starts until it is beaten; `restore_best_weights`: at the stop the best epoch's
+    weights return.
     """
 
     def __init__(
@@ -133,8 +144,8 @@ def _fixed_rate(optimizer, owner: str) -> Parameter:
 class ReduceLROnPlateau(_Watch):
     """Multiplies the learning rate by `factor` when `monitor` has not got better for `patience` epochs.
 
-    The rate never falls below `min_lr`; after a reduction `cooldown` epochs are rest. Errors: ValueError for a
-    dynamic or grouped learning rate, or factor outside (0, 1).
+    The rate never falls below `min_lr`; after a reduction `cooldown` epochs are rest. Errors: ValueError
+    for a dynamic or grouped learning rate, or factor outside (0, 1).
     """
 
     def __init__(
@@ -184,7 +195,8 @@ class ReduceLROnPlateau(_Watch):
                     rate.set_data(Tensor(new, rate.dtype))
                     if self.verbose:
                         print(
-                            f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate to {new!s}."
+                            f"Epoch {params.cur_epoch_num:05d}: ReduceLROnPlateau reducing learning rate "
+                            f"to {new!s}."
                         )
                 self.cooldown_counter = self.cooldown
                 self.wait = 0

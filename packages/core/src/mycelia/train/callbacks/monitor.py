@@ -57,10 +57,11 @@ class LossMonitor(Callback):
         if loss is not None and not math.isfinite(loss):
             raise errors.value_error(
                 "LossMonitor",
-                f"In epoch: {params.cur_epoch_num} step: {step}, loss is NAN or INF, training process cannot continue, "
+                f"In epoch: {params.cur_epoch_num} step: {step}, loss is NAN or INF, training process "
+                "cannot continue, "
                 "terminating training.",
                 hint="lower the learning rate, clip the gradients, or look for bad samples",
-            )  # fmt: skip
+            )
         if params.cur_step_num <= self._last_print_time:  # a new run counts from 1 again
             self._last_print_time = params.cur_step_num - 1
         if self._per_print_times and params.cur_step_num - self._last_print_time >= self._per_print_times:
@@ -77,7 +78,8 @@ class LossMonitor(Callback):
 
 
 class TimeMonitor(Callback):
-    """Prints each epoch's time in all and per step, in milliseconds; with `data_time` also the time spent on data."""
+    """Prints each epoch's time in all and per step, in milliseconds; with `data_time` also the time spent
+    on data."""
 
     def __init__(self, data_size: int | None = None, data_time: bool = False):
         super().__init__()
@@ -176,9 +178,21 @@ class History(Callback):
 class LambdaCallback(Callback):
     """Calls plain functions at the twelve events; each gets the RunContext."""
 
-    def __init__(self, on_train_epoch_begin=None, on_train_epoch_end=None, on_train_step_begin=None, on_train_step_end=None,
-                 on_train_begin=None, on_train_end=None, on_eval_epoch_begin=None, on_eval_epoch_end=None,
-                 on_eval_step_begin=None, on_eval_step_end=None, on_eval_begin=None, on_eval_end=None):  # fmt: skip
+    def __init__(
+        self,
+        on_train_epoch_begin=None,
+        on_train_epoch_end=None,
+        on_train_step_begin=None,
+        on_train_step_end=None,
+        on_train_begin=None,
+        on_train_end=None,
+        on_eval_epoch_begin=None,
+        on_eval_epoch_end=None,
+        on_eval_step_begin=None,
+        on_eval_step_end=None,
+        on_eval_begin=None,
+        on_eval_end=None,
+    ):
         super().__init__()
         given = dict(locals())
         for name, function in given.items():
