@@ -7,7 +7,8 @@ def pytest_addoption(parser):
     parser.addoption("--regen", action="store_true", help="rewrite golden files; review their diff like code")
 
 
-# Generated examples are the same in every run: a failure seen once can be repeated. HYPOTHESIS_PROFILE=explore looks on.
+# Generated examples are the same in every run: a failure seen once can be repeated.
+# HYPOTHESIS_PROFILE=explore looks on.
 try:
     from hypothesis import settings
 except ImportError:  # a package's own suite may run without it

@@ -91,7 +91,8 @@ def run_mycelia(threads: int) -> dict:
     rows = ms.Tensor(np.random.default_rng(0).normal(size=(16384, 1024)).astype(np.float32))
     gamma, beta = ops.ones((1024,), ms.float32), ops.zeros((1024,), ms.float32)
     large = [
-        lambda: ops.exp(rows), lambda: ops.softmax(rows, -1), lambda: ops.layer_norm(rows, (1024,), gamma, beta),
+        lambda: ops.exp(rows), lambda: ops.softmax(rows, -1),
+        lambda: ops.layer_norm(rows, (1024,), gamma, beta),
         lambda: ops.transpose(rows, (1, 0)),
     ]  # fmt: skip
     return measure(
@@ -132,4 +133,5 @@ def run_torch(threads: int) -> dict:
 
 if __name__ == "__main__":
     peers.main(__file__, CASES, {"mycelia": run_mycelia, "torch": run_torch}, "Eager ops",
-               "CPU time at one thread on one core, median; ratio = Mycelia / torch round by round, lower is better.")  # fmt: skip
+               "CPU time at one thread on one core, median; ratio = Mycelia / torch round by round, "
+               "lower is better.")  # fmt: skip

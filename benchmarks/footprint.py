@@ -1,4 +1,7 @@
-"""What Mycelia costs before it computes: import time, memory, installed size. No peer: the bars are absolute."""
+"""What Mycelia costs before it computes: import time, memory, installed size.
+
+There is no peer: the bars are absolute.
+"""
 
 import os
 import statistics
@@ -26,7 +29,8 @@ images = np.random.default_rng(0).normal(size=(512, 1, 32, 32)).astype(np.float3
 labels = np.arange(512, dtype=np.int32) % 10
 data = ds.NumpySlicesDataset((images, labels)).batch(32)
 net = LeNet5()
-model = ms.Model(net, nn.SoftmaxCrossEntropyWithLogits(True, "mean"), nn.Momentum(net.trainable_params(), 0.01, 0.9))
+model = ms.Model(net, nn.SoftmaxCrossEntropyWithLogits(True, "mean"),
+                 nn.Momentum(net.trainable_params(), 0.01, 0.9))
 model.train(5, data)
 """
 
@@ -68,7 +72,8 @@ def main() -> None:
         ["LeNet training, peak", f"{training[1]:.0f} MB", "< 120 MB"],
         ["core + backend-cpu installed, without numpy", f"{installed_mb():.1f} MB", "< 40 MB"],
     ]
-    peers.report("Footprint", rows, "CPU seconds of a fresh interpreter and its peak resident memory, median of 5.",
+    peers.report("Footprint", rows,
+                 "CPU seconds of a fresh interpreter and its peak resident memory, median of 5.",
                  ["case", "Mycelia", "bar"], write="--no-write" not in sys.argv)  # fmt: skip
 
 

@@ -52,7 +52,8 @@ def run_torch(threads: int) -> dict:
     torch.set_num_threads(threads)
     torch.manual_seed(0)
     net = nn.Sequential(
-        nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+        nn.Conv2d(1, 6, 5), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
         nn.Linear(256, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10),
     )  # fmt: skip
     optimizer = torch.optim.SGD(net.parameters(), 0.01, 0.9)
@@ -71,4 +72,5 @@ def run_torch(threads: int) -> dict:
 
 if __name__ == "__main__":
     peers.main(__file__, CASES, {"mycelia": run_mycelia, "torch": run_torch}, "LeNet-5 training step",
-               "CPU time of one step, median; torch is eager in both rows; ratio = Mycelia / torch, lower is better.", (1, 2))  # fmt: skip
+               "CPU time of one step, median; torch is eager in both rows; "
+               "ratio = Mycelia / torch, lower is better.", (1, 2))  # fmt: skip

@@ -1,6 +1,8 @@
-"""Running a bench in Mycelia and its peers by turns: each side is a child process on one core; ratios of CPU time.
+"""Running a bench in Mycelia and its peers by turns: each side is a child process on one
+core; ratios of CPU time.
 
-A bench file defines `CASES = {name: (unit, bar)}` and functions `run_<side>(results)` that fill name -> CPU seconds.
+A bench file defines `CASES = {name: (unit, bar)}` and functions `run_<side>(results)` that
+fill name -> CPU seconds.
 MYCELIA_BENCH_TORCH names a python that has torch; without it only Mycelia's figures are printed.
 """
 

@@ -61,7 +61,8 @@ def main() -> int:
     )
     seconds = time.perf_counter() - start
     console.print(
-        f"   {options.epochs * steps} steps in {seconds:.1f} s; checkpoint: {checkpoint.latest_ckpt_file_name}"
+        f"   {options.epochs * steps} steps in {seconds:.1f} s; "
+        f"checkpoint: {checkpoint.latest_ckpt_file_name}"
     )
 
     step(3, f"Evaluating on the {test_count} held-out digits")

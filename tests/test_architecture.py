@@ -122,8 +122,9 @@ def test_package_has_the_common_shape(package):
     assert (package / "README.md").is_file() and any((package / "tests").rglob("test_*.py"))
 
 
-#: What a C program that links the kernels must bring: the C library's memory functions, libm, the compiler's own,
-#: and snprintf for the texts of those kernels that can fail (gc-sections drops it where none of them is used).
+#: What a C program that links the kernels must bring: the C library's memory functions,
+#: libm, the compiler's own, and snprintf for the texts of those kernels that can fail (gc-sections drops it
+#: where none of them is used).
 ALLOWED = re.compile(
     r"mem(cpy|move|set|cmp)|str(cmp|len|ncmp)|snprintf|__stack_chk_fail|_GLOBAL_OFFSET_TABLE_"
     r"|__cpu_(model|features2|indicator_init)|__(mul|div|udiv|mod|umod)\w{2}3|__(extend|trunc)\w+2"

@@ -13,8 +13,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def run(directory: Path, **environment) -> str:
-    command = [sys.executable, str(ROOT / "examples" / "quickstart.py"), "--epochs", "2", "--output", str(directory)]
-    done = subprocess.run(command, text=True, capture_output=True, env={**os.environ, "COLUMNS": "100", **environment})
+    command = [sys.executable, str(ROOT / "examples" / "quickstart.py")]
+    command += ["--epochs", "2", "--output", str(directory)]
+    environment = {**os.environ, "COLUMNS": "100", **environment}
+    done = subprocess.run(command, text=True, capture_output=True, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
 

@@ -47,11 +47,10 @@ def queue():
 
 
 def tool(name: str, tree: Path, cache_key: str) -> str:
-    """The program that made the build tree, lest everything is compiled anew; else the environment's or
-    system's.
+    """The program that made the build tree, lest everything is compiled anew;
+    else the environment's or system's.
 
-    The tree may come from the installation of the package, which uses a cmake and a ninja of its own
-    choice.
+    The tree may come from the installation of the package, which uses a cmake and a ninja of its own choice.
     """
     cache = tree / "CMakeCache.txt"
     if cache.exists():

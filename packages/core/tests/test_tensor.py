@@ -12,9 +12,12 @@ from mycelia import dtypes
 @pytest.mark.parametrize(
     ("data", "dtype", "shape"),
     [
-        (True, ms.bool_, ()), (3, ms.int64, ()), (2.5, ms.float32, ()), ([1, 2], ms.int64, (2,)), ([1.0, 2], ms.float32, (2,)),
-        ([True, False], ms.bool_, (2,)), ([[1, 2], [3, 4.5]], ms.float32, (2, 2)), (np.float64(2.0), ms.float64, ()),
-        (np.array([1.5]), ms.float64, (1,)), (np.arange(3, dtype=np.int8), ms.int8, (3,)), ([], ms.float32, (0,)),
+        (True, ms.bool_, ()), (3, ms.int64, ()), (2.5, ms.float32, ()),
+        ([1, 2], ms.int64, (2,)), ([1.0, 2], ms.float32, (2,)),
+        ([True, False], ms.bool_, (2,)), ([[1, 2], [3, 4.5]], ms.float32, (2, 2)),
+        (np.float64(2.0), ms.float64, ()),
+        (np.array([1.5]), ms.float64, (1,)), (np.arange(3, dtype=np.int8), ms.int8, (3,)),
+        ([], ms.float32, (0,)),
     ],
 )  # fmt: skip
 def test_default_dtypes(data, dtype, shape):
@@ -68,8 +71,10 @@ def test_bfloat16_rounds_to_nearest_even():
 
 
 PROMOTIONS = [
-    (ms.bool_, ms.int8, ms.int8), (ms.uint8, ms.int8, ms.int16), (ms.uint8, ms.int64, ms.int64), (ms.int32, ms.float16, ms.float16),
-    (ms.float16, ms.bfloat16, ms.float32), (ms.float32, ms.float64, ms.float64), (ms.int64, ms.float32, ms.float32),
+    (ms.bool_, ms.int8, ms.int8), (ms.uint8, ms.int8, ms.int16), (ms.uint8, ms.int64, ms.int64),
+    (ms.int32, ms.float16, ms.float16),
+    (ms.float16, ms.bfloat16, ms.float32), (ms.float32, ms.float64, ms.float64),
+    (ms.int64, ms.float32, ms.float32),
     (ms.bool_, ms.uint32, ms.uint32), (ms.float64, ms.complex64, ms.complex128),
 ]  # fmt: skip
 
@@ -88,8 +93,10 @@ def test_wide_unsigned_integers_do_not_mix():
 @pytest.mark.parametrize(
     ("dtype", "number", "result"),
     [
-        (ms.bool_, 2, ms.int64), (ms.int8, 2, ms.int8), (ms.int32, 1.5, ms.float32), (ms.float16, 1.5, ms.float16),
-        (ms.bfloat16, 3, ms.bfloat16), (ms.float64, 1.5, ms.float64), (ms.int32, True, ms.int32), (ms.bool_, 0.5, ms.float32),
+        (ms.bool_, 2, ms.int64), (ms.int8, 2, ms.int8), (ms.int32, 1.5, ms.float32),
+        (ms.float16, 1.5, ms.float16),
+        (ms.bfloat16, 3, ms.bfloat16), (ms.float64, 1.5, ms.float64), (ms.int32, True, ms.int32),
+        (ms.bool_, 0.5, ms.float32),
     ],
 )  # fmt: skip
 def test_python_numbers_are_weak_on_either_side(dtype, number, result):

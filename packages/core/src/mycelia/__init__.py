@@ -32,8 +32,9 @@ _NAMES: dict[str, str] = {
         Model Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler
         LossMonitor ModelCheckpoint ReduceLROnPlateau RunContext TimeMonitor Accuracy F1 Fbeta Loss MAE MSE
         Metric Precision Recall Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
-        get_metric_fn names rearrange_inputs BackupAndRestore BleuScore ConfusionMatrix ConfusionMatrixMetric CosineSimilarity
-        Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc
+        get_metric_fn names rearrange_inputs BackupAndRestore BleuScore ConfusionMatrix ConfusionMatrixMetric
+        CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity Perplexity ROC
+        RootMeanSquareDistance auc
     """,
 }  # fmt: skip
 

@@ -1,8 +1,9 @@
-"""The slow path of a call: check and infer, choose what runs, and make the Plan that the native core remembers.
+"""The slow path of a call: check and infer, choose what runs,
+and make the Plan that the native core remembers.
 
 Order of choice (first hit wins): the target backend's kernel; its kernel in an emulated dtype; the op's
-decomposition; the cpu backend's kernel; the reference body. The last two count as fallbacks: they are logged once,
-counted, and forbidden by MYCELIA_FALLBACK=error.
+decomposition; the cpu backend's kernel; the reference body. The last two count as fallbacks: they are logged
+once, counted, and forbidden by MYCELIA_FALLBACK=error.
 """
 
 from __future__ import annotations
@@ -141,7 +142,8 @@ def _work(typing: Typing) -> int:
 
 def _plan(kind: int, typing: Typing, attrs: dict, packed: bytes, function, kernel=None) -> _C.Plan:
     return _C.Plan(kind, typing.in_types, typing.out_types, typing.scalar_dtypes, attrs, packed, function,
-                   kernel.capsule if kernel else None, kernel.index if kernel else -1, _work(typing))  # fmt: skip
+                   kernel.capsule if kernel else None, kernel.index if kernel else -1,
+                   _work(typing))  # fmt: skip
 
 
 def _compose(typing: Typing, attrs: dict, function) -> _C.Plan:
@@ -204,7 +206,9 @@ def _emulate(op: _C.Op, typing: Typing, wide: dict, counts: tuple):
 
 
 def note_fallback(op: str, backend: str, shorts: list, to: str) -> None:
-    """Count a fallback and log the first of each (op, backend); the setting `fallback` may silence or forbid it."""
+    """Count a fallback and log the first of each (op, backend);
+    the setting `fallback` may silence or forbid it.
+    """
     policy = config.get("fallback")
     taken = ", ".join(s or "none" for s in shorts)
     if policy == "error":
@@ -255,7 +259,9 @@ def kernel_error(op: _C.Op, code: int, text: str) -> Exception:
 
 
 class _Interceptors(threading.local):
-    """While a mode bit of the thread is on: what handles its calls, innermost last. (op, inputs, attrs) -> result."""
+    """While a mode bit of the thread is on: what handles its calls, innermost last.
+    (op, inputs, attrs) -> result.
+    """
 
     def __init__(self) -> None:
         self.stack: list = []
@@ -264,12 +270,15 @@ class _Interceptors(threading.local):
 _interceptors = _Interceptors()
 
 
-#: Set while a graph is captured: how a function with its own gradient enters it. (fn, rule, args, kwargs) -> result.
+#: Set while a graph is captured: how a function with its own gradient enters it.
+#: (fn, rule, args, kwargs) -> result.
 custom_rule = None
 
 
 def push_interceptor(function, bit: int) -> int:
-    """Route all op calls of this thread through `function(op, inputs, attrs)` until popped; returns the old mode."""
+    """Route all op calls of this thread through `function(op, inputs, attrs)` until popped;
+    returns the old mode.
+    """
     _interceptors.stack.append(function)
     return _C.set_mode(_C.mode() | bit)
 

@@ -1,5 +1,5 @@
-"""The plugin manager: made at the first hook call, from core's own plugin module and entry points of group
-`mycelia`.
+"""The plugin manager: made at the first hook call, from core's own plugin module and entry
+points of group `mycelia`.
 
 MYCELIA_PLUGINS=a,b loads only these, MYCELIA_TRACE_PLUGINS=1 prints calls and results,
 MYCELIA_STRICT_PLUGINS=1 turns a plugin that cannot be loaded into an error; otherwise it is reported once,

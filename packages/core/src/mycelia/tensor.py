@@ -42,7 +42,8 @@ def _array_of(data) -> np.ndarray:
         return array
     raise errors.type_error(
         "Tensor",
-        f"input_data must be a Tensor, a number, a list, a tuple or a numpy.ndarray, but got {type(data).__name__}",
+        f"input_data must be a Tensor, a number, a list, a tuple or a numpy.ndarray, "
+        f"but got {type(data).__name__}",
     )
 
 
@@ -157,14 +158,16 @@ def _repr(self) -> str:
 def _concretize(self):
     raise errors.error(
         errors.CaptureError, "jit", "the value of a Tensor was needed while a graph is being captured",
-        hint="values such as x.asnumpy(), x.item() or float(x) exist only when the graph runs; compute with ops instead",
+        hint="values such as x.asnumpy(), x.item() or float(x) exist only when the graph runs; "
+        "compute with ops instead",
     )  # fmt: skip
 
 
 class Parameter(Tensor):
     """A Tensor that a Cell owns and an optimizer updates.
 
-    `name` may be None: the Cell that it is assigned to names it. `default_input`: Tensor, array, number or list.
+    `name` may be None: the Cell that it is assigned to names it. `default_input`:
+    Tensor, array, number or list.
     """
 
     def __new__(cls, default_input=None, *args, **kwargs):
@@ -221,7 +224,8 @@ class Parameter(Tensor):
         return self if self._has_value else None
 
     def set_data(self, data, slice_shape: bool = False) -> Parameter:
-        """Overwrite the value. Shape must agree (unless `slice_shape`); the dtype is cast where that loses no kind.
+        """Overwrite the value. Shape must agree (unless `slice_shape`);
+        the dtype is cast where that loses no kind.
 
         Raises ValueError for another shape, TypeError for an incompatible dtype.
         """
@@ -269,7 +273,10 @@ class Parameter(Tensor):
         return self._detach()
 
     def __repr__(self) -> str:
-        return f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, requires_grad={self.requires_grad})"
+        return (
+            f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
+            f"requires_grad={self.requires_grad})"
+        )
 
     __str__ = __repr__
 
@@ -319,8 +326,10 @@ class ParameterTuple(tuple):
 
 #: Tensor operator -> op or function of `mycelia.ops`.
 _OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "floordiv": "floor_div", "mod": "floor_mod", "pow": "pow",
-    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "bitwise_left_shift",
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "floordiv": "floor_div", "mod": "floor_mod",
+    "pow": "pow",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
     "gt": "greater", "ge": "greater_equal", "neg": "neg", "abs": "abs", "invert": "invert",
 }  # fmt: skip

@@ -1,4 +1,6 @@
-"""What the samples of the elementwise ops do not show: promotion, numbers, limits of integers, clipping, methods."""
+"""What the samples of the elementwise ops do not show: promotion, numbers,
+limits of integers, clipping, methods.
+"""
 
 import numpy as np
 import pytest
@@ -91,7 +93,12 @@ def test_bitwise_operators_refuse_floats():
 
 def test_short_periods_broadcast_like_long_ones():
     rng = np.random.default_rng(1)
-    for shape, other in (((2000, 10), (10,)), ((128, 512, 2), (512, 1)), ((33, 1, 7), (5, 1)), ((3, 4), (3, 1))):
+    for shape, other in (
+        ((2000, 10), (10,)),
+        ((128, 512, 2), (512, 1)),
+        ((33, 1, 7), (5, 1)),
+        ((3, 4), (3, 1)),
+    ):
         x, y = rng.normal(size=shape).astype(np.float32), rng.normal(size=other).astype(np.float32)
         np.testing.assert_array_equal((Tensor(x) - Tensor(y)).asnumpy(), x - y)
         np.testing.assert_array_equal((Tensor(y) - Tensor(x)).asnumpy(), y - x)

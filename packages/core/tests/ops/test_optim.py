@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-import mycelia.ops  # noqa: F401
+import mycelia.ops
 import mycelia.tensor  # noqa: F401
 from mycelia.ops.define import registry
 from mycelia.tensor import Tensor

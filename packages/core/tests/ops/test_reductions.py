@@ -1,4 +1,6 @@
-"""What the samples of the reductions do not show: both generations of signatures, dtypes, NaN, precision, errors."""
+"""What the samples of the reductions do not show: both generations of signatures,
+dtypes, NaN, precision, errors.
+"""
 
 import numpy as np
 import pytest
@@ -74,7 +76,9 @@ def test_long_sums_keep_their_digits():
 
 def test_variance_of_numbers_far_from_zero():
     x = np.random.default_rng(0).normal(1000, 1, 10_000).astype(np.float32)
-    np.testing.assert_allclose(ops.var(Tensor(x), None, 1).asnumpy(), x.astype(np.float64).var(ddof=1), rtol=1e-5)
+    np.testing.assert_allclose(
+        ops.var(Tensor(x), None, 1).asnumpy(), x.astype(np.float64).var(ddof=1), rtol=1e-5
+    )
     np.testing.assert_allclose(Tensor(X).std(0, 1).asnumpy(), X.std(0, ddof=1), rtol=1e-6)
 
 
@@ -99,7 +103,9 @@ def test_ties_share_the_gradient_of_the_maximum():
 def test_histogram_and_quantile(x):
     assert ops.histc(x, 4).asnumpy().tolist() == [2, 1, 1, 2]
     assert ops.quantile(x, 0.5).asnumpy() == 2.5
-    np.testing.assert_allclose(ops.quantile(x, 0.25, 1, True).asnumpy(), np.quantile(X, 0.25, 1, keepdims=True))
+    np.testing.assert_allclose(
+        ops.quantile(x, 0.25, 1, True).asnumpy(), np.quantile(X, 0.25, 1, keepdims=True)
+    )
     assert ops.bincount(Tensor([1, 2, 2]), minlength=4).asnumpy().tolist() == [0, 1, 2, 0]
 
 

@@ -16,6 +16,7 @@ from mycelia.autodiff.transforms import (
 )
 
 __all__ = [
-    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp",
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev",
+    "jvp",
     "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -15,13 +15,16 @@ from mycelia.ops.control import stop_gradient
 Tensor = _C.Tensor
 
 __all__ = [
-    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev", "jvp",
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev",
+    "jvp",
     "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 
 def _flatten(value, leaves: list):
-    """Collect the Tensors of nested tuples, lists and dicts; returns a function that rebuilds the structure."""
+    """Collect the Tensors of nested tuples, lists and dicts;
+    returns a function that rebuilds the structure.
+    """
     if isinstance(value, Tensor):
         index = len(leaves)
         leaves.append(value)
@@ -72,9 +75,11 @@ def value_and_grad(
     """A function that returns ``(fn(...), gradients)``.
 
     The gradient is of the sum of all elements of fn's output (of its first output with `has_aux`).
-    `grad_position`: arguments to differentiate, an int, a tuple, or None; `weights`: Parameters to differentiate.
-    Gradients: for an int position alone a Tensor; for a tuple a tuple; for weights alone a tuple (one Tensor for a
-    single Parameter); for both a pair. With `return_ids` each gradient comes as ``(position or name, gradient)``.
+    `grad_position`: arguments to differentiate, an int, a tuple, or None;
+    `weights`: Parameters to differentiate.
+    Gradients: for an int position alone a Tensor; for a tuple a tuple; for weights alone a tuple
+    (one Tensor for a single Parameter); for both a pair. With `return_ids` each gradient comes as
+    ``(position or name, gradient)``.
     Errors: ValueError when neither positions nor weights are given; TypeError when an argument is no Tensor.
     """
     if grad_position is None and weights is None:
@@ -111,7 +116,8 @@ def _value_and_grad(fn, args, kwargs, grad_position, weights, has_aux, return_id
                 if not leaves:
                     raise errors.type_error(
                         where,
-                        f"argument {p} must be a Tensor to be differentiated, but got {type(args[p]).__name__}",
+                        f"argument {p} must be a Tensor to be differentiated, "
+                        f"but got {type(args[p]).__name__}",
                     )
                 watched = [tape.watch(t) for t in leaves]
                 args[p] = rebuild([w[0] for w in watched])
@@ -121,7 +127,8 @@ def _value_and_grad(fn, args, kwargs, grad_position, weights, has_aux, return_id
         first_weight = len(nodes)
         nodes.extend(tape.watch_in_place(w) for w in parameters)
         result = fn(*args, **kwargs)
-        # Integer arguments keep no gradient; what fn returns must not carry this recording's variables outside.
+        # Integer arguments keep no gradient; what fn returns must not carry
+        # this recording's variables outside.
         outputs: list = []
         rebuild_result = _flatten(result, outputs)
         sources = outputs
@@ -217,8 +224,8 @@ def get_grad(gradients, identifier):
 def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
     """``(output, vjp_function)``, or ``(output, vjp_function, aux...)`` with `has_aux`.
 
-    ``vjp_function(*cotangents)`` gives the gradients of the inputs (one Tensor for one input, else a tuple); with
-    `weights` a pair of those and the weights' gradients.  It may be called again and again.
+    ``vjp_function(*cotangents)`` gives the gradients of the inputs (one Tensor for one input, else a tuple);
+    with `weights` a pair of those and the weights' gradients.  It may be called again and again.
     """
     with Recording() as tape:
         watched = [tape.watch(_tensor(x, "vjp", i)) for i, x in enumerate(inputs)]
@@ -262,8 +269,8 @@ def _tensor(value, where: str, index: int) -> Tensor:
 def jvp(fn: Callable, inputs, v, has_aux: bool = False):
     """``(output, J v)``, the derivative along `v`; with `has_aux` also the auxiliary outputs.
 
-    `inputs`, `v`: a Tensor or a tuple of Tensors with equal shapes. The transpose of the transpose: the vjp is linear
-    in its cotangent, so its own vjp at any point is the jvp (Townsend 2017).
+    `inputs`, `v`: a Tensor or a tuple of Tensors with equal shapes. The transpose of the transpose: the vjp
+    is linear in its cotangent, so its own vjp at any point is the jvp (Townsend 2017).
     """
     single = isinstance(inputs, Tensor)
     xs = (inputs,) if single else tuple(inputs)
@@ -329,7 +336,9 @@ def jacrev(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
 
 
 def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """A function that returns the Jacobian of `fn` column by column (forward mode): shape out.shape + in.shape."""
+    """A function that returns the Jacobian of `fn` column by column (forward mode):
+    shape out.shape + in.shape.
+    """
 
     def run(*args):
         from mycelia.ops.create import zeros
@@ -364,19 +373,22 @@ def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
 
 
 def hessian(fn: Callable, grad_position: int = 0) -> Callable:
-    """A function that returns the matrix of second derivatives of a scalar function: shape in.shape + in.shape."""
+    """A function that returns the matrix of second derivatives of a scalar function:
+    shape in.shape + in.shape.
+    """
     return jacrev(grad(fn, grad_position), grad_position)
 
 
 def custom_vjp(fn: Callable, rule: Callable) -> Callable:
     """`fn` with its own gradient: ``rule(*inputs, output, cotangent)`` returns the inputs' gradients.
 
-    Output and cotangent are as `fn` returns them (nested tuples for several outputs); the rule returns one Tensor or
-    None for one input, else a tuple.  This is what a Cell's `bprop` method means.
+    Output and cotangent are as `fn` returns them (nested tuples for several outputs); the rule returns one
+    Tensor or None for one input, else a tuple.  This is what a Cell's `bprop` method means.
     """
 
     def run(*args, **kwargs):
-        if dispatch.custom_rule is not None and _C.mode():  # a graph is being captured: the rule becomes part of it
+        # While a graph is captured, the rule becomes part of it.
+        if dispatch.custom_rule is not None and _C.mode():
             return dispatch.custom_rule(fn, rule, args, kwargs)
         inputs: list = []
         _flatten(args, inputs)
@@ -401,7 +413,8 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
                 found = (found,)  # one argument that holds several Tensors
             if len(found) < len(args):
                 raise errors.value_error(
-                    name, f"bprop must return {len(args)} gradients, one per argument, but returned {len(found)}"
+                    name,
+                    f"bprop must return {len(args)} gradients, one per argument, but returned {len(found)}",
                 )
             flat: list = []
             for position, (arg, g) in enumerate(zip(args, found)):
@@ -414,7 +427,8 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
                 if len(members) != len(leaves):
                     raise errors.type_error(
                         name,
-                        f"bprop must return {len(leaves)} Tensor(s) or None as the gradient of argument {position}, "
+                        f"bprop must return {len(leaves)} Tensor(s) or None "
+                        f"as the gradient of argument {position}, "
                         f"but returned {type(g).__name__}: {g!r:.60}",
                     )
                 flat.extend(members)
@@ -434,7 +448,9 @@ def _without_history(args):
 
 
 def clip_by_value(x, clip_value_min=None, clip_value_max=None):
-    """Limit the elements of a Tensor, or of each Tensor in a list or tuple, to [clip_value_min, clip_value_max]."""
+    """Limit the elements of a Tensor, or of each Tensor in a list or tuple,
+    to [clip_value_min, clip_value_max].
+    """
     from mycelia.ops.clipping import clamp
 
     if isinstance(x, (list, tuple)):

@@ -23,8 +23,8 @@ class Backend:
     emulated: dict[DType, DType] = {}
 
     def kernels(self):
-        """The kernels: a capsule named ``mycelia.kernel_table`` holding a `myc_kernel_table` (abi.h), or a
-        dict.
+        """The kernels: a capsule named ``mycelia.kernel_table`` holding a `myc_kernel_table` (abi.h),
+        or a dict.
 
         Dict: ``{("mat_mul", "f32"): function}``; the dtypes text is as in abi.h; the function takes one NumPy
         array per tensor input (None for an absent one, a tuple for a list; float32 for bfloat16) and the

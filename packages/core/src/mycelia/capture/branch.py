@@ -1,5 +1,6 @@
-"""Captures an `if` on a tensor: both sides are traced, and what they leave in the variables is brought
-together."""
+"""Captures an `if` on a tensor: both sides are traced,
+and what they leave in the variables is brought together.
+"""
 
 from __future__ import annotations
 

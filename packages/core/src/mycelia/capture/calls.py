@@ -63,8 +63,9 @@ _in_progress: set[int] = set()
 
 
 def _with_rewritten_closure(function: types.FunctionType) -> types.FunctionType:
-    """A function of ours that calls user functions it has closed over (a gradient transform) calls the
-    rewritten ones."""
+    """A function of ours that calls user functions it has closed over (a gradient transform)
+    calls the rewritten ones.
+    """
     cells = function.__closure__
     if not cells or id(function) in _in_progress:
         return function

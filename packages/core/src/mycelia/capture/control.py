@@ -174,8 +174,9 @@ def assert_(test: Any, message: Callable[[], Any], site: Site) -> None:
 
 
 def raise_(error: Any, site: Site) -> Any:
-    """A `raise` statement: gives the exception back; under a tensor condition it is raised when the graph
-    runs."""
+    """A `raise` statement: gives the exception back; under a tensor condition it is
+    raised when the graph runs.
+    """
     trace = active()
     if trace is None or trace.parent is None:
         return error

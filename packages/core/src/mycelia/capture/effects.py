@@ -26,8 +26,9 @@ class Effects:
 
 
 def collect(trace: Trace) -> Effects:
-    """Reads the changes from the outermost trace; call before `trace.close()`, when the function's locals
-    are gone."""
+    """Reads the changes from the outermost trace; call before `trace.close()`,
+    when the function's locals are gone.
+    """
     effects = Effects()
     for entry in trace.lifted.values():
         tensor = entry.reference()

@@ -52,8 +52,9 @@ def _outputs_and_gradients(
 
 
 class Pull:
-    """The gradient of a graph as a graph: parameters are the graph's own, then one cotangent per given
-    output."""
+    """The gradient of a graph as a graph: parameters are the graph's own,
+    then one cotangent per given output.
+    """
 
     def __init__(self, graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> None:
         self.graph = graph
@@ -180,8 +181,8 @@ def _backward_scan(
     inputs: Sequence[Tensor],
     needs: Sequence[bool],
 ) -> list[Tensor | None]:
-    """Gradients of a loop's inputs (carried, scanned, rest): a scan over its rounds from the last to the
-    first.
+    """Gradients of a loop's inputs (carried, scanned, rest):
+    a scan over its rounds from the last to the first.
 
     `histories`: what the carried values were at the start of each round; `cts`, `row_cts`, `history_cts`:
     cotangents of the final values, of the rows the rounds made, and of the histories.
@@ -277,8 +278,9 @@ def _backward_step(
 
 
 def joint_graph(graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> Graph:
-    """One graph for outputs and gradients: (inputs, a cotangent per given output) -> (outputs, gradients
-    of the wanted)."""
+    """One graph for outputs and gradients: (inputs, a cotangent per given output) -> (outputs,
+    gradients of the wanted).
+    """
     trace = Trace(f"{graph.name}.joint")
     with trace:
         arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]

@@ -1,5 +1,6 @@
-"""Captures a loop whose condition is a tensor: which variables it carries, and as what, is found by
-tracing it."""
+"""Captures a loop whose condition is a tensor: which variables it carries,
+and as what, is found by tracing it.
+"""
 
 from __future__ import annotations
 
@@ -37,8 +38,9 @@ class _Again(Exception):
 
 
 class Loop:
-    """Captures a loop. Which variables the body changes shows only by tracing it, so it is traced until
-    that settles."""
+    """Captures a loop. Which variables the body changes shows only by tracing it,
+    so it is traced until that settles.
+    """
 
     def __init__(self, test: Callable, body: Callable, get: Callable, set_: Callable, site: Site) -> None:
         self.test, self.body, self.get, self.set = test, body, get, set_
@@ -122,8 +124,9 @@ class Loop:
             tensor._assign(region.parameter(type_of(tensor)))
 
     def leave(self, region: Trace) -> tuple[list[Tensor], list]:
-        """Sets variables and objects back; returns what the carried objects had become, and other changed
-        objects."""
+        """Sets variables and objects back; returns what the carried objects had become,
+        and other changed objects.
+        """
         objects = []
         for tensor, before in self.objects.values():
             objects.append(snapshot(tensor))
@@ -175,8 +178,9 @@ class Loop:
             raise self.error(f"{name} is {type_of(before)}, but its body assigns {type_of(after)} to it")
 
     def compare(self, region: Trace, i: int, start: Any, end: Any, outs: dict) -> bool:
-        """Checks variable `i` at the end of a round against its beginning; True if the loop must be traced
-        anew."""
+        """Checks variable `i` at the end of a round against its beginning;
+        True if the loop must be traced anew.
+        """
         name = self.site.names[i]
         if i in self.lost:
             return False
@@ -257,8 +261,9 @@ class Loop:
         return False
 
     def widen(self, key: tuple[int, int], type_: TensorType, found: Any) -> bool:
-        """A variable that began as a Python number takes the dtype that the body gives it; a tensor keeps
-        its own."""
+        """A variable that began as a Python number takes the dtype that the body gives
+        it; a tensor keeps its own.
+        """
         leaf = self.leaves[key[0]][key[1]]
         current = self.carried[key]
         if isinstance(leaf, Tensor) or dtypes.promote(current.dtype, type_.dtype) is not type_.dtype:

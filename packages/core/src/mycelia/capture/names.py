@@ -7,8 +7,9 @@ from collections.abc import Iterable
 
 
 class Assigned(ast.NodeVisitor):
-    """Names and `name.attribute`s that statements assign or may change in place, with the line of the last
-    time."""
+    """Names and `name.attribute`s that statements assign or may change in place,
+    with the line of the last time.
+    """
 
     def __init__(self) -> None:
         self.names: dict[str, int] = {}

@@ -47,8 +47,9 @@ class Site:
 
 
 def rewrite_function(fn: types.FunctionType) -> types.FunctionType:
-    """`fn` with its control flow going through helpers; CannotRewrite if its source cannot be had or
-    taken."""
+    """`fn` with its control flow going through helpers;
+    CannotRewrite if its source cannot be had or taken.
+    """
     from mycelia.capture import control
 
     code, sites = _rewritten_code(fn)
@@ -75,7 +76,8 @@ def _rewritten_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site,
             found = error.with_traceback(None)
         _code_cache[fn.__code__] = found
     if isinstance(found, CannotRewrite):
-        raise CannotRewrite(*found.args)  # a fresh one: the traceback of the one kept would grow with each use
+        # A fresh one: the traceback of the one kept would grow with each use.
+        raise CannotRewrite(*found.args)
     return found
 
 
@@ -119,8 +121,9 @@ def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, .
 
 
 def _renamed(code: types.CodeType, name: str, qualname: str) -> types.CodeType:
-    """The code under the user's names, the local functions of its branches and loops too: tracebacks show
-    them."""
+    """The code under the user's names, the local functions of its branches and loops too:
+    tracebacks show them.
+    """
     constants = []
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):

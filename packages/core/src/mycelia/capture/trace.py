@@ -260,8 +260,9 @@ class Trace:
     # -- ends of a capture
 
     def changed(self) -> list[tuple[Tensor, Tensor, Tensor]]:
-        """Tensors of the surroundings that were changed in place here: (object, before, after); all are
-        set back."""
+        """Tensors of the surroundings that were changed in place here: (object, before,
+        after); all are set back.
+        """
         found = []
         for tensor, before in list(self.seen.values()):
             if tensor.traced is not before.traced:

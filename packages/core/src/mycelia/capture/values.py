@@ -175,8 +175,9 @@ def zeros(type_: TensorType) -> Tensor:
 
 
 def close_over(regions: Sequence[Trace], first: int = 0) -> tuple[Tensor, ...]:
-    """Gives all regions the same parameters after their first `first` own ones; returns the tensors these
-    stand for."""
+    """Gives all regions the same parameters after their first `first` own ones;
+    returns the tensors these stand for.
+    """
     outer: dict[Value, Tensor] = {}
     for region in regions:
         for value, (tensor, _) in region.captured.items():

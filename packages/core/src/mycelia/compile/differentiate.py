@@ -1,8 +1,8 @@
 """Compiled graphs and the tape: a run of a graph is one tape node whose gradient is a compiled graph too.
 
-The forward graph also returns the intermediates that the backward graph needs, so nothing is computed
-twice. If the gradient itself is recorded (higher orders), the gradient of the graph runs as a graph in its
-own right.
+The forward graph also returns the intermediates that the backward graph needs,
+so nothing is computed twice. If the gradient itself is recorded (higher orders), the gradient of the graph
+runs as a graph in its own right.
 """
 
 from __future__ import annotations

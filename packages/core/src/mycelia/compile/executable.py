@@ -1,9 +1,8 @@
 """From a graph to a program of the native core.
 
-Each node becomes an instruction: a kernel, a view or a reference body with its Plan, an inner program for
-a branch or a loop body, or a Python callable where shapes are known only at run time. Intermediates of
-kernels lie in the arena (`memory.py`); what Python code or an inner program may get to see has memory of
-its own.
+Each node becomes an instruction: a kernel, a view or a reference body with its Plan, an inner program for a
+branch or a loop body, or a Python callable where shapes are known only at run time. Intermediates of kernels
+lie in the arena (`memory.py`); what Python code or an inner program may get to see has memory of its own.
 """
 
 from __future__ import annotations
@@ -23,8 +22,9 @@ _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
 
 def program(graph: Graph) -> _C.Program:
-    """The program of `graph` for the present device target, built once: `program(*tensors)` gives a tuple
-    of Tensors."""
+    """The program of `graph` for the present device target, built once: `program(*tensors)`
+    gives a tuple of Tensors.
+    """
     key = registry.target()
     found = graph.cache.get(key)
     if found is None:

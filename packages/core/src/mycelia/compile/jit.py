@@ -1,5 +1,5 @@
-"""`jit` and graph mode: a Python function becomes a graph at its first call and a program of the native core
-runs it.
+"""`jit` and graph mode: a Python function becomes a graph at its first call and a program
+of the native core runs it.
 
 A compiled function is kept per signature: types of the tensors, values of the Python arguments, Parameters
 and Cells by identity, training flags of the Cells that took part. Parameters that the code reads are
@@ -129,8 +129,9 @@ class Compiled:
 
 
 def _result(value: Any, trace: Trace, outputs: list[Value]) -> Callable[[Sequence[Tensor]], Any]:
-    """Collects the tensors of a returned structure as outputs; the result builds the structure from a
-    run's results."""
+    """Collects the tensors of a returned structure as outputs;
+    the result builds the structure from a run's results.
+    """
     if isinstance(value, Tensor):
         position = len(outputs)
         outputs.append(trace.value_of(value))
@@ -283,8 +284,8 @@ def jit(
     backend: str = "",
     **options: Any,
 ) -> Callable:
-    """Compile a function, method, Cell or Cell class: it is captured as a graph at the first call with new
-    types.
+    """Compile a function, method, Cell or Cell class: it is captured as a graph at the
+    first call with new types.
 
     `if`, `while` and `for` on tensors become part of the graph; Python values are constants of it.
     `capture_mode` ("ast", "bytecode", "trace"), `jit_level` ("O0", "O1"), `dynamic` (0, 1), `fullgraph`,

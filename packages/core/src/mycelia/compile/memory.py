@@ -17,8 +17,9 @@ ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value's need: `size` bytes from instruction `first`, which writes it, to `last`, which reads it
-    last."""
+    """A value's need: `size` bytes from instruction `first`, which writes it,
+    to `last`, which reads it last.
+    """
 
     size: int
     first: int

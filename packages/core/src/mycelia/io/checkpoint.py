@@ -51,10 +51,10 @@ def save_checkpoint(
     save_obj: a Cell, a list of Parameters or of ``{"name": str, "data": Tensor}``, or a dict of name to
     Tensor. The suffix of `format` ('ckpt' or 'safetensors') is added to `ckpt_file_name` when it is not
     there. `async_save` (True, 'thread' or 'process') copies the values and writes them on another thread.
-    `append_dict` adds numbers, texts (only ckpt) and tensors. `choice_func` gets each name and says whether
-    it is saved. `integrated_save` and further keywords concern distributed runs and are accepted without
-    effect. The file is replaced as a whole: after an error (disk full, for instance) the old one is still
-    there.
+    `append_dict` adds numbers, texts (only ckpt) and tensors. `choice_func` gets each name and says
+    whether it is saved. `integrated_save` and further keywords concern distributed runs and are
+    accepted without effect. The file is replaced as a whole: after an error (disk full, for instance)
+    the old one is still there.
     Errors: TypeError, ValueError for wrong arguments; OSError of the file system.
     """
     path = _checked_save_path(ckpt_file_name, format)
@@ -255,8 +255,8 @@ def load_checkpoint_async(
     specify_prefix=None,
     choice_func=None,
 ):
-    """`load_checkpoint` on another thread: a future whose `result()` is the dict. The format follows from the
-    suffix.
+    """`load_checkpoint` on another thread: a future whose `result()` is the dict.
+    The format follows from the suffix.
 
     Wait for the result before using `net`.
     """
@@ -328,13 +328,13 @@ def _loaded(name: str, value: Raw | str):
 
 # ---- into a net --------------------------------------------------------------------------------
 def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundancy=False):
-    """Gives the parameters of a Cell the values of the same names: (names of the net, of the dict) that found
-    no partner.
+    """Gives the parameters of a Cell the values of the same names: (names of the net,
+    of the dict) that found no partner.
 
     Unless `strict_load`: a float (or a signed, or an unsigned integer) width that differs is converted,
-    trailing dimensions of size 1 are dropped, and when names of the net are missing, a prefix that all their
-    partners in the dict share ('net.' of 'net.conv.weight') is taken off. Names without a partner are logged,
-    not errors.
+    trailing dimensions of size 1 are dropped, and when names of the net are missing,
+    a prefix that all their partners in the dict share ('net.' of 'net.conv.weight') is taken off.
+    Names without a partner are logged, not errors.
     Errors: TypeError for wrong arguments; RuntimeError that lists every parameter whose shape or dtype does
     not fit, and what is missing; the net is unchanged then.
     """

@@ -1,8 +1,8 @@
 """The .ckpt layout: records of name, type, shape and bytes (schema in checkpoint.proto), an optional CRC
 trailer.
 
-Files are mapped and cut into views, so that a checkpoint of any size is read once and copied only into its
-tensors.
+Files are mapped and cut into views, so that a checkpoint of any size is read once and
+copied only into its tensors.
 """
 
 from __future__ import annotations
@@ -108,8 +108,8 @@ def read(
 ) -> dict[str, Raw | str]:
     """Name -> value of every entry, in the order of the file; the values are views of the mapped file.
 
-    Errors: ValueError, with the reason, when the file is damaged, cut off, encrypted, or its CRC is not
-    right.
+    Errors: ValueError, with the reason, when the file is damaged, cut off,
+    encrypted, or its CRC is not right.
     """
     with open(path, "rb") as file:
         if not file.seek(0, 2):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 def load(schema: bytes) -> dict[str, object]:
-    """Name -> class of every top-level message of a serialized FileDescriptorProto, and name -> number of its
-    enum values.
+    """Name -> class of every top-level message of a serialized FileDescriptorProto,
+    and name -> number of its enum values.
     """
     from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 

@@ -1,5 +1,5 @@
-"""The safetensors layout: u64 header size, JSON header, data. As MindSpore writes it: names, `format: ms`,
-CRC.
+"""The safetensors layout: u64 header size, JSON header, data. As MindSpore writes it:
+names, `format: ms`, CRC.
 
 Layout: https://github.com/huggingface/safetensors (format section of its README).
 """

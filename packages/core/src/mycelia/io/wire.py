@@ -1,7 +1,7 @@
 """The protobuf wire format, as much as checkpoints need: fields out of a buffer, fields into bytes.
 
-Used instead of message classes where files pass 2 GiB, the limit of one protobuf message, or payloads must
-not be copied.
+Used instead of message classes where files pass 2 GiB, the limit of one protobuf message,
+or payloads must not be copied.
 """
 
 from __future__ import annotations

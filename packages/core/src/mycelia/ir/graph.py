@@ -1,9 +1,9 @@
 """The graph: values, nodes, and graphs made of them.
 
-A graph is a pure function in static single assignment form: its nodes are listed in the order in which
-they may run. Control flow is structured: `cond`, `while_loop`, `while_history` and `scan` are ordinary ops
-whose regions are Graphs held as attributes. A region is closed: it uses only its own parameters, nodes and
-constants.
+A graph is a pure function in static single assignment form: its nodes are listed in the order
+in which they may run. Control flow is structured: `cond`, `while_loop`, `while_history` and `scan`
+are ordinary ops whose regions are Graphs held as attributes. A region is closed: it uses only its own
+parameters, nodes and constants.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Value:
 
 
 class Node:
-    """One use of an op. `inputs` is flat: a list parameter of the op takes as many entries as it has
-    members, an optional parameter that is not given is None. `attrs` holds every attribute of the op's
-    schema."""
+    """One use of an op. `inputs` is flat: a list parameter of the op takes as many entries as it has members,
+    an optional parameter that is not given is None. `attrs` holds every attribute of the op's schema.
+    """
 
     __slots__ = ("op", "inputs", "attrs", "outputs", "location", "__weakref__")
 
@@ -128,8 +128,9 @@ class Graph:
 
 
 def group_inputs(op: Any, flat: Sequence[Any]) -> list[Any]:
-    """Flat inputs of a node as the op's parameters take them: a list parameter (always the first) gets a
-    tuple."""
+    """Flat inputs of a node as the op's parameters take them:
+    a list parameter (always the first) gets a tuple.
+    """
     params = op.definition.params
     if not params or params[0][1] != _LIST:
         return list(flat)

@@ -34,8 +34,9 @@ def evaluate(
 
 
 def apply(op: Any, flat: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
-    """The outputs of one node. An op that updates its inputs works on aliases here: what it would write is
-    an output."""
+    """The outputs of one node. An op that updates its inputs works on aliases here:
+    what it would write is an output.
+    """
     definition = op.definition
     arguments = group_inputs(op, flat)
     updated = [definition.param_names.index(name) for name in definition.updates]

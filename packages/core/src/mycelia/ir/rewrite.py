@@ -168,8 +168,9 @@ class _Rewriter:
         return touched
 
     def remove(self, node: Node) -> list[Node]:
-        """Takes out `node` and producers that only it used; returns producers whose use count fell (they
-        may match now)."""
+        """Takes out `node` and producers that only it used; returns producers whose use count
+        fell (they may match now).
+        """
         touched = []
         dead = [node]
         while dead:
@@ -203,6 +204,7 @@ class _Rewriter:
 
 
 def rewrite(graph: Graph, rules: Iterable[Rule]) -> int:
-    """Applies `rules` to `graph` (not to its regions) until none matches; returns how often one was
-    applied."""
+    """Applies `rules` to `graph` (not to its regions) until none matches;
+    returns how often one was applied.
+    """
     return _Rewriter(graph, rules).run()

@@ -40,8 +40,9 @@ class TensorType:
         return self.size * self.dtype.itemsize if self.is_static else UNKNOWN
 
     def accepts(self, other: TensorType) -> bool:
-        """True if a value of type `other` may stand where this type is expected: unknown sizes match any
-        size."""
+        """True if a value of type `other` may stand where this type is expected:
+        unknown sizes match any size.
+        """
         if self.dtype is not other.dtype or len(self.shape) != len(other.shape):
             return False
         return all(a == b or UNKNOWN in (a, b) for a, b in zip(self.shape, other.shape))

@@ -1,5 +1,6 @@
-"""Checks what every pass may rely on: values defined before use, regions closed, types that agree with the
-ops."""
+"""Checks what every pass may rely on: values defined before use, regions closed,
+types that agree with the ops.
+"""
 
 from __future__ import annotations
 

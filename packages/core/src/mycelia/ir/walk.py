@@ -24,8 +24,9 @@ def all_graphs(graph: Graph) -> Iterator[Graph]:
 
 
 def users(graph: Graph) -> dict[Value, list[tuple[Node, int]]]:
-    """For each value that a node uses: the nodes with the input position. Outputs of the graph are not
-    counted."""
+    """For each value that a node uses: the nodes with the input position.
+    Outputs of the graph are not counted.
+    """
     found: dict[Value, list[tuple[Node, int]]] = {}
     for node in graph.nodes:
         for index, value in enumerate(node.inputs):
@@ -56,8 +57,9 @@ def free_values(graph: Graph) -> list[Value]:
 
 
 def order(graph: Graph) -> list[Node]:
-    """The nodes, each after the producers of its inputs, otherwise in the present order; ValueError on a
-    cycle."""
+    """The nodes, each after the producers of its inputs,
+    otherwise in the present order; ValueError on a cycle.
+    """
     state: dict[Node, bool] = {}  # False: being visited, True: placed
     mine = set(graph.nodes)
     result: list[Node] = []
@@ -97,8 +99,9 @@ def substitute(graph: Graph, mapping: dict[Value, Value]) -> None:
 
 
 def copy_nodes(nodes: Sequence[Node], mapping: dict[Value, Value]) -> list[Node]:
-    """Copies of `nodes` with inputs replaced by `mapping`, which receives the copies' outputs. Regions are
-    shared."""
+    """Copies of `nodes` with inputs replaced by `mapping`, which receives the copies'
+    outputs. Regions are shared.
+    """
     copies = []
     for node in nodes:
         inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
@@ -134,8 +137,9 @@ def inline(graph: Graph, node: Node, region: Graph, arguments: Sequence[Value] |
 
 
 def without_effects(graph: Graph) -> Graph:
-    """A copy that computes the same results and does nothing else: for gradients, which evaluate a region
-    again."""
+    """A copy that computes the same results and does nothing else: for gradients,
+    which evaluate a region again.
+    """
     cached = graph.cache.get("without_effects")
     if cached is not None:
         return cached

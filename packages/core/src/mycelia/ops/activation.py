@@ -321,8 +321,8 @@ SELU_SCALE = 1.0507009873554804934193349852946
 
 @op(infer=same(), mindir="SeLU", float_result=True)
 def selu(input_x):
-    """Scaled exponential unit: ``1.0507 * (x if x > 0 else 1.67326 * (exp(x) - 1))``, which keeps mean and
-    variance.
+    """Scaled exponential unit: ``1.0507 * (x if x > 0 else 1.67326 * (exp(x) - 1))``,
+    which keeps mean and variance.
 
     Shapes: any -> same.  dtypes: floating.  Source: Klambauer et al. 2017.
     """

@@ -16,8 +16,9 @@ from mycelia.ops.pool import _check_size, _np_argmax, _np_max, _np_mix, _pool_sc
 
 
 def _adaptive_windows(n, positions):
-    """Begin and end of each adaptive window: ``floor(i * n / positions)``, ``ceil((i + 1) * n /
-    positions)``."""
+    """Begin and end of each adaptive window: ``floor(i * n / positions)``,
+    ``ceil((i + 1) * n / positions)``.
+    """
     i = np.arange(positions)
     return i * n // positions, -(-(i + 1) * n // positions)
 
@@ -205,8 +206,8 @@ def _max_windows_indexed(x, size):
 def adaptive_avg_pool1d(input, output_size):
     """Mean of each of `output_size` equal windows of a sequence.
 
-    Shapes: input [N, C, L] -> [N, C, output_size].  Errors: ValueError if L is not divisible by
-    `output_size`.
+    Shapes: input [N, C, L] -> [N, C, output_size].
+    Errors: ValueError if L is not divisible by `output_size`.
     """
     return _adaptive_1d("adaptive_avg_pool1d", input, output_size, _mean_windows)
 
@@ -230,8 +231,8 @@ def adaptive_avg_pool3d(input, output_size):
 def adaptive_max_pool1d(input, output_size):
     """Largest element of each of `output_size` equal windows of a sequence.
 
-    Shapes: input [N, C, L] -> [N, C, output_size].  Errors: ValueError if L is not divisible by
-    `output_size`.
+    Shapes: input [N, C, L] -> [N, C, output_size].
+    Errors: ValueError if L is not divisible by `output_size`.
     """
     return _adaptive_1d("adaptive_max_pool1d", input, output_size, _max_windows)
 

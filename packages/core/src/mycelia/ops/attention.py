@@ -54,13 +54,13 @@ def _attention(
     query, key, value, mask: "tensor?" = None, rng_key: "tensor?" = None,
     *, scale: "float", is_causal: "bool" = False, p: "float" = 0.0,
 ):  # fmt: skip
-    """``softmax(scale * query key^T + mask) value``, weights dropped with probability `p` by the key
-    `rng_key`.
+    """``softmax(scale * query key^T + mask) value``, weights dropped with probability
+    `p` by the key `rng_key`.
 
     `is_causal` hides key j from query i where j > i. A query that sees no key gets zeros.
-    Shapes: query [..., T, D], key [..., S, D], value [..., S, E], mask broadcastable to [..., T, S] -> [...,
-    T, E], and the logarithms of the softmax sums [..., T].  dtypes: floating.  Errors: ValueError if shapes
-    disagree.
+    Shapes: query [..., T, D], key [..., S, D], value [..., S, E], mask broadcastable to [..., T, S] ->
+    [..., T, E], and the logarithms of the softmax sums [..., T].  dtypes: floating.
+    Errors: ValueError if shapes disagree.
     Source: Vaswani et al. 2017; tiles as in Dao et al. 2022.
     """
     if query.size == 0 or key.size == 0:
@@ -145,11 +145,11 @@ def _attention_grad(
     dy, query, key, value, y, log_sum, mask: "tensor?" = None, rng_key: "tensor?" = None,
     *, scale: "float", is_causal: "bool" = False, p: "float" = 0.0,
 ):  # fmt: skip
-    """Gradients of attention with respect to query, key and value; the weights are computed again from
-    `log_sum`.
+    """Gradients of attention with respect to query, key and value;
+    the weights are computed again from `log_sum`.
 
-    Shapes: dy, y [..., T, E], log_sum [..., T], others as attention -> query's, key's, value's.  dtypes:
-    floating.
+    Shapes: dy, y [..., T, E], log_sum [..., T], others as attention -> query's, key's, value's.
+    dtypes: floating.
     """
     if query.size == 0 or key.size == 0:
         return np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
@@ -237,8 +237,8 @@ def scaled_dot_product_attention(
 
     `attn_mask` is boolean (True = may look) or added to the scores; `is_causal` hides key j from query i
     where j > i; `scale` is ``1 / sqrt(D)`` by default.
-    Shapes: query [..., T, D], key [..., S, D], value [..., S, E], attn_mask broadcastable to [..., T, S] ->
-    [..., T, E].
+    Shapes: query [..., T, D], key [..., S, D], value [..., S, E], attn_mask broadcastable to
+    [..., T, S] -> [..., T, E].
     dtypes: floating.  Errors: ValueError if shapes disagree.
     """
     if attn_mask is not None and attn_mask.dtype.is_bool:

@@ -1,9 +1,8 @@
 """Structured control flow: ops whose regions are Graphs.
 
-`cond` and `while_loop` compute what the captured `if` and `while` compute; `while_history` and `scan`
-exist for their gradients (`capture/gradients.py`), which close over these four, so that loops
-differentiate to any order. On tensors with data a region is evaluated op by op, so a tape sees the ops
-inside.
+`cond` and `while_loop` compute what the captured `if` and `while` compute; `while_history` and `scan` exist
+for their gradients (`capture/gradients.py`), which close over these four, so that loops differentiate to any
+order. On tensors with data a region is evaluated op by op, so a tape sees the ops inside.
 """
 
 from mycelia import _C, errors
@@ -142,8 +141,8 @@ def run_while_history(inputs, test, body, types):
 
 @op(name="scan", outputs=None)
 def scan(inputs: "tensors", *, body: "any", carried: "int", scanned: "int", reverse: "bool" = False):
-    """``values, row = body(*values, *rows of the scanned inputs, *rest)`` for each row; returns values and
-    stacked rows.
+    """``values, row = body(*values, *rows of the scanned inputs, *rest)`` for each row;
+    returns values and stacked rows.
 
     The first `carried` inputs are the values, the next `scanned` are cut along their first dimension,
     which is the number of rounds; the rest stays the same. With `reverse` the last row comes first, and
@@ -266,8 +265,8 @@ for _op in (cond, while_loop, while_history, scan, custom_call):
 
 @op(name="require", effect=True, nondiff=True)
 def require(condition, *, error: "any"):
-    """Raises `error` (an exception, or a function that makes one) when the graph runs and `condition` is
-    false.
+    """Raises `error` (an exception, or a function that makes one) when the graph runs
+    and `condition` is false.
 
     condition: one element.  Returns it.
     """

@@ -56,8 +56,9 @@ def spread(name, value, rank, least, owner):
 
 
 def explicit_pads(owner, pad_mode, padding, size, kernel, stride, dilation):
-    """Explicit paddings for MindSpore's `pad_mode`; `padding` is symmetric or has begin and end a
-    dimension."""
+    """Explicit paddings for MindSpore's `pad_mode`;
+    `padding` is symmetric or has begin and end a dimension.
+    """
     rank = len(kernel)
     if pad_mode == "pad":
         if isinstance(padding, (tuple, list)) and len(padding) == 2 * rank and rank > 1:

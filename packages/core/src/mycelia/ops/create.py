@@ -1,7 +1,7 @@
 """Tensors made from sizes and numbers: zeros, ones, full, eye, arange, linspace, and their `_like` forms.
 
-A filled tensor is one number broadcast to a shape: nothing large is made by NumPy, and a graph holds one
-number.
+A filled tensor is one number broadcast to a shape: nothing large is made by NumPy,
+and a graph holds one number.
 """
 
 import math
@@ -41,8 +41,8 @@ def _checked_shape(shape, name):
 def full(size, fill_value, *, dtype=None):
     """A tensor of shape `size` with `fill_value` everywhere.
 
-    dtypes: `dtype`, by default bool, int64 or float32 as the value is.  Errors: ValueError for a negative
-    size.
+    dtypes: `dtype`, by default bool, int64 or float32 as the value is.
+    Errors: ValueError for a negative size.
     """
     value = _number(fill_value)
     dtype = _dtype_of(value) if dtype is None else dtypes.as_dtype(dtype)
@@ -143,8 +143,8 @@ def eye(n, m=None, dtype=None):
 def arange(start=0, end=None, step=1, *, dtype=None):
     """The numbers from `start` to `end` (not included) in steps of `step`; with one argument from 0 to it.
 
-    Shapes: [ceil((end - start) / step)].  dtypes: `dtype`, by default int64, or float32 if a number is a
-    float.
+    Shapes: [ceil((end - start) / step)].  dtypes: `dtype`, by default int64,
+    or float32 if a number is a float.
     Errors: ValueError for a zero step, or one that leads away from `end`.
     """
     start, end, step = _number(start), _number(end), _number(step)
@@ -169,8 +169,8 @@ def _progression(name, start, end, step, dtype):
 def range(start, end, step, maxlen=1000000):
     """The numbers from `start` to `end` (not included) in steps of `step`, at most `maxlen`.
 
-    dtypes: int64, or float32 if a number is a float.  Errors: ValueError for a zero or wrong-way step, too
-    many numbers.
+    dtypes: int64, or float32 if a number is a float.
+    Errors: ValueError for a zero or wrong-way step, too many numbers.
     """
     result = _progression("range", _number(start), _number(end), _number(step), None)
     if result.size > maxlen:

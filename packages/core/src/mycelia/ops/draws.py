@@ -154,8 +154,8 @@ def _random_normal(rand):
 def _random_int(key, low, high, *, shape: "ints", dtype: "dtype" = dtypes.int64):
     """Integers of the uniform distribution over [low, high).
 
-    Shapes: key int64 [2], low and high [] -> `shape`.  dtypes: any.  Errors: ValueError if low is not below
-    high.
+    Shapes: key int64 [2], low and high [] -> `shape`.  dtypes: any.
+    Errors: ValueError if low is not below high.
     """
     low, high = int(low), int(high)
     if low >= high:
@@ -207,8 +207,8 @@ def _random_choice(key, weights, *, count: "int", replacement: "bool" = True, dt
 
     Without replacement the first arrivals of exponential clocks are taken.
     Shapes: key int64 [2], weights [C] or [N, C] -> [count] or [N, count].  dtypes: floating weights.
-    Errors: ValueError if a weight is negative or not finite, a row has no weight, or fewer than `count`
-    choices.
+    Errors: ValueError if a weight is negative or not finite, a row has no weight,
+    or fewer than `count` choices.
     """
     rows = weights.reshape(-1, weights.shape[-1]).astype(np.float64)
     if not (np.isfinite(rows).all() and (rows >= 0).all() and (rows.sum(1) > 0).all()):
@@ -275,8 +275,8 @@ def _random_mask_choice(rand):
 
 
 def _np_until_accepted(key, count, propose):
-    """Rejection sampling: ``propose(at, u) -> (values, accepted)`` for the elements `at` still without a
-    value.
+    """Rejection sampling: ``propose(at, u) -> (values, accepted)`` for the elements
+    `at` still without a value.
 
     `u` holds four numbers in (0, 1) an element: the Philox block whose counter is (element, round).
     """
@@ -337,8 +337,8 @@ def _random_gamma(rand):
 def _random_poisson(key, rate, *, shape: "ints", dtype: "dtype" = dtypes.float32):
     """Numbers of the Poisson distribution, `shape` for each `rate`.
 
-    Shapes: key int64 [2], rate [...] -> [*shape, ...].  dtypes: any.  Errors: ValueError if a rate is
-    negative.
+    Shapes: key int64 [2], rate [...] -> [*shape, ...].  dtypes: any.
+    Errors: ValueError if a rate is negative.
     Source: inversion for small rates; Hoermann 1993, "The transformed rejection method" (PTRS), from 10 on.
     """
     mean = _np_repeated(rate, shape)
@@ -397,8 +397,8 @@ def _random_poisson(rand):
 
 @op(name="dropout")
 def _dropout(x, key, *, p: "float" = 0.5):
-    """Zeroes elements with probability `p` and scales the others by ``1 / (1 - p)``; the key alone decides
-    which.
+    """Zeroes elements with probability `p` and scales the others by ``1 / (1 - p)``;
+    the key alone decides which.
 
     The map is linear in `x` and its own transpose, so no mask is kept for the gradient.
     Shapes: x any, key int64 [2] -> x's.  dtypes: floating.  Errors: ValueError if `p` is not in [0, 1).

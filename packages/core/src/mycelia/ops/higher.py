@@ -7,8 +7,8 @@ differentiating that.
 
 
 def through(composition, cts, *inputs):
-    """Gradients of ``composition(*inputs)`` for the cotangents `cts`, one an input (None for an input that
-    is None).
+    """Gradients of ``composition(*inputs)`` for the cotangents `cts`,
+    one an input (None for an input that is None).
 
     `composition` returns a tensor or a tuple of tensors; an entry of `cts` that is None counts as zero.
     """

@@ -56,8 +56,8 @@ def _places(begin, size, stride):
 
 @op(infer=shaped_by(lambda _, begin, size, stride, shape: shape))
 def _strided_slice(x, *, begin: "ints", size: "ints", stride: "ints", shape: "ints"):
-    """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th, in the end reshaped to
-    `shape`.
+    """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th,
+    in the end reshaped to `shape`.
 
     The normal form of every basic index: begin in range, strides of both signs.
     Shapes: any -> `shape`, as many elements as `size`.  dtypes: any.
@@ -148,8 +148,8 @@ def _strided_assign(rand):
 
 @op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), updates=("x",), nondiff=True)
 def _strided_write(x, value, *, begin: "ints", size: "ints", stride: "ints"):
-    """`_strided_assign` into the memory of `x`: the cost is that of the selection, where nothing shares the
-    memory.
+    """`_strided_assign` into the memory of `x`: the cost is that of the selection,
+    where nothing shares the memory.
 
     Shapes: value broadcasts to `size`.  dtypes: any, one for both.
     """
@@ -189,12 +189,11 @@ def strided_slice(
 ):
     """The part of a tensor from `begin` to `end` (not included) in steps of `strides`, one entry an axis.
 
-    Bit i of a mask changes entry i: begin_mask, end_mask = ignore the limit; ellipsis_mask = stand for all
-    axes that
-    are not named; new_axis_mask = a new axis of size 1; shrink_axis_mask = take the element at begin and drop
-    the axis.
-    Errors: ValueError for a zero stride or vectors of different length, IndexError for a dropped axis out of
-    range.
+    Bit i of a mask changes entry i: begin_mask, end_mask = ignore the limit; ellipsis_mask = stand for
+    all axes that are not named; new_axis_mask = a new axis of size 1; shrink_axis_mask = take the element
+    at begin and drop the axis.
+    Errors: ValueError for a zero stride or vectors of different length,
+    IndexError for a dropped axis out of range.
     """
     begin, end, strides = as_ints(begin, "begin"), as_ints(end, "end"), as_ints(strides, "strides")
     if not len(begin) == len(end) == len(strides):
@@ -298,11 +297,11 @@ def _gathered(x, indices, axis, batch_dims):
 
 @op(infer=lambda x, indices, axis, batch_dims: _gathered(x, indices, axis, batch_dims), mindir="Gather")
 def gather(input_params, input_indices, *, axis: "int", batch_dims: "int" = 0):
-    """The slices of `input_params` along `axis` at the given indices, which count from the end where
-    negative.
+    """The slices of `input_params` along `axis` at the given indices,
+    which count from the end where negative.
 
-    Shapes: x [B.., n, R..], indices [B.., I..] -> [B.., .., I.., R..], batch_dims = number of common leading
-    axes B.
+    Shapes: x [B.., n, R..], indices [B.., I..] -> [B.., .., I.., R..], batch_dims = number
+    of common leading axes B.
     dtypes: any, integer indices.  Errors: IndexError for an index not in [-n, n).
     """
     return _take(
@@ -407,8 +406,8 @@ def _embedded(ids, weight, padding_idx):
 def _embedding(input, weight, *, padding_idx: "int?" = None):
     """The rows of `weight` at `input`; no gradient flows into row `padding_idx`.
 
-    Shapes: ids [I..], weight [n, d] -> [I.., d].  dtypes: any, integer ids.  Errors: IndexError for ids out
-    of range.
+    Shapes: ids [I..], weight [n, d] -> [I.., d].  dtypes: any, integer ids.
+    Errors: IndexError for ids out of range.
     """
     return weight[wrapped(input, weight.shape[0], 0, "embedding")]
 
@@ -434,9 +433,8 @@ def _embedding(rand):
 def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, scale_grad_by_freq=False):
     """The rows of the table `weight` at the positions `input`; no gradient flows into row `padding_idx`.
 
-    With `max_norm`, used rows with a longer `norm_type`-norm are shortened to it (in the result, not in the
-    table);
-    with `scale_grad_by_freq` a row's gradient is divided by the number of its uses.
+    With `max_norm`, used rows with a longer `norm_type`-norm are shortened to it (in the result,
+    not in the table); with `scale_grad_by_freq` a row's gradient is divided by the number of its uses.
     Shapes: ids [I..], weight [n, d] -> [I.., d].  Errors: IndexError for ids out of range.
     """
     rows = _embedding(input, weight, padding_idx=padding_idx)
@@ -582,8 +580,8 @@ def _linear(indices, dims):
 
 @op(infer=lambda indices, dims: _linear(indices, dims), nondiff=True)
 def _linear_index(indices: "tensors", *, dims: "ints"):
-    """Positions in row-major order of the elements named by one index tensor an axis, which broadcast to each
-    other.
+    """Positions in row-major order of the elements named by one index tensor an axis,
+    which broadcast to each other.
 
     Shapes: broadcast.  dtypes: integer -> int64.  Errors: IndexError for an index not in [-n, n) of its axis.
     """

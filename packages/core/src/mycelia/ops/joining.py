@@ -162,8 +162,9 @@ def column_stack(tensors):
 
 
 def block_diag(*inputs):
-    """A matrix with the inputs (matrices; vectors as rows, scalars as 1 x 1) along its diagonal, zero
-    elsewhere."""
+    """A matrix with the inputs (matrices; vectors as rows, scalars as 1 x 1) along its
+    diagonal, zero elsewhere.
+    """
     blocks = [atleast_2d(x) for x in tensors_of(inputs, "inputs")]
     for x in blocks:
         if x.ndim > 2:
@@ -204,11 +205,11 @@ def _split_types(x, sections, axis):
 
 @op(infer=lambda x, sections, axis: _split_types(x, sections, axis), outputs=None)
 def _split(x, *, sections: "ints", axis: "int" = 0):
-    """Cut along an axis into pieces of the sizes `sections`; one number: pieces of that size, the last may be
-    smaller.
+    """Cut along an axis into pieces of the sizes `sections`; one number:
+    pieces of that size, the last may be smaller.
 
-    Shapes: [.., n, ..] -> [.., s0, ..], [.., s1, ..], ...  dtypes: any.  Errors: ValueError if the sizes do
-    not sum to n.
+    Shapes: [.., n, ..] -> [.., s0, ..], [.., s1, ..], ...  dtypes: any.
+    Errors: ValueError if the sizes do not sum to n.
     """
     ends = np.cumsum(_sections(x.shape[axis], sections))
     return tuple(np.split(x, ends[:-1], axis))
@@ -240,8 +241,8 @@ def _split(rand):
 def split(tensor, split_size_or_sections, axis=0):
     """Cut along `axis` into pieces of a given size (the last may be smaller) or of the given sizes.
 
-    Shapes: [.., n, ..] -> tuple of [.., s, ..].  Errors: ValueError if the sizes do not sum to n, or size <=
-    0.
+    Shapes: [.., n, ..] -> tuple of [.., s, ..].  Errors: ValueError if the sizes do
+    not sum to n, or size <= 0.
     """
     if isinstance(split_size_or_sections, int):
         if split_size_or_sections <= 0:
@@ -362,8 +363,8 @@ def unbind(input, dim=0):
 def meshgrid(*inputs, indexing="xy"):
     """Coordinate grids from vectors: result i holds the values of input i along its axis.
 
-    Shapes: [m], [n] -> two of [m, n] (`indexing` "ij") or [n, m] ("xy").  Errors: ValueError for another
-    indexing.
+    Shapes: [m], [n] -> two of [m, n] (`indexing` "ij") or [n, m] ("xy").
+    Errors: ValueError for another indexing.
     """
     if indexing not in ("xy", "ij"):
         raise errors.value_error(f"For 'meshgrid', indexing must be 'xy' or 'ij', but got {indexing!r}")

@@ -377,7 +377,8 @@ def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     _ranks("addbmm", 3, batch1=batch1, batch2=batch2)
     b, m, k = batch1.shape
     if batch2.shape[:2] != (b, k):
-        raise errors.value_error(f"For 'addbmm', batch1 is {tuple(batch1.shape)}, so batch2 must be ({b}, {k}, n), "
+        raise errors.value_error(f"For 'addbmm', batch1 is {tuple(batch1.shape)}, "
+                                 f"so batch2 must be ({b}, {k}, n), "
                          f"but is {tuple(batch2.shape)}")  # fmt: skip
     left = _shape.reshape(_shape.transpose(batch1, (1, 0, 2)), (m, b * k))
     return _weighted_sum(input, mat_mul(left, _shape.reshape(batch2, (b * k, batch2.shape[2]))), beta, alpha)
@@ -532,7 +533,8 @@ def cross(input, other, dim=None):
         dim = input.shape.index(3)
     axis = _shape.positive_axis(dim, input.ndim, "dim")
     if input.shape[axis] != 3 or other.shape[axis - input.ndim] != 3:
-        raise errors.value_error(f"For 'cross', axis {dim} must have size 3, but shapes are {tuple(input.shape)} and "
+        raise errors.value_error(f"For 'cross', axis {dim} must have size 3, "
+                                 f"but shapes are {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")  # fmt: skip
     places = axis - input.ndim
     a1, b1 = _shape.roll(input, -1, places), _shape.roll(other, -1, places)

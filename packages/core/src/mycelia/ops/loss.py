@@ -1,5 +1,5 @@
-"""Losses. Public functions take `reduction`: "none" gives one value an element or sample, "mean" and "sum" a
-scalar.
+"""Losses. Public functions take `reduction`: "none" gives one value an element or sample,
+"mean" and "sum" a scalar.
 
 The cross entropies of a softmax are fused: one pass over the logits gives the loss and its gradient.
 """
@@ -273,8 +273,8 @@ def _nll_rows(name, log_p, labels, shape, weight, ignore_index, reduction, label
 
 
 def cross_entropy(input, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
-    """Cross entropy of logits with class indices (integer `target`) or class probabilities (floating
-    `target`).
+    """Cross entropy of logits with class indices (integer `target`) or class
+    probabilities (floating `target`).
 
     Shapes: input [C], [N, C] or [N, C, ...]; target without C for indices, input's for probabilities; weight
     [C] -> target's without C, or [].  Samples of class `ignore_index` count nothing; "mean" divides by the
@@ -308,8 +308,8 @@ def _cross_entropy_of_probabilities(input, target, weight, reduction, label_smoo
 def nll_loss(inputs, target, weight=None, ignore_index=-100, reduction="mean", label_smoothing=0.0):
     """Negative log likelihood of class indices: ``-weight[target] * inputs[target]`` of log-probabilities.
 
-    Shapes: inputs [C], [N, C] or [N, C, ...], target without C, weight [C] -> target's or [].  dtypes:
-    floating.
+    Shapes: inputs [C], [N, C] or [N, C, ...], target without C, weight [C] -> target's or [].
+    dtypes: floating.
     Errors: ValueError if shapes disagree or a label is out of range.
     """
     _check_reduction("nll_loss", reduction)
@@ -467,8 +467,8 @@ _TINY = 1e-12  # keeps the logarithm finite at probabilities of 0 and 1
 
 @op(infer=same(), name="binary_cross_entropy")
 def _binary_cross_entropy(logits, labels):
-    """``-(labels * log(p) + (1 - labels) * log(1 - p))`` of probabilities p = `logits`, logarithms cut at
-    log(1e-12).
+    """``-(labels * log(p) + (1 - labels) * log(1 - p))`` of probabilities p = `logits`,
+    logarithms cut at log(1e-12).
 
     Shapes: logits, labels equal -> same.  dtypes: floating.
     """
@@ -493,8 +493,8 @@ def _binary_cross_entropy(rand):
 
 
 def binary_cross_entropy(logits, labels, weight=None, reduction="mean"):
-    """Cross entropy of two classes from probabilities: ``-w * (labels * log(p) + (1 - labels) * log(1 -
-    p))``.
+    """Cross entropy of two classes from probabilities:
+    ``-w * (labels * log(p) + (1 - labels) * log(1 - p))``.
 
     Shapes: logits (probabilities), labels and weight equal -> theirs or [].  dtypes: floating.
     """
@@ -582,11 +582,11 @@ def kl_div(logits, labels, reduction="mean"):
 
 
 def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
-    """Negative log likelihood of a normal distribution: ``(log(v) + (x - target)^2 / v) / 2``, v = max(var,
-    eps).
+    """Negative log likelihood of a normal distribution:
+    ``(log(v) + (x - target)^2 / v) / 2``, v = max(var, eps).
 
-    `full` adds the constant ``log(2 pi) / 2``.  Shapes: x, target, var broadcast -> theirs or [].  dtypes:
-    floating.
+    `full` adds the constant ``log(2 pi) / 2``.  Shapes: x, target, var broadcast -> theirs or [].
+    dtypes: floating.
     Errors: ValueError if `eps` is not positive.
     """
     if eps <= 0:

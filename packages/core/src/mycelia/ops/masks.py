@@ -56,8 +56,8 @@ def _where(rand):
 def where(condition, input, other):
     """`input` where `condition` is true, `other` elsewhere; numbers may stand for either.
 
-    Shapes: broadcast.  dtypes: bool condition; the others are promoted.  Errors: TypeError for another
-    condition.
+    Shapes: broadcast.  dtypes: bool condition; the others are promoted.
+    Errors: TypeError for another condition.
     """
     if not is_tensor(input) and not is_tensor(other):
         kinds = (type(input), type(other))
@@ -264,12 +264,11 @@ def _one_hotted(indices, on_value, off_value, depth, axis):
     mindir="OneHot",
 )
 def _one_hot(indices, on_value, off_value, *, depth: "int", axis: "int" = -1):
-    """`on_value` at the position that the index names along a new axis of size `depth`, `off_value`
-    elsewhere.
+    """`on_value` at the position that the index names along a new axis of size
+    `depth`, `off_value` elsewhere.
 
     Shapes: [I..] -> [I.., depth] for axis -1.  dtypes: integer indices -> dtype of the values; an index
-    outside
-    [0, depth) gives `off_value` everywhere.
+    outside [0, depth) gives `off_value` everywhere.
     """
     axis %= indices.ndim + 1
     steps = np.arange(depth).reshape((depth,) + (1,) * (indices.ndim - axis))
@@ -296,8 +295,8 @@ def _one_hot(rand):
 
 
 def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
-    """`on_value` at the position that the index names along a new axis of size `depth`, `off_value`
-    elsewhere.
+    """`on_value` at the position that the index names along a new axis of size
+    `depth`, `off_value` elsewhere.
 
     Shapes: [I..] -> [I.., depth] for axis -1.  dtypes: integer indices -> dtype of the values (Python ints:
     int64).
@@ -377,8 +376,8 @@ def _diagonal_shape(shape, offset, dim1, dim2):
 def diagonal(input, *, offset: "int" = 0, dim1: "int" = 0, dim2: "int" = 1):
     """The diagonal of the planes spanned by two axes, as the last axis of the result.
 
-    Shapes: [m, n, R..] -> [R.., k], k = length of the diagonal `offset` steps above the main one.  dtypes:
-    any.
+    Shapes: [m, n, R..] -> [R.., k], k = length of the diagonal `offset` steps above the main one.
+    dtypes: any.
     """
     return np.diagonal(input, offset, dim1, dim2)
 
@@ -424,8 +423,8 @@ def _diagonal_place(rand):
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):
-    """Matrices with the last axis of the input on a diagonal, zero elsewhere, spanned by the new axes dim1
-    and dim2.
+    """Matrices with the last axis of the input on a diagonal, zero elsewhere,
+    spanned by the new axes dim1 and dim2.
 
     Shapes: [R.., n] -> [R.., n + |offset|, n + |offset|].  Errors: ValueError if dim1 equals dim2.
     """
@@ -445,8 +444,9 @@ def diagflat(input, offset=0):
 
 
 def diag(input):
-    """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``, zero
-    elsewhere."""
+    """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``,
+    zero elsewhere.
+    """
     if input.ndim == 0:
         raise errors.value_error("For 'diag', the input must have at least 1 axis, but got rank 0")
     return reshape(diagflat(input), input.shape * 2)

@@ -1,7 +1,7 @@
 """Elementwise arithmetic: sums, products, quotients, powers, exponentials, logarithms, magnitudes.
 
-Extremes and limits are in `clipping`, comparisons and logic in `logic`, rounding and remainders in `rounding`,
-angles in `trig`, erf and gamma in `special`.
+Extremes and limits are in `clipping`, comparisons and logic in `logic`, rounding and remainders in
+`rounding`, angles in `trig`, erf and gamma in `special`.
 """
 
 import numpy as np

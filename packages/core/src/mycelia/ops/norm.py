@@ -113,8 +113,8 @@ def _batch_norm_train(
     mean, variance, x, scale, bias,
     *, epsilon: "float" = 1e-5, momentum: "float" = 0.1, data_format: "NCHW|NHWC" = "NCHW",
 ):  # fmt: skip
-    """Normalize each channel by the batch's own statistics, which also move the running `mean` and
-    `variance`.
+    """Normalize each channel by the batch's own statistics,
+    which also move the running `mean` and `variance`.
 
     ``running = (1 - momentum) * running + momentum * batch``, the batch variance unbiased there.
     Shapes: x [N, C, ...] ("NHWC": [N, ..., C]), the others [C] -> x's, batch mean [C], inverse deviation [C].
@@ -420,8 +420,8 @@ def _grouped(shape, groups):
 def _group_norm(
     input, weight: "tensor?" = None, bias: "tensor?" = None, *, num_groups: "int", eps: "float" = 1e-5
 ):
-    """Normalize each group of channels of each sample: ``weight * (input - mean) / sqrt(variance + eps) +
-    bias``.
+    """Normalize each group of channels of each sample:
+    ``weight * (input - mean) / sqrt(variance + eps) + bias``.
 
     Shapes: input [N, C, ...], weight and bias [C] -> input's, and mean and inverse deviation [N, num_groups].
     dtypes: floating.  Errors: ValueError if `num_groups` does not divide C.  Source: Wu and He 2018.
@@ -535,8 +535,8 @@ def _group_norm_grad(rand):
 
 
 def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
-    """Group normalization: each group of channels of each sample gets mean 0 and variance 1, then `weight`
-    and `bias`.
+    """Group normalization: each group of channels of each sample gets mean 0 and variance 1,
+    then `weight` and `bias`.
 
     Shapes: input [N, C, ...], weight and bias [C] -> input's.  dtypes: floating.
     """
@@ -544,8 +544,9 @@ def group_norm(input, num_groups, weight=None, bias=None, eps=1e-5):
 
 
 def _instance_norm(input, weight=None, bias=None, eps=1e-5):
-    """Instance normalization: each channel of each sample by itself; group_norm with as many groups as
-    channels."""
+    """Instance normalization: each channel of each sample by itself;
+    group_norm with as many groups as channels.
+    """
     return group_norm(input, input.shape[1], weight, bias, eps)
 
 
@@ -682,8 +683,8 @@ def _np_window_sum(x, radius):
 
 @op(infer=same(), name="channel_window_sum")
 def _channel_window_sum(x, *, radius: "int"):
-    """Sum over the channels within `radius` of each channel (axis 1); its own gradient, as the window is
-    symmetric.
+    """Sum over the channels within `radius` of each channel (axis 1); its own gradient,
+    as the window is symmetric.
 
     Shapes: x [N, C, ...] -> same.  dtypes: floating.
     """

@@ -119,8 +119,8 @@ def _apply_momentum(
     *, use_nesterov: "bool" = False, use_locking: "bool" = False, gradient_scale: "float" = 1.0,
     weight_decay: "float" = 0.0,
 ):  # fmt: skip
-    """Gradient descent with momentum: ``accumulation = momentum * accumulation + g; variable -= lr *
-    accumulation``.
+    """Gradient descent with momentum:
+    ``accumulation = momentum * accumulation + g; variable -= lr * accumulation``.
 
     With nesterov ``variable -= lr * (g + momentum * accumulation)``;
     ``g = gradient_scale * gradient + weight_decay * variable``.  Shapes: variable, accumulation, gradient
@@ -231,8 +231,8 @@ def _adam_amsgrad(rand):
 
 @op(name="adam_weight_decay", updates=("var", "m", "v"), mindir="AdamWeightDecay", **_UPDATE)
 def _adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient, *, use_locking: "bool" = False):
-    """Adam without bias correction, with decoupled decay: ``var -= lr * (m / (sqrt(v) + epsilon) + decay *
-    var)``.
+    """Adam without bias correction, with decoupled decay:
+    ``var -= lr * (m / (sqrt(v) + epsilon) + decay * var)``.
 
     Shapes: var, m, v, gradient equal, the others [].  dtypes: floating.  Source: Loshchilov and Hutter 2019.
     """
@@ -287,8 +287,8 @@ def _adamw(rand):
 
 @op(name="apply_ada_max", updates=("var", "m", "v"), mindir="ApplyAdaMax", **_UPDATE)
 def _apply_ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
-    """Adam in the infinity norm: ``v = max(b2 v, |g|)``, ``var -= lr / (1 - beta1_power) * m / (v +
-    epsilon)``.
+    """Adam in the infinity norm: ``v = max(b2 v, |g|)``,
+    ``var -= lr / (1 - beta1_power) * m / (v + epsilon)``.
 
     Shapes: var, m, v, grad equal, the others [].  dtypes: floating.  Source: Kingma and Ba 2015, section 7.
     """
@@ -614,8 +614,8 @@ def _apply_proximal_adagrad(rand):
 
 @op(name="apply_ftrl", updates=("var", "accum", "linear"), mindir="ApplyFtrl", **_UPDATE)
 def _apply_ftrl(var, accum, linear, grad, lr, l1, l2, lr_power, *, use_locking: "bool" = False):
-    """Follow the regularized leader: ``n = accum + g^2``, ``linear += g - (n^-p - accum^-p) / lr * var``, p
-    = lr_power.
+    """Follow the regularized leader: ``n = accum + g^2``,
+    ``linear += g - (n^-p - accum^-p) / lr * var``, p = lr_power.
 
     ``var = (sign(linear) l1 - linear) / (n^-p / lr + 2 l2)`` where ``|linear| > l1``, else 0; ``accum = n``.
     Shapes: var, accum, linear, grad equal, the others [].  dtypes: floating.  Source: McMahan et al. 2013.
@@ -645,8 +645,8 @@ def _rprop(
     var, prev, step_size, grad,
     *, eta_minus: "float" = 0.5, eta_plus: "float" = 1.2, step_min: "float" = 1e-6, step_max: "float" = 50.0,
 ):  # fmt: skip
-    """Resilient propagation: the step grows where the gradient keeps its sign, shrinks and pauses where it
-    flips.
+    """Resilient propagation: the step grows where the gradient keeps its sign,
+    shrinks and pauses where it flips.
 
     ``var -= sign(g) * step_size``; `prev` is the last gradient that was used, 0 after a flip.
     Shapes: all equal.  dtypes: floating.  Source: Riedmiller and Braun 1993.

@@ -69,8 +69,8 @@ def _sort(rand):
 def sort(input_x, axis=-1, descending=False):
     """Values in order along `axis`, and the positions they had; equal values keep their order.
 
-    Shapes: any -> same, twice.  dtypes: real -> the same, int32.  Errors: ValueError if the axis is out of
-    range.
+    Shapes: any -> same, twice.  dtypes: real -> the same, int32.
+    Errors: ValueError if the axis is out of range.
     """
     return _sort(input_x, axis, descending)
 
@@ -131,8 +131,8 @@ def _topk(rand):
 def topk(input, k, dim=None, largest=True, sorted=True):
     """The `k` largest (or smallest) values along `dim` (the last axis if None), and the positions they had.
 
-    Shapes: [.., n, ..] -> [.., k, ..], twice.  dtypes: real -> the same, int32.  Errors: ValueError if k
-    exceeds n.
+    Shapes: [.., n, ..] -> [.., k, ..], twice.  dtypes: real -> the same, int32.
+    Errors: ValueError if k exceeds n.
     """
     return _topk(input, k, -1 if dim is None else dim, largest, sorted)
 
@@ -177,8 +177,8 @@ def _search_types(sequence, values, right, dtype):
 @op(infer=lambda sequence, values, right, dtype: _search_types(sequence, values, right, dtype),
     promote=("sorted_sequence", "values"), nondiff=True, mindir="SearchSorted")  # fmt: skip
 def _searchsorted(sorted_sequence, values, *, right: "bool" = False, dtype: "dtype" = "int64"):
-    """Where each value would be inserted into its ascending sequence: before equal elements, or behind them
-    (`right`).
+    """Where each value would be inserted into its ascending sequence: before equal elements,
+    or behind them (`right`).
 
     Shapes: [n], any -> same, or [B.., n], [B.., m] -> [B.., m].  dtypes: real -> `dtype`.
     """
@@ -200,11 +200,11 @@ def _searchsorted(rand):
 
 
 def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=None, sorter=None):
-    """Where each value would be inserted into its ascending sequence: before equal elements, or behind them
-    (`right`).
+    """Where each value would be inserted into its ascending sequence: before equal elements,
+    or behind them (`right`).
 
-    Shapes: [n], any -> same, or [B.., n], [B.., m] -> [B.., m].  dtypes: real -> int64, or int32 if
-    `out_int32`.
+    Shapes: [n], any -> same, or [B.., n], [B.., m] -> [B.., m].
+    dtypes: real -> int64, or int32 if `out_int32`.
     Errors: ValueError if `side` contradicts `right` or shapes differ.
     """
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -237,8 +237,8 @@ def _unique_types(x):
 
 @op(infer=lambda x: _unique_types(x), outputs=2, dynamic=True, nondiff=True, mindir="Unique")
 def unique(input):
-    """The different elements in the order of their first appearance, and for each element which of them it
-    is.
+    """The different elements in the order of their first appearance,
+    and for each element which of them it is.
 
     Shapes: any -> [number], same as input.  dtypes: any -> the same, int32 (int64 for int64 input).
     """
@@ -276,8 +276,8 @@ def _runs_types(x, dim):
     mindir="UniqueConsecutive",
 )
 def _unique_consecutive(input, *, dim: "int?" = None):
-    """One element (or slice along `dim`) for each run of equal ones, the run of each element, the lengths of
-    the runs.
+    """One element (or slice along `dim`) for each run of equal ones,
+    the run of each element, the lengths of the runs.
 
     Shapes: any -> [number], same as input, [number].  dtypes: any -> the same, int64, int64.
     """
@@ -298,8 +298,8 @@ def _unique_consecutive(rand):
 
 
 def unique_consecutive(input, return_inverse=False, return_counts=False, dim=None):
-    """One element (or slice along `dim`) for each run of equal ones; if asked, the run of each element and
-    the lengths.
+    """One element (or slice along `dim`) for each run of equal ones; if asked,
+    the run of each element and the lengths.
 
     Shapes: any -> [number] (, same as input) (, [number]).  dtypes: any -> the same (, int64) (, int64).
     """

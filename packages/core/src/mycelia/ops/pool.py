@@ -566,8 +566,8 @@ def avg_pool2d(
 ):
     """Mean of each window of an image.
 
-    `padding`: an int or (top, bottom, left, right); `divisor_override` other than 0 replaces the window's
-    count.
+    `padding`: an int or (top, bottom, left, right); `divisor_override` other than 0
+    replaces the window's count.
     Shapes: input_x [N, C, H, W] -> [N, C, *positions].  dtypes: floating.
     Errors: ValueError if a padding is not smaller than the window.
     """
@@ -599,8 +599,8 @@ def _power_average(owner, x, norm_type, kernel, stride, ceil_mode):
 def lp_pool1d(x, norm_type, kernel_size, stride=None, ceil_mode=False):
     """Power average of each window: ``(sum of x ** norm_type) ** (1 / norm_type)``.
 
-    Windows that `ceil_mode` cuts are scaled up to full windows.  Shapes: x [N, C, L] or [C, L] -> [...,
-    positions].
+    Windows that `ceil_mode` cuts are scaled up to full windows.
+    Shapes: x [N, C, L] or [C, L] -> [..., positions].
     """
     batch = x if x.ndim == 3 else _shape.reshape(x, (1, *x.shape))
     kernel, stride, _ = _pool_arguments("lp_pool1d", batch, 1, kernel_size, stride, 0)
@@ -646,9 +646,9 @@ def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
     """Puts maxima of a sequence back where `indices` say, zero elsewhere.
 
-    Shapes: x and indices [N, C, L] or [C, L] -> [..., size], size ``(L - 1) * stride - 2 * padding +
-    kernel_size``
-    or `output_size`.  Errors: ValueError for a size too far from that, IndexError for an index outside it.
+    Shapes: x and indices [N, C, L] or [C, L] -> [..., size],
+    size ``(L - 1) * stride - 2 * padding + kernel_size`` or `output_size`.  Errors: ValueError for a size too
+    far from that, IndexError for an index outside it.
     """
     return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, output_size)
 

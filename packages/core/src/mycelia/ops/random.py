@@ -258,8 +258,8 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
 
 
 def dropout(input, p=0.5, training=True, seed=None):
-    """Zeroes elements with probability `p` and scales the others by ``1 / (1 - p)``; `input` itself if not
-    training.
+    """Zeroes elements with probability `p` and scales the others by ``1 / (1 - p)``;
+    `input` itself if not training.
 
     Shapes: any -> same.  dtypes: floating.  Errors: ValueError if `p` is not in [0, 1).
     """
@@ -337,8 +337,9 @@ def exponential_(input, lambd=1, *, generator=None):
 
 
 def random_(input, from_=0, to=None, *, generator=None):
-    """Overwrites `input` with integers of [from_, to); without `to` with the range that its dtype holds
-    exactly."""
+    """Overwrites `input` with integers of [from_, to); without `to` with the range
+    that its dtype holds exactly.
+    """
     if to is None:
         # A floating dtype holds all integers up to 2 ^ (bits of its mantissa + 1).
         exact = (

@@ -1,8 +1,8 @@
 """Recurrent layers over a whole sequence (one layer, one direction) and single cells.
 
-Sequences are time-major, ``[T, B, I]``. Gates are stacked along the rows of the weights in the order of the
-field: LSTM input, forget, cell, output; GRU reset, update, new. The layer ops return what their gradient ops
-read again.
+Sequences are time-major, ``[T, B, I]``. Gates are stacked along the rows of the weights in the order
+of the field: LSTM input, forget, cell, output; GRU reset, update, new. The layer ops return what
+their gradient ops read again.
 """
 
 import numpy as np
@@ -99,8 +99,8 @@ def _lstm_layer(x, h0, c0, w_ih, w_hh, b_ih: "tensor?" = None, b_hh: "tensor?" =
     ``h = sigmoid(o) tanh(c)`` at each step.
     Shapes: x [T, B, I], h0 and c0 [B, H], w_ih [4H, I], w_hh [4H, H], biases [4H] -> all h [T, B, H], last h
     and last c [B, H], and for the gradient the activated gates [T, B, 4H] and all c [T, B, H].
-    dtypes: floating.  Errors: ValueError if shapes disagree.  Source: Hochreiter and Schmidhuber 1997, Gers
-    et al. 1999.
+    dtypes: floating.  Errors: ValueError if shapes disagree.
+    Source: Hochreiter and Schmidhuber 1997, Gers et al. 1999.
     """
     gates = _np_input_part(x, w_ih, b_ih)
     hidden = w_hh.shape[1]
@@ -250,9 +250,9 @@ def _gru_layer(x, h0, w_ih, w_hh, b_ih: "tensor?" = None, b_hh: "tensor?" = None
     ``r = sigmoid(a_r + u_r)``, ``z = sigmoid(a_z + u_z)``, ``n = tanh(a_n + r * u_n)``,
     ``h = n + z * (h - n)`` at each step, where ``a = w_ih x + b_ih`` and ``u = w_hh h + b_hh`` hold the
     three gates r, z, n.
-    Shapes: x [T, B, I], h0 [B, H], w_ih [3H, I], w_hh [3H, H], biases [3H] -> all h [T, B, H], last h [B,
-    H], and for the gradient r, z, n and u_n [T, B, 4H].  dtypes: floating.  Errors: ValueError if shapes
-    disagree.
+    Shapes: x [T, B, I], h0 [B, H], w_ih [3H, I], w_hh [3H, H], biases [3H] -> all h [T, B, H],
+    last h [B, H], and for the gradient r, z, n and u_n [T, B, 4H].  dtypes: floating.
+    Errors: ValueError if shapes disagree.
     Source: Cho et al. 2014, the reset gate applied after the product as in cuDNN.
     """
     hidden = w_hh.shape[1]
@@ -423,8 +423,8 @@ def _rnn_layer_grad(
 ):  # fmt: skip
     """Gradients of rnn_layer with respect to x, h0, w_ih, w_hh and the biases, which share theirs.
 
-    `y` is what the forward pass gave; `d_y` and `d_h` are the gradients of all h and the last h (absent =
-    zero).
+    `y` is what the forward pass gave; `d_y` and `d_h` are the gradients of all h and
+    the last h (absent = zero).
     Shapes: as rnn_layer -> x's, h0's, w_ih's, w_hh's, [H].  dtypes: floating.
     """
     d_gates = np.empty_like(y)

@@ -1,5 +1,5 @@
-"""Ops that write by position: scatter along an axis, by rows of positions, by slices; copying and in-place
-forms.
+"""Ops that write by position: scatter along an axis, by rows of positions, by slices;
+copying and in-place forms.
 
 Where a position is named twice, adding forms add both; replacing forms keep the last in row-major order.
 """
@@ -57,9 +57,8 @@ def _same_dtype(x, updates, name="updates"):
 def _shares(ct, x, updates, out, picked, keep, reduction):
     """Cotangents of the scattered-into tensor and of the updates.
 
-    `picked(t)` reads t at the written positions, `keep(t, u)` writes u there. Exact where no position is
-    named twice;
-    for max and min a tie gives the whole cotangent to both, as in MindSpore.
+    `picked(t)` reads t at the written positions, `keep(t, u)` writes u there. Exact where no position
+    is named twice; for max and min a tie gives the whole cotangent to both, as in MindSpore.
     """
     if reduction == "add":
         return ct, picked(ct)
@@ -96,8 +95,8 @@ def _scattered_nd(x, indices, updates):
 def _tensor_scatter(input_x, indices, updates, *, reduction: "update|add|sub|mul|div|max|min" = "update"):
     """`input_x` with `updates` combined into the slices named by the rows of `indices`.
 
-    Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..] -> shape of x.  dtypes: numbers, integer
-    indices.
+    Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..] -> shape of x.
+    dtypes: numbers, integer indices.
     Errors: IndexError for an index out of range.
     """
     return _write(input_x.copy(), positions_nd(indices, input_x.shape, "tensor_scatter"), updates, reduction)
@@ -151,8 +150,8 @@ def _tensor_scatter(rand):
 def scatter_nd(indices, updates, *, shape: "ints"):
     """Zeros of `shape` to which `updates` are added in the slices named by the rows of `indices`.
 
-    Shapes: indices [I.., k], updates [I.., R..] -> `shape` [n1, .., nk, R..].  dtypes: numbers, integer
-    indices.
+    Shapes: indices [I.., k], updates [I.., R..] -> `shape` [n1, .., nk, R..].
+    dtypes: numbers, integer indices.
     Errors: IndexError for an index out of range.
     """
     return _write(np.zeros(shape, updates.dtype), positions_nd(indices, shape, "scatter_nd"), updates, "add")
@@ -331,8 +330,8 @@ def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none")
     """`input_x` with elements of `updates` written (or added) along one axis: ``y[i, indices[i, j]] =
     updates[i, j]``.
 
-    Shapes: indices and updates have the rank of x.  Errors: ValueError for another reduction than none and
-    add.
+    Shapes: indices and updates have the rank of x.
+    Errors: ValueError for another reduction than none and add.
     """
     if reduction not in _ELEMENT_REDUCTIONS:
         raise errors.value_error(
@@ -344,8 +343,8 @@ def tensor_scatter_elements(input_x, indices, updates, axis=0, reduction="none")
 
 
 def scatter(input, axis, index, src):
-    """`input` with elements of `src` (a tensor or one number) written along `axis`: ``y[i, index[i, j]] =
-    src[i, j]``.
+    """`input` with elements of `src` (a tensor or one number) written along `axis`:
+    ``y[i, index[i, j]] = src[i, j]``.
 
     Shapes: index has the rank of the input; src is at least as large and the surplus is not used.
     """
@@ -436,8 +435,8 @@ def _index_copy(rand):
 
 
 def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
-    """`x` with the slices of `y` added along `axis` at the positions `indices`; a Parameter is updated in
-    place.
+    """`x` with the slices of `y` added along `axis` at the positions `indices`;
+    a Parameter is updated in place.
 
     Shapes: x [.., n, ..], indices [k], y [.., k, ..].  `use_lock` has no effect; indices are always checked.
     """
@@ -452,8 +451,9 @@ def inplace_index_add(var, indices, updates, axis):
 
 
 def index_fill(x, axis, index, value):
-    """`x` with its slices along `axis` at the positions `index` set to `value`, a number or a tensor of rank
-    0."""
+    """`x` with its slices along `axis` at the positions `index` set to `value`,
+    a number or a tensor of rank 0.
+    """
     axis = positive_axis(axis, x.ndim)
     index = constant(index) if isinstance(index, int) else index
     index = reshape(index, (-1,))

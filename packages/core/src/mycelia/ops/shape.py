@@ -194,8 +194,8 @@ def unsqueeze(input, dim):
 def flatten(input, order="C", *, start_dim=1, end_dim=-1):
     """Merge the axes `start_dim` to `end_dim` into one; with `order` "F" all axes are reversed first.
 
-    Shapes: [a, b, c] -> [a, b * c]; rank 0 and 1 -> rank 1.  Errors: ValueError for axes out of range or
-    order.
+    Shapes: [a, b, c] -> [a, b * c]; rank 0 and 1 -> rank 1.
+    Errors: ValueError for axes out of range or order.
     """
     if order not in ("C", "F"):
         raise errors.value_error(f"For 'flatten', order must be 'C' or 'F', but got {order!r}")
@@ -242,8 +242,9 @@ def _atleast_3d(x):
 
 
 def atleast_3d(inputs):
-    """A tensor (or each of a list) at least of rank 3: [] -> [1, 1, 1], [n] -> [1, n, 1], [m, n] -> [m, n,
-    1]."""
+    """A tensor (or each of a list) at least of rank 3: [] -> [1, 1, 1],
+    [n] -> [1, n, 1], [m, n] -> [m, n, 1].
+    """
     return _each(_atleast_3d, inputs)
 
 
@@ -422,8 +423,9 @@ def _roll(rand):
 
 
 def roll(input, shifts, dims=None):
-    """Shift the elements along `dims` by `shifts` places, around the end; without `dims` in row-major
-    order."""
+    """Shift the elements along `dims` by `shifts` places, around the end;
+    without `dims` in row-major order.
+    """
     if dims is None:
         shifts = as_ints(shifts, "shifts")
         return reshape(_roll(reshape(input, (-1,)), shifts, (0,) * len(shifts)), input.shape)
@@ -524,12 +526,11 @@ def tile(rand):
 
 
 def repeat_interleave(input, repeats, axis=None):
-    """Repeat each element along `axis` (without: of the flattened input), `repeats` times or as often as each
-    entry says.
+    """Repeat each element along `axis` (without: of the flattened input), `repeats` times or as
+    often as each entry says.
 
     Shapes: [.., n, ..] -> [.., n * repeats, ..] or [.., sum(repeats), ..].  Errors: ValueError for negative
-    numbers
-    or a length of `repeats` that is neither 1 nor n.
+    numbers or a length of `repeats` that is neither 1 nor n.
     """
     if axis is None:
         input, axis = reshape(input, (-1,)), 0
@@ -572,8 +573,8 @@ def _padded(shape, pads, value):
 
 @op(infer=shaped_by(_padded))
 def _pad_constant(x, *, pads: "ints", value: "float" = 0.0):
-    """Surround with `value`: `pads` is (before, after) of each axis from the first on; negative numbers cut
-    away.
+    """Surround with `value`: `pads` is (before, after) of each axis from the first on;
+    negative numbers cut away.
 
     Shapes: [.., n, ..] -> [.., before + n + after, ..].  dtypes: any.
     """
@@ -605,10 +606,9 @@ def pad(input_x, padding, mode="constant", value=None):
     """Pad the last axes: `padding` is (before, after) of the last axis, then of the one before it, and so on.
 
     Modes: constant (`value`, 0 if None; negative numbers cut away), reflect (without repeating the edge),
-    symmetric
-    (repeating it), replicate or edge, circular.  Shapes: [.., n] -> [.., before + n + after].
-    Errors: ValueError for an odd number of entries, an unknown mode, or padding wider than the input has
-    elements.
+    symmetric (repeating it), replicate or edge, circular.  Shapes: [.., n] -> [.., before + n + after].
+    Errors: ValueError for an odd number of entries, an unknown mode,
+    or padding wider than the input has elements.
     """
     padding = as_ints(padding, "padding")
     if len(padding) % 2:

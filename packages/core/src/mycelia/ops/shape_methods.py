@@ -1,7 +1,7 @@
 """Tensor methods of the shape, index, scatter and ordering families.
 
-MindSpore has two generations of methods, with `axis` and with `dim`; a method here takes both names where it
-has both.
+MindSpore has two generations of methods, with `axis` and with `dim`;
+a method here takes both names where it has both.
 """
 
 import numpy as np
@@ -174,8 +174,9 @@ def _unflatten(self, dim, sizes):
 
 
 def _gather(self, *args, **kwargs):
-    """Slices along `axis` at ``input_indices`` (with `batch_dims`), or ``gather(dim, index)``: elements along
-    `dim`."""
+    """Slices along `axis` at ``input_indices`` (with `batch_dims`),
+    or ``gather(dim, index)``: elements along `dim`.
+    """
     names = ("dim", "index") if isinstance(args[0] if args else kwargs.get("dim"), int) else ()
     if names or "index" in kwargs:
         given = dict(zip(("dim", "index"), args)) | kwargs
@@ -190,8 +191,9 @@ def _index_select(self, axis=None, index=None, *, dim=None):
 
 
 def _select(self, *args, **kwargs):
-    """``select(dim, index)``: one slice; ``select(condition, y)``: this tensor where the condition is true,
-    else y."""
+    """``select(dim, index)``: one slice; ``select(condition, y)``:
+    this tensor where the condition is true, else y.
+    """
     given = dict(zip(("dim", "index"), args)) | kwargs
     condition = given.get("condition", given.get("dim"))
     if isinstance(condition, _C.Tensor) and condition.dtype.is_bool:
@@ -231,8 +233,9 @@ def _diagonal(self, offset=0, axis1=0, axis2=1, *, dim1=None, dim2=None):
 
 
 def _diag(self, diagonal=None):
-    """The tensor on the diagonal of one of twice its rank; with `diagonal`: a matrix from a vector or the
-    reverse."""
+    """The tensor on the diagonal of one of twice its rank; with `diagonal`:
+    a matrix from a vector or the reverse.
+    """
     if diagonal is None:
         return _masks.diag(self)
     return _masks.diag_embed(self, diagonal) if self.ndim == 1 else _masks.diagonal(self, diagonal)
@@ -299,8 +302,9 @@ def _scatter_add(self, *args, **kwargs):
 
 
 def _add_rows(self, *args, **kwargs):
-    """``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``: slices added along an
-    axis."""
+    """``index_add(indices, y, axis)`` or ``index_add(dim, index, source, alpha=1)``:
+    slices added along an axis.
+    """
     if isinstance(args[0] if args else kwargs.get("dim"), int):
         given = dict(zip(("dim", "index", "source"), args)) | kwargs
         source = given["source"] if given.get("alpha", 1) == 1 else given["source"] * given["alpha"]

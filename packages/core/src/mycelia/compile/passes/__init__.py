@@ -57,8 +57,9 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
 
 
 def own_regions(graph: Graph) -> None:
-    """Gives nodes copies of regions that others hold as well: gradients are kept with the region they
-    belong to."""
+    """Gives nodes copies of regions that others hold as well:
+    gradients are kept with the region they belong to.
+    """
     for node in graph.nodes:
         for name, attr in list(node.attrs.items()):
             if isinstance(attr, Graph):

@@ -44,8 +44,9 @@ def _value_key(value: Value | None) -> Any:
 
 
 def _frozen(attr: Any) -> Any:
-    """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of
-    zero differ."""
+    """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero
+    differ.
+    """
     if isinstance(attr, (list, tuple)):
         return tuple(map(_frozen, attr))
     try:

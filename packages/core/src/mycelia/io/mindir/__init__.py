@@ -23,8 +23,8 @@ def load(file_name, **kwargs):
 
     dec_key, dec_mode: key (bytes) and cipher ('AES-GCM', 'AES-CBC', 'SM4-CBC', or a function (path, key) ->
     bytes) of an encrypted file. Weights in files beside it are read too.
-    Errors: ValueError with the reason if the file is missing, damaged, encrypted, too new, or uses unknown
-    operators.
+    Errors: ValueError with the reason if the file is missing, damaged, encrypted, too new,
+    or uses unknown operators.
     """
     from mycelia.io.mindir.run import build
 
@@ -35,7 +35,8 @@ def load(file_name, **kwargs):
         return build(model)
     except ValueError as e:
         raise ValueError(f"Failed to load the MindIR file {path}: {e}.") from None
-    except (AttributeError, IndexError, KeyError, TypeError) as e:  # e.g. names that are no text come as bytes
+    # A damaged file shows anywhere: names that are no text come as bytes, for instance.
+    except (AttributeError, IndexError, KeyError, TypeError) as e:
         raise ValueError(f"Failed to load the MindIR file {path}: it is damaged ({e}).") from e
 
 
@@ -45,8 +46,9 @@ def load_mindir(file_name):
 
 
 def save_mindir(model, file_name):
-    """Writes a ModelProto to a file; the suffix .mindir is added. Errors: TypeError for another kind of
-    model.
+    """Writes a ModelProto to a file; the suffix .mindir is added.
+
+    Errors: TypeError for another kind of model.
     """
     from mycelia.io.mindir import mindir_pb2
 
@@ -167,8 +169,8 @@ def export(net, *inputs, file_name, file_format, **kwargs):
     file_format: 'MINDIR', which adds the suffix .mindir; others when a package is installed that writes them.
     enc_key, enc_mode: encrypt the file (see `load`; a function is called with (bytes, key)).
     Weights beyond 1 GiB go to files beside it: NAME_graph.mindir and the folder NAME_variables.
-    Errors: TypeError, ValueError for wrong arguments; ValueError that lists operations that MindIR cannot
-    express.
+    Errors: TypeError, ValueError for wrong arguments; ValueError that lists operations
+    that MindIR cannot express.
     """
     if not hasattr(net, "parameters_and_names"):
         raise TypeError(f"For 'export', the argument 'net' should be a Cell, but got {type(net)}.")
@@ -208,8 +210,8 @@ def _export_mindir(
 
 def _split_weights(model: Any, path: str, encrypted: Callable[[bytes], bytes]) -> None:
     """Moves the weights of a model to the file PATH_variables/data_0: a front of 64 bytes that begins with 1
-    for little
-    endian, then each, sorted by name and filled up to a multiple of 64 bytes."""
+    for little endian, then each, sorted by name and filled up to a multiple of 64 bytes.
+    """
     folder = path + "_variables"
     os.makedirs(folder, exist_ok=True)
     with atomic_write(os.path.join(folder, "data_0"), _READ_ONLY) as file:

@@ -2,8 +2,8 @@
 
 The steps call public ops, so whatever holds for ops (eager, traced, differentiated) holds for a loaded model.
 Nodes run in the order of the file. Monads carry no data and vanish: `Depend` is its first argument,
-`UpdateState` is nothing, `Load` is the parameter itself or, when the model writes parameters, a copy of its
-present value.
+`UpdateState` is nothing, `Load` is the parameter itself or, when the model writes parameters,
+a copy of its present value.
 """
 
 from __future__ import annotations

@@ -196,8 +196,8 @@ def write_tensor(proto: Any, raw: Raw, *, with_data: bool = True) -> Any:
 
 
 def write_value(attribute: Any, value: Any, *, element: bool = False) -> Any:
-    """Fills type and value of an AttributeProto; inside a tuple, list or dict (`element`) the lists hold the
-    scalars.
+    """Fills type and value of an AttributeProto; inside a tuple, list or dict (`element`)
+    the lists hold the scalars.
 
     Errors: TypeError for values that MindIR cannot hold.
     """

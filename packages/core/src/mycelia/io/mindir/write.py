@@ -291,8 +291,8 @@ def to_model(
     """The ModelProto of an IR graph.
 
     input_names: of the parameters that are not in `weights` (graph parameter -> Parameter), in order.
-    updates: (Parameter, value) pairs that the graph writes at its end; the values follow the results in its
-    outputs.
+    updates: (Parameter, value) pairs that the graph writes at its end;
+    the values follow the results in its outputs.
     structure: the result as nested tuples of output positions; by default the output, or a flat tuple.
     Errors: ValueError that lists the operations that MindIR cannot express.
     """

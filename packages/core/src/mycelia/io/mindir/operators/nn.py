@@ -328,8 +328,8 @@ def LSTM(
     x, h0, c0, weights, *, input_size, hidden_size, num_layers=1, has_bias=True, bidirectional=False,
     dropout=0.0, proj_size=0,
 ):  # fmt: skip
-    """One layer, one direction: x [T, B, I], states [1, B, H], weights [n, 1, 1] packed as W_ih, W_hh, b_ih +
-    b_hh.
+    """One layer, one direction: x [T, B, I], states [1, B, H], weights [n, 1, 1] packed
+    as W_ih, W_hh, b_ih + b_hh.
     """
     if num_layers != 1 or bidirectional or proj_size:
         raise ValueError("LSTM with several layers, two directions or a projection is not supported")

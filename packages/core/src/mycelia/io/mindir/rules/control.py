@@ -43,8 +43,8 @@ def _condition(w: Any, name: Any, type: TensorType) -> Any:
 
 @rule("while_loop")
 def _while_loop(w, node, inputs):
-    """A graph that tests and goes to the body, which ends in a call of it, or to the end, which returns the
-    values.
+    """A graph that tests and goes to the body, which ends in a call of it, or to the end,
+    which returns the values.
     """
     test, body, carried = attributes(node, "test", "body", "carried")
     types = [v.type for v in body.parameters]
