@@ -13,7 +13,9 @@ from mycelia.ops.define import OpDef
 class Tensor:
     """A contiguous block of one dtype, or a symbolic value while a graph is captured."""
 
-    def __init__(self, input_data: Any = None, dtype: DType | None = None, shape: Any = None, init: Any = None) -> None: ...
+    def __init__(
+        self, input_data: Any = None, dtype: DType | None = None, shape: Any = None, init: Any = None
+    ) -> None: ...
     @property
     def shape(self) -> tuple[int, ...]: ...
     @property
@@ -55,7 +57,14 @@ class Op:
     gradient_rule: Callable | None
     _plan_count: int
     def __init__(
-        self, name: str, definition: OpDef, params: tuple, attrs: tuple, updates: tuple[int, ...], flags: int, /
+        self,
+        name: str,
+        definition: OpDef,
+        params: tuple,
+        attrs: tuple,
+        updates: tuple[int, ...],
+        flags: int,
+        /,
     ) -> None: ...
     def __call__(self, *args: Any, **kwargs: Any) -> Any: ...
     def _set_vjp(self, function: Callable, parameters: tuple, /) -> None: ...
@@ -71,7 +80,8 @@ class Plan:
     function: Callable | None
     work: int
     def __init__(
-        self, kind: int, in_types: tuple, out_types: tuple, scalar_dtypes: tuple[int, ...], attrs: dict, packed: bytes,
+        self, kind: int, in_types: tuple, out_types: tuple, scalar_dtypes: tuple[int, ...], attrs: dict,
+        packed: bytes,
         function: Callable | None, table: Any, kernel_index: int, work: int, /,
     ) -> None: ...  # fmt: skip
 
@@ -109,7 +119,9 @@ def custom(
     name: str, inputs: tuple, outputs: tuple[Tensor, ...], function: Callable, keep_outputs: bool = False, /
 ) -> Node: ...
 def record(op: Op, attrs: dict, in_types: tuple, counts: tuple, inputs: tuple, outputs: tuple, /) -> None: ...
-def backward(outputs: list, cotangents: list, targets: list[Node], add: Callable, release: bool, /) -> list[Tensor | None]: ...
+def backward(
+    outputs: list, cotangents: list, targets: list[Node], add: Callable, release: bool, /
+) -> list[Tensor | None]: ...
 def tape_level() -> int: ...
 def set_tape_level(level: int, /) -> int: ...
 def memory_statistics() -> dict[str, int]: ...

@@ -101,7 +101,8 @@ def test_foreign_content_is_refused(kind):
 def test_truncation_anywhere_is_refused(kind):
     path, content, _, read = kind
     for length in [1, 2, 7, 8, 9, *range(10, len(content) - 1, max(1, len(content) // 40)), len(content) - 1]:
-        # A checkpoint that ends between two values is a whole one of fewer values (or without the CRC at its end).
+        # A checkpoint that ends between two values is a whole one of fewer values
+        # (or without the CRC at its end).
         try:
             loaded = read(damaged(path, content[:length]))
         except ValueError as e:

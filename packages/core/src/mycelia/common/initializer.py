@@ -66,8 +66,9 @@ def _he_fan(shape: tuple[int, ...], mode: str) -> float:
 
 
 def _truncated(shape, sigma: float, mean: float, low: float, high: float) -> np.ndarray:
-    """Normal values in [low, high], by rejection: from the normal when it mostly falls inside, else from
-    the uniform."""
+    """Normal values in [low, high], by rejection: from the normal when it mostly falls
+    inside, else from the uniform.
+    """
     from_normal = low <= mean <= high and high - low > 2 * sigma
     nearest = min(max(mean, low), high)
     values = np.empty(math.prod(shape))
@@ -145,8 +146,9 @@ class Normal(Initializer):
 
 
 class TruncatedNormal(Initializer):
-    """Normal values of standard deviation `sigma` and `mean` that lie in [a, b]. Raises ValueError unless a
-    < b."""
+    """Normal values of standard deviation `sigma` and `mean` that lie in [a, b].
+    Raises ValueError unless a < b.
+    """
 
     def __init__(self, sigma: float = 0.01, mean: float = 0.0, a: float = -2.0, b: float = 2.0):
         super().__init__(sigma=sigma, mean=mean, a=a, b=b)
@@ -219,8 +221,9 @@ class Identity(Initializer):
 
 
 class Sparse(Initializer):
-    """Normal values of standard deviation `sigma`; in each column the share `sparsity` of the rows is
-    zero."""
+    """Normal values of standard deviation `sigma`;
+    in each column the share `sparsity` of the rows is zero.
+    """
 
     def __init__(self, sparsity: float, sigma: float = 0.01):
         super().__init__(sparsity=sparsity, sigma=sigma)
@@ -239,8 +242,9 @@ class Sparse(Initializer):
 
 
 class Dirac(Initializer):
-    """Convolution weights that pass the input channels through. Raises ValueError unless the rank is 3, 4
-    or 5."""
+    """Convolution weights that pass the input channels through.
+    Raises ValueError unless the rank is 3, 4 or 5.
+    """
 
     def __init__(self, groups: int = 1):
         super().__init__(groups=groups)
@@ -330,8 +334,8 @@ _ALIASES = {
 
 
 def initializer(init, shape=None, dtype=dtypes.float32) -> Tensor:
-    """A Tensor of `shape` and `dtype` filled by `init`: an Initializer, its name, a number, or a Tensor of
-    that shape.
+    """A Tensor of `shape` and `dtype` filled by `init`: an Initializer, its name, a number,
+    or a Tensor of that shape.
 
     Raises ValueError for an unknown name or a shape that does not fit, TypeError for anything else.
     """

@@ -164,8 +164,9 @@ class Dataset:
     def create_tuple_iterator(
         self, columns=None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> DatasetIterator:
-        """An iterator over rows as lists of Tensors (arrays with `output_numpy`); one ``for`` loop is one
-        epoch."""
+        """An iterator over rows as lists of Tensors (arrays with `output_numpy`);
+        one ``for`` loop is one epoch.
+        """
         source = self if columns is None else self.project(columns)
         return DatasetIterator(source, num_epochs, output_numpy, as_dict=False)
 

@@ -127,8 +127,9 @@ class WeightedRandomSampler(Sampler):
 
 
 class DistributedSampler(Sampler):
-    """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`, filled up to
-    equal counts."""
+    """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`,
+    filled up to equal counts.
+    """
 
     def __init__(
         self,

@@ -273,8 +273,9 @@ _IDX_TYPES = {8: np.uint8, 9: np.int8, 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8
 
 
 def read_idx(path) -> np.ndarray:
-    """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped. Errors: ValueError for
-    a bad file."""
+    """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped.
+    Errors: ValueError for a bad file.
+    """
     path = Path(path)
     opener = gzip.open if path.suffix == ".gz" else open
     try:
@@ -318,8 +319,8 @@ def write_idx(path, array: np.ndarray) -> None:
 class MnistDataset(MappableDataset):
     """MNIST's IDX files in a directory: columns image (uint8 [28, 28, 1]) and label (uint32 []).
 
-    `usage`: 'train', 'test' or 'all' (default). Errors: ValueError for a missing directory, files or bad
-    contents.
+    `usage`: 'train', 'test' or 'all' (default).
+    Errors: ValueError for a missing directory, files or bad contents.
     """
 
     _FILES = {

@@ -66,8 +66,9 @@ class HWC2CHW:
 
 
 class Resize:
-    """Scale to `size`: (height, width), or the length of the shorter side. Bilinear or nearest; keeps the
-    dtype."""
+    """Scale to `size`: (height, width), or the length of the shorter side.
+    Bilinear or nearest; keeps the dtype.
+    """
 
     def __init__(self, size, interpolation: Inter = Inter.LINEAR):
         sizes = (size,) if isinstance(size, int) else tuple(size)

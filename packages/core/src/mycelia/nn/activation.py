@@ -108,8 +108,9 @@ class PReLU(Cell):
 
 
 class RReLU(Cell):
-    """Leaky ReLU with random slopes from [lower, upper] in training, their mean otherwise. Shapes: any ->
-    same."""
+    """Leaky ReLU with random slopes from [lower, upper] in training,
+    their mean otherwise. Shapes: any -> same.
+    """
 
     def __init__(self, lower: float = 1 / 8, upper: float = 1 / 3):
         super().__init__()

@@ -170,8 +170,9 @@ class Cell:
             raise
 
     def _explain_argument(self, cause: AttributeError, args: tuple) -> None:
-        """Raise a TypeError that names the argument if a layer of ours was given something that is no
-        Tensor."""
+        """Raise a TypeError that names the argument if a layer of ours was
+        given something that is no Tensor.
+        """
         if not type(self).__module__.startswith("mycelia."):
             return
         for position, arg in enumerate(args):
@@ -312,8 +313,9 @@ class Cell:
         return {p: p for p in self.get_parameters()}
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a Tensor that belongs to the state but is no Parameter. Raises KeyError or TypeError for bad
-        arguments."""
+        """Add a Tensor that belongs to the state but is no Parameter.
+        Raises KeyError or TypeError for bad arguments.
+        """
         if not isinstance(name, str) or not name or "." in name:
             raise errors.error(
                 errors.MyceliaKeyError,
@@ -417,8 +419,9 @@ class Cell:
         return self
 
     def to_float(self, dst_type: DType) -> Cell:
-        """Compute in float16, bfloat16 or float32: floating inputs of all cells are cast. Raises ValueError
-        otherwise."""
+        """Compute in float16, bfloat16 or float32: floating inputs of all cells are cast.
+        Raises ValueError otherwise.
+        """
         if dst_type not in (float16, bfloat16, float32):
             raise errors.value_error(
                 "to_float", f"dst_type must be float16, float32 or bfloat16, but got {dst_type}"
@@ -484,8 +487,9 @@ class Cell:
         return self._add_hook(self._forward_hooks, hook_fn, "register_forward_hook")
 
     def register_backward_pre_hook(self, hook_fn: Callable) -> HookHandle:
-        """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output; a return value replaces
-        it."""
+        """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output;
+        a return value replaces it.
+        """
         return self._add_hook(self._backward_pre_hooks, hook_fn, "register_backward_pre_hook")
 
     def register_backward_hook(self, hook_fn: Callable) -> HookHandle:

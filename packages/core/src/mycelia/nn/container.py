@@ -94,8 +94,9 @@ class _Ordered(Cell):
 
 
 class SequentialCell(_Ordered):
-    """Cells called one after the other: ``SequentialCell(a, b)``, a list of cells, or an OrderedDict of
-    them."""
+    """Cells called one after the other:
+    ``SequentialCell(a, b)``, a list of cells, or an OrderedDict of them.
+    """
 
     def __init__(self, *args):
         super().__init__()

@@ -127,8 +127,8 @@ class _Conv(Cell):
 class Conv1d(_Conv):
     """1-D convolution. The weight is [out_channels, in_channels / group, 1, kernel_size].
 
-    Shapes: x [N, in_channels, L] -> [N, out_channels, L']. `pad_mode`: 'same', 'valid', or 'pad' with
-    `padding`.
+    Shapes: x [N, in_channels, L] -> [N, out_channels, L']. `pad_mode`: 'same',
+    'valid', or 'pad' with `padding`.
     """
 
     _rank = 1
@@ -322,8 +322,8 @@ class Conv2dTranspose(_ConvTranspose):
     """Transposed 2-D convolution. The weight is [in_channels, out_channels / group, *kernel_size].
 
     Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']: the size times the stride with pad_mode
-    'same'. `output_padding`: zeros added at the end of the output with pad_mode 'pad', as MindSpore's layer
-    does.
+    'same'. `output_padding`: zeros added at the end of the output with pad_mode 'pad',
+    as MindSpore's layer does.
     """
 
     _rank = 2

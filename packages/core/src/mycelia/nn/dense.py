@@ -261,8 +261,9 @@ class _ChannelDropout(Cell):
 
 
 class Dropout1d(_ChannelDropout):
-    """Dropout of whole channels. Shapes: [N, C, L] or [C, L] -> same. Errors: ValueError for p outside [0,
-    1]."""
+    """Dropout of whole channels. Shapes: [N, C, L] or [C, L] -> same.
+    Errors: ValueError for p outside [0, 1].
+    """
 
     _function = "dropout1d"
 

@@ -55,8 +55,9 @@ def _epochs(total_step: int, step_per_epoch: int):
 def exponential_decay_lr(
     learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False
 ) -> list[float]:
-    """``learning_rate * decay_rate ** (epoch / decay_epoch)``; the exponent is rounded down with
-    `is_stair`."""
+    """``learning_rate * decay_rate ** (epoch / decay_epoch)``;
+    the exponent is rounded down with `is_stair`.
+    """
     _check("exponential_decay_lr", total_step, step_per_epoch, decay_epoch=decay_epoch)
     _check_rate("exponential_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
     power = (lambda e: e // decay_epoch) if is_stair else (lambda e: e / decay_epoch)
@@ -66,8 +67,9 @@ def exponential_decay_lr(
 def natural_exp_decay_lr(
     learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False
 ) -> list[float]:
-    """``learning_rate * exp(-decay_rate * epoch)``; with `is_stair` the epoch is rounded down to
-    decay_epoch."""
+    """``learning_rate * exp(-decay_rate * epoch)``;
+    with `is_stair` the epoch is rounded down to decay_epoch.
+    """
     _check("natural_exp_decay_lr", total_step, step_per_epoch, decay_epoch=decay_epoch)
     _check_rate("natural_exp_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
     at = (lambda e: e // decay_epoch * decay_epoch) if is_stair else (lambda e: e)
@@ -77,8 +79,9 @@ def natural_exp_decay_lr(
 def inverse_decay_lr(
     learning_rate, decay_rate, total_step, step_per_epoch, decay_epoch, is_stair=False
 ) -> list[float]:
-    """``learning_rate / (1 + decay_rate * epoch / decay_epoch)``; the quotient is rounded down with
-    `is_stair`."""
+    """``learning_rate / (1 + decay_rate * epoch / decay_epoch)``;
+    the quotient is rounded down with `is_stair`.
+    """
     _check("inverse_decay_lr", total_step, step_per_epoch, decay_epoch=decay_epoch)
     _check_rate("inverse_decay_lr", learning_rate=learning_rate, decay_rate=decay_rate)
     quotient = (lambda e: e // decay_epoch) if is_stair else (lambda e: e / decay_epoch)

@@ -66,8 +66,9 @@ class ChannelShuffle(Cell):
 
 
 class CentralCrop(Cell):
-    """The middle of images, `central_fraction` in (0, 1] of height and width. Shapes: [..., H, W] -> [...,
-    h, w]."""
+    """The middle of images, `central_fraction` in (0, 1] of height and width.
+    Shapes: [..., H, W] -> [..., h, w].
+    """
 
     def __init__(self, central_fraction: float):
         super().__init__()

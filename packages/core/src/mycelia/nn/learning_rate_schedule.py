@@ -32,8 +32,9 @@ def _steps(owner: str, **values) -> None:
 
 
 class LearningRateSchedule(Cell):
-    """Base class: ``construct(global_step)`` returns the learning rate as a 0-d or one-element float32
-    Tensor."""
+    """Base class: ``construct(global_step)`` returns the learning rate as a 0-d or
+    one-element float32 Tensor.
+    """
 
     def construct(self, global_step):
         raise errors.error(
@@ -68,16 +69,18 @@ class _Decay(LearningRateSchedule):
 
 
 class ExponentialDecayLR(_Decay):
-    """``learning_rate * decay_rate ** (step / decay_steps)``; the exponent is rounded down with
-    `is_stair`."""
+    """``learning_rate * decay_rate ** (step / decay_steps)``;
+    the exponent is rounded down with `is_stair`.
+    """
 
     def construct(self, global_step):
         return _math.mul(_math.pow(float(self.decay_rate), self._progress(global_step)), self.learning_rate)
 
 
 class NaturalExpDecayLR(_Decay):
-    """``learning_rate * exp(-decay_rate * step)``; with `is_stair` the step is rounded down to
-    decay_steps."""
+    """``learning_rate * exp(-decay_rate * step)``;
+    with `is_stair` the step is rounded down to decay_steps.
+    """
 
     def construct(self, global_step):
         step = _float_step(global_step)
@@ -87,8 +90,9 @@ class NaturalExpDecayLR(_Decay):
 
 
 class InverseDecayLR(_Decay):
-    """``learning_rate / (1 + decay_rate * step / decay_steps)``; the quotient is rounded down with
-    `is_stair`."""
+    """``learning_rate / (1 + decay_rate * step / decay_steps)``;
+    the quotient is rounded down with `is_stair`.
+    """
 
     def construct(self, global_step):
         return _math.div(

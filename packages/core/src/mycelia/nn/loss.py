@@ -127,8 +127,8 @@ class NLLLoss(LossBase):
 class SoftmaxCrossEntropyWithLogits(LossBase):
     """Softmax cross entropy a row.
 
-    Shapes: logits [N, C]; labels [N] of class indices with `sparse`, else [N, C] of probabilities -> [N] or
-    [].
+    Shapes: logits [N, C]; labels [N] of class indices with `sparse`,
+    else [N, C] of probabilities -> [N] or [].
     """
 
     def __init__(self, sparse: bool = False, reduction: str = "none"):
@@ -261,8 +261,8 @@ class GaussianNLLLoss(LossBase):
 class PoissonNLLLoss(LossBase):
     """``exp(x) - target * x`` (`log_input`) or ``x - target * log(x + eps)``, reduced.
 
-    `full` adds Stirling's approximation ``target log target - target + 0.5 log(2 pi target)`` where target
-    > 1.
+    `full` adds Stirling's approximation ``target log target - target + 0.5 log(2 pi target)``
+    where target > 1.
     """
 
     def __init__(

@@ -272,8 +272,9 @@ class InstanceNorm3d(_InstanceNorm):
 
 
 class RMSNorm(Cell):
-    """Divide the last dimensions by their root mean square (Zhang and Sennrich 2019). Shapes: x [...,
-    *dims] -> same."""
+    """Divide the last dimensions by their root mean square (Zhang and Sennrich 2019).
+    Shapes: x [..., *dims] -> same.
+    """
 
     def __init__(self, normalized_shape, epsilon=1e-6, gamma_init="ones", dtype=float32):
         super().__init__()
@@ -289,8 +290,9 @@ class RMSNorm(Cell):
 
 
 class LRN(Cell):
-    """Local response normalization across channels (Krizhevsky et al. 2012). Shapes: x [N, C, H, W] ->
-    same."""
+    """Local response normalization across channels (Krizhevsky et al. 2012).
+    Shapes: x [N, C, H, W] -> same.
+    """
 
     def __init__(self, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region="ACROSS_CHANNELS"):
         super().__init__()

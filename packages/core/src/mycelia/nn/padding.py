@@ -8,8 +8,9 @@ from mycelia.ops.shape import pad
 
 
 class Pad(Cell):
-    """Pads every dimension by ``paddings[i] = (before, after)``; `mode` CONSTANT (zeros), REFLECT or
-    SYMMETRIC."""
+    """Pads every dimension by ``paddings[i] = (before, after)``;
+    `mode` CONSTANT (zeros), REFLECT or SYMMETRIC.
+    """
 
     def __init__(self, paddings, mode: str = "CONSTANT"):
         super().__init__()

@@ -85,15 +85,17 @@ class _MaxPool(_Pool):
 
 
 class MaxPool1d(_MaxPool):
-    """Largest value of each window. Shapes: [N, C, L] -> [N, C, L']; with `return_indices` also the
-    positions."""
+    """Largest value of each window. Shapes: [N, C, L] -> [N, C, L'];
+    with `return_indices` also the positions.
+    """
 
     _rank = 1
 
 
 class MaxPool2d(_MaxPool):
-    """Largest value of each window. Shapes: [N, C, H, W] -> [N, C, H', W']; with `return_indices` also the
-    positions."""
+    """Largest value of each window. Shapes: [N, C, H, W] -> [N, C, H', W'];
+    with `return_indices` also the positions.
+    """
 
     _rank = 2
 
@@ -116,8 +118,9 @@ class MaxPool2d(_MaxPool):
 
 
 class MaxPool3d(_MaxPool):
-    """Largest value of each window. Shapes: [N, C, D, H, W] -> [N, C, D', H', W']; with `return_indices`
-    also positions."""
+    """Largest value of each window. Shapes: [N, C, D, H, W] -> [N, C, D', H', W'];
+    with `return_indices` also positions.
+    """
 
     _rank = 3
 

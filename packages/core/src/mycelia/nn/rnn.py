@@ -176,9 +176,9 @@ class _Recurrent(Cell):
 class LSTM(_Recurrent):
     """Long short-term memory (Hochreiter and Schmidhuber 1997).
 
-    Shapes: x [T, B, input_size] ([B, T, ...] with batch_first), hx a pair of [layers * directions, B,
-    hidden_size] -> output [T, B, directions * hidden_size], (h, c).  `seq_length` [B]: real steps of each
-    sequence.
+    Shapes: x [T, B, input_size] ([B, T, ...] with batch_first),
+    hx a pair of [layers * directions, B, hidden_size] -> output [T, B, directions * hidden_size], (h, c).
+    `seq_length` [B]: real steps of each sequence.
     """
 
     _gates = 4

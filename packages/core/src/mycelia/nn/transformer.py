@@ -1,5 +1,6 @@
-"""Attention and the transformer (Vaswani et al. 2017): MultiheadAttention, encoder and decoder layers,
-Transformer."""
+"""Attention and the transformer (Vaswani et al. 2017): MultiheadAttention,
+encoder and decoder layers, Transformer.
+"""
 
 from __future__ import annotations
 
@@ -367,8 +368,9 @@ class TransformerDecoder(Cell):
 
 
 class Transformer(Cell):
-    """Encoder and decoder. Shapes: src [S, N, d_model], tgt [T, N, d_model] (batch first if asked) -> as
-    tgt."""
+    """Encoder and decoder. Shapes:
+    src [S, N, d_model], tgt [T, N, d_model] (batch first if asked) -> as tgt.
+    """
 
     def __init__(
         self,

@@ -83,8 +83,8 @@ class WithGradCell(Cell):
     """Gradients of ``loss_fn(network(*data), label)``, or of ``network(*inputs)``, by the network's
     trainable parameters.
 
-    `sens`: the cotangent of the loss, a number or a Tensor. Returns a tuple of gradients in the order of
-    the parameters.
+    `sens`: the cotangent of the loss, a number or a Tensor. Returns a tuple of gradients in
+    the order of the parameters.
     """
 
     def __init__(self, network: Cell, loss_fn=None, sens=None):
@@ -122,8 +122,8 @@ def _ones_like(value):
 
 
 class TrainOneStepCell(Cell):
-    """One training step: gradients of `network` (which returns the loss), then the optimizer. Returns the
-    loss.
+    """One training step: gradients of `network` (which returns the loss),
+    then the optimizer. Returns the loss.
 
     `sens` scales the gradient; with `return_grad` the gradients come back too, by parameter name.
     """

@@ -15,10 +15,10 @@ from mycelia.train.callbacks.base import CallbackManager, CallbackParam, RunCont
 class Model:
     """A network with what is needed to train and evaluate it.
 
-    `network` returns predictions, or the loss itself when `loss_fn` is None. `metrics`: names, or a dict
-    name -> Metric. `eval_network`: a cell that returns what metrics take, else it is made of network and
-    loss; `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level` other than O0 is
-    not built yet.
+    `network` returns predictions, or the loss itself when `loss_fn` is None. `metrics`:
+    names, or a dict name -> Metric. `eval_network`: a cell that returns what metrics take, else it is made
+    of network and loss; `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level`
+    other than O0 is not built yet.
     """
 
     def __init__(
@@ -112,9 +112,8 @@ class Model:
     ) -> None:
         """Train for `epoch` epochs over `train_dataset`.
 
-        `dataset_sink_mode`: with `sink_size` > 0 an epoch is that many steps, and data go on from where
-        they stopped. `initial_epoch`: epochs already done. Errors: ValueError for an empty dataset or a bad
-        epoch.
+        `dataset_sink_mode`: with `sink_size` > 0 an epoch is that many steps, and data go on from where they
+        stopped. `initial_epoch`: epochs already done. Errors: ValueError for an empty dataset or a bad epoch.
         """
         self._fit(
             epoch, train_dataset, None, 1, callbacks, dataset_sink_mode, False, sink_size, initial_epoch
@@ -132,8 +131,9 @@ class Model:
         sink_size=-1,
         initial_epoch=0,
     ) -> None:
-        """Train as `train` and evaluate on `valid_dataset` every `valid_frequency` epochs (or after the
-        epochs listed)."""
+        """Train as `train` and evaluate on `valid_dataset` every `valid_frequency` epochs (or
+        after the epochs listed).
+        """
         self._fit(
             epoch,
             train_dataset,

@@ -16,8 +16,8 @@ EPS = float(np.finfo(np.float64).tiny)
 class Metric:
     """Base class: `clear` starts anew, `update` takes a batch, `eval` gives the value so far.
 
-    `set_indexes` chooses which of update's arguments are used. `eval` before any `update` raises
-    RuntimeError.
+    `set_indexes` chooses which of update's arguments are used.
+    `eval` before any `update` raises RuntimeError.
     """
 
     def __init__(self):
@@ -102,8 +102,9 @@ def rearrange_inputs(func):
 def one_hot_pair(
     owner: str, predictions: np.ndarray, labels: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """One-hot predictions (by the largest score) and labels [N, C], and C. ValueError for other shapes or
-    classes."""
+    """One-hot predictions (by the largest score) and labels [N, C], and C.
+    ValueError for other shapes or classes.
+    """
     if (
         predictions.ndim != 2
         or labels.ndim not in (1, 2)

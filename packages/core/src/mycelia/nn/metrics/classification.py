@@ -103,8 +103,9 @@ class Precision(_Counted):
 
 
 class Recall(_Counted):
-    """True positives over actual positives, per class ('multilabel': per row); `eval(average=True)`: their
-    mean."""
+    """True positives over actual positives, per class ('multilabel': per row);
+    `eval(average=True)`: their mean.
+    """
 
     def eval(self, average: bool = False):
         self._require_updates(self._hits is not None)

@@ -9,13 +9,13 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class ROC(Metric):
-    """False and true positive rates at every distinct score, descending, after one threshold above the
-    largest.
+    """False and true positive rates at every distinct score, descending,
+    after one threshold above the largest.
 
     Shapes: scores [N] with labels [N] (`pos_label`, 1 by default, is the positive class) -> three arrays;
-    scores [N, class_num] with labels [N] -> three lists of arrays, one per class against the rest. As in
-    MindSpore an update replaces the one before. Errors: ValueError for labels without positives or without
-    negatives.
+    scores [N, class_num] with labels [N] -> three lists of arrays, one per class against the rest.
+    As in MindSpore an update replaces the one before. Errors: ValueError for labels without
+    positives or without negatives.
     """
 
     def __init__(self, class_num: int | None = None, pos_label: int | None = None):

@@ -9,8 +9,8 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class Dice(Metric):
-    """``2 sum(p y) / (sum p^2 + sum y^2 + smooth)``, summed over updates and divided by the number of rows
-    of all.
+    """``2 sum(p y) / (sum p^2 + sum y^2 + smooth)``, summed over updates and divided by
+    the number of rows of all.
 
     The division by rows, not updates, is MindSpore's. Errors: ValueError for different shapes, RuntimeError
     without updates.
@@ -67,8 +67,9 @@ class _Surface(Metric):
 
     @rearrange_inputs
     def update(self, *inputs):
-        """Take ``(y_pred, y, label_idx)``: two images of one shape and the label whose surfaces are
-        compared."""
+        """Take ``(y_pred, y, label_idx)``:
+        two images of one shape and the label whose surfaces are compared.
+        """
         owner = type(self).__name__
         if len(inputs) != 3:
             raise errors.value_error(owner, f"update() takes 3 inputs, but got {len(inputs)}")
@@ -99,8 +100,8 @@ class _Surface(Metric):
 
 
 class HausdorffDistance(_Surface):
-    """The largest distance from a surface point to the nearest point of the other surface; infinite when
-    one is empty.
+    """The largest distance from a surface point to the nearest point of the other surface;
+    infinite when one is empty.
 
     `directed`: from y_pred to y only. `percentile` in [0, 100], a float: that percentile instead of the
     largest. `crop` is accepted: the value does not depend on it. Errors: TypeError for an int percentile.
@@ -156,8 +157,8 @@ class MeanSurfaceDistance(_Surface):
 
 
 class RootMeanSquareDistance(_Surface):
-    """The mean squared distance from the surface of y_pred to that of y, without root, as MindSpore
-    computes it.
+    """The mean squared distance from the surface of y_pred to that of y, without root,
+    as MindSpore computes it.
 
     `symmetric`: the root of the mean of both directions.
     """

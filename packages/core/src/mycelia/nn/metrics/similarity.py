@@ -12,8 +12,8 @@ class CosineSimilarity(Metric):
     """Cosines ('cosine') or products ('dot') of all pairs of rows; the diagonal becomes 0 with
     `zero_diagonal`.
 
-    Shapes: [N, D] -> [N, N], or [N] with `reduction` 'sum' or 'mean'. As in MindSpore an update replaces
-    the one before.
+    Shapes: [N, D] -> [N, N], or [N] with `reduction` 'sum' or 'mean'.
+    As in MindSpore an update replaces the one before.
     """
 
     def __init__(self, similarity: str = "cosine", reduction: str = "none", zero_diagonal: bool = True):

@@ -12,8 +12,8 @@ from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 
 class BleuScore(Metric):
-    """How much of a translation's n-grams, up to `n_gram`, its references hold (Papineni et al. 2002), over
-    a corpus.
+    """How much of a translation's n-grams, up to `n_gram`, its references hold (Papineni et
+    al. 2002), over a corpus.
 
     update(candidates, references): a list of sentences, and for each a list of reference sentences; a
     sentence is a list of words. The length of the nearest reference counts, the first of equally near ones.

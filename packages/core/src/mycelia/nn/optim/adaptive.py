@@ -33,8 +33,9 @@ class _Moments(Optimizer):
 
 
 class Adam(_Moments):
-    """Adaptive moments (Kingma and Ba 2015); `use_amsgrad` keeps the largest second moment, `use_nesterov`
-    looks ahead."""
+    """Adaptive moments (Kingma and Ba 2015); `use_amsgrad` keeps the largest second moment,
+    `use_nesterov` looks ahead.
+    """
 
     def __init__(
         self,
@@ -171,8 +172,9 @@ class Lamb(_Moments):
 
 
 class RMSProp(Optimizer):
-    """Scaling by the root of a running mean of squares (Tieleman and Hinton 2012); `centered` uses the
-    variance."""
+    """Scaling by the root of a running mean of squares (Tieleman and Hinton 2012);
+    `centered` uses the variance.
+    """
 
     def __init__(
         self,

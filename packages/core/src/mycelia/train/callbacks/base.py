@@ -114,8 +114,9 @@ class RunContext:
         self._stop_requested = False
 
     def original_args(self) -> CallbackParam:
-        """The run's parameters: network, optimizer, epoch_num, cur_epoch_num, cur_step_num, net_outputs,
-        ..."""
+        """The run's parameters: network, optimizer, epoch_num, cur_epoch_num,
+        cur_step_num, net_outputs, ...
+        """
         return self._original_args
 
     def request_stop(self) -> None:

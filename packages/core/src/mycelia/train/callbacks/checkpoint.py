@@ -32,9 +32,8 @@ class CheckpointConfig:
 
     Save every `save_checkpoint_steps` steps, or every `save_checkpoint_seconds` (steps win). Keep the newest
     `keep_checkpoint_max` files, or one per `keep_checkpoint_per_n_minutes` (max wins). `append_info`:
-    "epoch_num", "step_num" and at most one dict of more values. `exception_save`: save when training
-    raises. Errors: ValueError when all four policies are 0 or None, or for `crc_check` together with
-    encryption.
+    "epoch_num", "step_num" and at most one dict of more values. `exception_save`: save when training raises.
+    Errors: ValueError when all four policies are 0 or None, or for `crc_check` together with encryption.
     """
 
     def __init__(
@@ -315,8 +314,9 @@ def _remove(path: Path) -> None:
 
 
 class BackupAndRestore(Callback):
-    """Saves ``{backup_dir}/backup.ckpt`` each `save_freq` epochs and starts from it when training begins
-    again."""
+    """Saves ``{backup_dir}/backup.ckpt`` each `save_freq` epochs and starts from it
+    when training begins again.
+    """
 
     def __init__(self, backup_dir, save_freq="epoch", delete_checkpoint=True):
         super().__init__()

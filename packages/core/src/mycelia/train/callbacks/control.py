@@ -75,8 +75,8 @@ class _Watch(Callback):
 class EarlyStopping(_Watch):
     """Stops training when `monitor` has not got better by `min_delta` for `patience` epochs.
 
-    `baseline`: waiting starts until it is beaten; `restore_best_weights`: at the stop the best epoch's
-    weights return.
+    `baseline`: waiting starts until it is beaten; `restore_best_weights`:
+    at the stop the best epoch's weights return.
     """
 
     def __init__(

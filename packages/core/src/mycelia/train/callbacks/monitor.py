@@ -78,8 +78,9 @@ class LossMonitor(Callback):
 
 
 class TimeMonitor(Callback):
-    """Prints each epoch's time in all and per step, in milliseconds; with `data_time` also the time spent
-    on data."""
+    """Prints each epoch's time in all and per step, in milliseconds;
+    with `data_time` also the time spent on data.
+    """
 
     def __init__(self, data_size: int | None = None, data_time: bool = False):
         super().__init__()
