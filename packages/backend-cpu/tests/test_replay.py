@@ -1,11 +1,13 @@
 """Kernels of variants that this process does not run: all op samples, replayed by native/tests/replay.cc.
 
 The portable variant runs here; the NEON variant is cross-compiled and runs in an emulator where both tools
-exist. Builds are kept under build/replay-*, so that only the first run takes minutes.
+exist. Compiling both takes minutes, so this runs only when asked for: ``MYCELIA_REPLAY=1 pytest
+packages/backend-cpu/tests/test_replay.py``, after a change of kernels. Builds are kept under build/replay-*.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 import struct
 import subprocess
@@ -32,10 +34,15 @@ CROSS_COMPILER = "aarch64-linux-gnu-g++"
 EMULATOR = next(filter(None, map(shutil.which, ("qemu-aarch64", "qemu-aarch64-static"))), None)
 INPLACE = 1  # MYC_INPLACE of abi.h
 
-pytestmark = pytest.mark.skipif(
-    not SOURCES.is_dir() or not shutil.which("cmake") or not shutil.which("c++"),
-    reason="needs sources, CMake and a compiler",
-)
+pytestmark = [
+    pytest.mark.skipif(
+        not os.environ.get("MYCELIA_REPLAY"), reason="compiles for minutes: set MYCELIA_REPLAY=1"
+    ),
+    pytest.mark.skipif(
+        not SOURCES.is_dir() or not shutil.which("cmake") or not shutil.which("c++"),
+        reason="needs sources, CMake and a compiler",
+    ),
+]
 
 
 @dataclass

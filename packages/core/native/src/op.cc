@@ -425,18 +425,24 @@ PyObject* execute(Op* op, Call* c) {
   return finish(op, plan, c->count, c->flat, outputs);
 }
 
-PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
-  Op* op = reinterpret_cast<Op*>(self);
+PyObject* call(Op* op, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   Call c;
   if (!bind_arguments(op, &c, args, PyVectorcall_NARGS(nargsf), kwnames)) return nullptr;
   if (mode) {
     OwnedRef inputs(pack_tuple(c.slot, op->n_params)), attrs(pack_tuple(c.slot + op->n_params, op->n_attrs));
     if (!inputs || !attrs) return nullptr;
-    PyObject* a[3] = {self, inputs.p, attrs.p};
+    PyObject* a[3] = {reinterpret_cast<PyObject*>(op), inputs.p, attrs.p};
     return PyObject_Vectorcall(hooks.slow_call, a, 3, nullptr);
   }
   if (!flatten(op, &c)) return nullptr;
   return execute(op, &c);
+}
+
+PyObject* op_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
+  Op* op = reinterpret_cast<Op*>(self);
+  PyObject* result = call(op, args, nargsf, kwnames);
+  if (!result) place_error(op->name);  // what C code raised gets its code and the user's line
+  return result;
 }
 
 // ---- the Op type -------------------------------------------------------------------------------------------------

@@ -301,3 +301,5 @@ _C.set_hook("resolve", resolve)
 _C.set_hook("slow_call", slow_call)
 _C.set_hook("tensor_type", TensorType)
 _C.set_dtypes(list(dtypes.ALL))
+# Plans made under another policy hold choices that it would not make.
+config.on_change("fallback", lambda policy: _C.clear_plans())

@@ -283,6 +283,7 @@ def about(subject: str, cause: BaseException) -> BaseException:
     for builtin, kind in _COUNTERPARTS:
         if isinstance(cause, builtin):
             message = str(cause.args[0]) if isinstance(cause, KeyError) and cause.args else str(cause)
+            message = message.removeprefix(f"{subject}: ")
             made = kind(message, subject=subject, place=user_place(2))
             made.__cause__ = cause.__cause__
             return made
