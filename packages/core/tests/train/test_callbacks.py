@@ -88,6 +88,12 @@ def test_time_monitor_prints_milliseconds(capsys):
     assert third.startswith("Eval epoch time: ")
 
 
+def test_time_of_a_training_epoch_in_fit_covers_the_evaluation_inside_it(capsys):
+    model().fit(1, data(1), data(12), callbacks=[train.TimeMonitor()])
+    inner, outer = (float(re.search(r"epoch time: (\S+) ms", line).group(1)) for line in lines(capsys))
+    assert outer > inner
+
+
 def test_lambda_callback_calls_each_function_with_the_run_context():
     events = [f"on_{mode}_{event}" for mode in ("train", "eval") for event in
               ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")]  # fmt: skip

@@ -91,27 +91,31 @@ class TimeMonitor(Callback):
                 "TimeMonitor", f"data_size must be a positive int or None, but got {data_size!r}"
             )
         self.data_size, self.data_time = data_size, bool(data_time)
-        self.epoch_time = time.time()
+        # By mode: the evaluation inside `fit` must not reset the clock of the training epoch around it.
+        self._began: dict[str, float] = {}
+        self._data_ms: dict[str, float] = {}
+        self._step_over: dict[str, float] = {}
 
     def epoch_begin(self, run_context):
-        self.epoch_time = time.time()
-        self._data_ms = 0.0
-        self._step_over = self.epoch_time
+        mode = run_context.original_args().get("mode", "")
+        self._began[mode] = self._step_over[mode] = time.time()
+        self._data_ms[mode] = 0.0
 
     def step_begin(self, run_context):
-        self._data_ms += (time.time() - self._step_over) * 1000
+        mode = run_context.original_args().get("mode", "")
+        self._data_ms[mode] += (time.time() - self._step_over[mode]) * 1000
 
     def step_end(self, run_context):
-        self._step_over = time.time()
+        self._step_over[run_context.original_args().get("mode", "")] = time.time()
 
     def epoch_end(self, run_context):
-        total_ms = (time.time() - self.epoch_time) * 1000
         params = run_context.original_args()
         mode = params.get("mode", "")
+        total_ms = (time.time() - self._began[mode]) * 1000
         steps = self.data_size or params.get("batch_num") or 1
         text = f"{mode.title()} epoch time: {total_ms:5.3f} ms, per step time: {total_ms / steps:5.3f} ms"
         if self.data_time:
-            text += f" (data time: {self._data_ms / steps:5.3f} ms)"
+            text += f" (data time: {self._data_ms[mode] / steps:5.3f} ms)"
         print(text, flush=True)
 
 
