@@ -56,11 +56,20 @@ def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, relea
     return _C.backward(outputs, cotangents, variables, add, release)
 
 
+_scalar_ones: dict = {}  # dtype -> 0-d array of its bits
+
+
 def ones_like(tensor: _C.Tensor) -> _C.Tensor:
     """The cotangent of a sum: ones of the tensor's type."""
     from mycelia.ops.create import full
 
-    return full(tensor.shape, 1, dtype=tensor.dtype) if tensor.ndim else full((), 1, dtype=tensor.dtype)
+    if tensor.ndim:
+        return full(tensor.shape, 1, dtype=tensor.dtype)
+    # The usual case, a loss: copying 0-d bits is the quickest way to a fresh tensor.
+    bits = _scalar_ones.get(tensor.dtype)
+    if bits is None:
+        bits = _scalar_ones[tensor.dtype] = full((), 1, dtype=tensor.dtype)._bits().copy()
+    return _C.from_array(bits, tensor.dtype, False)
 
 
 def zeros_of(type_or_tensor: TensorType | _C.Tensor) -> _C.Tensor:
