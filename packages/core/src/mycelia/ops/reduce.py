@@ -31,7 +31,9 @@ def expand_reduced(ct, axis, shape):
     """`ct` of a reduction of `shape` over `axis`, kept or not, repeated along the reduced axes."""
     from mycelia.ops.shape import broadcast_to
 
-    return broadcast_to(keep_reduced(ct, axis, shape), shape)
+    if ct.ndim:  # of a full reduction it broadcasts as it is
+        ct = keep_reduced(ct, axis, shape)
+    return broadcast_to(ct, shape)
 
 
 def keep_reduced(ct, axis, shape):
