@@ -68,11 +68,11 @@ class MappableDataset(Dataset):
 
     def source_size(self) -> int:
         """Rows the source has."""
-        raise NotImplementedError
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "source_size() is not defined")
 
     def row(self, index: int) -> tuple:
         """One row."""
-        raise NotImplementedError
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "row(index) is not defined")
 
     def get_dataset_size(self):
         return self.sampler.count(self.source_size())

@@ -110,7 +110,7 @@ class _Recurrent(Cell):
 
     def _layer(self, x, state, index, lengths):
         """One layer and direction over x [T, B, I]: (all h, last states as a tuple)."""
-        raise NotImplementedError
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "_layer() is not defined")
 
     def _weights(self, index: int) -> tuple:
         biases = (self.b_ih_list[index], self.b_hh_list[index]) if self.has_bias else (None, None)

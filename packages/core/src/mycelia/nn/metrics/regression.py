@@ -42,7 +42,7 @@ class _Error(Metric):
         self._sum, self._samples = 0.0, 0
 
     def _error(self, difference: np.ndarray) -> float:
-        raise NotImplementedError
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "_error() is not defined")
 
     @rearrange_inputs
     def update(self, *inputs):
