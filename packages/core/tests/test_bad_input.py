@@ -4,6 +4,7 @@ user's line; nothing breaks.
 
 from __future__ import annotations
 
+import gc
 import re
 import threading
 
@@ -315,11 +316,13 @@ HUGE = {
 
 @pytest.mark.parametrize("name", HUGE)
 def test_huge_shapes_are_a_memory_error_and_the_process_lives(name):
+    gc.collect()  # what earlier tests left must not be freed in between
     before = _C.memory_statistics()["live_bytes"]
     with pytest.raises(MemoryError, match=r"\d+ bytes"):
         HUGE[name]()
     assert (X + X).asnumpy().sum() == 12
-    assert _C.memory_statistics()["live_bytes"] == before
+    gc.collect()
+    assert _C.memory_statistics()["live_bytes"] <= before
 
 
 LAYERS = {

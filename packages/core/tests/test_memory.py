@@ -15,6 +15,7 @@ from mycelia.autodiff.transforms import custom_vjp, vjp
 
 
 def live_bytes() -> int:
+    """Bytes of live storage; for a figure to compare with, call `gc.collect()` before."""
     return _C.memory_statistics()["live_bytes"]
 
 
@@ -111,7 +112,7 @@ def test_live_bytes_return_after(name):
         ROUNDS[name]()
     gc.collect()
     gc.collect()  # what weak references' callbacks let go
-    assert live_bytes() == before
+    assert live_bytes() <= before
 
 
 #: Without help of the cycle collector: nothing that holds tensors may form cycles in the eager path.
@@ -131,7 +132,7 @@ def test_eager_work_needs_no_cycle_collector(name):
         before = live_bytes()
         for _ in range(5):
             ROUNDS[name]()
-        assert live_bytes() == before
+        assert live_bytes() <= before
     finally:
         gc.enable()
 
@@ -214,10 +215,11 @@ def test_gradient_of_50000_ops():
 
 
 def test_unused_tape_of_50000_ops_is_freed():
+    gc.collect()
     before = live_bytes()
     output, pull = vjp(deep, ones(1))
     del output, pull
-    assert live_bytes() == before
+    assert live_bytes() <= before
 
 
 def test_tape_of_50000_ops_is_freed_by_an_exception():
@@ -235,10 +237,11 @@ def test_chain_of_10000_custom_gradients_is_freed():
             x = doubled(x)
         return x
 
+    gc.collect()
     before = live_bytes()
     output, pull = vjp(chain, ones(1))
     del output, pull
-    assert live_bytes() == before
+    assert live_bytes() <= before
 
 
 # ---- sharing with NumPy ------------------------------------------------------------------------------------
