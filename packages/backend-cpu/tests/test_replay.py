@@ -183,7 +183,9 @@ def _type_of(value):
 def _calls_of(sample: Sample, table: dict[str, list[tuple[int, Kernel]]]):
     """The sample as calls of its kernel: with outputs of their own, and in place where the kernel can."""
     definition = sample.op.definition
-    if definition.view or definition.dynamic or definition.composed or not sample.options.get("_value", True):
+    # The body cannot read what the library packs, nor the other way round.
+    skipped = not sample.options.get("_value", True) or "_prepare" in sample.options
+    if definition.view or definition.dynamic or definition.composed or skipped:
         return
     values, counts, attrs = _flat(sample)
     typing = Typing(definition, tuple(map(_type_of, values)), counts, attrs)

@@ -12,12 +12,6 @@ SAMPLES = [s for s in all_samples() if s.args]
 WITH_GRADIENT = [s for s in SAMPLES if has_gradient(s)]
 
 
-def tensors(value):
-    if isinstance(value, (list, tuple)):
-        return [tensors(v) for v in value]
-    return Tensor(np.array(value)) if isinstance(value, (np.ndarray, np.generic)) else value
-
-
 def flat(value):
     if isinstance(value, (list, tuple)):
         return [t for v in value for t in flat(v)]
@@ -33,15 +27,15 @@ def assert_equal(got, expected):
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)
 def test_compiled_op_equals_eager(sample):
-    expected = sample.op(*tensors(sample.args), **sample.attrs)
-    arguments = tensors(sample.args)
+    expected = sample.op(*sample.tensors(), **sample.attrs)
+    arguments = sample.tensors()
     got = ms.jit(lambda *args: sample.op(*args, **sample.attrs))(*arguments)
     assert_equal(got, expected)
 
 
 @pytest.mark.parametrize("sample", WITH_GRADIENT, ids=lambda s: s.name)
 def test_compiled_gradient_equals_eager(sample):
-    arguments = tensors(sample.args)
+    arguments = sample.tensors()
     positions = tuple(
         i
         for i, a in enumerate(arguments)

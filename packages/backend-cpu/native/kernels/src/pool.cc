@@ -443,6 +443,7 @@ int32_t run_mean_grad(const myc_call* call, const Pool& p, const Scale& scale) {
 
 KERNEL_FN(max_pool, f32) {
   const auto& a = attrs<myc_max_pool_attrs>(call);
+  if (a.data_format != 0) return MYC_E_UNSUPPORTED;
   return run_max(call, regular_pool(input(call), output(call), a.kernel, a.stride, a.pad, &a.dilation));
 }
 
@@ -454,6 +455,7 @@ KERNEL_FN(max_pool_index, f32) {
 // The peak is looked up again in x: cheaper than to write and read indices, and inference needs none.
 KERNEL_FN(max_pool_grad, f32) {
   const auto& a = attrs<myc_max_pool_grad_attrs>(call);
+  if (a.data_format != 0) return MYC_E_UNSUPPORTED;
   const Pool p = regular_pool(input(call, 0), input(call, 1), a.kernel, a.stride, a.pad, &a.dilation);
   const float *x = in<float>(call, 0), *dy = in<float>(call, 1);
   float* dx = out<float>(call);
@@ -498,12 +500,14 @@ KERNEL_FN(adaptive_max_pool_index, f32) {
 
 KERNEL_FN(avg_pool, f32) {
   const auto& a = attrs<myc_avg_pool_attrs>(call);
+  if (a.data_format != 0) return MYC_E_UNSUPPORTED;
   const Pool p = regular_pool(input(call), output(call), a.kernel, a.stride, a.pad, nullptr);
   return run_mean(call, p, {a.count_include_pad != 0, a.divisor});
 }
 
 KERNEL_FN(avg_pool_grad, f32) {
   const auto& a = attrs<myc_avg_pool_grad_attrs>(call);
+  if (a.data_format != 0) return MYC_E_UNSUPPORTED;
   const Pool p = regular_pool(output(call), input(call), a.kernel, a.stride, a.pad, nullptr);
   return run_mean_grad(call, p, {a.count_include_pad != 0, a.divisor});
 }

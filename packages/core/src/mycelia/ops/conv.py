@@ -95,7 +95,7 @@ def full_attributes(rank, kernel, stride, pad, dilation):
     )
 
 
-def _output_size(size, kernel, stride, pad, dilation):
+def output_size(size, kernel, stride, pad, dilation):
     """Positions of the window in each dimension; -1 where the size is unknown."""
     rank, out = len(kernel), []
     for d in range(rank):
@@ -124,7 +124,7 @@ def _check_groups(channels, per_group, outputs, group):
 def _np_windows(x, kernel, stride, pad, dilation):
     """Columns of a zero-padded array: [N, C, *spatial] -> [N, C, *kernel, *positions]."""
     rank = len(kernel)
-    size = _output_size(x.shape[2:], kernel, stride, pad, dilation)
+    size = output_size(x.shape[2:], kernel, stride, pad, dilation)
     if any(pad):
         x = np.pad(x, [(0, 0), (0, 0), *zip(pad[:rank], pad[rank:], strict=True)])
     steps = x.strides[2:]
@@ -192,7 +192,7 @@ def _conv(x, w, b, *, stride, pad, dilation, group):
     _check_groups(x.shape[1], w.shape[1], w.shape[0], group)
     if b is not None and b.shape != (w.shape[0],):
         raise ValueError(f"the bias must be [{w.shape[0]}] for w of shape {w.shape}, got {b.shape}")
-    size = _output_size(x.shape[2:], kernel, stride, pad, dilation)
+    size = output_size(x.shape[2:], kernel, stride, pad, dilation)
     return TensorType(x.dtype, (x.shape[0], w.shape[0], *size))
 
 
@@ -263,7 +263,7 @@ def _conv_input_grad(dy, w, *, size, stride, pad, dilation, group):
         raise ValueError(f"size must have {len(kernel)} entries, got {size}")
     if dy.shape[1] not in (-1, w.shape[0]):
         raise ValueError(f"dy of shape {dy.shape} must have the weight's {w.shape[0]} output channels")
-    expected = _output_size(size, kernel, stride, pad, dilation)
+    expected = output_size(size, kernel, stride, pad, dilation)
     if any(a != b and -1 not in (a, b) for a, b in zip(expected, dy.shape[2:], strict=True)):
         raise ValueError(f"a convolution over size {size} gives positions {expected}, dy has {dy.shape[2:]}")
     return TensorType(dy.dtype, (dy.shape[0], w.shape[1] * group, *size))
@@ -336,7 +336,7 @@ def _conv_weight_grad(x, dy, *, kernel, stride, pad, dilation, group):
         raise ValueError(f"x and dy must have the same rank, got shapes {x.shape} and {dy.shape}")
     kernel, stride, pad, dilation = full_attributes(x.rank - 2, kernel, stride, pad, dilation)
     _check_groups(x.shape[1], x.shape[1] // group if group > 0 else -1, dy.shape[1], group)
-    expected = (x.shape[0], *_output_size(x.shape[2:], kernel, stride, pad, dilation))
+    expected = (x.shape[0], *output_size(x.shape[2:], kernel, stride, pad, dilation))
     got = (dy.shape[0], *dy.shape[2:])
     if any(a != b and -1 not in (a, b) for a, b in zip(expected, got, strict=True)):
         raise ValueError(
@@ -397,7 +397,7 @@ def _im2col(x, *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dil
 @_im2col.infer
 def _im2col(x, *, kernel, stride, pad, dilation):
     kernel, stride, pad, dilation = full_attributes(x.rank - 2, kernel, stride, pad, dilation)
-    size = _output_size(x.shape[2:], kernel, stride, pad, dilation)
+    size = output_size(x.shape[2:], kernel, stride, pad, dilation)
     taps = int(np.prod(kernel))
     channels = -1 if x.shape[1] < 0 else x.shape[1] * taps
     return TensorType(x.dtype, (x.shape[0], channels, -1 if min(size) < 0 else int(np.prod(size))))
@@ -427,7 +427,7 @@ def _col2im(
     Errors: ValueError if `im2col` over `size` would not give x's shape.
     """
     kernel, stride, pad, dilation = full_attributes(len(size), kernel, stride, pad, dilation)
-    positions = _output_size(size, kernel, stride, pad, dilation)
+    positions = output_size(size, kernel, stride, pad, dilation)
     columns = x.reshape(x.shape[0], x.shape[1] // int(np.prod(kernel)), *kernel, *positions)
     return _np_add_windows(columns, tuple(size), stride, pad, dilation)
 
@@ -435,7 +435,7 @@ def _col2im(
 @_col2im.infer
 def _col2im(x, *, size, kernel, stride, pad, dilation):
     kernel, stride, pad, dilation = full_attributes(len(size), kernel, stride, pad, dilation)
-    taps, positions = int(np.prod(kernel)), int(np.prod(_output_size(size, kernel, stride, pad, dilation)))
+    taps, positions = int(np.prod(kernel)), int(np.prod(output_size(size, kernel, stride, pad, dilation)))
     if x.rank != 3 or x.shape[1] % taps or x.shape[2] not in (-1, positions):
         raise ValueError(
             f"x must be [N, C * {taps}, {positions}] for size {size} and kernel {kernel}, got {x.shape}"

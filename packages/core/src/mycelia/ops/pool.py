@@ -1,6 +1,7 @@
 """Pooling over one to three spatial dimensions: maximum, average, power-average, and unpooling.
 
-One op serves every rank; layout is channels first, x [N, C, *spatial]. Paddings of the ops are explicit (all
+One op serves every rank; layout is channels first, x [N, C, *spatial], and for what the compiler makes of the
+ops with `data_format` also channels last. Paddings of the ops are explicit (all
 begins, then all ends). Indices of maxima count positions of the unpadded spatial dimensions, flattened.
 Windows that are given by their number are in `adaptive_pool.py`.
 """
@@ -10,7 +11,7 @@ import math
 import numpy as np
 
 from mycelia import errors
-from mycelia.dtypes import int64
+from mycelia.dtypes import float32, int64
 from mycelia.ir.types import TensorType
 from mycelia.ops import conv as _conv
 from mycelia.ops import shape as _shape
@@ -50,6 +51,36 @@ def _positions(size, kernel, stride, pad, dilation, ceil):
             count -= 1
         out.append(-1 if n < 0 else count)
     return tuple(out)
+
+
+def _layout(shape, data_format):
+    """Batch, channels and spatial extents of a shape."""
+    if len(shape) < 3:
+        raise errors.value_error(f"x must have 1 to 3 spatial dimensions, got shape {shape}")
+    return (shape[0], shape[1], shape[2:]) if data_format == "NCHW" else (shape[0], shape[-1], shape[1:-1])
+
+
+def _shaped(batch, channels, size, data_format):
+    """The shape of batch, channels and spatial extents, see `_layout`."""
+    return (batch, channels, *size) if data_format == "NCHW" else (batch, *size, channels)
+
+
+def _np_first(x, data_format):
+    return x if data_format == "NCHW" else np.moveaxis(x, -1, 1)
+
+
+def _np_restored(y, data_format):
+    return y if data_format == "NCHW" else np.ascontiguousarray(np.moveaxis(y, 1, -1))
+
+
+def _turned(x, data_format):
+    """A tensor with channels first."""
+    return x if data_format == "NCHW" else _shape.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def _restored(y, data_format):
+    """Undoes `_turned`."""
+    return y if data_format == "NCHW" else _shape.transpose(y, (0, *range(2, y.ndim), 1))
 
 
 def _check_size(size, rank, data=()):
@@ -209,11 +240,12 @@ def _pool_scatter(rand):
 # --------------------------------------------------------------------------------------------- maximum
 
 
-def _infer_max(x, kernel, stride, pad, dilation, ceil):
+def _infer_max(x, kernel, stride, pad, dilation, ceil, data_format="NCHW"):
     if x.dtype.is_bool or x.dtype.is_complex:
         raise errors.dtype_error(f"x must hold integer or floating numbers, but is {x.dtype.name}")
     kernel, stride, pad, dilation = _attributes(x.rank - 2, kernel, stride, pad, dilation)
-    return (*x.shape[:2], *_positions(x.shape[2:], kernel, stride, pad, dilation, ceil))
+    batch, channels, size = _layout(x.shape, data_format)
+    return _shaped(batch, channels, _positions(size, kernel, stride, pad, dilation, ceil), data_format)
 
 
 def _max_taps(x, kernel, stride, pad, dilation, ceil):
@@ -235,37 +267,52 @@ def _max_samples(rand):
     yield rand.distinct(2, 3, 34, 37), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1), _grad=False)
 
 
+def _max_last_samples(rand):
+    """The same for channels last."""
+    last = dict(data_format="NHWC")
+    yield rand.distinct(2, 6, 8, 3), dict(kernel=(2, 2), stride=(2, 2), pad=(0,), **last)
+    yield rand.distinct(1, 7, 6, 2), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1), **last)
+    yield rand.distinct(1, 5, 7, 2), dict(kernel=(3, 2), stride=(2, 3), pad=(1, 0, 0, 1), ceil=True, **last)
+    yield rand.distinct(1, 7, 7, 1), dict(kernel=(2, 3), stride=(1, 2), dilation=(2, 2), **last)
+    yield rand.distinct(2, 9, 2), dict(kernel=(3,), stride=(2,), pad=(1, 1), **last)
+    yield rand.distinct(1, 5, 5, 1), dict(kernel=(1, 2), stride=(3, 4), **last)
+    yield rand(0, 4, 4, 2), dict(kernel=(2, 2), stride=(2, 2), **last)
+    large = dict(pad=(1, 1, 1, 1), _grad=False, **last)
+    yield rand.distinct(2, 15, 16, 37), dict(kernel=(3, 3), stride=(2, 2), **large)
+    yield rand.distinct(1, 9, 8, 48), dict(kernel=(3, 3), stride=(1, 1), **large)
+
+
 @op(name="max_pool")
 def _max_pool(
     x,
-    *,
-    kernel: "ints",
-    stride: "ints" = (1,),
-    pad: "ints" = (0,),
-    dilation: "ints" = (1,),
-    ceil: "bool" = False,
-):
+    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),
+    ceil: "bool" = False, data_format: "NCHW|NHWC" = "NCHW",
+):  # fmt: skip
     """Largest element of each window; NaN is never the largest, padding never wins.
 
-    Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating, integers.
+    Shapes: x [N, C, *size] ("NHWC": [N, *size, C]) -> [N, C, *positions] (or with C last).
+    dtypes: floating, integers.
     Errors: ValueError if a window does not fit or the padding is not smaller than the window.
     """
-    return _np_max(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
+    x = _np_first(x, data_format)
+    return _np_restored(_np_max(x, _max_taps(x, kernel, stride, pad, dilation, ceil)), data_format)
 
 
 @_max_pool.infer
-def _max_pool(x, *, kernel, stride, pad, dilation, ceil):
-    return TensorType(x.dtype, _infer_max(x, kernel, stride, pad, dilation, ceil))
+def _max_pool(x, *, kernel, stride, pad, dilation, ceil, data_format):
+    return TensorType(x.dtype, _infer_max(x, kernel, stride, pad, dilation, ceil, data_format))
 
 
 @_max_pool.vjp
-def _max_pool(ct, x, *, kernel, stride, pad, dilation, ceil):
-    return _max_pool_grad(x, ct, kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil)
+def _max_pool(ct, x, *, kernel, stride, pad, dilation, ceil, data_format):
+    how = dict(kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil, data_format=data_format)
+    return _max_pool_grad(x, ct, **how)
 
 
 @_max_pool.samples
 def _max_pool(rand):
     yield from _max_samples(rand)
+    yield from _max_last_samples(rand)
     yield rand.ints(-9, 9, (1, 2, 4, 4)), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
 
 
@@ -299,39 +346,40 @@ def _max_pool_index(rand):
 @op(name="max_pool_grad")
 def _max_pool_grad(
     x, dy,
-    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), ceil: "bool" =
-    False,
+    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),
+    ceil: "bool" = False, data_format: "NCHW|NHWC" = "NCHW",
 ):  # fmt: skip
     """Gradient of `max_pool`: dy is added where each window's first largest element lies.
 
-    Shapes: x [N, C, *size], dy [N, C, *positions] -> x's.
+    Shapes: x [N, C, *size], dy [N, C, *positions] ("NHWC": both with C last) -> x's.
     """
+    x, dy = _np_first(x, data_format), _np_first(dy, data_format)
     index = _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
-    return _np_scatter(np.where(index < 0, 0, dy), np.maximum(index, 0), x.shape[2:])
+    grad = _np_scatter(np.where(index < 0, 0, dy), np.maximum(index, 0), x.shape[2:])
+    return _np_restored(grad, data_format)
 
 
 @_max_pool_grad.infer
-def _max_pool_grad(x, dy, *, kernel, stride, pad, dilation, ceil):
-    expected = _infer_max(x, kernel, stride, pad, dilation, ceil)
+def _max_pool_grad(x, dy, *, kernel, stride, pad, dilation, ceil, data_format):
+    expected = _infer_max(x, kernel, stride, pad, dilation, ceil, data_format)
     if -1 not in (*expected, *dy.shape) and dy.shape != expected:
         raise ValueError(f"dy must have shape {expected} for x of shape {x.shape}, got {dy.shape}")
     return x
 
 
 @_max_pool_grad.vjp
-def _max_pool_grad(ct, x, *, kernel, stride, pad, dilation, ceil):
+def _max_pool_grad(ct, x, *, kernel, stride, pad, dilation, ceil, data_format):
     how = dict(kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil)
-    return None, _pool_take(ct, _max_pool_index(x, **how))
+    index = _max_pool_index(_turned(x, data_format), **how)
+    return None, _restored(_pool_take(_turned(ct, data_format), index), data_format)
 
 
 @_max_pool_grad.samples
 def _max_pool_grad(rand):
-    for x, how in _max_samples(rand):
+    for x, how in (*_max_samples(rand), *_max_last_samples(rand)):
         plain = {name: value for name, value in how.items() if not name.startswith("_")}
         geometry = {"stride": (1,), "pad": (0,), "dilation": (1,), "ceil": False, **plain}
-        ceil = geometry.pop("ceil")
-        kernel, stride, pad, dilation = _attributes(x.ndim - 2, **geometry)
-        yield x, rand(*x.shape[:2], *_positions(x.shape[2:], kernel, stride, pad, dilation, ceil)), how
+        yield x, rand(*_infer_max(TensorType(float32, x.shape), **geometry)), how
 
 
 @op(name="max_unpool")
@@ -384,31 +432,35 @@ def _average_positions(size, kernel, stride, pad, ceil):
 def _avg_pool(
     x,
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
-    count_include_pad: "bool" = True, divisor: "int" = 0,
+    count_include_pad: "bool" = True, divisor: "int" = 0, data_format: "NCHW|NHWC" = "NCHW",
 ):  # fmt: skip
     """Mean of each window: its sum over `divisor`, or, if that is 0, over its elements.
 
     `count_include_pad` says whether padding counts as elements. What a window has behind the end padding
     (`ceil`) is never counted.
-    Shapes: x [N, C, *size] -> [N, C, *positions].  dtypes: floating.
+    Shapes: x [N, C, *size] ("NHWC": [N, *size, C]) -> [N, C, *positions] (or with C last).
+    dtypes: floating.
     Errors: ValueError if a window does not fit or the padding is not smaller than the window.
     """
+    x = _np_first(x, data_format)
     how = _average_attributes(x.ndim - 2, kernel, stride, pad)
-    return _np_mix(x, _np_average_matrices(x.shape[2:], *how, ceil, count_include_pad, divisor))
+    y = _np_mix(x, _np_average_matrices(x.shape[2:], *how, ceil, count_include_pad, divisor))
+    return _np_restored(y, data_format)
 
 
 @_avg_pool.infer
-def _avg_pool(x, *, kernel, stride, pad, ceil, count_include_pad, divisor):
+def _avg_pool(x, *, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     need_floating(x=x)
     how = _average_attributes(x.rank - 2, kernel, stride, pad)
-    return TensorType(x.dtype, (*x.shape[:2], *_average_positions(x.shape[2:], *how, ceil)))
+    batch, channels, size = _layout(x.shape, data_format)
+    return TensorType(x.dtype, _shaped(batch, channels, _average_positions(size, *how, ceil), data_format))
 
 
 @_avg_pool.vjp
-def _avg_pool(ct, x_shape, *, kernel, stride, pad, ceil, count_include_pad, divisor):
+def _avg_pool(ct, x_shape, *, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     return _avg_pool_grad(
-        ct, size=x_shape[2:], kernel=kernel, stride=stride, pad=pad, ceil=ceil,
-        count_include_pad=count_include_pad, divisor=divisor,
+        ct, size=_layout(x_shape, data_format)[2], kernel=kernel, stride=stride, pad=pad, ceil=ceil,
+        count_include_pad=count_include_pad, divisor=divisor, data_format=data_format,
     )  # fmt: skip
 
 
@@ -425,57 +477,72 @@ def _avg_pool(rand):
     yield rand(1, 1, 5, 5), dict(kernel=(1, 2), stride=(3, 4))
     yield rand(0, 2, 4, 4), dict(kernel=(2, 2), stride=(2, 2))
     yield rand(2, 3, 34, 37), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
+    last = dict(data_format="NHWC")
+    yield rand(2, 6, 8, 3), dict(kernel=(2, 2), stride=(2, 2), **last)
+    yield (
+        rand(1, 7, 6, 2),
+        dict(kernel=(3, 3), stride=(2, 2), pad=(0, 1, 1, 0), count_include_pad=False, **last),
+    )
+    yield rand(1, 5, 7, 2), dict(kernel=(3, 2), stride=(2, 3), pad=(1, 0, 1, 0), ceil=True, **last)
+    yield rand(1, 5, 5, 1), dict(kernel=(2, 3), stride=(1, 1), divisor=5, **last)
+    yield rand(2, 7, 2), dict(kernel=(3,), stride=(2,), pad=(1, 1), **last)
+    yield rand(0, 4, 4, 2), dict(kernel=(2, 2), stride=(2, 2), **last)
+    yield rand(1, 8, 9, 37), dict(kernel=(3, 3), pad=(1, 1, 1, 1), _grad=False, **last)
+    yield rand(2, 7, 7, 48), dict(kernel=(7, 7), _grad=False, **last)
 
 
 @op(name="avg_pool_grad")
 def _avg_pool_grad(
     dy,
     *, size: "ints", kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
-    count_include_pad: "bool" = True, divisor: "int" = 0,
+    count_include_pad: "bool" = True, divisor: "int" = 0, data_format: "NCHW|NHWC" = "NCHW",
 ):  # fmt: skip
     """Gradient of `avg_pool` for data of spatial `size`: each dy spread evenly over its window.
 
-    Shapes: dy [N, C, *positions] -> [N, C, *size].  dtypes: floating.
+    Shapes: dy [N, C, *positions] ("NHWC": [N, *positions, C]) -> [N, C, *size] (or with C last).
+    dtypes: floating.
     """
+    dy = _np_first(dy, data_format)
     how = _average_attributes(dy.ndim - 2, kernel, stride, pad)
     matrices = _np_average_matrices(size, *how, ceil, count_include_pad, divisor)
-    return _np_mix(dy, [m.T for m in matrices])
+    return _np_restored(_np_mix(dy, [m.T for m in matrices]), data_format)
 
 
 @_avg_pool_grad.infer
-def _avg_pool_grad(dy, *, size, kernel, stride, pad, ceil, count_include_pad, divisor):
+def _avg_pool_grad(dy, *, size, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     _check_size(size, dy.rank - 2)
     expected = _average_positions(size, *_average_attributes(dy.rank - 2, kernel, stride, pad), ceil)
-    if -1 not in dy.shape[2:] and dy.shape[2:] != expected:
+    batch, channels, positions = _layout(dy.shape, data_format)
+    if -1 not in positions and positions != expected:
         raise ValueError(f"dy must have positions {expected} for size {size}, got shape {dy.shape}")
-    return TensorType(dy.dtype, (*dy.shape[:2], *size))
+    return TensorType(dy.dtype, _shaped(batch, channels, size, data_format))
 
 
 @_avg_pool_grad.vjp
-def _avg_pool_grad(ct, *, size, kernel, stride, pad, ceil, count_include_pad, divisor):
+def _avg_pool_grad(ct, *, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     return _avg_pool(
-        ct,
-        kernel=kernel,
-        stride=stride,
-        pad=pad,
-        ceil=ceil,
-        count_include_pad=count_include_pad,
-        divisor=divisor,
-    )
+        ct, kernel=kernel, stride=stride, pad=pad, ceil=ceil, count_include_pad=count_include_pad,
+        divisor=divisor, data_format=data_format,
+    )  # fmt: skip
 
 
 @_avg_pool_grad.samples
 def _avg_pool_grad(rand):
     yield rand(2, 2, 3, 4), dict(size=(6, 8), kernel=(2, 2), stride=(2, 2))
     yield rand(1, 2, 4, 3), dict(size=(7, 6), kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1))
-    yield (
-        rand(1, 2, 3, 3),
-        dict(size=(7, 6), kernel=(3, 3), stride=(2, 2), pad=(0, 1, 1, 0), count_include_pad=False),
-    )
+    uneven = dict(size=(7, 6), kernel=(3, 3), stride=(2, 2), pad=(0, 1, 1, 0), count_include_pad=False)
+    yield rand(1, 2, 3, 3), uneven
     yield rand(1, 1, 3, 3), dict(size=(5, 7), kernel=(3, 2), stride=(2, 3), pad=(1, 0, 1, 0), ceil=True)
     yield rand(1, 1, 4, 3), dict(size=(5, 5), kernel=(2, 3), divisor=5)
     yield rand(1, 1, 4), dict(size=(7,), kernel=(3,), stride=(2,), pad=(1, 1))
     yield rand(0, 1, 2, 2), dict(size=(4, 4), kernel=(2, 2), stride=(2, 2))
+    last = dict(data_format="NHWC")
+    yield rand(2, 3, 4, 2), dict(size=(6, 8), kernel=(2, 2), stride=(2, 2), **last)
+    yield rand(1, 3, 3, 2), dict(**uneven, **last)
+    yield rand(1, 4, 3, 1), dict(size=(5, 5), kernel=(2, 3), divisor=5, **last)
+    yield rand(1, 4, 1), dict(size=(7,), kernel=(3,), stride=(2,), pad=(1, 1), **last)
+    yield rand(2, 1, 1, 37), dict(size=(7, 7), kernel=(7, 7), **last)
+    yield rand(0, 2, 2, 1), dict(size=(4, 4), kernel=(2, 2), stride=(2, 2), **last)
 
 
 # --------------------------------------------------------------------------------------------- public

@@ -54,10 +54,16 @@ class Sample:
     def name(self) -> str:
         return f"{self.op.name}-{self.index}"
 
+    def tensors(self, args: tuple | None = None) -> list:
+        """The arguments (or others in their place) as Tensors, prepared as option `_prepare` says."""
+        given = [_tensors(a) for a in (self.args if args is None else args)]
+        for position, prepare in self.options.get("_prepare", {}).items():
+            given[position] = prepare(given[position])
+        return given
+
     def call(self, args: tuple | None = None):
         """The op's results as a tuple of Tensors."""
-        given = [_tensors(a) for a in (self.args if args is None else args)]
-        result = self.op(*given, **self.attrs)
+        result = self.op(*self.tensors(args), **self.attrs)
         return result if isinstance(result, tuple) else (result,)
 
 
