@@ -173,6 +173,15 @@ SETTINGS: dict[str, Setting] = {
            doc="Number of this process among those that train together."),
         _s("jit_config", {}, check=_jit_config,
            doc="Options of all `jit` calls: {'jit_level': 'O0' | 'O1' | 'O2'}."),
+        _s("passes", "", env="MYCELIA_PASSES",
+           doc="Passes of the compiler, or whole stages, to leave out: names with a '-' in front, such as "
+               "`-fuse,-layout`."),
+        _s("strict_accuracy", False, env="MYCELIA_STRICT_ACCURACY",
+           doc="Compiled programs use no algorithm that rounds worse than the eager one: no Winograd."),
+        _s("enable_graph_kernel", False,
+           doc="False, if set, switches fusion off like `passes=\"-fuse\"`."),
+        _s("graph_kernel_flags", "",
+           doc="With `--opt_level=0` fusion is off; other flags of MindSpore change nothing."),
         _s("seed", None, env="MYCELIA_SEED", types=(int,), parse=int, in_context=False,
            doc="Seed of all random ops; see `set_seed`."),
         # --- looking inside
@@ -224,7 +233,6 @@ SETTINGS: dict[str, Setting] = {
         _s("log_backup_count", 30, env="logger_backupCount", in_context=False,
            doc="How many rotated log files are kept."),
         # --- accepted so that scripts run, without effect here
-        _compat("enable_graph_kernel", False),
         _compat("precompile_only", False),
         _compat("enable_compile_cache", False),
         _compat("compile_cache_path", "."),
@@ -239,7 +247,6 @@ SETTINGS: dict[str, Setting] = {
         _compat("disable_format_transform", False),
         _compat("support_binary", False),
         _compat("enable_reduce_precision", True),
-        _compat("graph_kernel_flags", ""),
         _compat("aoe_tune_mode", ""),
         _compat("aoe_config", {}),
         _compat("enable_profiling", False),
@@ -266,6 +273,11 @@ def get(key: str):
         return _from_env[key]
     except KeyError:
         return _read_env(SETTINGS[key])
+
+
+def is_set(key: str) -> bool:
+    """Whether the value of a setting comes from Python or the environment, not from the table."""
+    return key in _values or any(name in os.environ for name in SETTINGS[key].env)
 
 
 def set_value(key: str, value) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from mycelia import _C, dispatch
 from mycelia.backends import registry
 from mycelia.compile.memory import Interval, plan_offsets
+from mycelia.compile.passes import choice, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
 from mycelia.ops import control
@@ -22,13 +23,14 @@ _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
 
 def program(graph: Graph) -> _C.Program:
-    """The program of `graph` for the present device target, built once: `program(*tensors)`
+    """The program of `graph` for the present device target and settings, built once: `program(*tensors)`
     gives a tuple of Tensors.
     """
-    key = registry.target()
+    target = registry.target()
+    key = target, choice()
     found = graph.cache.get(key)
     if found is None:
-        found = graph.cache[key] = _Builder(graph).build()
+        found = graph.cache[key] = _Builder(lower(graph, target)).build()
     return found
 
 

@@ -22,7 +22,7 @@ from mycelia.capture import control, unsupported
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, UnknownSize, traces, type_of
 from mycelia.compile import differentiate
-from mycelia.compile.passes import optimize
+from mycelia.compile.passes import SETTINGS, choice, optimize
 from mycelia.ir.graph import Graph, Value
 from mycelia.tensor import Parameter, Tensor
 
@@ -33,11 +33,16 @@ class _Setting:
     """Settings as plain attributes: they are read at every call."""
 
     disabled = bool(config.get("disable_jit"))
-    target = config.get("device_target")
+    target: tuple = ()  # what compiled forms are for
+
+
+def _follow(_: Any) -> None:
+    _Setting.target = config.get("device_target"), choice()
 
 
 config.on_change("disable_jit", lambda value: setattr(_Setting, "disabled", bool(value)))
-config.on_change("device_target", lambda value: setattr(_Setting, "target", value))
+for _name in ("device_target", *SETTINGS):
+    config.on_change(_name, _follow)
 
 
 # ---- signatures --------------------------------------------------------------------------------------------

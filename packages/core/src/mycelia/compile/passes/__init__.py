@@ -1,8 +1,13 @@
-"""Passes over graphs and the pipeline that runs them.
+"""Passes over graphs and the two pipelines that run them.
 
-A pass is a function `(graph) -> number of changes` on one graph; the pipeline runs it on the regions
-first. With the setting `check` every pass is followed by the verifier; with `save_graphs` the text after
-each stage is written to `save_graphs_path`.
+Stage "optimize" works on differentiable ops, in place: its result is kept and differentiated. Stage "lower"
+turns a copy into device forms for one backend, right before the program is built: layouts, packed weights,
+fused ops. A pass is a function `(graph) -> number of changes`; "optimize" runs it on regions first, "lower"
+on one graph at a time, since a region gets a program, and so a lowering, of its own.
+
+The setting `passes` switches passes off by name, plugins add some through the hook `mycelia_passes`. With the
+setting `check` every pass is followed by the verifier; with `save_graphs` the text after each stage is
+written to `save_graphs_path`.
 """
 
 from __future__ import annotations
@@ -13,25 +18,92 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from mycelia import config
+from mycelia import config, errors, plugins
+from mycelia.backends import registry
 from mycelia.ir.graph import Graph
 from mycelia.ir.text import to_text
 from mycelia.ir.verify import verify
 from mycelia.ir.walk import all_graphs, clone
 
+STAGES = ("optimize", "lower")
+SETTINGS = ("passes", "enable_graph_kernel", "graph_kernel_flags", "strict_accuracy")  # of effect on passes
 _graph_numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """A named step of the pipeline."""
+    """A named step of a pipeline."""
 
     name: str
     run: Callable[[Graph], int]
 
 
-def pipeline() -> list[Pass]:
-    """The passes that every compiled graph goes through, in order."""
+# ---- what is switched on -----------------------------------------------------------------------------------
+
+
+class _Choice:
+    """The settings that change what passes do, as a key for caches: reading it costs an attribute."""
+
+    off: frozenset[str] = frozenset()
+    key: tuple = ()
+    checked = ""  # the text of the setting `passes` whose names are known to exist
+
+
+def choice() -> tuple:
+    """A key that differs where passes would give another result: part of the key of every compiled form."""
+    return _Choice.key
+
+
+def is_off(name: str) -> bool:
+    """Whether settings switch the pass or stage `name` off."""
+    return name in _Choice.off
+
+
+def _choose(_: object) -> None:
+    text = config.get("passes")
+    off = set()
+    for entry in filter(None, map(str.strip, text.split(","))):
+        if not entry.startswith("-"):
+            raise errors.value_error(
+                "passes", f"expected names with a '-' in front, such as '-fuse,-layout', but got {text!r}"
+            )
+        off.add(entry[1:].strip())
+    flags = config.get("graph_kernel_flags").split()
+    if config.is_set("enable_graph_kernel") and not config.get("enable_graph_kernel"):
+        off.add("fuse")
+    if "--opt_level=0" in flags:
+        off.add("fuse")
+    _Choice.off = frozenset(off)
+    _Choice.key = (_Choice.off, config.get("strict_accuracy"))
+
+
+for _setting in SETTINGS:
+    config.on_change(_setting, _choose)
+
+
+def _check_names(backend: registry.LoadedBackend) -> None:
+    """Raises ValueError if the setting `passes` names what is no pass and no stage."""
+    text = config.get("passes")
+    if text == _Choice.checked:
+        return
+    known = {*STAGES, *(step.name for stage in STAGES for step in _steps(stage, backend)), "fuse"}
+    for name in sorted(_Choice.off):
+        if name not in known:
+            raise errors.one_of(name, sorted(known), subject="passes", what="the pass")
+    _Choice.checked = text
+
+
+# ---- the pipelines -----------------------------------------------------------------------------------------
+
+
+def _steps(stage: str, backend: registry.LoadedBackend) -> list[Pass]:
+    """All passes of a stage, plugins' included."""
+    steps = _optimizing() if stage == "optimize" else _lowering(backend)
+    plugins.manager().hook.mycelia_passes(pipeline=steps, stage=stage, backend=backend)
+    return steps
+
+
+def _optimizing() -> list[Pass]:
     from mycelia.compile.passes import cse, dce, fold, inline, simplify
 
     return [
@@ -43,17 +115,47 @@ def pipeline() -> list[Pass]:
     ]
 
 
+def _lowering(backend: registry.LoadedBackend) -> list[Pass]:
+    """Passes that may introduce an op only where `backend` has a kernel for it."""
+    return []
+
+
+def pipeline(stage: str, backend: registry.LoadedBackend | None = None) -> list[Pass]:
+    """The passes of `stage` that are switched on, in order, for `backend` (default: the present target).
+
+    Errors: ValueError if the setting `passes` names an unknown pass.
+    """
+    backend = registry.target() if backend is None else backend
+    _check_names(backend)
+    return [] if is_off(stage) else [step for step in _steps(stage, backend) if not is_off(step.name)]
+
+
 def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
     """Runs `passes` (default: the pipeline) on `graph` and its regions, in place."""
     own_regions(graph)
     stages = _Stages(graph)
     stages.write("captured")
-    for step in pipeline() if passes is None else passes:
+    for step in pipeline("optimize") if passes is None else passes:
         changes = sum(step.run(part) for part in list(all_graphs(graph)))
         if config.get("check"):
             verify(graph)
         if changes:
             stages.write(step.name)
+
+
+def lower(graph: Graph, backend: registry.LoadedBackend) -> Graph:
+    """A copy of `graph` in the forms that `backend` runs best; regions stay as they are."""
+    steps = pipeline("lower", backend)
+    if not steps:
+        return graph
+    lowered = clone(graph)
+    stages = _Stages(lowered)
+    for step in steps:
+        if step.run(lowered):
+            stages.write(f"lower_{step.name}")
+        if config.get("check"):
+            verify(lowered)
+    return lowered
 
 
 def own_regions(graph: Graph) -> None:
@@ -75,14 +177,15 @@ class _Stages:
         self.graph = graph
         self.count = 0
         self.directory = config.get("save_graphs_path") if config.get("save_graphs") else None
-        if self.directory is not None:
-            os.makedirs(self.directory, exist_ok=True)
-            name = re.sub(r"\W+", "_", graph.name)
-            self.prefix = f"{next(_graph_numbers):04d}_{name}"
+        self.prefix = ""
 
     def write(self, stage: str) -> None:
         if self.directory is None:
             return
+        if not self.prefix:
+            os.makedirs(self.directory, exist_ok=True)
+            name = re.sub(r"\W+", "_", self.graph.name)
+            self.prefix = f"{next(_graph_numbers):04d}_{name}"
         path = os.path.join(self.directory, f"{self.prefix}_{self.count:02d}_{stage}.ir")
         self.count += 1
         with open(path, "w", encoding="utf-8") as file:
