@@ -21,9 +21,9 @@ from mycelia import _C, config, dtypes, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, UnknownSize, traces, type_of
-from mycelia.compile import differentiate
+from mycelia.compile.compiled import Compiled
 from mycelia.compile.passes import SETTINGS, choice, optimize
-from mycelia.ir.graph import Graph, Value
+from mycelia.ir.graph import Value
 from mycelia.tensor import Parameter, Tensor
 
 capture_lock = threading.RLock()  # a capture lends Parameters to the graph: one at a time
@@ -104,33 +104,6 @@ def _replaced(value: Any, tensors: Any) -> Any:
 
 
 # ---- compiled functions ------------------------------------------------------------------------------------
-
-
-class Compiled:
-    """One function for one signature."""
-
-    __slots__ = ("graph", "inputs", "targets", "count", "build", "guards", "kept")
-
-    def __init__(
-        self, graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int, build: Callable
-    ) -> None:
-        self.graph = graph
-        self.inputs = inputs  # tensors from outside that the graph reads, after its arguments
-        self.targets = targets  # tensors from outside that take the last results
-        self.count = count  # results that the function returns
-        self.build = build
-        self.guards: list[tuple[dict, bool]] = []
-        self.kept: list[Any] = []
-
-    def is_valid(self) -> bool:
-        """False if a Cell that took part has changed between training and inference."""
-        return all(state["training"] is training for state, training in self.guards)
-
-    def __call__(self, tensors: list[Tensor]) -> Any:
-        results = differentiate.run(self.graph, tensors + self.inputs)
-        for target, value in zip(self.targets, results[self.count :]):
-            target._assign(value._detach())
-        return self.build(results)
 
 
 def _result(value: Any, trace: Trace, outputs: list[Value]) -> Callable[[Sequence[Tensor]], Any]:
