@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import mycelia as ms
-from mycelia import ops
+from mycelia import config, ops
 
 COUNT = int(os.environ.get("MYCELIA_RANDOM_GRAPHS", 0))
 common = settings(
@@ -120,6 +121,8 @@ def test_optimized_unoptimized_and_eager_agree(program, seed):
     whole = results_of(function_of(steps, results), inputs)
     expected = whole(*inputs)
     agree(ms.jit(lambda *x: whole(*x))(*inputs), expected, "compiled")
+    with config.context(passes="-optimize,-lower"):
+        agree(ms.jit(lambda *x: whole(*x))(*inputs), expected, "compiled without passes")
 
 
 # ---- convolutional graphs ----------------------------------------------------------------------------------
@@ -176,3 +179,16 @@ def test_convolutional_graphs_agree(layers, channels, batch, height, width, seed
     agree(ms.jit(lambda x: whole(x))(x), expected, "training")
     forward = ms.jit(lambda x: scalar(x)[1])
     agree(forward(x), expected[1:2], "inference")
+
+
+@pytest.mark.parametrize("passes", ["-fuse", "-simplify,-cse", "-optimize", "-lower"])
+def test_single_passes_can_be_left_out(passes):
+    rng = np.random.default_rng(0)
+    w, x = (ms.Tensor(rng.normal(size=s).astype(np.float32)) for s in ((16, 16, 3, 3), (2, 16, 9, 9)))
+
+    def run(x):
+        return ops.relu(ops.conv2d(x, w, pad_mode="pad", padding=1) + x).mean((2, 3))
+
+    expected = run(x)
+    with config.context(passes=passes):
+        agree([ms.jit(lambda x: run(x))(x)], [expected], passes)
