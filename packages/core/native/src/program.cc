@@ -3,6 +3,7 @@
 // A slot holds one Tensor while it is live. Outputs of an instruction lie in the program's arena at planned offsets, or in
 // memory of their own (offset -1): results of the program, and what Python code may keep. Control flow is an instruction
 // that runs other Programs.
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -26,8 +27,16 @@ struct Instruction {
   std::vector<int64_t> offset;     // per output of kRunOp
 };
 
+struct Timing {
+  int64_t calls = 0, nanoseconds = 0;
+};
+
 struct Body {
   std::vector<Instruction> code;
+  std::vector<Timing> timings;   // per instruction while it is profiled
+  PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
+  PyObject* nodes = nullptr;     // what each instruction was made from, for those who ask
+  bool profiled = false;
   std::vector<int32_t> inputs, outputs;
   std::vector<PyObject*> constants;  // per slot, NULL when none
   int64_t arena_bytes = 0;
@@ -38,6 +47,7 @@ struct Body {
 struct Program {
   PyObject_HEAD
   Body* body;
+  PyObject* weakrefs;
 };
 
 bool read_ints(PyObject* tuple, std::vector<int32_t>* out) {
@@ -107,6 +117,7 @@ bool read_instruction(PyObject* tuple, size_t n_slots, Instruction* ins) {
 }
 
 void program_dealloc(PyObject* self) {
+  if (reinterpret_cast<Program*>(self)->weakrefs) PyObject_ClearWeakRefs(self);
   Body* body = reinterpret_cast<Program*>(self)->body;
   if (body) {
     for (Instruction& ins : body->code) {
@@ -117,6 +128,8 @@ void program_dealloc(PyObject* self) {
       Py_XDECREF(ins.programs[1]);
     }
     for (PyObject* c : body->constants) Py_XDECREF(c);
+    Py_XDECREF(body->observer);
+    Py_XDECREF(body->nodes);
     release(body->arena);
     delete body;
   }
@@ -271,23 +284,69 @@ bool run_while(const Instruction& ins, Slots* slots) {
   return false;
 }
 
+bool run_if(const Instruction& ins, Slots* slots) {
+  const int taken = truth(slots->v[ins.condition]);
+  if (taken < 0) return false;
+  std::vector<PyObject*> args(ins.in.size()), results;
+  for (size_t i = 0; i < args.size(); ++i) args[i] = slots->v[ins.in[i]];
+  return run(reinterpret_cast<Program*>(ins.programs[taken ? 0 : 1]), args.data(), args.size(), &results) && store_results(ins, results, slots);
+}
+
+bool run_instruction(const Instruction& ins, Slots* slots, Storage* arena) {
+  switch (ins.kind) {
+    case kRunOp: return run_op_instruction(ins, slots, arena);
+    case kRunPython: return run_python(ins, slots);
+    case kRunIf: return run_if(ins, slots);
+    default: return run_while(ins, slots);
+  }
+}
+
 bool run_instructions(Body* body, Slots* slots, Storage* arena) {
   for (const Instruction& ins : body->code) {
-    bool ok;
-    switch (ins.kind) {
-      case kRunOp: ok = run_op_instruction(ins, slots, arena); break;
-      case kRunPython: ok = run_python(ins, slots); break;
-      case kRunIf: {
-        const int taken = truth(slots->v[ins.condition]);
-        if (taken < 0) return false;
-        std::vector<PyObject*> args(ins.in.size()), results;
-        for (size_t i = 0; i < args.size(); ++i) args[i] = slots->v[ins.in[i]];
-        ok = run(reinterpret_cast<Program*>(ins.programs[taken ? 0 : 1]), args.data(), args.size(), &results) && store_results(ins, results, slots);
-        break;
-      }
-      default: ok = run_while(ins, slots);
+    if (!run_instruction(ins, slots, arena)) return false;
+    for (int32_t s : ins.free) Py_CLEAR(slots->v[s]);
+  }
+  return true;
+}
+
+// An observer may keep what it gets, so it gets copies.
+bool call_observer(PyObject* observer, size_t index, const Instruction& ins, Slots* slots) {
+  OwnedRef position(PyLong_FromSize_t(index)), outputs(PyTuple_New(ins.out.size()));
+  if (!position || !outputs) return false;
+  for (size_t i = 0; i < ins.out.size(); ++i) {
+    PyObject* seen = ins.out[i] < 0 ? nullptr : slots->v[ins.out[i]];
+    if (seen) {
+      const myc_tensor& t = as_tensor(seen)->t;
+      Tensor* copy = tensor_empty(t.dtype, t.rank, t.shape);
+      if (!copy) return false;
+      std::memcpy(copy->t.data, t.data, static_cast<size_t>(t.size * kItemSize[t.dtype]));
+      seen = reinterpret_cast<PyObject*>(copy);
+    } else {
+      seen = Py_None;
+      Py_INCREF(seen);
     }
-    if (!ok) return false;
+    PyTuple_SET_ITEM(outputs.p, i, seen);
+  }
+  PyObject* args[2] = {position.p, outputs.p};
+  OwnedRef result(PyObject_Vectorcall(observer, args, 2, nullptr));
+  return bool(result);
+}
+
+// The loop of programs that are profiled or observed.
+bool run_instrumented(Body* body, Slots* slots, Storage* arena) {
+  using Clock = std::chrono::steady_clock;
+  OwnedRef observer(body->observer);
+  Py_XINCREF(observer.p);
+  for (size_t i = 0; i < body->code.size(); ++i) {
+    const Instruction& ins = body->code[i];
+    const Clock::time_point start = Clock::now();
+    if (!run_instruction(ins, slots, arena)) return false;
+    const int64_t spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
+    if (body->profiled) {
+      body->timings[i].calls += 1;
+      body->timings[i].nanoseconds += spent;
+    }
+    if (observer && !call_observer(observer.p, i, ins, slots)) return false;
     for (int32_t s : ins.free) Py_CLEAR(slots->v[s]);
   }
   return true;
@@ -327,7 +386,7 @@ bool run(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* 
   const int32_t level = tape_level;
   tape_level = 0;  // a Program is one step for the tape
   body->busy = true;
-  bool ok = run_instructions(body, &slots, arena);
+  bool ok = body->profiled || body->observer ? run_instrumented(body, &slots, arena) : run_instructions(body, &slots, arena);
   if (!own) body->busy = false;
   tape_level = level;
   for (size_t i = 0; ok && i < body->outputs.size(); ++i) {
@@ -357,15 +416,75 @@ PyObject* program_call(PyObject* self, PyObject* args, PyObject*) {
   return tuple;
 }
 
+PyObject* program_profile(PyObject* self, PyObject* on) {
+  const int truth = PyObject_IsTrue(on);
+  if (truth < 0) return nullptr;
+  Body* body = reinterpret_cast<Program*>(self)->body;
+  if (truth) body->timings.assign(body->code.size(), Timing{});
+  body->profiled = truth != 0;
+  Py_RETURN_NONE;
+}
+
+PyObject* program_timings(PyObject* self, PyObject*) {
+  const Body* body = reinterpret_cast<Program*>(self)->body;
+  OwnedRef list(PyList_New(body->timings.size()));
+  for (size_t i = 0; list && i < body->timings.size(); ++i) {
+    const Timing& t = body->timings[i];
+    PyObject* row = Py_BuildValue("(LL)", static_cast<long long>(t.calls), static_cast<long long>(t.nanoseconds));
+    if (!row) return nullptr;
+    PyList_SET_ITEM(list.p, i, row);
+  }
+  return list.take();
+}
+
+PyObject* program_observe(PyObject* self, PyObject* function) {
+  if (function != Py_None && !PyCallable_Check(function)) {
+    PyErr_Format(PyExc_TypeError, "Program.observe: expected a function or None, but got %s", Py_TYPE(function)->tp_name);
+    return nullptr;
+  }
+  Body* body = reinterpret_cast<Program*>(self)->body;
+  PyObject* fresh = function == Py_None ? nullptr : function;
+  Py_XINCREF(fresh);
+  Py_XSETREF(body->observer, fresh);
+  Py_RETURN_NONE;
+}
+
+PyObject* get_nodes(PyObject* self, void*) {
+  PyObject* nodes = reinterpret_cast<Program*>(self)->body->nodes;
+  if (!nodes) return PyTuple_New(0);
+  Py_INCREF(nodes);
+  return nodes;
+}
+
+int set_nodes(PyObject* self, PyObject* value, void*) {
+  Body* body = reinterpret_cast<Program*>(self)->body;
+  if (!value || !PyTuple_Check(value) || static_cast<size_t>(PyTuple_GET_SIZE(value)) != body->code.size()) {
+    PyErr_Format(PyExc_ValueError, "Program.nodes: expected a tuple of %zu, one entry an instruction", body->code.size());
+    return -1;
+  }
+  Py_INCREF(value);
+  Py_XSETREF(body->nodes, value);
+  return 0;
+}
+
+PyMethodDef methods[] = {
+    {"profile", program_profile, METH_O, "profile(on): count calls and nanoseconds of each instruction from now on, starting at zero."},
+    {"timings", program_timings, METH_NOARGS, "[(calls, nanoseconds)] of each instruction since `profile(True)`."},
+    {"observe", program_observe, METH_O, "observe(function): call function(index, outputs) after each instruction; None ends it."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Program, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromSize_t(reinterpret_cast<Program*>(self)->body->code.size()); }
 PyObject* get_arena(PyObject* self, void*) { return PyLong_FromLongLong(reinterpret_cast<Program*>(self)->body->arena_bytes); }
 
 PyGetSetDef getset[] = {{"instruction_count", get_size, nullptr, "Instructions of this program, without those of inner ones.", nullptr},
+                        {"nodes", get_nodes, set_nodes, "The graph node behind each instruction, or None; empty when not told.", nullptr},
                         {"arena_bytes", get_arena, nullptr, "Size of the arena.", nullptr},
                         {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
 PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program_dealloc), SLOT(Py_tp_call, program_call),
-                       SLOT(Py_tp_getset, getset),
+                       SLOT(Py_tp_getset, getset), SLOT(Py_tp_methods, methods), SLOT(Py_tp_members, members),
                        {Py_tp_doc, const_cast<char*>("Program(n_slots, instructions, inputs, outputs, constants, arena_bytes)\n\n"
                                                      "A compiled graph. Instructions:\n"
                                                      "('op', op, plan, in, out, offsets, free), ('python', callable, in, out, free),\n"

@@ -98,6 +98,10 @@ class Program:
 
     instruction_count: int
     arena_bytes: int
+    nodes: tuple
+    def profile(self, on: bool, /) -> None: ...
+    def timings(self) -> list[tuple[int, int]]: ...
+    def observe(self, function: Callable[[int, tuple], Any] | None, /) -> None: ...
     def __init__(
         self, n_slots: int, instructions: list[tuple], inputs: tuple[int, ...], outputs: tuple[int, ...],
         constants: dict[int, Tensor], arena_bytes: int, /,

@@ -7,6 +7,7 @@ lie in the arena (`memory.py`); what Python code or an inner program may get to 
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -31,7 +32,24 @@ def program(graph: Graph) -> _C.Program:
     found = graph.cache.get(key)
     if found is None:
         found = graph.cache[key] = _Builder(lower(graph, target)).build()
+        _live.add(found)
+        for listener in built_listeners:
+            listener(found)
     return found
+
+
+_live: weakref.WeakSet[_C.Program] = weakref.WeakSet()
+
+#: Functions that get each program right after it was built, to profile or observe it.
+built_listeners: list[Callable[[_C.Program], None]] = []
+
+
+def live_programs() -> list[_C.Program]:
+    """All programs that exist, inner ones of branches and loops included.
+
+    `program.nodes[i]` is the graph node of instruction i, with op, types and the user's line.
+    """
+    return list(_live)
 
 
 class _Builder:
@@ -68,9 +86,11 @@ class _Builder:
         self.own_memory.update(self.memory(v) for v in self.graph.outputs)
         arena = self.place()
         self.add_frees()
-        return _C.Program(
+        made = _C.Program(
             len(self.slots), [tuple(i) for i in self.instructions], inputs, outputs, self.constants, arena
         )
+        made.nodes = tuple(self.graph.nodes)
+        return made
 
     def add(self, position: int, node: Node) -> None:
         for value in node.inputs:
