@@ -47,6 +47,8 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
                             const Epilogue& e, float* y);
 int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
                                        float* dx);
+int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy,
+                                        float* dw);
 
 }  // namespace mycelia::MYC_ISA
 

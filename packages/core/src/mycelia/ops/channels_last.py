@@ -238,12 +238,12 @@ def conv_last(rand):
     yield sample(rand(1, 5, 5, 2), rand(2, 2, 2, 2), stride=(4, 3), activation="hardswish")
     yield sample(rand(0, 5, 5, 2), rand(3, 2, 3, 3), rand(3))
     yield sample(rand(17, 7, 7, 48), rand(64, 48, 3, 3), rand(64), rand(17, 7, 7, 64), **same)
-    loose = dict(_rtol=1e-4, **same)  # tile transforms round differently
-    for algorithm in ("winograd4", "winograd6"):
+    for algorithm, rtol in (("winograd4", 1e-4), ("winograd6", 1e-3)):
+        loose = dict(_rtol=rtol, **same)  # transforms cancel: small results keep the error of large ones
         yield sample(rand(1, 12, 12, 16), rand(32, 16, 3, 3), rand(32), algorithm=algorithm, **loose)
         yield sample(
             rand(2, 13, 7, 21), rand(19, 21, 3, 3), rand(19), rand(2, 14, 6, 19), algorithm=algorithm,
-            pad=(1, 0, 2, 1), activation="relu", _rtol=1e-4,
+            pad=(1, 0, 2, 1), activation="relu", _rtol=rtol,
         )  # fmt: skip
         yield sample(rand(3, 3, 2, 5), rand(7, 5, 3, 3), algorithm=algorithm, activation="silu", **loose)
         yield sample(rand(0, 5, 5, 3), rand(4, 3, 3, 3), algorithm=algorithm)

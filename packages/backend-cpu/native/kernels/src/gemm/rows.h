@@ -185,6 +185,60 @@ inline __attribute__((noinline)) void rows_micro(const Run* runs, int64_t count,
   }
 }
 
+using RowsMicro = void (*)(const Run*, int64_t, const float* const*, const float*, int64_t, float*, const int64_t*,
+                           int64_t, const Finish&, Ahead);
+
+// The micro-kernel for `rows` in [1, kTileRows].
+template <int kVectors, int kRows = kTileRows>
+RowsMicro rows_micro_for(int64_t rows) {
+  if constexpr (kRows == 1) {
+    return rows_micro<1, kVectors>;
+  } else {
+    return rows == kRows ? rows_micro<kRows, kVectors> : rows_micro_for<kVectors, kRows - 1>(rows);
+  }
+}
+
+inline __attribute__((noinline)) void activate_tile(int64_t rows, float* c, const int64_t* c_row, int64_t columns,
+                                                    Activation f) {
+  for (int64_t i = 0; i < rows; ++i) {
+    float* row = c + c_row[i];
+    map(row, row, columns, [=](f32v x) { return activate(x, f); });
+  }
+}
+
+// Where the columns of a block lie in packed panels `panel_stride` floats apart: its first column at one k, and the
+// distance of its second vector.
+struct PackedBlock {
+  const float* b;
+  int64_t b_vector, columns;
+
+  PackedBlock(const float* packed, int64_t panel_stride, int64_t block, int64_t all_columns) {
+    const int64_t first = block * kTileColumns;
+    b = packed + first / kPackedColumns * panel_stride + first % kPackedColumns;
+    b_vector = kLanes < kPackedColumns ? kLanes : panel_stride;
+    columns = min<int64_t>(kTileColumns, all_columns - first);
+  }
+};
+
+// One block of at most kTileRows rows: row i reads a[i] and is stored at c[c_row[i]].
+inline void rows_tile(int64_t rows, const Run* runs, int64_t count, const float* const* a, const PackedBlock& b,
+                      float* c, const int64_t* c_row, const Finish& f, Ahead ahead) {
+  const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(rows) : rows_micro_for<1>(rows);
+  micro(runs, count, a, b.b, b.b_vector, c, c_row, b.columns, f, ahead);
+  if (f.activation > Activation::relu) activate_tile(rows, c, c_row, b.columns, f.activation);
+}
+
+// `count` rows in blocks of nearly equal height: a block of one row would take as long as one of four.
+template <class Body>
+MYC_INLINE void for_each_tile(int64_t count, const Body& body) {
+  const int64_t tiles = ceil_div(count, kTileRows);
+  for (int64_t t = 0, begin = 0; t < tiles; ++t) {
+    const int64_t rows = count / tiles + (t < count % tiles);
+    body(begin, rows);
+    begin += rows;
+  }
+}
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_GEMM_ROWS_H_
