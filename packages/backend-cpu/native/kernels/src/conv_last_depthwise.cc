@@ -1,0 +1,365 @@
+// Depthwise convolution with the channels last, its input gradient and its weight gradient: every channel has its own
+// kernel, so lanes are channels and a vector of sums stays in registers over all taps.
+//
+// Common kernels (3 and 5 wide, stride 1 and 2) take blocks of neighbouring positions, whose windows share their
+// pixels; rows above and below the image are read from a row of zeros.  Everything else, and the columns whose window
+// leaves the image, goes pixel by pixel through a list of taps.
+// Cost: 2 n positions channels taps flops; x and y are touched once in memory, weights stay in L1.
+#include "conv_last.h"
+
+namespace mycelia::MYC_ISA {
+namespace {
+
+constexpr int kPixels = 4;          // of a block
+constexpr int64_t kMaxRows = 6;     // of x under a block
+constexpr int64_t kPartPixels = 1024;  // positions of a part of a weight gradient, at least
+constexpr int64_t kParts = 32;
+
+int64_t padded(int64_t channels) { return round_up(channels, kPackedColumns); }
+
+MYC_INLINE f32v load_lanes(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_partial(p, lanes); }
+MYC_INLINE void store_lanes(float* p, f32v v, int64_t lanes) {
+  if (lanes == kLanes) {
+    store(p, v);
+  } else {
+    store_partial(p, v, lanes);
+  }
+}
+
+// Channels and what happens to a sum; bias is never null here.
+struct Lane {
+  int64_t channels, padded;
+  const float* bias;
+  f32v low, high;  // bounds of the result
+
+  MYC_INLINE f32v bound(f32v x) const { return clip(x, low, high); }
+};
+
+// kRows x kPixels positions; rows[r]: the first pixel under the block in row r of x; residual may be null, else it
+// lies as y.  y_row: floats between rows of y.
+template <int K, int S, int kRows>
+__attribute__((noinline)) void block(const Lane& l, const float* const* rows, const float* w, const float* residual,
+                                     float* y, int64_t y_row) {
+  constexpr int kUnder = K + S * (kRows - 1), kColumns = K + S * (kPixels - 1);
+  const int64_t n = l.channels;
+  const auto step = [&](int64_t c, int64_t lanes) __attribute__((always_inline)) {
+    f32v sum[kRows][kPixels];
+    const f32v bias = load_lanes(l.bias + c, lanes);
+    for (int i = 0; i < kRows; ++i)
+      for (int j = 0; j < kPixels; ++j) sum[i][j] = bias;
+#pragma GCC unroll 8
+    for (int r = 0; r < kUnder; ++r) {
+      const float* from = rows[r] + c;
+      f32v x[kColumns];
+#pragma GCC unroll 16
+      for (int q = 0; q < kColumns; ++q) x[q] = load_lanes(from + q * n, lanes);
+#pragma GCC unroll 8
+      for (int b = 0; b < K; ++b) {
+#pragma GCC unroll 2
+        for (int i = 0; i < kRows; ++i) {
+          const int a = r - i * S;
+          if (a < 0 || a >= K) continue;
+          const f32v weight = load(w + (a * K + b) * l.padded + c);
+#pragma GCC unroll 4
+          for (int j = 0; j < kPixels; ++j) sum[i][j] += weight * x[j * S + b];
+        }
+      }
+    }
+#pragma GCC unroll 2
+    for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 4
+      for (int j = 0; j < kPixels; ++j) {
+        const int64_t at = i * y_row + j * n + c;
+        const f32v v = residual ? sum[i][j] + load_lanes(residual + at, lanes) : sum[i][j];
+        store_lanes(y + at, l.bound(v), lanes);
+      }
+    }
+  };
+  int64_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) step(c, kLanes);
+  if (c < n) step(c, n - c);
+}
+
+using Block = void (*)(const Lane&, const float* const*, const float*, const float*, float*, int64_t);
+
+// The block kernel of a geometry and its rows; null without one.
+struct BlockKernel {
+  Block run = nullptr, run_one = nullptr;  // `rows` rows, one row
+  int64_t rows = 1;
+};
+
+BlockKernel block_of(const ConvLast& s) {
+  if (s.kernel[0] != s.kernel[1] || s.stride[0] != s.stride[1] || s.dilation[0] != 1 || s.dilation[1] != 1) return {};
+  if (s.kernel[0] == 3 && s.stride[0] == 1) return {block<3, 1, 2>, block<3, 1, 1>, 2};
+  if (s.kernel[0] == 3 && s.stride[0] == 2) return {block<3, 2, 1>, block<3, 2, 1>, 1};
+  if (s.kernel[0] == 5 && s.stride[0] == 1) return {block<5, 1, 1>, block<5, 1, 1>, 1};
+  if (s.kernel[0] == 5 && s.stride[0] == 2) return {block<5, 2, 1>, block<5, 2, 1>, 1};
+  return {};
+}
+
+// A tap of one pixel.
+struct Tap {
+  const float *x, *w;
+};
+
+// One pixel from a list of taps.
+void pixel(const Lane& l, const Tap* taps, int64_t count, const float* residual, float* y) {
+  constexpr int kVectors = 4;  // chains of additions that hide their latency
+  const int64_t n = l.channels;
+  int64_t c = 0;
+  for (; c + kVectors * kLanes <= n; c += kVectors * kLanes) {
+    f32v sum[kVectors];
+    for (int v = 0; v < kVectors; ++v) sum[v] = load(l.bias + c + v * kLanes);
+    for (int64_t t = 0; t < count; ++t)
+      for (int v = 0; v < kVectors; ++v)
+        sum[v] += load(taps[t].x + c + v * kLanes) * load(taps[t].w + c + v * kLanes);
+    for (int v = 0; v < kVectors; ++v) {
+      if (residual) sum[v] += load(residual + c + v * kLanes);
+      store(y + c + v * kLanes, l.bound(sum[v]));
+    }
+  }
+  for (; c < n; c += kLanes) {
+    const int64_t lanes = min<int64_t>(kLanes, n - c);
+    f32v sum = load_lanes(l.bias + c, lanes);
+    for (int64_t t = 0; t < count; ++t) sum += load_lanes(taps[t].x + c, lanes) * load(taps[t].w + c);
+    if (residual) sum += load_lanes(residual + c, lanes);
+    store_lanes(y + c, l.bound(sum), lanes);
+  }
+}
+
+// Positions [first, last) of an axis have their whole window inside the image.
+struct Inside {
+  int64_t first, last;
+  Inside(const ConvLast& s, int d) {
+    const int64_t room = s.in[d] - 1 + s.pad[d] - (s.kernel[d] - 1) * s.dilation[d];
+    first = min(s.out[d], ceil_div(max(s.pad[d], int64_t{0}), s.stride[d]));
+    last = room < 0 ? first : max(first, min(s.out[d], room / s.stride[d] + 1));
+  }
+};
+
+// body(first, count) for the blocks of kPixels positions that cover [first, last), the last one moved back over its
+// neighbour; returns the first position that is left over.
+template <class Body>
+MYC_INLINE int64_t for_blocks(int64_t first, int64_t last, const Body& body) {
+  const int64_t n = last - first;
+  if (n < kPixels) return first;
+  int64_t e = first;
+  for (; e + kPixels <= last; e += kPixels) body(e);
+  if (last - e > 1) {
+    body(last - kPixels);
+    e = last;
+  }
+  return e;
+}
+
+// Weight gradient of kPixels positions of one row, taps of one row of x: sums[tap][channel] += x dy.
+template <int K, int S>
+__attribute__((noinline)) void add_block(const float* const* rows, const float* dy, int64_t n, int64_t width,
+                                         float* sums, int64_t first_row, int64_t last_row) {
+  constexpr int kColumns = K + S * (kPixels - 1);
+  const auto step = [&](int64_t c, int64_t lanes) __attribute__((always_inline)) {
+    f32v g[kPixels];
+    for (int j = 0; j < kPixels; ++j) g[j] = load_lanes(dy + j * n + c, lanes);
+    for (int64_t a = first_row; a < last_row; ++a) {
+      const float* from = rows[a] + c;
+      f32v x[kColumns];
+#pragma GCC unroll 16
+      for (int q = 0; q < kColumns; ++q) x[q] = load_lanes(from + q * n, lanes);
+#pragma GCC unroll 8
+      for (int b = 0; b < K; ++b) {
+        float* to = sums + (a * K + b) * width + c;
+        f32v sum = load(to);
+#pragma GCC unroll 4
+        for (int j = 0; j < kPixels; ++j) sum += x[j * S + b] * g[j];
+        store(to, sum);
+      }
+    }
+  };
+  int64_t c = 0;
+  for (; c + kLanes <= n; c += kLanes) step(c, kLanes);
+  if (c < n) step(c, n - c);
+}
+
+using AddBlock = void (*)(const float* const*, const float*, int64_t, int64_t, float*, int64_t, int64_t);
+
+AddBlock add_block_of(const ConvLast& s) {
+  if (s.dilation[1] != 1 || s.kernel[0] > kMaxRows) return nullptr;
+  if (s.kernel[1] == 3 && s.stride[1] == 1) return add_block<3, 1>;
+  if (s.kernel[1] == 3 && s.stride[1] == 2) return add_block<3, 2>;
+  if (s.kernel[1] == 5 && s.stride[1] == 1) return add_block<5, 1>;
+  if (s.kernel[1] == 5 && s.stride[1] == 2) return add_block<5, 2>;
+  return nullptr;
+}
+
+// sums[c] += x[c] dy[c]
+void add_pixel(const float* x, const float* dy, int64_t n, float* sums) {
+  for (int64_t c = 0; c < n; c += kLanes) {
+    const int64_t lanes = min<int64_t>(kLanes, n - c);
+    store(sums + c, load(sums + c) + load_lanes(x + c, lanes) * load_lanes(dy + c, lanes));
+  }
+}
+
+}  // namespace
+
+int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                            const Epilogue& e, float* y) {
+  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = padded(n);
+  if (s.n == 0 || n == 0 || y_line == 0) return MYC_OK;
+  const BlockKernel kernel = block_of(s);
+  Scratch scratch(call);
+  float* zeros = scratch.take<float>(max(line, width));
+  Tap* lists = scratch.take<Tap>(max_workers(call) * s.taps());
+  if (!zeros || !lists) return MYC_E_MEMORY;
+  memset(zeros, 0, max(line, width) * sizeof(float));
+
+  Lane l = {n, width, e.bias ? e.bias : zeros, splat(-INFINITY), splat(INFINITY)};
+  const bool bounds = e.activation == Activation::relu || e.activation == Activation::relu6;
+  if (bounds) l.low = f32v{};
+  if (e.activation == Activation::relu6) l.high = splat(6.0f);
+  const bool after = !bounds && e.activation != Activation::none;
+  const Inside columns(s, 1);
+  const int64_t groups = ceil_div(s.out[0], kernel.rows);  // of rows of an image
+
+  const auto row_of = [&](int64_t image, int64_t position, int64_t a) -> const float* {
+    const int64_t r = position * s.stride[0] - s.pad[0] + a * s.dilation[0];
+    return r < 0 || r >= s.in[0] ? nullptr : x + (image * s.in[0] + r) * line;
+  };
+  const auto group = [&](int64_t task, Tap* taps) {
+    const int64_t image = task / groups, first = task % groups * kernel.rows;
+    const int64_t rows = min(kernel.rows, s.out[0] - first), at = (image * s.out[0] + first) * y_line;
+    float* to = y + at;
+    const float* residual = e.residual ? e.residual + at : nullptr;
+    int64_t done = columns.first;  // positions from columns.first on that blocks have computed
+    if (kernel.run) {
+      const int64_t under = s.kernel[0] + s.stride[0] * (rows - 1);
+      const float *start[kMaxRows], *here[kMaxRows];
+      for (int64_t r = 0; r < under; ++r) start[r] = row_of(image, first, r);
+      done = for_blocks(columns.first, columns.last, [&](int64_t p) {
+        const int64_t offset = (p * s.stride[1] - s.pad[1]) * n;
+        for (int64_t r = 0; r < under; ++r) here[r] = start[r] ? start[r] + offset : zeros;
+        (rows == kernel.rows ? kernel.run : kernel.run_one)(l, here, packed, residual ? residual + p * n : nullptr,
+                                                            to + p * n, y_line);
+      });
+    }
+    for (int64_t i = 0; i < rows; ++i) {
+      for (int64_t p = 0; p < s.out[1]; ++p) {
+        if (p == columns.first) p = done;
+        if (p == s.out[1]) break;
+        int64_t count = 0;
+        for (int64_t a = 0; a < s.kernel[0]; ++a) {
+          const float* from = row_of(image, first + i, a);
+          if (!from) continue;
+          for (int64_t b = 0; b < s.kernel[1]; ++b) {
+            const int64_t q = p * s.stride[1] - s.pad[1] + b * s.dilation[1];
+            if (q >= 0 && q < s.in[1]) taps[count++] = {from + q * n, packed + (a * s.kernel[1] + b) * width};
+          }
+        }
+        const int64_t offset = i * y_line + p * n;
+        pixel(l, taps, count, residual ? residual + offset : nullptr, to + offset);
+      }
+    }
+    if (after) map(to, to, rows * y_line, [&](f32v v) { return activate(v, e.activation); });
+  };
+  const int64_t work = 8 * s.taps() * kernel.rows * y_line;
+  parallel_for_worker(call, s.n * groups, kMinParallelWork / work + 1,
+                      [&](int64_t begin, int64_t end, int32_t worker) {
+                        for (int64_t i = begin; i < end; ++i) group(i, lists + worker * s.taps());
+                      });
+  return MYC_OK;
+}
+
+// A pixel of dx collects the positions whose windows hold it; the flipped pack has the taps in falling order.
+int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
+                                       float* dx) {
+  const int64_t n = s.c, width = padded(n);
+  if (s.n == 0 || n == 0) return MYC_OK;
+  Scratch scratch(call);
+  float* zeros = scratch.take<float>(width);
+  Tap* lists = scratch.take<Tap>(max_workers(call) * s.taps());
+  if (!zeros || !lists) return MYC_E_MEMORY;
+  memset(zeros, 0, width * sizeof(float));
+  const Lane l = {n, width, zeros, splat(-INFINITY), splat(INFINITY)};
+
+  // The position of which pixel p is tap t; -1 for none.
+  const auto position = [&](int d, int64_t p, int64_t t) {
+    const int64_t q = p + s.pad[d] - t * s.dilation[d];
+    return q < 0 || q % s.stride[d] || q / s.stride[d] >= s.out[d] ? int64_t{-1} : q / s.stride[d];
+  };
+  const auto row = [&](int64_t task, Tap* taps) {
+    const int64_t image = task / s.in[0], r = task % s.in[0];
+    float* to = dx + task * s.in[1] * n;
+    for (int64_t p = 0; p < s.in[1]; ++p, to += n) {
+      int64_t count = 0;
+      for (int64_t a = 0; a < s.kernel[0]; ++a) {
+        const int64_t y = position(0, r, a);
+        if (y < 0) continue;
+        for (int64_t b = 0; b < s.kernel[1]; ++b) {
+          const int64_t e = position(1, p, b);
+          if (e >= 0)
+            taps[count++] = {dy + ((image * s.out[0] + y) * s.out[1] + e) * n,
+                             packed + (s.taps() - 1 - a * s.kernel[1] - b) * width};
+        }
+      }
+      pixel(l, taps, count, nullptr, to);
+    }
+  };
+  const int64_t work = 8 * s.in[1] * n * (s.taps() / (s.stride[0] * s.stride[1]) + 1);
+  parallel_for_worker(call, s.n * s.in[0], kMinParallelWork / work + 1,
+                      [&](int64_t begin, int64_t end, int32_t worker) {
+                        for (int64_t i = begin; i < end; ++i) row(i, lists + worker * s.taps());
+                      });
+  return MYC_OK;
+}
+
+// Sums [tap][channel] of parts of the rows, which depend on the shape alone, meet at the end.
+int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy,
+                                        float* dw) {
+  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = padded(n), taps = s.taps();
+  const int64_t rows = s.n * s.out[0], sums_each = taps * width;
+  const int64_t parts = clamp(min(rows, rows * s.out[1] / kPartPixels), int64_t{1}, kParts);
+  Scratch scratch(call);
+  float* sums = scratch.take<float>(parts * sums_each);
+  if (!sums) return MYC_E_MEMORY;
+  const AddBlock add = add_block_of(s);
+  const Inside columns(s, 1);
+
+  parallel_rows(call, parts, 8 * taps * rows * y_line / parts, [&](int64_t part) {
+    float* own = sums + part * sums_each;
+    memset(own, 0, sums_each * sizeof(float));
+    for (int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
+      const int64_t image = i / s.out[0], top = i % s.out[0] * s.stride[0] - s.pad[0];
+      const float *from = x + image * s.in[0] * line, *g = dy + i * y_line;
+      const int64_t first = clamp(ceil_div(max(-top, int64_t{0}), s.dilation[0]), int64_t{0}, s.kernel[0]);
+      const int64_t last = top >= s.in[0] ? first : clamp((s.in[0] - 1 - top) / s.dilation[0] + 1, first, s.kernel[0]);
+      int64_t done = columns.first;
+      if (add) {
+        for (int64_t p = columns.first; p + kPixels <= columns.last; p += kPixels, done = p) {
+          const float* here[kMaxRows] = {};
+          for (int64_t a = first; a < last; ++a)
+            here[a] = from + (top + a * s.dilation[0]) * line + (p * s.stride[1] - s.pad[1]) * n;
+          add(here, g + p * n, n, width, own, first, last);
+        }
+      }
+      for (int64_t p = 0; p < s.out[1]; ++p) {
+        if (p == columns.first) p = done;
+        if (p == s.out[1]) break;
+        for (int64_t a = first; a < last; ++a)
+          for (int64_t b = 0; b < s.kernel[1]; ++b) {
+            const int64_t q = p * s.stride[1] - s.pad[1] + b * s.dilation[1];
+            if (q >= 0 && q < s.in[1])
+              add_pixel(from + (top + a * s.dilation[0]) * line + q * n, g + p * n, n,
+                        own + (a * s.kernel[1] + b) * width);
+          }
+      }
+    }
+  });
+  for (int64_t t = 0; t < taps; ++t)
+    for (int64_t c = 0; c < n; ++c) {
+      float sum = 0;
+      for (int64_t part = 0; part < parts; ++part) sum += sums[part * sums_each + t * width + c];
+      dw[c * taps + t] = sum;
+    }
+  return MYC_OK;
+}
+
+}  // namespace mycelia::MYC_ISA
