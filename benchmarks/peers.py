@@ -1,133 +1,315 @@
-"""Running a bench in Mycelia and its peers by turns: each side is a child process on one
-core; ratios of CPU time.
+"""Running a bench in Mycelia and its peers by turns, each a child process on one core; ratios of CPU time.
 
-A bench file defines `CASES = {name: (unit, bar)}` and functions `run_<side>(results)` that
-fill name -> CPU seconds.
-MYCELIA_BENCH_TORCH names a python that has torch; without it only Mycelia's figures are printed.
+A bench file has TABLES. A side is a function of a thread count that gives a function of a case's name; that
+builds the case and gives what is to be timed, or None if the side has no such case.
+PYTHONS names the environment variables with a python that has the peer; a peer without one is left out.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import resource
+import select
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
-RESULTS = Path(__file__).parent / "RESULTS.md"
+HERE = Path(__file__).parent
+RESULTS = HERE / "RESULTS.md"
+# Models in the formats of the peers.
+FILES = Path(os.environ.get("MYCELIA_BENCH_FILES", Path(tempfile.gettempdir()) / "mycelia-bench"))
+PYTHONS = {
+    "torch": "MYCELIA_BENCH_TORCH",
+    "torch.compile": "MYCELIA_BENCH_TORCH_COMPILE",
+    "jax": "MYCELIA_BENCH_JAX",
+    "MindSpore": "MYCELIA_BENCH_MINDSPORE",
+    "ORT": "MYCELIA_BENCH_INFERENCE",
+    "OpenVINO": "MYCELIA_BENCH_INFERENCE",
+    "MNN": "MYCELIA_BENCH_INFERENCE",
+    "ncnn": "MYCELIA_BENCH_INFERENCE",
+    "LiteRT": "MYCELIA_BENCH_INFERENCE",
+    "oneDNN": "MYCELIA_BENCH_ONEDNN",
+}
+SCALES = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1.0}
 
 
-def cpu_time_of(function: Callable[[], object], repeats: int, batches: int = 7) -> float:
-    """Median CPU seconds of one call, over batches of `repeats` calls, after a warm-up batch."""
-    loop = range(repeats)
-    times = []
-    for _ in range(batches + 1):
-        start = time.process_time()
-        for _ in loop:
-            function()
-        times.append((time.process_time() - start) / repeats)
-    return statistics.median(times[1:])
+@dataclass(frozen=True)
+class Case:
+    """A row. `bars` belong to the table's groups of peers; `work` is FLOPs or bytes of one call."""
+
+    name: str
+    unit: str = "ms"
+    bars: tuple[float | None, ...] = ()
+    work: float = 0.0
 
 
-def loop_time_of(function: Callable[[int], object], repeats: int, batches: int = 7) -> float:
-    """The same for a function that loops itself `repeats` times, to leave the calling overhead out."""
-    times = []
-    for _ in range(batches + 1):
-        start = time.process_time()
-        function(repeats)
-        times.append((time.process_time() - start) / repeats)
-    return statistics.median(times[1:])
+@dataclass(frozen=True)
+class Table:
+    """A table of RESULTS.md. `do` is time, first or memory; `rate` is flops or bytes if cases have work;
+    `groups` maps the title of a ratio column to the peers whose best counts.
+    """
+
+    title: str
+    note: str
+    cases: list[Case]
+    sides: dict[str, Callable]
+    do: str = "time"
+    rate: str = ""
+    groups: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    rounds: int = 3
 
 
-def child(bench: Path, side: str, python: str, threads: int, core: str) -> dict[str, float]:
-    """One round of one side in a process of its own."""
-    environment = dict(
-        os.environ,
-        OMP_NUM_THREADS=str(threads),
-        MKL_NUM_THREADS=str(threads),
-        MYCELIA_NUM_THREADS=str(threads),
-    )
-    command = ["taskset", "-c", core, python, str(bench), "--side", side, "--threads", str(threads)]
-    done = subprocess.run(command, env=environment, text=True, capture_output=True)
-    if done.returncode:
-        sys.exit(f"{bench.name}: side {side} failed:\n{done.stderr}")
-    return json.loads(done.stdout.splitlines()[-1])
+@dataclass(frozen=True)
+class Loop:
+    """What loops itself: `function(count)` is `count` times `per` operations."""
+
+    function: Callable[[int], object]
+    count: int
+    per: int = 1
 
 
-def compare(bench: Path, cases: dict, rounds: int = 3, threads: int = 1) -> list[list[str]]:
-    """Rounds A B A B; rows (case, mycelia, torch, ratio, bar)."""
-    torch_python = os.environ.get("MYCELIA_BENCH_TORCH")
-    core = "0" if threads == 1 else "0-1"
-    seen: dict[str, list[dict]] = {"mycelia": [], "torch": []}
-    for _ in range(rounds):
-        seen["mycelia"].append(child(bench, "mycelia", sys.executable, threads, core))
-        if torch_python:
-            seen["torch"].append(child(bench, "torch", torch_python, threads, core))
-    rows = []
-    for name, (unit, bar) in cases.items():
-        ours = [r[name] for r in seen["mycelia"]]
-        theirs = [r[name] for r in seen["torch"] if name in r]
-        scale = {"ns": 1e9, "us": 1e6, "ms": 1e3}[unit]
-        mine = statistics.median(ours)
-        row = [name, f"{mine * scale:.4g} {unit}"]
-        if theirs:
-            # Round by round: both sides saw the same minute of a shared machine.
-            ratio = statistics.median(a / b for a, b in zip(ours, theirs))
-            row += [f"{statistics.median(theirs) * scale:.4g} {unit}", f"{ratio:.3f}"]
+# ---- in the child ------------------------------------------------------------------------------------------
+
+
+def timed(what: Callable | Loop, budget: float = 0.4, clock: Callable = time.process_time) -> float:
+    """Median seconds of one operation over batches that fill the budget."""
+    loop = what if isinstance(what, Loop) else None
+
+    def batch(count: int) -> float:
+        start = clock()
+        if loop:
+            loop.function(count)
         else:
-            row += ["-", "-"]
-        rows.append([*row, "-" if bar is None else f"<= {bar}"])
+            for _ in range(count):
+                what()
+        return clock() - start
+
+    count, per = (loop.count, loop.per) if loop else (1, 1)
+    once = batch(count)
+    if loop is None and once < 0.02:
+        count = max(1, int(0.02 / max(once, 1e-7)))
+    times, used = [], 0.0
+    while len(times) < 1 or (used < budget and len(times) < 50):
+        spent = batch(count)
+        times.append(spent / (count * per))
+        used += spent
+    return statistics.median(times)
+
+
+def cpu_seconds() -> float:
+    """CPU time of this process and of compilers that it started."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def peak_mb() -> float:
+    """High-water mark of resident memory."""
+    status = Path("/proc/self/status").read_text()
+    return int(status.split("VmHWM:")[1].split()[0]) / 1024
+
+
+def serve(tables: list[Table], side: str, threads: int) -> None:
+    """Answer requests of the driver, a JSON line each, until the input ends."""
+    channel = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what frameworks print must not come between the answers
+    table_of = {t.title: t for t in tables}
+    made, build = {}, {}
+    for line in sys.stdin:
+        request = json.loads(line)
+        answer = {}
+        if request["do"] == "peaks":
+            with contextlib.suppress(ImportError):
+                from mycelia import profiler
+
+                answer = profiler.peaks()
+        else:
+            title, case, do = request["table"], request["case"], request["do"]
+            if title not in build:
+                build[title] = table_of[title].sides[side](threads)
+            before = peak_mb()
+            if made.get("case") != (title, case):
+                made.clear()
+                made.update(case=(title, case), call=build[title](case))
+                if do != "first" and made["call"] is not None and not isinstance(made["call"], Loop):
+                    made["call"]()
+            call = made["call"]
+            if call is None:
+                pass
+            elif do == "first":
+                start = cpu_seconds()
+                call()
+                answer = {"value": cpu_seconds() - start}
+            elif do == "memory":
+                for _ in range(3):
+                    call()
+                answer = {"value": peak_mb(), "before": before}
+            else:
+                clock = time.perf_counter if do == "wall" else time.process_time
+                answer = {"value": timed(call, clock=clock)}
+        print(json.dumps(answer), file=channel, flush=True)
+
+
+# ---- the driver --------------------------------------------------------------------------------------------
+
+
+def python_of(side: str) -> str | None:
+    return sys.executable if side not in PYTHONS else os.environ.get(PYTHONS[side])
+
+
+class Child:
+    """One side of a bench in a process of its own, confined to `cores`."""
+
+    def __init__(self, bench: Path, side: str, threads: int = 1, cores: str = "0") -> None:
+        count = str(threads)
+        environment = dict(os.environ, MYCELIA_NUM_THREADS=count, MYCELIA_BENCH_FILES=str(FILES), GLOG_v="3")
+        for name in ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
+            environment[name] = count
+        command = ["taskset", "-c", cores, python_of(side), str(bench), "--side", side, "--threads", count]
+        self.log = open(os.devnull, "w") if "--quiet" in sys.argv else None
+        FILES.mkdir(parents=True, exist_ok=True)
+        pipe = subprocess.PIPE
+        self.process = subprocess.Popen(  # in a directory of its own, since some peers leave files
+            command, env=environment, text=True, stdin=pipe, stdout=pipe, stderr=self.log, cwd=FILES
+        )
+        self.side, self.alive = side, True
+
+    def ask(self, timeout: float = 300, **request) -> dict:
+        """The answer; empty when the side has no such case, failed or took too long, which is said once."""
+        if not self.alive:
+            return {}
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(request) + "\n")
+            self.process.stdin.flush()
+            ready, _, _ = select.select([self.process.stdout], [], [], timeout)
+            line = self.process.stdout.readline() if ready else ""
+            if line:
+                return json.loads(line)
+        print(f"{self.side}: no answer to {request}", file=sys.stderr)
+        self.close(kill=True)
+        return {}
+
+    def close(self, kill: bool = False) -> None:
+        self.alive = False
+        if kill:
+            self.process.kill()
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        self.process.wait()
+
+
+def measure(bench: Path, table: Table, threads: int = 1, only: str = "") -> tuple[dict, dict]:
+    """Rounds A B A B, case by case: ({case: {side: answers}}, {case: peaks of the machine})."""
+    cores = "0" if threads == 1 else f"0-{threads - 1}"
+    names = [s for s in table.sides if python_of(s)]
+    fresh = table.do in ("first", "memory")
+    children: dict[str, Child] = {}
+
+    def child(side: str) -> Child:
+        if side not in children or not children[side].alive:
+            children[side] = Child(bench, side, threads, cores)
+        return children[side]
+
+    seen, peaks = {}, {}
+    for case in table.cases:
+        if only not in case.name:
+            continue
+        found = seen[case.name] = {s: [] for s in names}
+        for _ in range(table.rounds):
+            for side in names:
+                if found[side] == [{}]:  # once without an answer, always
+                    continue
+                answer = child(side).ask(table=table.title, case=case.name, do=table.do)
+                found[side].append(answer)
+                if fresh:
+                    children.pop(side).close()
+        if table.rate:
+            peaks[case.name] = child("mycelia").ask(do="peaks")
+    for c in children.values():
+        c.close()
+    return seen, peaks
+
+
+def rows_of(table: Table, seen: dict, peaks: dict) -> list[list[str]]:
+    """The table's rows: times of each side, ratios to the best peer of each group, rates."""
+    peers = [s for s in table.sides if s != "mycelia"]
+    groups = table.groups or ({"ratio": tuple(peers)} if peers else {})
+    rows = []
+    for case in table.cases:
+        if case.name not in seen:
+            continue
+        values = {s: [a["value"] for a in answers if a] for s, answers in seen[case.name].items()}
+        median = {s: statistics.median(v) for s, v in values.items() if v}
+        scale = SCALES[case.unit]
+        row = [case.name]
+        row += [f"{median[s] * scale:.4g} {case.unit}" if s in median else "-" for s in table.sides]
+        for k, members in enumerate(groups.values()):
+            best = min((s for s in members if s in median), key=median.get, default=None)
+            bar = case.bars[k] if k < len(case.bars) else None
+            if best is None or "mycelia" not in median:
+                row.append("-")
+            else:
+                # Round by round: both sides saw the same minute of a shared machine.
+                ratio = statistics.median(a / b for a, b in zip(values["mycelia"], values[best]))
+                row.append(f"{ratio:.3f}" + (f" ({best})" if len(members) > 1 else ""))
+            row.append("-" if bar is None else f"<= {bar}")
+        if table.rate:
+            rate = case.work / median["mycelia"] if "mycelia" in median else 0
+            peak = peaks.get(case.name, {}).get(table.rate)
+            row += [f"{rate / 1e9:.1f}", f"{100 * rate / peak:.0f} %" if peak else "-"]
+        rows.append(row)
     return rows
 
 
-HEAD = ["case", "Mycelia", "torch", "ratio", "bar"]
+def head_of(table: Table) -> list[str]:
+    peers = [s for s in table.sides if s != "mycelia"]
+    head = ["case", "Mycelia", *peers]
+    for title in table.groups or (["ratio"] if peers else []):
+        head += [title, "bar"]
+    return head + {"": [], "flops": ["GFLOP/s", "of peak"], "bytes": ["GB/s", "of peak"]}[table.rate]
 
 
-def report(title: str, rows: list[list[str]], note: str, head: list[str] = HEAD, write: bool = True) -> None:
+def report(title: str, rows: list[list[str]], note: str, head: list[str], write: bool = True) -> None:
     """Print the table and put it into RESULTS.md in place of the older one of that title."""
+    print(f"\n{title}")
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     for row in [head, *rows]:
-        print("  ".join(c.ljust(w) for c, w in zip(row, widths)))
+        print("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip(), flush=True)
     if not write:
         return
-    table = [
-        f"## {title}",
-        "",
-        f"{date.today()}. {note}".strip(),
-        "",
-        "| " + " | ".join(head) + " |",
-        "| " + " | ".join("---" for _ in head) + " |",
-    ]
-    table += ["| " + " | ".join(r) + " |" for r in rows]
+    lines = [f"## {title}", "", f"{date.today()}. {note}".strip(), ""]
+    lines += ["| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]]
     text = RESULTS.read_text() if RESULTS.exists() else "# Results\n"
     parts = text.split("\n## ")
-    kept = [parts[0].rstrip()] + ["## " + p.rstrip() for p in parts[1:] if not p.startswith(title + "\n")]
+    sections = {p.split("\n", 1)[0]: "## " + p.rstrip() for p in parts[1:]}
+    sections[title] = "\n".join(lines)
     temporary = RESULTS.with_suffix(".tmp")
-    temporary.write_text("\n\n".join([*kept, "\n".join(table)]) + "\n")
+    temporary.write_text("\n\n".join([parts[0].rstrip(), *sections.values()]) + "\n")
     temporary.replace(RESULTS)
 
 
-def main(
-    bench: str,
-    cases: dict,
-    sides: dict[str, Callable],
-    title: str,
-    note: str,
-    threads: tuple[int, ...] = (1,),
-) -> None:
-    """Command line of a bench: without arguments compare; with --side NAME run one round and print JSON."""
+def option(name: str, default: str = "") -> str:
+    return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
+
+
+def main(bench: str, tables: list[Table]) -> None:
+    """Command line of a bench: --table and --case choose by a part of the name, --no-write only prints.
+
+    With --side NAME the process is a child that serves that side.
+    """
     if "--side" in sys.argv:
-        side = sys.argv[sys.argv.index("--side") + 1]
-        count = int(sys.argv[sys.argv.index("--threads") + 1])
-        print(json.dumps(sides[side](count)))
+        serve(tables, option("--side"), int(option("--threads", "1")))
         return
-    write = "--no-write" not in sys.argv
-    for count in threads:
-        suffix = "" if threads == (1,) else f", {count} thread{'s' if count > 1 else ''}"
-        print(f"\n{title}{suffix}")
-        rows = compare(Path(bench).resolve(), cases, threads=count)
-        report(title + suffix, rows, note, write=write)
+    for table in tables:
+        if option("--table") not in table.title:
+            continue
+        seen, peaks = measure(Path(bench).resolve(), table, only=option("--case"))
+        write = "--no-write" not in sys.argv and not option("--case")
+        report(table.title, rows_of(table, seen, peaks), table.note, head_of(table), write)

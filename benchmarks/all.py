@@ -1,0 +1,31 @@
+"""Every bench, one after the other: all.py [--peers] [--only PART] [options of a bench].
+
+Without --peers only Mycelia's own figures are taken. Peers are found through the variables in peers.PYTHONS.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import peers
+
+BENCHES = ("kernels", "training", "inference", "scaling", "eager", "footprint")
+
+
+def main() -> None:
+    arguments = sys.argv[1:]
+    environment = dict(os.environ)
+    if "--peers" not in arguments:
+        for name in peers.PYTHONS.values():
+            environment.pop(name, None)
+    only = peers.option("--only")
+    passed = [a for a in arguments if a not in ("--peers", "--only", only)]
+    for name in BENCHES:
+        if only in name:
+            bench = Path(__file__).with_name(f"{name}.py")
+            subprocess.run([sys.executable, bench, *passed], env=environment, check=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,207 @@
+"""Latency of one input, the same weights everywhere: exported from torch by models_torch.py."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import peers
+from models_data import INFERENCE_GFLOP
+from peers import FILES, Case, Table
+
+BARS = (0.7, 0.87, 0.9, 1.0)
+
+
+def reference(case):
+    """(input, result in torch)"""
+    arrays = np.load(FILES / f"{case}.npz")
+    return arrays["x"], arrays["y"]
+
+
+def checked(case, run, fetch=lambda result: result):
+    """`run`, after its result has been compared with torch's: fast and wrong does not count."""
+    expected = reference(case)[1]
+    result = np.asarray(fetch(run())).reshape(expected.shape)
+    error = np.abs(result - expected).max() / np.abs(expected).max()
+    if not error < 1e-3:
+        raise ValueError(f"{case}: the result differs from torch's by {error:.2g} of the largest")
+    return run
+
+
+def run_mycelia(threads):
+    import models
+
+    models.ms.set_context(runtime_num_threads=threads)
+
+    def make(case):
+        weights = np.load(FILES / f"{case}.weights.npz")
+        net = models.with_weights(models.INFERENCE[case](), weights).set_train(False)
+        x = reference(case)[0]
+        x = models.ms.Tensor(x.astype(np.int32) if x.dtype == np.int64 else x)
+        run = models.ms.jit(net)
+        return checked(case, lambda: run(x), lambda y: y.asnumpy())
+
+    return make
+
+
+def run_ort(threads):
+    import onnxruntime
+
+    def make(case):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
+        path, providers = FILES / f"{case}.onnx", ["CPUExecutionProvider"]
+        session = onnxruntime.InferenceSession(path, options, providers=providers)
+        feed = {"x": reference(case)[0]}
+        return checked(case, lambda: session.run(None, feed)[0])
+
+    return make
+
+
+def run_openvino(threads):
+    import openvino
+
+    core = openvino.Core()
+    settings = {
+        "INFERENCE_NUM_THREADS": threads, "NUM_STREAMS": 1, "PERFORMANCE_HINT": "LATENCY",
+        "INFERENCE_PRECISION_HINT": "f32", "ENABLE_CPU_PINNING": False,
+    }  # fmt: skip
+
+    def make(case):
+        compiled = core.compile_model(core.read_model(FILES / f"{case}.onnx"), "CPU", settings)
+        request, x = compiled.create_infer_request(), reference(case)[0]
+        return checked(case, lambda: request.infer([x]), lambda _: request.get_output_tensor(0).data)
+
+    return make
+
+
+def converted(case, name, command):
+    """The file `name`, made by a converter that lies beside the python if it is not there yet."""
+    path = FILES / name
+    if not path.exists():
+        program, *arguments = command
+        subprocess.run([Path(sys.executable).parent / program, *arguments], check=True, cwd=FILES, stdout=2)
+    return path
+
+
+def run_mnn(threads):
+    import MNN
+
+    def make(case):
+        name = f"{case}.mnn"
+        command = [
+            "mnnconvert", "-f", "ONNX", "--modelFile", f"{case}.onnx", "--MNNModel", name, "--bizCode", "b",
+        ]  # fmt: skip
+        net = MNN.Interpreter(str(converted(case, name, command)))
+        session = net.createSession({"backend": "CPU", "numThread": threads, "precision": "high"})
+        x = reference(case)[0]
+        kind = MNN.Halide_Type_Int if x.dtype == np.int64 else MNN.Halide_Type_Float
+        x = x.astype(np.int32) if x.dtype == np.int64 else x
+        source = MNN.Tensor(x.shape, kind, x, MNN.Tensor_DimensionType_Caffe)
+        target = net.getSessionInput(session)
+
+        def run():
+            target.copyFrom(source)
+            net.runSession(session)
+            return net.getSessionOutput(session)
+
+        def fetch(output):
+            shape = output.getShape()
+            host = MNN.Tensor(
+                shape, MNN.Halide_Type_Float, np.zeros(shape, np.float32), MNN.Tensor_DimensionType_Caffe
+            )
+            output.copyToHostTensor(host)
+            return np.array(host.getNumpyData())
+
+        return checked(case, run, fetch)
+
+    return make
+
+
+def run_ncnn(threads):
+    import ncnn
+
+    def make(case):
+        x = reference(case)[0]
+        shape = str(list(x.shape)).replace(" ", "") + ("i64" if x.dtype == np.int64 else "")
+        stem = case.replace("-", "_").replace(" ", "_")  # pnnx writes names of identifiers
+        link = FILES / f"{stem}.onnx"
+        if not link.exists():
+            link.symlink_to(f"{case}.onnx")
+        command = ["pnnx", link.name, f"inputshape={shape}", "optlevel=2", "fp16=0"]
+        parameters = converted(case, f"{stem}.ncnn.param", command)
+        net = ncnn.Net()
+        net.opt.num_threads = threads
+        net.opt.use_fp16_packed = net.opt.use_fp16_storage = net.opt.use_fp16_arithmetic = False
+        net.opt.use_bf16_storage = False
+        net.load_param(str(parameters))
+        net.load_model(str(parameters.with_suffix(".bin")))
+        x = x[0].astype(np.int32) if x.dtype == np.int64 else x[0]
+        source = ncnn.Mat(np.ascontiguousarray(x)).clone()
+
+        def run():
+            with net.create_extractor() as extractor:
+                extractor.input("in0", source)
+                return np.array(extractor.extract("out0")[1])
+
+        return checked(case, run)
+
+    return make
+
+
+def run_litert(threads):
+    from ai_edge_litert.interpreter import Interpreter
+
+    def make(case):
+        path = FILES / f"{case}.tflite"
+        if not path.exists():  # litert_convert.py makes it, with a python of its own
+            return None
+        net = Interpreter(str(path), num_threads=threads)
+        net.allocate_tensors()
+        source, target = net.get_input_details()[0], net.get_output_details()[0]
+        x = reference(case)[0]
+        x = np.ascontiguousarray(x.transpose(0, 2, 3, 1) if x.ndim == 4 else x).astype(source["dtype"])
+
+        def run():
+            net.set_tensor(source["index"], x)
+            net.invoke()
+
+        return checked(case, run, lambda _: net.get_tensor(target["index"]))
+
+    return make
+
+
+SIDES = {
+    "mycelia": run_mycelia,
+    "ORT": run_ort,
+    "OpenVINO": run_openvino,
+    "MNN": run_mnn,
+    "ncnn": run_ncnn,
+    "LiteRT": run_litert,
+}
+TABLES = [
+    Table(
+        "Inference, batch 1",
+        "CPU time of one call on one core, median; with torch's weights, and checked against its result.",
+        [Case(name, "ms", (bar,), gflop * 1e9) for (name, gflop), bar in zip(INFERENCE_GFLOP.items(), BARS)],
+        SIDES,
+        rate="flops",
+        rounds=5,
+    )
+]
+
+
+def prepare():
+    """Writes the files of the models once; without torch there are none, and no inference bench."""
+    if not (FILES / "BERT-base t128.npz").exists() and (python := os.environ.get("MYCELIA_BENCH_TORCH")):
+        here = Path(__file__).parent
+        subprocess.run([python, here / "models_torch.py", FILES], check=True)
+        if converter := os.environ.get("MYCELIA_BENCH_LITERT"):
+            subprocess.run([converter, here / "litert_convert.py", FILES], check=True)
+
+
+if __name__ == "__main__":
+    if "--side" not in sys.argv:
+        prepare()
+    peers.main(__file__, TABLES)
