@@ -1,8 +1,13 @@
 // Batch normalization for training and inference and its gradient, float32, channels in the second or the last axis.
-// A channel's data is read three times, from L2 when it fits; compulsory traffic is 8 bytes an element forward, 12 backward.
+// Bound by memory: the statistics read x once (the gradient's sums dy and x), the result reads it again and is written.
+// Sums run about a number near the channel's mean, so that one pass keeps the digits of the variance; float sums of few
+// elements meet in double precision, in an order that depends on the shape alone.
+#include <type_traits>
+
 #include "sums.h"
 
 namespace mycelia::MYC_ISA {
+namespace {
 
 constexpr int64_t kWork = 24;  // bytes and flops of an element
 
@@ -12,31 +17,49 @@ struct Layout {
   int64_t count() const { return samples * plane; }  // elements of a channel
 };
 
-inline Layout layout_of(const myc_tensor& t, int64_t data_format) {
+Layout layout_of(const myc_tensor& t, int64_t data_format) {
   if (data_format == 0) return {t.shape[0], t.shape[1], extent(t, 2, t.rank)};
   return {extent(t, 0, t.rank - 1), t.shape[t.rank - 1], 1};
 }
 
-// ---- channels in the second axis: a channel is `samples` planes ----
-
-// Sum of piece(offset of the plane) over a channel's planes.
-template <class Piece>
-MYC_INLINE double over_planes(const Layout& l, int64_t c, const Piece& piece) {
-  double total = 0;
-  for (int64_t s = 0; s < l.samples; ++s) total += piece((s * l.channels + c) * l.plane);
-  return total;
-}
-
-struct ChannelMoments {
+struct Moments {
   double mean, variance;
 };
 
-ChannelMoments channel_moments(const float* x, const Layout& l, int64_t c) {
-  const double n = static_cast<double>(l.count());
-  const double mean = over_planes(l, c, [&](int64_t at) { return sum_of(x + at, l.plane); }) / n;
-  const float center = static_cast<float>(mean);
-  const double squares = over_planes(l, c, [&](int64_t at) { return sum_of_squares_about(x + at, l.plane, center); });
-  return {mean, squares / n};
+// ---- channels in the second axis: a channel is `samples` planes ----
+
+// Sums over a channel's planes of the pair of vectors that term(offset, lanes, sums) adds.
+template <class Term>
+MYC_INLINE void channel_sums(const Layout& l, int64_t c, double (&total)[2], const Term& term) {
+  constexpr int kChains = 4;
+  total[0] = total[1] = 0;
+  for (int64_t s = 0; s < l.samples; ++s) {
+    const int64_t begin = (s * l.channels + c) * l.plane, stop = begin + l.plane;
+    for (int64_t start = begin; start < stop; start += kSumBlock) {
+      const int64_t end = min(stop, start + kSumBlock);
+      f32v sums[kChains][2] = {};
+      int64_t i = start;
+      for (; i + kChains * kLanes <= end; i += kChains * kLanes)
+        for (int v = 0; v < kChains; ++v) term(i + v * kLanes, int64_t{kLanes}, sums[v]);
+      for (; i < end; i += kLanes) term(i, min(int64_t{kLanes}, end - i), sums[0]);
+      for (int p = 0; p < 2; ++p)
+        total[p] += horizontal_sum((sums[0][p] + sums[1][p]) + (sums[2][p] + sums[3][p]));
+    }
+  }
+}
+
+Moments channel_moments(const float* x, const Layout& l, int64_t c) {
+  const int64_t few = min(l.plane, kSumBlock);
+  const float center = static_cast<float>(sum_of(x + c * l.plane, few) / static_cast<double>(few));
+  const f32v about = splat(center);
+  double sums[2];
+  channel_sums(l, c, sums, [=](int64_t at, int64_t lanes, f32v* s) {
+    const f32v d = keep_lanes(load_lanes(x + at, lanes) - about, lanes);
+    s[0] += d;
+    s[1] += d * d;
+  });
+  const double n = static_cast<double>(l.count()), mean = sums[0] / n;
+  return {center + mean, max(0.0, sums[1] / n - mean * mean)};
 }
 
 void scale_channel(const float* x, float* y, const Layout& l, int64_t c, float factor, float summand) {
@@ -47,49 +70,148 @@ void scale_channel(const float* x, float* y, const Layout& l, int64_t c, float f
   }
 }
 
-// ---- channels last: a strip of neighbouring channels at all positions ----
+// ---- channels last: rows of channels ----
 
-constexpr int64_t kStrip = 4 * kLanes;     // channels of a strip: two or more cache lines of each row
-constexpr int64_t kRowsPerBlock = 256;     // rows whose float sums meet in double precision
+constexpr int64_t kRowsPerBlock = 64;   // rows whose float sums meet in double precision
+constexpr int64_t kRowsPerPart = 256;   // rows of a part, at least
+constexpr int64_t kParts = 16;
+constexpr int kRowsPerStep = 4;         // rows that one load and store of the sums serves
 
-// term(offset, lanes, vector number, f32v* sums) adds to `parts` sums a vector; total[part * kStrip + channel] is their sum.
-template <int parts, class Term>
-MYC_INLINE void over_rows(const Layout& l, int64_t first, int64_t width, double* total, const Term& term) {
-  for (int64_t i = 0; i < parts * kStrip; ++i) total[i] = 0;
-  for (int64_t start = 0; start < l.samples; start += kRowsPerBlock) {
-    f32v sums[4][parts] = {};
-    const int64_t end = min(l.samples, start + kRowsPerBlock);
-    for (int64_t r = start; r < end; ++r) {
-      for (int64_t v = 0; v * kLanes < width; ++v)
-        term(r * l.channels + first + v * kLanes, min(int64_t{kLanes}, width - v * kLanes), v, sums[v]);
-    }
-    for (int v = 0; v < 4; ++v)
-      for (int p = 0; p < parts; ++p)
-        for (int i = 0; i < kLanes; ++i) total[p * kStrip + v * kLanes + i] += sums[v][p][i];
+int64_t parts_of(const Layout& l) { return clamp(l.samples / kRowsPerPart, int64_t{1}, kParts); }
+int64_t padded(int64_t channels) { return round_up(channels, int64_t{kLanes}); }
+
+// Adds to sums[p][channel] over rows [begin, end) what term(offset, channel, lanes, sums) adds to two vectors.
+template <class Term>
+MYC_INLINE void row_sums(const Layout& l, int64_t begin, int64_t end, float* sums, const Term& term) {
+  const int64_t n = l.channels, width = padded(n);
+  const auto step = [&](int64_t row, auto rows) __attribute__((always_inline)) {
+    const auto vector = [&](int64_t c, int64_t lanes) __attribute__((always_inline)) {
+      f32v s[2] = {load(sums + c), load(sums + width + c)};
+      for (int r = 0; r < rows.value; ++r) term((row + r) * n + c, c, lanes, s);
+      store(sums + c, s[0]);
+      store(sums + width + c, s[1]);
+    };
+    int64_t c = 0;
+    for (; c + kLanes <= n; c += kLanes) vector(c, kLanes);
+    if (c < n) vector(c, n - c);
+  };
+  int64_t row = begin;
+  for (; row + kRowsPerStep <= end; row += kRowsPerStep) step(row, std::integral_constant<int, kRowsPerStep>());
+  for (; row < end; ++row) step(row, std::integral_constant<int, 1>());
+}
+
+// The same in double precision; `sums` is scratch for 2 * padded floats, total[p * channels + c].
+template <class Term>
+MYC_INLINE void part_sums(const Layout& l, int64_t begin, int64_t end, float* sums, double* total, const Term& term) {
+  const int64_t width = padded(l.channels);
+  for (int64_t i = 0; i < 2 * l.channels; ++i) total[i] = 0;
+  for (int64_t start = begin; start < end; start += kRowsPerBlock) {
+    memset(sums, 0, 2 * width * sizeof(float));
+    row_sums(l, start, min(end, start + kRowsPerBlock), sums, term);
+    for (int p = 0; p < 2; ++p)
+      for (int64_t c = 0; c < l.channels; ++c) total[p * l.channels + c] += sums[p * width + c];
   }
 }
 
-// body(first channel, width) for each strip.
+// Memory for the sums of all parts: doubles [part][2][channels], and 3 * padded floats a worker.
+struct PartSums {
+  int64_t parts, channels;
+  double* total = nullptr;
+  float* floats = nullptr;
+
+  PartSums(Scratch* scratch, const myc_call* call, const Layout& l) : parts(parts_of(l)), channels(l.channels) {
+    total = scratch->take<double>(parts * 2 * channels);
+    floats = scratch->take<float>(max_workers(call) * 3 * padded(channels));
+  }
+  double* of(int64_t part) const { return total + part * 2 * channels; }
+};
+
+// body(part, first row, end row, worker's floats)
 template <class Body>
-MYC_INLINE void for_strips(const myc_call* call, const Layout& l, const Body& body) {
-  parallel_rows(call, ceil_div(l.channels, kStrip), l.samples * kStrip * kWork, [&](int64_t strip) {
-    const int64_t first = strip * kStrip;
-    body(first, min(kStrip, l.channels - first));
+MYC_INLINE void for_parts(const myc_call* call, const Layout& l, const PartSums& sums, const Body& body) {
+  const int64_t work = l.samples * l.channels * kWork / sums.parts;
+  parallel_for_worker(call, sums.parts, kMinParallelWork / (work + 1) + 1,
+                      [&](int64_t begin, int64_t end, int32_t worker) {
+                        for (int64_t i = begin; i < end; ++i)
+                          body(i, l.samples * i / sums.parts, l.samples * (i + 1) / sums.parts,
+                               sums.floats + worker * 3 * padded(l.channels));
+                      });
+}
+
+// Leaves in sums.of(0) each channel's mean and variance.
+void row_moments(const myc_call* call, const float* x, const Layout& l, const PartSums& sums) {
+  const int64_t n = l.channels, width = padded(n);
+  for_parts(call, l, sums, [&](int64_t part, int64_t begin, int64_t end, float* floats) {
+    float* center = floats + 2 * width;
+    double* total = sums.of(part);
+    const int64_t few = min(kRowsPerBlock, end - begin);
+    memset(floats, 0, 3 * width * sizeof(float));
+    row_sums(l, begin, begin + few, floats, [&](int64_t at, int64_t, int64_t lanes, f32v* s) {
+      s[0] += load_lanes(x + at, lanes);
+    });
+    for (int64_t c = 0; c < n; ++c) center[c] = floats[c] / static_cast<float>(few);
+    part_sums(l, begin, end, floats, total, [&](int64_t at, int64_t c, int64_t lanes, f32v* s) {
+      const f32v d = load_lanes(x + at, lanes) - load(center + c);
+      s[0] += d;
+      s[1] += d * d;
+    });
+    const double rows = static_cast<double>(end - begin);
+    for (int64_t c = 0; c < n; ++c) {  // mean, and sum of squares about it
+      const double shift = total[c] / rows;
+      total[n + c] = max(0.0, total[n + c] - total[c] * shift);
+      total[c] = center[c] + shift;
+    }
+  });
+  // Chan, Golub, LeVeque 1979: two samples of a and b elements become one.
+  double* mean = sums.of(0);
+  double* squares = mean + n;
+  for (int64_t part = 1; part < sums.parts; ++part) {
+    const double a = static_cast<double>(l.samples * part / sums.parts);
+    const double all = static_cast<double>(l.samples * (part + 1) / sums.parts), b = all - a;
+    const double *more = sums.of(part), *more_squares = more + n;
+    for (int64_t c = 0; c < n; ++c) {
+      const double delta = more[c] - mean[c];
+      squares[c] += more_squares[c] + delta * delta * (a * b / all);
+      mean[c] += delta * (b / all);
+    }
+  }
+  for (int64_t c = 0; c < n; ++c) squares[c] /= static_cast<double>(l.samples);
+}
+
+// f(offset, channel, lanes) for every vector of every row.
+template <class F>
+MYC_INLINE void for_rows(const myc_call* call, const Layout& l, const F& f) {
+  parallel_for(call, l.samples, kMinParallelWork / (l.channels * kWork + 1) + 1, [&](int64_t begin, int64_t end) {
+    for (int64_t r = begin; r < end; ++r) {
+      int64_t c = 0;
+      for (; c + kLanes <= l.channels; c += kLanes) f(r * l.channels + c, c, int64_t{kLanes});
+      if (c < l.channels) f(r * l.channels + c, c, l.channels - c);
+    }
   });
 }
 
-void scale_strip(const float* x, float* y, const Layout& l, int64_t first, int64_t width, const float* factor,
-                 const float* summand) {
-  for (int64_t r = 0; r < l.samples; ++r) {
-    const int64_t at = r * l.channels + first;
-    for (int64_t v = 0; v < width; v += kLanes) {
-      const int64_t lanes = min(int64_t{kLanes}, width - v);
-      store_lanes(y + at + v, load_lanes(x + at + v, lanes) * load(factor + v) + load(summand + v), lanes);
-    }
-  }
+void scale_rows(const myc_call* call, const Layout& l, const float* x, const float* factor, const float* summand,
+                float* y) {
+  for_rows(call, l, [=](int64_t at, int64_t c, int64_t lanes) {
+    store_lanes(y + at, load_lanes(x + at, lanes) * load(factor + c) + load(summand + c), lanes);
+  });
 }
 
-// ---- kernels ----
+// dx = scale inv_std (dy - d_bias / n - x_hat d_scale / n): one factor each for dy and x, and a summand.
+struct GradFactors {
+  float by_dy, by_x, summand;
+};
+
+GradFactors grad_factors(float scale, float mean, float inv_std, double d_scale, double d_bias, double n) {
+  const double by_dy = static_cast<double>(scale) * inv_std;
+  const double by_x = -by_dy * inv_std * d_scale / n;
+  return {static_cast<float>(by_dy), static_cast<float>(by_x),
+          static_cast<float>(-by_dy * d_bias / n - by_x * mean)};
+}
+
+bool by_planes(const Layout& l) { return l.plane > 1 || l.channels == 1; }
+
+}  // namespace
 
 KERNEL_FN(batch_norm_infer, f32) {
   const auto& a = attrs<myc_batch_norm_infer_attrs>(call);
@@ -100,7 +222,7 @@ KERNEL_FN(batch_norm_infer, f32) {
   if (output(call).size == 0) return MYC_OK;
   const float epsilon = static_cast<float>(a.epsilon);
   const auto factor_of = [&](int64_t c) { return scale[c] / sqrtf(variance[c] + epsilon); };
-  if (l.plane > 1 || l.channels == 1) {
+  if (by_planes(l)) {
     parallel_rows(call, l.samples * l.channels, l.plane * kWork, [&](int64_t r) {
       const int64_t c = r % l.channels;
       const float factor = factor_of(c);
@@ -109,14 +231,13 @@ KERNEL_FN(batch_norm_infer, f32) {
     });
     return MYC_OK;
   }
-  for_strips(call, l, [&](int64_t first, int64_t width) {
-    float factor[kStrip] = {}, summand[kStrip] = {};
-    for (int64_t i = 0; i < width; ++i) {
-      factor[i] = factor_of(first + i);
-      summand[i] = bias[first + i] - mean[first + i] * factor[i];
-    }
-    scale_strip(x, y, l, first, width, factor, summand);
-  });
+  const int64_t width = padded(l.channels);
+  Scratch scratch(call);
+  float* factor = scratch.take<float>(2 * width);
+  if (!factor) return MYC_E_MEMORY;
+  float* summand = factor + width;
+  for (int64_t c = 0; c < l.channels; ++c) factor[c] = factor_of(c), summand[c] = bias[c] - mean[c] * factor[c];
+  scale_rows(call, l, x, factor, summand, y);
   return MYC_OK;
 }
 
@@ -146,43 +267,28 @@ KERNEL_FN(batch_norm_train, f32) {
     running_variance[c] = old_variance[c] + momentum * (unbiased - old_variance[c]);
     return scale[c] * inv_std[c];
   };
-  if (l.plane > 1 || l.channels == 1) {
+  if (by_planes(l)) {
     parallel_rows(call, l.channels, l.count() * kWork, [&](int64_t c) {
-      const ChannelMoments m = channel_moments(x, l, c);
+      const Moments m = channel_moments(x, l, c);
       const float factor = record(c, m.mean, m.variance);
       scale_channel(x, y, l, c, factor, bias[c] - batch_mean[c] * factor);
     });
     return MYC_OK;
   }
-  for_strips(call, l, [&](int64_t first, int64_t width) {
-    double sums[kStrip], squares[kStrip];
-    float center[kStrip] = {}, factor[kStrip] = {}, summand[kStrip] = {};
-    over_rows<1>(l, first, width, sums, [&](int64_t at, int64_t lanes, int64_t, f32v* s) {
-      s[0] += load_lanes(x + at, lanes);
-    });
-    for (int64_t i = 0; i < width; ++i) center[i] = static_cast<float>(sums[i] / n);
-    over_rows<1>(l, first, width, squares, [&](int64_t at, int64_t lanes, int64_t v, f32v* s) {
-      const f32v d = load_lanes(x + at, lanes) - load(center + v * kLanes);
-      s[0] += d * d;
-    });
-    for (int64_t i = 0; i < width; ++i) {
-      factor[i] = record(first + i, sums[i] / n, squares[i] / n);
-      summand[i] = bias[first + i] - center[i] * factor[i];
-    }
-    scale_strip(x, y, l, first, width, factor, summand);
-  });
+  Scratch scratch(call);
+  const PartSums sums(&scratch, call, l);
+  const int64_t width = padded(l.channels);
+  float* factor = scratch.take<float>(2 * width);
+  if (!sums.total || !sums.floats || !factor) return MYC_E_MEMORY;
+  float* summand = factor + width;
+  row_moments(call, x, l, sums);
+  const double *mean = sums.of(0), *variance = mean + l.channels;
+  for (int64_t c = 0; c < l.channels; ++c) {
+    factor[c] = record(c, mean[c], variance[c]);
+    summand[c] = bias[c] - batch_mean[c] * factor[c];
+  }
+  scale_rows(call, l, x, factor, summand, y);
   return MYC_OK;
-}
-
-// dx = scale inv_std (dy - d_bias / n - x_hat d_scale / n): one factor each for dy and x, and a summand.
-struct GradFactors {
-  float by_dy, by_x, summand;
-};
-
-inline GradFactors grad_factors(float scale, float mean, float inv_std, double d_scale, double d_bias, double n) {
-  const double by_dy = static_cast<double>(scale) * inv_std;
-  const double by_x = -by_dy * inv_std * d_scale / n;
-  return {static_cast<float>(by_dy), static_cast<float>(by_x), static_cast<float>(-by_dy * d_bias / n - by_x * mean)};
 }
 
 KERNEL_FN(batch_norm_grad, f32) {
@@ -196,12 +302,16 @@ KERNEL_FN(batch_norm_grad, f32) {
     d_scale[c] = static_cast<float>(p), d_bias[c] = static_cast<float>(d);
     return grad_factors(scale[c], mean[c], inv_std[c], p, d, n);
   };
-  if (l.plane > 1 || l.channels == 1) {
+  if (by_planes(l)) {
     parallel_rows(call, l.channels, l.count() * kWork, [&](int64_t c) {
-      const double d = over_planes(l, c, [&](int64_t at) { return sum_of(dy + at, l.plane); });
-      const double p = over_planes(
-          l, c, [&](int64_t at) { return sum_of_products_about(dy + at, x + at, l.plane, mean[c]); });
-      const GradFactors f = record(c, d, p * inv_std[c]);
+      const f32v center = splat(mean[c]);
+      double sums[2];
+      channel_sums(l, c, sums, [=](int64_t at, int64_t lanes, f32v* s) {
+        const f32v g = load_lanes(dy + at, lanes);
+        s[0] += g;
+        s[1] += g * (load_lanes(x + at, lanes) - center);
+      });
+      const GradFactors f = record(c, sums[0], sums[1] * inv_std[c]);
       const f32v by_dy = splat(f.by_dy), by_x = splat(f.by_x), shift = splat(f.summand);
       for (int64_t s = 0; s < l.samples; ++s) {
         const int64_t at = (s * l.channels + c) * l.plane;
@@ -210,28 +320,31 @@ KERNEL_FN(batch_norm_grad, f32) {
     });
     return MYC_OK;
   }
-  for_strips(call, l, [&](int64_t first, int64_t width) {
-    double sums[2 * kStrip];
-    float center[kStrip] = {}, by_dy[kStrip] = {}, by_x[kStrip] = {}, summand[kStrip] = {};
-    memcpy(center, mean + first, sizeof(float) * width);
-    over_rows<2>(l, first, width, sums, [&](int64_t at, int64_t lanes, int64_t v, f32v* s) {
+  Scratch scratch(call);
+  const PartSums sums(&scratch, call, l);
+  const int64_t width = padded(l.channels);
+  float* by_dy = scratch.take<float>(3 * width);
+  if (!sums.total || !sums.floats || !by_dy) return MYC_E_MEMORY;
+  float *by_x = by_dy + width, *summand = by_x + width;
+  for_parts(call, l, sums, [&](int64_t part, int64_t begin, int64_t end, float* floats) {
+    float* center = floats + 2 * width;  // whole vectors can be read from it
+    memset(center, 0, width * sizeof(float));
+    memcpy(center, mean, l.channels * sizeof(float));
+    part_sums(l, begin, end, floats, sums.of(part), [&](int64_t at, int64_t c, int64_t lanes, f32v* s) {
       const f32v g = load_lanes(dy + at, lanes);
       s[0] += g;
-      s[1] += g * (load_lanes(x + at, lanes) - load(center + v * kLanes));
+      s[1] += g * (load_lanes(x + at, lanes) - load(center + c));
     });
-    for (int64_t i = 0; i < width; ++i) {
-      const GradFactors f = record(first + i, sums[i], sums[kStrip + i] * inv_std[first + i]);
-      by_dy[i] = f.by_dy, by_x[i] = f.by_x, summand[i] = f.summand;
-    }
-    for (int64_t r = 0; r < l.samples; ++r) {
-      for (int64_t v = 0; v < width; v += kLanes) {
-        const int64_t at = r * l.channels + first + v, lanes = min(int64_t{kLanes}, width - v);
-        store_lanes(dx + at,
-                    load_lanes(dy + at, lanes) * load(by_dy + v) +
-                        (load_lanes(x + at, lanes) * load(by_x + v) + load(summand + v)),
-                    lanes);
-      }
-    }
+  });
+  for (int64_t c = 0; c < l.channels; ++c) {
+    double d = 0, p = 0;
+    for (int64_t part = 0; part < sums.parts; ++part) d += sums.of(part)[c], p += sums.of(part)[l.channels + c];
+    const GradFactors f = record(c, d, p * inv_std[c]);
+    by_dy[c] = f.by_dy, by_x[c] = f.by_x, summand[c] = f.summand;
+  }
+  for_rows(call, l, [=](int64_t at, int64_t c, int64_t lanes) {
+    const f32v from_x = load_lanes(x + at, lanes) * load(by_x + c) + load(summand + c);
+    store_lanes(dx + at, load_lanes(dy + at, lanes) * load(by_dy + c) + from_x, lanes);
   });
   return MYC_OK;
 }
