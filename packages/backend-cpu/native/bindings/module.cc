@@ -27,11 +27,21 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   Py_RETURN_NONE;
 }
 
+PyObject* multiply_adds(PyObject*, PyObject* rounds) {
+  const long long n = PyLong_AsLongLong(rounds);
+  if (n == -1 && PyErr_Occurred()) return nullptr;
+  double operations;
+  Py_BEGIN_ALLOW_THREADS operations = myc_cpu_multiply_adds(table->isa, n);
+  Py_END_ALLOW_THREADS return PyFloat_FromDouble(operations);
+}
+
 PyMethodDef methods[] = {
     {"kernel_table", kernel_table, METH_NOARGS, "The kernel table as a capsule named 'mycelia.kernel_table'."},
     {"isa", isa, METH_NOARGS, "Name of the instruction-set variant in use: generic, avx2, avx512 or neon."},
     {"threads", threads, METH_NOARGS, "Number of threads that kernels may use."},
     {"set_threads", set_threads, METH_O, "Set the number of threads that kernels may use; 0 = all cores."},
+    {"multiply_adds", multiply_adds, METH_O,
+     "Do that many rounds of multiply-adds in registers; the number of operations, for measuring the peak."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", "CPU kernels of Mycelia.", -1, methods, nullptr, nullptr,

@@ -12,6 +12,10 @@ extern "C" {
  * is NULL or empty.  Returns NULL when the variant was not built or the processor lacks it; *chosen names the variant. */
 const myc_kernel* myc_cpu_kernels(const char* isa, uint32_t* count, const char** chosen);
 
+/* Does `rounds` rounds of multiply-adds in registers with the vectors of a variant, to measure the processor's peak.
+ * Returns the number of floating-point operations, 0 when the variant is not available. */
+double myc_cpu_multiply_adds(const char* isa, int64_t rounds);
+
 /* Thread pool (library mycelia_threadpool): the calling thread's context, made on first use and kept. */
 myc_context* myc_cpu_context(void);
 /* Threads that a kernel may use, the caller included; 0 or less = as many as the process has cores. */
