@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from mycelia import _C
@@ -22,6 +23,10 @@ class Backend:
     #: dtypes that run as another one where no kernel exists: ``{bfloat16: float32}``.
     emulated: dict[DType, DType] = {}
 
+    #: Whether the kernels of ops with a `data_format` take "NHWC" too. The compiler lays images out with the
+    #: channels last only then, and only if there are kernels for `ops/channels_last.py`.
+    channels_last = False
+
     def kernels(self):
         """The kernels: a capsule named ``mycelia.kernel_table`` holding a `myc_kernel_table` (abi.h),
         or a dict.
@@ -34,3 +39,21 @@ class Backend:
 
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` host threads (0: the backend's choice)."""
+
+    def choose_convolution(
+        self,
+        x: Sequence[int],
+        channels: int,
+        kernel: Sequence[int],
+        *,
+        stride: Sequence[int],
+        pad: Sequence[int],
+        dilation: Sequence[int],
+        group: int,
+        strict: bool,
+    ) -> str:
+        """The `algorithm` of a channels-last convolution of images `x` [N, H, W, I] to `channels` outputs.
+
+        `strict`: none that rounds worse than a plain sum, such as Winograd's.
+        """
+        return "depthwise" if group == channels == x[3] else "direct"

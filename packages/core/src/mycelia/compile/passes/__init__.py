@@ -17,6 +17,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from mycelia import config, errors, plugins
 from mycelia.backends import registry
@@ -117,7 +118,15 @@ def _optimizing() -> list[Pass]:
 
 def _lowering(backend: registry.LoadedBackend) -> list[Pass]:
     """Passes that may introduce an op only where `backend` has a kernel for it."""
-    return []
+    from mycelia.compile.passes import cse, dce, fuse, layout, simplify
+
+    return [
+        Pass("layout", partial(layout.run, backend=backend)),
+        Pass("simplify", simplify.run),
+        Pass("cse", cse.run),
+        Pass("dce", dce.run),
+        Pass("fuse", partial(fuse.run, backend=backend)),
+    ]
 
 
 def pipeline(stage: str, backend: registry.LoadedBackend | None = None) -> list[Pass]:

@@ -1,0 +1,348 @@
+"""Fusion: connected elementwise nodes of one iteration space become one `fused_map`, one pass over memory.
+
+Reductions join the nodes that make what they reduce: of everything, of leading axes (columns), or of trailing
+axes (rows), and what follows from a row's result joins too. What may be fused, `ops/fused.py` says.
+
+Each node gets a stage, a number that never falls along an edge and rises on every edge that cannot lie within
+a group: into another space, or out of a node that is not fused. Groups are the connected nodes of one space and
+stage, so no path leaves a group and comes back. All steps are linear in the size of the graph.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from mycelia import dtypes
+from mycelia.backends.registry import LoadedBackend
+from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.types import TensorType
+from mycelia.ir.walk import order, substitute
+from mycelia.ops import fused
+from mycelia.ops.define import find
+from mycelia.ops.infer import broadcast_shapes, normalize_axes
+
+_SUMS = {"sum": ("dim", "keepdim"), "mean": ("axis", "keep_dims")}
+_EXTREMES = {"reduce_max": "max_row", "reduce_min": "min_row"}
+_VIEWS = ("reshape", "expand_dims")
+_ELEMENTWISE, _REDUCE, _ALIAS = range(3)
+
+
+@dataclass(slots=True)
+class _Member:
+    """How a node takes part in a group."""
+
+    node: Node
+    role: int
+    space: tuple[int, ...]
+    width: int = fused.FULL  # of what it gives: FULL, ROW, ALL, COLUMN
+    kept: int = 0  # reduced axes that stay with size 1
+    primitive: str = ""
+    divisor: float = 1.0
+    stage: int = 0
+
+
+def run(graph: Graph, backend: LoadedBackend) -> int:
+    """Fuses in place where `backend` has the kernel; returns the number of groups."""
+    if backend.kernel("fused_map", []) is None:
+        return 0
+    plan = _Plan(graph)
+    plan.find_members()
+    plan.delay()
+    changed = sum(plan.emit(group) for group in plan.groups())
+    if changed:
+        plan.apply()
+    return changed
+
+
+class _Plan:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.members: dict[Node, _Member] = {}
+        self.stage: dict[Node, int] = {}
+        self.axes: dict[tuple, int] = {}  # space -> trailing axes of its rows, the same in all groups
+        self.users: dict[Value, list[Node]] = {}
+        self.outputs = set(graph.outputs)
+        self.replaced: dict[Value, Value] = {}
+        self.gone: set[Node] = set()
+        self.added: dict[Node, Node] = {}  # last node of a group -> the fused one
+
+    # ---- who takes part ----
+
+    def find_members(self) -> None:
+        floor = 0  # groups do not reach across an effect
+        for node in self.graph.nodes:
+            for value in node.inputs:
+                if value is not None:
+                    self.users.setdefault(value, []).append(node)
+            member = self._member(node)
+            stage = floor
+            for value in node.inputs:
+                producer = value.producer if value is not None else None
+                if producer is None or producer not in self.stage:
+                    continue
+                stage = max(stage, self.stage[producer] + self._step(producer, member))
+            self.stage[node] = stage
+            if member is not None:
+                self.members[node] = member
+                member.stage = stage
+            if node.has_effect:
+                floor = stage + 1
+
+    def _step(self, producer: Node, member: _Member | None) -> int:
+        """By how much the stage rises from `producer` to a node."""
+        if member is None:
+            return 0
+        source = self.members.get(producer)
+        return int(
+            source is None or source.space != member.space or source.width in (fused.ALL, fused.COLUMN)
+        )
+
+    def _member(self, node: Node) -> _Member | None:
+        if len(node.outputs) != 1 or not node.outputs[0].type.is_static:
+            return None
+        if any(v is None or not v.type.is_static for v in node.inputs):
+            return None
+        name, out = node.op.name, node.outputs[0].type
+        if name in _SUMS or name in _EXTREMES or name == "sum_to":
+            return self._reduction(node)
+        if out.size == 0:
+            return None
+        if name in _VIEWS:
+            source = self._row_of(node.inputs[0])
+            if source is not None and out.shape == self._row_shape(source.space):
+                return _Member(node, _ALIAS, source.space, fused.ROW)
+            return None
+        if not fused.is_fusable(name, node.attrs, tuple(v.type.dtype for v in node.inputs), out.dtype):
+            return None
+        for value in node.inputs:
+            source = self._row_of(value)
+            if source is None or value.type.shape != self._row_shape(source.space):
+                continue
+            if out.shape == value.type.shape and out.shape != source.space:
+                return _Member(node, _ELEMENTWISE, source.space, fused.ROW)
+        return _Member(node, _ELEMENTWISE, out.shape)
+
+    def _row_of(self, value: Value) -> _Member | None:
+        source = self.members.get(value.producer) if value.producer is not None else None
+        return source if source is not None and source.width == fused.ROW else None
+
+    def _row_shape(self, space: tuple) -> tuple:
+        axes = self.axes[space]
+        return space[: len(space) - axes] + (1,) * axes
+
+    def _reduction(self, node: Node) -> _Member | None:
+        """A reduction of a value that a member makes, in one of the three ways there are."""
+        (source,) = node.inputs
+        maker = self.members.get(source.producer) if source.producer is not None else None
+        if maker is None or maker.width != fused.FULL or source.type.shape != maker.space:
+            return None
+        space, out = maker.space, node.outputs[0].type
+        if source.type.dtype is not dtypes.float32 or out.dtype is not dtypes.float32 or not space:
+            return None
+        name, attrs, rank = node.op.name, node.attrs, len(space)
+        if name == "sum_to":
+            lead = rank - len(out.shape)
+            axes = tuple(d for d in range(rank) if d < lead or out.shape[d - lead] == 1 and space[d] != 1)
+            kept = sum(d >= lead for d in axes)
+        else:
+            axis, keep = _SUMS.get(name, ("axis", "keepdims"))
+            axes = normalize_axes(attrs[axis], rank)
+            kept = len(axes) if attrs[keep] else 0
+        if not axes:
+            return None
+        count = math.prod(space[d] for d in axes)
+        divisor = float(count) if name == "mean" else 1.0
+        member = _Member(node, _REDUCE, space, fused.ALL, kept, "sum_all", divisor)
+        if name in _EXTREMES:
+            member.primitive = _EXTREMES[name]
+        if len(axes) == rank:
+            return None if name in _EXTREMES else member
+        if axes == tuple(range(len(axes))):
+            left = rank - len(axes)
+            if name in _EXTREMES or self.axes.setdefault(space, left) != left:
+                return None
+            member.width, member.primitive = fused.COLUMN, "sum_columns"
+            return member
+        if axes == tuple(range(rank - len(axes), rank)) and count <= fused.MAX_ROW:
+            if kept not in (0, len(axes)) or self.axes.setdefault(space, len(axes)) != len(axes):
+                return None
+            member.width = fused.ROW
+            member.primitive = _EXTREMES.get(name, "sum_row")
+            return member
+        return None
+
+    # ---- stages and groups ----
+
+    def delay(self) -> None:
+        """Moves nodes to the stage of their only consumers, so that a chain is not cut where another input
+        of the consumer comes late.
+        """
+        for node in reversed(self.graph.nodes):
+            member = self.members.get(node)
+            if member is None or member.width != fused.FULL or node.outputs[0] in self.outputs:
+                continue
+            latest = None
+            for user in self.users.get(node.outputs[0], ()):
+                follower = self.members.get(user)
+                if follower is None or follower.space != member.space:
+                    latest = None
+                    break
+                latest = follower.stage if latest is None else min(latest, follower.stage)
+            if latest is not None:
+                member.stage = self.stage[node] = max(latest, member.stage)
+
+    def groups(self) -> list[list[_Member]]:
+        """Members connected by edges within one space and stage, in order of execution."""
+        parent: dict[Node, Node] = {node: node for node in self.members}
+
+        def root(node: Node) -> Node:
+            while parent[node] is not node:
+                parent[node] = parent[parent[node]]
+                node = parent[node]
+            return node
+
+        for node, member in self.members.items():
+            for value in node.inputs:
+                source = self.members.get(value.producer) if value.producer is not None else None
+                if (
+                    source is not None
+                    and source.stage == member.stage
+                    and not self._step(source.node, member)
+                ):
+                    parent[root(node)] = root(source.node)
+        found: dict[Node, list[_Member]] = {}
+        for node, member in self.members.items():
+            found.setdefault(root(node), []).append(member)
+        return list(found.values())
+
+    # ---- programs ----
+
+    def emit(self, group: list[_Member]) -> int:
+        """Replaces the nodes of `group` by a fused one, or by two and more where limits are passed."""
+        if sum(m.role != _ALIAS for m in group) < 2:
+            return 0
+        made = _Writer(self, group).node()
+        if made is not None:
+            node, outputs = made
+            for member in group:
+                self.gone.add(member.node)
+            self.replaced.update(zip(outputs, node.outputs))
+            self.added[group[-1].node] = node
+            return 1
+        half = len(group) // 2
+        return self.emit(group[:half]) + self.emit(group[half:])
+
+    def apply(self) -> None:
+        nodes = []
+        for node in self.graph.nodes:
+            if node not in self.gone:
+                nodes.append(node)
+            if node in self.added:
+                nodes.append(self.added[node])
+        self.graph.nodes = nodes
+        substitute(self.graph, self.replaced)
+        self.graph.nodes = order(self.graph)
+        _drop_unused_broadcasts(self.graph)
+
+
+class _Writer:
+    """The program of one group."""
+
+    def __init__(self, plan: _Plan, group: list[_Member]) -> None:
+        self.plan, self.group = plan, group
+        self.space = group[0].space
+        self.inside = {m.node.outputs[0] for m in group}
+        axes = plan.axes.get(self.space, 0)
+        rows = any(m.width == fused.ROW for m in group)
+        columns = any(m.width == fused.COLUMN for m in group)
+        self.row_shape = self.space[: len(self.space) - axes] + (1,) * axes
+        self.program = fused.Program(axes if rows else 0, axes if columns else 0)
+        self.inputs: list[Value] = []
+        self.given: dict[tuple[Value, int], int] = {}  # input and width -> value of the program
+        self.values: dict[Value, int] = {}
+
+    def node(self) -> tuple[Node, list[Value]] | None:
+        """The fused node and which values its outputs stand for; None if the group cannot be one."""
+        outside = {v for m in self.group for v in m.node.inputs if v not in self.inside}
+        shapes = [_seen_through(v).type.shape for v in outside if not _is_number(v)]
+        self.see_through = broadcast_shapes(*shapes) == self.space
+        if not self.see_through and broadcast_shapes(*(v.type.shape for v in outside)) != self.space:
+            return None
+        for member in self.group:
+            self.write(member)
+        outputs = []
+        for member in self.group:
+            value = member.node.outputs[0]
+            users = self.plan.users.get(value, ())
+            mine = {m.node for m in self.group}
+            if value not in self.plan.outputs and all(user in mine for user in users):
+                continue
+            is_kept = member.width == fused.ROW and member.role != _REDUCE
+            self.program.output(self.values[value], self.plan.axes[self.space] if is_kept else member.kept)
+            outputs.append(value)
+        if not outputs:
+            return None
+        code = self.program.code()
+        if code is None:
+            return None
+        types: list[TensorType] = [v.type for v in outputs]
+        node = Node(find("fused_map"), self.inputs, {"code": code}, types, self.group[-1].node.location)
+        return node, outputs
+
+    def write(self, member: _Member) -> None:
+        p, node = self.program, member.node
+        if member.role == _ALIAS:
+            found = self.read(node.inputs[0], member.width)
+        elif member.role == _ELEMENTWISE:
+            values = [self.read(v, member.width) for v in node.inputs]
+            found = fused.translate(p, node.op.name, values, node.attrs)
+        else:
+            source = self.read(node.inputs[0], fused.FULL)
+            if member.width == fused.ROW:
+                found = p.step(member.primitive, source)
+                if member.divisor != 1.0:
+                    found = p.step("div", found, p.constant(member.divisor))
+            else:
+                found = p.step(member.primitive, source, p.constant(member.divisor))
+        self.values[node.outputs[0]] = found
+
+    def read(self, value: Value, width: int) -> int:
+        if value in self.inside:
+            return self.values[value]
+        if _is_number(value):
+            number = value.constant.item()
+            return self.program.constant(
+                number, fused.INT if value.type.dtype is dtypes.int32 else fused.FLOAT
+            )
+        if self.see_through:
+            value = _seen_through(value)
+        if width == fused.ROW and value.type.shape != self.row_shape and value.type.size != 1:
+            width = fused.FULL
+        key = value, width
+        found = self.given.get(key)
+        if found is None:
+            found = self.given[key] = self.program.input(value.type.dtype, width)
+            self.inputs.append(value)
+        return found
+
+
+def _is_number(value: Value) -> bool:
+    return value.is_constant and value.type.size == 1 and value.type.dtype in (dtypes.float32, dtypes.int32)
+
+
+def _seen_through(value: Value) -> Value:
+    """What a broadcast repeats: a fused node broadcasts by itself."""
+    while value.producer is not None and value.producer.op.name == "broadcast_to":
+        value = value.producer.inputs[0]
+    return value
+
+
+def _drop_unused_broadcasts(graph: Graph) -> None:
+    used = set(graph.outputs)
+    kept = []
+    for node in reversed(graph.nodes):
+        if node.op.name != "broadcast_to" or node.outputs[0] in used:
+            kept.append(node)
+            used.update(v for v in node.inputs if v is not None)
+    graph.nodes = kept[::-1]
