@@ -67,6 +67,7 @@ typedef struct { int64_t has_padding_idx; int64_t padding_idx; } myc_embedding_a
 typedef struct { int64_t axis; } myc_expand_dims_attrs;
 typedef struct { double value; int64_t dtype; } myc_fill_like_attrs;
 typedef struct { myc_ints dims; } myc_flip_attrs;
+typedef struct { int64_t n_code; int64_t code[1]; /* n_code of them */ } myc_fused_map_attrs;
 typedef struct { int64_t axis; int64_t batch_dims; } myc_gather_attrs;
 typedef struct { int64_t dim; } myc_gather_d_attrs;
 typedef struct { myc_ints shape; int64_t axis; int64_t batch_dims; } myc_gather_grad_attrs;

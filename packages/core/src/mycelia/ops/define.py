@@ -11,6 +11,7 @@ import struct
 from collections.abc import Callable
 
 from mycelia import _C, dtypes, errors, plugins
+from mycelia.ir.sizes import Size
 from mycelia.ir.types import TensorType
 
 TENSOR, OPTIONAL, LIST = 0, 1, 2
@@ -18,6 +19,7 @@ _PARAM_KINDS = {None: TENSOR, "tensor": TENSOR, "tensor?": OPTIONAL, "tensors": 
 _ALWAYS_TUPLE, _NO_GRADIENT, _DYNAMIC = 1, 2, 4
 _CT, _CTS, _OUT, _OUTS, _INPUT, _INPUT_SHAPE, _INPUT_DTYPE, _NEEDS, _ATTR = range(9)
 MAX_INTS = 16
+_EXACT = (int, Size)  # sizes need no conversion
 
 registry: dict[str, _C.Op] = {}
 
@@ -50,12 +52,15 @@ class Attribute:
         if "|" in self.kind:
             self.choices = tuple(c.strip() for c in self.kind.split("|"))
             self.kind = "choice"
-        if self.kind not in ("int", "float", "bool", "str", "ints", "dtype", "any", "choice"):
+        if self.kind not in ("int", "float", "bool", "str", "ints", "code", "dtype", "any", "choice"):
             raise TypeError(f"attribute {name}: unknown type {kind!r}")
         self.default, self.has_default = default, has_default
 
     def canonical(self, value):
         """`value` as the op's body, rule and kernel expect it; raises TypeError or ValueError."""
+        kind = type(value)
+        if kind is int and self.kind == "int" or kind is Size and self.kind in ("int", "float"):
+            return value
         if value is None:
             if self.optional or self.kind == "any":
                 return None
@@ -69,10 +74,12 @@ class Attribute:
                 return float(value)
             if self.kind == "bool":
                 return bool(value)
+            if self.kind == "code":
+                return tuple(operator.index(v) for v in value)
             if self.kind == "ints":
-                if hasattr(value, "__index__") and not getattr(value, "ndim", 0):
-                    return (operator.index(value),)
-                items = tuple(operator.index(v) for v in value)
+                if hasattr(kind, "__index__") and not getattr(value, "ndim", 0):
+                    return (value if kind is Size else operator.index(value),)
+                items = tuple(v if type(v) in _EXACT else operator.index(v) for v in value)
                 if len(items) > MAX_INTS:
                     raise ValueError(
                         f"argument '{self.name}' has {len(items)} entries, at most {MAX_INTS} are taken"
@@ -91,7 +98,8 @@ class Attribute:
     def expects(self) -> str:
         texts = {
             "int": "an int", "float": "a float", "bool": "a bool", "str": "a str", "ints": "a tuple of int",
-            "dtype": "a dtype such as float32", "any": "a value", "choice": f"one of {list(self.choices)}",
+            "code": "a tuple of int", "dtype": "a dtype such as float32", "any": "a value",
+            "choice": f"one of {list(self.choices)}",
         }  # fmt: skip
         return texts[self.kind] + (" or None" if self.optional else "")
 
@@ -105,6 +113,8 @@ class Attribute:
         head = struct.pack("<q", value is not None) if self.optional else b""
         if self.kind == "float":
             return head + struct.pack("<d", 0.0 if value is None else value)
+        if self.kind == "code":
+            return struct.pack(f"<{len(value) + 1}q", len(value), *value)
         if self.kind == "ints":
             items = value or ()
             return head + struct.pack(
@@ -121,6 +131,8 @@ class Attribute:
     def c_fields(self) -> list[str]:
         """Declarations of the field in the C attribute struct."""
         fields = [f"int64_t has_{self.name};"] if self.optional else []
+        if self.kind == "code":  # of any length, hence the last attribute
+            return [f"int64_t n_{self.name};", f"int64_t {self.name}[1]; /* n_{self.name} of them */"]
         ctype = {"float": "double", "ints": "myc_ints"}.get(self.kind, "int64_t")
         note = f" /* {', '.join(f'{i} {c}' for i, c in enumerate(self.choices))} */" if self.choices else ""
         return [*fields, f"{ctype} {self.name};{note}"]
