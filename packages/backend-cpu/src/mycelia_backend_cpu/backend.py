@@ -16,6 +16,12 @@ class CpuBackend(Backend):
 
         return _native.kernel_table()
 
+    def choose_convolution(self, x, channels, kernel, **how) -> str:
+        """Estimated, or measured where estimates are close; remembered by the process."""
+        from mycelia_backend_cpu.convolution import choose_convolution
+
+        return choose_convolution(x, channels, kernel, **how)
+
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` threads; 0 means as many as the process has cores."""
         from mycelia_backend_cpu import _native

@@ -1,0 +1,112 @@
+"""Which algorithm computes a channels-last convolution: estimated, and measured where estimates are too close.
+
+Only 3x3 windows of stride 1 have a choice. Winograd's F(m x m) multiplies 36 / (9 * 16) (m = 4) or
+64 / (9 * 36) (m = 6) as often as the direct form, but reads 4 or 7.1 times its weights, transforms tiles
+and computes whole ones. Estimates are cycles of one core; their constants were fitted to the kernels
+(AVX2, weights from memory, as they come in a network).
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Sequence
+
+PANEL = 16  # output channels computed together
+VECTOR = 8  # channels transformed together
+
+#: Largest difference of two estimates, as a share, that is settled by a measurement.
+CLOSE = 0.12
+#: Transformed weights beyond this many elements are not packed just for a measurement.
+MOST_WEIGHTS = 1 << 21
+RUNS = 3
+
+
+def choose_convolution(
+    x: Sequence[int],
+    channels: int,
+    kernel: Sequence[int],
+    *,
+    stride: Sequence[int],
+    pad: Sequence[int],
+    dilation: Sequence[int],
+    group: int,
+    strict: bool,
+) -> str:
+    """ "direct", "winograd4", "winograd6" or "depthwise" for images `x` [N, H, W, I] to `channels` outputs.
+
+    `strict`: no Winograd. Sizes of x below 0 are not known: then nothing is estimated, and it is direct.
+    """
+    if group == channels == x[3]:
+        return "depthwise"
+    free = tuple(kernel) == (3, 3) and (*stride, *dilation) == (1, 1, 1, 1) and group == 1
+    if strict or not free or min(*x, channels) < 1:
+        return "direct"
+    return _choose(tuple(x), channels, tuple(pad))
+
+
+@functools.cache
+def _choose(x: tuple[int, ...], channels: int, pad: tuple[int, ...]) -> str:
+    costs = {name: estimate(x, channels, pad) for name, estimate in ESTIMATES.items()}
+    least = min(costs.values())
+    close = [name for name, cost in costs.items() if cost <= least * (1 + CLOSE)]
+    if len(close) > 1 and 64 * x[3] * channels <= MOST_WEIGHTS:
+        return _fastest(x, channels, pad, close)
+    return min(costs, key=costs.get)
+
+
+def _direct_cycles(x: tuple[int, ...], channels: int, pad: tuple[int, ...]) -> float:
+    n, height, width, depth = x
+
+    def taps(size, begin, end):  # of all outputs along an axis, without those on padding
+        return sum(max(0, min(size + begin + end - 2, size + begin - t) - max(0, begin - t)) for t in range(3))
+
+    panels = math.ceil(channels / PANEL)
+    # The pixels' rows, or the weights coming from memory: 64 bytes a panel and element of k.
+    rows = n * taps(height, pad[0], pad[2]) * taps(width, pad[1], pad[3]) / 9
+    return 9 * panels * depth * max(1.1 * rows, 10.0)
+
+
+def _winograd_cycles(m: int, transforms: float, x: tuple[int, ...], channels: int, pad) -> float:
+    n, height, width, depth = x
+    rows, columns = height + pad[0] + pad[2] - 2, width + pad[1] + pad[3] - 2
+    tiles = n * math.ceil(rows / m) * math.ceil(columns / m)
+    products = (m + 2) ** 2 * math.ceil(channels / PANEL) * depth * max(1.15 * tiles, 10.0)
+    vectors = math.ceil(depth / VECTOR) + math.ceil(channels / VECTOR)
+    return products + tiles * vectors * transforms
+
+
+#: Estimated cycles by algorithm.
+ESTIMATES = {
+    "direct": _direct_cycles,
+    "winograd4": functools.partial(_winograd_cycles, 4, 180.0),
+    "winograd6": functools.partial(_winograd_cycles, 6, 400.0),
+}
+
+
+def _fastest(x: tuple[int, ...], channels: int, pad: tuple[int, ...], algorithms: list[str]) -> str:
+    """The best of a few runs of each, in turn; the values do not matter for the time."""
+    from mycelia import _C, Tensor
+    from mycelia.ops import channels_last as ops
+
+    mode = _C.set_mode(0)  # the caller may be capturing a graph
+    try:
+        images = Tensor(_zeros(x))
+        weights = Tensor(_zeros((channels, x[3], 3, 3)))
+        packs = {name: ops.conv_pack(weights, algorithm=name) for name in algorithms}
+        best = dict.fromkeys(algorithms, math.inf)
+        for _ in range(RUNS):
+            for name, pack in packs.items():
+                start = time.perf_counter()
+                ops.conv_last(images, pack, channels=channels, kernel=(3, 3), pad=pad, algorithm=name)
+                best[name] = min(best[name], time.perf_counter() - start)
+    finally:
+        _C.set_mode(mode)
+    return min(best, key=best.get)
+
+
+def _zeros(shape: tuple[int, ...]):
+    import numpy as np
+
+    return np.zeros(shape, np.float32)
