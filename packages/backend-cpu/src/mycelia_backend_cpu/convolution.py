@@ -1,4 +1,4 @@
-"""Which algorithm computes a channels-last convolution: estimated, and measured where estimates are too close.
+"""Which algorithm computes a channels-last convolution: estimated, or measured where estimates are close.
 
 Only 3x3 windows of stride 1 have a choice. Winograd's F(m x m) multiplies 36 / (9 * 16) (m = 4) or
 64 / (9 * 36) (m = 6) as often as the direct form, but reads 4 or 7.1 times its weights, transforms tiles
@@ -20,6 +20,8 @@ VECTOR = 8  # channels transformed together
 CLOSE = 0.12
 #: Transformed weights beyond this many elements are not packed just for a measurement.
 MOST_WEIGHTS = 1 << 21
+#: Measured on no more images than these, and one.
+MOST_PIXELS = 1024
 RUNS = 3
 
 
@@ -60,7 +62,8 @@ def _direct_cycles(x: tuple[int, ...], channels: int, pad: tuple[int, ...]) -> f
     n, height, width, depth = x
 
     def taps(size, begin, end):  # of all outputs along an axis, without those on padding
-        return sum(max(0, min(size + begin + end - 2, size + begin - t) - max(0, begin - t)) for t in range(3))
+        out = size + begin + end - 2
+        return sum(max(0, min(out, size + begin - t) - max(0, begin - t)) for t in range(3))
 
     panels = math.ceil(channels / PANEL)
     # The pixels' rows, or the weights coming from memory: 64 bytes a panel and element of k.
@@ -90,6 +93,8 @@ def _fastest(x: tuple[int, ...], channels: int, pad: tuple[int, ...], algorithms
     from mycelia import _C, Tensor
     from mycelia.ops import channels_last as ops
 
+    n, height, width, depth = x
+    x = (min(n, max(1, MOST_PIXELS // (height * width))), height, width, depth)
     mode = _C.set_mode(0)  # the caller may be capturing a graph
     try:
         images = Tensor(_zeros(x))
