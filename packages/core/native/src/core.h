@@ -17,7 +17,9 @@ namespace mycelia {
 // ---- storage -------------------------------------------------------------------------------------------------------
 
 // A block of memory. `exports` counts the references held by NumPy arrays, buffers and DLPack consumers: they see
-// in-place updates, while another Tensor on the same block makes an update copy first (copy-on-write).
+// in-place updates, while another Tensor on the same block makes an update copy first (copy-on-write). `stamp` is new for each
+// block and after each write into it, so that a stamp seen before means the content seen before; what others write through an
+// export shows when the export ends.
 struct Storage {
   int64_t refs;
   int64_t exports;
@@ -25,6 +27,7 @@ struct Storage {
   char* data;
   int32_t bin;      // free list it returns to; -1: foreign memory
   PyObject* owner;  // keeps foreign memory alive
+  uint64_t stamp;
 };
 
 Storage* storage_alloc(int64_t bytes);                      // NULL with MemoryError set
@@ -35,6 +38,14 @@ inline void release(Storage* s) {
   if (s && --s->refs == 0) storage_free(s);
 }
 inline bool is_shared(const Storage* s) { return s->refs - s->exports > 1; }
+extern uint64_t last_stamp;
+inline uint64_t next_stamp() { return ++last_stamp; }
+inline void release_export(Storage* s) {
+  --s->exports;
+  s->stamp = next_stamp();
+  release(s);
+}
+uint64_t hash_bytes(const void* data, int64_t bytes);
 PyObject* storage_statistics();
 void storage_empty_cache();
 
@@ -162,6 +173,7 @@ Tensor* scalar_tensor(int32_t dtype, PyObject* number);
 // is the memory to use. False on error, with `outputs` left for the caller to release.
 bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx);
+bool read_type(PyObject* type, myc_tensor* out);  // of an ir.types.TensorType; sizes may be -1
 
 // The one thread-local word that takes a call off the fast path: any bit sends it to dispatch.slow_call. The bits belong
 // to whoever pushes an interceptor there; capture uses 1.
@@ -214,6 +226,7 @@ inline bool tracked(PyObject* o) { return is_tensor(o) && as_tensor(o)->node; }
 // ---- program -------------------------------------------------------------------------------------------------------
 
 int init_program(PyObject* module);
+int init_signature(PyObject* module);
 
 // ---- errors --------------------------------------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ PyObject* binary(int which, PyObject* a, PyObject* b) {
     args[is_tensor(a) ? 1 : 0] = converted.p;
     return PyObject_Vectorcall(operators[which], args, 2, nullptr);
   }
+  if (mode && PyIndex_Check(other)) return PyObject_Vectorcall(operators[which], args, 2, nullptr);  // a symbolic size
   Py_RETURN_NOTIMPLEMENTED;
 }
 

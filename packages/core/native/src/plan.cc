@@ -97,6 +97,10 @@ namespace {
 
 bool needs_data(Op* op, Tensor* t) {
   if (t->storage) return true;
+  if (t->traced && t->flags & kParameter && hooks.concretize) {  // lent to the capture of another thread: waits for its end
+    OwnedRef r(PyObject_CallOneArg(hooks.concretize, reinterpret_cast<PyObject*>(t)));
+    if (!r || t->storage) return r && t->storage;
+  }
   if (t->traced) {
     PyErr_Format(PyExc_RuntimeError, "%U: a tensor of a graph under capture was used after the capture had ended", op->name);
   } else {
@@ -226,6 +230,7 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   } else {
     rc = run_without_gil(plan, call, inputs, outputs);
   }
+  for (int i = 0; i < op->n_updates && i < plan->n_out; ++i) outputs[i]->storage->stamp = next_stamp();  // after the write
   if (rc == MYC_OK) return true;
   for (int i = 0; i < plan->n_out; ++i) Py_CLEAR(outputs[i]);
   if (rc != MYC_E_UNSUPPORTED) return raise_kernel_error(op, rc, ctx);
@@ -242,6 +247,8 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
 
 // ---- the Plan type -----------------------------------------------------------------------------------------------
 
+}  // namespace
+
 bool read_type(PyObject* type, myc_tensor* out) {
   OwnedRef dtype(PyObject_GetAttrString(type, "dtype")), shape(PyObject_GetAttrString(type, "shape"));
   if (!dtype || !shape) return false;
@@ -257,6 +264,8 @@ bool read_type(PyObject* type, myc_tensor* out) {
   out->size = count_elements(out->rank, out->shape);
   return !PyErr_Occurred();
 }
+
+namespace {
 
 // Plan(kind, in_types, out_types, scalar_dtypes, attrs, packed, function, table, kernel_index, work)
 PyObject* plan_new(PyTypeObject* type, PyObject* args, PyObject*) {
@@ -317,6 +326,7 @@ PyMemberDef plan_members[] = {{"kind", T_INT, offsetof(Plan, kind), READONLY, "0
                               {"out_types", T_OBJECT_EX, offsetof(Plan, out_types), READONLY, nullptr},
                               {"attrs", T_OBJECT_EX, offsetof(Plan, attrs), READONLY, nullptr},
                               {"function", T_OBJECT_EX, offsetof(Plan, function), READONLY, nullptr},
+                              {"flags", T_UINT, offsetof(Plan, flags), READONLY, "Of the kernel: 1, out[0] may be the memory of an input."},
                               {"work", T_LONGLONG, offsetof(Plan, work), READONLY, nullptr},
                               {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot plan_slots[] = {{Py_tp_new, reinterpret_cast<void*>(plan_new)},

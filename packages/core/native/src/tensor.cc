@@ -59,8 +59,7 @@ PyTypeObject* StorageRefType = nullptr;
 
 void storage_ref_dealloc(PyObject* self) {
   Storage* s = reinterpret_cast<StorageRef*>(self)->storage;
-  --s->exports;
-  release(s);
+  release_export(s);
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(self);
   Py_DECREF(type);
@@ -145,7 +144,18 @@ PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyO
 
 // ---- attributes --------------------------------------------------------------------------------------------------
 
-PyObject* get_shape(PyObject* self, void*) { return shape_tuple(as_tensor(self)->t); }
+// The shape of the graph value that a tensor stands for: its sizes may be symbolic (ir/sizes.py). NULL without an error: there is
+// no such value.
+PyObject* traced_shape(PyObject* self) {
+  PyObject* value = as_tensor(self)->traced;
+  if (!value || value == Py_None) return nullptr;
+  OwnedRef type(PyObject_GetAttrString(value, "type"));
+  return type ? PyObject_GetAttrString(type.p, "shape") : nullptr;
+}
+PyObject* get_shape(PyObject* self, void*) {
+  PyObject* shape = traced_shape(self);
+  return shape || PyErr_Occurred() ? shape : shape_tuple(as_tensor(self)->t);
+}
 PyObject* get_dtype(PyObject* self, void*) {
   PyObject* d = dtype_objects[as_tensor(self)->t.dtype];
   if (!d) Py_RETURN_NONE;
@@ -153,11 +163,20 @@ PyObject* get_dtype(PyObject* self, void*) {
   return d;
 }
 PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(as_tensor(self)->t.rank); }
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromLongLong(as_tensor(self)->t.size); }
+PyObject* get_size(PyObject* self, void*) {
+  OwnedRef shape(traced_shape(self));
+  if (!shape) return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(as_tensor(self)->t.size);
+  OwnedRef size(PyLong_FromLong(1));
+  for (Py_ssize_t i = 0; size && i < PyTuple_GET_SIZE(shape.p); ++i) {
+    PyObject* product = PyNumber_Multiply(size.p, PyTuple_GET_ITEM(shape.p, i));
+    Py_XSETREF(size.p, product);
+  }
+  return size.take();
+}
 PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLongLong(kItemSize[as_tensor(self)->t.dtype]); }
 PyObject* get_nbytes(PyObject* self, void*) {
-  const myc_tensor& t = as_tensor(self)->t;
-  return PyLong_FromLongLong(t.size * kItemSize[t.dtype]);
+  OwnedRef size(get_size(self, nullptr)), item(PyLong_FromLongLong(kItemSize[as_tensor(self)->t.dtype]));
+  return size && item ? PyNumber_Multiply(size.p, item.p) : nullptr;
 }
 PyObject* get_traced(PyObject* self, void*) {
   PyObject* v = as_tensor(self)->traced ? as_tensor(self)->traced : Py_None;
@@ -222,6 +241,7 @@ bool has_data(Tensor* t) {
   if (t->storage) return true;
   if (t->traced && hooks.concretize) {
     OwnedRef r(PyObject_CallOneArg(hooks.concretize, reinterpret_cast<PyObject*>(t)));
+    if (r && t->storage) return true;  // a Parameter that another thread's capture has given back
     if (r) PyErr_SetString(PyExc_RuntimeError, "a tensor without data was used as a value");
     return false;
   }
@@ -435,7 +455,9 @@ Py_ssize_t length(PyObject* self) {
     PyErr_SetString(PyExc_TypeError, "len() of a tensor whose first size is known only when the graph runs");
     return -1;
   }
-  return t.shape[0];
+  OwnedRef shape(traced_shape(self));
+  if (PyErr_Occurred()) return -1;
+  return shape ? PyNumber_AsSsize_t(PyTuple_GET_ITEM(shape.p, 0), PyExc_OverflowError) : t.shape[0];
 }
 
 Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
@@ -715,6 +737,7 @@ void tensor_take(Tensor* target, Tensor* source) {
   if (exported) {
     // NumPy arrays look at the old memory: they must see the update.
     std::memmove(target->t.data, source->t.data, static_cast<size_t>(source->t.size * kItemSize[source->t.dtype]));
+    old_storage->stamp = next_stamp();
     const void* data = target->t.data;
     target->t = source->t;
     target->t.data = const_cast<void*>(data);

@@ -78,6 +78,7 @@ class Plan:
     out_types: tuple[TensorType, ...]
     attrs: dict
     function: Callable | None
+    flags: int
     work: int
     def __init__(
         self, kind: int, in_types: tuple, out_types: tuple, scalar_dtypes: tuple[int, ...], attrs: dict,
@@ -92,6 +93,8 @@ class Node:
     name: str | None
     edges: list[tuple[Node, int] | None]
     seq: int
+
+def call_key(args: tuple, tensors: list[Tensor]) -> bytes | None: ...
 
 class Program:
     """A compiled graph as a flat list of instructions over slots."""

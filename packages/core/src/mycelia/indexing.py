@@ -18,6 +18,7 @@ import numpy as np
 
 from mycelia import _C, dtypes
 from mycelia._methods import attach
+from mycelia.ir.sizes import Size, exact
 from mycelia.ops.cast import cast
 from mycelia.ops.index import _linear_index, _strided_assign, _strided_slice, _strided_write, gather
 from mycelia.ops.joining import unstack
@@ -142,6 +143,8 @@ _MAX_PLANS = 4096
 def _remembered(shape, key):
     """(begin, size, stride, shape of the result) of a tuple of ints, slices, None and Ellipsis; None for all
     others."""
+    if Size in map(type, shape):
+        return None
     parts = []
     for k in key:
         kind = type(k)
@@ -286,6 +289,9 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
         if k == slice(None):
             return 0, n, 1
         raise IndexError(f"axis {axis} has a size that is known only at run time: it cannot be sliced by {k}")
+    if type(n) is Size and k.step in (None, 1):
+        start, stop = _limit(k.start, n, 0), _limit(k.stop, n, n)
+        return (start, stop - start, 1) if start < stop else (0, 0, 1)
     try:
         start, stop, step = k.indices(n)
     except ValueError:
@@ -296,6 +302,16 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
         ) from None
     size = len(range(start, stop, step))
     return (start if size else 0), size, step
+
+
+def _limit(limit, n, default):
+    """One end of a slice of an axis of size `n`, as `slice.indices` gives it."""
+    if limit is None:
+        return default
+    limit = exact(limit)
+    if limit < 0:
+        return limit + n if limit + n > 0 else 0
+    return limit if limit < n else n
 
 
 def _out_of_bounds(index: int, axis: int, shape: tuple[int, ...]) -> IndexError:

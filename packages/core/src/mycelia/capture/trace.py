@@ -10,6 +10,7 @@ a Trace with a parent; values of the parent that it uses become explicit inputs 
 
 from __future__ import annotations
 
+import threading
 import weakref
 from collections.abc import Iterable
 from typing import Any
@@ -19,6 +20,7 @@ import numpy as np
 from mycelia import _C, dispatch, dtypes, errors
 from mycelia.ir.graph import Graph, Value
 from mycelia.ir.interpret import evaluate
+from mycelia.ir.sizes import Size, SizeTable, hint_of, is_symbolic
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import LIST
 from mycelia.tensor import Tensor
@@ -63,13 +65,20 @@ class UnknownSize(errors.CaptureError):
 class Trace:
     """One graph under construction. `with trace:` makes it receive the thread's op calls."""
 
-    def __init__(self, name: str, parent: Trace | None = None, sizes_known: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        parent: Trace | None = None,
+        sizes_known: bool = False,
+        sizes: SizeTable | None = None,
+    ) -> None:
         self.graph = Graph(name)
         self.parent = parent
         # True: raise UnknownSize where a size depends on data. Python code that computes with it, such as a
         # gradient rule, would compute with -1.
         self.sizes_known = sizes_known if parent is None else parent.sizes_known
         self.root: Trace = self if parent is None else parent.root
+        self.sizes = sizes if parent is None else parent.sizes  # None: every size is what it is now
         self.owned: set[Value] = set()
         self.captured: dict[
             Value, tuple[Tensor, Value]
@@ -84,6 +93,9 @@ class Trace:
                     self.seen[id(tensor)] = (tensor, snapshot(tensor))
         self.lifted: dict[int, Lifted] = {}  # root only
         self.constants: dict[int, Lifted] = {}  # root only
+        self.numbers: dict[
+            tuple[int, Any], tuple[Size, Tensor]
+        ] = {}  # root only: numbers that follow from sizes
         self.cells: dict[int, Any] = {}  # root only: the Cells whose construct took part
         self.place: errors.Place | None = (
             None  # of the node that is evaluated again, instead of the line that runs
@@ -111,7 +123,20 @@ class Trace:
 
     def tensor(self, value: Value) -> Tensor:
         """A Tensor that stands for `value`."""
-        return _C.make_traced(value, value.type.dtype, value.type.shape)
+        shape = value.type.shape
+        if self.sizes is not None:
+            shape = tuple(map(hint_of, shape))
+        return _C.make_traced(value, value.type.dtype, shape)
+
+    def number(self, value: Any, dtype: dtypes.DType) -> Tensor:
+        """A Python number as a 0-d tensor; one that follows from sizes is a graph input of its own."""
+        if type(value) is not Size or self.sizes is None:
+            return number_tensor(value, dtype)
+        root = self.root
+        found = root.numbers.get((value.index, dtype))
+        if found is None:
+            found = root.numbers[value.index, dtype] = value, root.parameter(TensorType(dtype, ()), "size")
+        return found[1]
 
     def parameter(self, type: TensorType, name: str = "") -> Tensor:
         """A Tensor for a new parameter of the graph."""
@@ -198,6 +223,8 @@ class Trace:
         try:
             if symbolic:
                 return self.bind(op, flat, counts, definition.canonical_attrs(attrs))
+            if self.sizes is not None and (is_symbolic(attrs) or is_symbolic(flat)):
+                return self.bind(op, flat, counts, definition.canonical_attrs(attrs))
             if not definition.params:  # zeros, ones: a large constant would fill memory
                 canonical = definition.canonical_attrs(attrs)
                 if sum(t.size for t in definition.infer_types((), canonical)) > _LARGE:
@@ -216,13 +243,15 @@ class Trace:
         recording = _C.tape_level() > 0 and not definition.nondiff
         if recording and definition.vjp_function is None and definition.decomposition is not None:
             return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)
-        types = tuple(None if t is None else type_of(t) if isinstance(t, Tensor) else type(t) for t in flat)
+        types = tuple(
+            None if t is None else type_of(t) if isinstance(t, Tensor) else type(hint_of(t)) for t in flat
+        )
         typing = dispatch.Typing(definition, types, counts, attrs)
         for index, dtype in typing.casts.items():
             flat[index] = _cast(flat[index], dtype)
         for index, value in enumerate(flat):
             if value is not None and not isinstance(value, Tensor):
-                flat[index] = number_tensor(value, typing.in_types[index].dtype)
+                flat[index] = self.number(value, typing.in_types[index].dtype)
         values = [None if t is None else self.value_of(t) for t in flat]
         node = self.graph.append(op, values, attrs, typing.out_types, self.place or errors.user_place(2))
         self.owned.update(node.outputs)
@@ -281,6 +310,9 @@ class Trace:
                 tensor._node = node
 
 
+# Held during a capture, which lends Parameters to the graph: one at a time.
+capture_lock = threading.RLock()
+
 # The traces in progress, innermost last; read by every call of a Cell. A capture runs on one thread
 # (`compile.jit`).
 traces: list[Trace] = []
@@ -317,7 +349,7 @@ def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...
     for index, value in enumerate(flat):
         if value is None or isinstance(value, Tensor):
             continue
-        if type(value) not in (bool, int, float, complex):
+        if type(value) not in (bool, int, float, complex, Size):
             if not hasattr(value, "__array__"):
                 raise errors.type_error(
                     op.name, f"a tensor argument must be a Tensor or a number, got {type(value).__name__}"

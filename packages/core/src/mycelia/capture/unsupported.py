@@ -7,11 +7,15 @@ from typing import Any
 
 from mycelia import _C, errors
 from mycelia.capture import rewrite, source
-from mycelia.capture.trace import traces, type_of
+from mycelia.capture.trace import capture_lock, traces, type_of
 
 
 def explain(tensor: Any) -> None:
     """Raises: the value of a traced tensor was asked for. Says why it is not known and what can be done."""
+    if not _C.mode() and (traces or tensor._is_parameter):
+        with capture_lock:  # another thread has lent the tensor to its graph, and gives it back
+            if tensor.traced is None:
+                return
     if not traces or not _C.mode():  # no graph is captured, not by this thread
         raise errors.error(
             errors.CaptureError,

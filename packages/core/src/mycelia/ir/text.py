@@ -23,6 +23,7 @@ from mycelia import _C, dtypes
 from mycelia.dtypes import DType
 from mycelia.errors import Place
 from mycelia.ir.graph import Graph, Value
+from mycelia.ir.sizes import Size
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import all_graphs, constants
 
@@ -95,6 +96,8 @@ class _Printer:
         if isinstance(value, (tuple, list)):
             open_, close = "()" if isinstance(value, tuple) else "[]"
             return open_ + ", ".join(self.attribute(v, indent) for v in value) + close
+        if type(value) is Size:
+            return value.formula()
         if isinstance(value, DType):
             return f"dtype.{value.name}"
         if value is None or isinstance(value, (bool, int, str)):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from mycelia.dtypes import DType
 
@@ -48,7 +49,13 @@ class TensorType:
         return all(a == b or UNKNOWN in (a, b) for a, b in zip(self.shape, other.shape))
 
     def __str__(self) -> str:
-        return f"Tensor[{self.dtype}]({', '.join(map(str, self.shape))})"
+        return f"Tensor[{self.dtype}]({', '.join(map(_size_text, self.shape))})"
+
+
+def _size_text(size: Any) -> str:
+    """A size as text; one that differs from call to call (`ir/sizes.py`) by its formula."""
+    formula = getattr(size, "formula", None)
+    return str(size) if formula is None else formula()
 
 
 def join(a: TensorType, b: TensorType) -> TensorType | None:

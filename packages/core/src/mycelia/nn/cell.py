@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
 from mycelia import _C, config, errors
+from mycelia.capture import validity
 from mycelia.capture.trace import traces
 from mycelia.dtypes import DType, bfloat16, float16, float32
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
@@ -90,6 +91,8 @@ class Cell:
         elif name == "requires_grad":
             self.set_grad(value)
         else:
+            if name == "training":
+                validity.changed()
             object.__setattr__(self, name, value)
 
     def _require_init(self, name: str) -> dict:
@@ -226,6 +229,8 @@ class Cell:
         return construct(*args, **kwargs)
 
     def _refresh_route(self) -> None:
+        self.__dict__["_hooks_version"] = self.__dict__.get("_hooks_version", 0) + 1
+        validity.changed()
         self.__dict__["_detour"] = bool(
             self._pre_hooks
             or self._forward_hooks
@@ -411,6 +416,7 @@ class Cell:
         """Training (True) or inference behaviour for this cell and all below it; returns the cell."""
         for _, cell in self.cells_and_names():
             cell.__dict__["training"] = bool(mode)
+        validity.changed()
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
@@ -456,7 +462,10 @@ class Cell:
 
     def set_inputs(self, *inputs, **kwargs) -> None:
         """Declare input shapes; None in a Tensor's shape stands for a size that changes from call to call."""
-        self.__dict__["_inputs"] = inputs if not kwargs else (*inputs, kwargs)
+        from mycelia.compile.declared import check_declaration
+
+        self.__dict__["_inputs"] = check_declaration(self.construct, inputs, kwargs)
+        validity.changed()
 
     def get_inputs(self):
         """What `set_inputs` declared, or None."""
@@ -534,6 +543,7 @@ class Cell:
 
     def __getstate__(self):
         state = dict(self.__dict__)
+        state.pop("_compiled", None)  # holds for this very object
         return state
 
     def __setstate__(self, state) -> None:

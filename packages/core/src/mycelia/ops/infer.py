@@ -23,9 +23,11 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
 
     Raises ValueError naming the shapes.
     """
-    rank = max(map(len, shapes), default=0)
-    result = [1] * rank
+    longest = max(shapes, key=len, default=())  # not compared with anything where it stands alone
+    rank, result = len(longest), list(longest)
     for shape in shapes:
+        if shape is longest:
+            continue
         for i, n in enumerate(shape, rank - len(shape)):
             m = result[i]
             if m == n or n == 1:

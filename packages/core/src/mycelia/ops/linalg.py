@@ -5,6 +5,8 @@ layer's product with its bias). Transposition is an attribute of the first two: 
 Decompositions and solvers are in `decomposition`.
 """
 
+import math
+
 import numpy as np
 
 from mycelia import errors
@@ -243,7 +245,7 @@ def dense_layer(rand):
 
 def _count(shape):
     """Product of sizes; -1 as soon as one is unknown."""
-    return -1 if UNKNOWN in shape else int(np.prod(shape, dtype=np.int64))
+    return -1 if UNKNOWN in shape else math.prod(shape)
 
 
 def dense(input, weight, bias=None):

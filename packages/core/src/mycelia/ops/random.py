@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia import dtypes, errors
+from mycelia.ir.sizes import exact
 from mycelia.ops import index as _index
 from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
@@ -33,7 +34,7 @@ def _sizes(name, size):
             raise errors.type_error(f"{name}: a shape must consist of integers, got {n!r}")
         if n < 0:
             raise errors.value_error(f"{name}: a shape must not be negative, got {tuple(size)}")
-    return tuple(int(n) for n in size)
+    return tuple(map(exact, size))
 
 
 def _uniform(shape, dtype, seed=None, generator=None):

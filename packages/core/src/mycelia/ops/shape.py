@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from mycelia import _C, dtypes, errors
+from mycelia.ir.sizes import exact
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast_shapes, unbroadcast
@@ -38,9 +39,9 @@ def as_ints(value, name="shape"):
     if hasattr(value, "asnumpy"):
         value = value.asnumpy().tolist()
     if hasattr(value, "__index__"):
-        return (value.__index__(),)
+        return (exact(value),)
     try:
-        return tuple(int(v.item()) if hasattr(v, "item") else v.__index__() for v in value)
+        return tuple(int(v.item()) if hasattr(v, "item") else exact(v) for v in value)
     except (AttributeError, TypeError):
         raise errors.type_error(f"{name} must be an int or a tuple of ints, but got {value!r}") from None
 

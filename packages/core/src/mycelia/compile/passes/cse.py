@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.sizes import Size
 from mycelia.ir.walk import substitute
 
 _SMALL = 16  # elements; larger constants are compared by identity only
@@ -47,6 +48,8 @@ def _frozen(attr: Any) -> Any:
     """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero
     differ.
     """
+    if type(attr) is Size:
+        return Size, attr.index
     if isinstance(attr, (list, tuple)):
         return tuple(map(_frozen, attr))
     try:

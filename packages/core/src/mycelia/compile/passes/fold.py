@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
+from mycelia.ir.sizes import is_symbolic
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import substitute
 
@@ -31,4 +32,6 @@ def _is_foldable(node: Node) -> bool:
         return False
     if not all(v is None or v.is_constant for v in node.inputs):
         return False
-    return all(v.type.is_static and v.type.nbytes <= LARGEST for v in node.outputs)
+    return all(
+        v.type.is_static and not is_symbolic(v.type) and v.type.nbytes <= LARGEST for v in node.outputs
+    )

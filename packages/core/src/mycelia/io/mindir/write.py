@@ -14,8 +14,7 @@ from typing import Any
 
 from mycelia.capture.control import callee
 from mycelia.capture.effects import collect
-from mycelia.capture.trace import Trace, type_of
-from mycelia.compile.jit import capture_lock
+from mycelia.capture.trace import Trace, capture_lock, type_of
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules

@@ -1,0 +1,261 @@
+"""The compiled forms of one function, found by what it is called with.
+
+Types, ranks and Python values select a family, the shapes a member of it. The first shapes of a family are
+compiled as they are. When other shapes come, the axes that differ become symbolic and the function is
+compiled once more, for all sizes of these axes (`ir/sizes.py`); from then on new shapes cost the building of
+a program, no capture, differentiation or pass over the graph. An axis whose size the Python code looks at is
+fixed again.
+"""
+
+from __future__ import annotations
+
+import types
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from mycelia import _C, config, log
+from mycelia.capture import validity
+from mycelia.capture.trace import UnknownSize, capture_lock, traces
+from mycelia.compile.captured import Guard, Place, Template, cell_guards, compile_function, holds
+from mycelia.compile.compiled import Compiled
+from mycelia.compile.declared import open_axes
+from mycelia.compile.passes import SETTINGS, choice
+from mycelia.compile.signature import Shape, signature
+
+LIMIT = 64  # members and families kept of one function; the least recently used goes
+_TEMPLATES = 4  # of one family: code that branches on sizes in more ways than this is compiled for each shape
+
+
+class _Setting:
+    """Settings that select a program, as plain attributes."""
+
+    disabled = bool(config.get("disable_jit"))
+    target: Any = None
+
+
+def _follow(_: object = None) -> None:
+    _Setting.target = config.get("device_target"), choice()
+    _Setting.disabled = bool(config.get("disable_jit"))
+    validity.changed()
+
+
+_follow()
+for _name in ("disable_jit", "device_target", *SETTINGS):
+    config.on_change(_name, _follow)
+
+
+class CacheInfo(NamedTuple):
+    """Counts of one compiled function: calls that found a compiled form when all checks were made, captures,
+    members made from a capture for other sizes, members kept and their limit.
+    """
+
+    hits: int
+    captures: int
+    resized: int
+    kept: int
+    limit: int
+
+
+class _Member(NamedTuple):
+    """One shape of a family under guards. `run` None: it runs as Python, for sizes in it depend on data."""
+
+    run: Compiled | None
+    guards: list[Guard]
+
+
+class _Family:
+    """Calls that differ in the sizes of their tensors only."""
+
+    __slots__ = ("shapes", "templates", "fixed", "objects")
+
+    def __init__(self, shapes: tuple[Shape, ...], objects: list[Any]) -> None:
+        self.shapes = shapes  # of the first call
+        self.templates: list[tuple[Template, list[Guard]]] = []
+        self.fixed: set[Place] = set()  # the Python code looks at these sizes
+        self.objects = objects  # named by identity: they must not make room for others
+
+    def symbolic(self, shapes: Sequence[Shape], declared: Sequence[Place]) -> dict[Place, int]:
+        """The axes to leave open, each with a size for the capture: what differs from the first call, and
+        what earlier templates or the user left open."""
+        found: dict[Place, int] = {}
+        open_ = {place for template, _ in self.templates for place in template.places}.union(declared)
+        for i, (before, now) in enumerate(zip(self.shapes, shapes)):
+            for axis, (m, n) in enumerate(zip(before, now)):
+                if (m != n or (i, axis) in open_) and (i, axis) not in self.fixed:
+                    # 0 and 1 behave unlike other sizes: broadcasting, means of nothing.
+                    found[i, axis] = max(m, n) if n < 2 else n
+        tried = [dict(zip(t.places, (s.hint for s in t.table.symbols))) for t, _ in self.templates]
+        return {} if found in tried else found
+
+
+class Cache:
+    """The compiled forms of one function or of a Cell's method."""
+
+    def __init__(self, fn: Callable, name: str, fullgraph: bool = False, owner: Any = None) -> None:
+        self.fn, self.name, self.fullgraph = fn, name, fullgraph
+        self.owner = None if owner is None else weakref.ref(owner)
+        self.fast: dict[bytes, Compiled] = {}  # by `_C.call_key`: what needs no further check
+        self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
+        self.families: OrderedDict[Any, _Family] = OrderedDict()
+        self.hits = self.captures = self.resized = 0
+
+    def call(self, args: tuple, kwargs: dict) -> Any:
+        """`fn(*args, **kwargs)`, compiled if it was not."""
+        tensors: list[Any] = []
+        key = None if kwargs else _C.call_key(args, tensors)
+        if key is not None:
+            found = self.fast.get(key)
+            if found is not None and not traces:
+                return found(tensors)
+            tensors.clear()
+        if traces:  # another thread captures: Parameters have no data meanwhile
+            with capture_lock:
+                return self.checked(key, args, kwargs, tensors)
+        return self.checked(key, args, kwargs, tensors)
+
+    def checked(self, key: bytes | None, args: tuple, kwargs: dict, tensors: list[Any]) -> Any:
+        """The call with all checks."""
+        objects: list[Any] = []
+        kind, shapes = signature(args, kwargs, tensors, objects)
+        run = self.find(kind, shapes, args, kwargs, tensors, objects).run
+        if run is None:
+            return self.function()(*args, **kwargs)
+        if key is not None:
+            if not self.fast:
+                validity.remember(self.fast)
+            self.fast[key] = run
+        return run(tensors)
+
+    def prepare(self, args: tuple, kwargs: dict) -> None:
+        """Compiles for arguments like these, without running."""
+        tensors: list[Any] = []
+        objects: list[Any] = []
+        kind, shapes = signature(args, kwargs, tensors, objects)
+        self.find(kind, shapes, args, kwargs, tensors, objects)
+
+    def function(self) -> Callable:
+        owner = None if self.owner is None else self.owner()
+        return self.fn if owner is None else types.MethodType(self.fn, owner)
+
+    def find(
+        self,
+        kind: Any,
+        shapes: tuple[Shape, ...],
+        args: tuple,
+        kwargs: dict,
+        tensors: list[Any],
+        objects: list,
+    ) -> _Member:
+        """The member for this call, made if there is none."""
+        kind = _Setting.target, kind
+        owner = None if self.owner is None else self.owner()
+        declared = [] if owner is None or not owner._inputs else open_axes(owner._inputs, args, kwargs)
+        with capture_lock:
+            members = self.members.get((kind, shapes), [])
+            for member in members:
+                if holds(member.guards):
+                    self.hits += 1
+                    self.members.move_to_end((kind, shapes))
+                    return member
+            family = self.families.get(kind)
+            if family is None:
+                family = self.families[kind] = _Family(shapes, self.watched(kind, objects))
+                self.trim(self.families)
+            self.families.move_to_end(kind)
+            member = self.made(family, shapes, args, kwargs, declared)
+            members.append(member)
+            self.members[kind, shapes] = members
+            self.members.move_to_end((kind, shapes))
+            self.trim(self.members)
+            self.fast.clear()
+            return member
+
+    def made(
+        self, family: _Family, shapes: tuple[Shape, ...], args: tuple, kwargs: dict, declared: list[Place]
+    ) -> _Member:
+        for template, guards in family.templates:
+            if holds(guards):
+                run = template.instance(shapes)
+                if run is not None:
+                    self.resized += 1
+                    return _Member(run, guards)
+        sizes = family.symbolic(shapes, declared)
+        if sizes and len(family.templates) < _TEMPLATES:
+            member = self.resizable(family, shapes, args, kwargs, sizes)
+            if member is not None:
+                return member
+        return self.compiled(args, kwargs)
+
+    def resizable(
+        self, family: _Family, shapes: tuple[Shape, ...], args: tuple, kwargs: dict, sizes: dict[Place, int]
+    ) -> _Member | None:
+        """Compiles for all sizes of some axes; None if that is not possible."""
+        try:
+            template, guards = self.captured(args, kwargs, sizes)
+        except Exception as error:  # the usual way shows whether it is the user's error
+            log.logger(__name__).info("%s is compiled for each shape: %s", self.name, error)
+            family.fixed.update(sizes)
+            return None
+        tied = template.tied()
+        family.fixed.update(tied)
+        if len(tied) < len(sizes):
+            family.templates.append((template, guards))
+        run = template.instance(shapes)
+        return None if run is None else _Member(run, guards)
+
+    def compiled(self, args: tuple, kwargs: dict) -> _Member:
+        try:
+            return _Member(*self.captured(args, kwargs, None))
+        except UnknownSize as error:
+            if self.fullgraph or config.get("fallback") == "error":
+                raise
+            log.logger(__name__).info("%s runs as Python instead of as a graph: %s", self.name, error)
+            return _Member(None, [])
+
+    def captured(self, args: tuple, kwargs: dict, sizes: dict[Place, int] | None) -> tuple[Any, list[Guard]]:
+        self.captures += 1
+        found, guards = compile_function(self.function(), self.name, args, kwargs, sizes)
+        owner = None if self.owner is None else self.owner()
+        return found, guards if owner is None else [*guards, *cell_guards(owner)]
+
+    def trim(self, table: OrderedDict) -> None:
+        while len(table) > LIMIT:
+            table.popitem(last=False)
+
+    def watched(self, kind: Any, objects: list[Any]) -> list[Any]:
+        """Keeps the objects that `kind` names by identity; Cells weakly: their compiled forms go with them."""
+        kept = []
+        for item in objects:
+            if hasattr(item, "construct"):
+                kept.append(weakref.ref(item, _forget(weakref.ref(self), kind)))
+            else:
+                kept.append(item)
+        return kept
+
+    def forget(self, kind: Any) -> None:
+        self.families.pop(kind, None)
+        for key in [k for k in self.members if k[0] == kind]:
+            del self.members[key]
+        self.fast.clear()
+
+    def info(self) -> CacheInfo:
+        kept = sum(map(len, self.members.values()))
+        return CacheInfo(self.hits, self.captures, self.resized, kept, LIMIT)
+
+    def latest(self) -> Compiled | None:
+        """What ran or was compiled last."""
+        for members in reversed(self.members.values()):
+            if members[-1].run is not None:
+                return members[-1].run
+        return None
+
+
+def _forget(cache: weakref.ref, kind: Any) -> Callable[[Any], None]:
+    def forget(_: Any) -> None:
+        found = cache()
+        if found is not None:
+            found.forget(kind)
+
+    return forget

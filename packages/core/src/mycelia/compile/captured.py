@@ -1,0 +1,178 @@
+"""From a Python function and arguments to an optimized graph with all that a call needs: a `Compiled`, or a
+`Template` that serves calls with other sizes too.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mycelia.capture import control
+from mycelia.capture.effects import collect
+from mycelia.capture.trace import Trace, capture_lock, number_tensor, type_of
+from mycelia.compile.compiled import Compiled
+from mycelia.compile.passes import optimize
+from mycelia.compile.signature import Shape, replaced, signature
+from mycelia.ir.graph import Value
+from mycelia.ir.sizes import Size, SizeTable, instantiate
+from mycelia.ir.types import TensorType
+from mycelia.tensor import Parameter, Tensor
+
+Guard = tuple[dict, str, Any]  # attributes of a Cell, a name among them, the value that the graph is for
+Place = tuple[int, int]  # a tensor among the arguments, an axis of it
+
+
+class Template:
+    """A function compiled for all sizes of some axes."""
+
+    __slots__ = ("graph", "inputs", "targets", "count", "build", "table", "places", "numbers")
+
+    def __init__(
+        self, like: Compiled, table: SizeTable, places: list[Place], numbers: list[tuple[Size, Value]]
+    ) -> None:
+        self.graph, self.inputs, self.targets = like.graph, like.inputs, like.targets
+        self.count, self.build = like.count, like.build
+        self.table, self.places = table, places
+        self.numbers = numbers  # parameters of the graph that follow from sizes
+
+    def instance(self, shapes: Sequence[Shape]) -> Compiled | None:
+        """The function for these shapes, without another capture; None if the code would go another way."""
+        values = self.table.resolve([shapes[i][axis] for i, axis in self.places])
+        if values is None:
+            return None
+        constants = {
+            value: Value(value.type, constant=number_tensor(values[size.index], value.type.dtype))
+            for size, value in self.numbers
+        }
+        graph = instantiate(self.graph, values, constants)
+        return Compiled(graph, self.inputs, self.targets, self.count, self.build)
+
+    def tied(self) -> list[Place]:
+        """Places whose size the captured code looked at, so that they are fixed after all."""
+        return [place for place, is_tied in zip(self.places, self.table.tied()) if is_tied]
+
+
+def compile_function(
+    fn: Callable, name: str, args: tuple, kwargs: dict, sizes: dict[Place, int] | None = None
+) -> tuple[Compiled | Template, list[Guard]]:
+    """Captures `fn` for arguments like these and optimizes the graph.
+
+    `sizes` names axes whose size may change, with a size that stands for all while the code runs. The guards
+    name what besides the arguments the graph depends on.
+    """
+    tensors: list[Tensor] = []
+    signature(args, kwargs, tensors, [])
+    outside: dict[int, Parameter] = {}
+    _reachable((fn, args, kwargs), outside, set())
+    table = SizeTable() if sizes else None
+    with capture_lock:
+        trace = Trace(name, sizes_known=True, sizes=table)
+        try:
+            with trace:
+                argument_types = [type_of(t) for t in tensors]
+                for (index, axis), hint in (sizes or {}).items():
+                    argument_types[index] = _with_size(argument_types[index], axis, table.symbol(hint))
+                standing = [trace.parameter(t) for t in argument_types]
+                arguments = [t.traced for t in standing]
+                for parameter in outside.values():
+                    if parameter.traced is None and parameter._has_value:
+                        trace.lift(parameter, parameter.name)
+                stand_ins = iter(standing)
+                given, named = replaced(args, stand_ins), replaced(kwargs, stand_ins)
+                del standing, stand_ins
+                result = control.callee(fn)(*given, **named)
+                outputs: list[Value] = []
+                build = _result(result, trace, outputs)
+                del result, given, named
+            effects = collect(trace)
+        finally:
+            trace.close()
+    graph = trace.graph
+    numbers = [(size, tensor.traced) for size, tensor in trace.numbers.values()]
+    graph.outputs = outputs + effects.results
+    graph.parameters = arguments + [v for _, v in effects.inputs] + [v for _, v in numbers]
+    optimize(graph)
+    read = {v for node in graph.nodes for v in node.inputs} | set(graph.outputs)
+    inputs = [(tensor, value) for tensor, value in effects.inputs if value in read]
+    graph.parameters = arguments + [v for _, v in inputs] + [v for _, v in numbers]
+    found: Compiled | Template = Compiled(graph, [t for t, _ in inputs], effects.targets, len(outputs), build)
+    if table is not None:
+        table.closed = True
+        found = Template(found, table, list(sizes or {}), numbers)
+    return found, [guard for cell in trace.cells.values() for guard in cell_guards(cell)]
+
+
+def cell_guards(cell: Any) -> list[Guard]:
+    """What a graph in which `cell` takes part depends on."""
+    state = cell.__dict__
+    return [(state, name, state.get(name)) for name in ("training", "_hooks_version", "_to_float")]
+
+
+def holds(guards: Sequence[Guard]) -> bool:
+    """False if a Cell that took part has changed, between training and inference, say."""
+    return all(state.get(name) == value for state, name, value in guards)
+
+
+def _with_size(type_: TensorType, axis: int, size: Size) -> TensorType:
+    return TensorType(type_.dtype, (*type_.shape[:axis], size, *type_.shape[axis + 1 :]))
+
+
+def _result(value: Any, trace: Trace, outputs: list[Value]) -> Callable[[Sequence[Tensor]], Any]:
+    """Collects the tensors of a returned structure as outputs;
+    the result builds the structure from a run's results.
+    """
+    if isinstance(value, Tensor):
+        position = len(outputs)
+        outputs.append(trace.value_of(value))
+        return lambda results: results[position]
+    if type(value) is Size:
+        value = value.fixed()
+    if isinstance(value, (tuple, list)):
+        kind = type(value)
+        parts = [_result(v, trace, outputs) for v in value]
+        if hasattr(value, "_fields"):
+            return lambda results: kind(*(p(results) for p in parts))
+        return lambda results: kind([p(results) for p in parts])
+    if isinstance(value, dict):
+        named = {k: _result(v, trace, outputs) for k, v in value.items()}
+        return lambda results: {k: p(results) for k, p in named.items()}
+    return lambda results: value
+
+
+def _reachable(values: Sequence[Any], found: dict[int, Parameter], seen: set[int]) -> None:
+    """Collects the Parameters that arguments, closures and globals of functions lead to."""
+    for value in values:
+        if id(value) in seen:
+            continue
+        if isinstance(value, Tensor):
+            if value._is_parameter:
+                found[id(value)] = value
+            continue
+        if not isinstance(
+            value, (tuple, list, dict, types.FunctionType, types.MethodType, functools.partial)
+        ):
+            parameters = getattr(value, "get_parameters", None)
+            if parameters is not None and not isinstance(value, (type, types.ModuleType)):
+                seen.add(id(value))
+                found.update((id(p), p) for p in parameters())
+            continue
+        seen.add(id(value))
+        if isinstance(value, dict):
+            _reachable(list(value.values()), found, seen)
+        elif isinstance(value, types.MethodType):
+            _reachable((value.__self__, value.__func__), found, seen)
+        elif isinstance(value, functools.partial):
+            _reachable((value.func, *value.args, *value.keywords.values()), found, seen)
+        elif isinstance(value, types.FunctionType):
+            inside = []
+            for cell in value.__closure__ or ():
+                try:
+                    inside.append(cell.cell_contents)
+                except ValueError:  # not assigned yet
+                    continue
+            inside += [value.__globals__[n] for n in value.__code__.co_names if n in value.__globals__]
+            _reachable(inside, found, seen)
+        else:
+            _reachable(value, found, seen)

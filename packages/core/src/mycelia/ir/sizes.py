@@ -1,0 +1,321 @@
+"""Sizes that may differ from call to call: numbers that remember how they follow from the sizes of arguments.
+
+A graph captured with such sizes holds for all sizes under which the captured Python code would have gone the
+same way. Arithmetic on a `Size` is written down, a comparison becomes a condition (its outcome must be the
+same again), and any other use as a Python number (an index, `range`, a hash, text) ties the size to its
+present value. `SizeTable.resolve` gives all numbers for other sizes, or None if a condition fails.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.types import TensorType
+
+Number = int | float
+
+
+class SizeTable:
+    """The symbolic numbers of one capture, each entry made from earlier ones, and the conditions on them."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Callable | None, Any, Any]] = []  # None: a constant; a symbol: its position
+        self.known: dict[Any, Size] = {}
+        self.conditions: dict[tuple[Callable, int, int], bool] = {}
+        self.symbols: list[Size] = []
+        self.closed = False  # the capture has ended: nothing is learnt any more
+
+    def symbol(self, hint: int) -> Size:
+        """A new independent size, `hint` during the capture."""
+        self.entries.append((_symbol, len(self.symbols), None))
+        size = Size(self, len(self.entries) - 1, hint, True)
+        self.symbols.append(size)
+        return size
+
+    def constant(self, value: Number) -> Size:
+        key = _key(value)
+        found = self.known.get(key)
+        if found is None:
+            self.entries.append((None, value, None))
+            found = self.known[key] = Size(self, len(self.entries) - 1, value, value >= 0)
+        return found
+
+    def combined(self, function: Callable, a: Size, b: Size) -> Size:
+        key = function, a.index, b.index
+        found = self.known.get(key)
+        if found is None:
+            value = function(a.hint, b.hint)
+            self.entries.append(key)
+            positive = a.positive and b.positive and function is not operator.sub
+            found = self.known[key] = Size(self, len(self.entries) - 1, value, positive)
+        return found
+
+    def require(self, function: Callable, a: Size, b: Size) -> bool:
+        """The outcome of a comparison, which becomes a condition."""
+        outcome = function(a.hint, b.hint)
+        if a is not b and not self.closed:
+            self.conditions[function, a.index, b.index] = outcome
+        return outcome
+
+    def tied(self) -> list[bool]:
+        """For each symbol whether a condition ties it to its present value."""
+        ends = {
+            (a, b) for (function, a, b), same in self.conditions.items() if function is operator.eq and same
+        }
+        constants = {i for i, entry in enumerate(self.entries) if entry[0] is None}
+        return [
+            any((a == s.index and b in constants) or (b == s.index and a in constants) for a, b in ends)
+            for s in self.symbols
+        ]
+
+    def resolve(self, sizes: Sequence[int]) -> list[Number] | None:
+        """The numbers of all entries when the symbols are `sizes`; None if the graph is not for them."""
+        values: list[Any] = []
+        try:
+            for function, a, b in self.entries:
+                if function is None:
+                    values.append(a)
+                elif function is _symbol:
+                    values.append(sizes[a])
+                else:
+                    values.append(function(values[a], values[b]))
+            for (function, a, b), outcome in self.conditions.items():
+                if function(values[a], values[b]) is not outcome:
+                    return None
+        except ArithmeticError:
+            return None
+        return values
+
+
+def _key(value: Number) -> tuple:
+    return type(value), value if type(value) is int else repr(value)  # -0.0 is a number of its own
+
+
+def _symbol(a: int, b: int) -> int:
+    raise AssertionError("a symbol has no formula")
+
+
+def _arithmetic(function: Callable, neutral: Number | None = None) -> tuple[Callable, Callable]:
+    """The operator and its reflected form; `neutral` on the right changes nothing."""
+
+    def forward(self: Size, other: Any) -> Any:
+        if type(other) is int and other == neutral:
+            return self
+        other = self._partner(other)
+        if other is None:
+            return NotImplemented
+        if function is operator.floordiv:  # (a * b) // b, as from reshape(-1, b)
+            made, a, b = self.table.entries[self.index]
+            if made is operator.mul and other.hint > 0 and self.table.entries[other.index][0] is None:
+                if b == other.index:
+                    return _entry(self.table, a)
+        return self.table.combined(function, self, other)
+
+    def reflected(self: Size, other: Any) -> Any:
+        if type(other) is int and other == neutral and function in (operator.add, operator.mul):
+            return self
+        other = self._partner(other)
+        return NotImplemented if other is None else self.table.combined(function, other, self)
+
+    return forward, reflected
+
+
+def _comparison(function: Callable) -> Callable:
+    def compare(self: Size, other: Any) -> Any:
+        if self.positive and type(other) is int and other < 0:  # `shape` is searched for -1 everywhere
+            return function(self.hint, other)
+        other = self._partner(other)
+        return NotImplemented if other is None else self.table.require(function, self, other)
+
+    return compare
+
+
+class Size:
+    """A number that follows from sizes of a compiled function's arguments; `hint` is its present value."""
+
+    __slots__ = ("table", "index", "hint", "positive")
+
+    def __init__(self, table: SizeTable, index: int, hint: Number, positive: bool) -> None:
+        self.table, self.index, self.hint = table, index, hint
+        self.positive = positive  # never below zero
+
+    @property
+    def __class__(self) -> type:
+        """`isinstance(size, int)` holds: code that asks goes on with arithmetic."""
+        return type(self.hint)
+
+    def _partner(self, other: Any) -> Size | None:
+        kind = type(other)
+        if kind is Size:
+            return other if other.table is self.table else self.table.constant(other.fixed())
+        if kind is int or kind is float:
+            return self.table.constant(other)
+        return self.table.constant(int(other)) if kind is bool else None
+
+    def fixed(self) -> Number:
+        """The present value; the graph holds for it only."""
+        self.table.require(operator.eq, self, self.table.constant(self.hint))
+        return self.hint
+
+    __add__, __radd__ = _arithmetic(operator.add, 0)
+    __sub__, __rsub__ = _arithmetic(operator.sub, 0)
+    __mul__, __rmul__ = _arithmetic(operator.mul, 1)
+    __floordiv__, __rfloordiv__ = _arithmetic(operator.floordiv, 1)
+    __truediv__, __rtruediv__ = _arithmetic(operator.truediv)
+    __mod__, __rmod__ = _arithmetic(operator.mod)
+    __pow__, __rpow__ = _arithmetic(operator.pow)
+    __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
+    __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
+    __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+
+    def __neg__(self) -> Any:
+        return 0 - self
+
+    def __pos__(self) -> Size:
+        return self
+
+    def __abs__(self) -> Any:
+        return self if self.positive or self >= 0 else -self
+
+    def __bool__(self) -> bool:
+        return self != 0
+
+    def __divmod__(self, other: Any) -> tuple:
+        return self // other, self % other
+
+    def __index__(self) -> int:
+        return operator.index(self.fixed())
+
+    def __int__(self) -> int:
+        return int(self.fixed())
+
+    def __float__(self) -> float:
+        return float(self.fixed())
+
+    def __hash__(self) -> int:
+        return hash(self.fixed())
+
+    def __repr__(self) -> str:
+        return repr(self.fixed())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.fixed(), spec)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        import numpy as np
+
+        return np.array(self.fixed(), dtype)
+
+    def __getattr__(self, name: str) -> Any:
+        if not hasattr(type(self.hint), name):
+            raise AttributeError(name)
+        return getattr(self.fixed(), name)  # bit_length and the like
+
+    def __reduce__(self) -> Any:
+        return type(self.hint), (self.fixed(),)
+
+    def formula(self) -> str:
+        """Text such as ``s0 * 4``, for graphs that people read."""
+        function, a, b = self.table.entries[self.index]
+        if function is None:
+            return str(a)
+        if function is _symbol:
+            return f"s{a}"
+        sign = _SIGNS[function]
+        return f"({_entry(self.table, a).formula()} {sign} {_entry(self.table, b).formula()})"
+
+
+_SIGNS = {
+    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.floordiv: "//", operator.truediv: "/",
+    operator.mod: "%", operator.pow: "**",
+}  # fmt: skip
+
+
+def _entry(table: SizeTable, index: int) -> Size:
+    function, a, _ = table.entries[index]
+    if function is _symbol:
+        return table.symbols[a]
+    return table.known[_key(a) if function is None else table.entries[index]]
+
+
+def hint_of(size: Any) -> Any:
+    """The present value of a size, tied to nothing."""
+    return size.hint if type(size) is Size else size
+
+
+def exact(value: Any) -> Any:
+    """`operator.index`, but a Size stays one."""
+    return value if type(value) is Size else operator.index(value)
+
+
+def is_symbolic(value: Any) -> bool:
+    """True for a Size, a type or an attribute (nested tuples included) with one."""
+    kind = type(value)
+    if kind is Size:
+        return True
+    if kind is TensorType:
+        return any(type(n) is Size for n in value.shape)
+    if kind is tuple or kind is list:
+        return any(is_symbolic(v) for v in value)
+    if kind is dict:
+        return any(is_symbolic(v) for v in value.values())
+    if kind is slice:
+        return is_symbolic((value.start, value.stop, value.step))
+    return False
+
+
+class _Instance:
+    """Copies a graph with numbers in the place of its sizes."""
+
+    def __init__(self, values: Sequence[Number]) -> None:
+        self.values = values
+        self.types: dict[int, TensorType] = {}
+
+    def type(self, type_: TensorType) -> TensorType:
+        found = self.types.get(id(type_))
+        if found is None:
+            found = type_
+            if is_symbolic(type_):
+                found = TensorType(type_.dtype, self.attribute(type_.shape))
+            self.types[id(type_)] = found
+        return found
+
+    def attribute(self, value: Any) -> Any:
+        kind = type(value)
+        if kind is Size:
+            return self.values[value.index]
+        if kind is Graph:
+            return self.graph(value, {})
+        if kind is tuple or kind is list:
+            return kind(self.attribute(v) for v in value)
+        if kind is dict:
+            return {k: self.attribute(v) for k, v in value.items()}
+        if kind is slice:
+            return slice(*map(self.attribute, (value.start, value.stop, value.step)))
+        return value
+
+    def graph(self, graph: Graph, mapping: dict[Value, Value]) -> Graph:
+        """`mapping`: values that stand for parameters, which the copy then does not have."""
+        made = Graph(graph.name)
+        for parameter in graph.parameters:
+            if parameter not in mapping:
+                mapping[parameter] = made.add_parameter(self.type(parameter.type), parameter.name)
+        for node in graph.nodes:
+            inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
+            attrs = {k: self.attribute(v) for k, v in node.attrs.items()}
+            copy = Node(node.op, inputs, attrs, [self.type(v.type) for v in node.outputs], node.location)
+            mapping.update(zip(node.outputs, copy.outputs))
+            made.nodes.append(copy)
+        made.outputs = [mapping.get(v, v) for v in graph.outputs]
+        return made
+
+
+def instantiate(graph: Graph, values: Sequence[Number], constants: dict[Value, Value]) -> Graph:
+    """A copy of `graph` for the numbers `values` (of `SizeTable.resolve`).
+
+    `constants` takes the place of some parameters.
+    """
+    return _Instance(values).graph(graph, dict(constants))
