@@ -32,8 +32,7 @@ struct Managed {
 void managed_delete(DLManagedTensor* m) {
   PyGILState_STATE gil = PyGILState_Ensure();  // consumers may call from any thread
   Storage* s = static_cast<Storage*>(m->manager);
-  --s->exports;
-  release(s);
+  release_export(s);
   delete reinterpret_cast<Managed*>(m);
   PyGILState_Release(gil);
 }
@@ -171,8 +170,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int) {
 
 void release_buffer(PyObject*, Py_buffer* view) {
   Storage* s = static_cast<Storage*>(view->internal);
-  --s->exports;
-  release(s);
+  release_export(s);
   PyMem_Free(view->shape);
 }
 

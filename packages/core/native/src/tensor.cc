@@ -148,7 +148,7 @@ PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyO
 // no such value.
 PyObject* traced_shape(PyObject* self) {
   PyObject* value = as_tensor(self)->traced;
-  if (!value || value == Py_None) return nullptr;
+  if (!value) return nullptr;
   OwnedRef type(PyObject_GetAttrString(value, "type"));
   return type ? PyObject_GetAttrString(type.p, "shape") : nullptr;
 }
@@ -578,8 +578,10 @@ PyObject* module_make_traced(PyObject*, PyObject* args) {
     return nullptr;
   }
   t->t.size = count_elements(t->t.rank, t->t.shape);
-  Py_INCREF(value);
-  t->traced = value;
+  if (value != Py_None) {  // None: a type without a value, as for Cell.set_inputs
+    Py_INCREF(value);
+    t->traced = value;
+  }
   return reinterpret_cast<PyObject*>(t);
 }
 
