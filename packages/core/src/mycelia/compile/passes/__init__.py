@@ -118,12 +118,13 @@ def _optimizing() -> list[Pass]:
 
 def _lowering(backend: registry.LoadedBackend) -> list[Pass]:
     """Passes that may introduce an op only where `backend` has a kernel for it."""
-    from mycelia.compile.passes import cse, dce, fuse, layout, simplify
+    from mycelia.compile.passes import cse, dce, epilogue, fuse, layout, simplify
 
     return [
         Pass("layout", partial(layout.run, backend=backend)),
         Pass("simplify", simplify.run),
         Pass("cse", cse.run),
+        Pass("epilogue", epilogue.run),
         Pass("dce", dce.run),
         Pass("fuse", partial(fuse.run, backend=backend)),
     ]

@@ -74,17 +74,17 @@ def _same_attrs(twins: Twins, node: Node, inputs: Sequence[Value | None], **chan
 
 ELEMENTWISE = frozenset((
     "abs", "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "binary_cross_entropy",
-    "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "celu", "clip", "clip_grad", "copysign", "cos",
-    "cosh", "div", "elu", "elu_grad", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1", "fast_gelu",
-    "fill_like", "floor", "floor_div", "floor_mod", "gelu", "gelu_grad", "greater", "greater_equal",
-    "hardshrink", "hardsigmoid", "hardswish", "hardswish_grad", "hardtanh", "hardtanh_grad", "hypot",
-    "isfinite", "isinf", "isnan", "leaky_relu", "leaky_relu_grad", "less", "less_equal", "lgamma", "log",
-    "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "logsigmoid", "masked_fill", "maximum", "minimum", "mish", "mul", "neg", "not_equal", "pow", "reciprocal",
-    "relu", "relu6", "relu_grad", "rsqrt", "selu", "sigmoid", "sigmoid_cross_entropy_with_logits",
-    "sigmoid_grad", "sign", "silu", "silu_grad", "sin", "sinh", "smooth_l1", "softplus", "softplus_grad",
-    "softshrink", "softsign", "sqrt", "square", "stop_gradient", "sub", "tan", "tanh", "tanh_grad",
-    "threshold", "trunc", "where", "xlogy",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "cast", "ceil", "celu", "clip", "clip_grad", "copysign",
+    "cos", "cosh", "div", "elu", "elu_grad", "equal", "erf", "erfc", "erfinv", "exp", "exp2", "expm1",
+    "fast_gelu", "fill_like", "floor", "floor_div", "floor_mod", "gelu", "gelu_grad", "greater",
+    "greater_equal", "hardshrink", "hardsigmoid", "hardswish", "hardswish_grad", "hardtanh",
+    "hardtanh_grad", "hypot", "isfinite", "isinf", "isnan", "leaky_relu", "leaky_relu_grad", "less",
+    "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "logsigmoid", "masked_fill", "maximum", "minimum", "mish", "mul", "neg",
+    "not_equal", "pow", "reciprocal", "relu", "relu6", "relu_grad", "rsqrt", "selu", "sigmoid",
+    "sigmoid_cross_entropy_with_logits", "sigmoid_grad", "sign", "silu", "silu_grad", "sin", "sinh",
+    "smooth_l1", "softplus", "softplus_grad", "softshrink", "softsign", "sqrt", "square", "stop_gradient",
+    "sub", "tan", "tanh", "tanh_grad", "threshold", "trunc", "where", "xlogy",
 ))  # fmt: skip
 
 
