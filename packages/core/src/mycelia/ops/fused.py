@@ -194,6 +194,11 @@ class _Code:
         self.first_output = n_in + n_const + n_buffers
 
 
+def step_count(code: tuple[int, ...]) -> int:
+    """How many steps a program has."""
+    return code[_HEAD - 1]
+
+
 def _output_shape(space: tuple, kind: int, kept: int, row_axes: int, column_axes: int) -> tuple:
     if kind == FULL:
         return space
@@ -327,8 +332,12 @@ class Program:
             self._spread[value] = self._add("spread", (value,), self.types[value], FULL)
         return self._spread[value]
 
-    def output(self, value: int, kept: int = 0) -> None:
-        """Makes `value` the next output; `kept`: how many of the reduced axes stay with size 1."""
+    def output(self, value: int, kept: int = 0, full: bool = False) -> None:
+        """Makes `value` the next output; `kept`: how many of the reduced axes stay with size 1; `full`: it is
+        wanted for each point of the space.
+        """
+        if full:
+            value = self._as_full(value)
         width = self.widths[value]
         self.outputs.append((value, FULL if width is None else width, kept))
 

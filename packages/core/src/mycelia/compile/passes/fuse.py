@@ -4,8 +4,8 @@ Reductions join the nodes that make what they reduce: of everything, of leading 
 axes (rows), and what follows from a row's result joins too. What may be fused, `ops/fused.py` says.
 
 Each node gets a stage, a number that never falls along an edge and rises on every edge that cannot lie within
-a group: into another space, or out of a node that is not fused. Groups are the connected nodes of one space and
-stage, so no path leaves a group and comes back. All steps are linear in the size of the graph.
+a group: into another space, or out of a node that is not fused. Groups are the connected nodes of one space
+and stage, so no path leaves a group and comes back. All steps are linear in the size of the graph.
 """
 
 from __future__ import annotations
@@ -279,7 +279,8 @@ class _Writer:
             if value not in self.plan.outputs and all(user in mine for user in users):
                 continue
             is_kept = member.width == fused.ROW and member.role != _REDUCE
-            self.program.output(self.values[value], self.plan.axes[self.space] if is_kept else member.kept)
+            kept = self.plan.axes[self.space] if is_kept else member.kept
+            self.program.output(self.values[value], kept, member.width == fused.FULL)
             outputs.append(value)
         if not outputs:
             return None
