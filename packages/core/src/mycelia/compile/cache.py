@@ -104,12 +104,7 @@ class Cache:
     def call(self, args: tuple, kwargs: dict) -> Any:
         """`fn(*args, **kwargs)`, compiled if it was not."""
         tensors: list[Any] = []
-        key = None if kwargs else _C.call_key(args, tensors)
-        if key is not None:
-            found = self.fast.get(key)
-            if found is not None and not traces:
-                return found(tensors)
-            tensors.clear()
+        key = None if kwargs else _C.call_key(args, [])
         if traces:  # another thread captures: Parameters have no data meanwhile
             with capture_lock:
                 return self.checked(key, args, kwargs, tensors)
@@ -225,7 +220,7 @@ class Cache:
             table.popitem(last=False)
 
     def watched(self, kind: Any, objects: list[Any]) -> list[Any]:
-        """Keeps the objects that `kind` names by identity; Cells weakly: their compiled forms go with them."""
+        """Keeps objects that `kind` names by identity; Cells weakly: their compiled forms go with them."""
         kept = []
         for item in objects:
             if hasattr(item, "construct"):

@@ -98,21 +98,27 @@ def _wrapped(function: Callable, like: Callable, fullgraph: bool) -> Callable:
 
     @functools.wraps(like)
     def run(*args: Any, **kwargs: Any) -> Any:
-        if not kwargs and not traces:  # the usual call, known already
-            tensors: list[Tensor] = []
-            found = fast.get(call_key(args, tensors))
-            if found is not None:
-                return found(tensors)
+        first = args[0] if args else None
+        if type(first) is Tensor or not hasattr(first, "construct"):
+            if not kwargs and not traces:  # the usual call, known already
+                tensors: list[Tensor] = []
+                found = fast.get(call_key(args, tensors))
+                if found is not None:
+                    return found(tensors)
+            cache, rest = shared, args
+        else:  # a method of a Cell: what was compiled for it lives as long as the Cell
+            cache, rest = _cache_of(first, run, function, name, fullgraph), args[1:]
+            if not kwargs and not traces:
+                tensors = []
+                found = cache.fast.get(call_key(rest, tensors))
+                if found is not None:
+                    return found(tensors)
+            caches.add(cache)
         if traces and _C.mode():  # part of a graph that this thread captures
             return control.callee(function)(*args, **kwargs)
         if _Setting.disabled:
             return function(*args, **kwargs)
-        if not args or type(args[0]) is Tensor or not hasattr(args[0], "construct"):
-            return shared.call(args, kwargs)
-        owner = args[0]  # a method of a Cell: what was compiled for it lives as long as the Cell
-        cache = _cache_of(owner, run, function, name, fullgraph)
-        caches.add(cache)
-        return cache.call(args[1:], kwargs)
+        return cache.call(rest, kwargs)
 
     def cache_info() -> CacheInfo:
         counts = [cache.info() for cache in caches]
@@ -141,12 +147,12 @@ class _Caches(dict):
 
 
 def _cache_of(owner: Any, key: Any, function: Callable, name: str, fullgraph: bool = False) -> Cache:
-    table = owner.__dict__.get("_compiled")
-    if table is None:
-        table = owner.__dict__["_compiled"] = _Caches()
-    cache = table.get(key)
-    if cache is None or cache.owner() is not owner:
-        cache = table[key] = Cache(function, name, fullgraph, owner)
+    state = owner.__dict__
+    if "_compiled" not in state:
+        state["_compiled"] = _Caches()
+    cache = state["_compiled"].get(key)
+    if cache is None:
+        cache = state["_compiled"][key] = Cache(function, name, fullgraph, owner)
     return cache
 
 
@@ -159,14 +165,20 @@ def _run_cell(cell: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def _cache_of_cell(cell: Any) -> Cache:
-    return _cache_of(cell, None, _run_cell, f"{type(cell).__name__}.construct")
+    return _cache_of(cell, None, _run_cell, type(cell).__qualname__ + ".construct")
 
 
 def call_cell(cell: Any, args: tuple, kwargs: dict) -> Any:
     """A call of a Cell in graph mode."""
     if _Setting.disabled:
         return cell._run(args, kwargs)
-    return _cache_of_cell(cell).call(args, kwargs)
+    cache = _cache_of_cell(cell)
+    if not kwargs and not traces:
+        tensors: list[Tensor] = []
+        found = cache.fast.get(_C.call_key(args, tensors))
+        if found is not None:
+            return found(tensors)
+    return cache.call(args, kwargs)
 
 
 def compile_cell(cell: Any, args: tuple, kwargs: dict) -> None:

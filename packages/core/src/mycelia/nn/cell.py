@@ -6,7 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from mycelia import _C, config, errors
+from mycelia import _C, config, dispatch, errors
 from mycelia.capture import validity
 from mycelia.capture.trace import traces
 from mycelia.dtypes import DType, bfloat16, float16, float32
@@ -17,6 +17,7 @@ class _Mode:
     """Whether graph mode is on, as a plain attribute: it is read at every call of every Cell."""
 
     graph = config.get("mode") == config.GRAPH_MODE
+    call: Callable | None = None  # of a Cell in graph mode; imported when it is needed
 
 
 config.on_change("mode", lambda mode: setattr(_Mode, "graph", mode == config.GRAPH_MODE))
@@ -189,10 +190,12 @@ class Cell:
 
     def _call_detour(self, args: tuple, kwargs: dict):
         """Graph mode, a graph being captured, hooks, own gradient or mixed precision."""
-        if _Mode.graph and not _C.mode():
-            from mycelia.compile.jit import call_cell
+        if _Mode.graph and not _C.mode() & dispatch.TRACING:
+            if _Mode.call is None:
+                from mycelia.compile.jit import call_cell
 
-            return call_cell(self, args, kwargs)
+                _Mode.call = staticmethod(call_cell)
+            return _Mode.call(self, args, kwargs)
         return self._run(args, kwargs)
 
     def _run(self, args: tuple, kwargs: dict):
@@ -585,7 +588,7 @@ class GraphCell(Cell):
             self._params[name] = parameter
 
     def _call_detour(self, args: tuple, kwargs: dict):
-        if getattr(self.graph, "has_branches", False) and not _C.mode():
+        if getattr(self.graph, "has_branches", False) and not _C.mode() & dispatch.TRACING:
             return self._run(
                 args, kwargs
             )  # graph mode cannot capture it: its loops are calls that end in one another
