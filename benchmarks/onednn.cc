@@ -1,5 +1,5 @@
 // One convolution of oneDNN in the layouts that it chooses itself; onednn.py compiles this.
-#include <cstring>
+#include <memory>
 #include <unordered_map>
 
 #include "dnnl.hpp"
@@ -20,7 +20,8 @@ const engine& processor() {
 
 memory filled(const memory::desc& shape) {
   memory made(shape, processor());
-  memset(made.get_data_handle(), 0, shape.get_size());
+  auto* values = static_cast<float*>(made.get_data_handle());
+  for (size_t i = 0; i < shape.get_size() / sizeof(float); ++i) values[i] = 0.1f * static_cast<float>(i % 17) - 0.8f;
   return made;
 }
 

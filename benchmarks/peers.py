@@ -126,10 +126,10 @@ def serve(tables: list[Table], side: str, threads: int) -> None:
         request = json.loads(line)
         answer = {}
         if request["do"] == "peaks":
-            with contextlib.suppress(ImportError):
-                from mycelia import profiler
+            from mycelia.profiler import peaks
 
-                answer = profiler.peaks()
+            limits, size = peaks(threads), request["size"]
+            answer = {"flops": limits.flops, "bytes": limits.bytes_at(size)}
         else:
             title, case, do = request["table"], request["case"], request["do"]
             if title not in build:
@@ -231,7 +231,7 @@ def measure(bench: Path, table: Table, threads: int = 1, only: str = "") -> tupl
                 if fresh:
                     children.pop(side).close()
         if table.rate:
-            peaks[case.name] = child("mycelia").ask(do="peaks")
+            peaks[case.name] = child("mycelia").ask(do="peaks", size=case.work)
     for c in children.values():
         c.close()
     return seen, peaks

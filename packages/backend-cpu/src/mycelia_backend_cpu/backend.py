@@ -27,3 +27,9 @@ class CpuBackend(Backend):
         from mycelia_backend_cpu import _native
 
         _native.set_threads(count)
+
+    def multiply_adds(self, rounds: int) -> float:
+        """Rounds of multiply-adds in vector registers; returns the number of operations."""
+        from mycelia_backend_cpu import _native
+
+        return _native.multiply_adds(rounds)

@@ -24,6 +24,7 @@ _NAMES: dict[str, str] = {
     "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state",
     "autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev",
     "compile": "jit",
+    "profiler": "Profiler",
     "io": """
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
         ckpt_to_safetensors safetensors_to_ckpt export load load_mindir save_mindir
@@ -45,7 +46,7 @@ _MODULES: dict[str, str] = {
         name: name
         for name in """
             autodiff backends capture common compile config context dataset dtypes errors hookspecs io
-            ir log nn ops plugins testing train
+            ir log nn ops plugins profiler testing train
         """.split()
     },
 }  # fmt: skip

@@ -117,6 +117,34 @@ def run(
     runpy.run_path(str(script), run_name="__main__")
 
 
+@app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def profile_script(
+    ctx: typer.Context,
+    script: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A script, and its arguments.")],
+    rows: Annotated[int, typer.Option(help="How many rows to show, the slowest first.")] = 30,
+    by_signature: Annotated[bool, typer.Option(help="A row for each op and shape.")] = False,
+    trace: Annotated[Path | None, typer.Option(help="Write a Chrome trace to this file.")] = None,
+) -> None:
+    """Run a script and tell where its time goes, op by op."""
+    import runpy
+
+    from mycelia import compat
+    from mycelia.profiler import Profiler
+
+    compat.install()
+    sys.argv = [str(script), *ctx.args]
+    sys.path.insert(0, str(script.resolve().parent))
+    profiler = Profiler(start_profile=False)
+    try:
+        with profiler:
+            runpy.run_path(str(script), run_name="__main__")
+    finally:
+        typer.echo(f"{script}: {profiler.seconds:.3f} s")
+        typer.echo(profiler.table(rows, by_signature))
+        if trace is not None:
+            profiler.export_chrome_tracing(trace)
+
+
 def main() -> None:
     """Entry point of the `mycelia` command."""
     app()

@@ -36,7 +36,7 @@ SUBMODULES: dict[str, tuple[str, ...]] = {
     "EXPRESS": ("mycelia.io",),
     "MD": ("mycelia.dataset",),
     "DEBUG": ("mycelia.debug",),
-    "PROFILER": ("mycelia.debug.profiler",),
+    "PROFILER": ("mycelia.profiler",),
     "PARALLEL": ("mycelia.parallel",),
     "UTILS": ("mycelia.plugins",),
     "LITE": ("mycelia_lite",),

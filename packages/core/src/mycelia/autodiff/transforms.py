@@ -388,7 +388,7 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
 
     def run(*args, **kwargs):
         # While a graph is captured, the rule becomes part of it.
-        if dispatch.custom_rule is not None and _C.mode():
+        if dispatch.custom_rule is not None and _C.mode() & dispatch.TRACING:
             return dispatch.custom_rule(fn, rule, args, kwargs)
         inputs: list = []
         _flatten(args, inputs)

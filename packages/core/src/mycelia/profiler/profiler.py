@@ -1,0 +1,270 @@
+"""The profiler: times eager ops on their way through the dispatcher, programs by instruction."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from mycelia import _C, dispatch, errors
+from mycelia.compile import executable
+from mycelia.ir.graph import Graph
+from mycelia.ir.types import TensorType
+from mycelia.ops.cost import Cost, cost
+from mycelia.profiler.peaks import peaks
+from mycelia.profiler.report import Row, table, write_trace
+
+MAX_EVENTS = 200_000  # eager calls that are kept one by one for the trace
+
+
+class _Calls:
+    """Eager calls of one op at one signature."""
+
+    __slots__ = ("attrs", "count", "inputs", "nanoseconds", "op", "outputs")
+
+    def __init__(self, op: _C.Op, inputs: tuple, outputs: tuple, attrs: tuple) -> None:
+        self.op, self.inputs, self.outputs, self.attrs = op, inputs, outputs, attrs
+        self.count = self.nanoseconds = 0
+
+
+class Profiler:
+    """Measures every op that runs between `start` and `stop` on the thread that called `start`.
+
+    `start_profile`: begin at once; `output_path`: directory that `analyse` writes to; `on_trace_ready`:
+    called with the profiler when a `with` block ends. Further options of MindSpore's Profiler are accepted
+    and change nothing: ops are measured, always, on the host.
+    Errors: RuntimeError if it is started twice or read before it ran.
+    """
+
+    def __init__(
+        self,
+        *,
+        start_profile: bool = True,
+        output_path: str = "./data",
+        on_trace_ready: Callable[[Profiler], Any] | None = None,
+        **options: Any,
+    ) -> None:
+        self.output_path = output_path
+        self.on_trace_ready = on_trace_ready
+        self.metadata: dict[str, str] = {}
+        self.seconds = 0.0  # from start to stop
+        self._running = False
+        self._eager: dict[Any, _Calls] = {}
+        self._events: list[tuple[str, int, int]] = []
+        self._steps: list[int] = []
+        self._inside: list[int] = []  # nanoseconds of ops inside those that run now
+        self._programs: list[_C.Program] = []
+        self._compiled: list[tuple[_C.Program, list[tuple[int, int]]]] = []
+        if start_profile:
+            self.start()
+
+    # ---- measuring
+
+    def start(self) -> None:
+        """Begin to measure; adds to what was measured before."""
+        if self._running:
+            raise errors.error(errors.MyceliaRuntimeError, "Profiler", "start() was called twice")
+        self._running = True
+        for program in executable.live_programs():
+            self._watch(program)
+        executable.built_listeners.append(self._watch)
+        self._started = time.perf_counter_ns()
+        self._mode = dispatch.push_interceptor(self._intercept, dispatch.OBSERVING)
+
+    def stop(self) -> None:
+        """Stop measuring."""
+        if not self._running:
+            raise errors.error(errors.MyceliaRuntimeError, "Profiler", "stop() was called before start()")
+        self._running = False
+        dispatch.pop_interceptor(self._mode)
+        self.seconds += (time.perf_counter_ns() - self._started) / 1e9
+        executable.built_listeners.remove(self._watch)
+        for program in self._programs:
+            self._compiled.append((program, program.timings()))
+            program.profile(False)
+        self._programs = []
+
+    def step(self) -> None:
+        """Mark the end of a step: a line in the trace."""
+        self._steps.append(time.perf_counter_ns())
+
+    def __enter__(self) -> Profiler:
+        if not self._running:
+            self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._running:
+            self.stop()
+        if self.on_trace_ready is not None:
+            self.on_trace_ready(self)
+
+    def _watch(self, program: _C.Program) -> None:
+        program.profile(True)
+        self._programs.append(program)
+
+    def _intercept(self, op: _C.Op, inputs: tuple, attrs: tuple) -> Any:
+        self._inside.append(0)
+        start = time.perf_counter_ns()
+        try:
+            result = op._execute(inputs, attrs)
+        finally:
+            end = time.perf_counter_ns()
+            inside = self._inside.pop()
+            if self._inside:
+                self._inside[-1] += end - start
+        in_types, out_types = _types(inputs), _types(result if isinstance(result, tuple) else (result,))
+        key = op.name, in_types, out_types, repr(attrs)
+        calls = self._eager.get(key)
+        if calls is None:
+            calls = self._eager[key] = _Calls(op, in_types, out_types, attrs)
+        calls.count += 1
+        calls.nanoseconds += end - start - inside
+        if len(self._events) < MAX_EVENTS:
+            self._events.append((op.name, start, end - start))
+        return result
+
+    # ---- reading
+
+    def rows(self, by_signature: bool = False) -> list[Row]:
+        """What was measured, an op a row, or an op at one signature a row; the slowest first."""
+        if self._running:
+            raise errors.error(errors.MyceliaRuntimeError, "Profiler", "read it after stop()")
+        limits = peaks()
+        found: dict[Any, Row] = {}
+
+        def add(name, where, inputs, outputs, calls, seconds, price):
+            types = f"({_shapes(inputs)}) -> {_shapes(outputs)}" if by_signature else ""
+            row = found.setdefault((name, where, types), Row(name, where, types))
+            row.add(calls, seconds, price, limits)
+
+        for c in self._eager.values():
+            price = _price(c.op, c.inputs, c.outputs, c.attrs)
+            add(c.op.name, "eager", c.inputs, c.outputs, c.count, c.nanoseconds / 1e9, price)
+        for program, timings in self._compiled:
+            for node, (calls, spent) in zip(program.nodes, timings):
+                if not calls or _runs_others(node):
+                    continue
+                inputs, outputs = (tuple(v and v.type for v in vs) for vs in (node.inputs, node.outputs))
+                price = cost(node.op.definition, inputs, outputs, node.attrs)
+                add(node.op.name, "compiled", inputs, outputs, calls, spent / 1e9, price)
+        return sorted(found.values(), key=lambda row: row.seconds, reverse=True)
+
+    def table(self, limit: int | None = 30, by_signature: bool = False) -> str:
+        """The rows as text, the `limit` slowest."""
+        return table(self.rows(by_signature), peaks(), limit)
+
+    def export_chrome_tracing(self, path: str | os.PathLike) -> None:
+        """Write a trace for chrome://tracing or Perfetto.
+
+        Eager calls stand where they were; of a compiled program one run is shown, with the mean time of each
+        instruction.
+        """
+        write_trace(path, [*self._eager_events(), *self._compiled_events()])
+
+    def _eager_events(self) -> list[dict]:
+        marks = [
+            {"name": "step", "ph": "i", "ts": at / 1e3, "pid": 0, "tid": 0, "s": "p"} for at in self._steps
+        ]
+        return marks + [
+            {"name": name, "ph": "X", "ts": start / 1e3, "dur": spent / 1e3, "pid": 0, "tid": 0}
+            for name, start, spent in self._events
+        ]
+
+    def _compiled_events(self) -> list[dict]:
+        events = []
+        for number, (program, timings) in enumerate(self._compiled, 1):
+            runs = max((calls for calls, _ in timings), default=0)
+            if not runs:
+                continue
+            title = f"program {number}, mean of {runs} runs"
+            events.append({"name": "process_name", "ph": "M", "pid": number, "args": {"name": title}})
+            at = 0.0
+            for node, (calls, spent) in zip(program.nodes, timings):
+                mean = spent / runs / 1e3
+                outputs = _shapes(tuple(v.type for v in node.outputs))
+                events.append({
+                    "name": node.op.name, "ph": "X", "ts": at, "dur": mean, "pid": number, "tid": 0,
+                    "args": {"outputs": outputs, "calls": calls},
+                })  # fmt: skip
+                at += mean
+        return events
+
+    # ---- MindSpore's names
+
+    def add_metadata(self, key: str, value: str) -> None:
+        """Keep a note that `analyse` writes into the summary."""
+        self.metadata[key] = value
+
+    def analyse(
+        self, offline_path: str | None = None, pretty: bool = False, step_list=None, mode: str = "sync"
+    ) -> None:
+        """Stop if needed and write `output_path`/profile.txt, profile.json and trace.json.
+
+        `pretty` also prints the table. The other arguments are MindSpore's, without effect.
+        """
+        if self._running:
+            self.stop()
+        folder = Path(self.output_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        text = self.table(None)
+        (folder / "profile.txt").write_text(text + "\n")
+        rows = [{name: getattr(row, name) for name in Row.__slots__} for row in self.rows(True)]
+        summary = {"seconds": self.seconds, "metadata": self.metadata, "rows": rows}
+        (folder / "profile.json").write_text(json.dumps(summary, indent=1) + "\n")
+        self.export_chrome_tracing(folder / "trace.json")
+        if pretty:
+            print(text)
+
+    def op_analyse(self, op_name: str | Sequence[str], device_id: int | None = None) -> str:
+        """What was measured of one op or of several, as JSON: a list of rows, one a signature."""
+        names = {op_name} if isinstance(op_name, str) else set(op_name)
+        rows = [r for r in self.rows(True) if r.name in names]
+        return json.dumps([{name: getattr(row, name) for name in Row.__slots__} for row in rows])
+
+
+def profile(**options: Any) -> Profiler:
+    """A Profiler for a `with` block: it starts with the block, unless told to start before."""
+    return Profiler(**{"start_profile": False, **options})
+
+
+def tensorboard_trace_handler(dir_name: str | None = None) -> Callable[[Profiler], None]:
+    """For `on_trace_ready`: writes trace.json into `dir_name`, or into the profiler's output path."""
+
+    def write(profiler: Profiler) -> None:
+        folder = Path(dir_name or profiler.output_path)
+        folder.mkdir(parents=True, exist_ok=True)
+        profiler.export_chrome_tracing(folder / "trace.json")
+
+    return write
+
+
+def _types(values: Sequence[Any]) -> tuple:
+    """Types of tensors, flat; None for what is none."""
+    found: list = []
+    for value in values:
+        if isinstance(value, _C.Tensor):
+            found.append(TensorType(value.dtype, value.shape))
+        elif isinstance(value, (tuple, list)):
+            found += _types(value)
+        else:
+            found.append(None)
+    return tuple(found)
+
+
+def _shapes(types: Sequence[TensorType | None]) -> str:
+    return ", ".join("x".join(map(str, t.shape)) or "scalar" for t in types if t is not None)
+
+
+def _price(op: _C.Op, inputs: tuple, outputs: tuple, attrs: tuple) -> Cost | None:
+    return cost(op.definition, inputs, outputs, op.definition.canonical_attrs(attrs))
+
+
+def _runs_others(node: Any) -> bool:
+    """Whether the instruction runs programs or eager ops, which have rows of their own."""
+    if any(isinstance(value, Graph) for value in node.attrs.values()):
+        return True
+    return not all(v is None or v.type.is_static for v in (*node.inputs, *node.outputs))
