@@ -49,6 +49,21 @@ def test_maximum_of_random_windows(seed, threads):
     assert_equal(family._max_pool_grad, (x, rng.uniform(-1, 1, y.shape).astype(np.float32)), how)
 
 
+def last(x):
+    return np.ascontiguousarray(np.moveaxis(x, 1, -1))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_maximum_with_the_channels_last(seed, threads):
+    rng = np.random.default_rng(seed)
+    x, how = random_case(rng)
+    x = np.repeat(x, int(rng.choice([1, 5, 20])), 1)
+    dy = rng.uniform(-1, 1, family._max_pool.definition.body(x, **how).shape).astype(np.float32)
+    how["data_format"] = "NHWC"
+    assert_equal(family._max_pool, (last(x),), how)
+    assert_equal(family._max_pool_grad, (last(x), last(dy)), how)
+
+
 @pytest.mark.parametrize("seed", range(40))
 def test_mean_of_random_windows(seed, threads):
     rng = np.random.default_rng(seed)
@@ -62,6 +77,9 @@ def test_mean_of_random_windows(seed, threads):
     assert_equal(family._avg_pool, (x,), how)
     dy = rng.uniform(-1, 1, y.shape).astype(np.float32)
     assert_equal(family._avg_pool_grad, (dy,), dict(size=x.shape[2:], **how))
+    turned = dict(data_format="NHWC", **how)
+    assert_equal(family._avg_pool, (last(x),), turned)
+    assert_equal(family._avg_pool_grad, (last(dy),), dict(size=x.shape[2:], **turned))
 
     size = tuple(int(v) for v in rng.integers(1, 8, rank)) if rng.random() < 0.7 else (1,) * rank
     assert_equal(adaptive_family._adaptive_avg_pool, (x,), dict(size=size))
@@ -79,6 +97,18 @@ def test_two_by_two_gradient_with_ties(shape, threads):
     x = np.maximum(rng.integers(-3, 3, shape), 0).astype(np.float32)  # what relu leaves: many equal zeros
     dy = rng.uniform(-1, 1, (*shape[:2], shape[2] // 2, shape[3] // 2)).astype(np.float32)
     assert_equal(family._max_pool_grad, (x, dy), dict(kernel=(2, 2), stride=(2, 2)))
+
+
+@pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("stride", [1, 2, 3])
+def test_large_planes_go_in_bands(data_format, stride, threads):
+    rng = np.random.default_rng(stride)
+    x = rng.integers(-9, 9, (1, 3, 131, 67)).astype(np.float32)
+    how = dict(kernel=(3, 3), stride=(stride, stride), pad=(1, 1, 1, 1))
+    dy = rng.uniform(-1, 1, family._max_pool.definition.body(x, **how).shape).astype(np.float32)
+    x, dy = (x, dy) if data_format == "NCHW" else (last(x), last(dy))
+    assert_equal(family._max_pool, (x,), dict(data_format=data_format, **how))
+    assert_equal(family._max_pool_grad, (x, dy), dict(data_format=data_format, **how))
 
 
 def test_index_outside_the_plane_is_an_error():
