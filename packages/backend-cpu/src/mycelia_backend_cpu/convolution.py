@@ -16,6 +16,9 @@ from collections.abc import Sequence
 PANEL = 16  # output channels computed together
 VECTOR = 8  # channels transformed together
 
+#: Cycles in which 64 bytes of weights, a panel's at one k, come from memory.
+STREAM = 16.0
+
 #: Largest difference of two estimates, as a share, that is settled by a measurement.
 CLOSE = 0.12
 #: Transformed weights beyond this many elements are not packed just for a measurement.
@@ -66,25 +69,27 @@ def _direct_cycles(x: tuple[int, ...], channels: int, pad: tuple[int, ...]) -> f
         return sum(max(0, min(out, size + begin - t) - max(0, begin - t)) for t in range(3))
 
     panels = math.ceil(channels / PANEL)
-    # The pixels' rows, or the weights coming from memory: 64 bytes a panel and element of k.
+    # A panel and element of k takes a cycle a pixel and a bit, or as long as its weights need.
     rows = n * taps(height, pad[0], pad[2]) * taps(width, pad[1], pad[3]) / 9
-    return 9 * panels * depth * max(1.1 * rows, 10.0)
+    return 9 * panels * depth * max(1.1 * rows, STREAM)
 
 
-def _winograd_cycles(m: int, transforms: float, x: tuple[int, ...], channels: int, pad) -> float:
+def _winograd_cycles(
+    m: int, transforms: float, caution: float, x: tuple[int, ...], channels: int, pad: tuple[int, ...]
+) -> float:
     n, height, width, depth = x
     rows, columns = height + pad[0] + pad[2] - 2, width + pad[1] + pad[3] - 2
     tiles = n * math.ceil(rows / m) * math.ceil(columns / m)
-    products = (m + 2) ** 2 * math.ceil(channels / PANEL) * depth * max(1.15 * tiles, 10.0)
+    products = (m + 2) ** 2 * math.ceil(channels / PANEL) * depth * max(1.15 * tiles, STREAM)
     vectors = math.ceil(depth / VECTOR) + math.ceil(channels / VECTOR)
-    return products + tiles * vectors * transforms
+    return (products + tiles * vectors * transforms) * caution
 
 
-#: Estimated cycles by algorithm.
+#: Estimated cycles by algorithm. F(6 x 6) rounds worse than F(4 x 4): it must win clearly.
 ESTIMATES = {
     "direct": _direct_cycles,
-    "winograd4": functools.partial(_winograd_cycles, 4, 180.0),
-    "winograd6": functools.partial(_winograd_cycles, 6, 400.0),
+    "winograd4": functools.partial(_winograd_cycles, 4, 300.0, 1.0),
+    "winograd6": functools.partial(_winograd_cycles, 6, 900.0, 1.1),
 }
 
 

@@ -111,17 +111,25 @@ struct Block {
   void fill(const Product& p, int64_t begin, int64_t end) {
     const Axis &rows = p.axis[0], &cols = p.axis[1];
     const int64_t wide = p.classes[1].count, classes = p.classes[0].count * wide;
-    const int64_t first_line = begin / cols.outputs, first_col = begin % cols.outputs;
-    const auto each = [&](const auto& body) __attribute__((always_inline)) {
-      int64_t line = first_line, col = first_col;
-      for (int64_t m = begin; m < end; ++m) {
-        body(line, col);
-        if (++col == cols.outputs) col = 0, ++line;
+    // body(image, row, first column, columns, class of the row) for each line of pixels.
+    const auto each_line = [&](const auto& body) __attribute__((always_inline)) {
+      const int64_t line = begin / cols.outputs;
+      int64_t image = line / rows.outputs, row = line % rows.outputs, col = begin % cols.outputs;
+      for (int64_t left = end - begin; left > 0;) {
+        const int64_t count = min(left, cols.outputs - col);
+        body(image, row, col, count, p.classes[0].of[row] * wide);
+        left -= count, col = 0;
+        if (++row == rows.outputs) row = 0, ++image;
       }
     };
+    const int32_t* class_of = p.classes[1].of;
     for (int64_t k = 0; k <= classes; ++k) start[k] = 0;
-    each([&](int64_t line, int64_t col) {
-      ++start[p.classes[0].of[line % rows.outputs] * wide + p.classes[1].of[col] + 1];
+    each_line([&](int64_t, int64_t, int64_t col, int64_t count, int64_t row_class) {
+      if (wide == 1) {
+        start[row_class + 1] += static_cast<int32_t>(count);
+      } else {
+        for (int64_t i = 0; i < count; ++i) ++start[row_class + class_of[col + i] + 1];
+      }
     });
     part_count = tiles = 0;
     for (int64_t k = 0; k < classes; ++k) {
@@ -131,12 +139,15 @@ struct Block {
       parts[part_count++] = {from, to, p.classes[0].taps[k / wide], p.classes[1].taps[k % wide]};
       tiles += ceil_div(to - from, kTileRows);
     }
-    each([&](int64_t line, int64_t col) {
-      const int64_t image = line / rows.outputs, row = line % rows.outputs;
-      const int64_t at = start[p.classes[0].of[row] * wide + p.classes[1].of[col]]++;
-      a[at] = ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
-      c[at] = ((image * p.out[0] + rows.out0 + row * rows.out_step) * p.out[1] + cols.out0 + col * cols.out_step) *
-              p.y_channels();
+    const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_channels();
+    each_line([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t row_class) {
+      int64_t a_at = ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
+      int64_t c_at = ((image * p.out[0] + rows.out0 + row * rows.out_step) * p.out[1] + cols.out0 +
+                      col * cols.out_step) * p.y_channels();
+      for (int64_t i = 0; i < count; ++i, a_at += a_step, c_at += c_step) {
+        const int64_t at = start[row_class + (wide == 1 ? 0 : class_of[col + i])]++;
+        a[at] = a_at, c[at] = c_at;
+      }
     });
   }
 
@@ -207,7 +218,7 @@ int32_t multiply(const myc_call* call, Product& p) {
   p.k_total = max<int64_t>(1, p.axis[0].taps * p.axis[1].taps * p.depth);  // 1: no taps, but the epilogue must run
   p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, kDepth));
   const int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
-  p.block_pixels = ceil_div(p.pixels, ceil_div(p.pixels, most));
+  p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
   const int64_t pixel_blocks = ceil_div(p.pixels, p.block_pixels);
   const int64_t column_blocks = ceil_div(p.columns, kTileColumns) * p.group;
   const int64_t bytes = Block::bytes(p);

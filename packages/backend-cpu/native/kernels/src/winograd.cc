@@ -11,14 +11,8 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-#ifndef W_V
-#define W_V (192 * 1024)
-#endif
-#ifndef W_M
-#define W_M (64 * 1024)
-#endif
-constexpr int64_t kSetFloats = W_V;     // of V
-constexpr int64_t kProductFloats = W_M;  // of M
+constexpr int64_t kSetFloats = 192 * 1024;     // of V
+constexpr int64_t kProductFloats = 64 * 1024;  // of M
 constexpr int64_t kSkew = 16;  // floats between the planes of V and M: planes a power of two apart would share cache sets
 
 template <int m>

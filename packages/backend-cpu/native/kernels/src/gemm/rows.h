@@ -78,15 +78,15 @@ inline __attribute__((noinline)) void rows_micro(const Run* runs, int64_t count,
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) sum[i][v] = f32v{};
   }
-  // C and the residual were last touched long ago: fetch them while the sums run.
+  // C and the residual were last touched long ago: fetch them while the sums run.  A residual doubles the traffic, so
+  // that this comes too late: then it is the line that the next column block needs.
+  const float* later = f.residual ? f.residual + kTileColumns : nullptr;
+  float* soon = later ? c + kTileColumns : c;
 #pragma GCC unroll 12
-  for (int i = 0; i < kRows; ++i) {
-    __builtin_prefetch(c + c_row[i], 1);
-    if (kVectors * kLanes > 16) __builtin_prefetch(c + c_row[i] + kVectors * kLanes - 1, 1);
-  }
-  if (f.residual) {
+  for (int i = 0; i < kRows; ++i) __builtin_prefetch(soon + c_row[i], 1);
+  if (later) {
 #pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) __builtin_prefetch(f.residual + c_row[i]);
+    for (int i = 0; i < kRows; ++i) __builtin_prefetch(later + c_row[i]);
   }
   const char* fetch = ahead.at;
   const int64_t fetch_step = ahead.step;
@@ -155,7 +155,7 @@ inline __attribute__((noinline)) void rows_micro(const Run* runs, int64_t count,
   if (f.bias) {
 #pragma GCC unroll 2
     for (int v = 0; v < kVectors; ++v) {
-      const f32v bias = load_partial(f.bias + v * kLanes, valid[v]);
+      const f32v bias = whole ? load(f.bias + v * kLanes) : load_partial(f.bias + v * kLanes, valid[v]);
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) sum[i][v] += bias;
     }

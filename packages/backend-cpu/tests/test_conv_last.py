@@ -1,0 +1,203 @@
+"""Channels-last convolutions on packed weights against float64: geometry, epilogues, threads."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia.ops import channels_last as ops
+from mycelia.ops import conv as family
+from mycelia_backend_cpu import _native
+
+SAME = (1, 1, 1, 1)
+# (n, size, channels in, out, kernel, stride, pad, dilation, group)
+CASES = {
+    "1x1": (2, (9, 7), 67, 33, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "1x1 on one pixel": (1, (1, 1), 24, 40, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "1x1 with stride": (2, (7, 8), 64, 32, (1, 1), (2, 2), (0, 0, 0, 0), (1, 1), 1),
+    "1x1, deeper than a block": (1, (7, 7), 900, 48, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "1x1, more pixels than a block": (3, (31, 37), 17, 19, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "3x3": (2, (14, 15), 64, 70, (3, 3), (1, 1), SAME, (1, 1), 1),
+    "3x3, deep": (3, (7, 7), 300, 20, (3, 3), (1, 1), SAME, (1, 1), 1),
+    "3x3 with stride": (2, (17, 13), 37, 41, (3, 3), (2, 2), SAME, (1, 1), 1),
+    "7x7 stem": (2, (33, 31), 3, 64, (7, 7), (2, 2), (3, 3, 3, 3), (1, 1), 1),
+    "one channel": (2, (28, 27), 1, 6, (5, 5), (1, 1), (2, 2, 2, 2), (1, 1), 1),
+    "as many classes as pixels": (2, (5, 5), 3, 7, (9, 9), (1, 1), (4, 4, 4, 4), (1, 1), 1),
+    "groups": (2, (9, 8), 24, 36, (3, 3), (1, 1), SAME, (1, 1), 3),
+    "groups with stride": (2, (9, 8), 6, 34, (3, 2), (2, 1), (1, 0, 0, 1), (1, 1), 2),
+    "dilation": (1, (16, 15), 20, 18, (3, 3), (1, 1), (2, 3, 2, 3), (2, 3), 1),
+    "dilation beyond stride": (2, (16, 15), 20, 18, (3, 3), (2, 2), (3, 3, 3, 3), (3, 2), 1),
+    "dilation that shares a factor with stride": (1, (17, 16), 5, 9, (3, 3), (4, 6), SAME, (2, 4), 1),
+    "stride beyond kernel": (2, (16, 15), 17, 19, (2, 2), (4, 3), (0, 0, 0, 0), (1, 1), 1),
+    "padding beyond kernel": (1, (3, 2), 18, 17, (2, 2), (1, 1), (3, 4, 2, 5), (1, 1), 1),
+    "one element": (1, (1, 1), 1, 1, (1, 1), (1, 1), (0, 0, 0, 0), (1, 1), 1),
+    "no image": (0, (5, 5), 3, 4, (3, 3), (1, 1), SAME, (1, 1), 1),
+    "no input channel": (2, (5, 5), 0, 3, (3, 3), (1, 1), SAME, (1, 1), 1),
+    "no output channel": (2, (5, 5), 3, 0, (3, 3), (1, 1), SAME, (1, 1), 1),
+}
+# (n, size, channels in, out, pad)
+TILED = {
+    "whole tiles": (1, (12, 24), 16, 32, SAME),
+    "parts of tiles": (2, (13, 7), 21, 19, (1, 0, 2, 1)),
+    "smaller than a tile": (3, (3, 2), 5, 7, SAME),
+    "one pixel": (1, (1, 1), 9, 17, SAME),
+    "no padding": (1, (11, 10), 8, 48, (0, 0, 0, 0)),
+    "padding beyond kernel": (1, (4, 5), 3, 3, (4, 3, 5, 7)),
+    "several sets of tiles": (2, (29, 31), 66, 33, SAME),
+    "no image": (0, (5, 5), 3, 4, SAME),
+}
+ACTIVATIONS = {
+    "none": lambda y: y,
+    "relu": lambda y: np.maximum(y, 0),
+    "relu6": lambda y: np.clip(y, 0, 6),
+    "hardswish": lambda y: y * np.clip(y + 3, 0, 6) / 6,
+    "silu": lambda y: y / (1 + np.exp(-y)),
+    "sigmoid": lambda y: 1 / (1 + np.exp(-y)),
+    "gelu": lambda y: 0.5 * y * (1 + np.vectorize(math.erf, otypes=[float])(y / math.sqrt(2))),
+    "gelu_tanh": lambda y: 0.5 * y * (1 + np.tanh(math.sqrt(2 / math.pi) * (y + 0.044715 * y**3))),
+}
+
+
+def tensor(a):
+    return None if a is None else ms.Tensor(np.ascontiguousarray(a, np.float32))
+
+
+def last(a):
+    return np.moveaxis(a, 1, -1)
+
+
+def drawn(n, size, c, o, kernel, group=1, seed=7):
+    """Images [N, C, H, W] and weights [O, C / group, kh, kw] whose results are of order 1."""
+    rng = np.random.default_rng(seed)
+    w = rng.uniform(-1, 1, (o, c // group, *kernel)) / math.sqrt(max(1, c // group * math.prod(kernel)))
+    return rng, rng.uniform(-2, 2, (n, c, *size)).astype(np.float32), w.astype(np.float32)
+
+
+def convolved(x, w, bias=None, **how):
+    """The convolution in float64, channels last."""
+    doubles = [None if a is None else a.astype(np.float64) for a in (x, w, bias)]
+    return last(family._conv.definition.body(*doubles, **how))
+
+
+def native(x, w, bias=None, residual=None, *, algorithm="direct", activation="none", group=1, **how):
+    pack = ops.conv_pack(tensor(w), algorithm=algorithm, group=group)
+    return ops.conv_last(
+        tensor(last(x)), pack, tensor(bias), tensor(residual), channels=w.shape[0], kernel=w.shape[2:],
+        group=group, algorithm=algorithm, activation=activation, **how,
+    ).asnumpy()  # fmt: skip
+
+
+def assert_near(got, want, share):
+    """No element is off by more than this share of the largest one."""
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=0, atol=share * max(1.0, np.abs(want).max(initial=0)))
+
+
+@pytest.fixture(params=CASES.values(), ids=CASES)
+def case(request):
+    n, size, c, o, kernel, stride, pad, dilation, group = request.param
+    how = dict(stride=stride, pad=pad, dilation=dilation, group=group)
+    return *drawn(n, size, c, o, kernel, group), how
+
+
+@pytest.fixture(params=TILED.values(), ids=TILED)
+def tiled(request):
+    n, size, c, o, pad = request.param
+    return *drawn(n, size, c, o, (3, 3)), dict(stride=(1, 1), pad=pad, dilation=(1, 1), group=1)
+
+
+def test_direct(case, threads):
+    rng, x, w, how = case
+    want = convolved(x, w, **how)
+    assert_near(native(x, w, **how), want, 1e-6)
+    bias, residual = rng.uniform(-1, 1, want.shape[-1]), rng.uniform(-1, 1, want.shape)
+    bias, residual = bias.astype(np.float32), residual.astype(np.float32)
+    got = native(x, w, bias, residual, activation="relu", **how)
+    assert_near(got, np.maximum(convolved(x, w, bias, **how) + residual, 0), 1e-6)
+
+
+def test_direct_input_gradient(case, threads):
+    rng, x, w, how = case
+    size = x.shape[2:]
+    dy = rng.uniform(-1, 1, (x.shape[0], w.shape[0], *convolved(x, w, **how).shape[1:3])).astype(np.float32)
+    want = last(family._conv_input_grad.definition.body(dy.astype(float), w.astype(float), size=size, **how))
+    pack = ops.conv_pack(tensor(w), algorithm="direct", group=how["group"], transposed=True)
+    got = ops.conv_last_input_grad(
+        tensor(last(dy)), pack, channels=x.shape[1], size=size, kernel=w.shape[2:], algorithm="direct", **how
+    )
+    assert_near(got.asnumpy(), want, 2e-6)
+
+
+# Largest error as a share of the largest result; what the direct form reaches is about 3e-7.
+WINOGRAD = {"winograd4": 1e-5, "winograd6": 3e-5}
+
+
+@pytest.mark.parametrize("algorithm", WINOGRAD)
+def test_winograd(tiled, algorithm, threads):
+    rng, x, w, how = tiled
+    want = convolved(x, w, **how)
+    assert_near(native(x, w, algorithm=algorithm, **how), want, WINOGRAD[algorithm])
+    bias, residual = rng.uniform(-1, 1, want.shape[-1]), rng.uniform(-1, 1, want.shape)
+    bias, residual = bias.astype(np.float32), residual.astype(np.float32)
+    got = native(x, w, bias, residual, algorithm=algorithm, activation="relu", **how)
+    assert_near(got, np.maximum(convolved(x, w, bias, **how) + residual, 0), WINOGRAD[algorithm])
+
+
+@pytest.mark.parametrize("algorithm", WINOGRAD)
+def test_winograd_input_gradient(tiled, algorithm):
+    rng, x, w, how = tiled
+    size = x.shape[2:]
+    dy = rng.uniform(-1, 1, (x.shape[0], w.shape[0], *convolved(x, w, **how).shape[1:3])).astype(np.float32)
+    want = last(family._conv_input_grad.definition.body(dy.astype(float), w.astype(float), size=size, **how))
+    pack = ops.conv_pack(tensor(w), algorithm=algorithm, transposed=True)
+    got = ops.conv_last_input_grad(
+        tensor(last(dy)), pack, channels=x.shape[1], size=size, kernel=(3, 3), algorithm=algorithm, **how
+    )
+    assert_near(got.asnumpy(), want, WINOGRAD[algorithm])
+
+
+@pytest.mark.parametrize("algorithm", WINOGRAD)
+def test_winograd_error_over_many_channels(algorithm):
+    _, x, w = drawn(1, (14, 14), 256, 64, (3, 3))
+    how = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1)
+    assert_near(native(x, w, algorithm=algorithm, **how), convolved(x, w, **how), WINOGRAD[algorithm])
+
+
+@pytest.mark.parametrize("algorithm", ["direct", *WINOGRAD])
+@pytest.mark.parametrize("parts", ["plain", "bias", "residual", "both"])
+@pytest.mark.parametrize("activation", ACTIVATIONS)
+def test_epilogue(algorithm, activation, parts):
+    how = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1)
+    rng, x, w = drawn(2, (6, 5), 50, 21, (3, 3))
+    bias = rng.uniform(-4, 4, 21).astype(np.float32) if parts in ("bias", "both") else None
+    residual = rng.uniform(-4, 4, (2, 6, 5, 21)).astype(np.float32) if parts in ("residual", "both") else None
+    want = convolved(x, w, bias, **how)
+    want = ACTIVATIONS[activation](want if residual is None else want + residual)
+    got = native(x, w, bias, residual, algorithm=algorithm, activation=activation, **how)
+    assert_near(got, want, WINOGRAD.get(algorithm, 2e-6))
+
+
+def test_nan_stays_where_its_window_reaches():
+    how = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1)
+    _, x, w = drawn(1, (6, 6), 3, 4, (3, 3))
+    x[0, 1, 0, 0] = np.nan
+    got = np.isnan(native(x, w, activation="relu", **how))
+    assert got[0, :2, :2].all()
+    assert got.sum() == 4 * 4
+
+
+@pytest.mark.parametrize("algorithm", ["direct", *WINOGRAD])
+def test_results_do_not_depend_on_the_number_of_threads(algorithm):
+    how = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1)
+    rng, x, w = drawn(2, (23, 19), 70, 90, (3, 3))
+    bias = rng.uniform(-1, 1, 90)
+    before, results = _native.threads(), []
+    for count in (1, 2, 3, 5):
+        _native.set_threads(count)
+        results.append(native(x, w, bias, algorithm=algorithm, activation="silu", **how))
+    _native.set_threads(before)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other, results[0])

@@ -1,0 +1,81 @@
+"""The choice among algorithms of a convolution."""
+
+from __future__ import annotations
+
+import pytest
+
+from mycelia.backends import registry
+from mycelia_backend_cpu import convolution
+
+SAME = (1, 1, 1, 1)
+
+
+def chosen(x, channels, kernel=(3, 3), stride=(1, 1), pad=SAME, dilation=(1, 1), group=1, strict=False):
+    backend = registry.load("cpu").backend
+    return backend.choose_convolution(
+        x, channels, kernel, stride=stride, pad=pad, dilation=dilation, group=group, strict=strict
+    )
+
+
+def test_large_planes_of_many_channels_are_transformed():
+    for x in ((1, 56, 56, 64), (1, 28, 28, 128), (1, 14, 14, 256), (32, 32, 32, 64)):
+        assert chosen(x, x[3]).startswith("winograd")
+
+
+def test_few_pixels_under_many_weights_are_direct():
+    assert chosen((1, 7, 7, 512), 512) == "direct"
+    assert chosen((1, 4, 4, 512), 512) == "direct"
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        dict(kernel=(1, 1), pad=(0, 0, 0, 0)),
+        dict(kernel=(3, 1)),
+        dict(stride=(2, 2)),
+        dict(stride=(1, 2)),
+        dict(dilation=(2, 2)),
+        dict(group=2),
+        dict(strict=True),
+    ],
+    ids=str,
+)
+def test_other_geometry_and_strict_accuracy_are_direct(case):
+    assert chosen((1, 56, 56, 64), 64, **case) == "direct"
+
+
+def test_one_channel_a_group_is_depthwise():
+    assert chosen((1, 56, 56, 64), 64, group=64) == "depthwise"
+    assert chosen((1, 56, 56, 64), 64, group=64, strict=True) == "depthwise"
+
+
+def test_unknown_and_empty_sizes_are_direct():
+    for x in ((-1, 56, 56, 64), (1, -1, -1, 64), (0, 56, 56, 64), (1, 0, 5, 64), (1, 56, 56, 0)):
+        assert chosen(x, 64) == "direct"
+
+
+def test_close_estimates_are_measured_once(monkeypatch):
+    measured = []
+    fastest = convolution._fastest
+
+    def counting(x, channels, pad, algorithms):
+        measured.append(algorithms)
+        return fastest(x, channels, pad, algorithms)
+
+    convolution._choose.cache_clear()
+    monkeypatch.setattr(convolution, "_fastest", counting)
+    monkeypatch.setattr(convolution, "CLOSE", 100.0)
+    first = chosen((3, 12, 10, 24), 32)
+    assert measured == [list(convolution.ESTIMATES)]
+    assert first in convolution.ESTIMATES
+    assert chosen((3, 12, 10, 24), 32) == first
+    assert len(measured) == 1
+    convolution._choose.cache_clear()
+
+
+def test_taps_on_padding_cost_nothing():
+    whole = convolution._direct_cycles((1, 7, 7, 512), 512, (0, 0, 2, 2))
+    padded = convolution._direct_cycles((1, 7, 7, 512), 512, SAME)
+    bare = convolution._direct_cycles((1, 9, 9, 512), 512, (0, 0, 0, 0))
+    assert padded < bare
+    assert whole < bare
