@@ -11,10 +11,10 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = min(512, 8192 / kPanel);  // x kPanel floats of B: 32 KB
-constexpr int64_t kRowsInBlock = 49152 / kDepth / kBlockRows * kBlockRows;  // x kDepth floats of A: 192 KB
+constexpr int64_t kDepth = min(384, 8192 / kPanel);  // x kPanel floats of B: 24 KB
+constexpr int64_t kRowsInBlock = 73728 / kDepth / kBlockRows * kBlockRows;  // x kDepth floats of A: 288 KB
 constexpr int64_t kFewRows = 2 * kRowsInBlock;   // up to here all of A's part fits the second-level cache
-constexpr int64_t kColumnsInBlock = 2048;        // x kDepth floats of B: 4 MB, third-level cache, for all threads
+constexpr int64_t kColumnsInBlock = 4096;        // x kDepth floats of B: 6 MB, third-level cache, for all threads
 constexpr int64_t kSerialWork = 1 << 20;         // multiply-adds that one core does in 20 us: not worth a second thread
 constexpr int64_t kTileWork = 1 << 21;           // multiply-adds of a tile: 40 us
 constexpr int64_t kDirectFloats = 6 * 1024;      // B that stays in the first-level cache without packing
@@ -46,12 +46,16 @@ Store store_at(const Product& g, const Part& t) {
   return s;
 }
 
-// All row blocks of the part against one panel of B.
+// All row blocks of the part against one panel of B; `next` is the panel behind it, or null.
 template <int kVectors, bool kPackedA>
 void multiply_panel(const Product& g, const Part& t, const float* packed_a, const float* b, int64_t b_step,
-                    int64_t column, int64_t columns, Store s) {
+                    int64_t column, int64_t columns, Store s, const float* next) {
   if (s.column_bias) s.column_bias += column;
+  // The next panel comes from farther away than this one: fetch a share of it per row block.
+  const int64_t share = next ? ceil_div(t.depth * kPanel, ceil_div(t.m, kBlockRows)) : 0;
   for (int64_t i = 0; i < t.m; i += kBlockRows) {
+    for (int64_t q = 0; q < share; q += 16) __builtin_prefetch(next + q, 0, 2);
+    next += share;
     const int64_t rows = min<int64_t>(kBlockRows, t.m - i);
     const float* a = kPackedA ? packed_a + i * t.depth : g.a.at(t.i + i, t.p);
     float* c = g.c + (t.i + i) * g.ldc + t.j + column;
@@ -69,10 +73,11 @@ void multiply_part(const Product& g, const Part& t, const float* packed_a, const
   for (int64_t j = 0; j < t.n; j += kPanel, b += panel_stride ? panel_stride : kPanel) {
     const int64_t columns = min<int64_t>(kPanel, t.n - j);
     const bool half = columns <= kLanes;
+    const float* next = panel_stride && j + kPanel < t.n ? b + panel_stride : nullptr;
     if (packed_a) {
-      (half ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, packed_a, b, b_step, j, columns, s);
+      (half ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, packed_a, b, b_step, j, columns, s, next);
     } else {
-      (half ? multiply_panel<1, false> : multiply_panel<2, false>)(g, t, packed_a, b, b_step, j, columns, s);
+      (half ? multiply_panel<1, false> : multiply_panel<2, false>)(g, t, packed_a, b, b_step, j, columns, s, next);
     }
   }
 }
@@ -188,34 +193,47 @@ int32_t multiply_many_rows(myc_context* ctx, const Product& g) {
   return MYC_OK;
 }
 
-// c[j] (element stride c_step) = x[1, k] W[k, n] with row-major W and strided x.
-int32_t multiply_row(myc_context* ctx, int64_t n, int64_t k, const float* x, int64_t x_step, const float* w, int64_t ldw,
-                     float* c, int64_t c_step, const Epilogue& e) {
+// C[rows, n] (element strides c_row, c_step) = X[rows, k] W[k, n] for few rows and row-major W, which is read once.
+int32_t multiply_rows(myc_context* ctx, int64_t rows, int64_t n, int64_t k, const float* x, int64_t x_row,
+                      int64_t x_step, const float* w, int64_t ldw, float* c, int64_t c_row, int64_t c_step,
+                      const Epilogue& e) {
   Scratch scratch(ctx);
-  float* sums = scratch.take<float>(n);
+  float* sums = scratch.take<float>(rows * n);
   if (!sums) return MYC_E_MEMORY;
-  constexpr int64_t kStep = 1024;  // columns: 4 KB of sums
-  parallel_for(ctx, ceil_div(n, kStep), ceil_div(kSerialWork / 4, k * kStep), [&](int64_t begin, int64_t end) {
+  constexpr int64_t kStep = 1024;  // columns: 4 KB of sums a row
+  parallel_for(ctx, ceil_div(n, kStep), ceil_div(kSerialWork / 4, rows * k * kStep), [&](int64_t begin, int64_t end) {
     for (int64_t j = begin * kStep; j < min(n, end * kStep); j += kStep) {
       const int64_t columns = min(kStep, n - j);
-      memset(sums + j, 0, columns * sizeof(float));
-      add_rows(columns, k, x, x_step, w + j, ldw, sums + j);
-      for (int64_t q = j; q < j + columns; ++q) c[q * c_step] = finish(sums[q], c[q * c_step], e, 0, q);
+      float* part = sums + rows * j;  // [rows, columns]
+      memset(part, 0, rows * columns * sizeof(float));
+      if (rows == 1) {
+        add_rows(columns, k, x, x_step, w + j, ldw, part);
+      } else {
+        add_rows_to(rows, columns, k, x, x_row, x_step, w + j, ldw, part, columns);
+      }
+      for (int64_t i = 0; i < rows; ++i) {
+        for (int64_t q = 0; q < columns; ++q) {
+          float& to = c[i * c_row + (j + q) * c_step];
+          to = finish(part[i * columns + q], to, e, i, j + q);
+        }
+      }
     }
   });
   return MYC_OK;
 }
 
-// C[m, n] = X[m, k] W[n, k]^T for few rows of X; x_step is the stride along k, only for m = 1 other than 1.
+// C[m, n] = X[m, k] W[n, k]^T for few rows of X; x_step is the stride along k.
 int32_t multiply_rows_by_dots(myc_context* ctx, int64_t m, int64_t n, int64_t k, const float* x, int64_t ldx,
                               int64_t x_step, const float* w, int64_t ldw, float* c, int64_t c_row, int64_t c_column,
                               const Epilogue& e) {
   Scratch scratch(ctx);
   if (x_step != 1) {
-    float* copy = scratch.take<float>(k);
+    float* copy = scratch.take<float>(m * k);
     if (!copy) return MYC_E_MEMORY;
-    for (int64_t p = 0; p < k; ++p) copy[p] = x[p * x_step];
-    x = copy;
+    for (int64_t i = 0; i < m; ++i) {
+      for (int64_t p = 0; p < k; ++p) copy[i * k + p] = x[i * ldx + p * x_step];
+    }
+    x = copy, ldx = k;
   }
   const int64_t groups = ceil_div(n, 4);
   parallel_for(ctx, groups, ceil_div(kSerialWork / 4, 4 * m * k), [&](int64_t begin, int64_t end) {
@@ -225,18 +243,29 @@ int32_t multiply_rows_by_dots(myc_context* ctx, int64_t m, int64_t n, int64_t k,
 }
 
 // How a product is computed; see choose().
-enum class Path { kRow, kRowDots, kColumn, kColumnDots, kDots, kLongK, kFewRows, kManyRows };
+enum class Path { kRows, kRowDots, kColumns, kColumnDots, kDots, kLongK, kFewRows, kManyRows };
 
+constexpr int64_t kThin = 8, kThinInPlace = 4;  // rows that read a large matrix along and across its rows
+constexpr int64_t kLargeFloats = 1 << 16;
+constexpr int64_t kLongPart = 4 * kDepth, kMostParts = 16, kFewTiles = 8;
 constexpr int64_t kDotRows = 12;  // up to here packing a transposed B costs more than the horizontal sums
 
-Path choose(const Product& g, int32_t workers) {
-  if (g.m == 1) return g.b.row == 1 ? Path::kRowDots : Path::kRow;
-  if (g.n == 1) return g.a.column == 1 ? Path::kColumnDots : Path::kColumn;
+// Few elements of C, so that only k can be cut for the threads.  It is cut the same way for any number of them: results
+// do not depend on it.
+bool has_long_k(const Product& g) {
+  return ceil_div(g.m, kRowsInBlock) * ceil_div(g.n, 2 * kPanel) < kFewTiles && g.k >= 2 * kLongPart &&
+         g.m * g.n * g.k >= 2 * kSerialWork;
+}
+
+Path choose(const Product& g) {
+  if (g.m == 1) return g.b.row == 1 ? Path::kRowDots : Path::kRows;
+  if (g.n == 1) return g.a.column == 1 ? Path::kColumnDots : Path::kColumns;
+  // A thin operand against a large one: the large one is read once, where it is.
+  if (g.m <= kThinInPlace && g.b.column == 1 && g.k * g.n >= kLargeFloats) return Path::kRows;
+  if (g.n <= kThin && g.a.column == 1 && g.m * g.k >= kLargeFloats) return Path::kColumnDots;
+  if (g.n <= kThinInPlace && g.a.row == 1 && g.m * g.k >= kLargeFloats) return Path::kColumns;
   if (g.m <= kDotRows && g.b.row == 1 && g.a.column == 1 && g.k >= 4 * kLanes) return Path::kDots;
-  if (workers > 1 && ceil_div(g.m, kRowsInBlock) * ceil_div(g.n, 2 * kPanel) < workers && g.k >= 4 * kDepth &&
-      g.m * g.n * g.k >= 2 * kSerialWork) {
-    return Path::kLongK;
-  }
+  if (has_long_k(g)) return Path::kLongK;
   return has_few_rows(g) ? Path::kFewRows : Path::kManyRows;
 }
 
@@ -258,50 +287,67 @@ struct SerialContext {
   }
 };
 
+// A product with a long k, cut into parts of `depth`; each is summed up in a C of its own of `size` floats.
+struct LongK {
+  int64_t depth, parts, size;
+  Path path;  // of a part
+  Product first;
+
+  explicit LongK(const Product& g)
+      : depth(kDepth * max(kLongPart / kDepth, ceil_div(g.k, kDepth * kMostParts))),
+        parts(ceil_div(g.k, depth)),
+        size(round_up(g.m * g.n, 16)),
+        path(has_few_rows(g) ? Path::kFewRows : Path::kManyRows),
+        first(g) {
+    first.k = depth;
+  }
+};
+
 // Floats that run() takes on one thread.
-int64_t serial_scratch(const Product& g) {
-  switch (choose(g, 1)) {
-    case Path::kRow:
-      return round_up(g.n, 16);
-    case Path::kColumn:
-      return round_up(g.m, 16);
+int64_t serial_scratch(const Product& g, Path path) {
+  switch (path) {
+    case Path::kRows:
+    case Path::kColumns:
+      return round_up(g.m * g.n, 16);
     case Path::kRowDots:
-    case Path::kColumnDots:
       return round_up(g.k, 16);
+    case Path::kColumnDots:
+      return round_up(g.k * g.n, 16);
     case Path::kFewRows:
       return round_up(few_rows_per_worker(g), 16) + few_rows_shared(g);
     case Path::kManyRows:
       return round_up(many_rows_shared(g), 16) + many_rows_per_worker(g);
+    case Path::kLongK: {
+      const LongK cut(g);
+      return cut.parts * cut.size + round_up(serial_scratch(cut.first, cut.path), 16);
+    }
     default:
       return 0;
   }
 }
 
-// Few elements of C but a long k, as in weight gradients: each worker sums up a part of k in its own C.
+// Few elements of C but a long k, as in weight gradients.
 int32_t multiply_long_k(myc_context* ctx, const Product& g) {
-  const int32_t parts = max_workers(ctx);
-  const int64_t depth = round_up(ceil_div(g.k, parts), kDepth), used = ceil_div(g.k, depth);
-  Product slice = g;
-  slice.k = depth;
-  const int64_t own = serial_scratch(slice), size = round_up(g.m * g.n, 16);
+  const LongK cut(g);
+  const int64_t own = round_up(serial_scratch(cut.first, cut.path), 16);
   Scratch scratch(ctx);
-  float* sums = scratch.take<float>(used * size);
-  float* memory = scratch.take<float>(used * own);
+  float* sums = scratch.take<float>(cut.parts * cut.size);
+  float* memory = scratch.take<float>(max_workers(ctx) * own);
   if (!sums || !memory) return MYC_E_MEMORY;
   const Epilogue plain;
-  parallel_for(ctx, used, 1, [&](int64_t begin, int64_t end) {
+  parallel_for_worker(ctx, cut.parts, 1, [&](int64_t begin, int64_t end, int32_t worker) {
     for (int64_t part = begin; part < end; ++part) {
-      const int64_t p = part * depth;
-      Product own_part = {g.m, g.n, min(depth, g.k - p), {g.a.at(0, p), g.a.row, g.a.column},
-                          {g.b.at(p, 0), g.b.row, g.b.column}, sums + part * size, g.n, &plain};
-      SerialContext serial(memory + part * own);
-      run(&serial.base, own_part, choose(own_part, 1));
+      const int64_t p = part * cut.depth;
+      const Product own_part = {g.m, g.n, min(cut.depth, g.k - p), {g.a.at(0, p), g.a.row, g.a.column},
+                                {g.b.at(p, 0), g.b.row, g.b.column}, sums + part * cut.size, g.n, &plain};
+      SerialContext serial(memory + worker * own);
+      run(&serial.base, own_part, cut.path);
     }
   });
   for (int64_t i = 0; i < g.m; ++i) {
     for (int64_t j = 0; j < g.n; ++j) {
       float sum = 0;
-      for (int64_t part = 0; part < used; ++part) sum += sums[part * size + i * g.n + j];
+      for (int64_t part = 0; part < cut.parts; ++part) sum += sums[part * cut.size + i * g.n + j];
       g.c[i * g.ldc + j] = finish(sum, g.c[i * g.ldc + j], *g.epilogue, i, j);
     }
   }
@@ -309,20 +355,23 @@ int32_t multiply_long_k(myc_context* ctx, const Product& g) {
 }
 
 int32_t run(myc_context* ctx, const Product& g, Path path) {
-  // One column is one row of the transposed product: the biases change places.
+  // Columns are rows of the transposed product: the biases change places.
   Epilogue turned = *g.epilogue;
   turned.row_bias = g.epilogue->column_bias;
   turned.column_bias = g.epilogue->row_bias;
   switch (path) {
-    case Path::kRow:
-      return multiply_row(ctx, g.n, g.k, g.a.data, g.a.column, g.b.data, g.b.row, g.c, 1, *g.epilogue);
-    case Path::kColumn:
-      return multiply_row(ctx, g.m, g.k, g.b.data, g.b.row, g.a.data, g.a.column, g.c, g.ldc, turned);
+    case Path::kRows:
+      return multiply_rows(ctx, g.m, g.n, g.k, g.a.data, g.a.row, g.a.column, g.b.data, g.b.row, g.c, g.ldc, 1,
+                           *g.epilogue);
+    case Path::kColumns:
+      return multiply_rows(ctx, g.n, g.m, g.k, g.b.data, g.b.column, g.b.row, g.a.data, g.a.column, g.c, 1, g.ldc,
+                           turned);
     case Path::kRowDots:
       return multiply_rows_by_dots(ctx, 1, g.n, g.k, g.a.data, 0, g.a.column, g.b.data, g.b.column, g.c, g.ldc, 1,
                                    *g.epilogue);
     case Path::kColumnDots:
-      return multiply_rows_by_dots(ctx, 1, g.m, g.k, g.b.data, 0, g.b.row, g.a.data, g.a.row, g.c, 1, g.ldc, turned);
+      return multiply_rows_by_dots(ctx, g.n, g.m, g.k, g.b.data, g.b.column, g.b.row, g.a.data, g.a.row, g.c, 1, g.ldc,
+                                   turned);
     case Path::kDots:
       return multiply_rows_by_dots(ctx, g.m, g.n, g.k, g.a.data, g.a.row, 1, g.b.data, g.b.column, g.c, g.ldc, 1,
                                    *g.epilogue);
@@ -364,14 +413,14 @@ int32_t gemm(myc_context* ctx, bool transpose_a, bool transpose_b, int64_t m, in
   const Product g = make_product(transpose_a, transpose_b, m, n, k, a, lda, b, ldb, c, ldc, &epilogue);
   if (k == 0) multiply_nothing(g);
   if (m == 0 || n == 0 || k == 0) return MYC_OK;
-  return run(ctx, g, choose(g, max_workers(ctx)));
+  return run(ctx, g, choose(g));
 }
 
 int64_t gemm_scratch(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k) {
   // The leading dimensions may be larger than these: the path does not depend on them, packing A does.
   const Product g = make_product(transpose_a, transpose_b, m, n, k, nullptr, INT32_MAX, nullptr, INT32_MAX, nullptr, n,
                                  nullptr);
-  return serial_scratch(g);
+  return serial_scratch(g, choose(g));
 }
 
 void gemm_serial(bool transpose_a, bool transpose_b, int64_t m, int64_t n, int64_t k, const float* a, int64_t lda,

@@ -101,6 +101,49 @@ inline void add_rows(int64_t n, int64_t k, const float* x, int64_t x_step, const
   }
 }
 
+// y[i * ldy + j] += sum over kDepth p of x[i * x_row + p * x_step] * w[p * ldw + j] for i < kRows, j < n.
+template <int kRows, int kDepth>
+inline __attribute__((noinline)) void add_some_rows(int64_t n, const float* x, int64_t x_row, int64_t x_step,
+                                                    const float* w, int64_t ldw, float* y, int64_t ldy) {
+  float factor[kDepth][kRows];
+  for (int q = 0; q < kDepth; ++q) {
+    for (int i = 0; i < kRows; ++i) factor[q][i] = x[i * x_row + q * x_step];
+  }
+  int64_t j = 0;
+  for (; j + kLanes <= n; j += kLanes) {
+    f32v sum[kRows];
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) sum[i] = load(y + i * ldy + j);
+#pragma GCC unroll 8
+    for (int q = 0; q < kDepth; ++q) {
+      const f32v v = load(w + q * ldw + j);
+#pragma GCC unroll 8
+      for (int i = 0; i < kRows; ++i) sum[i] = fma(splat(factor[q][i]), v, sum[i]);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < kRows; ++i) store(y + i * ldy + j, sum[i]);
+  }
+  for (; j < n; ++j) {
+    for (int i = 0; i < kRows; ++i) {
+      float sum = y[i * ldy + j];
+      for (int q = 0; q < kDepth; ++q) sum += factor[q][i] * w[q * ldw + j];
+      y[i * ldy + j] = sum;
+    }
+  }
+}
+
+// The same for all k and up to 8 rows: W streams through once, eight of its rows at a time.
+template <int kRows = 8>
+inline void add_rows_to(int64_t rows, int64_t n, int64_t k, const float* x, int64_t x_row, int64_t x_step, const float* w,
+                        int64_t ldw, float* y, int64_t ldy) {
+  if constexpr (kRows > 1) {
+    if (rows < kRows) return add_rows_to<kRows - 1>(rows, n, k, x, x_row, x_step, w, ldw, y, ldy);
+  }
+  int64_t p = 0;
+  for (; p + 8 <= k; p += 8) add_some_rows<kRows, 8>(n, x + p * x_step, x_row, x_step, w + p * ldw, ldw, y, ldy);
+  for (; p < k; ++p) add_some_rows<kRows, 1>(n, x + p * x_step, x_row, x_step, w + p * ldw, ldw, y, ldy);
+}
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_GEMM_GEMV_H_

@@ -81,6 +81,7 @@ inline void pack_panels(const View& b, int64_t columns, int64_t depth, float* to
     for (; j + kPanelsAtOnce * kPanel <= columns; j += kPanelsAtOnce * kPanel, to += kPanelsAtOnce * stride) {
       for (int64_t q = 0; q < depth; ++q) {
         const float* from = b.at(q, j);
+        for (int64_t g = 0; g < kPanelsAtOnce * kPanel; g += 16) __builtin_prefetch(from + 8 * b.row + g);
 #pragma GCC unroll 4
         for (int64_t g = 0; g < kPanelsAtOnce; ++g) {
           for (int64_t v = 0; v < kPanel; v += kLanes) {
@@ -103,15 +104,18 @@ inline void pack_panels(const View& b, int64_t columns, int64_t depth, float* to
 constexpr int kBlockWidth = (kBlockRows + kLanes - 1) / kLanes * kLanes;
 constexpr int64_t kPackSlack = kBlockWidth;  // floats that packing A may write behind its block
 
+constexpr int64_t kBlocksAtOnce = 16;  // blocks of A that one pass over a transposed A fills
+
 // All blocks of kBlockRows rows of A, one behind the other: rows x depth of the view.
 inline void pack_blocks(const View& a, int64_t rows, int64_t depth, float* to) {
   int64_t i = 0;
   if (a.row == 1) {  // several blocks at once, as above
-    for (; i + kPanelsAtOnce * kBlockRows + kBlockWidth - kBlockRows <= rows; i += kPanelsAtOnce * kBlockRows) {
+    for (; i + kBlocksAtOnce * kBlockRows + kBlockWidth - kBlockRows <= rows; i += kBlocksAtOnce * kBlockRows) {
       for (int64_t q = 0; q < depth; ++q) {
         const float* from = a.at(i, q);
+        for (int64_t g = 0; g < kBlocksAtOnce * kBlockRows; g += 16) __builtin_prefetch(from + 8 * a.column + g);
 #pragma GCC unroll 4
-        for (int64_t g = 0; g < kPanelsAtOnce; ++g) {
+        for (int64_t g = 0; g < kBlocksAtOnce; ++g) {
           for (int64_t v = 0; v < kBlockWidth; v += kLanes) {
             float* at = to + (g * depth + q) * kBlockRows + v;
             if (q + 1 < depth || v + kLanes <= kBlockRows) {
@@ -122,7 +126,7 @@ inline void pack_blocks(const View& a, int64_t rows, int64_t depth, float* to) {
           }
         }
       }
-      to += kPanelsAtOnce * kBlockRows * depth;
+      to += kBlocksAtOnce * kBlockRows * depth;
     }
   }
   for (; i < rows; i += kBlockRows, to += depth * kBlockRows) {

@@ -1,0 +1,162 @@
+// Fully connected layers on weights packed once: rows of x are read in place, bias, residual and activation follow while
+// the tile is in registers or the first-level cache.  Flops: 2 rows in out.  Bytes: x, y, the residual and w once for up
+// to kMostRows rows; a single row runs at the speed at which memory delivers w.
+#include "gemm/pack.h"
+#include "gemm/rows.h"
+
+namespace mycelia::MYC_ISA {
+namespace {
+
+constexpr int64_t kDepth = 384;              // of k at once: a panel of this depth is 24 KB of the first-level cache
+constexpr int64_t kBlockFloats = 48 * 1024;  // of x in a block of rows, to stay in the second-level cache
+constexpr int64_t kMostRows = 384;
+constexpr int64_t kShare = 2 << 20;  // multiply-adds of 40 us: less is not worth a second thread
+
+struct Layer {
+  int64_t rows, depth, columns;
+  const float *x, *packed, *bias, *residual;
+  Activation activation;
+  float* y;
+
+  int64_t blocks() const { return ceil_div(columns, kTileColumns); }
+  PackedBlock block(int64_t q) const { return {packed, depth * kPackedColumns, q, columns}; }
+};
+
+// Rows [first, first + rows) x column blocks [begin, end), k_block of the depth at a time.
+void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, int64_t end, int64_t k_block) {
+  const int64_t tiles = ceil_div(rows, kTileRows), step = max<int64_t>(1, 64 / tiles);
+  for (int64_t k0 = 0; k0 == 0 || k0 < g.depth; k0 += k_block) {
+    const int64_t k1 = min(g.depth, k0 + k_block);
+    const bool last = k1 == g.depth;
+    const Run run = {k0, k0, k1 - k0};
+    for (int64_t q = begin; q < end; ++q) {
+      const PackedBlock b = g.block(q);
+      const int64_t column = q * kTileColumns;
+      // While this block is computed the next one comes, of the same depth or the first one of the next depth.  One tile
+      // alone uses every number just once: it runs behind its own prefetches.
+      const bool more = q + 1 < end;
+      const float* next = (more ? g.block(q + 1) : g.block(begin)).b + (more ? k0 : k1) * kPackedColumns;
+      if (tiles == 1) next = b.b + (k0 + 32) * kPackedColumns;
+      Ahead ahead = {reinterpret_cast<const char*>(next), step};
+      const Finish f = {k0 > 0, last && g.bias ? g.bias + column : nullptr,
+                        last && g.residual ? g.residual + column : nullptr, last ? g.activation : Activation::none};
+      for_each_tile(rows, [&](int64_t tile, int64_t count) {
+        const float* a[kTileRows];
+        int64_t c_row[kTileRows];
+        for (int64_t r = 0; r < count; ++r) {
+          a[r] = g.x + (first + tile + r) * g.depth;
+          c_row[r] = (first + tile + r) * g.columns;
+        }
+        rows_tile(count, &run, 1, a, b, g.y + column, c_row, f, ahead);
+        ahead.at += (k1 - k0) * step;
+      });
+    }
+  }
+}
+
+// ---- one row ----
+
+constexpr int kParts = kPackedColumns / kLanes;  // vectors of a panel
+constexpr int64_t kStretch = 256;
+constexpr int kStreams = 8 / kParts;             // panels at once: eight chains of additions, several streams from memory
+
+// One row against the kStreams panels from column j on.
+void multiply_streams(const Layer& g, int64_t j) {
+  const int64_t panel = g.depth * kPackedColumns;
+  const float* b = g.packed + j * g.depth;
+  f32v total[kStreams][kParts] = {};
+  for (int64_t k = 0; k < g.depth;) {
+    f32v sum[kStreams][kParts] = {};  // of a stretch: one chain over all of k would lose digits
+    for (const int64_t end = min(g.depth, k + kStretch); k < end; ++k, b += kPackedColumns) {
+      const f32v a = splat(g.x[k]);
+#pragma GCC unroll 8
+      for (int s = 0; s < kStreams; ++s) {
+        __builtin_prefetch(b + s * panel + 32 * kPackedColumns);
+#pragma GCC unroll 4
+        for (int v = 0; v < kParts; ++v) sum[s][v] = fma(a, load(b + s * panel + v * kLanes), sum[s][v]);
+      }
+    }
+    for (int s = 0; s < kStreams; ++s) {
+      for (int v = 0; v < kParts; ++v) total[s][v] += sum[s][v];
+    }
+  }
+  for (int64_t s = 0; s < kStreams; ++s) {
+    for (int64_t v = 0; v < kParts; ++v, j += kLanes) {
+      if (j >= g.columns) return;
+      const int64_t lanes = min<int64_t>(kLanes, g.columns - j);
+      f32v y = total[s][v];
+      if (g.bias) y += load_partial(g.bias + j, lanes);
+      if (g.residual) y += load_partial(g.residual + j, lanes);
+      store_partial(g.y + j, activate(y, g.activation), lanes);
+    }
+  }
+}
+
+// A batch of one: only memory limits it.
+void multiply_row(const myc_call* call, const Layer& g) {
+  const int64_t panels = ceil_div(g.columns, kPackedColumns), groups = panels / kStreams;
+  parallel_for(call, groups, kMinParallelWork * 8 / (kStreams * kPackedColumns * g.depth * 4 + 1) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t q = begin; q < end; ++q) multiply_streams(g, q * kStreams * kPackedColumns);
+               });
+  const int64_t done = groups * kStreams * kPackedColumns / kTileColumns;
+  multiply_block(g, 0, 1, done, g.blocks(), max<int64_t>(1, g.depth));
+}
+
+}  // namespace
+
+KERNEL_FN(linear_pack, f32) {
+  const auto& a = attrs<myc_linear_pack_attrs>(call);
+  const myc_tensor& w = input(call);
+  const bool turned = a.transpose_w != 0;
+  const int64_t columns = w.shape[turned ? 0 : 1], depth = w.shape[turned ? 1 : 0];
+  const float* from = in<float>(call);
+  float* to = out<float>(call);
+  parallel_for(call, ceil_div(columns, kPackedColumns), kMinParallelWork / (depth * kPackedColumns * 8 + 1) + 1,
+               [&](int64_t begin, int64_t end) {
+                 for (int64_t panel = begin; panel < end; ++panel) {
+                   const int64_t j = panel * kPackedColumns, count = min(kPackedColumns, columns - j);
+                   float* at = to + j * depth;
+                   if (turned) {
+                     pack_transposed<kPackedColumns, kPackedColumns>(from + j * depth, depth, count, depth, at);
+                   } else {
+                     pack_rows<kPackedColumns, kPackedColumns>(from + j, columns, count, depth, at);
+                   }
+                 }
+               });
+  return MYC_OK;
+}
+
+KERNEL_FN(linear, f32) {
+  const auto& a = attrs<myc_linear_attrs>(call);
+  const myc_tensor& x = input(call);
+  const Layer g = {extent(x, 0, x.rank - 1),
+                   x.shape[x.rank - 1],
+                   a.channels,
+                   in<float>(call, 0),
+                   in<float>(call, 1),
+                   in<float>(call, 2),
+                   in<float>(call, 3),
+                   static_cast<Activation>(a.activation),
+                   out<float>(call)};
+  if (g.rows == 0 || g.columns == 0) return MYC_OK;
+  if (g.rows == 1) {
+    multiply_row(call, g);
+    return MYC_OK;
+  }
+  const int64_t parts = g.rows <= kTileRows ? 1 : max<int64_t>(1, ceil_div(g.depth, kDepth));
+  const int64_t k_block = max<int64_t>(1, ceil_div(g.depth, parts));
+  const int64_t most = clamp(kBlockFloats / k_block, int64_t{8} * kTileRows, kMostRows);
+  const int64_t row_blocks = ceil_div(g.rows, most), in_block = ceil_div(g.rows, row_blocks), blocks = g.blocks();
+  parallel_for(call, row_blocks * blocks, kShare / (in_block * g.depth * kTileColumns + 1) + 1,
+               [&](int64_t begin, int64_t end) {
+                 while (begin < end) {
+                   const int64_t row = begin / blocks * in_block, q = begin % blocks, count = min(end - begin, blocks - q);
+                   multiply_block(g, row, min(in_block, g.rows - row), q, q + count, k_block);
+                   begin += count;
+                 }
+               });
+  return MYC_OK;
+}
+
+}  // namespace mycelia::MYC_ISA
