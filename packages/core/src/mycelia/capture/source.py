@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import functools
 import inspect
+import linecache
 import os
+import re
 import sysconfig
 import textwrap
 import types
@@ -19,10 +21,7 @@ class CannotRewrite(Exception):
 def find_definition(fn: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     """The syntax tree of `fn`, with line numbers of its file."""
     code = fn.__code__
-    try:
-        lines, first = inspect.getsourcelines(code)
-    except (OSError, TypeError) as error:
-        raise CannotRewrite(f"the source of {fn.__qualname__} is not available") from error
+    lines, first = _source_lines(fn)
     source = textwrap.dedent("".join(lines))
     try:
         tree = ast.parse(source)
@@ -50,6 +49,23 @@ def find_definition(fn: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     if len(found) != 1:
         raise CannotRewrite(f"the source of {fn.__qualname__} is ambiguous")
     return found[0]
+
+
+_BEGINNING = re.compile(r"\s*(async\s+)?def\s|.*(?<!\w)lambda(:|\s)|\s*@")
+
+
+def _source_lines(fn: types.FunctionType) -> tuple[list[str], int]:
+    """The lines of `fn` and the number of the first, as inspect.getsourcelines finds them: that one looks
+    through all modules to learn whose file it is, which takes longer than the rest of a small capture."""
+    code = fn.__code__
+    linecache.checkcache(code.co_filename)
+    lines = linecache.getlines(code.co_filename, fn.__globals__)
+    first = code.co_firstlineno - 1
+    if not 0 <= first < len(lines):
+        raise CannotRewrite(f"the source of {fn.__qualname__} is not available")
+    while first > 0 and not _BEGINNING.match(lines[first]):
+        first -= 1
+    return inspect.getblock(lines[first:]), first + 1
 
 
 def _parse_fragment(source: str) -> ast.Module | None:
