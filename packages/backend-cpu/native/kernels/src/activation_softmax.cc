@@ -69,7 +69,7 @@ void softmax_strip(const float* x, float* y, const Strip& c) {
   f32v peak[kStripVectors], sum[kStripVectors];
   strip_peaks(x, c, peak);
   strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) {
-    const f32v e = exp(load_lanes(x + at, lanes) - peak[v]);
+    const f32v e = exp_of_negative(load_lanes(x + at, lanes) - peak[v]);
     store_lanes(y + at, e, lanes);
     return e;
   });
@@ -80,7 +80,7 @@ void softmax_strip(const float* x, float* y, const Strip& c) {
 void log_softmax_strip(const float* x, float* y, const Strip& c) {
   f32v peak[kStripVectors], sum[kStripVectors];
   strip_peaks(x, c, peak);
-  strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) { return exp(load_lanes(x + at, lanes) - peak[v]); });
+  strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) { return exp_of_negative(load_lanes(x + at, lanes) - peak[v]); });
   for (f32v& s : sum) s = log(s);
   strip_store(c, y, [&](int64_t v, int64_t at, int64_t lanes) { return (load_lanes(x + at, lanes) - peak[v]) - sum[v]; });
 }

@@ -10,9 +10,37 @@ struct Moments {
   float mean, inv_std;
 };
 
+// One pass about a pivot, the mean of the first elements; where it lies so far off the mean that digits would be lost,
+// a second one about the mean.
 inline Moments moments_of(const float* x, int64_t n, double epsilon) {
-  const double mean = sum_of(x, n) / n;
-  const double variance = sum_of_squares_about(x, n, static_cast<float>(mean)) / n;
+  const float pivot = n >= kLanes ? horizontal_sum(load(x)) / kLanes : x[0];
+  const f32v origin = splat(pivot);
+  double sum = 0, square = 0;
+  for (int64_t start = 0; start < n; start += kSumBlock) {
+    const int64_t end = min(n, start + kSumBlock);
+    f32v s[4] = {}, q[4] = {};
+    int64_t i = start;
+    for (; i + 4 * kLanes <= end; i += 4 * kLanes) {
+#pragma GCC unroll 4
+      for (int k = 0; k < 4; ++k) {
+        const f32v d = load(x + i + k * kLanes) - origin;
+        s[k] += d;
+        q[k] += d * d;
+      }
+    }
+    for (; i < end; i += kLanes) {
+      const int64_t lanes = min(int64_t{kLanes}, end - i);
+      const f32v d = keep_lanes(load_lanes(x + i, lanes) - origin, lanes);
+      s[0] += d;
+      q[0] += d * d;
+    }
+    sum += horizontal_sum((s[0] + s[1]) + (s[2] + s[3]));
+    square += horizontal_sum((q[0] + q[1]) + (q[2] + q[3]));
+  }
+  const double offset = sum / n, mean = pivot + offset;
+  double variance = square / n - offset * offset;
+  if (!(offset * offset <= 4 * variance))
+    variance = sum_of_squares_about(x, n, static_cast<float>(mean)) / n;
   return {static_cast<float>(mean), static_cast<float>(1 / ::sqrt(variance + epsilon))};
 }
 
@@ -21,15 +49,20 @@ inline Moments moments_of(const float* x, int64_t n, double epsilon) {
 // y = (x - mean) inv_std gamma + beta; gamma and beta may be null.
 void normalize_row(const float* x, float* y, int64_t n, Moments m, const float* gamma, const float* beta) {
   const f32v mean = splat(m.mean), inv_std = splat(m.inv_std);
-  int64_t i = 0;
-  const auto piece = [&](int64_t lanes) {
+  if (gamma && beta) {
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes)
+      store(y + i, (load(x + i) - mean) * inv_std * load(gamma + i) + load(beta + i));
+    if (i == n) return;
+    x += i, y += i, gamma += i, beta += i, n -= i;
+  }
+  for (int64_t i = 0; i < n; i += kLanes) {
+    const int64_t lanes = min(int64_t{kLanes}, n - i);
     f32v v = (load_lanes(x + i, lanes) - mean) * inv_std;
     if (gamma) v *= load_lanes(gamma + i, lanes);
     if (beta) v += load_lanes(beta + i, lanes);
     store_lanes(y + i, v, lanes);
-  };
-  for (; i + kLanes <= n; i += kLanes) piece(kLanes);
-  if (i < n) piece(n - i);
+  }
 }
 
 // Gradients of normalize_row.  Adds dy x_hat to d_gamma and dy to d_beta.

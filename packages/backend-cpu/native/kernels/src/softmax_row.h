@@ -38,12 +38,16 @@ MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak) {
   const f32v shift = splat(peak);
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    const f32v e = exp(load(x + i) - shift), f = exp(load(x + i + kLanes) - shift);
-    if (keep) store(y + i, e), store(y + i + kLanes, f);
-    sum += e, other += f;
+    f32v e[2];
+#pragma GCC unroll 2
+    for (int k = 0; k < 2; ++k) {
+      e[k] = exp_of_negative(load(x + i + k * kLanes) - shift);
+      if (keep) store(y + i + k * kLanes, e[k]);
+    }
+    sum += e[0], other += e[1];
   }
   for_vectors(x + i, n - i, peak, [&](f32v v, int64_t j, int64_t lanes) {
-    const f32v e = exp(v - shift);
+    const f32v e = exp_of_negative(v - shift);
     if (keep) store_lanes(y + i + j, e, lanes);
     sum += keep_lanes(e, lanes);
   });
