@@ -1,98 +1,65 @@
-// Program: a compiled graph as a flat list of instructions over slots. No Python runs between native instructions.
-//
-// A slot holds one Tensor while it is live. Outputs of an instruction lie in the program's arena at planned offsets, or in
-// memory of their own (offset -1): results of the program, and what Python code may keep. Control flow is an instruction
-// that runs other Programs.
-#include <chrono>
-#include <memory>
-#include <vector>
+// The Program type: a compiled graph as a flat list of instructions over values. run.cc runs it.
+#include <algorithm>
 
-#include "core.h"
+#include "program.h"
 
 namespace mycelia {
 namespace {
 
 PyTypeObject* ProgramType = nullptr;
 
-enum InstructionKind { kRunOp, kRunPython, kRunIf, kRunWhile };
+Program* as_program(PyObject* o) { return reinterpret_cast<Program*>(o); }
 
-struct Instruction {
-  InstructionKind kind;
-  Op* op = nullptr;
-  Plan* plan = nullptr;
-  PyObject* callable = nullptr;    // kRunPython
-  PyObject* programs[2] = {};      // kRunIf: true, false; kRunWhile: condition, body
-  int32_t condition = -1;          // kRunIf
-  std::vector<int32_t> in, out, free;
-  std::vector<int64_t> offset;     // per output of kRunOp
-};
+// ---- reading what the compiler gives -------------------------------------------------------------------------------
 
-struct Timing {
-  int64_t calls = 0, nanoseconds = 0;
-};
-
-struct Body {
-  std::vector<Instruction> code;
-  std::vector<Timing> timings;   // per instruction while it is profiled
-  PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
-  PyObject* nodes = nullptr;     // what each instruction was made from, for those who ask
-  bool profiled = false;
-  std::vector<int32_t> inputs, outputs;
-  std::vector<PyObject*> constants;  // per slot, NULL when none
-  int64_t arena_bytes = 0;
-  Storage* arena = nullptr;  // kept between runs
-  bool busy = false;         // a run uses the arena; a recursive run takes its own
-};
-
-struct Program {
-  PyObject_HEAD
-  Body* body;
-  PyObject* weakrefs;
-};
-
-bool read_ints(PyObject* tuple, std::vector<int32_t>* out) {
+bool read_ints(PyObject* tuple, size_t n_values, bool absent_allowed, Ints* out) {
   if (!PyTuple_Check(tuple)) {
-    PyErr_SetString(PyExc_TypeError, "Program: slots must be a tuple of int");
+    PyErr_SetString(PyExc_TypeError, "Program: values must be a tuple of int");
     return false;
   }
-  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) out->push_back(static_cast<int32_t>(PyLong_AsLong(PyTuple_GET_ITEM(tuple, i))));
-  return !PyErr_Occurred();
-}
-
-bool check_slots(const std::vector<int32_t>& slots, size_t count, bool absent_allowed) {
-  for (int32_t s : slots) {
-    if (s >= static_cast<int32_t>(count) || (s < 0 && !(absent_allowed && s == -1))) {
-      PyErr_Format(PyExc_IndexError, "Program: slot %d is not among the %zu slots", s, count);
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tuple); ++i) {
+    const long v = PyLong_AsLong(PyTuple_GET_ITEM(tuple, i));
+    if (PyErr_Occurred()) return false;
+    if (v >= static_cast<long>(n_values) || v < (absent_allowed ? -1 : 0)) {
+      PyErr_Format(PyExc_IndexError, "Program: value %ld is not among the %zu values", v, n_values);
       return false;
     }
+    out->push_back(static_cast<int32_t>(v));
   }
   return true;
 }
 
-bool read_instruction(PyObject* tuple, size_t n_slots, Instruction* ins) {
+bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins) {
   const char* kind;
   if (!PyTuple_Check(tuple) || !PyTuple_GET_SIZE(tuple) || !(kind = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, 0)))) {
     if (!PyErr_Occurred()) PyErr_SetString(PyExc_TypeError, "Program: an instruction is a tuple that starts with its kind");
     return false;
   }
   OwnedRef rest(PyTuple_GetSlice(tuple, 1, PyTuple_GET_SIZE(tuple)));
-  PyObject *in, *out, *free, *offsets = nullptr, *a, *b;
+  PyObject *in, *out, *free, *a = nullptr, *b = nullptr;
   if (std::strcmp(kind, "op") == 0) {
-    ins->kind = kRunOp;
-    if (!PyArg_ParseTuple(rest.p, "O!O!OOOO", OpType, &a, PlanType, &b, &in, &out, &offsets, &free)) return false;
+    if (!PyArg_ParseTuple(rest.p, "O!O!OOO", OpType, &a, PlanType, &b, &in, &out, &free)) return false;
     Py_INCREF(a);
     Py_INCREF(b);
     ins->op = reinterpret_cast<Op*>(a);
     ins->plan = reinterpret_cast<Plan*>(b);
+    ins->kind = ins->plan->kind == kKernel ? kRunKernel : kRunReference;
+  } else if (std::strcmp(kind, "view") == 0) {
+    if (!PyArg_ParseTuple(rest.p, "OOO", &in, &out, &free)) return false;
+    ins->kind = kRunView;
   } else if (std::strcmp(kind, "python") == 0) {
-    ins->kind = kRunPython;
     if (!PyArg_ParseTuple(rest.p, "OOOO", &a, &in, &out, &free)) return false;
     Py_INCREF(a);
     ins->callable = a;
+    ins->kind = kRunPython;
   } else if (std::strcmp(kind, "if") == 0 || std::strcmp(kind, "while") == 0) {
     ins->kind = kind[0] == 'i' ? kRunIf : kRunWhile;
     if (ins->kind == kRunIf) {
       if (!PyArg_ParseTuple(rest.p, "iO!O!OOO", &ins->condition, ProgramType, &a, ProgramType, &b, &in, &out, &free)) return false;
+      if (ins->condition < 0 || ins->condition >= static_cast<int32_t>(n_values)) {
+        PyErr_Format(PyExc_IndexError, "Program: value %d is not among the %zu values", ins->condition, n_values);
+        return false;
+      }
     } else if (!PyArg_ParseTuple(rest.p, "O!O!OOO", ProgramType, &a, ProgramType, &b, &in, &out, &free)) {
       return false;
     }
@@ -104,33 +71,230 @@ bool read_instruction(PyObject* tuple, size_t n_slots, Instruction* ins) {
     PyErr_Format(PyExc_ValueError, "Program: unknown instruction '%s'", kind);
     return false;
   }
-  if (!read_ints(in, &ins->in) || !read_ints(out, &ins->out) || !read_ints(free, &ins->free)) return false;
-  for (Py_ssize_t i = 0; offsets && i < PyTuple_GET_SIZE(offsets); ++i) ins->offset.push_back(PyLong_AsLongLong(PyTuple_GET_ITEM(offsets, i)));
-  if (ins->kind == kRunOp && (ins->offset.size() != ins->out.size() || static_cast<int32_t>(ins->out.size()) != ins->plan->n_out ||
-                              static_cast<int32_t>(ins->in.size()) != ins->plan->n_in)) {
-    PyErr_Format(PyExc_ValueError, "Program: %U has %d inputs and %d outputs, but %zu, %zu slots and %zu offsets were given", ins->op->name,
-                 ins->plan->n_in, ins->plan->n_out, ins->in.size(), ins->out.size(), ins->offset.size());
+  const bool is_op = ins->op != nullptr;
+  if (!read_ints(in, n_values, true, &ins->in) || !read_ints(out, n_values, !is_op, &ins->out) || !read_ints(free, n_values, false, &ins->free))
+    return false;
+  if (is_op && (static_cast<int32_t>(ins->out.size()) != ins->plan->n_out || static_cast<int32_t>(ins->in.size()) != ins->plan->n_in)) {
+    PyErr_Format(PyExc_ValueError, "Program: %U has %d inputs and %d outputs, but %zu and %zu values were given", ins->op->name,
+                 ins->plan->n_in, ins->plan->n_out, ins->in.size(), ins->out.size());
     return false;
   }
-  if (ins->kind == kRunIf && !check_slots({ins->condition}, n_slots, false)) return false;
-  return !PyErr_Occurred() && check_slots(ins->in, n_slots, true) && check_slots(ins->out, n_slots, true) && check_slots(ins->free, n_slots, false);
+  if (ins->kind == kRunWhile && ins->out.size() > ins->in.size()) {
+    PyErr_SetString(PyExc_ValueError, "Program: a loop has at least as many inputs as values that it carries");
+    return false;
+  }
+  return true;
+}
+
+bool read_types(PyObject* types, Body* body) {
+  const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(types));
+  body->types.resize(count);
+  body->fixed.assign(count, 1);
+  for (size_t v = 0; v < count; ++v) {
+    myc_tensor* t = &body->types[v];
+    if (!read_type(PyTuple_GET_ITEM(types, v), t)) return false;
+    t->data = nullptr;
+    for (int32_t i = 0; i < t->rank; ++i) body->fixed[v] &= t->shape[i] >= 0;
+  }
+  return true;
+}
+
+bool read_constants(PyObject* constants, Body* body) {
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  body->constants.assign(body->types.size(), nullptr);
+  while (PyDict_Next(constants, &at, &key, &value)) {
+    const Py_ssize_t v = PyLong_AsSsize_t(key);
+    if (v < 0 || v >= static_cast<Py_ssize_t>(body->types.size()) || !is_tensor(value) || !as_tensor(value)->storage) {
+      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Program: constants must be {value: Tensor}");
+      return false;
+    }
+    // An object of our own: the given one may become another value.
+    const myc_tensor& t = as_tensor(value)->t;
+    Tensor* own = tensor_view(as_tensor(value), t.rank, t.shape, 0);
+    if (!own) return false;
+    Py_XSETREF(body->constants[v], reinterpret_cast<PyObject*>(own));
+    body->types[v] = own->t;
+  }
+  return true;
+}
+
+// places: an offset in the arena, or None, or (value,): a view of that value.
+bool read_places(PyObject* places, Body* body) {
+  const size_t count = body->types.size();
+  if (static_cast<size_t>(PyTuple_GET_SIZE(places)) != count) {
+    PyErr_SetString(PyExc_ValueError, "Program: a type and a place are needed for each value");
+    return false;
+  }
+  body->offset.assign(count, -1);
+  body->views.resize(count);
+  for (size_t v = 0; v < count; ++v) {
+    PyObject* place = PyTuple_GET_ITEM(places, v);
+    int32_t base = static_cast<int32_t>(v);
+    if (PyTuple_Check(place)) {
+      Ints of;
+      if (!read_ints(place, count, false, &of)) return false;
+      if (of.size() != 1 || body->base.size() <= static_cast<size_t>(of[0])) {
+        PyErr_SetString(PyExc_ValueError, "Program: a view comes after the value that it shows");
+        return false;
+      }
+      base = body->base[of[0]];
+      body->views[base].push_back(static_cast<int32_t>(v));
+      body->offset[v] = body->offset[base];
+    } else if (place != Py_None) {
+      body->offset[v] = PyLong_AsLongLong(place);
+      const myc_tensor& t = body->types[v];
+      if (PyErr_Occurred()) return false;
+      if (!body->fixed[v] || body->offset[v] < 0 || body->offset[v] + t.size * kItemSize[t.dtype] > body->arena_bytes) {
+        PyErr_Format(PyExc_ValueError, "Program: value %zu does not fit in the arena of %lld bytes", v, static_cast<long long>(body->arena_bytes));
+        return false;
+      }
+    }
+    body->base.push_back(base);
+    if (base != static_cast<int32_t>(v) && body->constants[base]) body->types[v].data = body->types[base].data;
+  }
+  return true;
+}
+
+bool read_updates(PyObject* updates, Body* body) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(updates); ++i) {
+    Update u;
+    int in_place;
+    if (!PyArg_ParseTuple(PyTuple_GET_ITEM(updates, i), "iip", &u.value, &u.input, &in_place)) return false;
+    u.in_place = in_place != 0;
+    if (u.value < 0 || u.value >= static_cast<int32_t>(body->types.size()) || u.input < 0 || u.input >= static_cast<int32_t>(body->inputs.size()) ||
+        (u.in_place && body->inputs[u.input] < 0)) {
+      PyErr_SetString(PyExc_IndexError, "Program: an update is (value, input, in place)");
+      return false;
+    }
+    body->updates.push_back(u);
+  }
+  return true;
+}
+
+bool read_prologue(PyObject* prologue, Body* body) {
+  if (prologue == Py_None) return true;
+  PyObject *program, *inputs, *values;
+  if (!PyArg_ParseTuple(prologue, "O!OO", ProgramType, &program, &inputs, &values)) return false;
+  if (!read_ints(inputs, body->inputs.size(), false, &body->prologue_inputs) || !read_ints(values, body->types.size(), false, &body->hoisted))
+    return false;
+  const Body* other = as_program(program)->body;
+  if (other->inputs.size() != body->prologue_inputs.size() || other->outputs.size() != body->hoisted.size()) {
+    PyErr_SetString(PyExc_ValueError, "Program: the prologue must take the inputs and give the values it is for");
+    return false;
+  }
+  Py_INCREF(program);
+  body->prologue = as_program(program);
+  return true;
+}
+
+// ---- what follows from that ----------------------------------------------------------------------------------------
+
+void find_outside(Body* body) {
+  body->seen_outside.assign(body->types.size(), 0);
+  for (int32_t v : body->outputs) body->seen_outside[v] = 1;
+  for (const Instruction& ins : body->code) {
+    if (ins.kind == kRunView) {
+      for (int32_t v : ins.out) body->seen_outside[v] = 1;
+    } else if (ins.kind != kRunKernel && ins.kind != kRunReference) {
+      for (int32_t v : ins.in)
+        if (v >= 0) body->seen_outside[v] = 1;
+    }
+  }
+}
+
+void group_steps(Body* body) {
+  std::vector<uint8_t> in_place(body->types.size(), 0);
+  for (const Update& u : body->updates)
+    if (u.in_place) in_place[u.value] = 1;
+  for (size_t i = 0; i < body->code.size(); ++i) {
+    const Instruction& ins = body->code[i];
+    const bool native = ins.kind == kRunKernel;
+    if (!native || body->steps.empty() || !body->steps.back().native) {
+      const int32_t at = static_cast<int32_t>(i);
+      body->steps.push_back(Step{at, at, native, 0, {}, {}});
+    }
+    Step& step = body->steps.back();
+    step.end = static_cast<int32_t>(i) + 1;
+    if (ins.plan) {
+      step.work += ins.plan->work;
+      for (int32_t v : ins.out)
+        if (body->offset[v] < 0 && !in_place[v]) step.fresh.push_back(v);
+    }
+    step.free.insert(step.free.end(), ins.free.begin(), ins.free.end());
+  }
+}
+
+void find_contexts(Body* body) {
+  for (const Instruction& ins : body->code) {
+    int32_t found = -1;
+    if (ins.kind == kRunKernel) {
+      const auto at = std::find(body->contexts.begin(), body->contexts.end(), ins.plan->context);
+      found = static_cast<int32_t>(at - body->contexts.begin());
+      if (at == body->contexts.end()) body->contexts.push_back(ins.plan->context);
+    }
+    body->context_of.push_back(found);
+    body->kernels.push_back(ins.kind == kRunKernel ? ins.plan->fn : nullptr);
+  }
+}
+
+void find_holders(Body* body) {
+  std::vector<uint8_t> hoisted(body->types.size(), 0);
+  for (int32_t v : body->hoisted) hoisted[v] = 1;
+  for (size_t v = 0; v < body->types.size(); ++v)
+    if (body->offset[v] < 0 && !body->constants[v] && !hoisted[v] && (body->base[v] == static_cast<int32_t>(v) || body->seen_outside[v]))
+      body->holders.push_back(static_cast<int32_t>(v));
+}
+
+// ---- life ----------------------------------------------------------------------------------------------------------
+
+int program_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(Py_TYPE(self));
+  const Body* body = as_program(self)->body;
+  if (!body) return 0;
+  for (const Instruction& ins : body->code) {
+    Py_VISIT(ins.callable);
+    Py_VISIT(ins.programs[0]);
+    Py_VISIT(ins.programs[1]);
+  }
+  Py_VISIT(body->prologue);
+  Py_VISIT(body->observer);
+  Py_VISIT(body->nodes);
+  Py_VISIT(body->info);
+  Py_VISIT(body->unsteady);
+  return 0;
+}
+
+int program_clear(PyObject* self) {
+  Body* body = as_program(self)->body;
+  if (!body) return 0;
+  for (Instruction& ins : body->code) {
+    Py_CLEAR(ins.callable);
+    Py_CLEAR(ins.programs[0]);
+    Py_CLEAR(ins.programs[1]);
+  }
+  Py_CLEAR(body->prologue);
+  Py_CLEAR(body->observer);
+  Py_CLEAR(body->nodes);
+  Py_CLEAR(body->info);
+  Py_CLEAR(body->unsteady);
+  return 0;
 }
 
 void program_dealloc(PyObject* self) {
-  if (reinterpret_cast<Program*>(self)->weakrefs) PyObject_ClearWeakRefs(self);
-  Body* body = reinterpret_cast<Program*>(self)->body;
-  if (body) {
+  PyObject_GC_UnTrack(self);
+  Program* p = as_program(self);
+  if (p->weakrefs) PyObject_ClearWeakRefs(self);
+  program_clear(self);
+  if (Body* body = p->body) {
+    p->body = nullptr;
     for (Instruction& ins : body->code) {
       Py_XDECREF(ins.op);
       Py_XDECREF(ins.plan);
-      Py_XDECREF(ins.callable);
-      Py_XDECREF(ins.programs[0]);
-      Py_XDECREF(ins.programs[1]);
     }
+    for (Frame* f : body->idle) free_frame(f);
     for (PyObject* c : body->constants) Py_XDECREF(c);
-    Py_XDECREF(body->observer);
-    Py_XDECREF(body->nodes);
-    release(body->arena);
+    for (PyObject* t : body->hoisted_tensors) Py_XDECREF(t);
     delete body;
   }
   PyTypeObject* type = Py_TYPE(self);
@@ -138,276 +302,11 @@ void program_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-// Program(n_slots, instructions, inputs, outputs, constants={slot: Tensor}, arena_bytes)
-PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  Py_ssize_t n_slots;
-  long long arena_bytes;
-  PyObject *instructions, *inputs, *outputs, *constants;
-  if (!PyArg_ParseTuple(args, "nO!O!O!O!L", &n_slots, &PyList_Type, &instructions, &PyTuple_Type, &inputs, &PyTuple_Type, &outputs,
-                        &PyDict_Type, &constants, &arena_bytes))
-    return nullptr;
-  Program* p = reinterpret_cast<Program*>(type->tp_alloc(type, 0));
-  if (!p) return nullptr;
-  OwnedRef guard(reinterpret_cast<PyObject*>(p));
-  Body* body = p->body = new Body;
-  body->constants.assign(n_slots, nullptr);
-  body->arena_bytes = arena_bytes;
-  PyObject *key, *value;
-  Py_ssize_t at = 0;
-  while (PyDict_Next(constants, &at, &key, &value)) {
-    const Py_ssize_t slot = PyLong_AsSsize_t(key);
-    if (slot < 0 || slot >= n_slots || !is_tensor(value)) {
-      if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Program: constants must be {slot: Tensor}");
-      return nullptr;
-    }
-    Py_INCREF(value);
-    Py_XSETREF(body->constants[slot], value);
-  }
-  if (!read_ints(inputs, &body->inputs) || !read_ints(outputs, &body->outputs)) return nullptr;
-  if (!check_slots(body->inputs, n_slots, true) || !check_slots(body->outputs, n_slots, false)) return nullptr;
-  body->code.resize(PyList_GET_SIZE(instructions));
-  for (size_t i = 0; i < body->code.size(); ++i)
-    if (!read_instruction(PyList_GET_ITEM(instructions, i), n_slots, &body->code[i])) return nullptr;
-  return guard.take();
-}
+// ---- calls ---------------------------------------------------------------------------------------------------------
 
-struct Slots {  // owns what it holds
-  std::vector<PyObject*> v;
-  explicit Slots(size_t n) : v(n, nullptr) {}
-  ~Slots() {
-    for (PyObject* o : v) Py_XDECREF(o);
-  }
-  void set(int32_t slot, PyObject* owned) {
-    if (slot < 0) Py_DECREF(owned);
-    else Py_XSETREF(v[slot], owned);
-  }
-};
-
-Tensor* arena_tensor(Storage* arena, const myc_tensor& type, int64_t offset) {
-  Tensor* t = tensor_object();
-  if (!t) return nullptr;
-  t->t = type;
-  t->t.data = arena->data + offset;
-  t->storage = arena;
-  retain(arena);
-  return t;
-}
-
-bool run(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results);
-
-bool run_op_instruction(const Instruction& ins, Slots* slots, Storage* arena) {
-  PyObject* few_in[16];
-  Tensor* few_out[16];
-  std::vector<PyObject*> many_in;
-  std::vector<Tensor*> many_out;
-  PyObject** in = few_in;
-  Tensor** out = few_out;
-  if (ins.in.size() > 16) {
-    many_in.resize(ins.in.size());
-    in = many_in.data();
-  }
-  if (ins.out.size() > 16) {
-    many_out.resize(ins.out.size());
-    out = many_out.data();
-  }
-  for (size_t i = 0; i < ins.in.size(); ++i) in[i] = ins.in[i] < 0 ? nullptr : slots->v[ins.in[i]];
-  const Plan* plan = ins.plan;
-  bool ok = true;
-  for (int32_t i = 0; i < plan->n_out; ++i) {
-    out[i] = nullptr;
-    if (plan->kind != kKernel || !ok) continue;
-    // Functional: even an op that updates its inputs writes to fresh memory; jit stores the result afterwards.
-    out[i] = ins.offset[i] >= 0 ? arena_tensor(arena, plan->out[i], ins.offset[i])
-                                : tensor_empty(plan->out[i].dtype, plan->out[i].rank, plan->out[i].shape);
-    ok = out[i] != nullptr;
-  }
-  ok = ok && run_plan(ins.op, ins.plan, in, out);
-  for (int32_t i = 0; i < plan->n_out; ++i) {
-    if (!out[i]) continue;
-    if (ok) slots->set(ins.out[i], reinterpret_cast<PyObject*>(out[i]));
-    else Py_DECREF(out[i]);
-  }
-  return ok;
-}
-
-bool store_results(const Instruction& ins, const std::vector<PyObject*>& results, Slots* slots) {
-  if (results.size() != ins.out.size()) {
-    PyErr_Format(PyExc_RuntimeError, "Program: an instruction gave %zu results for %zu slots", results.size(), ins.out.size());
-    for (PyObject* r : results) Py_DECREF(r);
-    return false;
-  }
-  for (size_t i = 0; i < results.size(); ++i) slots->set(ins.out[i], results[i]);
-  return true;
-}
-
-bool run_python(const Instruction& ins, Slots* slots) {
-  std::vector<PyObject*> args(ins.in.size());
-  for (size_t i = 0; i < args.size(); ++i) args[i] = ins.in[i] < 0 ? Py_None : slots->v[ins.in[i]];
-  OwnedRef result(PyObject_Vectorcall(ins.callable, args.data(), args.size(), nullptr));
-  if (!result) return false;
+PyObject* results_of(PyObject* self, PyObject* const* inputs, size_t count) {
   std::vector<PyObject*> results;
-  if (PyTuple_Check(result.p)) {
-    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(result.p); ++i) results.push_back(PyTuple_GET_ITEM(result.p, i));
-  } else {
-    results.push_back(result.p);
-  }
-  for (PyObject* r : results) Py_INCREF(r);
-  return store_results(ins, results, slots);
-}
-
-int truth(PyObject* tensor) { return PyObject_IsTrue(tensor); }
-
-bool run_while(const Instruction& ins, Slots* slots) {
-  std::vector<PyObject*> carried(ins.in.size());
-  for (size_t i = 0; i < carried.size(); ++i) {
-    carried[i] = slots->v[ins.in[i]];
-    Py_INCREF(carried[i]);
-  }
-  bool ok = true;
-  while (ok) {
-    std::vector<PyObject*> verdict, next;
-    ok = run(reinterpret_cast<Program*>(ins.programs[0]), carried.data(), carried.size(), &verdict);
-    if (!ok) break;
-    const int go_on = verdict.empty() ? -1 : truth(verdict[0]);
-    for (PyObject* v : verdict) Py_DECREF(v);
-    if (go_on <= 0) {
-      ok = go_on == 0;
-      break;
-    }
-    ok = PyErr_CheckSignals() == 0 && run(reinterpret_cast<Program*>(ins.programs[1]), carried.data(), carried.size(), &next);
-    if (!ok) break;
-    for (PyObject* c : carried) Py_DECREF(c);
-    carried = std::move(next);
-  }
-  if (ok) return store_results(ins, carried, slots);
-  for (PyObject* c : carried) Py_DECREF(c);
-  return false;
-}
-
-bool run_if(const Instruction& ins, Slots* slots) {
-  const int taken = truth(slots->v[ins.condition]);
-  if (taken < 0) return false;
-  std::vector<PyObject*> args(ins.in.size()), results;
-  for (size_t i = 0; i < args.size(); ++i) args[i] = slots->v[ins.in[i]];
-  return run(reinterpret_cast<Program*>(ins.programs[taken ? 0 : 1]), args.data(), args.size(), &results) && store_results(ins, results, slots);
-}
-
-bool run_instruction(const Instruction& ins, Slots* slots, Storage* arena) {
-  switch (ins.kind) {
-    case kRunOp: return run_op_instruction(ins, slots, arena);
-    case kRunPython: return run_python(ins, slots);
-    case kRunIf: return run_if(ins, slots);
-    default: return run_while(ins, slots);
-  }
-}
-
-bool run_instructions(Body* body, Slots* slots, Storage* arena) {
-  for (const Instruction& ins : body->code) {
-    if (!run_instruction(ins, slots, arena)) return false;
-    for (int32_t s : ins.free) Py_CLEAR(slots->v[s]);
-  }
-  return true;
-}
-
-// An observer may keep what it gets, so it gets copies.
-bool call_observer(PyObject* observer, size_t index, const Instruction& ins, Slots* slots) {
-  OwnedRef position(PyLong_FromSize_t(index)), outputs(PyTuple_New(ins.out.size()));
-  if (!position || !outputs) return false;
-  for (size_t i = 0; i < ins.out.size(); ++i) {
-    PyObject* seen = ins.out[i] < 0 ? nullptr : slots->v[ins.out[i]];
-    if (seen) {
-      const myc_tensor& t = as_tensor(seen)->t;
-      Tensor* copy = tensor_empty(t.dtype, t.rank, t.shape);
-      if (!copy) return false;
-      std::memcpy(copy->t.data, t.data, static_cast<size_t>(t.size * kItemSize[t.dtype]));
-      seen = reinterpret_cast<PyObject*>(copy);
-    } else {
-      seen = Py_None;
-      Py_INCREF(seen);
-    }
-    PyTuple_SET_ITEM(outputs.p, i, seen);
-  }
-  PyObject* args[2] = {position.p, outputs.p};
-  OwnedRef result(PyObject_Vectorcall(observer, args, 2, nullptr));
-  return bool(result);
-}
-
-// The loop of programs that are profiled or observed.
-bool run_instrumented(Body* body, Slots* slots, Storage* arena) {
-  using Clock = std::chrono::steady_clock;
-  OwnedRef observer(body->observer);
-  Py_XINCREF(observer.p);
-  for (size_t i = 0; i < body->code.size(); ++i) {
-    const Instruction& ins = body->code[i];
-    const Clock::time_point start = Clock::now();
-    if (!run_instruction(ins, slots, arena)) return false;
-    const int64_t spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
-    if (body->profiled) {
-      body->timings[i].calls += 1;
-      body->timings[i].nanoseconds += spent;
-    }
-    if (observer && !call_observer(observer.p, i, ins, slots)) return false;
-    for (int32_t s : ins.free) Py_CLEAR(slots->v[s]);
-  }
-  return true;
-}
-
-bool run(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results) {
-  Body* body = p->body;
-  if (n != body->inputs.size()) {
-    PyErr_Format(PyExc_TypeError, "Program: takes %zu inputs, but %zu were given", body->inputs.size(), n);
-    return false;
-  }
-  Slots slots(body->constants.size());
-  for (size_t s = 0; s < body->constants.size(); ++s) {
-    Py_XINCREF(body->constants[s]);
-    slots.v[s] = body->constants[s];
-  }
-  for (size_t i = 0; i < n; ++i) {
-    if (!is_tensor(inputs[i])) {
-      PyErr_Format(PyExc_TypeError, "Program: input %zu must be a Tensor, but got %s", i, Py_TYPE(inputs[i])->tp_name);
-      return false;
-    }
-    if (body->inputs[i] < 0) continue;
-    Py_INCREF(inputs[i]);
-    Py_XSETREF(slots.v[body->inputs[i]], inputs[i]);
-  }
-  Storage* arena = nullptr;
-  const bool own = body->busy;
-  if (body->arena_bytes > 0) {
-    if (own || !body->arena) {
-      arena = storage_alloc(body->arena_bytes);
-      if (!arena) return false;
-      if (!own) body->arena = arena;
-    } else {
-      arena = body->arena;
-    }
-  }
-  const int32_t level = tape_level;
-  tape_level = 0;  // a Program is one step for the tape
-  body->busy = true;
-  bool ok = body->profiled || body->observer ? run_instrumented(body, &slots, arena) : run_instructions(body, &slots, arena);
-  if (!own) body->busy = false;
-  tape_level = level;
-  for (size_t i = 0; ok && i < body->outputs.size(); ++i) {
-    PyObject* o = slots.v[body->outputs[i]];
-    if (!o) {
-      PyErr_Format(PyExc_RuntimeError, "Program: output %zu was never computed", i);
-      for (PyObject* r : *results) Py_DECREF(r);
-      results->clear();
-      ok = false;
-      break;
-    }
-    Py_INCREF(o);
-    results->push_back(o);
-  }
-  if (own) release(arena);
-  return ok;
-}
-
-PyObject* program_call(PyObject* self, PyObject* args, PyObject*) {
-  std::vector<PyObject*> results;
-  if (!run(reinterpret_cast<Program*>(self), &PyTuple_GET_ITEM(args, 0), PyTuple_GET_SIZE(args), &results)) return nullptr;
+  if (!run_program(as_program(self), inputs, count, &results)) return nullptr;
   PyObject* tuple = PyTuple_New(results.size());
   for (size_t i = 0; i < results.size(); ++i) {
     if (tuple) PyTuple_SET_ITEM(tuple, i, results[i]);
@@ -416,17 +315,72 @@ PyObject* program_call(PyObject* self, PyObject* args, PyObject*) {
   return tuple;
 }
 
+PyObject* program_vectorcall(PyObject* self, PyObject* const* args, size_t nargsf, PyObject* names) {
+  if (names && PyTuple_GET_SIZE(names)) {
+    PyErr_SetString(PyExc_TypeError, "Program: takes no keyword arguments");
+    return nullptr;
+  }
+  return results_of(self, args, PyVectorcall_NARGS(nargsf));
+}
+
+// run(first, second): a call with the members of two lists.
+PyObject* program_run(PyObject* self, PyObject* const* args, Py_ssize_t count) {
+  if (count != 2 || !PyList_Check(args[0]) || !PyList_Check(args[1])) {
+    PyErr_SetString(PyExc_TypeError, "Program.run: expected two lists of Tensors");
+    return nullptr;
+  }
+  std::vector<PyObject*> inputs;
+  inputs.reserve(PyList_GET_SIZE(args[0]) + PyList_GET_SIZE(args[1]));
+  for (int k = 0; k < 2; ++k)
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(args[k]); ++i) {
+      inputs.push_back(PyList_GET_ITEM(args[k], i));
+      Py_INCREF(inputs.back());  // the lists may change while Python code runs
+    }
+  PyObject* results = results_of(self, inputs.data(), inputs.size());
+  for (PyObject* t : inputs) Py_DECREF(t);
+  return results;
+}
+
+// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, prologue)
+PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  long long arena_bytes;
+  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *prologue;
+  if (!PyArg_ParseTuple(args, "O!O!O!OOO!LO!O", &PyTuple_Type, &types, &PyTuple_Type, &places, &PyList_Type, &instructions, &inputs, &outputs,
+                        &PyDict_Type, &constants, &arena_bytes, &PyTuple_Type, &updates, &prologue))
+    return nullptr;
+  Program* p = as_program(type->tp_alloc(type, 0));
+  if (!p) return nullptr;
+  OwnedRef guard(reinterpret_cast<PyObject*>(p));
+  p->vectorcall = program_vectorcall;
+  Body* body = p->body = new Body;
+  body->arena_bytes = arena_bytes;
+  const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(types));
+  if (!read_types(types, body) || !read_constants(constants, body) || !read_places(places, body)) return nullptr;
+  if (!read_ints(inputs, count, true, &body->inputs) || !read_ints(outputs, count, false, &body->outputs)) return nullptr;
+  body->code.resize(PyList_GET_SIZE(instructions));
+  for (size_t i = 0; i < body->code.size(); ++i)
+    if (!read_instruction(PyList_GET_ITEM(instructions, i), count, &body->code[i])) return nullptr;
+  if (!read_updates(updates, body) || !read_prologue(prologue, body)) return nullptr;
+  find_outside(body);
+  group_steps(body);
+  find_contexts(body);
+  find_holders(body);
+  return guard.take();
+}
+
+// ---- methods and attributes ----------------------------------------------------------------------------------------
+
 PyObject* program_profile(PyObject* self, PyObject* on) {
   const int truth = PyObject_IsTrue(on);
   if (truth < 0) return nullptr;
-  Body* body = reinterpret_cast<Program*>(self)->body;
+  Body* body = as_program(self)->body;
   if (truth) body->timings.assign(body->code.size(), Timing{});
   body->profiled = truth != 0;
   Py_RETURN_NONE;
 }
 
 PyObject* program_timings(PyObject* self, PyObject*) {
-  const Body* body = reinterpret_cast<Program*>(self)->body;
+  const Body* body = as_program(self)->body;
   OwnedRef list(PyList_New(body->timings.size()));
   for (size_t i = 0; list && i < body->timings.size(); ++i) {
     const Timing& t = body->timings[i];
@@ -442,7 +396,7 @@ PyObject* program_observe(PyObject* self, PyObject* function) {
     PyErr_Format(PyExc_TypeError, "Program.observe: expected a function or None, but got %s", Py_TYPE(function)->tp_name);
     return nullptr;
   }
-  Body* body = reinterpret_cast<Program*>(self)->body;
+  Body* body = as_program(self)->body;
   PyObject* fresh = function == Py_None ? nullptr : function;
   Py_XINCREF(fresh);
   Py_XSETREF(body->observer, fresh);
@@ -450,14 +404,14 @@ PyObject* program_observe(PyObject* self, PyObject* function) {
 }
 
 PyObject* get_nodes(PyObject* self, void*) {
-  PyObject* nodes = reinterpret_cast<Program*>(self)->body->nodes;
+  PyObject* nodes = as_program(self)->body->nodes;
   if (!nodes) return PyTuple_New(0);
   Py_INCREF(nodes);
   return nodes;
 }
 
 int set_nodes(PyObject* self, PyObject* value, void*) {
-  Body* body = reinterpret_cast<Program*>(self)->body;
+  Body* body = as_program(self)->body;
   if (!value || !PyTuple_Check(value) || static_cast<size_t>(PyTuple_GET_SIZE(value)) != body->code.size()) {
     PyErr_Format(PyExc_ValueError, "Program.nodes: expected a tuple of %zu, one entry an instruction", body->code.size());
     return -1;
@@ -467,35 +421,72 @@ int set_nodes(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+// Attributes that are any object: `closure` is which member of Body.
+PyObject* get_object(PyObject* self, void* closure) {
+  PyObject* found = as_program(self)->body->**static_cast<PyObject* Body::**>(closure);
+  if (!found) Py_RETURN_NONE;
+  Py_INCREF(found);
+  return found;
+}
+
+int set_object(PyObject* self, PyObject* value, void* closure) {
+  PyObject* fresh = value == Py_None ? nullptr : value;
+  Py_XINCREF(fresh);
+  Py_XSETREF(as_program(self)->body->**static_cast<PyObject* Body::**>(closure), fresh);
+  return 0;
+}
+
+PyObject* Body::*info_member = &Body::info;
+PyObject* Body::*unsteady_member = &Body::unsteady;
+
+PyObject* get_size(PyObject* self, void*) { return PyLong_FromSize_t(as_program(self)->body->code.size()); }
+PyObject* get_arena(PyObject* self, void*) { return PyLong_FromLongLong(as_program(self)->body->arena_bytes); }
+PyObject* get_prologue(PyObject* self, void*) {
+  PyObject* found = reinterpret_cast<PyObject*>(as_program(self)->body->prologue);
+  if (!found) found = Py_None;
+  Py_INCREF(found);
+  return found;
+}
+PyObject* get_prologue_runs(PyObject* self, void*) { return PyLong_FromLongLong(as_program(self)->body->hoisted_epoch); }
+
 PyMethodDef methods[] = {
+    {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(program_run)), METH_FASTCALL, "run(first, second): a call with the members of two lists."},
     {"profile", program_profile, METH_O, "profile(on): count calls and nanoseconds of each instruction from now on, starting at zero."},
     {"timings", program_timings, METH_NOARGS, "[(calls, nanoseconds)] of each instruction since `profile(True)`."},
     {"observe", program_observe, METH_O, "observe(function): call function(index, outputs) after each instruction; None ends it."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Program, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Program, weakrefs), READONLY, nullptr},
+                         {"__vectorcalloffset__", T_PYSSIZET, offsetof(Program, vectorcall), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
-PyObject* get_size(PyObject* self, void*) { return PyLong_FromSize_t(reinterpret_cast<Program*>(self)->body->code.size()); }
-PyObject* get_arena(PyObject* self, void*) { return PyLong_FromLongLong(reinterpret_cast<Program*>(self)->body->arena_bytes); }
-
-PyGetSetDef getset[] = {{"instruction_count", get_size, nullptr, "Instructions of this program, without those of inner ones.", nullptr},
-                        {"nodes", get_nodes, set_nodes, "The graph node behind each instruction, or None; empty when not told.", nullptr},
-                        {"arena_bytes", get_arena, nullptr, "Size of the arena.", nullptr},
-                        {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef getset[] = {
+    {"instruction_count", get_size, nullptr, "Instructions of this program, without those of inner ones.", nullptr},
+    {"nodes", get_nodes, set_nodes, "The graph node behind each instruction; empty when not told.", nullptr},
+    {"info", get_object, set_object, "Whatever the compiler keeps with the program.", &info_member},
+    {"unsteady", get_object, set_object, "Function called when the prologue had to run many times in a row, or None.", &unsteady_member},
+    {"arena_bytes", get_arena, nullptr, "Size of the arena.", nullptr},
+    {"prologue", get_prologue, nullptr, "The Program of what depends only on inputs that rarely change, or None.", nullptr},
+    {"prologue_runs", get_prologue_runs, nullptr, "How often the prologue was run.", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
-PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program_dealloc), SLOT(Py_tp_call, program_call),
-                       SLOT(Py_tp_getset, getset), SLOT(Py_tp_methods, methods), SLOT(Py_tp_members, members),
-                       {Py_tp_doc, const_cast<char*>("Program(n_slots, instructions, inputs, outputs, constants, arena_bytes)\n\n"
-                                                     "A compiled graph. Instructions:\n"
-                                                     "('op', op, plan, in, out, offsets, free), ('python', callable, in, out, free),\n"
-                                                     "('if', condition slot, true program, false program, in, out, free),\n"
-                                                     "('while', condition program, body program, in, out, free).\n"
-                                                     "in, out, free: tuples of slots (-1: absent); offsets: place of each output in the\n"
-                                                     "arena, -1 for memory of its own. What Python callables or inner programs receive and\n"
-                                                     "what the program returns must not lie in the arena.")},
+PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program_dealloc), SLOT(Py_tp_traverse, program_traverse),
+                       SLOT(Py_tp_clear, program_clear), SLOT(Py_tp_call, PyVectorcall_Call), SLOT(Py_tp_getset, getset),
+                       SLOT(Py_tp_methods, methods), SLOT(Py_tp_members, members),
+                       {Py_tp_doc, const_cast<char*>(
+                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, prologue)\n\n"
+                           "A compiled graph over values 0..n-1. types: a TensorType each. places: an offset in the arena, (value,) for\n"
+                           "a view of another value, None for anything else. Instructions, `in`, `out`, `free` being tuples of values\n"
+                           "(-1: absent): ('op', op, plan, in, out, free), ('view', in, out, free), ('python', callable, in, out, free),\n"
+                           "('if', condition, true program, false program, in, out, free),\n"
+                           "('while', condition program, body program, in, out, free).\n"
+                           "updates: ((value, input, in place), ...): the Tensor given as that input takes the value when the run has\n"
+                           "succeeded. prologue: None or (Program, positions of its inputs, values that it gives); it runs again when one\n"
+                           "of these inputs has changed. What Python callables or inner programs receive and what the program returns\n"
+                           "must not lie in the arena.")},
                        {0, nullptr}};
 #undef SLOT
-PyType_Spec spec = {"mycelia._C.Program", sizeof(Program), 0, Py_TPFLAGS_DEFAULT, slots};
+PyType_Spec spec = {"mycelia._C.Program", sizeof(Program), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
 

@@ -97,19 +97,26 @@ class Node:
 def call_key(args: tuple, tensors: list[Tensor]) -> bytes | None: ...
 
 class Program:
-    """A compiled graph as a flat list of instructions over slots."""
+    """A compiled graph as a flat list of instructions over values; its doc names their forms."""
 
     instruction_count: int
     arena_bytes: int
     nodes: tuple
+    info: Any
+    prologue: Program | None
+    prologue_runs: int
+    unsteady: Callable[[], Any] | None
+    def __init__(
+        self, types: tuple[TensorType, ...], places: tuple[int | tuple[int] | None, ...],
+        instructions: list[tuple], inputs: tuple[int, ...], outputs: tuple[int, ...],
+        constants: dict[int, Tensor], arena_bytes: int, updates: tuple[tuple[int, int, bool], ...],
+        prologue: tuple[Program, tuple[int, ...], tuple[int, ...]] | None, /,
+    ) -> None: ...  # fmt: skip
+    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]: ...
+    def run(self, first: list[Tensor], second: list[Tensor], /) -> tuple[Tensor, ...]: ...
     def profile(self, on: bool, /) -> None: ...
     def timings(self) -> list[tuple[int, int]]: ...
     def observe(self, function: Callable[[int, tuple], Any] | None, /) -> None: ...
-    def __init__(
-        self, n_slots: int, instructions: list[tuple], inputs: tuple[int, ...], outputs: tuple[int, ...],
-        constants: dict[int, Tensor], arena_bytes: int, /,
-    ) -> None: ...  # fmt: skip
-    def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]: ...
 
 def empty(dtype: DType, shape: Sequence[int], /) -> Tensor: ...
 def make_traced(value: Value | None, dtype: DType, shape: Sequence[int], /) -> Tensor: ...

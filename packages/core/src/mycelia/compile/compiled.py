@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from typing import Any
 
-from mycelia.compile import differentiate
-from mycelia.ir.graph import Graph
+from mycelia import _C
+from mycelia.compile import differentiate, executable
+from mycelia.compile.memory import MemoryReport
+from mycelia.ir.graph import Graph, Value
 from mycelia.tensor import Tensor
 
 
 class Compiled:
     """One function for one signature."""
 
-    __slots__ = ("graph", "inputs", "targets", "count", "build", "guards", "kept")
+    __slots__ = (
+        "graph",
+        "inputs",
+        "targets",
+        "count",
+        "build",
+        "program",
+        "stable",
+        "updates",
+        "__weakref__",
+    )
 
     def __init__(
         self, graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int, build: Callable
@@ -23,15 +36,52 @@ class Compiled:
         self.targets = targets  # tensors from outside that take the last results
         self.count = count  # results that the function returns
         self.build = build
-        self.guards: list[tuple[dict, bool]] = []
-        self.kept: list[Any] = []
-
-    def is_valid(self) -> bool:
-        """False if a Cell that took part has changed between training and inference."""
-        return all(state["training"] is training for state, training in self.guards)
+        self.program: _C.Program | None = None
+        self.stable: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
+        self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        results = differentiate.run(self.graph, tensors + self.inputs)
-        for target, value in zip(self.targets, results[self.count :]):
-            target._assign(value._detach())
-        return self.build(results)
+        program = self.program
+        if program is None:
+            program = self.prepare()
+        if _C.tape_level():
+            results = differentiate.run(self.graph, tensors + self.inputs, self.stable, self.updates)
+            if results is not None:
+                return self.build(results)
+        return self.build(program.run(tensors, self.inputs))
+
+    def prepare(self) -> _C.Program:
+        """The program, built at the first call."""
+        first = len(self.graph.parameters) - len(self.inputs)
+        positions = {id(t): first + i for i, t in enumerate(self.inputs)}
+        for index, target in enumerate(self.targets):
+            if id(target) in positions:
+                continue
+            type_ = self.graph.outputs[self.count + index].type  # overwritten without being read
+            positions[id(target)] = len(self.graph.parameters)
+            self.graph.parameters.append(Value(type_, getattr(target, "name", "")))
+            self.inputs = [*self.inputs, target]
+        self.updates = tuple((self.count + i, positions[id(t)]) for i, t in enumerate(self.targets))
+        self.stable = tuple(range(first, len(self.graph.parameters)))
+        self.program = executable.program(self.graph, self.stable, self.updates)
+        if self.program.prologue is not None:
+            method = weakref.WeakMethod(self.keep_nothing)
+            self.program.unsteady = lambda: _call(method)
+        return self.program
+
+    def memory_report(self) -> MemoryReport:
+        """How the program uses its arena."""
+        program = self.prepare() if self.program is None else self.program
+        return program.info
+
+    def keep_nothing(self) -> None:
+        """Computes all values in each run from now on: the Parameters they depend on change all the time."""
+        executable.discard(self.graph, self.program)
+        self.stable = ()
+        self.program = executable.program(self.graph, (), self.updates)
+
+
+def _call(method: weakref.WeakMethod) -> None:
+    found = method()
+    if found is not None:
+        found()

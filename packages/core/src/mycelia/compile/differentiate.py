@@ -7,7 +7,7 @@ runs as a graph in its own right.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mycelia import _C
@@ -18,36 +18,43 @@ from mycelia.compile.passes import optimize
 from mycelia.ir.graph import Graph, Value
 
 
-def run(graph: Graph, inputs: Sequence[Any]) -> tuple:
-    """The outputs of an optimized graph; recorded as one step if a tape is active and follows an input."""
-    if _C.tape_level() == 0:
-        return program(graph)(*inputs)
+def run(
+    graph: Graph, inputs: Sequence[Any], stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()
+) -> tuple | None:
+    """The outputs of an optimized graph, recorded as one step, without those that `updates` gives to inputs
+    (see `executable.program`); None, and nothing has run, if no active tape follows an input.
+    """
     if not any(t._node is not None for t in inputs):
-        return program(graph)(*inputs)
+        return None
+    updated = {position for position, _ in updates}
     wanted = tuple(
         t._node is not None and is_differentiable(v.type) for t, v in zip(inputs, graph.parameters)
     )
-    given = tuple(is_differentiable(v.type) for v in graph.outputs)
+    given = tuple(is_differentiable(v.type) and i not in updated for i, v in enumerate(graph.outputs))
     if not any(wanted) or not any(given):
-        return program(graph)(*inputs)
+        return None
     forward, backward = _split(graph, wanted, given)
-    count = len(graph.outputs)
-    results = program(forward)(*inputs)
+    results = program(forward, tuple(i for i in stable if not wanted[i]), tuple(updates))(*inputs)
+    count = len(graph.outputs) - len(updated)
     # An output may be an input itself, which has a tape node of its own.
     outputs, kept = tuple(t._detach() for t in results[:count]), results[count:]
-    differentiable = [i for i in range(count) if given[i]]
+    returned = [i for i in range(len(graph.outputs)) if i not in updated]
+    differentiable = [k for k, i in enumerate(returned) if given[i]]
 
     def pull(*cts: Any) -> list:
         flowing = [
-            zeros_of(graph.outputs[i].type) if ct is None else ct for i, ct in zip(differentiable, cts)
+            zeros_of(graph.outputs[returned[k]].type) if ct is None else ct
+            for k, ct in zip(differentiable, cts)
         ]
         if _C.tape_level() == 0:
             found = iter(program(backward)(*kept, *flowing))
         else:
-            found = iter(run(_gradient(graph, wanted, given), (*inputs, *flowing)))
+            arguments = (*inputs, *flowing)
+            gradient = _gradient(graph, wanted, given)
+            found = iter(run(gradient, arguments) or program(gradient)(*arguments))
         return [next(found) if want else None for want in wanted]
 
-    _C.custom(graph.name, tuple(inputs), tuple(outputs[i] for i in differentiable), pull)
+    _C.custom(graph.name, tuple(inputs), tuple(outputs[k] for k in differentiable), pull)
     return outputs
 
 

@@ -1,19 +1,19 @@
 """From a graph to a program of the native core.
 
-Each node becomes an instruction: a kernel, a view or a reference body with its Plan, an inner program for a
-branch or a loop body, or a Python callable where shapes are known only at run time. Intermediates of kernels
-lie in the arena (`memory.py`); what Python code or an inner program may get to see has memory of its own.
+Each node becomes an instruction: a kernel or a reference body with its Plan, an inner program for a branch or
+a loop body, or a Python callable where shapes are known only at run time. Intermediates lie in the arena
+(`memory.py`); what Python code or an inner program may get to see has memory of its own. Views cost nothing.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from mycelia import _C, dispatch
 from mycelia.backends import registry
-from mycelia.compile.memory import Interval, plan_offsets
+from mycelia.compile import hoist, memory, schedule
 from mycelia.compile.passes import choice, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
@@ -22,22 +22,6 @@ from mycelia.ops.define import LIST
 
 _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
-
-def program(graph: Graph) -> _C.Program:
-    """The program of `graph` for the present device target and settings, built once: `program(*tensors)`
-    gives a tuple of Tensors.
-    """
-    target = registry.target()
-    key = target, choice()
-    found = graph.cache.get(key)
-    if found is None:
-        found = graph.cache[key] = _Builder(lower(graph, target)).build()
-        _live.add(found)
-        for listener in built_listeners:
-            listener(found)
-    return found
-
-
 _live: weakref.WeakSet[_C.Program] = weakref.WeakSet()
 
 #: Functions that get each program right after it was built, to profile or observe it.
@@ -45,105 +29,158 @@ built_listeners: list[Callable[[_C.Program], None]] = []
 
 
 def live_programs() -> list[_C.Program]:
-    """All programs that exist, inner ones of branches and loops included.
+    """All programs that exist, inner ones of branches and loops and prologues included.
 
     `program.nodes[i]` is the graph node of instruction i, with op, types and the user's line.
     """
     return list(_live)
 
 
-class _Builder:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-        self.slots: dict[Value, int] = {}
-        self.constants: dict[int, Any] = {}
-        self.instructions: list[list] = []
-        self.base: dict[Value, Value] = {}  # a view -> the value whose memory it is
-        self.in_arena: list[tuple[Value, int, int]] = []  # value, instruction, output position
-        self.own_memory: set[Value] = set()  # values that others may keep
-        self.last_use: dict[Value, int] = {}
+def program(
+    graph: Graph, stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()
+) -> _C.Program:
+    """The program of `graph` for the present device target and settings, built once.
 
-    def slot(self, value: Value | None) -> int:
+    `program(*tensors)` gives a tuple of Tensors. `stable`: positions of parameters that seldom change; what
+    depends on nothing else is computed when they do. `updates`: (position of an output, position of a
+    parameter); the Tensor given as that parameter becomes the output when all went well, written where it
+    lies if nobody else looks there, and the output is not returned.
+    """
+    target = registry.target()
+    key = target, choice(), tuple(stable), tuple(updates)
+    found = graph.cache.get(key)
+    if found is None:
+        found = graph.cache[key] = _build(lower(graph, target), stable, updates)
+    return found
+
+
+def discard(graph: Graph, unwanted: _C.Program) -> None:
+    """Forgets a program of `graph` that will not run any more."""
+    for key in [k for k, v in graph.cache.items() if v is unwanted]:
+        del graph.cache[key]
+
+
+def _build(graph: Graph, stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()) -> _C.Program:
+    changed = {p for _, p in updates}
+    parts = hoist.split(graph, [i for i in stable if i not in changed])
+    made = _Builder(graph if parts is None else parts.main, len(graph.parameters), updates).build(parts)
+    _live.add(made)
+    for listener in built_listeners:
+        listener(made)
+    return made
+
+
+class _Builder:
+    def __init__(self, graph: Graph, inputs: int, updates: Sequence[tuple[int, int]]) -> None:
+        self.graph = graph
+        self.inputs = graph.parameters[:inputs]  # the rest is hoisted
+        self.updates = [(graph.outputs[o], graph.parameters[p]) for o, p in updates]
+        taken = {o for o, _ in updates}
+        self.outputs = [v for o, v in enumerate(graph.outputs) if o not in taken]
+        self.positions = [p for _, p in updates]
+        self.plans: dict[Node, _C.Plan | None] = {n: _plan(n) for n in graph.nodes}
+        self.numbers: dict[Value, int] = {}
+        self.constants: dict[int, Any] = {}
+
+    def number(self, value: Value | None) -> int:
         if value is None:
             return -1
-        found = self.slots.get(value)
+        found = self.numbers.get(value)
         if found is None:
-            found = self.slots[value] = len(self.slots)
+            found = self.numbers[value] = len(self.numbers)
             if value.is_constant:
                 self.constants[found] = value.constant
         return found
 
-    def memory(self, value: Value) -> Value:
-        while value in self.base:
-            value = self.base[value]
-        return value
-
-    def build(self) -> _C.Program:
-        inputs = tuple(self.slot(v) for v in self.graph.parameters)
-        for position, node in enumerate(self.graph.nodes):
-            self.add(position, node)
-        outputs = tuple(self.slot(v) for v in self.graph.outputs)
-        self.own_memory.update(self.memory(v) for v in self.graph.outputs)
-        arena = self.place()
-        self.add_frees()
+    def build(self, parts: hoist.Split | None) -> _C.Program:
+        outside = self.outside()
+        nodes, in_place = schedule.arrange(self.graph, self.plans, outside, self.updates)
+        base = schedule.view_bases(nodes, self.plans)
+        outside.update(u for u, _ in self.updates if u not in in_place)
+        apart = {base.get(v, v) for v in outside} | in_place
+        in_arena = {
+            v
+            for node in nodes
+            for v in node.outputs
+            if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
+        }
+        offsets, report = memory.place(nodes, self.plans, base, in_arena)
+        for value in self.graph.parameters:
+            self.number(value)
+        instructions, made_from = self.instructions(nodes, outside)
+        for value in (*self.outputs, *(u for u, _ in self.updates)):
+            self.number(value)
+        self.add_frees(instructions, made_from, offsets, base)
+        used = {v for node in nodes for v in node.inputs} | outside | {p for _, p in self.updates}
+        places = [(self.numbers[base[v]],) if v in base else offsets.get(v) for v in self.numbers]
         made = _C.Program(
-            len(self.slots), [tuple(i) for i in self.instructions], inputs, outputs, self.constants, arena
-        )
-        made.nodes = tuple(self.graph.nodes)
+            tuple(v.type for v in self.numbers), tuple(places), [tuple(i) for i in instructions],
+            tuple(self.numbers[v] if v in used else -1 for v in self.inputs),
+            tuple(self.numbers[v] for v in self.outputs), self.constants, report.peak,
+            tuple((self.numbers[u], p, u in in_place) for (u, _), p in zip(self.updates, self.positions)),
+            None if parts is None else self.prologue(parts),
+        )  # fmt: skip
+        made.nodes = tuple(made_from)
+        made.info = report
         return made
 
-    def add(self, position: int, node: Node) -> None:
-        for value in node.inputs:
-            if value is not None:
-                self.last_use[value] = position
-                memory = self.memory(value)
-                self.last_use[memory] = max(self.last_use.get(memory, position), position)
-        used = tuple(self.slot(v) for v in node.inputs)
-        made = tuple(self.slot(v) for v in node.outputs)
-        special = _CONTROL.get(node.op.name)
-        if special is not None:
-            self.keep(node)
-            self.instructions.append(special(node, used, made))
-            return
-        plan = _plan(node)
-        if plan is None:
-            self.keep(node)
-            self.instructions.append(["python", _caller(node), used, made, ()])
-            return
-        if plan.kind == _VIEW:
-            self.base[node.outputs[0]] = node.inputs[0]
-        elif plan.kind == _KERNEL:
-            self.in_arena += [(v, position, k) for k, v in enumerate(node.outputs)]
-        self.instructions.append(["op", node.op, plan, used, made, [-1] * len(made), ()])
+    def prologue(self, parts: hoist.Split) -> tuple:
+        return _build(parts.prologue), tuple(parts.inputs), tuple(self.numbers[v] for v in parts.values)
 
-    def keep(self, node: Node) -> None:
-        self.own_memory.update(self.memory(v) for v in node.inputs if v is not None)
+    def outside(self) -> set[Value]:
+        """Values that Python code, inner programs or the caller get."""
+        found = set(self.outputs)
+        for node in self.graph.nodes:
+            if self.plans[node] is None:
+                found.update(v for v in (*node.inputs, *node.outputs) if v is not None)
+        return found
 
-    def place(self) -> int:
-        """Gives arena offsets to the intermediates that may have one; returns the arena's size."""
-        for value, memory in [(v, self.memory(v)) for v in self.base]:
-            self.last_use[memory] = max(self.last_use.get(memory, 0), self.last_use.get(value, 0))
-        chosen = [(v, at, k) for v, at, k in self.in_arena if v not in self.own_memory and v.type.nbytes > 0]
-        intervals = [Interval(v.type.nbytes, at, self.last_use.get(v, at)) for v, at, _ in chosen]
-        offsets, total = plan_offsets(intervals)
-        for (_, at, k), offset in zip(chosen, offsets):
-            self.instructions[at][5][k] = offset
-        for instruction in self.instructions:
-            if instruction[0] == "op":
-                instruction[5] = tuple(instruction[5])
-        return total
+    def instructions(self, nodes: Sequence[Node], outside: set[Value]) -> tuple[list[list], list[Node]]:
+        instructions: list[list] = []
+        made_from: list[Node] = []
+        for node in nodes:
+            plan = self.plans[node]
+            used = tuple(self.number(v) for v in node.inputs)
+            made = tuple(self.number(v) for v in node.outputs)
+            special = _CONTROL.get(node.op.name)
+            if special is not None:
+                instruction = special(node, used, made)
+            elif plan is None:
+                instruction = ["python", _caller(node), used, made, ()]
+            elif plan.kind != _VIEW:
+                instruction = ["op", node.op, plan, used, made, ()]
+            elif node.outputs[0] in outside:
+                instruction = ["view", used, made, ()]
+            else:
+                continue
+            instructions.append(instruction)
+            made_from.append(node)
+        return instructions, made_from
 
-    def add_frees(self) -> None:
-        """After its last use a slot is emptied, so that memory of its own goes back at once."""
-        keep = set(self.graph.outputs)
+    def add_frees(
+        self,
+        instructions: list[list],
+        made_from: list[Node],
+        offsets: dict[Value, int],
+        base: dict[Value, Value],
+    ) -> None:
+        """After its last use a value with memory of its own lets it go."""
+        keep = {base.get(v, v) for v in (*self.outputs, *(u for u, _ in self.updates))}
+        keep.update(self.graph.parameters)
+        last: dict[Value, int] = {}
+        for position, node in enumerate(made_from):
+            for value in (*node.inputs, *node.outputs):
+                if value is not None:
+                    last[value] = position
+        for value, position in list(last.items()):
+            if value in base:
+                last[base[value]] = max(last.get(base[value], 0), position)
         dying: dict[int, list[int]] = {}
-        for position, node in enumerate(self.graph.nodes):
-            for value in node.outputs:
-                self.last_use.setdefault(value, position)
-        for value, position in self.last_use.items():
-            if value not in keep and not value.is_constant and value in self.slots:
-                dying.setdefault(position, []).append(self.slots[value])
-        for position, instruction in enumerate(self.instructions):
+        for value, position in last.items():
+            root = base.get(value, value)
+            if root not in keep and value not in keep and root not in offsets and not root.is_constant:
+                dying.setdefault(position, []).append(self.numbers[value])
+        for position, instruction in enumerate(instructions):
             instruction[-1] = tuple(dying.get(position, ()))
 
 
@@ -155,8 +192,10 @@ def _counts(node: Node) -> tuple[int, ...]:
 
 
 def _plan(node: Node) -> _C.Plan | None:
-    """What runs the node, or None if that shows only at run time or is a composition of other ops."""
-    if not all(v is None or v.type.is_static for v in (*node.inputs, *node.outputs)):
+    """What runs the node, or None for control flow, for what shows only at run time and for compositions."""
+    if node.op.name in _CONTROL or not all(
+        v is None or v.type.is_static for v in (*node.inputs, *node.outputs)
+    ):
         return None
     types = tuple(v and v.type for v in node.inputs)
     attrs = tuple(node.attrs[a.name] for a in node.op.definition.attrs)
@@ -182,18 +221,18 @@ def _if(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
 
 
 def _while(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    test, body, carried = node.attrs["test"], node.attrs["body"], node.attrs["carried"]
-    unchanged = len(used) - carried
-    if unchanged:  # the native loop hands all inputs on from round to round
-        whole = Graph(body.name)
-        whole.parameters, whole.nodes = body.parameters, body.nodes
-        whole.outputs = [*body.outputs, *body.parameters[carried:]]
-        body = whole
-    return ["while", program(test), program(body), tuple(used), (*made, *([-1] * unchanged)), ()]
+    test, body = _loop(node.attrs["test"], node), _loop(node.attrs["body"], node)
+    return ["while", test, body, tuple(used), made, ()]
+
+
+def _loop(region: Graph, node: Node) -> _C.Program:
+    """A program that is run round after round: what does not change from round to round is computed once."""
+    first = node.attrs["carried"] + node.attrs.get("scanned", 0)
+    return program(region, stable=range(first, len(region.parameters)))
 
 
 def _history(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    test, body = program(node.attrs["test"]), program(node.attrs["body"])
+    test, body = _loop(node.attrs["test"], node), _loop(node.attrs["body"], node)
     types = node.attrs["body"].parameter_types[: node.attrs["carried"]]
 
     def call(*inputs: Any) -> tuple:
@@ -204,7 +243,7 @@ def _history(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
 
 def _scan(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
     attrs = node.attrs
-    body = program(attrs["body"])
+    body = _loop(attrs["body"], node)
     row_types = attrs["body"].output_types[attrs["carried"] :]
 
     def call(*inputs: Any) -> tuple:

@@ -1,18 +1,23 @@
-"""The arena plan: where in one block of memory each intermediate of a program lies.
+"""The memory plan: which values lie in the arena of a program, where, and which take the place of an input.
 
 Values that are never alive at the same time may share a place. Places are given to the largest values
 first, each at the lowest offset where it fits among those whose lifetimes overlap: Pisarchyk and Lee 2020,
-"Efficient memory management for deep neural net inference", greedy by size.
+"Efficient memory management for deep neural net inference", greedy by size. A kernel that may work in place
+writes over an input that is not read afterwards.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
+from mycelia import _C
+from mycelia.ir.graph import Node, Value
+
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
+_IN_PLACE = 1  # flag of a kernel: its first result may be the memory of an input
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +29,28 @@ class Interval:
     size: int
     first: int
     last: int
+
+
+@dataclass(slots=True)
+class MemoryReport:
+    """What a program keeps in its arena. `peak`: bytes of the arena; `lower_bound`: the largest sum of bytes
+    alive at one time, which no arrangement can beat; `values`: (name, bytes, offset, first and last
+    instruction) of each block, in order of the first; `in_place`: results that took an input's place.
+    """
+
+    peak: int = 0
+    lower_bound: int = 0
+    in_place: int = 0
+    values: list[tuple[str, int, int, int, int]] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        lines = [
+            f"arena {self.peak:,} bytes, lower bound {self.lower_bound:,}, {len(self.values)} blocks, "
+            f"{self.in_place} results in place",
+            f"{'value':32} {'bytes':>14} {'offset':>14} {'from':>6} {'to':>6}",
+        ]
+        lines += [f"{n:32} {size:14,} {at:14,} {a:6} {b:6}" for n, size, at, a, b in self.values]
+        return "\n".join(lines)
 
 
 def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
@@ -53,3 +80,82 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
         starts[number], ends[number] = offset, offset + sizes[index]
         begins[number], finishes[number] = first[index], last[index]
     return offsets.tolist(), int((offsets + sizes).max(initial=0))
+
+
+def lower_bound(intervals: Sequence[Interval]) -> int:
+    """The largest sum of bytes that are alive at one time."""
+    changes: dict[int, int] = {}
+    for i in intervals:
+        size = -(-i.size // ALIGNMENT) * ALIGNMENT
+        changes[i.first] = changes.get(i.first, 0) + size
+        changes[i.last + 1] = changes.get(i.last + 1, 0) - size
+    alive = most = 0
+    for position in sorted(changes):
+        alive += changes[position]
+        most = max(most, alive)
+    return most
+
+
+def place(
+    nodes: Sequence[Node],
+    plans: Mapping[Node, _C.Plan | None],
+    memory: Mapping[Value, Value],
+    wanted: set[Value],
+) -> tuple[dict[Value, int], MemoryReport]:
+    """Arena offsets of the values `wanted`, which are results of kernels among `nodes`, in this order.
+
+    `memory`: the value whose memory a value shows, for views.
+    """
+    first: dict[Value, int] = {}
+    last: dict[Value, int] = {}
+    for position, node in enumerate(nodes):
+        for value in node.outputs:
+            first.setdefault(memory.get(value, value), position)
+        for value in (*node.inputs, *node.outputs):
+            if value is not None:
+                last[memory.get(value, value)] = position
+    block: dict[Value, Value] = {}  # a value that took another's place -> the first one there
+    ends: dict[Value, int] = {}
+    for position, node in enumerate(nodes):
+        for value in node.outputs:
+            if value in wanted:
+                ends[value] = last[value]
+        taken = _place_to_take(node, plans.get(node), position, memory, wanted, last)
+        if taken is not None:
+            root = block[node.outputs[0]] = block.get(taken, taken)
+            ends[root] = last[node.outputs[0]]
+    blocks = [v for v in ends if v not in block]
+    intervals = [Interval(v.type.nbytes, first[v], ends[v]) for v in blocks]
+    offsets, total = plan_offsets(intervals)
+    found = dict(zip(blocks, offsets))
+    report = MemoryReport(total, lower_bound(intervals), len(block))
+    for value, interval, offset in zip(blocks, intervals, offsets):
+        name = f"{value.producer.op.name}.{value.producer.outputs.index(value)}" if value.producer else ""
+        report.values.append((name, interval.size, offset, interval.first, interval.last))
+    report.values.sort(key=lambda row: row[3:])
+    found.update((value, found[root]) for value, root in block.items())
+    return found, report
+
+
+def _place_to_take(
+    node: Node,
+    plan: _C.Plan | None,
+    position: int,
+    memory: Mapping[Value, Value],
+    wanted: set[Value],
+    last: Mapping[Value, int],
+) -> Value | None:
+    """The value in the arena whose place the first result of `node` may take."""
+    if plan is None or plan.kind != 0 or not plan.flags & _IN_PLACE or node.op.definition.updates:
+        return None
+    made = node.outputs[0]
+    if made not in wanted:
+        return None
+    roots: dict[Value, list[Value]] = {}
+    for value in node.inputs:
+        if value is not None:
+            roots.setdefault(memory.get(value, value), []).append(value)
+    for root, values in roots.items():
+        if root in wanted and last[root] == position and all(v.type == made.type for v in values):
+            return root
+    return None

@@ -1,0 +1,124 @@
+// What the files of the Program type share: program.cc builds programs and shows them to Python, run.cc runs them.
+//
+// A program computes values. Each value has one home, fixed when the program is built: a place in the arena, a constant, an
+// input, a value that another one is a view of, or memory of its own, which is allocated in every run: results, and what Python
+// code may keep. A Frame is all that one run needs: the arena, a description of every value and a prepared call of every kernel.
+// Frames are kept, so that a run only fills in where inputs and memory of its own lie. Runs that overlap, from other threads or
+// by recursion, have a frame each.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "core.h"
+
+namespace mycelia {
+
+using Ints = std::vector<int32_t>;
+
+enum InstructionKind { kRunKernel, kRunReference, kRunView, kRunPython, kRunIf, kRunWhile };
+
+struct Instruction {
+  InstructionKind kind;
+  Op* op = nullptr;              // kRunKernel, kRunReference
+  Plan* plan = nullptr;
+  PyObject* callable = nullptr;  // kRunPython
+  PyObject* programs[2] = {};    // kRunIf: true, false; kRunWhile: condition, body
+  int32_t condition = -1;        // kRunIf
+  Ints in, out;                  // values; -1: absent
+  Ints free;                     // values whose Tensor is not needed any more
+};
+
+// Consecutive kernels, run without looking at anything in between, or one other instruction.
+struct Step {
+  int32_t begin, end;
+  bool native;
+  int64_t work;  // elements touched
+  Ints fresh;    // values that get memory of their own before it
+  Ints free;
+};
+
+struct Update {
+  int32_t value, input;  // after the run, the Tensor given as this input takes this value
+  bool in_place;         // nothing reads the old value when the new one is written
+};
+
+// What a run holds for a value with a Tensor: the object if others get to see it, and its memory, which another thread may
+// meanwhile exchange in the object.
+struct Held {
+  PyObject* object = nullptr;
+  Storage* storage = nullptr;
+};
+
+struct Frame {
+  Storage* arena = nullptr;
+  std::vector<myc_tensor> values;
+  std::vector<const myc_tensor*> in;  // of all kernels, one after the other
+  std::vector<myc_tensor*> out;
+  std::vector<myc_call> calls;        // per instruction
+  std::vector<myc_context*> contexts;
+  std::vector<Held> held;
+  std::vector<uint8_t> in_place;      // per update of this run
+  int64_t hoisted_epoch = 0;          // whose hoisted values it points to
+};
+
+struct Timing {
+  int64_t calls = 0, nanoseconds = 0;
+};
+
+// Which content of a Tensor the hoisted values were computed from.
+struct Seen {
+  uint64_t content = 0;
+  const void* data = nullptr;
+  bool operator==(const Seen& other) const { return content == other.content && data == other.data; }
+};
+
+struct Program;
+
+struct Body {
+  std::vector<Instruction> code;
+  std::vector<Step> steps;
+  std::vector<myc_tensor> types;        // per value; data: of constants
+  std::vector<uint8_t> fixed;           // per value: its type is known
+  std::vector<int64_t> offset;          // per value: place in the arena or -1
+  Ints base;                            // per value: the value whose memory it shares, or itself
+  std::vector<Ints> views;              // per value: its views
+  std::vector<PyObject*> constants;     // per value, NULL when none
+  Ints inputs, outputs;                 // inputs: -1 when nothing reads it
+  Ints holders;                         // values that a run may hold Tensors of
+  std::vector<uint8_t> seen_outside;    // per value: Python code or other programs get its Tensor
+  std::vector<Update> updates;
+  std::vector<myc_kernel_fn> kernels;   // per instruction
+  std::vector<myc_context* (*)()> contexts;
+  Ints context_of;                      // per instruction: index into contexts, -1: no kernel
+  int64_t arena_bytes = 0;
+  std::vector<Frame*> idle;
+
+  // Values that depend only on inputs that rarely change, computed by another program when these have changed.
+  Program* prologue = nullptr;
+  Ints prologue_inputs, hoisted;        // positions of inputs; values
+  std::vector<Seen> seen;
+  std::vector<PyObject*> hoisted_tensors;
+  int64_t hoisted_epoch = 0;
+  int misses = 0;                // runs in a row that had to compute them
+  PyObject* unsteady = nullptr;  // called when these are too many
+
+  std::vector<Timing> timings;   // per instruction while it is profiled
+  PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
+  PyObject* nodes = nullptr;     // what each instruction was made from
+  PyObject* info = nullptr;      // whatever the builder wants to keep with the program
+  bool profiled = false;
+};
+
+struct Program {
+  PyObject_HEAD
+  vectorcallfunc vectorcall;
+  Body* body;
+  PyObject* weakrefs;
+};
+
+// Runs the program; appends new references to its outputs. False with an error set, nothing appended.
+bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results);
+
+void free_frame(Frame* frame);
+
+}  // namespace mycelia
