@@ -22,13 +22,10 @@ def find_definition(fn: types.FunctionType) -> ast.FunctionDef | ast.Lambda:
     """The syntax tree of `fn`, with line numbers of its file."""
     code = fn.__code__
     lines, first = _source_lines(fn)
-    source = textwrap.dedent("".join(lines))
-    try:
-        tree = ast.parse(source)
-    except SyntaxError:
-        tree = _parse_fragment(source)
-        if tree is None:
-            raise CannotRewrite(f"the source of {fn.__qualname__} cannot be isolated") from None
+    parsed = _parsed(code, lines, first)
+    if parsed is None:
+        raise CannotRewrite(f"the source of {fn.__qualname__} cannot be isolated")
+    tree, lines = parsed
     ast.increment_lineno(tree, max(first, 1) - 1)
     is_lambda = code.co_name == "<lambda>"
     kind = ast.Lambda if is_lambda else ast.FunctionDef
@@ -55,8 +52,11 @@ _BEGINNING = re.compile(r"\s*(async\s+)?def\s|.*(?<!\w)lambda(:|\s)|\s*@")
 
 
 def _source_lines(fn: types.FunctionType) -> tuple[list[str], int]:
-    """The lines of `fn` and the number of the first, as inspect.getsourcelines finds them: that one looks
-    through all modules to learn whose file it is, which takes longer than the rest of a small capture."""
+    """The lines of the file from the definition of `fn` on, and the number of the first.
+
+    (inspect.getsourcelines looks through all modules to learn whose file it is, which takes longer than the
+    rest of a small capture.)
+    """
     code = fn.__code__
     linecache.checkcache(code.co_filename)
     lines = linecache.getlines(code.co_filename, fn.__globals__)
@@ -65,7 +65,30 @@ def _source_lines(fn: types.FunctionType) -> tuple[list[str], int]:
         raise CannotRewrite(f"the source of {fn.__qualname__} is not available")
     while first > 0 and not _BEGINNING.match(lines[first]):
         first -= 1
-    return inspect.getblock(lines[first:]), first + 1
+    return lines[first:], first + 1
+
+
+def _last_line(code: types.CodeType) -> int:
+    """The last line that made code, or 0 if that is not known."""
+    ends = [p[1] or 0 for p in code.co_positions()]
+    return max([*ends, *(_last_line(c) for c in code.co_consts if isinstance(c, types.CodeType))], default=0)
+
+
+def _parsed(code: types.CodeType, lines: list[str], first: int) -> tuple[ast.Module, list[str]] | None:
+    """The tree of the definition that `lines` begin with, and its own lines."""
+    if code.co_name != "<lambda>":
+        own = lines[: _last_line(code) - first + 1]
+        try:
+            return ast.parse(textwrap.dedent("".join(own))), own
+        except SyntaxError:  # code that is never reached stands behind the last line
+            pass
+    own = inspect.getblock(lines)
+    source = textwrap.dedent("".join(own))
+    try:
+        return ast.parse(source), own
+    except SyntaxError:
+        tree = _parse_fragment(source)
+        return None if tree is None else (tree, own)
 
 
 def _parse_fragment(source: str) -> ast.Module | None:

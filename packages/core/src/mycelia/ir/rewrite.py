@@ -12,8 +12,8 @@ leave the match alone.
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Iterable, Sequence
+from types import EllipsisType
 from typing import Any as Object
 
 from mycelia.ir.graph import Builder, Graph, Node, Value
@@ -45,13 +45,20 @@ class Use:
     """Matches output 0 of a node of `op` whose inputs match `operands`.
 
     `node` names the node itself for the rule's function; `once` asks that nobody else uses the result, so
-    that the rewrite does not compute it twice; attributes given by keyword must be equal.
+    that the rewrite does not compute it twice; attributes given by keyword must be equal. A sole operand
+    `...` stands for inputs of any number.
     """
 
     def __init__(
-        self, op: str, *operands: Any | Use, node: str = "", once: bool = False, **attrs: Object
+        self,
+        op: str,
+        *operands: Any | Use | EllipsisType,
+        node: str = "",
+        once: bool = False,
+        **attrs: Object,
     ) -> None:
         self.op, self.operands, self.node, self.once, self.attrs = op, operands, node, once, attrs
+        self.any_inputs = operands == (...,)
 
 
 class Rule:
@@ -59,7 +66,7 @@ class Rule:
 
     def __init__(self, pattern: Use, function: Callable[..., Object]) -> None:
         self.pattern, self.function = pattern, function
-        self.wants = [p for p in inspect.signature(function).parameters][1:]
+        self.wants = function.__code__.co_varnames[1 : function.__code__.co_argcount]
 
     @property
     def name(self) -> str:
@@ -100,13 +107,15 @@ class _Rewriter:
             return False
         if not root and (node.outputs[0] is not value or (pattern.once and self.uses(value) != 1)):
             return False
-        if len(node.inputs) != len(pattern.operands):
+        if len(node.inputs) != len(pattern.operands) and not pattern.any_inputs:
             return False
         if any(node.attrs.get(k) != v for k, v in pattern.attrs.items()):
             return False
         if pattern.node:
             found[pattern.node] = node
-        return all(self.match(p, v, found) for p, v in zip(pattern.operands, node.inputs))
+        return pattern.any_inputs or all(
+            self.match(p, v, found) for p, v in zip(pattern.operands, node.inputs)
+        )
 
     def run(self) -> int:
         work = list(reversed(self.graph.nodes))
