@@ -10,11 +10,9 @@ from mycelia_backend_cpu import convolution
 SAME = (1, 1, 1, 1)
 
 
-def chosen(x, channels, kernel=(3, 3), stride=(1, 1), pad=SAME, dilation=(1, 1), group=1, strict=False):
-    backend = registry.load("cpu").backend
-    return backend.choose_convolution(
-        x, channels, kernel, stride=stride, pad=pad, dilation=dilation, group=group, strict=strict
-    )
+def chosen(x, channels, kernel=(3, 3), **how):
+    attrs = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1, strict=False) | how
+    return registry.load("cpu").backend.choose_convolution(x, channels, kernel, **attrs)
 
 
 def test_large_planes_of_many_channels_are_transformed():
@@ -25,6 +23,12 @@ def test_large_planes_of_many_channels_are_transformed():
 def test_few_pixels_under_many_weights_are_direct():
     assert chosen((1, 7, 7, 512), 512) == "direct"
     assert chosen((1, 4, 4, 512), 512) == "direct"
+
+
+def test_weights_that_are_packed_in_every_run_count():
+    assert chosen((3, 7, 7, 512), 512, constant=True).startswith("winograd")
+    assert chosen((3, 7, 7, 512), 512, constant=False) == "direct"
+    assert chosen((4, 56, 56, 64), 64, constant=False).startswith("winograd")
 
 
 @pytest.mark.parametrize(

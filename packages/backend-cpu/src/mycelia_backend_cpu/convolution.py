@@ -38,25 +38,30 @@ def choose_convolution(
     dilation: Sequence[int],
     group: int,
     strict: bool,
+    constant: bool = True,
 ) -> str:
     """ "direct", "winograd4", "winograd6" or "depthwise" for images `x` [N, H, W, I] to `channels` outputs.
 
-    `strict`: no Winograd. Sizes of x below 0 are not known: then nothing is estimated, and it is direct.
+    `strict`: no Winograd. `constant`: weights are packed once, not in every run. Sizes of x below 0 are not
+    known: then nothing is estimated, and it is direct.
     """
     if group == channels == x[3]:
         return "depthwise"
     free = tuple(kernel) == (3, 3) and (*stride, *dilation) == (1, 1, 1, 1) and group == 1
     if strict or not free or min(*x, channels) < 1:
         return "direct"
-    return _choose(tuple(x), channels, tuple(pad))
+    return _choose(tuple(x), channels, tuple(pad), constant)
 
 
 @functools.cache
-def _choose(x: tuple[int, ...], channels: int, pad: tuple[int, ...]) -> str:
+def _choose(x: tuple[int, ...], channels: int, pad: tuple[int, ...], constant: bool) -> str:
     costs = {name: estimate(x, channels, pad) for name, estimate in ESTIMATES.items()}
+    if not constant:
+        for name, cycles in PACKING.items():
+            costs[name] += cycles * x[3] * channels
     least = min(costs.values())
     close = [name for name, cost in costs.items() if cost <= least * (1 + CLOSE)]
-    if len(close) > 1 and 64 * x[3] * channels <= MOST_WEIGHTS:
+    if constant and len(close) > 1 and 64 * x[3] * channels <= MOST_WEIGHTS:
         return _fastest(x, channels, pad, close)
     return min(costs, key=costs.get)
 
@@ -91,6 +96,9 @@ ESTIMATES = {
     "winograd4": functools.partial(_winograd_cycles, 4, 300.0, 1.0),
     "winograd6": functools.partial(_winograd_cycles, 6, 900.0, 1.1),
 }
+
+#: Cycles to pack the weights of one pair of channels.
+PACKING = {"direct": 9 * 1.1, "winograd4": 36 * 1.7, "winograd6": 64 * 1.7}
 
 
 def _fastest(x: tuple[int, ...], channels: int, pad: tuple[int, ...], algorithms: list[str]) -> str:

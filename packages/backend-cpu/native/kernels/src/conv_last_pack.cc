@@ -58,22 +58,31 @@ void pack_panel(const Weights& w, int64_t panel, float* to) {
   }
 }
 
-// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].
+// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].  Planes lie a power of two apart as
+// a rule, where lines written in turn would evict each other: a few channels at a time are gathered first.
 template <int m>
 void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane) {
-  constexpr int kTile = m + 2;
-  for (int64_t i = 0; i < depth * kPackedColumns; i += kLanes) {
-    f32v g[9], t[kTile * 3];
+  constexpr int kTile = m + 2, kPlanes = kTile * kTile;
+  constexpr int64_t kPiece = 8 * kPackedColumns;
+  float gathered[kPlanes * kPiece];
+  for (int64_t begin = 0; begin < depth * kPackedColumns; begin += kPiece) {
+    const int64_t length = min(kPiece, depth * kPackedColumns - begin);
+    for (int64_t i = 0; i < length; i += kLanes) {
+      f32v g[9], t[kTile * 3];
 #pragma GCC unroll 9
-    for (int k = 0; k < 9; ++k) g[k] = load(direct + k * depth * kPackedColumns + i);
+      for (int k = 0; k < 9; ++k) g[k] = load(direct + k * depth * kPackedColumns + begin + i);
 #pragma GCC unroll 3
-    for (int b = 0; b < 3; ++b) Filtering<m>::taps(g + b, 3, t + b, 3);
+      for (int b = 0; b < 3; ++b) Filtering<m>::taps(g + b, 3, t + b, 3);
 #pragma GCC unroll 8
-    for (int a = 0; a < kTile; ++a) {
-      f32v o[kTile];
-      Filtering<m>::taps(t + a * 3, 1, o, 1);
+      for (int a = 0; a < kTile; ++a) {
+        f32v o[kTile];
+        Filtering<m>::taps(t + a * 3, 1, o, 1);
 #pragma GCC unroll 8
-      for (int b = 0; b < kTile; ++b) store(to + (a * kTile + b) * plane + i, o[b]);
+        for (int b = 0; b < kTile; ++b) store(gathered + (a * kTile + b) * kPiece + i, o[b]);
+      }
+    }
+    for (int64_t k = 0; k < kPlanes; ++k) {
+      memcpy(to + k * plane + begin, gathered + k * kPiece, static_cast<size_t>(length) * sizeof(float));
     }
   }
 }

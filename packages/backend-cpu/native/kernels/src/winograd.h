@@ -1,7 +1,8 @@
 // Winograd's minimal filtering F(m, 3) for m = 4 and 6 along one dimension, on vectors; two dimensions are one after
 // the other.  y = At [(G g) . (Bt d)] with m results y, m + 2 inputs d, 3 taps g.  Interpolation points: 0, 1, -1, 2, -2 and
 // infinity for m = 4, with 1/2 and -1/2 for m = 6 (Lavin and Gray 2015; Toom and Cook before).
-// Largest error against float64, as part of the largest result, random data: see winograd.cc.
+// Largest error against float64, as part of the largest result, uniform random data of 64 to 512 channels: 2e-6 to 5e-6
+// for m = 4, 3e-6 to 1e-5 for m = 6; 1e-7 to 3e-7 for the direct form.
 #ifndef MYCELIA_WINOGRAD_H_
 #define MYCELIA_WINOGRAD_H_
 

@@ -51,10 +51,12 @@ class Backend:
         dilation: Sequence[int],
         group: int,
         strict: bool,
+        constant: bool = True,
     ) -> str:
         """The `algorithm` of a channels-last convolution of images `x` [N, H, W, I] to `channels` outputs.
 
-        `strict`: none that rounds worse than a plain sum, such as Winograd's.
+        `strict`: none that rounds worse than a plain sum, such as Winograd's. `constant`: the weights are
+        packed once for many runs; otherwise in every run, and that counts too.
         """
         return "depthwise" if group == channels == x[3] else "direct"
 
