@@ -181,14 +181,14 @@ class Child:
         )
         self.side, self.alive = side, True
 
-    def ask(self, timeout: float = 300, **request) -> dict:
+    def ask(self, **request) -> dict:
         """The answer; empty when the side has no such case, failed or took too long, which is said once."""
         if not self.alive:
             return {}
         with contextlib.suppress(BrokenPipeError):
             self.process.stdin.write(json.dumps(request) + "\n")
             self.process.stdin.flush()
-            ready, _, _ = select.select([self.process.stdout], [], [], timeout)
+            ready, _, _ = select.select([self.process.stdout], [], [], float(option("--timeout", "300")))
             line = self.process.stdout.readline() if ready else ""
             if line:
                 return json.loads(line)
