@@ -25,6 +25,8 @@ from mycelia.compile.passes import SETTINGS, choice
 from mycelia.compile.signature import Shape, signature
 
 LIMIT = 64  # members and families kept of one function; the least recently used goes
+LARGEST = 1 << 30  # bytes that the arenas of one function's members may take together
+_ALWAYS = 4  # members that are kept however large they are
 _TEMPLATES = 4  # of one family: code that branches on sizes in more ways than this is compiled for each shape
 
 
@@ -96,7 +98,7 @@ class Cache:
     def __init__(self, fn: Callable, name: str, fullgraph: bool = False, owner: Any = None) -> None:
         self.fn, self.name, self.fullgraph = fn, name, fullgraph
         self.owner = None if owner is None else weakref.ref(owner)
-        self.fast: dict[bytes, Compiled] = {}  # by `_C.call_key`: what needs no further check
+        self.fast: validity.Table = validity.Table()  # by `_C.call_key`: what needs no further check
         self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
         self.families: OrderedDict[Any, _Family] = OrderedDict()
         self.hits = self.captures = self.resized = 0
@@ -157,13 +159,12 @@ class Cache:
             family = self.families.get(kind)
             if family is None:
                 family = self.families[kind] = _Family(shapes, self.watched(kind, objects))
-                self.trim(self.families)
             self.families.move_to_end(kind)
             member = self.made(family, shapes, args, kwargs, declared)
             members.append(member)
             self.members[kind, shapes] = members
             self.members.move_to_end((kind, shapes))
-            self.trim(self.members)
+            self.trim()
             self.fast.clear()
             return member
 
@@ -215,9 +216,23 @@ class Cache:
         owner = None if self.owner is None else self.owner()
         return found, guards if owner is None else [*guards, *cell_guards(owner)]
 
-    def trim(self, table: OrderedDict) -> None:
-        while len(table) > LIMIT:
-            table.popitem(last=False)
+    def trim(self) -> None:
+        """Drops what was not used for longest."""
+        while len(self.families) > LIMIT:
+            self.families.popitem(last=False)
+        kept = [m.run for members in self.members.values() for m in members]
+        room = LARGEST
+        for position, run in enumerate(reversed(kept)):
+            room -= 0 if run is None or run.program is None else run.program.arena_bytes
+            if position >= LIMIT or (room < 0 and position >= _ALWAYS):
+                break
+        else:
+            return
+        for _ in range(len(kept) - position):
+            key, members = next(iter(self.members.items()))
+            members.pop(0)
+            if not members:
+                del self.members[key]
 
     def watched(self, kind: Any, objects: list[Any]) -> list[Any]:
         """Keeps objects that `kind` names by identity; Cells weakly: their compiled forms go with them."""

@@ -27,18 +27,31 @@ Place = tuple[int, int]  # a tensor among the arguments, an axis of it
 class Template:
     """A function compiled for all sizes of some axes."""
 
-    __slots__ = ("graph", "inputs", "targets", "count", "build", "table", "places", "numbers")
+    __slots__ = ("graph", "inputs", "targets", "count", "build", "table", "places", "fixed", "numbers")
 
     def __init__(
-        self, like: Compiled, table: SizeTable, places: list[Place], numbers: list[tuple[Size, Value]]
+        self,
+        like: Compiled,
+        table: SizeTable,
+        places: list[Place],
+        shapes: Sequence[Shape],
+        numbers: list[tuple[Size, Value]],
     ) -> None:
         self.graph, self.inputs, self.targets = like.graph, like.inputs, like.targets
         self.count, self.build = like.count, like.build
         self.table, self.places = table, places
+        self.fixed = {  # the sizes of all other axes
+            (i, axis): n
+            for i, shape in enumerate(shapes)
+            for axis, n in enumerate(shape)
+            if (i, axis) not in places
+        }
         self.numbers = numbers  # parameters of the graph that follow from sizes
 
     def instance(self, shapes: Sequence[Shape]) -> Compiled | None:
         """The function for these shapes, without another capture; None if the code would go another way."""
+        if any(shapes[i][axis] != n for (i, axis), n in self.fixed.items()):
+            return None
         values = self.table.resolve([shapes[i][axis] for i, axis in self.places])
         if values is None:
             return None
@@ -63,7 +76,7 @@ def compile_function(
     name what besides the arguments the graph depends on.
     """
     tensors: list[Tensor] = []
-    signature(args, kwargs, tensors, [])
+    _, shapes = signature(args, kwargs, tensors, [])
     outside: dict[int, Parameter] = {}
     _reachable((fn, args, kwargs), outside, set())
     table = SizeTable() if sizes else None
@@ -100,7 +113,7 @@ def compile_function(
     found: Compiled | Template = Compiled(graph, [t for t, _ in inputs], effects.targets, len(outputs), build)
     if table is not None:
         table.closed = True
-        found = Template(found, table, list(sizes or {}), numbers)
+        found = Template(found, table, list(sizes or {}), shapes, numbers)
     return found, [guard for cell in trace.cells.values() for guard in cell_guards(cell)]
 
 
