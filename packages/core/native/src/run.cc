@@ -471,7 +471,9 @@ bool write_back(const Body* body, Frame* f, PyObject* const* inputs) {
     values.v.push_back(t);
   }
   for (size_t k = 0; k < body->updates.size(); ++k) {
-    Tensor* target = as_tensor(inputs[body->updates[k].input]);
+    const int32_t input = body->updates[k].input;
+    Tensor* target = as_tensor(inputs[input]);
+    if (body->inputs[input] >= 0) drop(&f->held[body->inputs[input]]);  // so that it is known who else looks at the old memory
     if (values.v[k]) {
       tensor_take(target, as_tensor(values.v[k]));
     } else {

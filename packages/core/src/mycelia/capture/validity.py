@@ -4,15 +4,27 @@ training flag or hooks of a Cell, a setting.
 
 from __future__ import annotations
 
-_filled: list[dict] = []
+import weakref
 
 
-def remember(table: dict) -> None:
+class Table(dict):
+    """A dict that goes when its owner goes."""
+
+    __slots__ = ("__weakref__",)
+
+
+_filled: dict[int, weakref.ref[Table]] = {}
+
+
+def remember(table: Table) -> None:
     """`table` has entries that hold until something changes."""
-    _filled.append(table)
+    key = id(table)
+    _filled[key] = weakref.ref(table, lambda _: _filled.pop(key, None))
 
 
 def changed() -> None:
     """Something that compiled functions depend on is not what it was."""
     while _filled:
-        _filled.pop().clear()
+        table = _filled.popitem()[1]()
+        if table is not None:
+            table.clear()
