@@ -50,7 +50,9 @@ def program(
     key = target, choice(), tuple(stable), tuple(updates)
     found = graph.cache.get(key)
     if found is None:
-        found = graph.cache[key] = _build(lower(graph, target), stable, updates)
+        changed = {p for _, p in updates}
+        steady = [i for i in stable if i not in changed]
+        found = graph.cache[key] = _build(lower(graph, target, steady), steady, updates)
     return found
 
 
@@ -60,9 +62,11 @@ def discard(graph: Graph, unwanted: _C.Program) -> None:
         del graph.cache[key]
 
 
-def _build(graph: Graph, stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()) -> _C.Program:
-    changed = {p for _, p in updates}
-    parts = hoist.split(graph, [i for i in stable if i not in changed])
+def _build(
+    graph: Graph, stable: Collection[int] | None, updates: Sequence[tuple[int, int]] = ()
+) -> _C.Program:
+    """`stable` None: `graph` is a prologue itself."""
+    parts = None if stable is None else hoist.split(graph, stable)
     made = _Builder(graph if parts is None else parts.main, len(graph.parameters), updates).build(parts)
     _live.add(made)
     for listener in built_listeners:
@@ -125,7 +129,7 @@ class _Builder:
         return made
 
     def prologue(self, parts: hoist.Split) -> tuple:
-        return _build(parts.prologue), tuple(parts.inputs), tuple(self.numbers[v] for v in parts.values)
+        return _build(parts.prologue, None), tuple(parts.inputs), tuple(self.numbers[v] for v in parts.values)
 
     def outside(self) -> set[Value]:
         """Values that Python code, inner programs or the caller get."""

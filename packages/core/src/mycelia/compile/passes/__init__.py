@@ -15,7 +15,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -118,13 +118,14 @@ def _optimizing() -> list[Pass]:
 
 def _lowering(backend: registry.LoadedBackend) -> list[Pass]:
     """Passes that may introduce an op only where `backend` has a kernel for it."""
-    from mycelia.compile.passes import cse, dce, epilogue, fuse, layout, simplify
+    from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, simplify
 
     return [
         Pass("layout", partial(layout.run, backend=backend)),
-        Pass("simplify", simplify.run),
+        Pass("simplify", simplify.run_device),
         Pass("cse", cse.run),
         Pass("epilogue", epilogue.run),
+        Pass("fold", fold.run),
         Pass("dce", dce.run),
         Pass("fuse", partial(fuse.run, backend=backend)),
     ]
@@ -153,8 +154,12 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
             stages.write(step.name)
 
 
-def lower(graph: Graph, backend: registry.LoadedBackend) -> Graph:
-    """A copy of `graph` in the forms that `backend` runs best; regions stay as they are."""
+def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int] = ()) -> Graph:
+    """A copy of `graph` in the forms that `backend` runs best; regions stay as they are.
+
+    `stable`: positions of parameters that seldom change. What depends on nothing else is computed only when
+    they do, and may cost.
+    """
     steps = pipeline("lower", backend)
     if not steps:
         return graph
