@@ -3,6 +3,7 @@
 // of a batch are independent, so threads take rows of the batch through all steps without meeting.
 // Flops: 2 T B G (I + H) forward for G gate rows, twice that backward.
 #include "gemm/gemm.h"
+#include "gemm/micro.h"
 #include "simd/math.h"
 #include "sums.h"
 
@@ -12,6 +13,8 @@ namespace mycelia::MYC_ISA {
 struct Extents {
   int64_t steps, batch, inputs, hidden, gates;
   int64_t rows() const { return steps * batch; }
+  // Floats between rows of the gates' gradients: with a power of two all rows would fight for the same cache sets.
+  int64_t stride() const { return round_up(gates, 16) + 16; }
   bool empty() const { return steps == 0 || batch == 0 || inputs == 0 || hidden == 0; }
 };
 
@@ -19,12 +22,15 @@ inline Extents extents_of(const myc_tensor& x, const myc_tensor& w_hh) {
   return {x.shape[0], x.shape[1], x.shape[2], w_hh.shape[1], w_hh.shape[0]};
 }
 
-// body(first row, rows) over parts of the batch; a part should fill the matrix kernel's rows.
+// body(first row, rows) over parts of the batch.  Parts are whole blocks of the matrix kernel, so that a row is computed
+// in the same way for any number of threads.
 template <class Body>
 MYC_INLINE void for_batch(const myc_call* call, const Extents& e, const Body& body) {
-  const int64_t work = e.steps * e.gates * e.hidden * 8;  // flops times 4 of one sequence
-  const int64_t grain = max(min(e.batch, int64_t{8}), kMinParallelWork / (work + 1) + 1);
-  parallel_for(call, e.batch, grain, [&](int64_t begin, int64_t end) { body(begin, end - begin); });
+  const int64_t work = e.steps * e.gates * e.hidden * 8 * kBlockRows;  // flops times 4 of a block of sequences
+  parallel_for(call, ceil_div(e.batch, kBlockRows), kMinParallelWork / (work + 1) + 1, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kBlockRows;
+    body(first, min(e.batch, end * kBlockRows) - first);
+  });
 }
 
 // f(i, lanes) for the vectors of [0, n).
@@ -61,32 +67,47 @@ const float* joint_bias(Scratch* scratch, int64_t gates, const float* b_ih, cons
   return sum;
 }
 
-// Gradients that need all steps: inputs and both weight matrices.  d_input and d_hidden are [T, B, G].
-int32_t weight_gradients(const myc_call* call, const Extents& e, const float* d_input, const float* d_hidden,
+// Gradients that need all steps: inputs and both weight matrices.  d_input and d_hidden are [T, B, G], rows `ld` apart.
+int32_t weight_gradients(const myc_call* call, const Extents& e, const float* d_input, const float* d_hidden, int64_t ld,
                          const float* x, const float* w_ih, const float* h0, const float* y, float* d_x, float* d_w_ih,
                          float* d_w_hh) {
   Epilogue add;
   add.accumulate = true;
-  int32_t status = gemm(call->ctx, false, false, e.rows(), e.inputs, e.gates, d_input, e.gates, w_ih, e.inputs, d_x, e.inputs);
+  int32_t status = gemm(call->ctx, false, false, e.rows(), e.inputs, e.gates, d_input, ld, w_ih, e.inputs, d_x, e.inputs);
   if (status == MYC_OK) {
-    status = gemm(call->ctx, true, false, e.gates, e.inputs, e.rows(), d_input, e.gates, x, e.inputs, d_w_ih, e.inputs);
+    status = gemm(call->ctx, true, false, e.gates, e.inputs, e.rows(), d_input, ld, x, e.inputs, d_w_ih, e.inputs);
   }
   if (status == MYC_OK) {
-    status = gemm(call->ctx, true, false, e.gates, e.hidden, e.batch, d_hidden, e.gates, h0, e.hidden, d_w_hh, e.hidden);
+    status = gemm(call->ctx, true, false, e.gates, e.hidden, e.batch, d_hidden, ld, h0, e.hidden, d_w_hh, e.hidden);
   }
   if (status == MYC_OK && e.steps > 1) {  // step t started from y[t - 1]
-    status = gemm(call->ctx, true, false, e.gates, e.hidden, e.rows() - e.batch, d_hidden + e.batch * e.gates, e.gates, y, e.hidden,
+    status = gemm(call->ctx, true, false, e.gates, e.hidden, e.rows() - e.batch, d_hidden + e.batch * ld, ld, y, e.hidden,
                   d_w_hh, e.hidden, add);
   }
   return status;
 }
 
-// sums[G] = column sums of a [rows, G] matrix.
-void column_sums(const float* a, int64_t rows, int64_t n, float* sums) {
-  for_lanes(n, [&](int64_t i, int64_t lanes) {
-    f32v s[4] = {};
-    for (int64_t r = 0; r < rows; ++r) s[r & 3] += load_lanes(a + r * n + i, lanes);
-    store_lanes(sums + i, (s[0] + s[1]) + (s[2] + s[3]), lanes);
+constexpr int64_t kStretch = 128;
+
+// sums[n] = column sums of a matrix whose rows are `ld` apart; eight vectors of a row at a time.
+void column_sums(const float* a, int64_t ld, int64_t rows, int64_t n, float* sums) {
+  int64_t i = 0;
+  for (; i + 8 * kLanes <= n; i += 8 * kLanes) {
+    f32v total[8] = {};
+    for (int64_t first = 0; first < rows; first += kStretch) {  // partial sums keep digits that one long chain loses
+      f32v s[8] = {};
+      for (int64_t r = first; r < min(rows, first + kStretch); ++r) {
+#pragma GCC unroll 8
+        for (int v = 0; v < 8; ++v) s[v] += load(a + r * ld + i + v * kLanes);
+      }
+      for (int v = 0; v < 8; ++v) total[v] += s[v];
+    }
+    for (int v = 0; v < 8; ++v) store(sums + i + v * kLanes, total[v]);
+  }
+  for_lanes(n - i, [&](int64_t k, int64_t lanes) {
+    f32v s = {};
+    for (int64_t r = 0; r < rows; ++r) s += load_lanes(a + r * ld + i + k, lanes);
+    store_lanes(sums + i + k, s, lanes);
   });
 }
 
@@ -174,9 +195,9 @@ KERNEL_FN(lstm_layer_grad, f32) {
   const float *y = in<float>(call, 5), *gates = in<float>(call, 6), *cells = in<float>(call, 7);
   const float *d_y = in<float>(call, 10), *d_cells = in<float>(call, 13);
   float *dh = out<float>(call, 1), *dc = out<float>(call, 2);  // the running gradients end as those of h0 and c0
-  const int64_t state = e.batch * e.hidden, step = e.batch * e.gates;
+  const int64_t state = e.batch * e.hidden, step = e.batch * e.gates, ld = e.stride();
   Scratch scratch(call);
-  float* d_gates = scratch.take<float>(e.steps * step);
+  float* d_gates = scratch.take<float>(e.rows() * ld);
   const float* packed = pack_recurrent(&scratch, e, in<float>(call, 4), false);
   if (!d_gates || !packed) return MYC_E_MEMORY;
   copy_or_zero(dh, in<float>(call, 11), state);
@@ -188,14 +209,15 @@ KERNEL_FN(lstm_layer_grad, f32) {
       if (d_cells) add_rows(dc + offset, d_cells + t * state + offset, n);
       const float* c_before = t ? cells + (t - 1) * state : c0;
       for (int64_t b = first; b < first + rows; ++b) {
-        const int64_t at = b * e.hidden, row = t * step + b * e.gates;
-        lstm_grad_row(gates + row, c_before + at, cells + t * state + at, dh + at, dc + at, d_gates + row, e.hidden);
+        const int64_t at = b * e.hidden;
+        lstm_grad_row(gates + t * step + b * e.gates, c_before + at, cells + t * state + at, dh + at, dc + at,
+                      d_gates + (t * e.batch + b) * ld, e.hidden);
       }
-      gemm_packed(rows, e.hidden, e.gates, d_gates + t * step + first * e.gates, e.gates, packed, dh + offset, e.hidden, {});
+      gemm_packed(rows, e.hidden, e.gates, d_gates + (t * e.batch + first) * ld, ld, packed, dh + offset, e.hidden, {});
     }
   });
-  column_sums(d_gates, e.rows(), e.gates, out<float>(call, 5));
-  return weight_gradients(call, e, d_gates, d_gates, x, w_ih, h0, y, out<float>(call, 0), out<float>(call, 3),
+  column_sums(d_gates, ld, e.rows(), e.gates, out<float>(call, 5));
+  return weight_gradients(call, e, d_gates, d_gates, ld, x, w_ih, h0, y, out<float>(call, 0), out<float>(call, 3),
                           out<float>(call, 4));
 }
 
@@ -264,9 +286,9 @@ KERNEL_FN(gru_layer_grad, f32) {
   const float *x = in<float>(call, 0), *h0 = in<float>(call, 1), *w_ih = in<float>(call, 2);
   const float *y = in<float>(call, 4), *gates = in<float>(call, 5), *d_y = in<float>(call, 8);
   float* dh = out<float>(call, 1);
-  const int64_t state = e.batch * e.hidden, step = e.batch * e.gates, saved = e.batch * 4 * e.hidden;
+  const int64_t state = e.batch * e.hidden, ld = e.stride(), saved = e.batch * 4 * e.hidden;
   Scratch scratch(call);
-  float *d_input = scratch.take<float>(e.steps * step), *d_hidden = scratch.take<float>(e.steps * step);
+  float *d_input = scratch.take<float>(e.rows() * ld), *d_hidden = scratch.take<float>(e.rows() * ld);
   const float* packed = pack_recurrent(&scratch, e, in<float>(call, 3), false);
   if (!d_input || !d_hidden || !packed) return MYC_E_MEMORY;
   copy_or_zero(dh, in<float>(call, 9), state);
@@ -278,16 +300,16 @@ KERNEL_FN(gru_layer_grad, f32) {
       if (d_y) add_rows(dh + offset, d_y + t * state + offset, rows * e.hidden);
       const float* h_before = t ? y + (t - 1) * state : h0;
       for (int64_t b = first; b < first + rows; ++b) {
-        const int64_t row = t * step + b * e.gates;
+        const int64_t row = (t * e.batch + b) * ld;
         gru_grad_row(gates + t * saved + b * 4 * e.hidden, h_before + b * e.hidden, dh + b * e.hidden, d_input + row,
                      d_hidden + row, e.hidden);
       }
-      gemm_packed(rows, e.hidden, e.gates, d_hidden + t * step + first * e.gates, e.gates, packed, dh + offset, e.hidden, add);
+      gemm_packed(rows, e.hidden, e.gates, d_hidden + (t * e.batch + first) * ld, ld, packed, dh + offset, e.hidden, add);
     }
   });
-  column_sums(d_input, e.rows(), e.gates, out<float>(call, 4));
-  column_sums(d_hidden, e.rows(), e.gates, out<float>(call, 5));
-  return weight_gradients(call, e, d_input, d_hidden, x, w_ih, h0, y, out<float>(call, 0), out<float>(call, 2),
+  column_sums(d_input, ld, e.rows(), e.gates, out<float>(call, 4));
+  column_sums(d_hidden, ld, e.rows(), e.gates, out<float>(call, 5));
+  return weight_gradients(call, e, d_input, d_hidden, ld, x, w_ih, h0, y, out<float>(call, 0), out<float>(call, 2),
                           out<float>(call, 3));
 }
 
@@ -347,8 +369,8 @@ KERNEL_FN(rnn_layer_grad, f32) {
       gemm_packed(rows, e.hidden, e.hidden, d, e.hidden, packed, dh + offset, e.hidden, {});
     }
   });
-  column_sums(d_gates, e.rows(), e.gates, out<float>(call, 4));
-  return weight_gradients(call, e, d_gates, d_gates, x, w_ih, h0, y, out<float>(call, 0), out<float>(call, 2),
+  column_sums(d_gates, e.gates, e.rows(), e.gates, out<float>(call, 4));
+  return weight_gradients(call, e, d_gates, d_gates, e.gates, x, w_ih, h0, y, out<float>(call, 0), out<float>(call, 2),
                           out<float>(call, 3));
 }
 

@@ -52,7 +52,7 @@ void multiply_panel(const Product& g, const Part& t, const float* packed_a, cons
                     int64_t column, int64_t columns, Store s, const float* next) {
   if (s.column_bias) s.column_bias += column;
   // The next panel comes from farther away than this one: fetch a share of it per row block.
-  const int64_t share = next ? ceil_div(t.depth * kPanel, ceil_div(t.m, kBlockRows)) : 0;
+  const int64_t share = next && t.m > kBlockRows ? ceil_div(t.depth * kPanel, ceil_div(t.m, kBlockRows)) : 0;
   for (int64_t i = 0; i < t.m; i += kBlockRows) {
     for (int64_t q = 0; q < share; q += 16) __builtin_prefetch(next + q, 0, 2);
     next += share;
