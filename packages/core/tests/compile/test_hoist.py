@@ -1,4 +1,4 @@
-"""What depends on Parameters alone is computed once, and again as soon as one of them has changed, however."""
+"""What depends on Parameters alone is computed once, and again when one of them has changed."""
 
 import copy
 import gc
@@ -210,7 +210,7 @@ def test_parameters_that_change_all_the_time_are_not_kept(net):
 
 
 def test_memory_goes_with_the_function():
-    live = lambda: ms._C.memory_statistics()["live_bytes"]  # noqa: E731
+    live = lambda: ms._C.memory_statistics()["live_bytes"]
     gc.collect()
     before = live()
     net = Scaled(np.ones((256, 256), np.float32))

@@ -190,32 +190,33 @@ OPTIMIZERS = {
 }
 
 
+def trained(make_optimizer, weights, compiled):
+    """The last loss and all Parameters after a few steps."""
+    net = network()
+    for p, w in zip(net.get_parameters(), weights):
+        p.set_data(Tensor(w))
+    net.set_train()
+    optimizer = make_optimizer(net.trainable_params())
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    gradient = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimizer.parameters)
+
+    def step(x, y):
+        value, gradients = gradient(x, y)
+        optimizer(gradients)
+        return value
+
+    run = ms.jit(step) if compiled else step
+    random = np.random.default_rng(1)
+    for _ in range(4):
+        x = Tensor(random.standard_normal((3, 2, 8, 8)).astype(np.float32))
+        value = run(x, Tensor(random.integers(0, 5, 3).astype(np.int32)))
+    return [value.asnumpy(), *(p.asnumpy() for p in net.get_parameters())]
+
+
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_training_compiled_equals_eager(name):
-    random = np.random.default_rng(1)
     weights = [p.asnumpy().copy() for p in network().get_parameters()]
-    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    results = []
-    for compiled in (False, True):
-        net = network()
-        for p, w in zip(net.get_parameters(), weights):
-            p.set_data(Tensor(w))
-        net.set_train()
-        optimizer = OPTIMIZERS[name](net.trainable_params())
-        gradient = ms.value_and_grad(lambda x, y: loss(net(x), y), None, optimizer.parameters)
-
-        def step(x, y):
-            value, gradients = gradient(x, y)
-            optimizer(gradients)
-            return value
-
-        run = ms.jit(step) if compiled else step
-        random = np.random.default_rng(1)
-        for _ in range(4):
-            x = Tensor(random.standard_normal((3, 2, 8, 8)).astype(np.float32))
-            y = Tensor(random.integers(0, 5, 3).astype(np.int32))
-            value = run(x, y)
-        results.append([value.asnumpy(), *(p.asnumpy() for p in net.get_parameters())])
+    results = [trained(OPTIMIZERS[name], weights, compiled) for compiled in (False, True)]
     for eager, fast in zip(*results):
         np.testing.assert_allclose(fast, eager, rtol=2e-4, atol=2e-5)
 
