@@ -13,7 +13,8 @@ namespace mycelia::MYC_ISA {
 
 namespace {
 
-constexpr int64_t kTile = 2048;         // elements of a tile: 8 KB for each value
+constexpr int64_t kTile = 1024;         // elements of a tile: 4 KB for each value, see docs/fusion.md
+constexpr int64_t kLongRow = 256;       // from here on a row is a tile: what belongs to rows are numbers then
 constexpr int64_t kColumnGroups = 16;   // groups of tiles that sum columns apart from each other
 constexpr int64_t kStepWork = 8;        // work of a step on an element, see kMinParallelWork
 
@@ -193,7 +194,8 @@ void plan_tiles(const myc_call* call, const Code& code, Space* s) {
     s->tile_length = round_up(ceil_div(s->length, s->pieces), 16);
     s->pieces = ceil_div(s->length, s->tile_length);
   } else {
-    s->tile_rows = max(int64_t{1}, kTile / max(s->length, int64_t{1}));
+    const bool is_long = whole_rows && s->length >= kLongRow;
+    s->tile_rows = is_long ? 1 : max(int64_t{1}, kTile / max(s->length, int64_t{1}));
     int64_t common = 1;
     for (int k = 0; k < call->n_in; ++k) {
       const int64_t rows = input(call, k).size == s->size ? 0 : period_in_rows(*s, k);

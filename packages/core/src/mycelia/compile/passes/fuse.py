@@ -40,6 +40,11 @@ class _Member:
     primitive: str = ""
     divisor: float = 1.0
     stage: int = 0
+    reduced: Value | None = None  # what a reduction reduces: its input, or what that is a reshape of
+
+    @property
+    def reads(self) -> list[Value]:
+        return self.node.inputs if self.reduced is None else [self.reduced]
 
 
 def run(graph: Graph, backend: LoadedBackend) -> int:
@@ -77,7 +82,7 @@ class _Plan:
                     self.users.setdefault(value, []).append(node)
             member = self._member(node)
             stage = floor
-            for value in node.inputs:
+            for value in node.inputs if member is None else member.reads:
                 producer = value.producer if value is not None else None
                 if producer is None or producer not in self.stage:
                     continue
@@ -132,12 +137,19 @@ class _Plan:
         return space[: len(space) - axes] + (1,) * axes
 
     def _reduction(self, node: Node) -> _Member | None:
-        """A reduction of a value that a member makes, in one of the three ways there are."""
+        """A reduction in one of the three ways there are; but for that of rows, whose result may come back to
+        the same space, of a value that a member makes: else its own kernel is as good.
+        """
         (source,) = node.inputs
-        maker = self.members.get(source.producer) if source.producer is not None else None
-        if maker is None or maker.width != fused.FULL or source.type.shape != maker.space:
+        reduced = source
+        while reduced.producer is not None and reduced.producer.op.name == "reshape":
+            reduced = reduced.producer.inputs[0]
+        maker = self.members.get(reduced.producer) if reduced.producer is not None else None
+        if maker is None:
+            reduced = source
+        elif maker.width != fused.FULL or reduced.type.shape != maker.space:
             return None
-        space, out = maker.space, node.outputs[0].type
+        space, out = source.type.shape, node.outputs[0].type
         if source.type.dtype is not dtypes.float32 or out.dtype is not dtypes.float32 or not space:
             return None
         name, attrs, rank = node.op.name, node.attrs, len(space)
@@ -152,18 +164,25 @@ class _Plan:
         if not axes:
             return None
         count = math.prod(space[d] for d in axes)
+        if out.size == 0 or count == 0:
+            return None
         divisor = float(count) if name == "mean" else 1.0
-        member = _Member(node, _REDUCE, space, fused.ALL, kept, "sum_all", divisor)
+        member = _Member(node, _REDUCE, space, fused.ALL, kept, "sum_all", divisor, reduced=reduced)
         if name in _EXTREMES:
             member.primitive = _EXTREMES[name]
         if len(axes) == rank:
-            return None if name in _EXTREMES else member
-        if axes == tuple(range(len(axes))):
+            member.space = reduced.type.shape
+            return None if name in _EXTREMES or maker is None else member
+        if axes == tuple(range(len(axes))) and maker is not None:
             left = rank - len(axes)
-            if name in _EXTREMES or self.axes.setdefault(space, left) != left:
+            member.space = reduced.type.shape
+            if name in _EXTREMES or member.space[-left:] != space[-left:]:
+                return None
+            if self.axes.setdefault(member.space, left) != left:
                 return None
             member.width, member.primitive = fused.COLUMN, "sum_columns"
             return member
+        member.reduced = source
         if axes == tuple(range(rank - len(axes), rank)) and count <= fused.MAX_ROW:
             if kept not in (0, len(axes)) or self.axes.setdefault(space, len(axes)) != len(axes):
                 return None
@@ -203,7 +222,7 @@ class _Plan:
             return node
 
         for node, member in self.members.items():
-            for value in node.inputs:
+            for value in member.reads:
                 source = self.members.get(value.producer) if value.producer is not None else None
                 if (
                     source is not None
@@ -243,7 +262,7 @@ class _Plan:
         self.graph.nodes = nodes
         substitute(self.graph, self.replaced)
         self.graph.nodes = order(self.graph)
-        _drop_unused_broadcasts(self.graph)
+        _drop_unused(self.graph)
 
 
 class _Writer:
@@ -252,6 +271,7 @@ class _Writer:
     def __init__(self, plan: _Plan, group: list[_Member]) -> None:
         self.plan, self.group = plan, group
         self.space = group[0].space
+        self.nodes = {m.node for m in group}
         self.inside = {m.node.outputs[0] for m in group}
         axes = plan.axes.get(self.space, 0)
         rows = any(m.width == fused.ROW for m in group)
@@ -264,7 +284,7 @@ class _Writer:
 
     def node(self) -> tuple[Node, list[Value]] | None:
         """The fused node and which values its outputs stand for; None if the group cannot be one."""
-        outside = {v for m in self.group for v in m.node.inputs if v not in self.inside}
+        outside = {v for m in self.group for v in m.reads if v not in self.inside}
         shapes = [_seen_through(v).type.shape for v in outside if not _is_number(v)]
         self.see_through = broadcast_shapes(*shapes) == self.space
         if not self.see_through and broadcast_shapes(*(v.type.shape for v in outside)) != self.space:
@@ -274,9 +294,7 @@ class _Writer:
         outputs = []
         for member in self.group:
             value = member.node.outputs[0]
-            users = self.plan.users.get(value, ())
-            mine = {m.node for m in self.group}
-            if value not in self.plan.outputs and all(user in mine for user in users):
+            if not self.is_needed(value):
                 continue
             is_kept = member.width == fused.ROW and member.role != _REDUCE
             kept = self.plan.axes[self.space] if is_kept else member.kept
@@ -291,6 +309,17 @@ class _Writer:
         node = Node(find("fused_map"), self.inputs, {"code": code}, types, self.group[-1].node.location)
         return node, outputs
 
+    def is_needed(self, value: Value) -> bool:
+        """Whether others than the group use `value` or a reshape of it."""
+        if value in self.plan.outputs:
+            return True
+        for user in self.plan.users.get(value, ()):
+            if user in self.nodes:
+                continue
+            if user.op.name != "reshape" or self.is_needed(user.outputs[0]):
+                return True
+        return False
+
     def write(self, member: _Member) -> None:
         p, node = self.program, member.node
         if member.role == _ALIAS:
@@ -299,7 +328,7 @@ class _Writer:
             values = [self.read(v, member.width) for v in node.inputs]
             found = fused.translate(p, node.op.name, values, node.attrs)
         else:
-            source = self.read(node.inputs[0], fused.FULL)
+            source = self.read(member.reads[0], fused.FULL)
             if member.width == fused.ROW:
                 found = p.step(member.primitive, source)
                 if member.divisor != 1.0:
@@ -339,11 +368,12 @@ def _seen_through(value: Value) -> Value:
     return value
 
 
-def _drop_unused_broadcasts(graph: Graph) -> None:
+def _drop_unused(graph: Graph) -> None:
+    """Without the broadcasts and reshapes that groups looked through."""
     used = set(graph.outputs)
     kept = []
     for node in reversed(graph.nodes):
-        if node.op.name != "broadcast_to" or node.outputs[0] in used:
+        if node.op.name not in ("broadcast_to", "reshape") or node.outputs[0] in used:
             kept.append(node)
             used.update(v for v in node.inputs if v is not None)
     graph.nodes = kept[::-1]
