@@ -1,5 +1,6 @@
 """Gradients: one reverse-mode driver and the transforms made from it."""
 
+from mycelia.autodiff.recompute import recompute
 from mycelia.autodiff.transforms import (
     clip_by_global_norm,
     clip_by_value,
@@ -17,6 +18,6 @@ from mycelia.autodiff.transforms import (
 
 __all__ = [
     "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev",
-    "jvp",
+    "jvp", "recompute",
     "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip

@@ -229,6 +229,10 @@ class Cell:
             from mycelia.autodiff.transforms import custom_vjp
 
             return custom_vjp(construct, self.bprop)(*args, **kwargs)
+        if self._recompute:
+            from mycelia.autodiff.recompute import run_twice
+
+            return run_twice(self, lambda again: construct(*again, **kwargs), args)
         return construct(*args, **kwargs)
 
     def _refresh_route(self) -> None:
@@ -240,6 +244,7 @@ class Cell:
             or self._backward_hooks
             or self._backward_pre_hooks
             or self._to_float is not None
+            or self._recompute
             or self._has_bprop()
         )
 
@@ -456,8 +461,11 @@ class Cell:
         return self._flags
 
     def recompute(self, **kwargs) -> None:
-        """Ask graph mode to recompute this cell's values in the backward pass instead of keeping them."""
+        """Compute this cell's values again in the backward pass instead of keeping them (`ms.recompute`);
+        MindSpore's options for several devices are taken and have no effect.
+        """
         self.__dict__["_recompute"] = True
+        self._refresh_route()
 
     def set_jit_config(self, jit_config) -> None:
         """Options for compiling this cell."""

@@ -234,6 +234,26 @@ def stop_gradient(rand):
     yield rand(0)
 
 
+@op(name="recomputed", view=True, nondiff=True)
+def _recomputed(x, flowing):
+    """`x`, where it is used once more after the cotangent `flowing` has arrived: the compiler takes it for a
+    value of its own, so that what depends on it is not what was computed from `x` before.
+
+    Shapes: x [...] -> same, flowing any.  dtypes: any.
+    """
+    return x
+
+
+@_recomputed.infer
+def _recomputed(x, flowing):
+    return x
+
+
+@_recomputed.samples
+def _recomputed(rand):
+    yield rand(2, 3), rand(4)
+
+
 @op(name="custom_call", outputs=None)
 def custom_call(inputs: "tensors", *, graph: "any", rule: "any"):
     """The results of `graph`; its gradient is ``rule(inputs, results, cotangents)``: what `bprop` means."""

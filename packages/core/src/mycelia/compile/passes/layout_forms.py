@@ -81,7 +81,7 @@ ELEMENTWISE = frozenset((
     "hardtanh_grad", "hypot", "isfinite", "isinf", "isnan", "leaky_relu", "leaky_relu_grad", "less",
     "less_equal", "lgamma", "log", "log10", "log1p", "log2", "logaddexp", "logical_and", "logical_not",
     "logical_or", "logical_xor", "logsigmoid", "masked_fill", "maximum", "minimum", "mish", "mul", "neg",
-    "not_equal", "pow", "reciprocal", "relu", "relu6", "relu_grad", "rsqrt", "selu", "sigmoid",
+    "not_equal", "pow", "reciprocal", "recomputed", "relu", "relu6", "relu_grad", "rsqrt", "selu", "sigmoid",
     "sigmoid_cross_entropy_with_logits", "sigmoid_grad", "sign", "silu", "silu_grad", "sin", "sinh",
     "smooth_l1", "softplus", "softplus_grad", "softshrink", "softsign", "sqrt", "square", "stop_gradient",
     "sub", "tan", "tanh", "tanh_grad", "threshold", "trunc", "where", "xlogy",
@@ -167,6 +167,8 @@ def _conv_input_grad(twins: Twins, node: Node) -> Sequence[Value]:
 @_form("conv_weight_grad", planes=lambda node: ((0, 1), ()) if _is_image_op(node, 0, 1) else None)
 def _conv_weight_grad(twins: Twins, node: Node) -> Sequence[Value]:
     how = _geometry(node, node.attrs["kernel"])
+    plain = how["kernel"] == (3, 3) and (*how["stride"], *how["dilation"], how["group"]) == (1, 1, 1, 1, 1)
+    how["algorithm"] = "winograd4" if plain and not config.get("strict_accuracy") else "direct"
     return twins.emit("conv_last_weight_grad", [twins.last(v) for v in node.inputs], how)
 
 
