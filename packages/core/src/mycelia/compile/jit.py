@@ -18,6 +18,8 @@ from mycelia import _C, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.trace import traces
 from mycelia.compile.cache import LIMIT, Cache, CacheInfo, _Setting
+from mycelia.compile.compiled import Compiled
+from mycelia.compile.memory import MemoryReport
 from mycelia.tensor import Tensor
 
 # ---- jit ---------------------------------------------------------------------------------------------------
@@ -78,8 +80,7 @@ def _compiled(function: Any, fullgraph: bool) -> Any:
         function.construct = _compiled(function.construct, fullgraph)
         return function
     if hasattr(function, "construct"):
-        method = _wrapped(_run_cell, type(function).construct, fullgraph)
-        return types.MethodType(method, function)
+        return _of_cell(function, fullgraph)
     if isinstance(function, types.MethodType):
         return types.MethodType(_compiled(function.__func__, fullgraph), function.__self__)
     if not isinstance(function, types.FunctionType):
@@ -87,6 +88,23 @@ def _compiled(function: Any, fullgraph: bool) -> Any:
             "jit", f"expected a function, method, Cell or Cell class, but got {type(function).__name__}"
         )
     return _wrapped(function, function, fullgraph)
+
+
+def _of_cell(cell: Any, fullgraph: bool) -> Callable:
+    """A call of one Cell, compiled with its hooks and casts."""
+    method = _wrapped(_run_cell, type(cell).construct, fullgraph)
+    fast, call_key = _cache_of(cell, method, _run_cell, type(cell).__qualname__, fullgraph).fast, _C.call_key
+
+    @functools.wraps(method)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if not kwargs and not traces:
+            tensors: list[Tensor] = []
+            found = fast.get(call_key(args, tensors))
+            if found is not None:
+                return found(tensors)
+        return method(cell, *args, **kwargs)
+
+    return run
 
 
 def _wrapped(function: Callable, like: Callable, fullgraph: bool) -> Callable:
@@ -124,15 +142,23 @@ def _wrapped(function: Callable, like: Callable, fullgraph: bool) -> Callable:
         counts = [cache.info() for cache in caches]
         return CacheInfo(*(sum(column) for column in list(zip(*counts))[:-1]), LIMIT)
 
+    def latest() -> Compiled | None:
+        return next((c for c in (cache.latest() for cache in caches) if c is not None), None)
+
     def graph() -> str:
-        found = [c for c in (cache.latest() for cache in caches) if c is not None]
-        return str(found[-1].graph) if found else ""
+        found = latest()
+        return "" if found is None else str(found.graph)
+
+    def memory_report() -> MemoryReport | None:
+        found = latest()
+        return None if found is None else found.memory_report()
 
     cache_info.__doc__ = (
         "Counts of captures and of compiled forms kept, as `mycelia.compile.cache.CacheInfo`."
     )
     graph.__doc__ = "The text of the graph that was compiled or used last; empty before the first call."
-    run.cache_info, run.graph = cache_info, graph
+    memory_report.__doc__ = "How the program that was compiled or used last uses its memory, or None."
+    run.cache_info, run.graph, run.memory_report = cache_info, graph, memory_report
     return run
 
 
@@ -170,15 +196,16 @@ def _cache_of_cell(cell: Any) -> Cache:
 
 def call_cell(cell: Any, args: tuple, kwargs: dict) -> Any:
     """A call of a Cell in graph mode."""
-    if _Setting.disabled:
-        return cell._run(args, kwargs)
-    cache = _cache_of_cell(cell)
-    if not kwargs and not traces:
+    table = cell.__dict__.get("_compiled")
+    cache = None if table is None else table.get(None)
+    if cache is not None and not kwargs and not traces:
         tensors: list[Tensor] = []
         found = cache.fast.get(_C.call_key(args, tensors))
         if found is not None:
             return found(tensors)
-    return cache.call(args, kwargs)
+    if _Setting.disabled:
+        return cell._run(args, kwargs)
+    return _cache_of_cell(cell).call(args, kwargs)
 
 
 def compile_cell(cell: Any, args: tuple, kwargs: dict) -> None:
