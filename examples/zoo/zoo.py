@@ -51,7 +51,7 @@ def lenet():
     )  # fmt: skip
 
 
-IMAGES = pictures(2, 3, 64, 64)
+IMAGES = pictures(8, 3, 64, 64)  # enough for statistics that small differences do not move
 SMALL = dict(classes=10, width=0.25)
 KEPT = dict(SMALL, dropout=0.0)  # without dropout: eager and compiled runs must agree
 
@@ -61,7 +61,7 @@ ZOO = {
     "vgg16": Entry(lambda: classic.Vgg16(10, 0.25), pictures(2, 3, 32, 32), classified),
     "resnet18": Entry(lambda: resnet.resnet18(classes=10, width=16), IMAGES, classified),
     "resnet50": Entry(
-        lambda: resnet.resnet50(classes=10, width=16, small_images=True), pictures(2, 3, 32, 32), classified
+        lambda: resnet.resnet50(classes=10, width=16, small_images=True), pictures(8, 3, 32, 32), classified
     ),
     "mobilenet_v1": Entry(lambda: mobilenet.mobilenet_v1(**SMALL), IMAGES, classified),
     "mobilenet_v2": Entry(lambda: mobilenet.mobilenet_v2(**KEPT), IMAGES, classified),

@@ -9,6 +9,7 @@ class CpuBackend(Backend):
     """Kernels on the host's processor; memory is the host's: copying is core's default."""
 
     name = "cpu"
+    channels_last = True
 
     def kernels(self):
         """The native kernel table, as a capsule that core reads without further Python."""

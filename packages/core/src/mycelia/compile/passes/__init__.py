@@ -97,9 +97,9 @@ def _check_names(backend: registry.LoadedBackend) -> None:
 # ---- the pipelines -----------------------------------------------------------------------------------------
 
 
-def _steps(stage: str, backend: registry.LoadedBackend) -> list[Pass]:
+def _steps(stage: str, backend: registry.LoadedBackend, stable: Collection[int] = ()) -> list[Pass]:
     """All passes of a stage, plugins' included."""
-    steps = _optimizing() if stage == "optimize" else _lowering(backend)
+    steps = _optimizing() if stage == "optimize" else _lowering(backend, stable)
     plugins.manager().hook.mycelia_passes(pipeline=steps, stage=stage, backend=backend)
     return steps
 
@@ -116,14 +116,15 @@ def _optimizing() -> list[Pass]:
     ]
 
 
-def _lowering(backend: registry.LoadedBackend) -> list[Pass]:
+def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[Pass]:
     """Passes that may introduce an op only where `backend` has a kernel for it."""
-    from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, simplify
+    from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, products, simplify
 
     return [
         Pass("layout", partial(layout.run, backend=backend)),
         Pass("simplify", simplify.run_device),
         Pass("cse", cse.run),
+        Pass("products", partial(products.run, backend=backend, stable=stable)),
         Pass("epilogue", epilogue.run),
         Pass("fold", fold.run),
         Pass("dce", dce.run),
@@ -131,14 +132,18 @@ def _lowering(backend: registry.LoadedBackend) -> list[Pass]:
     ]
 
 
-def pipeline(stage: str, backend: registry.LoadedBackend | None = None) -> list[Pass]:
+def pipeline(
+    stage: str, backend: registry.LoadedBackend | None = None, stable: Collection[int] = ()
+) -> list[Pass]:
     """The passes of `stage` that are switched on, in order, for `backend` (default: the present target).
+
+    `stable`: positions of parameters that seldom change.
 
     Errors: ValueError if the setting `passes` names an unknown pass.
     """
     backend = registry.target() if backend is None else backend
     _check_names(backend)
-    return [] if is_off(stage) else [step for step in _steps(stage, backend) if not is_off(step.name)]
+    return [] if is_off(stage) else [s for s in _steps(stage, backend, stable) if not is_off(s.name)]
 
 
 def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
@@ -160,7 +165,7 @@ def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int]
     `stable`: positions of parameters that seldom change. What depends on nothing else is computed only when
     they do, and may cost.
     """
-    steps = pipeline("lower", backend)
+    steps = pipeline("lower", backend, stable)
     if not steps:
         return graph
     lowered = clone(graph)

@@ -1,0 +1,148 @@
+"""Products of matrices in lowered graphs: packed weights, flags for transposes, attention."""
+
+import re
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Parameter, Tensor, nn, ops
+from mycelia.backends import registry
+
+pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
+
+
+def rand(*shape, seed=0):
+    return Tensor(np.random.default_rng(seed).normal(size=shape).astype(np.float32))
+
+
+@pytest.fixture
+def lowered(tmp_path):
+    """Runs a function compiled; its result and the ops of its last lowered graph."""
+
+    def run(function, *arguments):
+        with ms.config.context(
+            save_graphs=2, save_graphs_path=str(tmp_path), passes="-fuse,-layout", check=True
+        ):
+            result = ms.jit(function)(*arguments)
+        files = sorted(tmp_path.iterdir())
+        return result, re.findall(r"= (\w+)\(", files[-1].read_text())
+
+    return run
+
+
+def assert_close(got, expected, rtol=2e-5):
+    a, b = got.asnumpy(), expected.asnumpy()
+    assert a.shape == b.shape
+    np.testing.assert_allclose(a, b, rtol=rtol, atol=rtol * np.abs(b).max(initial=1e-3))
+
+
+@pytest.mark.parametrize("activation", [None, "relu", "gelu", "sigmoid", "silu"])
+@pytest.mark.parametrize("shape", [(7, 37), (2, 5, 37), (1, 37)])
+def test_dense_layer_in_inference(lowered, activation, shape):
+    net = nn.Dense(37, 19, activation=activation)
+    net.set_train(False)
+    x = rand(*shape)
+    got, found = lowered(lambda x: net(x), x)
+    assert_close(got, net(x))
+    assert [op for op in found if op != "reshape"] == ["linear_pack", "linear"]
+
+
+def test_residual_joins_a_dense_layer(lowered):
+    net, x, y = nn.Dense(16, 16), rand(5, 16), rand(5, 16, seed=1)
+    got, found = lowered(lambda x, y: ops.relu(net(x) + y), x, y)
+    assert_close(got, ops.relu(net(x) + y))
+    assert found == ["linear_pack", "linear"]
+
+
+@pytest.mark.parametrize("product", [
+    lambda x, w: ops.matmul(x, w), lambda x, w: x @ w.transpose(1, 0).transpose(1, 0),
+    lambda x, w: ops.matmul(x.reshape(2, 3, 8), w) + 1.0,
+])  # fmt: skip
+def test_product_with_a_parameter(lowered, product):
+    weight, x = Parameter(rand(8, 11)), rand(6, 8)
+    got, found = lowered(lambda x: product(x, weight), x)
+    assert_close(got, product(x, weight))
+    assert "linear" in found and "mat_mul" not in found
+
+
+def test_weights_that_change_are_followed(lowered):
+    weight, x = Parameter(rand(8, 11)), rand(6, 8)
+    compiled = ms.jit(lambda x: x @ weight)
+    for seed in range(3):
+        weight.set_data(rand(8, 11, seed=seed))
+        assert_close(compiled(x), x @ weight)
+
+
+def test_product_of_arguments_is_not_packed(lowered):
+    x, w = rand(6, 8), rand(8, 11)
+    _, found = lowered(lambda x, w: x @ w, x, w)
+    assert found == ["mat_mul"]
+
+
+def test_training_does_not_pack(lowered):
+    net, x = nn.Dense(8, 4), rand(6, 8)
+    optimizer = nn.SGD(net.trainable_params(), 0.1)
+    gradient = ms.value_and_grad(lambda x: (net(x) ** 2).sum(), None, net.trainable_params())
+
+    def step(x):
+        loss, gradients = gradient(x)
+        optimizer(gradients)
+        return loss
+
+    _, found = lowered(step, x)
+    assert "linear" not in found and "linear_pack" not in found
+
+
+def test_transposes_become_flags(lowered):
+    x, y = rand(3, 6, 8), rand(3, 5, 8)
+    got, found = lowered(lambda x, y: ops.bmm(x, y.transpose(0, 2, 1)), x, y)
+    assert found == ["batch_matmul"]
+    assert_close(got, ops.bmm(x, y.transpose(0, 2, 1)))
+    got, found = lowered(lambda x, y: ops.matmul(x.T, y.T), rand(8, 6), rand(5, 8))
+    assert found == ["mat_mul"]
+    assert_close(got, ops.matmul(rand(8, 6).T, rand(5, 8).T))
+
+
+@pytest.mark.parametrize("scores", [
+    lambda s, m: s * 0.25, lambda s, m: s / 4.0 + m, lambda s, m: m + s * 0.25, lambda s, m: s,
+])  # fmt: skip
+def test_attention_written_out(lowered, scores):
+    q, k, v, m = (
+        rand(2, 3, 9, 16),
+        rand(2, 3, 7, 16, seed=1),
+        rand(2, 3, 7, 8, seed=2),
+        rand(2, 1, 1, 7, seed=3),
+    )
+
+    def f(q, k, v, m):
+        weights = ops.softmax(scores(ops.matmul(q, k.transpose(0, 1, 3, 2)), m), -1)
+        return ops.matmul(weights, v)
+
+    got, found = lowered(f, q, k, v, m)
+    assert_close(got, f(q, k, v, m))
+    assert found == ["attention"]
+
+
+def test_attention_whose_weights_are_read_stays(lowered):
+    q, k, v = rand(2, 9, 16), rand(2, 7, 16, seed=1), rand(2, 7, 8, seed=2)
+
+    def f(q, k, v):
+        weights = ops.softmax(ops.bmm(q, k.transpose(0, 2, 1)), -1)
+        return ops.bmm(weights, v), weights
+
+    (got, _), found = lowered(f, q, k, v)
+    assert "attention" not in found
+    assert_close(got, f(q, k, v)[0])
+
+
+def test_gradient_of_attention_written_out(lowered):
+    q, k, v = rand(2, 9, 16), rand(2, 7, 16, seed=1), rand(2, 7, 8, seed=2)
+
+    def f(q, k, v):
+        return (ops.bmm(ops.softmax(ops.bmm(q, k.transpose(0, 2, 1)) * 0.25, -1), v) ** 2).sum()
+
+    gradient = ms.grad(f, (0, 1, 2))
+    found, _ = lowered(lambda *a: gradient(*a), q, k, v)
+    for a, b in zip(found, gradient(q, k, v)):
+        assert_close(a, b, 1e-4)
