@@ -48,7 +48,7 @@ typedef struct { myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group
 typedef struct { myc_ints size; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group; } myc_conv_input_grad_attrs;
 typedef struct { int64_t channels; myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group; int64_t algorithm; /* 0 direct, 1 winograd4, 2 winograd6, 3 depthwise */ int64_t activation; /* 0 none, 1 relu, 2 relu6, 3 hardswish, 4 silu, 5 sigmoid, 6 gelu, 7 gelu_tanh */ } myc_conv_last_attrs;
 typedef struct { int64_t channels; myc_ints size; myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group; int64_t algorithm; /* 0 direct, 1 winograd4, 2 winograd6, 3 depthwise */ } myc_conv_last_input_grad_attrs;
-typedef struct { myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group; } myc_conv_last_weight_grad_attrs;
+typedef struct { myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group; int64_t algorithm; /* 0 direct, 1 winograd4 */ } myc_conv_last_weight_grad_attrs;
 typedef struct { int64_t algorithm; /* 0 direct, 1 winograd4, 2 winograd6, 3 depthwise */ int64_t group; int64_t transposed; } myc_conv_pack_attrs;
 typedef struct { myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t group; } myc_conv_weight_grad_attrs;
 typedef struct { int64_t merge_repeated; } myc_ctc_greedy_decode_attrs;
@@ -119,6 +119,8 @@ typedef struct { int64_t order; } myc_polygamma_attrs;
 typedef struct { myc_ints size; } myc_pool_scatter_attrs;
 typedef struct { int64_t has_axis; myc_ints axis; int64_t keep_dims; int64_t has_dtype; int64_t dtype; } myc_prod_attrs;
 typedef struct { int64_t complete; } myc_qr_attrs;
+typedef struct { int64_t channels; myc_ints kernel; myc_ints stride; myc_ints pad; myc_ints dilation; int64_t x_zero; int64_t y_zero; int64_t low; int64_t high; int64_t dtype; } myc_quantized_conv_attrs;
+typedef struct { int64_t channels; int64_t x_zero; int64_t y_zero; int64_t low; int64_t high; int64_t dtype; } myc_quantized_matmul_attrs;
 typedef struct { myc_ints shape; } myc_random_bits_attrs;
 typedef struct { int64_t count; int64_t replacement; int64_t dtype; } myc_random_choice_attrs;
 typedef struct { myc_ints shape; int64_t dtype; } myc_random_gamma_attrs;
