@@ -47,7 +47,9 @@ def mycelia_kernel_library(target):
 
 @hookspec
 def mycelia_passes(pipeline, stage, backend):
-    """Append or insert compile passes: `pipeline` is the list of one `stage`, to be changed in place."""
+    """Append or insert compile passes: `pipeline` is the list of one `stage` ("optimize", "lower"), to be
+    changed in place.
+    """
 
 
 @hookspec

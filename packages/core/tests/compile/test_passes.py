@@ -218,3 +218,67 @@ def test_program_equals_interpreter_on_views_and_shared_values():
 def test_recursive_use_of_one_program_takes_its_own_arena():
     inner = ms.jit(lambda x: (x + 1) * 2)
     np.testing.assert_array_equal(inner(inner(X)).asnumpy(), ((X.asnumpy() + 1) * 2 + 1) * 2)
+
+
+# ---- stages and settings
+
+
+def saved(tmp_path, function, *tensors, **settings):
+    """Names of the stages that are written while `function` is compiled."""
+    with ms.config.context(save_graphs=2, save_graphs_path=str(tmp_path), **settings):
+        function(*tensors)
+    return [file.stem.split("_", 3)[-1] for file in sorted(tmp_path.iterdir())]
+
+
+def test_passes_are_switched_off_by_name(tmp_path):
+    function = ms.jit(lambda x: -(-(x * 2 + x * 2)) + 1)
+    expected = function(X)
+    assert any(
+        "simplify" in stage for stage in saved(tmp_path / "all", lambda x: function(x + 0), X, passes="-cse")
+    )
+    stages = saved(tmp_path / "some", function, X, passes="-simplify,-cse, -lower")
+    assert not any("simplify" in s or "cse" in s or "lower" in s for s in stages)
+    np.testing.assert_array_equal(function(X).asnumpy(), expected.asnumpy())
+
+
+@pytest.mark.parametrize("settings", [
+    dict(passes="-fuse"), dict(enable_graph_kernel=False), dict(graph_kernel_flags="--opt_level=0"),
+])  # fmt: skip
+def test_fusion_is_switched_off_as_in_mindspore(tmp_path, settings):
+    function = ms.jit(lambda x: ms.ops.tanh(x * 2 + 1) * 3)
+    stages = saved(tmp_path / "without", function, X, **settings)
+    assert not any("fuse" in stage for stage in stages)
+
+
+def test_unknown_passes_are_refused():
+    function = ms.jit(lambda x: x * 2)
+    with ms.config.context(passes="-fuze"), pytest.raises(ValueError, match=r"pass.*'fuse'.*got 'fuze'"):
+        function(X)
+    with pytest.raises(ValueError, match="'-' in front"):
+        ms.set_context(passes="fuse")
+    np.testing.assert_array_equal(function(X).asnumpy(), X.asnumpy() * 2)
+
+
+def test_plugins_add_passes_to_both_stages(monkeypatch):
+    from mycelia import plugins
+    from mycelia.compile.passes import Pass
+    from mycelia.hookspecs import hookimpl
+
+    seen = []
+
+    class Plugin:
+        @hookimpl
+        def mycelia_passes(self, pipeline, stage, backend):
+            pipeline.append(
+                Pass(f"look_{stage}", lambda graph: seen.append((stage, backend.backend.name)) or 0)
+            )
+
+    plugins.manager().register(plugin := Plugin(), "test-passes")
+    try:
+        ms.jit(lambda x: x * 3)(X)
+        assert [stage for stage, _ in seen] == ["optimize", "lower"]
+        with ms.config.context(passes="-look_lower"):
+            ms.jit(lambda x: x * 5)(X)
+        assert [stage for stage, _ in seen] == ["optimize", "lower", "optimize"]
+    finally:
+        plugins.manager().unregister(plugin)
