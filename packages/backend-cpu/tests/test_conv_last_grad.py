@@ -77,6 +77,28 @@ def test_depthwise_weight_gradient(case, threads):
     assert_close(native(family.conv_last_weight_grad, arrays, how), want)
 
 
+WINOGRAD = {  # (n, inputs, outputs, size, pad)
+    "whole tiles": (2, 32, 48, (16, 16), (1, 1, 1, 1)),
+    "odd sizes": (3, 37, 19, (15, 13), (1, 0, 2, 1)),
+    "no padding": (1, 16, 16, (30, 18), (0, 0, 0, 0)),
+    "several blocks": (3, 67, 33, (45, 47), (1, 1, 1, 1)),
+    "padding beyond the kernel": (2, 16, 17, (10, 11), (4, 3, 3, 5)),
+    "direct is faster": (1, 130, 5, (7, 7), (1, 1, 1, 1)),
+}
+
+
+def winograd_case(n, inputs, outputs, size, pad):
+    arrays, how = weight_gradient_case(n, inputs, outputs, size, (3, 3), (1, 1), pad, (1, 1), 1)
+    return arrays, dict(how, algorithm="winograd4")
+
+
+@pytest.mark.parametrize("case", WINOGRAD.values(), ids=WINOGRAD)
+def test_winograd_weight_gradient(case, threads):
+    arrays, how = winograd_case(*case)
+    want = family.conv_last_weight_grad.definition.body(*arrays, **how)
+    assert_close(native(family.conv_last_weight_grad, arrays, how), want)
+
+
 @pytest.mark.parametrize("activation", ["none", "relu6", "hardswish"])
 @pytest.mark.parametrize("case", DEPTHWISE.values(), ids=DEPTHWISE)
 def test_depthwise(case, activation, threads):
@@ -105,10 +127,11 @@ def test_depthwise(case, activation, threads):
 
 
 def test_weight_gradients_do_not_depend_on_threads():
-    cases = [*DENSE.values(), *((n, c, c, *rest, c) for n, c, *rest in DEPTHWISE.values())]
+    cases = [weight_gradient_case(*case) for case in DENSE.values()]
+    cases += [weight_gradient_case(n, c, c, *rest, c) for n, c, *rest in DEPTHWISE.values()]
+    cases += [winograd_case(*case) for case in WINOGRAD.values()]
     before = _native.threads()
-    for case in cases:
-        arrays, how = weight_gradient_case(*case)
+    for arrays, how in cases:
         results = []
         for count in (1, 2):
             _native.set_threads(count)

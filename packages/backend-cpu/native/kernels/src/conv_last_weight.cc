@@ -8,8 +8,7 @@
 // side by side in memory, so they make the tile's rows together.
 // Cost: 2 n positions O (I / group) taps flops.  The sum over positions is cut into parts by the shape alone and every
 // tile of a part has one owner: the result does not depend on the number of threads.
-#include "conv_last.h"
-#include "simd/transpose.h"
+#include "conv_last_sum.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -18,19 +17,6 @@ constexpr int64_t kBlock = 256;      // positions of a block: a panel of dy stay
 constexpr int64_t kPartFloats = 1 << 16;  // results up to this size are summed in several parts
 constexpr int64_t kParts = 8;
 constexpr int64_t kFewChannels = 4;  // up to here taps and channels make the rows together
-constexpr int kTileVectors = 2;
-constexpr int kCopies = (kTileRows + kLanes - 1) / kLanes;  // vectors that hold a tile's rows
-
-// Panels at distances that are odd multiples of 64 bytes do not meet in the same cache sets.
-constexpr int64_t panel_stride(int64_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
-
-// Rows of the tile cut into panels of nearly equal height, none above kTileRows.
-struct RowPanels {
-  int64_t rows, count;
-  explicit RowPanels(int64_t rows) : rows(rows), count(ceil_div(rows, int64_t{kTileRows})) {}
-  int64_t begin(int64_t i) const { return rows * i / count; }
-  int64_t height(int64_t i) const { return begin(i + 1) - begin(i); }
-};
 
 // Output rows side by side in one image.
 struct Band {
@@ -172,81 +158,15 @@ void pack_y(const Plan& p, const float* dy, int64_t positions, int64_t outputs, 
   }
 }
 
-// ---- the tile ----
-
-// c[i][v] (+)= sum over runs and their positions of a[position * advance + i] * b[position][v].
-template <int R, int V>
-__attribute__((noinline)) void sum_tile(const float* x, const int64_t* runs, int64_t count, int64_t length,
-                                        int64_t advance, const float* b, float* c, bool add) {
-  // Eight chains of dependent additions keep two multiply-add units busy; small tiles take several positions at once.
-  constexpr int kSets = R * V >= 7 ? 1 : R * V >= 4 ? 2 : 4;
-  f32v sum[kSets][R][V] = {};
-  const auto position = [&](const float* a, const float* from, f32v(&to)[R][V]) __attribute__((always_inline)) {
-    f32v y[V];
-    for (int v = 0; v < V; ++v) y[v] = load(from + v * kLanes);
-#pragma GCC unroll 12
-    for (int i = 0; i < R; ++i)
-      for (int v = 0; v < V; ++v) to[i][v] += a[i] * y[v];
-  };
-  for (int64_t r = 0; r < count; ++r) {
-    const float* a = x + runs[r];
-    int64_t t = 0;
-    if constexpr (kSets > 1) {
-      for (; t + kSets <= length; t += kSets, a += kSets * advance, b += kSets * kTileColumns) {
-#pragma GCC unroll 4
-        for (int set = 0; set < kSets; ++set) position(a + set * advance, b + set * kTileColumns, sum[set]);
-      }
-    }
-    for (; t < length; ++t, a += advance, b += kTileColumns) position(a, b, sum[0]);
-  }
-#pragma GCC unroll 12
-  for (int i = 0; i < R; ++i)
-    for (int v = 0; v < V; ++v) {
-      float* to = c + i * kTileColumns + v * kLanes;
-      f32v total = sum[0][i][v];
-      for (int set = 1; set < kSets; ++set) total += sum[set][i][v];
-      store(to, add ? load(to) + total : total);
-    }
-}
-
-using SumTile = void (*)(const float*, const int64_t*, int64_t, int64_t, int64_t, const float*, float*, bool);
-
-template <int V, int R = kTileRows>
-SumTile sum_tile_of(int64_t rows) {
-  if constexpr (R == 1) {
-    return sum_tile<1, V>;
-  } else {
-    return rows == R ? sum_tile<R, V> : sum_tile_of<V, R - 1>(rows);
-  }
-}
-
 // dw[o][q] for the outputs of a panel from `parts` sums; row_of[q]: place of row q in a sum.
 void finish(const Plan& p, const float* sums, int64_t parts, int64_t distance, const int64_t* row_of,
             int64_t outputs, float* dw) {
-  const int64_t k = p.k();
-  f32v block[kLanes];
-  for (int64_t o = 0; o < outputs; o += kLanes) {
-    const int64_t lanes = min<int64_t>(kLanes, outputs - o);
-    for (int64_t q = 0; q < k; q += kLanes) {
-      const int64_t n = min<int64_t>(kLanes, k - q);
-      for (int64_t e = 0; e < kLanes; ++e) {
-        block[e] = f32v{};
-        if (e >= n) continue;
-        const float* from = sums + row_of[q + e] + o;
-        block[e] = load(from);
-        for (int64_t i = 1; i < parts; ++i) block[e] += load(from + i * distance);
-      }
-      transpose(block);
-      for (int64_t e = 0; e < lanes; ++e) {
-        float* to = dw + (o + e) * k + q;
-        if (n == kLanes) {
-          store(to, block[e]);
-        } else {
-          store_partial(to, block[e], n);
-        }
-      }
-    }
-  }
+  store_turned(p.k(), outputs, dw, p.k(), [=](int64_t q, int64_t o) {
+    const float* from = sums + row_of[q] + o;
+    f32v sum = load(from);
+    for (int64_t i = 1; i < parts; ++i) sum += load(from + i * distance);
+    return sum;
+  });
 }
 
 int32_t tiles_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy, float* dw) {
@@ -355,8 +275,10 @@ KERNEL_FN(conv_last_weight_grad, f32) {
     s.stride[d] = entry(a.stride, d), s.pad[d] = entry(a.pad, d), s.dilation[d] = entry(a.dilation, d);
   }
   const bool depthwise = s.group > 1 && s.group == s.c && s.group == s.o;
-  return (depthwise ? conv_last_depthwise_weight_grad : tiles_weight_grad)(
-      call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
+  const bool winograd = a.algorithm == 1 && winograd_weight_grad_pays(s);
+  return (depthwise  ? conv_last_depthwise_weight_grad
+          : winograd ? winograd_weight_grad
+                     : tiles_weight_grad)(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -325,12 +325,14 @@ def conv_last_input_grad(rand):
 def conv_last_weight_grad(
     x, dy,
     *, kernel: "ints", stride: "ints" = (1, 1), pad: "ints" = (0, 0, 0, 0), dilation: "ints" = (1, 1),
-    group: "int" = 1,
+    group: "int" = 1, algorithm: "direct|winograd4" = "direct",
 ):  # fmt: skip
     """Gradient of a convolution of images with respect to its weights, images with the channels last.
 
+    `algorithm` "winograd4" (3x3, stride and dilation 1, one group) lets a kernel multiply transformed tiles
+    of 4x4 positions where that is faster.
     Shapes: x [N, H, W, I], dy [N, H', W', O] -> [O, I / group, kh, kw].  dtypes: float32.
-    Errors: ValueError if the convolution would not give dy's positions.
+    Errors: ValueError if the convolution would not give dy's positions or the algorithm does not suit it.
     """
     body = find("conv_weight_grad").definition.body
     return body(
@@ -339,13 +341,14 @@ def conv_last_weight_grad(
 
 
 @conv_last_weight_grad.infer
-def conv_last_weight_grad(x, dy, *, kernel, stride, pad, dilation, group):
+def conv_last_weight_grad(x, dy, *, kernel, stride, pad, dilation, group, algorithm):
     _need_float32(x=x, dy=dy)
     if x.rank != 4 or dy.rank != 4:
         raise errors.value_error(f"x and dy must be [N, H, W, C], got {x} and {dy}")
     kernel, stride, pad, dilation = full_attributes(2, kernel, stride, pad, dilation)
     per_group = _per_group(x.shape[3], group)
     _per_group(dy.shape[3], group)
+    _check_algorithm(algorithm, dy.shape[3], per_group, kernel, group, stride, dilation)
     expected = output_size(x.shape[1:3], kernel, stride, pad, dilation)
     if any(a != b and UNKNOWN not in (a, b) for a, b in zip(expected, dy.shape[1:3], strict=True)):
         raise errors.value_error(f"a convolution of {x} gives positions {expected}, dy is {dy}")
@@ -356,9 +359,11 @@ def conv_last_weight_grad(x, dy, *, kernel, stride, pad, dilation, group):
 def conv_last_weight_grad(rand):
     def sample(x, channels, kernel, **how):
         geometry = dict(stride=(1, 1), pad=(0, 0, 0, 0), dilation=(1, 1)) | how
-        group = geometry.pop("group", 1)
+        group, algorithm = geometry.pop("group", 1), geometry.pop("algorithm", "direct")
+        rtol = dict(_rtol=geometry.pop("_rtol")) if "_rtol" in geometry else {}
         positions = output_size(x.shape[1:3], kernel, **geometry)
-        return x, rand(x.shape[0], *positions, channels), dict(kernel=kernel, group=group, **geometry)
+        attrs = dict(kernel=kernel, group=group, algorithm=algorithm, **geometry, **rtol)
+        return x, rand(x.shape[0], *positions, channels), attrs
 
     same, half = dict(pad=(1, 1, 1, 1)), dict(stride=(2, 2), pad=(1, 1, 1, 1))
     yield sample(rand(2, 7, 6, 3), 5, (3, 2))
@@ -372,6 +377,10 @@ def conv_last_weight_grad(rand):
     yield sample(rand(2, 9, 8, 19), 19, (3, 3), group=19, **half)
     yield sample(rand(1, 10, 10, 32), 32, (5, 5), group=32, pad=(2, 2, 2, 2))
     yield sample(rand(0, 5, 5, 2), 3, (3, 3))
+    loose = dict(algorithm="winograd4", _rtol=1e-4)  # tile transforms round differently
+    yield sample(rand(2, 12, 13, 16), 32, (3, 3), **same, **loose)
+    yield sample(rand(3, 14, 11, 37), 19, (3, 3), pad=(1, 0, 2, 1), **loose)
+    yield sample(rand(1, 4, 5, 3), 4, (3, 3), **loose)
 
 
 # --------------------------------------------------------------------------------------------- products
