@@ -23,7 +23,7 @@ _NAMES: dict[str, str] = {
     "log": "get_level get_log_config",
     "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state",
     "autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev recompute",
-    "compile": "jit",
+    "compile": "jit mutable",
     "profiler": "Profiler",
     "io": """
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status

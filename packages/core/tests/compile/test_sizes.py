@@ -210,6 +210,25 @@ def test_arguments_unlike_the_declaration_are_refused():
         net.set_inputs(z=rows(2))
 
 
+# ---- mutable
+
+
+def test_mutable_numbers_are_variables():
+    compiled = ms.jit(lambda x, k, pair: x * k + pair[0] * pair[1]["c"])
+    for k, a, c in ((3, 1.5, 2), (4, 2.5, 3), (5, -1.0, 0)):
+        got = compiled(rows(2), ms.mutable(k), ms.mutable((a, {"c": c})))
+        np.testing.assert_allclose(got.asnumpy(), rows(2).asnumpy() * k + a * c, rtol=1e-6)
+    assert compiled.cache_info().captures == 1
+    assert ms.mutable(3) + 1 == 4 and ms.mutable([1, 2.0]) == [1, 2.0]
+
+
+def test_mutable_refuses_what_is_no_number():
+    with pytest.raises(TypeError, match="but got str"):
+        ms.mutable("a")
+    with pytest.raises(TypeError, match="tuple or list"):
+        ms.mutable(3, True)
+
+
 # ---- what is kept
 
 

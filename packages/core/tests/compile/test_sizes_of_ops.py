@@ -9,7 +9,7 @@ from mycelia.compile.captured import compile_function
 from mycelia.testing.conformance import has_gradient
 from mycelia.testing.samples import all_samples
 
-SAMPLES = [s for s in all_samples() if s.args and int(s.name.rpartition("-")[2]) < 2]  # the first two of each op
+SAMPLES = [s for s in all_samples() if s.args and int(s.name.rpartition("-")[2]) < 2]  # two of each op
 WITH_GRADIENT = [s for s in SAMPLES if has_gradient(s)]
 
 

@@ -1,5 +1,6 @@
 """Compilation of captured graphs: passes, memory plan, executable; `jit` and graph mode."""
 
 from mycelia.compile.jit import jit
+from mycelia.compile.mutable import mutable
 
-__all__ = ["jit"]
+__all__ = ["jit", "mutable"]

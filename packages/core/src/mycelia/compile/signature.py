@@ -8,9 +8,11 @@ from typing import Any
 import numpy as np
 
 from mycelia import dtypes
+from mycelia.compile.mutable import MutableFloat, MutableInt, as_variable
 from mycelia.tensor import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_VARIABLE = (Tensor, MutableInt, MutableFloat)
 Shape = tuple[int, ...]
 
 
@@ -32,6 +34,9 @@ def _part(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
     if kind is Tensor:
         tensors.append(value)
         return value.dtype, value.ndim
+    if kind is MutableInt or kind is MutableFloat:
+        tensors.append(as_variable(value))
+        return kind
     if kind in _PLAIN:  # -0.0 and nan are values of their own
         return kind, repr(value) if kind is float or kind is complex else value
     if kind is tuple or kind is list or isinstance(value, tuple):
@@ -49,7 +54,7 @@ def _part(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
 def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
     """The argument with its tensors taken from an iterator, in the order of `signature`."""
     kind = type(value)
-    if kind is Tensor:
+    if kind in _VARIABLE:
         return next(tensors)
     if kind is list or kind is tuple:
         return kind(replaced(v, tensors) for v in value)

@@ -71,7 +71,8 @@ class Node:
     @property
     def regions(self) -> list[Graph]:
         """The graphs among the attributes."""
-        return [a for a in self.attrs.values() if isinstance(a, Graph)]
+        names = self.op.definition.any_attrs  # only these may hold a graph
+        return [a for a in map(self.attrs.get, names) if isinstance(a, Graph)] if names else []
 
     def __repr__(self) -> str:
         return f"Node({self.op.name}, {len(self.inputs)} in, {len(self.outputs)} out)"

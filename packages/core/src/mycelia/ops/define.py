@@ -155,6 +155,7 @@ class OpDef:
         keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
         given = body.__kwdefaults__ or {}
         self.attrs = tuple(Attribute(n, notes.get(n, "any"), given.get(n), n in given) for n in keyword)
+        self.any_attrs = tuple(a.name for a in self.attrs if a.kind == "any")
         if len(defaults) != sum(kind == OPTIONAL for _, kind in self.params):
             raise TypeError(f"op {self.name}: exactly the tensor? parameters default to None")
         self.param_names = names

@@ -9,6 +9,7 @@ from mycelia.ir.sizes import Size
 from mycelia.ir.walk import substitute
 
 _SMALL = 16  # elements; larger constants are compared by identity only
+_PLAIN = (int, bool, str, type(None))
 
 
 def run(graph: Graph) -> int:
@@ -48,7 +49,10 @@ def _frozen(attr: Any) -> Any:
     """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero
     differ.
     """
-    if type(attr) is Size:
+    kind = type(attr)
+    if kind in _PLAIN:
+        return kind, attr
+    if kind is Size:
         return Size, attr.index
     if isinstance(attr, (list, tuple)):
         return tuple(map(_frozen, attr))
