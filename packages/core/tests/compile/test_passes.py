@@ -231,7 +231,7 @@ def saved(tmp_path, function, *tensors, **settings):
 
 
 def test_passes_are_switched_off_by_name(tmp_path):
-    function = ms.jit(lambda x: -(-(x * 2 + x * 2)) + 1)
+    function = ms.jit(lambda x: (x * 1.0 + x * 2) / 1.0)
     expected = function(X)
     assert any(
         "simplify" in stage for stage in saved(tmp_path / "all", lambda x: function(x + 0), X, passes="-cse")
