@@ -29,6 +29,24 @@ bool read_ints(PyObject* tuple, size_t n_values, bool absent_allowed, Ints* out)
   return true;
 }
 
+// The inner programs are the compiler's, but a loop that goes beyond its inputs would not end in an exception.
+bool check_loop(const Instruction& ins) {
+  const size_t carried = static_cast<size_t>(ins.carried), scanned = static_cast<size_t>(ins.scanned), made = ins.out.size();
+  bool ok = ins.carried >= 0 && ins.scanned >= 0 && carried + scanned <= ins.in.size();
+  size_t results = carried;  // of the body
+  if (ins.kind == kRunWhile) ok = ok && made == carried;
+  if (ins.kind == kRunHistory) ok = ok && made == 2 * carried;
+  if (ins.kind == kRunScan) ok = ok && made >= carried && scanned > 0;
+  if (ins.kind == kRunScan) results = made;
+  ok = ok && as_program(ins.programs[1])->body->outputs.size() == results;
+  ok = ok && (!ins.programs[0] || as_program(ins.programs[0])->body->outputs.size() == 1);
+  for (int32_t v : ins.in) ok = ok && v >= 0;
+  if (ins.kind != kRunWhile)
+    for (size_t k = carried; ok && k < made; ++k) ok = ins.out[k] >= 0;
+  if (!ok) PyErr_SetString(PyExc_ValueError, "Program: inputs, results and programs of a loop do not fit together");
+  return ok;
+}
+
 bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins) {
   const char* kind;
   if (!PyTuple_Check(tuple) || !PyTuple_GET_SIZE(tuple) || !(kind = PyUnicode_AsUTF8(PyTuple_GET_ITEM(tuple, 0)))) {
@@ -52,24 +70,30 @@ bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins) {
     Py_INCREF(a);
     ins->callable = a;
     ins->kind = kRunPython;
-  } else if (std::strcmp(kind, "if") == 0 || std::strcmp(kind, "while") == 0) {
-    ins->kind = kind[0] == 'i' ? kRunIf : kRunWhile;
-    if (ins->kind == kRunIf) {
-      if (!PyArg_ParseTuple(rest.p, "iO!O!OOO", &ins->condition, ProgramType, &a, ProgramType, &b, &in, &out, &free)) return false;
-      if (ins->condition < 0 || ins->condition >= static_cast<int32_t>(n_values)) {
-        PyErr_Format(PyExc_IndexError, "Program: value %d is not among the %zu values", ins->condition, n_values);
-        return false;
-      }
-    } else if (!PyArg_ParseTuple(rest.p, "O!O!OOO", ProgramType, &a, ProgramType, &b, &in, &out, &free)) {
+  } else if (std::strcmp(kind, "if") == 0) {
+    ins->kind = kRunIf;
+    if (!PyArg_ParseTuple(rest.p, "iO!O!OOO", &ins->condition, ProgramType, &a, ProgramType, &b, &in, &out, &free)) return false;
+    if (ins->condition < 0 || ins->condition >= static_cast<int32_t>(n_values)) {
+      PyErr_Format(PyExc_IndexError, "Program: value %d is not among the %zu values", ins->condition, n_values);
       return false;
     }
-    Py_INCREF(a);
-    Py_INCREF(b);
-    ins->programs[0] = a;
-    ins->programs[1] = b;
+  } else if (std::strcmp(kind, "while") == 0 || std::strcmp(kind, "history") == 0) {
+    ins->kind = kind[0] == 'w' ? kRunWhile : kRunHistory;
+    if (!PyArg_ParseTuple(rest.p, "O!O!iOOO", ProgramType, &a, ProgramType, &b, &ins->carried, &in, &out, &free)) return false;
+  } else if (std::strcmp(kind, "scan") == 0) {
+    int reverse;
+    ins->kind = kRunScan;
+    if (!PyArg_ParseTuple(rest.p, "O!iipOOO", ProgramType, &b, &ins->carried, &ins->scanned, &reverse, &in, &out, &free)) return false;
+    ins->reverse = reverse != 0;
   } else {
     PyErr_Format(PyExc_ValueError, "Program: unknown instruction '%s'", kind);
     return false;
+  }
+  if (ins->kind != kRunPython && b && !ins->op) {
+    Py_XINCREF(a);
+    Py_INCREF(b);
+    ins->programs[0] = a;
+    ins->programs[1] = b;
   }
   const bool is_op = ins->op != nullptr;
   if (!read_ints(in, n_values, true, &ins->in) || !read_ints(out, n_values, !is_op, &ins->out) || !read_ints(free, n_values, false, &ins->free))
@@ -79,10 +103,7 @@ bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins) {
                  ins->plan->n_in, ins->plan->n_out, ins->in.size(), ins->out.size());
     return false;
   }
-  if (ins->kind == kRunWhile && ins->out.size() > ins->in.size()) {
-    PyErr_SetString(PyExc_ValueError, "Program: a loop has at least as many inputs as values that it carries");
-    return false;
-  }
+  if (ins->kind >= kRunWhile && !check_loop(*ins)) return false;
   return true;
 }
 
@@ -479,7 +500,8 @@ PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program
                            "a view of another value, None for anything else. Instructions, `in`, `out`, `free` being tuples of values\n"
                            "(-1: absent): ('op', op, plan, in, out, free), ('view', in, out, free), ('python', callable, in, out, free),\n"
                            "('if', condition, true program, false program, in, out, free),\n"
-                           "('while', condition program, body program, in, out, free).\n"
+                           "('while' or 'history', condition program, body program, carried, in, out, free),\n"
+                           "('scan', body program, carried, scanned, reverse, in, out, free).\n"
                            "updates: ((value, input, in place), ...): the Tensor given as that input takes the value when the run has\n"
                            "succeeded. prologue: None or (Program, positions of its inputs, values that it gives); it runs again when one\n"
                            "of these inputs has changed. What Python callables or inner programs receive and what the program returns\n"

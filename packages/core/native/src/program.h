@@ -15,15 +15,18 @@ namespace mycelia {
 
 using Ints = std::vector<int32_t>;
 
-enum InstructionKind { kRunKernel, kRunReference, kRunView, kRunPython, kRunIf, kRunWhile };
+enum InstructionKind { kRunKernel, kRunReference, kRunView, kRunPython, kRunIf, kRunWhile, kRunHistory, kRunScan };
 
 struct Instruction {
   InstructionKind kind;
   Op* op = nullptr;              // kRunKernel, kRunReference
   Plan* plan = nullptr;
   PyObject* callable = nullptr;  // kRunPython
-  PyObject* programs[2] = {};    // kRunIf: true, false; kRunWhile: condition, body
+  PyObject* programs[2] = {};    // kRunIf: true, false; kRunWhile, kRunHistory: condition, body; kRunScan: -, body
   int32_t condition = -1;        // kRunIf
+  int32_t carried = 0;           // loops: so many inputs change from round to round
+  int32_t scanned = 0;           // kRunScan: so many after them are cut into rows
+  bool reverse = false;          // kRunScan
   Ints in, out;                  // values; -1: absent
   Ints free;                     // values whose Tensor is not needed any more
 };
@@ -120,5 +123,27 @@ struct Program {
 bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results);
 
 void free_frame(Frame* frame);
+
+// ---- for instructions that are more than a kernel ------------------------------------------------------------------
+
+struct Tensors {  // owned references, released on scope exit
+  std::vector<PyObject*> v;
+  Tensors() = default;
+  Tensors(const Tensors&) = delete;
+  Tensors& operator=(const Tensors&) = delete;
+  ~Tensors() {
+    for (PyObject* o : v) Py_XDECREF(o);
+  }
+};
+
+// Tensors of values, NULL for -1.
+bool collect_tensors(const Body* body, const Frame* f, const Ints& values, Tensors* out);
+bool store_results(const Body* body, const Instruction& ins, PyObject* const* results, size_t count, Frame* f);
+bool run_inner(PyObject* program, const std::vector<PyObject*>& args, Tensors* results);
+
+// loops.cc
+bool run_while(const Body* body, const Instruction& ins, Frame* f);
+bool run_history(const Body* body, const Instruction& ins, Frame* f);
+bool run_scan(const Body* body, const Instruction& ins, Frame* f);
 
 }  // namespace mycelia

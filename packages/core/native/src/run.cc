@@ -162,12 +162,7 @@ PyObject* tensor_of(const Body* body, const Frame* f, int32_t v) {
   return known;
 }
 
-struct Tensors {  // owned references, released on scope exit
-  std::vector<PyObject*> v;
-  ~Tensors() {
-    for (PyObject* o : v) Py_XDECREF(o);
-  }
-};
+}  // namespace
 
 bool collect_tensors(const Body* body, const Frame* f, const Ints& values, Tensors* out) {
   out->v.reserve(values.size());
@@ -178,6 +173,8 @@ bool collect_tensors(const Body* body, const Frame* f, const Ints& values, Tenso
   }
   return true;
 }
+
+namespace {
 
 // ---- instructions --------------------------------------------------------------------------------------------------
 
@@ -211,6 +208,8 @@ bool run_view(const Body* body, const Instruction& ins, Frame* f) {
   return made && hold(body, f, ins.out[0], as_tensor(made.p));
 }
 
+}  // namespace
+
 bool store_results(const Body* body, const Instruction& ins, PyObject* const* results, size_t count, Frame* f) {
   if (count != ins.out.size()) {
     PyErr_Format(PyExc_RuntimeError, "Program: an instruction gave %zu results for %zu values", count, ins.out.size());
@@ -227,6 +226,12 @@ bool store_results(const Body* body, const Instruction& ins, PyObject* const* re
   return true;
 }
 
+bool run_inner(PyObject* program, const std::vector<PyObject*>& args, Tensors* results) {
+  return run_program(reinterpret_cast<Program*>(program), args.data(), args.size(), &results->v);
+}
+
+namespace {
+
 bool run_python(const Body* body, const Instruction& ins, Frame* f) {
   Tensors args;
   if (!collect_tensors(body, f, ins.in, &args)) return false;
@@ -241,10 +246,6 @@ bool run_python(const Body* body, const Instruction& ins, Frame* f) {
   return store_results(body, ins, &result.p, 1, f);
 }
 
-bool run_inner(PyObject* program, const std::vector<PyObject*>& args, Tensors* results) {
-  return run_program(reinterpret_cast<Program*>(program), args.data(), args.size(), &results->v);
-}
-
 int truth(const Body* body, const Frame* f, int32_t v) {
   OwnedRef t(tensor_of(body, f, v));
   return t ? PyObject_IsTrue(t.p) : -1;
@@ -257,28 +258,15 @@ bool run_if(const Body* body, const Instruction& ins, Frame* f) {
   return run_inner(ins.programs[taken ? 0 : 1], args.v, &results) && store_results(body, ins, results.v.data(), results.v.size(), f);
 }
 
-bool run_while(const Body* body, const Instruction& ins, Frame* f) {
-  Tensors carried;
-  if (!collect_tensors(body, f, ins.in, &carried)) return false;
-  const size_t rest = carried.v.size() - ins.out.size();  // inputs that stay the same in every round
-  for (;;) {
-    Tensors verdict, next;
-    if (!run_inner(ins.programs[0], carried.v, &verdict)) return false;
-    const int go_on = PyObject_IsTrue(verdict.v[0]);
-    if (go_on < 0) return false;
-    if (!go_on) return store_results(body, ins, carried.v.data(), carried.v.size() - rest, f);
-    if (PyErr_CheckSignals() || !run_inner(ins.programs[1], carried.v, &next)) return false;
-    for (size_t i = 0; i < next.v.size(); ++i) std::swap(carried.v[i], next.v[i]);
-  }
-}
-
 bool run_other(const Body* body, const Instruction& ins, Frame* f) {
   switch (ins.kind) {
     case kRunReference: return run_reference_instruction(body, ins, f);
     case kRunView: return run_view(body, ins, f);
     case kRunPython: return run_python(body, ins, f);
     case kRunIf: return run_if(body, ins, f);
-    default: return run_while(body, ins, f);
+    case kRunWhile: return run_while(body, ins, f);
+    case kRunHistory: return run_history(body, ins, f);
+    default: return run_scan(body, ins, f);
   }
 }
 

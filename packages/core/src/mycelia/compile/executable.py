@@ -17,7 +17,6 @@ from mycelia.compile import hoist, memory, schedule
 from mycelia.compile.passes import choice, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
-from mycelia.ops import control
 from mycelia.ops.define import LIST
 
 _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
@@ -226,7 +225,13 @@ def _if(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
 
 def _while(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
     test, body = _loop(node.attrs["test"], node), _loop(node.attrs["body"], node)
-    return ["while", test, body, tuple(used), made, ()]
+    kind = "history" if node.op.name == "while_history" else "while"
+    return [kind, test, body, node.attrs["carried"], tuple(used), made, ()]
+
+
+def _scan(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
+    body, attrs = _loop(node.attrs["body"], node), node.attrs
+    return ["scan", body, attrs["carried"], attrs["scanned"], attrs["reverse"], tuple(used), made, ()]
 
 
 def _loop(region: Graph, node: Node) -> _C.Program:
@@ -235,29 +240,8 @@ def _loop(region: Graph, node: Node) -> _C.Program:
     return program(region, stable=range(first, len(region.parameters)))
 
 
-def _history(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    test, body = _loop(node.attrs["test"], node), _loop(node.attrs["body"], node)
-    types = node.attrs["body"].parameter_types[: node.attrs["carried"]]
-
-    def call(*inputs: Any) -> tuple:
-        return control.run_while_history(inputs, test, body, types)
-
-    return ["python", call, tuple(used), made, ()]
-
-
-def _scan(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    attrs = node.attrs
-    body = _loop(attrs["body"], node)
-    row_types = attrs["body"].output_types[attrs["carried"] :]
-
-    def call(*inputs: Any) -> tuple:
-        return control.run_scan(inputs, body, attrs["carried"], attrs["scanned"], attrs["reverse"], row_types)
-
-    return ["python", call, tuple(used), made, ()]
-
-
 def _call(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
     return ["python", program(node.attrs["graph"]), tuple(used), made, ()]
 
 
-_CONTROL = {"cond": _if, "while_loop": _while, "while_history": _history, "scan": _scan, "custom_call": _call}
+_CONTROL = {"cond": _if, "while_loop": _while, "while_history": _while, "scan": _scan, "custom_call": _call}
