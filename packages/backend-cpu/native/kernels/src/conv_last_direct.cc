@@ -90,7 +90,7 @@ struct Block {
   int32_t* start;  // per class, for sorting
   Part* parts;
   Run* runs;
-  int64_t part_count, tiles;
+  int64_t part_count;
 
   static int64_t bytes(const Product& p) {
     const int64_t classes = p.classes[0].count * p.classes[1].count;
@@ -131,13 +131,12 @@ struct Block {
         for (int64_t i = 0; i < count; ++i) ++start[row_class + class_of[col + i] + 1];
       }
     });
-    part_count = tiles = 0;
+    part_count = 0;
     for (int64_t k = 0; k < classes; ++k) {
       const int64_t from = start[k], to = from + start[k + 1];
       start[k + 1] = static_cast<int32_t>(to);
       if (from == to) continue;
       parts[part_count++] = {from, to, p.classes[0].taps[k / wide], p.classes[1].taps[k % wide]};
-      tiles += ceil_div(to - from, kTileRows);
     }
     const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_channels();
     each_line([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t row_class) {
@@ -172,35 +171,30 @@ struct Block {
 
   // Column blocks [begin, end), counted through all groups.
   void multiply(const Product& p, int64_t begin, int64_t end) {
-    const int64_t blocks = ceil_div(p.columns, kTileColumns);
-    const int64_t step = max<int64_t>(1, 64 / tiles);
-    const bool fetch = p.all_taps();
+    const int64_t blocks = ceil_div(p.columns, kTileColumns), pixels = parts[part_count - 1].end;
     for (int64_t k0 = 0; k0 < p.k_total; k0 += p.k_block) {
       const int64_t k1 = min(p.k_total, k0 + p.k_block);
       const bool last = k1 == p.k_total;
       for (int64_t q = begin; q < end; ++q) {
         const int64_t g = q / blocks, block = q % blocks, column = g * p.columns + block * kTileColumns;
-        const float* group = p.packed + g * p.group_stride();
-        const PackedBlock b(group, p.panel_stride(), block, p.columns);
+        const PackedBlock b(p.packed + g * p.group_stride(), p.panel_stride(), block, p.columns);
         // Weights of the next column block, or of the first one at the next depth, come while this one is computed.
-        Ahead ahead = {reinterpret_cast<const char*>(b.b), 0};
-        if (fetch) {
+        Ahead ahead = {b.b, 0};
+        if (p.all_taps()) {
           const int64_t next = q + 1 < end ? q + 1 : begin, depth = q + 1 < end ? k0 : min(k1, p.k_total - 1);
           const PackedBlock then(p.packed + next / blocks * p.group_stride(), p.panel_stride(), next % blocks, p.columns);
-          ahead = {reinterpret_cast<const char*>(then.b + depth * kPackedColumns), step};
+          ahead.at = then.b + depth * kPackedColumns;
         }
         const Finish f = {k0 > 0, last && p.e.bias ? p.e.bias + column : nullptr,
                           last && p.e.residual ? p.e.residual + column : nullptr,
                           last ? p.e.activation : Activation::none};
         for (int64_t i = 0; i < part_count; ++i) {
           const Part& part = parts[i];
-          const int64_t count = runs_of(p, part, k0, k1);
-          for_each_tile(part.end - part.begin, [&](int64_t tile, int64_t rows) {
-            const float* from[kTileRows];
-            for (int64_t r = 0; r < rows; ++r) from[r] = p.x + a[part.begin + tile + r] + g * p.depth;
-            rows_tile(rows, runs, count, from, b, p.y + column, c + part.begin + tile, f, ahead);
-            if (ahead.step) ahead.at += (k1 - k0) * step;
-          });
+          const int64_t count = part.end - part.begin, run_count = runs_of(p, part, k0, k1);
+          const RowList rows = {p.x + g * p.depth, p.y + column, a + part.begin, c + part.begin, 0, 0};
+          if (p.all_taps()) ahead.floats = (k1 - k0) * kPackedColumns * count / pixels;
+          multiply_rows(count, rows, runs, run_count, b, f, ahead);
+          ahead.at += ahead.floats;
         }
       }
     }

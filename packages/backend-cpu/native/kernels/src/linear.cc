@@ -24,7 +24,9 @@ struct Layer {
 
 // Rows [first, first + rows) x column blocks [begin, end), k_block of the depth at a time.
 void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, int64_t end, int64_t k_block) {
-  const int64_t tiles = ceil_div(rows, kTileRows), step = max<int64_t>(1, 64 / tiles);
+  int64_t x_row[kTileRows], y_row[kTileRows];
+  for (int64_t i = 0; i < kTileRows; ++i) x_row[i] = i * g.depth, y_row[i] = i * g.columns;
+  const int64_t at = first * g.columns;
   for (int64_t k0 = 0; k0 == 0 || k0 < g.depth; k0 += k_block) {
     const int64_t k1 = min(g.depth, k0 + k_block);
     const bool last = k1 == g.depth;
@@ -36,20 +38,12 @@ void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, 
       // alone uses every number just once: it runs behind its own prefetches.
       const bool more = q + 1 < end;
       const float* next = (more ? g.block(q + 1) : g.block(begin)).b + (more ? k0 : k1) * kPackedColumns;
-      if (tiles == 1) next = b.b + (k0 + 32) * kPackedColumns;
-      Ahead ahead = {reinterpret_cast<const char*>(next), step};
+      if (rows <= kTileRows) next = b.b + (k0 + 32) * kPackedColumns;
       const Finish f = {k0 > 0, last && g.bias ? g.bias + column : nullptr,
-                        last && g.residual ? g.residual + column : nullptr, last ? g.activation : Activation::none};
-      for_each_tile(rows, [&](int64_t tile, int64_t count) {
-        const float* a[kTileRows];
-        int64_t c_row[kTileRows];
-        for (int64_t r = 0; r < count; ++r) {
-          a[r] = g.x + (first + tile + r) * g.depth;
-          c_row[r] = (first + tile + r) * g.columns;
-        }
-        rows_tile(count, &run, 1, a, b, g.y + column, c_row, f, ahead);
-        ahead.at += (k1 - k0) * step;
-      });
+                        last && g.residual ? g.residual + at + column : nullptr,
+                        last ? g.activation : Activation::none};
+      const RowList list = {g.x + first * g.depth, g.y + at + column, x_row, y_row, g.depth, g.columns};
+      multiply_rows(rows, list, &run, 1, b, f, {next, (k1 - k0) * kPackedColumns});
     }
   }
 }

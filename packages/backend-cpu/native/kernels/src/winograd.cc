@@ -98,23 +98,16 @@ struct Tiling {
     const int64_t panel = s.c * kPackedColumns, plane = ceil_div(s.o, kPackedColumns) * panel;
     const int64_t ld = (end - begin) * kTileColumns;
     const Run run = {0, 0, s.c};
-    int64_t c_row[kTileRows];
-    for (int i = 0; i < kTileRows; ++i) c_row[i] = i * ld;
-    const int64_t step = max<int64_t>(1, 64 / ceil_div(count, kTileRows));
+    int64_t v_row[kTileRows], row[kTileRows];
+    for (int i = 0; i < kTileRows; ++i) v_row[i] = i * width, row[i] = i * ld;
     for (int k = 0; k < kPlanes; ++k) {
       for (int64_t q = begin; q < end; ++q) {
         PackedBlock b(packed + k * plane, panel, q, s.o);
         b.columns = min<int64_t>(kTileColumns, round_up(s.o, kPackedColumns) - q * kTileColumns);  // M has room
         const bool turn = q + 1 == end;
         const PackedBlock next(packed + (turn && k + 1 < kPlanes ? k + 1 : k) * plane, panel, turn ? begin : q + 1, s.o);
-        Ahead ahead = {reinterpret_cast<const char*>(next.b), step};
-        for_each_tile(count, [&](int64_t tile, int64_t rows) {
-          const float* from[kTileRows];
-          for (int64_t r = 0; r < rows; ++r) from[r] = v + k * v_plane + (tile + r) * width;
-          rows_tile(rows, &run, 1, from, b, product + k * m_plane + tile * ld + (q - begin) * kTileColumns, c_row,
-                    Finish{}, ahead);
-          ahead.at += s.c * step;
-        });
+        const RowList rows = {v + k * v_plane, product + k * m_plane + (q - begin) * kTileColumns, v_row, row, width, ld};
+        multiply_rows(count, rows, &run, 1, b, Finish{}, {next.b, panel});
       }
     }
   }

@@ -58,135 +58,165 @@ struct Finish {
   Activation activation;  // none before the last part of k
 };
 
-// Memory that will be needed after this block: one line is fetched each time the cursor enters it.
-struct Ahead {
-  const char* at;
-  int64_t step;  // bytes a k; 0 fetches one line again and again, which costs nothing
+// Rows of A and C.  Row i lies at a + a_row[i] and c + c_row[i]; or, when the steps are not 0, the lists hold just the
+// first kTileRows rows and a later row lies where it would in a matrix with these leading dimensions.
+struct RowList {
+  const float* a;
+  float* c;
+  const int64_t *a_row, *c_row;
+  int64_t a_step, c_step;
+
+  RowList from(int64_t i) const {
+    if (c_step == 0) return {a, c, a_row + i, c_row + i, 0, 0};
+    return {a + i * a_step, c + i * c_step, a_row, c_row, a_step, c_step};
+  }
 };
 
-// `columns` <= kVectors * kLanes are stored; row i of C begins at c[c_row[i]].  `b_vector`: floats between the two vectors
-// of B at one k.
+// Memory that will be needed after this block, fetched evenly while it is computed.
+struct Ahead {
+  const float* at;
+  int64_t floats;
+};
+
+// `tiles` times kRows rows.  `columns` <= kVectors * kLanes are stored.  `b_vector`: floats between the two vectors of B
+// at one k.  `fetch_step`: bytes of memory to be fetched a k.
 template <int kRows, int kVectors>
-inline __attribute__((noinline)) void rows_micro(const Run* runs, int64_t count, const float* const* a, const float* b,
-                                                 int64_t b_vector, float* c, const int64_t* c_row, int64_t columns,
-                                                 const Finish& f, Ahead ahead) {
+inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& rows, const Run* runs, int64_t count,
+                                                 const float* b, int64_t b_vector, int64_t columns, const Finish& f,
+                                                 const char* fetch, int64_t fetch_step) {
   // Eight chains of dependent additions keep two multiply-add units busy; small blocks take several k at once.
   constexpr int kSets = kRows * kVectors >= 7 ? 1 : kRows * kVectors >= 4 ? 2 : 4;
-  f32v sum[kRows][kVectors];
-#pragma GCC unroll 12
-  for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) sum[i][v] = f32v{};
-  }
-  // C and the residual were last touched long ago: fetch them while the sums run.  A residual doubles the traffic, so
-  // that this comes too late: then it is the line that the next column block needs.
-  const float* later = f.residual ? f.residual + kTileColumns : nullptr;
-  float* soon = later ? c + kTileColumns : c;
-#pragma GCC unroll 12
-  for (int i = 0; i < kRows; ++i) __builtin_prefetch(soon + c_row[i], 1);
-  if (later) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) __builtin_prefetch(later + c_row[i]);
-  }
-  const char* fetch = ahead.at;
-  const int64_t fetch_step = ahead.step;
-  for (int64_t r = 0; r < count; ++r) {
-    const float* row[kRows];
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) row[i] = a[i] + runs[r].a;
-    const float* bk = b + runs[r].b * kPackedColumns;
-    const int64_t length = runs[r].length;
-    int64_t k = 0;
-    const auto step = [&](f32v(&to)[kRows][kVectors]) __attribute__((always_inline)) {
-      f32v bv[kVectors];
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) bv[v] = load(bk + v * b_vector);
-      bk += kPackedColumns;
+  const int64_t advance = rows.c_step == 0 ? kRows : 0;
+  const int64_t *a_row = rows.a_row, *c_row = rows.c_row;
+  const float* a = rows.a;
+  float* c = rows.c;
+  const float* residual = f.residual;
+  const Activation activation = f.activation;
+  const bool whole = columns == kVectors * kLanes;
+  for (int64_t t = 0; t < tiles; ++t) {
+    // C and the residual were last touched long ago: fetch them while the sums run.  A residual doubles the traffic, so
+    // that this comes too late: then it is the line that the next column block needs.
+    if (residual) {
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
-        const f32v av = splat(row[i][k]);
+        __builtin_prefetch(c + c_row[i] + kTileColumns, 1);
+        __builtin_prefetch(residual + c_row[i] + kTileColumns);
+      }
+    } else {
+#pragma GCC unroll 12
+      for (int i = 0; i < kRows; ++i) __builtin_prefetch(c + c_row[i], 1);
+    }
+    f32v sums[kSets][kRows][kVectors];
+#pragma GCC unroll 4
+    for (int set = 0; set < kSets; ++set) {
+#pragma GCC unroll 12
+      for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) to[i][v] = fma(av, bv[v], to[i][v]);
+        for (int v = 0; v < kVectors; ++v) sums[set][i][v] = f32v{};
       }
-      ++k;
-    };
-    if constexpr (kSets > 1) {
-      f32v more[kSets][kRows][kVectors] = {};
-      while (k + kSets <= length) {
+    }
+    for (int64_t r = 0; r < count; ++r) {
+      const float* row[kRows];
+#pragma GCC unroll 12
+      for (int i = 0; i < kRows; ++i) row[i] = a + a_row[i] + runs[r].a;
+      const float* bk = b + runs[r].b * kPackedColumns;
+      const int64_t length = runs[r].length;
+      int64_t k = 0;
+      const auto step = [&](f32v(&to)[kRows][kVectors]) __attribute__((always_inline)) {
+        f32v bv[kVectors];
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) bv[v] = load(bk + v * b_vector);
+        bk += kPackedColumns;
+#pragma GCC unroll 12
+        for (int i = 0; i < kRows; ++i) {
+          const f32v av = splat(row[i][k]);
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) to[i][v] = fma(av, bv[v], to[i][v]);
+        }
+        ++k;
+      };
+      if constexpr (kSets > 1) {
+        while (k + kSets <= length) {
+          __builtin_prefetch(fetch);
+          fetch += kSets * fetch_step;
+#pragma GCC unroll 4
+          for (int set = 0; set < kSets; ++set) step(sums[set]);
+        }
+      }
+      while (k < length) {
         __builtin_prefetch(fetch);
-        fetch += kSets * fetch_step;
-#pragma GCC unroll 4
-        for (int set = 0; set < kSets; ++set) step(more[set]);
+        fetch += fetch_step;
+        step(sums[0]);
       }
+    }
+    f32v(&sum)[kRows][kVectors] = sums[0];
 #pragma GCC unroll 4
-      for (int set = 0; set < kSets; ++set) {
+    for (int set = 1; set < kSets; ++set) {
+#pragma GCC unroll 12
+      for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) sum[i][v] += sums[set][i][v];
+      }
+    }
+    const auto lanes = [&](int v) __attribute__((always_inline)) {
+      return clamp<int64_t>(columns - v * kLanes, 0, kLanes);
+    };
+    const auto add_rows = [&](const float* from) __attribute__((always_inline)) {
+      if (whole) {
 #pragma GCC unroll 12
         for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) sum[i][v] += more[set][i][v];
+          for (int v = 0; v < kVectors; ++v) sum[i][v] += load(from + c_row[i] + v * kLanes);
+        }
+      } else {
+#pragma GCC unroll 12
+        for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+          for (int v = 0; v < kVectors; ++v) sum[i][v] += load_partial(from + c_row[i] + v * kLanes, lanes(v));
         }
       }
+    };
+    if (f.add) add_rows(c);
+    if (f.bias) {
+#pragma GCC unroll 2
+      for (int v = 0; v < kVectors; ++v) {
+        const f32v bias = whole ? load(f.bias + v * kLanes) : load_partial(f.bias + v * kLanes, lanes(v));
+#pragma GCC unroll 12
+        for (int i = 0; i < kRows; ++i) sum[i][v] += bias;
+      }
     }
-    while (k < length) {
-      __builtin_prefetch(fetch);
-      fetch += fetch_step;
-      step(sum);
+    if (residual) add_rows(residual);
+    if (activation == Activation::relu || activation == Activation::relu6) {
+      const f32v high = splat(activation == Activation::relu ? INFINITY : 6.0f);
+#pragma GCC unroll 12
+      for (int i = 0; i < kRows; ++i) {
+#pragma GCC unroll 2
+        for (int v = 0; v < kVectors; ++v) sum[i][v] = clip(sum[i][v], f32v{}, high);
+      }
     }
-  }
-  int64_t valid[kVectors];  // stored lanes of each vector
-  for (int v = 0; v < kVectors; ++v) valid[v] = clamp<int64_t>(columns - v * kLanes, 0, kLanes);
-  const bool whole = columns == kVectors * kLanes;
-  const auto add_rows = [&](const float* from) __attribute__((always_inline)) {
     if (whole) {
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) sum[i][v] += load(from + c_row[i] + v * kLanes);
+        for (int v = 0; v < kVectors; ++v) store(c + c_row[i] + v * kLanes, sum[i][v]);
       }
     } else {
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) sum[i][v] += load_partial(from + c_row[i] + v * kLanes, valid[v]);
+        for (int v = 0; v < kVectors; ++v) {
+          if (lanes(v) > 0) store_partial(c + c_row[i] + v * kLanes, sum[i][v], lanes(v));
+        }
       }
     }
-  };
-  if (f.add) add_rows(c);
-  if (f.bias) {
-#pragma GCC unroll 2
-    for (int v = 0; v < kVectors; ++v) {
-      const f32v bias = whole ? load(f.bias + v * kLanes) : load_partial(f.bias + v * kLanes, valid[v]);
-#pragma GCC unroll 12
-      for (int i = 0; i < kRows; ++i) sum[i][v] += bias;
-    }
-  }
-  if (f.residual) add_rows(f.residual);
-  if (f.activation == Activation::relu) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) sum[i][v] = max_or_second(f32v{}, sum[i][v]);
-    }
-  }
-  if (whole) {
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) store(c + c_row[i] + v * kLanes, sum[i][v]);
-    }
-  } else {
-#pragma GCC unroll 12
-    for (int i = 0; i < kRows; ++i) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-        if (valid[v] > 0) store_partial(c + c_row[i] + v * kLanes, sum[i][v], valid[v]);
-      }
-    }
+    a_row += advance, c_row += advance;
+    a += kRows * rows.a_step, c += kRows * rows.c_step;
+    if (residual) residual += kRows * rows.c_step;
   }
 }
 
-using RowsMicro = void (*)(const Run*, int64_t, const float* const*, const float*, int64_t, float*, const int64_t*,
-                           int64_t, const Finish&, Ahead);
+using RowsMicro = void (*)(int64_t, const RowList&, const Run*, int64_t, const float*, int64_t, int64_t, const Finish&,
+                           const char*, int64_t);
 
 // The micro-kernel for `rows` in [1, kTileRows].
 template <int kVectors, int kRows = kTileRows>
@@ -198,10 +228,9 @@ RowsMicro rows_micro_for(int64_t rows) {
   }
 }
 
-inline __attribute__((noinline)) void activate_tile(int64_t rows, float* c, const int64_t* c_row, int64_t columns,
-                                                    Activation f) {
-  for (int64_t i = 0; i < rows; ++i) {
-    float* row = c + c_row[i];
+inline __attribute__((noinline)) void activate_rows(int64_t count, const RowList& rows, int64_t columns, Activation f) {
+  for (int64_t i = 0; i < count; ++i) {
+    float* row = rows.c_step == 0 ? rows.c + rows.c_row[i] : rows.c + rows.c_row[0] + i * rows.c_step;
     map(row, row, columns, [=](f32v x) { return activate(x, f); });
   }
 }
@@ -220,23 +249,25 @@ struct PackedBlock {
   }
 };
 
-// One block of at most kTileRows rows: row i reads a[i] and is stored at c[c_row[i]].
-inline void rows_tile(int64_t rows, const Run* runs, int64_t count, const float* const* a, const PackedBlock& b,
-                      float* c, const int64_t* c_row, const Finish& f, Ahead ahead) {
-  const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(rows) : rows_micro_for<1>(rows);
-  micro(runs, count, a, b.b, b.b_vector, c, c_row, b.columns, f, ahead);
-  if (f.activation > Activation::relu) activate_tile(rows, c, c_row, b.columns, f.activation);
-}
-
-// `count` rows in blocks of nearly equal height: a block of one row would take as long as one of four.
-template <class Body>
-MYC_INLINE void for_each_tile(int64_t count, const Body& body) {
-  const int64_t tiles = ceil_div(count, kTileRows);
-  for (int64_t t = 0, begin = 0; t < tiles; ++t) {
-    const int64_t rows = count / tiles + (t < count % tiles);
-    body(begin, rows);
-    begin += rows;
-  }
+// `count` rows times one block of columns, in tiles of nearly equal height: a tile of one row takes as long as one of four.
+inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, int64_t run_count, const PackedBlock& b,
+                          const Finish& f, Ahead ahead) {
+  if (count == 0) return;
+  const int64_t tiles = ceil_div(count, kTileRows), height = count / tiles, taller = count % tiles;
+  int64_t k = 0;
+  for (int64_t r = 0; r < run_count; ++r) k += runs[r].length;
+  const int64_t step = ahead.floats > 0 ? ahead.floats * 4 / (tiles * k + 1) + 1 : 0;
+  const char* fetch = reinterpret_cast<const char*>(ahead.at);
+  const auto strip = [&](int64_t first, int64_t how_many, int64_t rows_each) __attribute__((always_inline)) {
+    if (how_many == 0) return;
+    const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(rows_each) : rows_micro_for<1>(rows_each);
+    const Finish own = {f.add, f.bias, f.residual ? f.residual + first * rows.c_step : nullptr, f.activation};
+    micro(how_many, rows.from(first), runs, run_count, b.b, b.b_vector, b.columns, own, fetch, step);
+  };
+  strip(0, taller, height + 1);
+  fetch += taller * k * step;
+  strip(taller * (height + 1), tiles - taller, height);
+  if (f.activation > Activation::relu6) activate_rows(count, rows, b.columns, f.activation);
 }
 
 }  // namespace mycelia::MYC_ISA
