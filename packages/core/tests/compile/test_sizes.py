@@ -44,6 +44,7 @@ SIZES = (8, 5, 12, 3, 8, 7)
         lambda x: ops.matmul(x, x.T) @ x,
         lambda x: x.reshape(x.shape[0] * x.shape[1]).cumsum(0),
         lambda x: x.std(0) + x.max(),
+        lambda x: x * ops.arange(x.shape[0])[:, None] + ops.arange(2, x.shape[0] * 2 + 2, 2)[:, None],
         ms.grad(lambda x: (x.mean() * ops.sigmoid(x)).sum()),
         ms.grad(lambda x: ms.grad(lambda y: (y**3).mean())(x).sum()),
     ],

@@ -88,8 +88,11 @@ class _Family:
                 if (m != n or (i, axis) in open_) and (i, axis) not in self.fixed:
                     # 0 and 1 behave unlike other sizes: broadcasting, means of nothing.
                     found[i, axis] = max(m, n) if n < 2 else n
-        tried = [dict(zip(t.places, (s.hint for s in t.table.symbols))) for t, _ in self.templates]
-        return {} if found in tried else found
+        for template, _ in self.templates:  # what did not hold will not hold if it is captured alike
+            hints = dict(zip(template.places, (size.hint for size in template.table.symbols)))
+            if hints == found or (hints.keys() == found.keys() and any(0 in s or 1 in s for s in shapes)):
+                return {}
+        return found
 
 
 class Cache:

@@ -9,6 +9,7 @@ import math
 import numpy as np
 
 from mycelia import _C, dtypes, errors
+from mycelia.ir.sizes import Size
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.index import is_tensor
@@ -163,6 +164,12 @@ def _progression(name, start, end, step, dtype):
         dtype = dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int64
     exact = np.int64 if all(isinstance(v, int) for v in numbers) else np.float64
     count = math.ceil((end - start) / step) if exact is np.float64 else -(-(end - start) // step)
+    if type(count) is Size and exact is np.int64:  # a sum of steps holds for all counts
+        from mycelia.ops.cast import cast
+        from mycelia.ops.scan import cumsum
+
+        steps = broadcast_to(constant(1, dtypes.int64), (count,))
+        return cast((cumsum(steps, 0) - 1) * step + start, dtype=dtypes.as_dtype(dtype))
     return constant(start + step * np.arange(count, dtype=exact), dtypes.as_dtype(dtype))
 
 
