@@ -1,7 +1,7 @@
 """Fusion: connected elementwise nodes of one iteration space become one `fused_map`, one pass over memory.
 
 Reductions join the nodes that make what they reduce: of everything, of leading axes (columns), or of trailing
-axes (rows), and what follows from a row's result joins too. What may be fused, `ops/fused.py` says.
+axes (rows), and what follows from a row's result joins too. What may be fused, `ops/fusable.py` says.
 
 Each node gets a stage, a number that never falls along an edge and rises on every edge that cannot lie within
 a group: into another space, or out of a node that is not fused. Groups are the connected nodes of one space
@@ -18,7 +18,7 @@ from mycelia.backends.registry import LoadedBackend
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import order, substitute
-from mycelia.ops import fused
+from mycelia.ops import fusable, fused
 from mycelia.ops.define import find
 from mycelia.ops.infer import broadcast_shapes, normalize_axes
 
@@ -68,6 +68,7 @@ class _Plan:
         self.axes: dict[tuple, int] = {}  # space -> trailing axes of its rows, the same in all groups
         self.users: dict[Value, list[Node]] = {}
         self.outputs = set(graph.outputs)
+        self.numbers: dict[Value, float | int | None] = {}
         self.replaced: dict[Value, Value] = {}
         self.gone: set[Node] = set()
         self.added: dict[Node, Node] = {}  # last node of a group -> the fused one
@@ -118,7 +119,7 @@ class _Plan:
             if source is not None and out.shape == self._row_shape(source.space):
                 return _Member(node, _ALIAS, source.space, fused.ROW)
             return None
-        if not fused.is_fusable(name, node.attrs, tuple(v.type.dtype for v in node.inputs), out.dtype):
+        if not fusable.is_fusable(name, node.attrs, tuple(v.type.dtype for v in node.inputs), out.dtype):
             return None
         for value in node.inputs:
             source = self._row_of(value)
@@ -190,6 +191,16 @@ class _Plan:
             member.primitive = _EXTREMES.get(name, "sum_row")
             return member
         return None
+
+    def number(self, value: Value) -> float | int | None:
+        """The number that all elements of a constant are, if they are one."""
+        if not value.is_constant or value.type.dtype not in fused.TYPES or value.type.size == 0:
+            return None
+        if value not in self.numbers:
+            elements = value.constant.asnumpy().reshape(-1)
+            bits = elements.view(f"i{elements.itemsize}")
+            self.numbers[value] = elements[0].item() if (bits == bits[0]).all() else None
+        return self.numbers[value]
 
     # ---- stages and groups ----
 
@@ -285,7 +296,7 @@ class _Writer:
     def node(self) -> tuple[Node, list[Value]] | None:
         """The fused node and which values its outputs stand for; None if the group cannot be one."""
         outside = {v for m in self.group for v in m.reads if v not in self.inside}
-        shapes = [_seen_through(v).type.shape for v in outside if not _is_number(v)]
+        shapes = [_seen_through(v).type.shape for v in outside if self.plan.number(v) is None]
         self.see_through = broadcast_shapes(*shapes) == self.space
         if not self.see_through and broadcast_shapes(*(v.type.shape for v in outside)) != self.space:
             return None
@@ -326,7 +337,7 @@ class _Writer:
             found = self.read(node.inputs[0], member.width)
         elif member.role == _ELEMENTWISE:
             values = [self.read(v, member.width) for v in node.inputs]
-            found = fused.translate(p, node.op.name, values, node.attrs)
+            found = fusable.translate(p, node.op.name, values, node.attrs)
         else:
             source = self.read(member.reads[0], fused.FULL)
             if member.width == fused.ROW:
@@ -340,11 +351,9 @@ class _Writer:
     def read(self, value: Value, width: int) -> int:
         if value in self.inside:
             return self.values[value]
-        if _is_number(value):
-            number = value.constant.item()
-            return self.program.constant(
-                number, fused.INT if value.type.dtype is dtypes.int32 else fused.FLOAT
-            )
+        number = self.plan.number(value)
+        if number is not None and (self.see_through or value.type.size == 1):
+            return self.program.constant(number, fused.TYPES[value.type.dtype])
         if self.see_through:
             value = _seen_through(value)
         if width == fused.ROW and value.type.shape != self.row_shape and value.type.size != 1:
@@ -355,10 +364,6 @@ class _Writer:
             found = self.given[key] = self.program.input(value.type.dtype, width)
             self.inputs.append(value)
         return found
-
-
-def _is_number(value: Value) -> bool:
-    return value.is_constant and value.type.size == 1 and value.type.dtype in (dtypes.float32, dtypes.int32)
 
 
 def _seen_through(value: Value) -> Value:
