@@ -69,7 +69,11 @@ def mycelia_dataset_cache(config):
 
 @hookspec
 def mycelia_observers(program):
-    """Return observers to attach to a compiled `program`; none leaves its fast loop untouched."""
+    """Return observers to attach to a compiled `program`; none leaves its fast loop untouched.
+
+    An observer's ``after(node, outputs)`` is called after each instruction with the graph node behind it and
+    copies of its results.
+    """
 
 
 @hookspec

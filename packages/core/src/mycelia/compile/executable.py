@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from mycelia import _C, dispatch
+from mycelia import _C, dispatch, plugins
 from mycelia.backends import registry
 from mycelia.compile import hoist, memory, schedule
 from mycelia.compile.passes import choice, lower
@@ -68,9 +68,24 @@ def _build(
     parts = None if stable is None else hoist.split(graph, stable)
     made = _Builder(graph if parts is None else parts.main, len(graph.parameters), updates).build(parts)
     _live.add(made)
+    _attach_observers(made)
     for listener in built_listeners:
         listener(made)
     return made
+
+
+def _attach_observers(made: _C.Program) -> None:
+    hook = plugins.manager().hook.mycelia_observers
+    observers = [o for found in hook(program=made) for o in found]
+    if not observers:
+        return
+    nodes = made.nodes
+
+    def after(position: int, outputs: tuple) -> None:
+        for observer in observers:
+            observer.after(nodes[position], outputs)
+
+    made.observe(after)
 
 
 class _Builder:
