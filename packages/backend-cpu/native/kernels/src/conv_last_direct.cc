@@ -33,21 +33,24 @@ Taps taps_inside(const Axis& axis, int64_t j) {
   return begin < end ? Taps{static_cast<int32_t>(begin), static_cast<int32_t>(end)} : Taps{0, 0};
 }
 
-// Outputs of an axis by the taps they see: output j is of class of[j], whose taps are taps[of[j]].
+// Outputs of an axis by the taps they see: output j is of class of[j], whose taps are taps[of[j]] and whose outputs end
+// at end[of[j]].
 struct Classes {
   Taps* taps;
-  int32_t* of;
+  int32_t *of, *end;
   int64_t count;
 
   bool make(Scratch& scratch, const Axis& axis) {
     taps = scratch.take<Taps>(axis.outputs);
     of = scratch.take<int32_t>(axis.outputs);
-    if (!taps || !of) return false;
+    end = scratch.take<int32_t>(axis.outputs);
+    if (!taps || !of || !end) return false;
     count = 0;
     for (int64_t j = 0; j < axis.outputs; ++j) {
       const Taps now = taps_inside(axis, j);
       if (count == 0 || !(now == taps[count - 1])) taps[count++] = now;
       of[j] = static_cast<int32_t>(count - 1);
+      end[of[j]] = static_cast<int32_t>(j + 1);
     }
     return true;
   }
@@ -111,25 +114,23 @@ struct Block {
   void fill(const Product& p, int64_t begin, int64_t end) {
     const Axis &rows = p.axis[0], &cols = p.axis[1];
     const int64_t wide = p.classes[1].count, classes = p.classes[0].count * wide;
-    // body(image, row, first column, columns, class of the row) for each line of pixels.
-    const auto each_line = [&](const auto& body) __attribute__((always_inline)) {
+    // body(image, row, first column, columns, class) for each stretch of pixels of one line and class.
+    const auto each_stretch = [&](const auto& body) __attribute__((always_inline)) {
       const int64_t line = begin / cols.outputs;
       int64_t image = line / rows.outputs, row = line % rows.outputs, col = begin % cols.outputs;
       for (int64_t left = end - begin; left > 0;) {
-        const int64_t count = min(left, cols.outputs - col);
-        body(image, row, col, count, p.classes[0].of[row] * wide);
-        left -= count, col = 0;
+        const int32_t kind = p.classes[1].of[col];
+        const int64_t count = min(left, p.classes[1].end[kind] - col);
+        body(image, row, col, count, p.classes[0].of[row] * wide + kind);
+        left -= count, col += count;
+        if (col < cols.outputs) continue;
+        col = 0;
         if (++row == rows.outputs) row = 0, ++image;
       }
     };
-    const int32_t* class_of = p.classes[1].of;
     for (int64_t k = 0; k <= classes; ++k) start[k] = 0;
-    each_line([&](int64_t, int64_t, int64_t col, int64_t count, int64_t row_class) {
-      if (wide == 1) {
-        start[row_class + 1] += static_cast<int32_t>(count);
-      } else {
-        for (int64_t i = 0; i < count; ++i) ++start[row_class + class_of[col + i] + 1];
-      }
+    each_stretch([&](int64_t, int64_t, int64_t, int64_t count, int64_t kind) {
+      start[kind + 1] += static_cast<int32_t>(count);
     });
     part_count = 0;
     for (int64_t k = 0; k < classes; ++k) {
@@ -139,14 +140,13 @@ struct Block {
       parts[part_count++] = {from, to, p.classes[0].taps[k / wide], p.classes[1].taps[k % wide]};
     }
     const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_channels();
-    each_line([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t row_class) {
+    each_stretch([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t kind) {
       int64_t a_at = ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
       int64_t c_at = ((image * p.out[0] + rows.out0 + row * rows.out_step) * p.out[1] + cols.out0 +
                       col * cols.out_step) * p.y_channels();
-      for (int64_t i = 0; i < count; ++i, a_at += a_step, c_at += c_step) {
-        const int64_t at = start[row_class + (wide == 1 ? 0 : class_of[col + i])]++;
-        a[at] = a_at, c[at] = c_at;
-      }
+      int64_t *a_to = a + start[kind], *c_to = c + start[kind];
+      for (int64_t i = 0; i < count; ++i, a_at += a_step, c_at += c_step) a_to[i] = a_at, c_to[i] = c_at;
+      start[kind] += static_cast<int32_t>(count);
     });
   }
 

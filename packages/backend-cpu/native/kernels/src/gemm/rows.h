@@ -115,13 +115,13 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
         for (int v = 0; v < kVectors; ++v) sums[set][i][v] = f32v{};
       }
     }
-    for (int64_t r = 0; r < count; ++r) {
-      const float* row[kRows];
+    const float* row[kRows];
 #pragma GCC unroll 12
-      for (int i = 0; i < kRows; ++i) row[i] = a + a_row[i] + runs[r].a;
+    for (int i = 0; i < kRows; ++i) row[i] = a + a_row[i];
+    for (int64_t r = 0; r < count; ++r) {
       const float* bk = b + runs[r].b * kPackedColumns;
-      const int64_t length = runs[r].length;
-      int64_t k = 0;
+      int64_t k = runs[r].a;
+      const int64_t end = k + runs[r].length;
       const auto step = [&](f32v(&to)[kRows][kVectors]) __attribute__((always_inline)) {
         f32v bv[kVectors];
 #pragma GCC unroll 2
@@ -136,14 +136,14 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
         ++k;
       };
       if constexpr (kSets > 1) {
-        while (k + kSets <= length) {
+        while (k + kSets <= end) {
           __builtin_prefetch(fetch);
           fetch += kSets * fetch_step;
 #pragma GCC unroll 4
           for (int set = 0; set < kSets; ++set) step(sums[set]);
         }
       }
-      while (k < length) {
+      while (k < end) {
         __builtin_prefetch(fetch);
         fetch += fetch_step;
         step(sums[0]);
