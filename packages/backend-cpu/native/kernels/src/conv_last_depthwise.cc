@@ -16,6 +16,8 @@ constexpr int64_t kPartPixels = 1024;  // positions of a part of a weight gradie
 constexpr int64_t kParts = 32;
 
 int64_t padded(int64_t channels) { return round_up(channels, kPackedColumns); }
+// Distance of taps: rows of a multiple of 1 KB would all meet in few cache sets, together with the pixels.
+int64_t tap_distance(int64_t channels) { return padded(channels) + (padded(channels) % 256 ? 0 : kPackedColumns); }
 
 MYC_INLINE f32v load_lanes(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_partial(p, lanes); }
 MYC_INLINE void store_lanes(float* p, f32v v, int64_t lanes) {
@@ -28,7 +30,7 @@ MYC_INLINE void store_lanes(float* p, f32v v, int64_t lanes) {
 
 // Channels and what happens to a sum; bias is never null here.
 struct Lane {
-  int64_t channels, padded;
+  int64_t channels, tap;  // tap: distance of the weights of two taps
   const float* bias;
   f32v low, high;  // bounds of the result
 
@@ -59,7 +61,7 @@ __attribute__((noinline)) void block(const Lane& l, const float* const* rows, co
         for (int i = 0; i < kRows; ++i) {
           const int a = r - i * S;
           if (a < 0 || a >= K) continue;
-          const f32v weight = load(w + (a * K + b) * l.padded + c);
+          const f32v weight = load(w + (a * K + b) * l.tap + c);
 #pragma GCC unroll 4
           for (int j = 0; j < kPixels; ++j) sum[i][j] += weight * x[j * S + b];
         }
@@ -203,16 +205,20 @@ void add_pixel(const float* x, const float* dy, int64_t n, float* sums) {
 
 int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                             const Epilogue& e, float* y) {
-  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = padded(n);
+  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = padded(n), distance = tap_distance(n);
   if (s.n == 0 || n == 0 || y_line == 0) return MYC_OK;
   const BlockKernel kernel = block_of(s);
   Scratch scratch(call);
   float* zeros = scratch.take<float>(max(line, width));
   Tap* lists = scratch.take<Tap>(max_workers(call) * s.taps());
-  if (!zeros || !lists) return MYC_E_MEMORY;
+  float* apart = distance == width ? nullptr : scratch.take<float>(s.taps() * distance);
+  if (!zeros || !lists || (distance != width && !apart)) return MYC_E_MEMORY;
+  const float* weights = apart ? apart : packed;
+  for (int64_t t = 0; apart && t < s.taps(); ++t)
+    memcpy(apart + t * distance, packed + t * width, width * sizeof(float));
   memset(zeros, 0, max(line, width) * sizeof(float));
 
-  Lane l = {n, width, e.bias ? e.bias : zeros, splat(-INFINITY), splat(INFINITY)};
+  Lane l = {n, distance, e.bias ? e.bias : zeros, splat(-INFINITY), splat(INFINITY)};
   const bool bounds = e.activation == Activation::relu || e.activation == Activation::relu6;
   if (bounds) l.low = f32v{};
   if (e.activation == Activation::relu6) l.high = splat(6.0f);
@@ -237,7 +243,7 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
       done = for_blocks(columns.first, columns.last, [&](int64_t p) {
         const int64_t offset = (p * s.stride[1] - s.pad[1]) * n;
         for (int64_t r = 0; r < under; ++r) here[r] = start[r] ? start[r] + offset : zeros;
-        (rows == kernel.rows ? kernel.run : kernel.run_one)(l, here, packed, residual ? residual + p * n : nullptr,
+        (rows == kernel.rows ? kernel.run : kernel.run_one)(l, here, weights, residual ? residual + p * n : nullptr,
                                                             to + p * n, y_line);
       });
     }
@@ -251,7 +257,7 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
           if (!from) continue;
           for (int64_t b = 0; b < s.kernel[1]; ++b) {
             const int64_t q = p * s.stride[1] - s.pad[1] + b * s.dilation[1];
-            if (q >= 0 && q < s.in[1]) taps[count++] = {from + q * n, packed + (a * s.kernel[1] + b) * width};
+            if (q >= 0 && q < s.in[1]) taps[count++] = {from + q * n, weights + (a * s.kernel[1] + b) * distance};
           }
         }
         const int64_t offset = i * y_line + p * n;
@@ -314,7 +320,7 @@ int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, 
 // Sums [tap][channel] of parts of the rows, which depend on the shape alone, meet at the end.
 int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy,
                                         float* dw) {
-  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = padded(n), taps = s.taps();
+  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = tap_distance(n), taps = s.taps();
   const int64_t rows = s.n * s.out[0], sums_each = taps * width;
   const int64_t parts = clamp(min(rows, rows * s.out[1] / kPartPixels), int64_t{1}, kParts);
   Scratch scratch(call);

@@ -122,8 +122,8 @@ struct Side {
       : count(count), width(width), line(panel_stride(tiles * width + kCopies * kLanes)), panel(kPoints * line) {}
 };
 
-// Lanes behind a panel's channels are written too: the next tile's, which come later.  Unless this is the last tile of a
-// thread's range.
+// Lanes behind a panel's channels are written too: the next tile's, which come later.  Not by the last tile of a
+// thread's range: the next one belongs to another thread.
 void pack_x(const ConvLast& s, const Side& side, const RowPanels& panels, const float* x, const float* zeros,
             int64_t image, int64_t row, int64_t column, bool last, float* to) {
   const Patch<6> patch(x + image * s.in[0] * s.in[1] * s.c, zeros, s.in, s.c, row * 4 - s.pad[0],
