@@ -1,9 +1,10 @@
-// fused_map: an interpreter that runs a program of elementwise steps and reductions (see ops/fused.py) tile by tile.
-// A tile is a run of the iteration space whose values lie in L1; each step is one loop over the tile. So memory is read
-// once for each input and written once for each output, whatever the number of steps.
+// fused_map: an interpreter that runs a program of elementwise steps and reductions (see ops/fused.py) tile
+// by tile.  A tile is a run of the iteration space whose values lie in L1; each step is one loop over the
+// tile. So memory is read once for each input and written once for each output, whatever the number of steps.
 //
-// The space is seen as rows of `length` elements. A tile is some whole rows, or a piece of one row when rows are long
-// and nobody needs them whole. Tiles depend on the shapes alone: results have the same bits for any number of threads.
+// The space is seen as rows of `length` elements. A tile is some whole rows, or a piece of one row when rows
+// are long and nobody needs them whole. Tiles depend on the shapes alone: results have the same bits for any
+// number of threads.
 #include "elementwise.h"
 #include "fused_steps.h"
 #include "reduce_run.h"
@@ -43,7 +44,8 @@ struct Code {
   int64_t first_buffer() const { return n_in + n_constants; }
   int64_t first_output() const { return first_buffer() + n_buffers; }
 };
-constexpr int kMaxValues = MYC_FUSED_MAX_INPUTS + MYC_FUSED_MAX_CONSTANTS + MYC_FUSED_MAX_BUFFERS + MYC_FUSED_MAX_OUTPUTS;
+constexpr int kMaxValues =
+    MYC_FUSED_MAX_INPUTS + MYC_FUSED_MAX_CONSTANTS + MYC_FUSED_MAX_BUFFERS + MYC_FUSED_MAX_OUTPUTS;
 
 // How an input reaches a tile.
 enum Way {
@@ -257,10 +259,11 @@ void bind(const myc_call* call, const Code& code, const Space& s, Bindings* b) {
       if (is_number[step.operand[k]]) to.numbers |= 1u << k;
     }
     is_number[step.to] = false;
-    const bool row_is_number = step.primitive == MYC_FUSED_SPREAD && (s.tile_rows == 1 || (to.numbers & 1));
-    if (step.primitive == MYC_FUSED_SPREAD) to.run = step_function(MYC_FUSED_COPY);
+    const bool spreads = step.primitive == MYC_FUSED_SPREAD;
+    if (spreads) to.run = step_function(MYC_FUSED_COPY);
     const unsigned all = (1u << myc_fused_arity[step.primitive]) - 1;
-    if (!to.is_row_wide && to.run && (row_is_number || (to.primitive != MYC_FUSED_SPREAD && (to.numbers & all) == all))) {
+    const bool from_numbers = to.numbers == all || (spreads && s.tile_rows == 1);
+    if (!to.is_row_wide && to.run && from_numbers) {
       to.is_single = true;
       to.fills = step.to >= code.first_output();
       is_number[step.to] = !to.fills;
@@ -316,7 +319,8 @@ class Interpreter {
     if (!tiles || (n_all && !partial) || (n_columns && !sums)) return MYC_E_MEMORY;
     partial_ = partial, sums_ = sums;
     const int64_t work = space_.size / groups_ * kStepWork * code_.n_steps;
-    parallel_for_worker(call_, groups_, kMinParallelWork / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t worker) {
+    const int64_t grain = kMinParallelWork / (work + 1) + 1;
+    parallel_for_worker(call_, groups_, grain, [&](int64_t begin, int64_t end, int32_t worker) {
       run_groups(begin, end, tiles + worker * blocks * block_);
     });
     finish();
@@ -324,10 +328,6 @@ class Interpreter {
   }
 
  private:
-  const float* number_of(const Bound& step, int k, const void* const* at) const {
-    return static_cast<const float*>(at[step.operand[k]]);
-  }
-
   // Tiles of groups [begin, end). Groups sum columns apart; without them a group is a tile.
   void run_groups(int64_t begin, int64_t end, float* memory) const {
     const Space& s = space_;
@@ -346,8 +346,9 @@ class Interpreter {
       if (sums_) {
         for (int64_t o = 0; o < code_.n_out; ++o)
           if (code_.outputs[o].kind == kColumn) memset(sums_of(o, g), 0, sizeof(float) * s.length);
-        for (int64_t t = g * row_tiles / groups_ * s.pieces; t < (g + 1) * row_tiles / groups_ * s.pieces; ++t)
-          run_tile(t, g, at, stages);
+        const int64_t first = g * row_tiles / groups_ * s.pieces;
+        const int64_t last = (g + 1) * row_tiles / groups_ * s.pieces;
+        for (int64_t t = first; t < last; ++t) run_tile(t, g, at, stages);
       } else {
         run_tile(g, g, at, stages);
       }
@@ -406,8 +407,11 @@ class Interpreter {
       void* const to = const_cast<void*>(at[step.to]);
       if (step.is_single) {
         step.run(operand, 0, to, 1);
-        if (step.fills && step.primitive == MYC_FUSED_STORE_BOOL) fill(static_cast<uint8_t*>(to), n);
-        else if (step.fills) fill(static_cast<int32_t*>(to), n);
+        if (step.fills && step.primitive == MYC_FUSED_STORE_BOOL) {
+          fill(static_cast<uint8_t*>(to), n);
+        } else if (step.fills) {
+          fill(static_cast<int32_t*>(to), n);
+        }
       } else if (step.primitive == MYC_FUSED_SPREAD) {
         const float* const from = static_cast<const float*>(operand[0]);
         float* const y = static_cast<float*>(to);
@@ -426,8 +430,16 @@ class Interpreter {
     }
   }
 
-  void reduce(const Bound& step, const void* const* operand, void* to, int64_t tile, int64_t group, int64_t rows,
-              int64_t n, int64_t piece) const {
+  // Each row of a tile to y[row].
+  template <class Op>
+  void reduce_rows(const float* x, int64_t rows, float* y) const {
+    for (int64_t r = 0; r < rows; ++r) {
+      y[r] = reduce_short_run<Op, Identity>(x + r * space_.length, space_.length);
+    }
+  }
+
+  void reduce(const Bound& step, const void* const* operand, void* to, int64_t tile, int64_t group,
+              int64_t rows, int64_t n, int64_t piece) const {
     const Space& s = space_;
     const float* const x = static_cast<const float*>(operand[0]);
     const bool is_number = step.numbers & 1;
@@ -435,20 +447,20 @@ class Interpreter {
     const int64_t slot = step.to - code_.first_output();
     switch (step.primitive) {
       case MYC_FUSED_SUM_ROW:
-        for (int64_t r = 0; r < rows; ++r)
-          y[r] = is_number ? *x * static_cast<float>(s.length) : reduce_short_run<SumOp, Identity>(x + r * s.length, s.length);
-        break;
+        if (!is_number) return reduce_rows<SumOp>(x, rows, y);
+        for (int64_t r = 0; r < rows; ++r) y[r] = *x * static_cast<float>(s.length);
+        return;
       case MYC_FUSED_MAX_ROW:
-        for (int64_t r = 0; r < rows; ++r)
-          y[r] = is_number ? *x : reduce_short_run<MaxOp, Identity>(x + r * s.length, s.length);
-        break;
       case MYC_FUSED_MIN_ROW:
-        for (int64_t r = 0; r < rows; ++r)
-          y[r] = is_number ? *x : reduce_short_run<MinOp, Identity>(x + r * s.length, s.length);
-        break;
-      case MYC_FUSED_SUM_ALL:
-        partial_[slot_[slot] * s.tiles + tile] = is_number ? static_cast<double>(*x) * n : reduce_run<SumOp, Identity>(x, n);
-        break;
+        if (!is_number && step.primitive == MYC_FUSED_MAX_ROW) return reduce_rows<MaxOp>(x, rows, y);
+        if (!is_number) return reduce_rows<MinOp>(x, rows, y);
+        for (int64_t r = 0; r < rows; ++r) y[r] = *x;
+        return;
+      case MYC_FUSED_SUM_ALL: {
+        const double sum = is_number ? static_cast<double>(*x) * n : reduce_run<SumOp, Identity>(x, n);
+        partial_[slot_[slot] * s.tiles + tile] = sum;
+        return;
+      }
       default: {  // MYC_FUSED_SUM_COLUMNS
         float* const sums = sums_of(slot, group) + piece;
         if (is_number) {
@@ -464,7 +476,8 @@ class Interpreter {
   // The divisor of a reduction over everything or of columns: a constant of the program.
   float divisor_of(int64_t output) const {
     for (int64_t i = 0; i < code_.n_steps; ++i) {
-      if (code_.steps[i].to == code_.first_output() + output) return constants_[code_.steps[i].operand[1] - code_.n_in];
+      const Step& step = code_.steps[i];
+      if (step.to == code_.first_output() + output) return constants_[step.operand[1] - code_.n_in];
     }
     return 1.0f;
   }
@@ -480,7 +493,9 @@ class Interpreter {
       } else if (code_.outputs[o].kind == kColumn) {
         const float divisor = divisor_of(o);
         memcpy(y, sums_of(o, 0), sizeof(float) * s.length);
-        for (int64_t g = 1; g < groups_; ++g) map(y, sums_of(o, g), y, s.length, [](f32v a, f32v b) { return a + b; });
+        for (int64_t g = 1; g < groups_; ++g) {
+          map(y, sums_of(o, g), y, s.length, [](f32v a, f32v b) { return a + b; });
+        }
         if (divisor != 1.0f) map(y, y, s.length, [=](f32v v) { return v / divisor; });
       }
     }
@@ -508,8 +523,9 @@ class Interpreter {
 
 KERNEL_FN(fused_map, any) {
   const Code code(attrs<myc_fused_map_attrs>(call).code);
-  if (code.n_in > MYC_FUSED_MAX_INPUTS || code.n_constants > MYC_FUSED_MAX_CONSTANTS || code.n_steps > MYC_FUSED_MAX_STEPS ||
-      code.n_buffers > MYC_FUSED_MAX_BUFFERS || code.n_out > MYC_FUSED_MAX_OUTPUTS || call->n_in != code.n_in) {
+  if (code.n_in > MYC_FUSED_MAX_INPUTS || call->n_in != code.n_in || code.n_out > MYC_FUSED_MAX_OUTPUTS ||
+      code.n_constants > MYC_FUSED_MAX_CONSTANTS || code.n_buffers > MYC_FUSED_MAX_BUFFERS ||
+      code.n_steps > MYC_FUSED_MAX_STEPS) {
     return MYC_E_UNSUPPORTED;
   }
   Interpreter interpreter(call, code);

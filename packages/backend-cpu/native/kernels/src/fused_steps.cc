@@ -1,5 +1,5 @@
-// The loops behind the primitives of fused_map. The arithmetic is that of the kernels of the single ops: the same
-// functions on the same vectors, and two steps in one are rounded twice, so fusing changes no bit.
+// The loops behind the primitives of fused_map. The arithmetic is that of the kernels of the single ops: the
+// same functions on the same vectors, and two steps in one are rounded twice, so fusing changes no bit.
 #include "fused_steps.h"
 
 #include "elementwise.h"

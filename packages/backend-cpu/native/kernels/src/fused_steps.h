@@ -1,5 +1,5 @@
-// Primitives of fused_map: loops over a tile that lies in L1, one function for each. Elements are 4 bytes: float32,
-// int32, or masks of 0 and -1; only load_bool reads bytes and store_bool writes them.
+// Primitives of fused_map: loops over a tile that lies in L1, one function for each. Elements are 4 bytes:
+// float32, int32, or masks of 0 and -1; only load_bool reads bytes and store_bool writes them.
 #ifndef MYCELIA_FUSED_STEPS_H_
 #define MYCELIA_FUSED_STEPS_H_
 

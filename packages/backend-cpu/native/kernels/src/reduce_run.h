@@ -1,4 +1,5 @@
-// Reductions of a contiguous run of floats: what is reduced (sum, product, extremes), how vectors of partial results meet.
+// Reductions of a contiguous run of floats: what is reduced (sum, product, extremes), how vectors of partial
+// results meet.
 #ifndef MYCELIA_REDUCE_RUN_H_
 #define MYCELIA_REDUCE_RUN_H_
 
