@@ -48,6 +48,45 @@ struct Mask {
   }
 };
 
+// One head's keys and values in the order in which products read them, made once for all tiles of its queries.  Null
+// where there are too few queries to gain by it.
+struct Packs {
+  float *keys = nullptr, *values = nullptr;          // transposed, for q k^T and dy v^T: [D, S], [E, S]
+  float *key_rows = nullptr, *value_rows = nullptr;  // as they are, for dS k and P v: [S, D], [S, E]
+
+  static bool pay(const Heads& h) { return h.queries >= kRows / 2; }
+  static int64_t rows_size(const Heads& h, int64_t n) { return round_up(packed_size(h.keys, n), 16); }
+  static int64_t turned_size(const Heads& h, int64_t n) { return round_up(packed_size(n, h.keys), 16); }
+  static float* rows(const Heads& h, const float* from, int64_t n, float* to) {
+    pack_b(false, h.keys, n, from, n, to);
+    return to;
+  }
+  static float* turned(const Heads& h, const float* from, int64_t n, float* to) {
+    pack_b(true, n, h.keys, from, n, to);
+    return to;
+  }
+};
+
+// s[rows, columns] = a[rows, n] times rows [j, j + columns) of b[S, n], transposed.
+void multiply_turned(int64_t rows, int64_t columns, int64_t n, const float* a, const float* b, const float* packed,
+                     int64_t j, float* s, const Epilogue& e, float* scratch) {
+  if (packed) {
+    gemm_packed(rows, columns, n, a, n, packed + j * n, s, kColumns, e);  // panels follow each other: j is a multiple
+  } else {
+    gemm_serial(false, true, rows, columns, n, a, n, b + j * n, n, s, kColumns, e, scratch);
+  }
+}
+
+// y[rows, n] = s[rows, columns] times rows [j, j + columns) of b[S, n].
+void multiply_rows(int64_t rows, int64_t columns, int64_t n, const float* s, const float* b, const float* packed,
+                   int64_t keys, int64_t j, float* y, const Epilogue& e, float* scratch) {
+  if (packed) {
+    gemm_packed_part(rows, n, columns, s, kColumns, packed, keys, j, y, n, e);
+  } else {
+    gemm_serial(false, false, rows, n, columns, s, kColumns, b + j * n, n, y, n, e, scratch);
+  }
+}
+
 // What both directions know about the scores.
 struct Scores {
   Heads heads;
@@ -61,12 +100,11 @@ struct Scores {
   int64_t visible(int64_t end) const { return causal ? min(heads.keys, end) : heads.keys; }
 
   // s[rows, columns] (leading dimension kColumns) = scale q k^T + mask for queries from i and keys from j.
-  void tile(const float* q, const float* k, int64_t head, int64_t i, int64_t rows, int64_t j, int64_t columns, float* s,
-            float* scratch) const {
+  void tile(const float* q, const float* k, const Packs& packs, int64_t head, int64_t i, int64_t rows, int64_t j,
+            int64_t columns, float* s, float* scratch) const {
     Epilogue scaled;
     scaled.scale = scale;
-    gemm_serial(false, true, rows, columns, heads.depth, q + i * heads.depth, heads.depth, k + j * heads.depth,
-                heads.depth, s, kColumns, scaled, scratch);
+    multiply_turned(rows, columns, heads.depth, q + i * heads.depth, k, packs.keys, j, s, scaled, scratch);
     for (int64_t r = 0; r < rows; ++r) {
       float* row = s + r * kColumns;
       if (mask.data) {
@@ -131,8 +169,8 @@ float advance(Running* state, float* s, int64_t n) {
 }
 
 // One tile of queries against all keys that they may see.  s: kRows * kColumns floats.
-void attend_rows(const Scores& sc, const float* q, const float* k, const float* v, int64_t head, int64_t i, int64_t rows,
-                 float* y, float* log_sum, float* s, float* scratch) {
+void attend_rows(const Scores& sc, const float* q, const float* k, const float* v, const Packs& packs, int64_t head,
+                 int64_t i, int64_t rows, float* y, float* log_sum, float* s, float* scratch) {
   const Heads& h = sc.heads;
   Running state[kRows];
   for (int64_t r = 0; r < rows; ++r) state[r] = {-INFINITY, 0.0f};
@@ -140,7 +178,7 @@ void attend_rows(const Scores& sc, const float* q, const float* k, const float* 
   const int64_t end = sc.visible(i + rows);
   for (int64_t j = 0; j < end; j += kColumns) {
     const int64_t columns = min(kColumns, end - j);
-    sc.tile(q, k, head, i, rows, j, columns, s, scratch);
+    sc.tile(q, k, packs, head, i, rows, j, columns, s, scratch);
     for (int64_t r = 0; r < rows; ++r) {
       const float shrink = advance(&state[r], s + r * kColumns, columns);
       if (sc.p > 0) sc.drop(head, i + r, j, columns, s + r * kColumns, s + r * kColumns);
@@ -148,7 +186,7 @@ void attend_rows(const Scores& sc, const float* q, const float* k, const float* 
       if (j > 0 && shrink != 1.0f) map(row, row, h.width, [=](f32v x) { return x * shrink; });
     }
     epilogue.accumulate = j > 0;
-    gemm_serial(false, false, rows, h.width, columns, s, kColumns, v + j * h.width, h.width, y, h.width, epilogue, scratch);
+    multiply_rows(rows, columns, h.width, s, v, packs.value_rows, h.keys, j, y, epilogue, scratch);
   }
   for (int64_t r = 0; r < rows; ++r) {
     const float total = state[r].sum, scale = total > 0 || total != total ? 1.0f / total : 0.0f;
@@ -171,17 +209,26 @@ KERNEL_FN(attention, f32) {
   const int64_t c[2] = {min(kColumns, h.keys), h.keys % kColumns ? h.keys % kColumns : kColumns};
   const int64_t d[2] = {h.depth, h.depth}, w[2] = {h.width, h.width};
   const int64_t product = max(tile_scratch(false, true, m, c, d), tile_scratch(false, false, m, w, c));
-  const int64_t each = kRows * kColumns + product, tiles = ceil_div(h.queries, kRows);
+  const bool pack = Packs::pay(h);
+  const int64_t keys_size = pack ? Packs::turned_size(h, h.depth) : 0;
+  const int64_t values_size = pack ? Packs::rows_size(h, h.width) : 0;
+  const int64_t each = kRows * kColumns + product + keys_size + values_size, tiles = ceil_div(h.queries, kRows);
   Scratch scratch(call);
   float* memory = scratch.take<float>(max_workers(call) * each);
   if (!memory) return MYC_E_MEMORY;
   const int64_t work = kRows * h.keys * (h.depth + h.width) * 8;  // flops times 4
   parallel_for_worker(call, h.count * tiles, kMinParallelWork / (work + 1) + 1, [&](int64_t begin, int64_t end, int32_t worker) {
-    float* s = memory + worker * each;
+    float *s = memory + worker * each, *packed = s + kRows * kColumns + product;
+    Packs packs;
     for (int64_t t = begin; t < end; ++t) {
       const int64_t head = t / tiles, i = t % tiles * kRows, at = head * h.queries + i;
-      attend_rows(sc, q + head * h.queries * h.depth, k + head * h.keys * h.depth, v + head * h.keys * h.width, head, i,
-                  min(kRows, h.queries - i), y + at * h.width, log_sum + at, s, s + kRows * kColumns);
+      const float *own_k = k + head * h.keys * h.depth, *own_v = v + head * h.keys * h.width;
+      if (pack && (t == begin || i == 0)) {
+        packs.keys = Packs::turned(h, own_k, h.depth, packed);
+        packs.value_rows = Packs::rows(h, own_v, h.width, packed + keys_size);
+      }
+      attend_rows(sc, q + head * h.queries * h.depth, own_k, own_v, packs, head, i, min(kRows, h.queries - i),
+                  y + at * h.width, log_sum + at, s, s + kRows * kColumns);
     }
   });
   return MYC_OK;
@@ -194,11 +241,19 @@ struct HeadGradient {
   float *dq, *dk, *dv;
 };
 
-// All tiles of one head.  s, ds, kept: kRows * kColumns floats each.
+// All tiles of one head.  s, ds, kept: kRows * kColumns floats each; packed: for the packs, or null.
 //   P = exp(S - log_sum), dV += P^T dY, dP = dY V^T, dS = P (dP - rowsum(dY Y)) scale, dQ += dS K, dK += dS^T Q
 void attention_grad_head(const Scores& sc, const HeadGradient& g, int64_t head, float* s, float* ds, float* kept,
-                         float* scratch) {
+                         float* packed, float* scratch) {
   const Heads& h = sc.heads;
+  Packs packs;
+  if (packed) {
+    packs.keys = Packs::turned(h, g.k, h.depth, packed);
+    packed += Packs::turned_size(h, h.depth);
+    packs.values = Packs::turned(h, g.v, h.width, packed);
+    packed += Packs::turned_size(h, h.width);
+    packs.key_rows = Packs::rows(h, g.k, h.depth, packed);
+  }
   Epilogue add;
   add.accumulate = true;
   memset(g.dk, 0, sizeof(float) * h.keys * h.depth);
@@ -212,8 +267,8 @@ void attention_grad_head(const Scores& sc, const HeadGradient& g, int64_t head, 
       dot[r] = static_cast<float>(sum_of_products_about(dy + r * h.width, g.y + (i + r) * h.width, h.width, 0.0f));
     for (int64_t j = 0; j < end; j += kColumns) {
       const int64_t columns = min(kColumns, end - j);
-      sc.tile(g.q, g.k, head, i, rows, j, columns, s, scratch);
-      gemm_serial(false, true, rows, columns, h.width, dy, h.width, g.v + j * h.width, h.width, ds, kColumns, {}, scratch);
+      sc.tile(g.q, g.k, packs, head, i, rows, j, columns, s, scratch);
+      multiply_turned(rows, columns, h.width, dy, g.v, packs.values, j, ds, {}, scratch);
       for (int64_t r = 0; r < rows; ++r) {
         float *p = s + r * kColumns, *d = ds + r * kColumns;
         const float log_sum = g.log_sum[i + r];
@@ -230,7 +285,7 @@ void attention_grad_head(const Scores& sc, const HeadGradient& g, int64_t head, 
                   scratch);
       Epilogue onto;
       onto.accumulate = j > 0;
-      gemm_serial(false, false, rows, h.depth, columns, ds, kColumns, g.k + j * h.depth, h.depth, dq, h.depth, onto, scratch);
+      multiply_rows(rows, columns, h.depth, ds, g.k, packs.key_rows, h.keys, j, dq, onto, scratch);
       gemm_serial(true, false, columns, h.depth, rows, ds, kColumns, g.q + i * h.depth, h.depth, g.dk + j * h.depth,
                   h.depth, add, scratch);
     }
@@ -250,7 +305,10 @@ KERNEL_FN(attention_grad, f32) {
   int64_t product = max(tile_scratch(false, true, m, c, d), tile_scratch(false, true, m, c, w));
   product = max(product, max(tile_scratch(true, false, c, w, m), tile_scratch(true, false, c, d, m)));
   product = max(product, tile_scratch(false, false, m, d, c));
-  const int64_t tile = kRows * kColumns, each = 3 * tile + product;
+  const int64_t packs = !Packs::pay(h) ? 0
+                                       : Packs::turned_size(h, h.depth) + Packs::turned_size(h, h.width) +
+                                             Packs::rows_size(h, h.depth);
+  const int64_t tile = kRows * kColumns, each = 3 * tile + product + packs;
   Scratch scratch(call);
   float* memory = scratch.take<float>(max_workers(call) * each);
   if (!memory) return MYC_E_MEMORY;
@@ -263,7 +321,8 @@ KERNEL_FN(attention_grad, f32) {
                               in<float>(call, 4) + rows * h.width,    in<float>(call, 5) + rows,
                               out<float>(call, 0) + rows * h.depth,   out<float>(call, 1) + columns * h.depth,
                               out<float>(call, 2) + columns * h.width};
-      attention_grad_head(sc, g, head, s, s + tile, s + 2 * tile, s + 3 * tile);
+      attention_grad_head(sc, g, head, s, s + tile, s + 2 * tile, packs ? s + 3 * tile + product : nullptr,
+                          s + 3 * tile);
     }
   });
   return MYC_OK;

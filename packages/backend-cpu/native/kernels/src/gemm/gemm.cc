@@ -436,16 +436,21 @@ void pack_b(bool transpose_b, int64_t k, int64_t n, const float* b, int64_t ldb,
   pack_panels(view, n, k, packed, k * kPanel);
 }
 
-void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float* c,
-                 int64_t ldc, const Epilogue& epilogue) {
+void gemm_packed_part(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed,
+                      int64_t packed_k, int64_t from, float* c, int64_t ldc, const Epilogue& epilogue) {
   const Product g = make_product(false, false, m, n, k, a, lda, packed, kPanel, c, ldc, &epilogue);
   if (k == 0) return multiply_nothing(g);
   for (int64_t i = 0; i < m; i += kRowsInBlock) {
     for (int64_t p = 0; p < k; p += kDepth) {
-      multiply_part(g, {i, min(kRowsInBlock, m - i), 0, n, p, min(kDepth, k - p)}, nullptr, packed + p * kPanel,
-                    k * kPanel);
+      multiply_part(g, {i, min(kRowsInBlock, m - i), 0, n, p, min(kDepth, k - p)}, nullptr,
+                    packed + (from + p) * kPanel, packed_k * kPanel);
     }
   }
+}
+
+void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float* c,
+                 int64_t ldc, const Epilogue& epilogue) {
+  gemm_packed_part(m, n, k, a, lda, packed, k, 0, c, ldc, epilogue);
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -36,6 +36,9 @@ void pack_b(bool transpose_b, int64_t k, int64_t n, const float* b, int64_t ldb,
 // C = A B with packed B and A row-major [m, k]; current thread, no scratch.
 void gemm_packed(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed, float* c,
                  int64_t ldc, const Epilogue& epilogue);
+// The same with the rows [from, from + k) of a larger B, whose pack has packed_k rows.
+void gemm_packed_part(int64_t m, int64_t n, int64_t k, const float* a, int64_t lda, const float* packed,
+                      int64_t packed_k, int64_t from, float* c, int64_t ldc, const Epilogue& epilogue);
 
 }  // namespace mycelia::MYC_ISA
 

@@ -1,0 +1,107 @@
+"""Layers on packed weights and products of awkward shapes: epilogues, and the same bits on any threads."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia.ops import attention, linalg, rnn
+from mycelia.ops.channels_last import ACTIVATIONS, linear, linear_pack
+from mycelia.ops.define import find
+from mycelia_backend_cpu import _native
+
+SIZES = [(1, 1, 1), (1, 300, 700), (1, 4100, 37), (2, 17, 5), (5, 48, 1000), (49, 70, 801), (401, 33, 130)]
+
+
+def random(*shape):
+    return np.random.default_rng(sum(shape)).uniform(-1, 1, shape).astype(np.float32)
+
+
+def with_threads(count, function):
+    """Arrays of the outputs of `function` on `count` threads."""
+    before = _native.threads()
+    _native.set_threads(count)
+    try:
+        outputs = function()
+        return [t.asnumpy() for t in (outputs if isinstance(outputs, tuple) else (outputs,))]
+    finally:
+        _native.set_threads(before)
+
+
+def assert_same_bits(function):
+    for one, two in zip(with_threads(1, function), with_threads(2, function)):
+        np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("transpose_w", [True, False], ids=["out-in", "in-out"])
+def test_linear_with_bias_and_residual(size, transpose_w, threads):
+    rows, outputs, inputs = size
+    x, b, residual = random(rows, inputs), random(outputs), random(rows, outputs)
+    w = random(*((outputs, inputs) if transpose_w else (inputs, outputs)))
+    pack = linear_pack(ms.Tensor(w), transpose_w=transpose_w)
+    y = linear(ms.Tensor(x), pack, ms.Tensor(b), ms.Tensor(residual), channels=outputs)
+    want = x.astype(np.float64) @ (w.T if transpose_w else w) + b + residual
+    np.testing.assert_allclose(y.asnumpy(), want, rtol=0, atol=3e-6 * max(inputs, 4) ** 0.5)
+
+
+@pytest.mark.parametrize("activation", sorted(set(ACTIVATIONS) - {"none"}))
+@pytest.mark.parametrize("rows", [1, 13])
+def test_linear_with_activation(activation, rows, threads):
+    x, w = 4 * random(rows, 67), random(150, 67)
+    pack = linear_pack(ms.Tensor(w))
+    y = linear(ms.Tensor(x), pack, channels=150, activation=activation).asnumpy()
+    name, attrs = ACTIVATIONS[activation]
+    want = find(name).definition.body((x.astype(np.float64) @ w.T).astype(np.float32), **attrs)
+    np.testing.assert_allclose(y, want, rtol=1e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize("rows, inputs", [(0, 5), (3, 0), (1, 0)])
+def test_linear_of_nothing_is_its_bias(rows, inputs):
+    b = random(9)
+    pack = linear_pack(ms.Tensor(np.zeros((9, inputs), np.float32)))
+    y = linear(ms.Tensor(np.zeros((rows, inputs), np.float32)), pack, ms.Tensor(b), channels=9)
+    np.testing.assert_array_equal(y.asnumpy(), np.broadcast_to(b, (rows, 9)))
+
+
+@pytest.mark.parametrize(
+    "size",
+    [(2, 300, 400), (4, 500, 300), (300, 3, 400), (64, 30, 7000), (5, 7, 40000), (200, 201, 2000)],
+    ids=str,
+)
+def test_products_do_not_depend_on_threads(size):
+    m, n, k = size
+    for ta in (False, True):
+        for tb in (False, True):
+            x, y = (ms.Tensor(random(*s)) for s in ((k, m) if ta else (m, k), (n, k) if tb else (k, n)))
+            got = linalg.mat_mul(x, y, ta, tb).asnumpy()
+            want = (x.asnumpy().T if ta else x.asnumpy()).astype(np.float64) @ (
+                y.asnumpy().T if tb else y.asnumpy()
+            )
+            np.testing.assert_allclose(got, want, rtol=0, atol=3e-6 * k**0.5)
+            assert_same_bits(lambda x=x, y=y, ta=ta, tb=tb: linalg.mat_mul(x, y, ta, tb))
+
+
+def test_recurrent_layers_do_not_depend_on_threads():
+    x, h, c = (ms.Tensor(random(*s)) for s in ((9, 20, 40), (20, 50), (20, 50)))
+    for layer, gates, states in ((rnn._lstm_layer, 4, (h, c)), (rnn._gru_layer, 3, (h,))):
+        weights = (ms.Tensor(random(gates * 50, 40)), ms.Tensor(random(gates * 50, 50)))
+        assert_same_bits(lambda layer=layer, inputs=(x, *states, *weights): layer(*inputs))
+
+
+@pytest.mark.parametrize(
+    "queries, keys, causal", [(1, 300, False), (70, 530, False), (530, 530, True), (33, 7, True)]
+)
+def test_attention_of_many_keys(queries, keys, causal, threads):
+    q, k, v, dy = (random(2, n, d) for n, d in ((queries, 24), (keys, 24), (keys, 19), (queries, 19)))
+    settings = dict(scale=0.2, is_causal=causal, p=0.0)
+    y, log_sum = attention._attention(*map(ms.Tensor, (q, k, v)), None, None, **settings)
+    want = attention._attention.definition.body(q, k, v, None, None, **settings)
+    np.testing.assert_allclose(y.asnumpy(), want[0], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(log_sum.asnumpy(), want[1], rtol=1e-5, atol=1e-5)
+    inputs = *map(ms.Tensor, (dy, q, k, v)), y, log_sum, None, None
+    got = attention._attention_grad(*inputs, **settings)
+    wanted = attention._attention_grad.definition.body(dy, q, k, v, *want, None, None, **settings)
+    for g, w in zip(got, wanted):
+        np.testing.assert_allclose(g.asnumpy(), w, rtol=1e-4, atol=2e-5)
