@@ -306,6 +306,39 @@ def test_training_flag_changes_the_program():
     assert bool((compiled(x).asnumpy() == 1).all())
 
 
+def test_a_replaced_part_of_a_network_is_compiled():
+    net = nn.SequentialCell(nn.Dense(3, 2), nn.ReLU())
+    outer = Line()
+    outer.dense = net
+    compiled = ms.jit(outer)
+    compiled(rows(2))
+    net.append(nn.Dense(2, 5))
+    assert compiled(rows(2)).shape == (2, 5)
+    outer.dense = nn.Dense(3, 7)
+    assert compiled(rows(2)).shape == (2, 7)
+    outer.dense.weight = Parameter(outer.dense.weight * 0)
+    outer.dense.bias.set_data(outer.dense.bias * 0 + 1)
+    assert (compiled(rows(2)).asnumpy() == 1).all()
+
+
+def test_a_longer_list_of_layers_is_compiled():
+    class Stack(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.CellList([nn.ReLU()])
+
+        def construct(self, x):
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    net = Stack()
+    compiled = ms.jit(net)
+    assert compiled(rows(2)).shape == (2, 3)
+    net.layers.append(nn.Dense(3, 4))
+    assert compiled(rows(2)).shape == (2, 4)
+
+
 def test_nested_and_bound_functions():
     @ms.jit
     def inner(x):

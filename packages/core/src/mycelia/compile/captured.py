@@ -114,13 +114,19 @@ def compile_function(
     if table is not None:
         table.closed = True
         found = Template(found, table, list(sizes or {}), shapes, numbers)
-    return found, [guard for cell in trace.cells.values() for guard in cell_guards(cell)]
+    cells = {id(inner): inner for cell in trace.cells.values() for inner in _with_parts(cell)}
+    return found, [guard for cell in cells.values() for guard in cell_guards(cell)]
+
+
+def _with_parts(cell: Any) -> list[Any]:
+    """The cell and the cells it holds: a list of layers is read without being called."""
+    return [cell, *(part for part in getattr(cell, "_cells", {}).values() if part is not None)]
 
 
 def cell_guards(cell: Any) -> list[Guard]:
     """What a graph in which `cell` takes part depends on."""
     state = cell.__dict__
-    return [(state, name, state.get(name)) for name in ("training", "_hooks_version", "_to_float")]
+    return [(state, name, state.get(name)) for name in ("training", "_version")]
 
 
 def holds(guards: Sequence[Guard]) -> bool:

@@ -115,6 +115,7 @@ class Cell:
             value._unnamed = False
         d["_params"][name] = value
         d[name] = value
+        self._changed()
 
     def _set_parameter_tuple(self, name: str, value: ParameterTuple) -> None:
         d = self._require_init(name)
@@ -130,6 +131,7 @@ class Cell:
             value.update_parameters_name(name + ".")
         d["_cells"][name] = value
         d[name] = value
+        self._changed()
 
     def _overwrite_parameter(self, name: str, value) -> None:
         if value is None:
@@ -151,6 +153,7 @@ class Cell:
     def __delattr__(self, name: str) -> None:
         for table in (self._params, self._cells, self._buffers):
             table.pop(name, None)
+        self._changed()
         object.__delattr__(self, name)
 
     # ---- calling -------------------------------------------------------------------------------------------
@@ -235,9 +238,13 @@ class Cell:
             return run_twice(self, lambda again: construct(*again, **kwargs), args)
         return construct(*args, **kwargs)
 
-    def _refresh_route(self) -> None:
-        self.__dict__["_hooks_version"] = self.__dict__.get("_hooks_version", 0) + 1
+    def _changed(self) -> None:
+        """What was compiled with this cell as it was does not hold any more."""
+        self.__dict__["_version"] = self.__dict__.get("_version", 0) + 1
         validity.changed()
+
+    def _refresh_route(self) -> None:
+        self._changed()
         self.__dict__["_detour"] = bool(
             self._pre_hooks
             or self._forward_hooks
@@ -410,6 +417,7 @@ class Cell:
         else:
             # Parameters keep their names, as in MindSpore: only assignment as an attribute adds the path.
             self._cells[child_name] = self.__dict__[child_name] = child_cell
+        self._changed()
 
     def apply(self, fn: Callable[[Cell], None]) -> Cell:
         """Call `fn` on every sub-cell, then on this cell; returns this cell."""

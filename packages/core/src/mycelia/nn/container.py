@@ -39,6 +39,7 @@ class _Ordered(Cell):
             self._cells[str(i)] = self.__dict__[str(i)] = cell
             if self._auto_prefix:
                 cell.update_parameters_name(f"{i}.")
+        self._changed()
 
     def _members(self) -> list[Cell]:
         return list(self._cells.values())
@@ -154,6 +155,7 @@ class CellDict(Cell):
     def __delitem__(self, key: str) -> None:
         del self._cells[key]
         self.__dict__.pop(key, None)
+        self._changed()
 
     def __len__(self) -> int:
         return len(self._cells)
