@@ -399,6 +399,22 @@ def test_epilogue_of_bias_residual_and_activation(target, lowered, activation):
     assert [op for op in found if op not in ("conv_pack", "transpose", "reshape")] == ["conv_last"] * 3
 
 
+def test_normalization_before_an_activation_is_fused(target, lowered):
+    norm = scrambled(nn.BatchNorm2d(32))
+    norm.set_train(False)
+
+    def f(x):
+        y = CONV(x)
+        return AFTER(ops.relu(norm(ops.cat((y, AFTER(y)), 1)[:, 16:48])))
+
+    x = rand(2, 16, 15, 17)
+    got, found = lowered(ms.jit(f), x, passes="")
+    assert_close(got, f(x), 1e-4)
+    assert "batch_norm_infer" not in found
+    _, found = lowered(ms.jit(lambda x: f(x)), x)
+    assert "batch_norm_infer" in found
+
+
 def test_settings_switch_the_passes_off(lowered):
     net, x = scrambled(Residual()), rand(1, 3, 64, 64)
     net.set_train(False)

@@ -121,6 +121,7 @@ def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[
     from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, products, simplify
 
     return [
+        Pass("simplify", simplify.run_device),
         Pass("layout", partial(layout.run, backend=backend)),
         Pass("simplify", simplify.run_device),
         Pass("cse", cse.run),

@@ -3,6 +3,7 @@
 * `batch_norm_infer` becomes part of the weights and the bias of the convolution before it, computed by nodes
   on the weights. The sums round a little differently than with the factor behind them.
 * A per-channel vector, then a residual, then an activation join `conv_last` and `linear`: exact.
+* A `batch_norm_infer` that stands before elementwise ops becomes a product and a sum, for `fuse`.
 
 Only what has a single reader joins, so nothing is computed twice; what a gradient reads too stays.
 """
@@ -12,6 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from mycelia.compile.passes import is_off
+from mycelia.compile.passes.layout_forms import ELEMENTWISE
 from mycelia.ir.graph import Builder, Graph, Node, Value
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import users
@@ -37,7 +40,8 @@ def run(graph: Graph) -> int:
 class _Epilogues:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.uses = {value: len(found) for value, found in users(graph).items()}
+        self.readers = users(graph)
+        self.uses = {value: len(found) for value, found in self.readers.items()}
         for value in graph.outputs:
             self.uses[value] = self.uses.get(value, 0) + 1
         self.renamed: dict[Value, Value] = {}
@@ -50,7 +54,7 @@ class _Epilogues:
     def run(self) -> int:
         for node in self.graph.nodes:
             node.inputs = [self.renamed.get(v, v) for v in node.inputs]
-            if not self.join(node):
+            if not self.join(node) and not self.spread(node):
                 self.nodes.append(node)
                 self.watch(node)
         if self.gone:
@@ -82,6 +86,34 @@ class _Epilogues:
         self.uses[new.outputs[0]] = self.uses.get(node.outputs[0], 0)
         self.watch(new)
         return True
+
+    def spread(self, node: Node) -> bool:
+        """A normalization that no convolution takes, in front of elementwise ops: a factor and an offset for
+        each channel are elementwise too, and all of it takes one pass over memory.
+        """
+        if node.op.name != "batch_norm_infer" or node.attrs["data_format"] != "NHWC" or is_off("fuse"):
+            return False
+        found = self.readers.get(node.outputs[0], ())
+        if len(found) != self.uses.get(node.outputs[0]) or any(
+            n.op.name not in ELEMENTWISE for n, _ in found
+        ):
+            return False
+        value, scale, shift, mean, variance = node.inputs
+        if any(v.type.dtype is not value.type.dtype for v in (scale, shift, mean, variance)):
+            return False
+        self.builder.location = node.location
+        factor = self.factor(scale, variance, node.attrs["epsilon"])
+        offset = self.emit("sub", [shift, self.emit("mul", [mean, factor])])
+        result = self.emit("add", [self.emit("mul", [value, factor]), offset])
+        self.gone.add(node)
+        self.renamed[node.outputs[0]] = result
+        return True
+
+    def factor(self, scale: Value, variance: Value, epsilon: float) -> Value:
+        """``scale / sqrt(variance + epsilon)``."""
+        dtype = scale.type.dtype
+        constant = Value(TensorType(dtype, ()), constant=Tensor(epsilon, dtype=dtype))
+        return self.emit("div", [scale, self.emit("sqrt", [self.emit("add", [variance, constant])])])
 
     def emit(self, op: str, inputs: list[Value | None], **attrs: Any) -> Value:
         return self.builder.emit(find(op), inputs, attrs)[0]
@@ -159,14 +191,8 @@ def _batch_norm(passes: _Epilogues, node: Node):
     if any(v.type.dtype is not weight.type.dtype for v in (scale, shift, mean, variance)):
         return None
     # factor * (conv + bias - mean) + shift
-    epsilon = Value(
-        TensorType(weight.type.dtype, ()),
-        constant=Tensor(node.attrs["epsilon"], dtype=weight.type.dtype),
-    )
-    root = passes.emit("sqrt", [passes.emit("add", [variance, epsilon])])
-    factor = passes.emit("div", [scale, root])
-    shape = tuple(-1 if i == axis else 1 for i in range(len(weight.type.shape)))
-    shape = tuple(factor.type.shape[0] if n == -1 else n for n in shape)
+    factor = passes.factor(scale, variance, node.attrs["epsilon"])
+    shape = tuple(factor.type.size if i == axis else 1 for i in range(len(weight.type.shape)))
     scaled = passes.emit("mul", [weight, passes.emit("reshape", [factor], shape=shape)])
     inputs[1] = scaled if pack is None else passes.builder.emit(pack.op, [scaled], pack.attrs)[0]
     bias = inputs[_BIAS]
