@@ -1,4 +1,5 @@
-// Channels-last convolution on packed weights: sizes from the call, and the algorithm that the compiler chose.
+// Channels-last convolution on packed weights: sizes from the call, and the algorithm that the compiler
+// chose.
 #include "conv_last.h"
 
 namespace mycelia::MYC_ISA {

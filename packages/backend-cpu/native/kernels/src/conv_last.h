@@ -1,4 +1,5 @@
-// Channels-last convolution as its algorithms see it, and the list of them; conv_last.cc unpacks calls and chooses.
+// Channels-last convolution as its algorithms see it, and the list of them; conv_last.cc unpacks calls and
+// chooses.
 #ifndef MYCELIA_CONV_LAST_H_
 #define MYCELIA_CONV_LAST_H_
 
@@ -6,8 +7,8 @@
 
 namespace mycelia::MYC_ISA {
 
-// Sizes of y [n, out_h, out_w, o] = conv(x [n, in_h, in_w, c], w); index 0 is the height, 1 the width.  For an input
-// gradient these are still the sizes of the convolution itself.
+// Sizes of y [n, out_h, out_w, o] = conv(x [n, in_h, in_w, c], w); index 0 is the height, 1 the width.  For
+// an input gradient these are still the sizes of the convolution itself.
 struct ConvLast {
   int64_t n, c, o, group;  // channels of all groups together
   int64_t in[2], out[2], kernel[2], stride[2], dilation[2];
@@ -28,27 +29,27 @@ struct Epilogue {
 // Values of the attribute `algorithm`.
 enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
 
-// Any geometry: rows of x against packed panels, pixel by pixel in groups that see the same taps.  conv_last_direct.cc
-// Packed weights: [group][panel][tap][c of the group][16].
+// Any geometry: rows of x against packed panels, pixel by pixel in groups that see the same taps.
+// conv_last_direct.cc Packed weights: [group][panel][tap][c of the group][16].
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                          const Epilogue& e, float* y);
 // `packed` is the transposed pack.
-int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
-                                    float* dx);
+int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
+                                    const float* packed, float* dx);
 
 // 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
 // Packed weights: [tap of the transform][panel][c][16].
-int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x, const float* packed,
-                           const Epilogue& e, float* y);
+int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
+                           const float* packed, const Epilogue& e, float* y);
 
 // One channel in, one out in every group.  conv_last_depthwise.cc
 // Packed weights: [tap][o rounded up to 16]; for the gradient the taps are flipped.
 int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                             const Epilogue& e, float* y);
-int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
-                                       float* dx);
-int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy,
-                                        float* dw);
+int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
+                                       const float* packed, float* dx);
+int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x,
+                                        const float* dy, float* dw);
 
 }  // namespace mycelia::MYC_ISA
 

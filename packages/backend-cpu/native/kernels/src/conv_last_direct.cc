@@ -1,14 +1,15 @@
 // Direct channels-last convolution: a matrix product whose rows are pixels, read in place.
 //
-// Pixels near the border miss some taps.  Within a block of pixels those that see the same taps are computed together, so
-// no padding is ever read or multiplied.  The taps of one kernel row and all their channels are one run along k.
-// Flops: 2 n out_h out_w taps c o / group, less the padding.  Bytes: x, y once; w once a block of pixels.
+// Pixels near the border miss some taps.  Within a block of pixels those that see the same taps are computed
+// together, so no padding is ever read or multiplied.  The taps of one kernel row and all their channels are
+// one run along k. Flops: 2 n out_h out_w taps c o / group, less the padding.  Bytes: x, y once; w once a
+// block of pixels.
 #include "conv_last.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = 384;            // of k at once: a panel of this depth is 24 KB of the first-level cache
+constexpr int64_t kDepth = 384;  // of k at once: a panel of this depth is 24 KB of the first-level cache
 constexpr int64_t kBlockFloats = 40 * 1024;  // of A in a block, to stay in the second-level cache
 constexpr int64_t kMostPixels = 384;
 
@@ -33,8 +34,8 @@ Taps taps_inside(const Axis& axis, int64_t j) {
   return begin < end ? Taps{static_cast<int32_t>(begin), static_cast<int32_t>(end)} : Taps{0, 0};
 }
 
-// Outputs of an axis by the taps they see: output j is of class of[j], whose taps are taps[of[j]] and whose outputs end
-// at end[of[j]].
+// Outputs of an axis by the taps they see: output j is of class of[j], whose taps are taps[of[j]] and whose
+// outputs end at end[of[j]].
 struct Classes {
   Taps* taps;
   int32_t *of, *end;
@@ -56,7 +57,8 @@ struct Classes {
   }
 };
 
-// One product: a convolution, or the part of an input gradient with one remainder of the position by the stride.
+// One product: a convolution, or the part of an input gradient with one remainder of the position by the
+// stride.
 struct Product {
   int64_t n, group, depth, columns;  // depth and columns: input and output channels of a group
   Axis axis[2];
@@ -98,8 +100,10 @@ struct Block {
   static int64_t bytes(const Product& p) {
     const int64_t classes = p.classes[0].count * p.classes[1].count;
     const int64_t parts = min(classes, p.block_pixels);
-    return round_up(p.block_pixels * 16 + round_up(classes + 1, 2) * 4 + parts * static_cast<int64_t>(sizeof(Part)) +
-                        p.most_runs() * static_cast<int64_t>(sizeof(Run)), 64);
+    return round_up(p.block_pixels * 16 + round_up(classes + 1, 2) * 4 +
+                        parts * static_cast<int64_t>(sizeof(Part)) +
+                        p.most_runs() * static_cast<int64_t>(sizeof(Run)),
+                    64);
   }
   Block(const Product& p, char* memory) {
     const int64_t classes = p.classes[0].count * p.classes[1].count;
@@ -141,16 +145,19 @@ struct Block {
     }
     const int64_t a_step = cols.in_step * p.x_channels(), c_step = cols.out_step * p.y_channels();
     each_stretch([&](int64_t image, int64_t row, int64_t col, int64_t count, int64_t kind) {
-      int64_t a_at = ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
+      int64_t a_at =
+          ((image * rows.in_size + row * rows.in_step) * cols.in_size + col * cols.in_step) * p.x_channels();
       int64_t c_at = ((image * p.out[0] + rows.out0 + row * rows.out_step) * p.out[1] + cols.out0 +
-                      col * cols.out_step) * p.y_channels();
+                      col * cols.out_step) *
+                     p.y_channels();
       int64_t *a_to = a + start[kind], *c_to = c + start[kind];
       for (int64_t i = 0; i < count; ++i, a_at += a_step, c_at += c_step) a_to[i] = a_at, c_to[i] = c_at;
       start[kind] += static_cast<int32_t>(count);
     });
   }
 
-  // The part of k in [k0, k1) for one class; k counts the product's taps, kernel row by kernel row, times depth.
+  // The part of k in [k0, k1) for one class; k counts the product's taps, kernel row by kernel row, times
+  // depth.
   int64_t runs_of(const Product& p, const Part& part, int64_t k0, int64_t k1) {
     const Axis &rows = p.axis[0], &cols = p.axis[1];
     int64_t count = 0;
@@ -161,9 +168,9 @@ struct Block {
         const int64_t low = max(k, k0), high = min(k + wide * p.depth, k1);
         if (low >= high) continue;
         const int64_t row = rows.offset0 + i * rows.offset_step, col = cols.offset0 + j * cols.offset_step;
-        const int64_t tap =
-            (rows.tap0 + i * rows.tap_step) * p.kernel[1] + cols.tap0 + j * cols.tap_step;
-        runs[count++] = {(row * cols.in_size + col) * p.x_channels() + low - k, tap * p.depth + low - k, high - low};
+        const int64_t tap = (rows.tap0 + i * rows.tap_step) * p.kernel[1] + cols.tap0 + j * cols.tap_step;
+        runs[count++] = {(row * cols.in_size + col) * p.x_channels() + low - k, tap * p.depth + low - k,
+                         high - low};
       }
     }
     return count;
@@ -178,11 +185,13 @@ struct Block {
       for (int64_t q = begin; q < end; ++q) {
         const int64_t g = q / blocks, block = q % blocks, column = g * p.columns + block * kTileColumns;
         const PackedBlock b(p.packed + g * p.group_stride(), p.panel_stride(), block, p.columns);
-        // Weights of the next column block, or of the first one at the next depth, come while this one is computed.
+        // Weights of the next column block, or of the first one at the next depth, come while this one is
+        // computed.
         Ahead ahead = {b.b, 0};
         if (p.all_taps()) {
           const int64_t next = q + 1 < end ? q + 1 : begin, depth = q + 1 < end ? k0 : min(k1, p.k_total - 1);
-          const PackedBlock then(p.packed + next / blocks * p.group_stride(), p.panel_stride(), next % blocks, p.columns);
+          const PackedBlock then(p.packed + next / blocks * p.group_stride(), p.panel_stride(), next % blocks,
+                                 p.columns);
           ahead.at = then.b + depth * kPackedColumns;
         }
         const Finish f = {k0 > 0, last && p.e.bias ? p.e.bias + column : nullptr,
@@ -209,7 +218,8 @@ int32_t multiply(const myc_call* call, Product& p) {
     if (!p.classes[d].make(scratch, p.axis[d])) return MYC_E_MEMORY;
   }
   p.joined = p.group == 1 && p.axis[1].tap_step == 1 && p.axis[1].offset_step == 1;
-  p.k_total = max<int64_t>(1, p.axis[0].taps * p.axis[1].taps * p.depth);  // 1: no taps, but the epilogue must run
+  p.k_total =
+      max<int64_t>(1, p.axis[0].taps * p.axis[1].taps * p.depth);  // 1: no taps, but the epilogue must run
   p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, kDepth));
   const int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
   p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);
@@ -224,7 +234,8 @@ int32_t multiply(const myc_call* call, Product& p) {
                       [&](int64_t begin, int64_t end, int32_t worker) {
                         Block block(p, memory + worker * bytes);
                         while (begin < end) {
-                          const int64_t pixel = begin / column_blocks * p.block_pixels, column = begin % column_blocks;
+                          const int64_t pixel = begin / column_blocks * p.block_pixels,
+                                        column = begin % column_blocks;
                           const int64_t count = min(end - begin, column_blocks - column);
                           block.fill(p, pixel, min(p.pixels, pixel + p.block_pixels));
                           block.multiply(p, column, column + count);
@@ -236,9 +247,10 @@ int32_t multiply(const myc_call* call, Product& p) {
 
 int64_t gcd(int64_t a, int64_t b) { return b == 0 ? a : gcd(b, a % b); }
 
-// Position i of x gets dy[o] w[t] wherever i + pad = o stride + t dilation.  Positions with one remainder r of i by the
-// stride share their taps: those with t dilation = r + pad (mod stride), every stride / gcd(stride, dilation)-th.  From
-// one such tap down to the next o rises by dilation / gcd, so it is a convolution of dy with stride 1.
+// Position i of x gets dy[o] w[t] wherever i + pad = o stride + t dilation.  Positions with one remainder r
+// of i by the stride share their taps: those with t dilation = r + pad (mod stride), every stride /
+// gcd(stride, dilation)-th.  From one such tap down to the next o rises by dilation / gcd, so it is a
+// convolution of dy with stride 1.
 Axis gradient_axis(const ConvLast& s, int d, int64_t r) {
   const int64_t stride = s.stride[d], dilation = s.dilation[d], common = gcd(stride, dilation);
   const int64_t every = stride / common, reach = r + s.pad[d];
@@ -268,8 +280,8 @@ int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x
   return multiply(call, p);
 }
 
-int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
-                                    float* dx) {
+int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
+                                    const float* packed, float* dx) {
   for (int64_t r = 0; r < min(s.stride[0], s.in[0]); ++r) {
     for (int64_t q = 0; q < min(s.stride[1], s.in[1]); ++q) {
       Product p = {};

@@ -1,4 +1,5 @@
-// Packed weights of channels-last convolutions; the formats are told in conv_last.h.  Bytes: w once, the pack once.
+// Packed weights of channels-last convolutions; the formats are told in conv_last.h.  Bytes: w once, the pack
+// once.
 #include "conv_last.h"
 #include "simd/transpose.h"
 #include "winograd.h"
@@ -23,7 +24,8 @@ void pack_lanes(const Weights& w, int64_t j, int64_t lane, float* panel) {
   const auto put = [&](int64_t i, int64_t t, f32v v) {
     store(panel + (w.tap(t) * w.depth + i) * kPackedColumns + lane, v);
   };
-  // What lies in one piece for a column: taps of one channel, or, when channels are neighbours too, all of it.
+  // What lies in one piece for a column: taps of one channel, or, when channels are neighbours too, all of
+  // it.
   const bool whole = w.depth_step == w.taps;
   const int64_t length = whole ? w.depth * w.taps : w.taps, pieces = whole ? 1 : w.depth;
   for (int64_t piece = 0; piece < pieces; ++piece, from += w.depth_step) {
@@ -58,8 +60,9 @@ void pack_panel(const Weights& w, int64_t panel, float* to) {
   }
 }
 
-// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].  Planes lie a power of two apart as
-// a rule, where lines written in turn would evict each other: a few channels at a time are gathered first.
+// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].  Planes lie a power of
+// two apart as a rule, where lines written in turn would evict each other: a few channels at a time are
+// gathered first.
 template <int m>
 void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane) {
   constexpr int kTile = m + 2, kPlanes = kTile * kTile;
@@ -102,7 +105,8 @@ KERNEL_FN(conv_pack, f32) {
     const Weights all = {from, group, 1, taps, taps, taps, a.transposed != 0};
     const int64_t padded = round_up(group, kPackedColumns);
     for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t j = 0; j < padded; ++j) to[all.tap(t) * padded + j] = j < group ? from[j * taps + t] : 0.0f;
+      for (int64_t j = 0; j < padded; ++j)
+        to[all.tap(t) * padded + j] = j < group ? from[j * taps + t] : 0.0f;
     }
     return MYC_OK;
   }
@@ -114,9 +118,8 @@ KERNEL_FN(conv_pack, f32) {
   const Weights one = weights(0);
   const int64_t panels = ceil_div(one.columns, kPackedColumns), panel = one.depth * kPackedColumns;
   if (algorithm == ConvAlgorithm::direct) {
-    parallel_rows(call, group * panels, taps * panel * 8, [&](int64_t p) {
-      pack_panel(weights(p / panels), p % panels, to + p * taps * panel);
-    });
+    parallel_rows(call, group * panels, taps * panel * 8,
+                  [&](int64_t p) { pack_panel(weights(p / panels), p % panels, to + p * taps * panel); });
     return MYC_OK;
   }
   Scratch scratch(call);

@@ -1,9 +1,9 @@
 // 3x3 convolution by Winograd's F(4x4, 3x3) and F(6x6, 3x3), channels last.
 //
-// A set of tiles at a time: transform the input (V), multiply each of the 36 or 64 elements of a tile by its own matrix
-// [c, o] (M), transform back and finish.  V of a set stays in the second- or third-level cache, M of some panels of
-// output channels in the second.  Flops: 36 / 144 (64 / 324) of the direct convolution's in the products, and about
-// 7 (10) a channel and element of V and M in the transforms.
+// A set of tiles at a time: transform the input (V), multiply each of the 36 or 64 elements of a tile by its
+// own matrix [c, o] (M), transform back and finish.  V of a set stays in the second- or third-level cache, M
+// of some panels of output channels in the second.  Flops: 36 / 144 (64 / 324) of the direct convolution's in
+// the products, and about 7 (10) a channel and element of V and M in the transforms.
 #include "winograd.h"
 
 #include "conv_last.h"
@@ -13,7 +13,8 @@ namespace {
 
 constexpr int64_t kSetFloats = 192 * 1024;     // of V
 constexpr int64_t kProductFloats = 64 * 1024;  // of M
-constexpr int64_t kSkew = 16;  // floats between the planes of V and M: planes a power of two apart would share cache sets
+constexpr int64_t kSkew =
+    16;  // floats between the planes of V and M: planes a power of two apart would share cache sets
 
 template <int m>
 struct Tiling {
@@ -28,7 +29,7 @@ struct Tiling {
   int64_t set;                // tiles at a time
   int64_t width;              // floats of a row of V
   int64_t v_plane, m_plane;
-  int64_t blocks, group;      // column blocks, and how many of them at a time
+  int64_t blocks, group;  // column blocks, and how many of them at a time
 
   // Neither `out` nor the channels are empty.
   Tiling(const ConvLast& shape, const float* x_, const float* packed_, const Epilogue& e_, float* y_)
@@ -76,8 +77,8 @@ struct Tiling {
           for (int b = 0; b < kTile; ++b) {
             const float* at = from + a * row_step + b * s.c + i;
             d[a * kTile + b] = a < top || a >= bottom || b < left || b >= right ? f32v{}
-                               : lanes >= kLanes                               ? load(at)
-                                                                               : load_partial(at, lanes);
+                               : lanes >= kLanes                                ? load(at)
+                                                                                : load_partial(at, lanes);
           }
         }
       }
@@ -103,10 +104,13 @@ struct Tiling {
     for (int k = 0; k < kPlanes; ++k) {
       for (int64_t q = begin; q < end; ++q) {
         PackedBlock b(packed + k * plane, panel, q, s.o);
-        b.columns = min<int64_t>(kTileColumns, round_up(s.o, kPackedColumns) - q * kTileColumns);  // M has room
+        b.columns =
+            min<int64_t>(kTileColumns, round_up(s.o, kPackedColumns) - q * kTileColumns);  // M has room
         const bool turn = q + 1 == end;
-        const PackedBlock next(packed + (turn && k + 1 < kPlanes ? k + 1 : k) * plane, panel, turn ? begin : q + 1, s.o);
-        const RowList rows = {v + k * v_plane, product + k * m_plane + (q - begin) * kTileColumns, v_row, row, width, ld};
+        const PackedBlock next(packed + (turn && k + 1 < kPlanes ? k + 1 : k) * plane, panel,
+                               turn ? begin : q + 1, s.o);
+        const RowList rows = {
+            v + k * v_plane, product + k * m_plane + (q - begin) * kTileColumns, v_row, row, width, ld};
         multiply_rows(count, rows, &run, 1, b, Finish{}, {next.b, panel});
       }
     }
@@ -162,20 +166,22 @@ struct Tiling {
     if (!v || !products) return MYC_E_MEMORY;
     for (int64_t first = 0; first < tiles; first += set) {
       const int64_t count = min(set, tiles - first);
-      parallel_rows(call, count, kPlanes * width * 8, [&](int64_t t) { transform_input(first + t, v + t * width); });
+      parallel_rows(call, count, kPlanes * width * 8,
+                    [&](int64_t t) { transform_input(first + t, v + t * width); });
       // A share is one column block or more; where it is cut does not change a result.
       const int64_t work = kPlanes * count * s.c * kTileColumns;
       parallel_for_worker(call, blocks, (int64_t{1} << 20) / (work + 1) + 1,
                           [&](int64_t begin, int64_t end, int32_t worker) {
-        float* product = products + worker * kPlanes * m_plane;
-        for (int64_t q = begin; q < end; q += group) {
-          const int64_t stop = min(end, q + group), ld = (stop - q) * kTileColumns;
-          multiply(v, count, q, stop, product);
-          for (int64_t t = 0; t < count; ++t) {
-            transform_output(first + t, product + t * ld, q * kTileColumns, min(s.o, stop * kTileColumns));
-          }
-        }
-      });
+                            float* product = products + worker * kPlanes * m_plane;
+                            for (int64_t q = begin; q < end; q += group) {
+                              const int64_t stop = min(end, q + group), ld = (stop - q) * kTileColumns;
+                              multiply(v, count, q, stop, product);
+                              for (int64_t t = 0; t < count; ++t) {
+                                transform_output(first + t, product + t * ld, q * kTileColumns,
+                                                 min(s.o, stop * kTileColumns));
+                              }
+                            }
+                          });
     }
     return MYC_OK;
   }
@@ -183,8 +189,8 @@ struct Tiling {
 
 }  // namespace
 
-int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x, const float* packed,
-                           const Epilogue& e, float* y) {
+int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
+                           const float* packed, const Epilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
   return size == 4 ? Tiling<4>(s, x, packed, e, y).run(call) : Tiling<6>(s, x, packed, e, y).run(call);
 }

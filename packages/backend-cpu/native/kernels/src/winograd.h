@@ -1,8 +1,8 @@
-// Winograd's minimal filtering F(m, 3) for m = 4 and 6 along one dimension, on vectors; two dimensions are one after
-// the other.  y = At [(G g) . (Bt d)] with m results y, m + 2 inputs d, 3 taps g.  Interpolation points: 0, 1, -1, 2, -2 and
-// infinity for m = 4, with 1/2 and -1/2 for m = 6 (Lavin and Gray 2015; Toom and Cook before).
-// Largest error against float64, as part of the largest result, uniform random data of 64 to 512 channels: 2e-6 to 5e-6
-// for m = 4, 3e-6 to 1e-5 for m = 6; 1e-7 to 3e-7 for the direct form.
+// Winograd's minimal filtering F(m, 3) for m = 4 and 6 along one dimension, on vectors; two dimensions are
+// one after the other.  y = At [(G g) . (Bt d)] with m results y, m + 2 inputs d, 3 taps g.  Interpolation
+// points: 0, 1, -1, 2, -2 and infinity for m = 4, with 1/2 and -1/2 for m = 6 (Lavin and Gray 2015; Toom and
+// Cook before). Largest error against float64, as part of the largest result, uniform random data of 64 to
+// 512 channels: 2e-6 to 5e-6 for m = 4, 3e-6 to 1e-5 for m = 6; 1e-7 to 3e-7 for the direct form.
 #ifndef MYCELIA_WINOGRAD_H_
 #define MYCELIA_WINOGRAD_H_
 
@@ -17,7 +17,8 @@ template <>
 struct Filtering<4> {
   // o[i * to] = (Bt d)[i] with d[i] = x[i * from]; 6 in, 6 out.
   static MYC_INLINE void input(const f32v* x, int from, f32v* o, int to) {
-    const f32v x0 = x[0], x1 = x[from], x2 = x[2 * from], x3 = x[3 * from], x4 = x[4 * from], x5 = x[5 * from];
+    const f32v x0 = x[0], x1 = x[from], x2 = x[2 * from], x3 = x[3 * from], x4 = x[4 * from],
+               x5 = x[5 * from];
     const f32v even1 = x4 - 4.0f * x2, odd1 = x3 - 4.0f * x1;  // at 1 and -1
     const f32v even2 = x4 - x2, odd2 = 2.0f * (x3 - x1);       // at 2 and -2
     o[0] = 4.0f * x0 + (x4 - 5.0f * x2);
@@ -52,11 +53,11 @@ template <>
 struct Filtering<6> {
   // 8 in, 8 out.
   static MYC_INLINE void input(const f32v* x, int from, f32v* o, int to) {
-    const f32v x0 = x[0], x1 = x[from], x2 = x[2 * from], x3 = x[3 * from], x4 = x[4 * from], x5 = x[5 * from],
-               x6 = x[6 * from], x7 = x[7 * from];
+    const f32v x0 = x[0], x1 = x[from], x2 = x[2 * from], x3 = x[3 * from], x4 = x[4 * from],
+               x5 = x[5 * from], x6 = x[6 * from], x7 = x[7 * from];
     const f32v even1 = (x2 + x6) - 4.25f * x4, odd1 = (x1 + x5) - 4.25f * x3;                       // 1, -1
     const f32v even2 = (x6 + 0.25f * x2) - 1.25f * x4, odd2 = (2.0f * x5 + 0.5f * x1) - 2.5f * x3;  // 2, -2
-    const f32v even3 = (x6 + 4.0f * x2) - 5.0f * x4, odd3 = (0.5f * x5 + 2.0f * x1) - 2.5f * x3;    // 1/2, -1/2
+    const f32v even3 = (x6 + 4.0f * x2) - 5.0f * x4, odd3 = (0.5f * x5 + 2.0f * x1) - 2.5f * x3;  // 1/2, -1/2
     o[0] = (x0 - x6) + 5.25f * (x4 - x2);
     o[to] = even1 + odd1;
     o[2 * to] = even1 - odd1;

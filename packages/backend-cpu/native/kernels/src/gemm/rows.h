@@ -1,8 +1,9 @@
 // The product of rows that lie anywhere with packed columns: C(i, j) = finish(sum over k of A(i, k) B(k, j)).
-// A is read where it is, by broadcast through one pointer a row, so activations in channels-last order are never
-// copied.  B is packed once in panels of 16 columns: element (k, j) at [j / 16][k][j % 16], zeros behind the last column.
-// k is a list of runs that are contiguous in A and in B: one for a matrix, one per kernel row for a convolution.
-// Cost: a block of 6 x 16 (12 x 32 with AVX-512) takes 12 (24) multiply-adds, 2 loads and 6 (12) broadcasts a k.
+// A is read where it is, by broadcast through one pointer a row, so activations in channels-last order are
+// never copied.  B is packed once in panels of 16 columns: element (k, j) at [j / 16][k][j % 16], zeros
+// behind the last column. k is a list of runs that are contiguous in A and in B: one for a matrix, one per
+// kernel row for a convolution. Cost: a block of 6 x 16 (12 x 32 with AVX-512) takes 12 (24) multiply-adds, 2
+// loads and 6 (12) broadcasts a k.
 #ifndef MYCELIA_GEMM_ROWS_H_
 #define MYCELIA_GEMM_ROWS_H_
 
@@ -58,8 +59,9 @@ struct Finish {
   Activation activation;  // none before the last part of k
 };
 
-// Rows of A and C.  Row i lies at a + a_row[i] and c + c_row[i]; or, when the steps are not 0, the lists hold just the
-// first kTileRows rows and a later row lies where it would in a matrix with these leading dimensions.
+// Rows of A and C.  Row i lies at a + a_row[i] and c + c_row[i]; or, when the steps are not 0, the lists hold
+// just the first kTileRows rows and a later row lies where it would in a matrix with these leading
+// dimensions.
 struct RowList {
   const float* a;
   float* c;
@@ -78,13 +80,15 @@ struct Ahead {
   int64_t floats;
 };
 
-// `tiles` times kRows rows.  `columns` <= kVectors * kLanes are stored.  `b_vector`: floats between the two vectors of B
-// at one k.  `fetch_step`: bytes of memory to be fetched a k.
+// `tiles` times kRows rows.  `columns` <= kVectors * kLanes are stored.  `b_vector`: floats between the two
+// vectors of B at one k.  `fetch_step`: bytes of memory to be fetched a k.
 template <int kRows, int kVectors>
-inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& rows, const Run* runs, int64_t count,
-                                                 const float* b, int64_t b_vector, int64_t columns, const Finish& f,
-                                                 const char* fetch, int64_t fetch_step) {
-  // Eight chains of dependent additions keep two multiply-add units busy; small blocks take several k at once.
+inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& rows, const Run* runs,
+                                                 int64_t count, const float* b, int64_t b_vector,
+                                                 int64_t columns, const Finish& f, const char* fetch,
+                                                 int64_t fetch_step) {
+  // Eight chains of dependent additions keep two multiply-add units busy; small blocks take several k at
+  // once.
   constexpr int kSets = kRows * kVectors >= 7 ? 1 : kRows * kVectors >= 4 ? 2 : 4;
   const int64_t advance = rows.c_step == 0 ? kRows : 0;
   const int64_t *a_row = rows.a_row, *c_row = rows.c_row;
@@ -94,8 +98,8 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
   const Activation activation = f.activation;
   const bool whole = columns == kVectors * kLanes;
   for (int64_t t = 0; t < tiles; ++t) {
-    // C and the residual were last touched long ago: fetch them while the sums run.  A residual doubles the traffic, so
-    // that this comes too late: then it is the line that the next column block needs.
+    // C and the residual were last touched long ago: fetch them while the sums run.  A residual doubles the
+    // traffic, so that this comes too late: then it is the line that the next column block needs.
     if (residual) {
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) {
@@ -172,7 +176,8 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
 #pragma GCC unroll 12
         for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-          for (int v = 0; v < kVectors; ++v) sum[i][v] += load_partial(from + c_row[i] + v * kLanes, lanes(v));
+          for (int v = 0; v < kVectors; ++v)
+            sum[i][v] += load_partial(from + c_row[i] + v * kLanes, lanes(v));
         }
       }
     };
@@ -215,8 +220,8 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
   }
 }
 
-using RowsMicro = void (*)(int64_t, const RowList&, const Run*, int64_t, const float*, int64_t, int64_t, const Finish&,
-                           const char*, int64_t);
+using RowsMicro = void (*)(int64_t, const RowList&, const Run*, int64_t, const float*, int64_t, int64_t,
+                           const Finish&, const char*, int64_t);
 
 // The micro-kernel for `rows` in [1, kTileRows].
 template <int kVectors, int kRows = kTileRows>
@@ -228,15 +233,16 @@ RowsMicro rows_micro_for(int64_t rows) {
   }
 }
 
-inline __attribute__((noinline)) void activate_rows(int64_t count, const RowList& rows, int64_t columns, Activation f) {
+inline __attribute__((noinline)) void activate_rows(int64_t count, const RowList& rows, int64_t columns,
+                                                    Activation f) {
   for (int64_t i = 0; i < count; ++i) {
     float* row = rows.c_step == 0 ? rows.c + rows.c_row[i] : rows.c + rows.c_row[0] + i * rows.c_step;
     map(row, row, columns, [=](f32v x) { return activate(x, f); });
   }
 }
 
-// Where the columns of a block lie in packed panels `panel_stride` floats apart: its first column at one k, and the
-// distance of its second vector.
+// Where the columns of a block lie in packed panels `panel_stride` floats apart: its first column at one k,
+// and the distance of its second vector.
 struct PackedBlock {
   const float* b;
   int64_t b_vector, columns;
@@ -249,9 +255,10 @@ struct PackedBlock {
   }
 };
 
-// `count` rows times one block of columns, in tiles of nearly equal height: a tile of one row takes as long as one of four.
-inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, int64_t run_count, const PackedBlock& b,
-                          const Finish& f, Ahead ahead) {
+// `count` rows times one block of columns, in tiles of nearly equal height: a tile of one row takes as long
+// as one of four.
+inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, int64_t run_count,
+                          const PackedBlock& b, const Finish& f, Ahead ahead) {
   if (count == 0) return;
   const int64_t tiles = ceil_div(count, kTileRows), height = count / tiles, taller = count % tiles;
   int64_t k = 0;
