@@ -58,25 +58,6 @@ def test_unknown_and_empty_sizes_are_direct():
         assert chosen(x, 64) == "direct"
 
 
-def test_close_estimates_are_measured_once(monkeypatch):
-    measured = []
-    fastest = convolution._fastest
-
-    def counting(x, channels, pad, algorithms):
-        measured.append(algorithms)
-        return fastest(x, channels, pad, algorithms)
-
-    convolution._choose.cache_clear()
-    monkeypatch.setattr(convolution, "_fastest", counting)
-    monkeypatch.setattr(convolution, "CLOSE", 100.0)
-    first = chosen((3, 12, 10, 24), 32)
-    assert measured == [list(convolution.ESTIMATES)]
-    assert first in convolution.ESTIMATES
-    assert chosen((3, 12, 10, 24), 32) == first
-    assert len(measured) == 1
-    convolution._choose.cache_clear()
-
-
 def test_taps_on_padding_cost_nothing():
     whole = convolution._direct_cycles((1, 7, 7, 512), 512, (0, 0, 2, 2))
     padded = convolution._direct_cycles((1, 7, 7, 512), 512, SAME)

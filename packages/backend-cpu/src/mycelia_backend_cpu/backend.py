@@ -18,7 +18,7 @@ class CpuBackend(Backend):
         return _native.kernel_table()
 
     def choose_convolution(self, x, channels, kernel, **how) -> str:
-        """Estimated, or measured where estimates are close; remembered by the process."""
+        """By an estimate of cycles; remembered by the process."""
         from mycelia_backend_cpu.convolution import choose_convolution
 
         return choose_convolution(x, channels, kernel, **how)

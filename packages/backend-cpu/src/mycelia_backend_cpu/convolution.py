@@ -1,4 +1,6 @@
-"""Which algorithm computes a channels-last convolution: estimated, or measured where estimates are close.
+"""Which algorithm computes a channels-last convolution, by an estimate of its cycles.
+
+A measurement would choose now this, now that one where two are close: results would differ from run to run.
 
 Only 3x3 windows of stride 1 have a choice. Winograd's F(m x m) multiplies 36 / (9 * 16) (m = 4) or
 64 / (9 * 36) (m = 6) as often as the direct form, but reads 4 or 7.1 times its weights, transforms tiles
@@ -10,7 +12,6 @@ from __future__ import annotations
 
 import functools
 import math
-import time
 from collections.abc import Sequence
 
 PANEL = 16  # output channels computed together
@@ -18,14 +19,6 @@ VECTOR = 8  # channels transformed together
 
 #: Cycles in which 64 bytes of weights, a panel's at one k, come from memory.
 STREAM = 16.0
-
-#: Largest difference of two estimates, as a share, that is settled by a measurement.
-CLOSE = 0.12
-#: Transformed weights beyond this many elements are not packed just for a measurement.
-MOST_WEIGHTS = 1 << 21
-#: Measured on no more images than these, and one.
-MOST_PIXELS = 1024
-RUNS = 3
 
 
 def choose_convolution(
@@ -59,10 +52,6 @@ def _choose(x: tuple[int, ...], channels: int, pad: tuple[int, ...], constant: b
     if not constant:
         for name, cycles in PACKING.items():
             costs[name] += cycles * x[3] * channels
-    least = min(costs.values())
-    close = [name for name, cost in costs.items() if cost <= least * (1 + CLOSE)]
-    if constant and len(close) > 1 and 64 * x[3] * channels <= MOST_WEIGHTS:
-        return _fastest(x, channels, pad, close)
     return min(costs, key=costs.get)
 
 
@@ -99,32 +88,3 @@ ESTIMATES = {
 
 #: Cycles to pack the weights of one pair of channels.
 PACKING = {"direct": 9 * 1.1, "winograd4": 36 * 1.7, "winograd6": 64 * 1.7}
-
-
-def _fastest(x: tuple[int, ...], channels: int, pad: tuple[int, ...], algorithms: list[str]) -> str:
-    """The best of a few runs of each, in turn; the values do not matter for the time."""
-    from mycelia import _C, Tensor
-    from mycelia.ops import channels_last as ops
-
-    n, height, width, depth = x
-    x = (min(n, max(1, MOST_PIXELS // (height * width))), height, width, depth)
-    mode = _C.set_mode(0)  # the caller may be capturing a graph
-    try:
-        images = Tensor(_zeros(x))
-        weights = Tensor(_zeros((channels, x[3], 3, 3)))
-        packs = {name: ops.conv_pack(weights, algorithm=name) for name in algorithms}
-        best = dict.fromkeys(algorithms, math.inf)
-        for _ in range(RUNS):
-            for name, pack in packs.items():
-                start = time.perf_counter()
-                ops.conv_last(images, pack, channels=channels, kernel=(3, 3), pad=pad, algorithm=name)
-                best[name] = min(best[name], time.perf_counter() - start)
-    finally:
-        _C.set_mode(mode)
-    return min(best, key=best.get)
-
-
-def _zeros(shape: tuple[int, ...]):
-    import numpy as np
-
-    return np.zeros(shape, np.float32)

@@ -61,7 +61,9 @@ class Backend:
         return "depthwise" if group == channels == x[3] else "direct"
 
     def multiply_adds(self, rounds: int) -> float:
-        """Do `rounds` rounds of multiply-adds with everything in registers, on the calling thread; returns how
-        many floating-point operations that were, 0 if the backend cannot. The profiler measures peaks with it.
+        """Do `rounds` rounds of multiply-adds with everything in registers, on the calling thread.
+
+        Returns how many floating-point operations that were, 0 if the backend cannot. The profiler measures
+        peaks with it.
         """
         return 0.0
