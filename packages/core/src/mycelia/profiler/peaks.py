@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 import threading
 import time
@@ -25,11 +26,8 @@ class Peaks(NamedTuple):
     bandwidth: tuple[tuple[int, float], ...]
 
     def bytes_at(self, size: float) -> float:
-        """Bytes a second that a copy reaches where `size` bytes are read and written."""
-        for limit, rate in self.bandwidth:
-            if size <= limit:
-                return rate
-        return self.bandwidth[-1][1]
+        """Bytes a second that a copy reaches where `size` bytes are read and written: of the nearest size."""
+        return min(self.bandwidth, key=lambda pair: abs(math.log(max(size, 1) / pair[0])))[1]
 
     def seconds(self, flops: float, traffic: float) -> float:
         """The least time for so many operations and bytes: the roofline."""
