@@ -5,9 +5,6 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-// A list attribute of one entry holds for both dimensions.
-int64_t entry(const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; }
-
 // `x` and `y` are the convolution's own input and output, whichever of its tensors a kernel computes.
 template <class Attrs>
 ConvLast conv_last_shape(const myc_tensor& x, const myc_tensor& y, const Attrs& a) {

@@ -19,6 +19,9 @@ struct ConvLast {
   int64_t taps() const { return kernel[0] * kernel[1]; }
 };
 
+// A list attribute of one entry holds for both dimensions.
+inline int64_t entry(const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; }
+
 // What follows the sums: activation(sum + bias + residual).  Absent parts are null.
 struct Epilogue {
   const float* bias;      // [o]

@@ -5,7 +5,7 @@
 // pixels; rows above and below the image are read from a row of zeros.  Everything else, and the columns whose window
 // leaves the image, goes pixel by pixel through a list of taps.
 // Cost: 2 n positions channels taps flops; x and y are touched once in memory, weights stay in L1.
-#include "conv_last.h"
+#include "conv_last_depthwise.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -99,13 +99,8 @@ BlockKernel block_of(const ConvLast& s) {
   return {};
 }
 
-// A tap of one pixel.
-struct Tap {
-  const float *x, *w;
-};
-
 // One pixel from a list of taps.
-void pixel(const Lane& l, const Tap* taps, int64_t count, const float* residual, float* y) {
+void pixel(const Lane& l, const DepthwiseTap* taps, int64_t count, const float* residual, float* y) {
   constexpr int kVectors = 4;  // chains of additions that hide their latency
   const int64_t n = l.channels;
   int64_t c = 0;
@@ -203,73 +198,91 @@ void add_pixel(const float* x, const float* dy, int64_t n, float* sums) {
 
 }  // namespace
 
-int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
-                            const Epilogue& e, float* y) {
-  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = padded(n), distance = tap_distance(n);
-  if (s.n == 0 || n == 0 || y_line == 0) return MYC_OK;
-  const BlockKernel kernel = block_of(s);
-  Scratch scratch(call);
-  float* zeros = scratch.take<float>(max(line, width));
-  Tap* lists = scratch.take<Tap>(max_workers(call) * s.taps());
+bool DepthwiseRows::make(Scratch& scratch, int64_t workers, const ConvLast& shape, const float* packed,
+                         const Epilogue& epilogue) {
+  s = shape, e = epilogue;
+  const int64_t n = s.c, width = padded(n);
+  distance = tap_distance(n);
+  group_rows = block_of(s).rows;
+  const int64_t zero_floats = max(s.in[1] * n, width);
+  float* empty = scratch.take<float>(zero_floats);
+  taps = scratch.take<DepthwiseTap>(workers * s.taps());
   float* apart = distance == width ? nullptr : scratch.take<float>(s.taps() * distance);
-  if (!zeros || !lists || (distance != width && !apart)) return MYC_E_MEMORY;
-  const float* weights = apart ? apart : packed;
+  if (!empty || !taps || (distance != width && !apart)) return false;
+  memset(empty, 0, zero_floats * sizeof(float));
   for (int64_t t = 0; apart && t < s.taps(); ++t)
     memcpy(apart + t * distance, packed + t * width, width * sizeof(float));
-  memset(zeros, 0, max(line, width) * sizeof(float));
+  zeros = empty, weights = apart ? apart : packed;
+  return true;
+}
 
+void DepthwiseRows::run(const float* const* under, int64_t rows, const float* residual, float* to,
+                        int64_t worker) const {
+  const int64_t n = s.c, y_line = s.out[1] * n;
   Lane l = {n, distance, e.bias ? e.bias : zeros, splat(-INFINITY), splat(INFINITY)};
   const bool bounds = e.activation == Activation::relu || e.activation == Activation::relu6;
   if (bounds) l.low = f32v{};
   if (e.activation == Activation::relu6) l.high = splat(6.0f);
-  const bool after = !bounds && e.activation != Activation::none;
+  const BlockKernel kernel = block_of(s);
   const Inside columns(s, 1);
-  const int64_t groups = ceil_div(s.out[0], kernel.rows);  // of rows of an image
-
-  const auto row_of = [&](int64_t image, int64_t position, int64_t a) -> const float* {
-    const int64_t r = position * s.stride[0] - s.pad[0] + a * s.dilation[0];
-    return r < 0 || r >= s.in[0] ? nullptr : x + (image * s.in[0] + r) * line;
-  };
-  const auto group = [&](int64_t task, Tap* taps) {
-    const int64_t image = task / groups, first = task % groups * kernel.rows;
-    const int64_t rows = min(kernel.rows, s.out[0] - first), at = (image * s.out[0] + first) * y_line;
-    float* to = y + at;
-    const float* residual = e.residual ? e.residual + at : nullptr;
-    int64_t done = columns.first;  // positions from columns.first on that blocks have computed
-    if (kernel.run) {
-      const int64_t under = s.kernel[0] + s.stride[0] * (rows - 1);
-      const float *start[kMaxRows], *here[kMaxRows];
-      for (int64_t r = 0; r < under; ++r) start[r] = row_of(image, first, r);
-      done = for_blocks(columns.first, columns.last, [&](int64_t p) {
-        const int64_t offset = (p * s.stride[1] - s.pad[1]) * n;
-        for (int64_t r = 0; r < under; ++r) here[r] = start[r] ? start[r] + offset : zeros;
-        (rows == kernel.rows ? kernel.run : kernel.run_one)(l, here, weights, residual ? residual + p * n : nullptr,
-                                                            to + p * n, y_line);
-      });
-    }
-    for (int64_t i = 0; i < rows; ++i) {
-      for (int64_t p = 0; p < s.out[1]; ++p) {
-        if (p == columns.first) p = done;
-        if (p == s.out[1]) break;
-        int64_t count = 0;
-        for (int64_t a = 0; a < s.kernel[0]; ++a) {
-          const float* from = row_of(image, first + i, a);
-          if (!from) continue;
-          for (int64_t b = 0; b < s.kernel[1]; ++b) {
-            const int64_t q = p * s.stride[1] - s.pad[1] + b * s.dilation[1];
-            if (q >= 0 && q < s.in[1]) taps[count++] = {from + q * n, weights + (a * s.kernel[1] + b) * distance};
-          }
+  int64_t done = columns.first;  // positions from columns.first on that blocks have computed
+  if (kernel.run) {
+    const int64_t count = rows_under(rows);
+    const float* here[kMaxRows];
+    done = for_blocks(columns.first, columns.last, [&](int64_t p) {
+      const int64_t offset = (p * s.stride[1] - s.pad[1]) * n;
+      for (int64_t r = 0; r < count; ++r) here[r] = under[r] ? under[r] + offset : zeros;
+      (rows == kernel.rows ? kernel.run : kernel.run_one)(l, here, weights, residual ? residual + p * n : nullptr,
+                                                          to + p * n, y_line);
+    });
+  }
+  DepthwiseTap* list = taps + worker * s.taps();
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t p = 0; p < s.out[1]; ++p) {
+      if (p == columns.first) p = done;
+      if (p == s.out[1]) break;
+      int64_t count = 0;
+      for (int64_t a = 0; a < s.kernel[0]; ++a) {
+        const float* from = under[i * s.stride[0] + a * s.dilation[0]];
+        if (!from) continue;
+        for (int64_t b = 0; b < s.kernel[1]; ++b) {
+          const int64_t q = p * s.stride[1] - s.pad[1] + b * s.dilation[1];
+          if (q >= 0 && q < s.in[1]) list[count++] = {from + q * n, weights + (a * s.kernel[1] + b) * distance};
         }
-        const int64_t offset = i * y_line + p * n;
-        pixel(l, taps, count, residual ? residual + offset : nullptr, to + offset);
       }
+      const int64_t offset = i * y_line + p * n;
+      pixel(l, list, count, residual ? residual + offset : nullptr, to + offset);
     }
-    if (after) map(to, to, rows * y_line, [&](f32v v) { return activate(v, e.activation); });
+  }
+  if (!bounds && e.activation != Activation::none)
+    map(to, to, rows * y_line, [&](f32v v) { return activate(v, e.activation); });
+}
+
+int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                            const Epilogue& e, float* y) {
+  const int64_t line = s.in[1] * s.c, y_line = s.out[1] * s.c;
+  if (s.n == 0 || y_line == 0) return MYC_OK;
+  Scratch scratch(call);
+  DepthwiseRows depthwise;
+  if (!depthwise.make(scratch, max_workers(call), s, packed, e)) return MYC_E_MEMORY;
+  const int64_t most = depthwise.rows_under(depthwise.group_rows);
+  const float** lists = scratch.take<const float*>(max_workers(call) * most);
+  if (!lists) return MYC_E_MEMORY;
+  const int64_t groups = ceil_div(s.out[0], depthwise.group_rows);  // of rows of an image
+  const auto group = [&](int64_t task, int32_t worker) {
+    const int64_t image = task / groups, first = task % groups * depthwise.group_rows;
+    const int64_t rows = min(depthwise.group_rows, s.out[0] - first), at = (image * s.out[0] + first) * y_line;
+    const float** under = lists + worker * most;
+    for (int64_t i = 0; i < depthwise.rows_under(rows); ++i) {
+      const int64_t r = first * s.stride[0] - s.pad[0] + i;
+      under[i] = r < 0 || r >= s.in[0] ? nullptr : x + (image * s.in[0] + r) * line;
+    }
+    depthwise.run(under, rows, e.residual ? e.residual + at : nullptr, y + at, worker);
   };
-  const int64_t work = 8 * s.taps() * kernel.rows * y_line;
+  const int64_t work = 8 * s.taps() * depthwise.group_rows * y_line;
   parallel_for_worker(call, s.n * groups, kMinParallelWork / work + 1,
                       [&](int64_t begin, int64_t end, int32_t worker) {
-                        for (int64_t i = begin; i < end; ++i) group(i, lists + worker * s.taps());
+                        for (int64_t i = begin; i < end; ++i) group(i, worker);
                       });
   return MYC_OK;
 }
@@ -281,7 +294,7 @@ int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, 
   if (s.n == 0 || n == 0) return MYC_OK;
   Scratch scratch(call);
   float* zeros = scratch.take<float>(width);
-  Tap* lists = scratch.take<Tap>(max_workers(call) * s.taps());
+  DepthwiseTap* lists = scratch.take<DepthwiseTap>(max_workers(call) * s.taps());
   if (!zeros || !lists) return MYC_E_MEMORY;
   memset(zeros, 0, width * sizeof(float));
   const Lane l = {n, width, zeros, splat(-INFINITY), splat(INFINITY)};
@@ -291,7 +304,7 @@ int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, 
     const int64_t q = p + s.pad[d] - t * s.dilation[d];
     return q < 0 || q % s.stride[d] || q / s.stride[d] >= s.out[d] ? int64_t{-1} : q / s.stride[d];
   };
-  const auto row = [&](int64_t task, Tap* taps) {
+  const auto row = [&](int64_t task, DepthwiseTap* taps) {
     const int64_t image = task / s.in[0], r = task % s.in[0];
     float* to = dx + task * s.in[1] * n;
     for (int64_t p = 0; p < s.in[1]; ++p, to += n) {

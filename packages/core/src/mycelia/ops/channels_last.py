@@ -257,6 +257,83 @@ def conv_last(rand):
     yield sample(rand(1, 9, 9, 5), rand(5, 1, 3, 3), group=5, dilation=(2, 1), pad=(2, 1, 2, 1), **deep)
 
 
+def _separable_attrs(hidden, channels, kernel, stride, pad, expand_activation, hidden_activation, activation):
+    """Attributes of the three convolutions that `conv_last_separable` is made of."""
+    point = dict(kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0), dilation=(1, 1), group=1, algorithm="direct")
+    window = dict(kernel=kernel, stride=stride, pad=pad, group=hidden, algorithm="depthwise")
+    return (
+        {**point, "channels": hidden, "activation": expand_activation},
+        {**point, **window, "channels": hidden, "activation": hidden_activation},
+        {**point, "channels": channels, "activation": activation},
+    )
+
+
+@op(name="conv_last_separable", nondiff=True)
+def conv_last_separable(
+    x, w, project, b: "tensor?" = None, project_b: "tensor?" = None, residual: "tensor?" = None,
+    expand: "tensor?" = None, expand_b: "tensor?" = None,
+    *, hidden: "int", channels: "int", kernel: "ints", stride: "ints" = (1, 1), pad: "ints" = (0, 0, 0, 0),
+    expand_activation: "none|relu|relu6|hardswish|silu|sigmoid|gelu|gelu_tanh" = "none",
+    hidden_activation: "none|relu|relu6|hardswish|silu|sigmoid|gelu|gelu_tanh" = "none",
+    activation: "none|relu|relu6|hardswish|silu|sigmoid|gelu|gelu_tanh" = "none",
+):  # fmt: skip
+    """Depthwise convolution between 1x1 convolutions, channels last: ``conv_last`` two or three times.
+
+    `expand` (if given: 1x1, I to `hidden` channels, then `expand_activation`), the depthwise convolution `w`
+    of `hidden` channels (then `hidden_activation`), `project` (1x1, to `channels`, plus `residual`, then
+    `activation`). All weights are what `conv_pack` made.
+    Shapes: x [N, H, W, I], b and expand_b [hidden], project_b [O], residual like the result ->
+    [N, H', W', O] with O `channels`.  dtypes: float32.
+    Errors: ValueError as `conv_last` for each of them.  Source: Sandler et al. 2018, "MobileNetV2".
+    """
+    expanding, deep, projecting = _separable_attrs(
+        hidden, channels, kernel, stride, pad, expand_activation, hidden_activation, activation
+    )
+    body = conv_last.definition.body
+    y = x if expand is None else body(x, expand, expand_b, None, **expanding)
+    return body(body(y, w, b, None, **deep), project, project_b, residual, **projecting)
+
+
+@conv_last_separable.infer
+def conv_last_separable(x, w, project, b, project_b, residual, expand, expand_b, **attrs):
+    expanding, deep, projecting = _separable_attrs(**attrs)
+    infer = conv_last.definition.infer_rule
+    y = x if expand is None else infer(x, expand, expand_b, None, **expanding)
+    return infer(infer(y, w, b, None, **deep), project, project_b, residual, **projecting)
+
+
+@conv_last_separable.samples
+def conv_last_separable(rand):
+    def sample(x, hidden, channels, kernel, expanded=True, bias=True, residual=None, **how):
+        kernels = rand(hidden, 1, kernel, kernel), rand(channels, hidden, 1, 1)
+        expand = rand(hidden, x.shape[-1], 1, 1) if expanded else None
+        vectors = [rand(n) if bias else None for n in (hidden, channels)]
+        packing = {
+            1: partial(conv_pack, algorithm="depthwise", group=hidden),
+            2: partial(conv_pack, algorithm="direct"),
+        }
+        if expanded:
+            packing[6] = packing[2]
+        attrs = dict(hidden=hidden, channels=channels, kernel=(kernel, kernel), _prepare=packing, **how)
+        return x, *kernels, *vectors, residual, expand, rand(hidden) if expanded and bias else None, attrs
+
+    same, bounds = dict(pad=(1, 1, 1, 1)), dict(expand_activation="relu6", hidden_activation="relu6")
+    half = dict(stride=(2, 2), pad=(0, 0, 1, 1))
+    wide = dict(pad=(2, 2, 2, 2))
+    yield sample(rand(2, 9, 28, 5), 19, 5, 3, residual=rand(2, 9, 28, 5), **bounds, **same)
+    yield sample(rand(2, 10, 13, 7), 24, 33, 3, **bounds, **half)
+    yield sample(
+        rand(1, 8, 9, 16), 16, 24, 3, expanded=False, hidden_activation="relu", activation="relu", **same
+    )
+    yield sample(rand(3, 7, 6, 3), 3, 8, 3, expanded=False, stride=(2, 2), **same)
+    yield sample(
+        rand(2, 11, 25, 8), 40, 24, 5, expand_activation="hardswish", hidden_activation="hardswish", **wide
+    )
+    yield sample(rand(1, 12, 11, 4), 12, 6, 5, bias=False, stride=(2, 2), activation="silu", **wide)
+    yield sample(rand(1, 6, 5, 2), 400, 9, 2, hidden_activation="gelu", stride=(1, 2))
+    yield sample(rand(0, 5, 5, 2), 4, 3, 3)
+
+
 @op(name="conv_last_input_grad", nondiff=True)
 def conv_last_input_grad(
     dy, w,

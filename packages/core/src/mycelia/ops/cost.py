@@ -39,7 +39,8 @@ _FACTORS = {
     "softmax": 4, "log_softmax": 4, "softmax_grad": 4, "log_softmax_grad": 4,
     "layer_norm": 7, "layer_norm_grad": 10,
     "rms_norm": 4, "rms_norm_grad": 8, "group_norm": 7, "group_norm_grad": 10, "batch_norm_train": 7,
-    "batch_norm_infer": 2, "batch_norm_grad": 10, "gelu": 8, "gelu_grad": 16, "silu": 4, "silu_grad": 6,
+    "batch_norm_infer": 2, "batch_norm_grad": 10, "batch_norm_act_train": 9,
+    "batch_norm_act_grad": 13, "gelu": 8, "gelu_grad": 16, "silu": 4, "silu_grad": 6,
     "adam": 12, "adamw": 14, "adam_weight_decay": 14, "apply_momentum": 4, "sgd": 4,
 }  # fmt: skip
 
@@ -99,6 +100,13 @@ def _conv_weight_grad(inputs, outputs, attrs):
 @_rule("conv_last")
 def _conv_last(inputs, outputs, attrs):
     return 2 * outputs[0].size * math.prod(attrs["kernel"]) * (inputs[0].shape[-1] // attrs["group"])
+
+
+@_rule("conv_last_separable")
+def _conv_last_separable(inputs, outputs, attrs):
+    pixels, places = inputs[0].size // inputs[0].shape[-1], outputs[0].size // outputs[0].shape[-1]
+    expanding = 0 if inputs[6] is None else pixels * inputs[0].shape[-1]
+    return 2 * attrs["hidden"] * (expanding + places * (math.prod(attrs["kernel"]) + outputs[0].shape[-1]))
 
 
 @_rule("conv_last_input_grad")

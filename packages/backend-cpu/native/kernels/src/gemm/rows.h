@@ -110,13 +110,20 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
 #pragma GCC unroll 12
       for (int i = 0; i < kRows; ++i) __builtin_prefetch(c + c_row[i], 1);
     }
+    const auto lanes = [&](int v) __attribute__((always_inline)) {
+      return clamp<int64_t>(columns - v * kLanes, 0, kLanes);
+    };
+    // Sums start from the bias: nothing is left to add behind them.
     f32v sums[kSets][kRows][kVectors];
 #pragma GCC unroll 4
     for (int set = 0; set < kSets; ++set) {
-#pragma GCC unroll 12
-      for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 2
-        for (int v = 0; v < kVectors; ++v) sums[set][i][v] = f32v{};
+      for (int v = 0; v < kVectors; ++v) {
+        f32v first = {};
+        if (set == 0 && f.bias)
+          first = whole ? load(f.bias + v * kLanes) : load_partial(f.bias + v * kLanes, lanes(v));
+#pragma GCC unroll 12
+        for (int i = 0; i < kRows; ++i) sums[set][i][v] = first;
       }
     }
     const float* row[kRows];
@@ -147,8 +154,14 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
           for (int set = 0; set < kSets; ++set) step(sums[set]);
         }
       }
-      while (k < end) {
+      // Four at once: counters and the fetch are shared, which leaves issue slots to a second hardware thread.
+      while (k + 4 <= end) {
         __builtin_prefetch(fetch);
+        fetch += 4 * fetch_step;
+#pragma GCC unroll 4
+        for (int i = 0; i < 4; ++i) step(sums[0]);
+      }
+      while (k < end) {
         fetch += fetch_step;
         step(sums[0]);
       }
@@ -162,9 +175,6 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
         for (int v = 0; v < kVectors; ++v) sum[i][v] += sums[set][i][v];
       }
     }
-    const auto lanes = [&](int v) __attribute__((always_inline)) {
-      return clamp<int64_t>(columns - v * kLanes, 0, kLanes);
-    };
     const auto add_rows = [&](const float* from) __attribute__((always_inline)) {
       if (whole) {
 #pragma GCC unroll 12
@@ -182,14 +192,6 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
       }
     };
     if (f.add) add_rows(c);
-    if (f.bias) {
-#pragma GCC unroll 2
-      for (int v = 0; v < kVectors; ++v) {
-        const f32v bias = whole ? load(f.bias + v * kLanes) : load_partial(f.bias + v * kLanes, lanes(v));
-#pragma GCC unroll 12
-        for (int i = 0; i < kRows; ++i) sum[i][v] += bias;
-      }
-    }
     if (residual) add_rows(residual);
     if (activation == Activation::relu || activation == Activation::relu6) {
       const f32v high = splat(activation == Activation::relu ? INFINITY : 6.0f);

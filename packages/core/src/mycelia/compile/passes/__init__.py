@@ -118,7 +118,7 @@ def _optimizing() -> list[Pass]:
 
 def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[Pass]:
     """Passes that may introduce an op only where `backend` has a kernel for it."""
-    from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, products, simplify
+    from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, products, separable, simplify
 
     return [
         Pass("simplify", simplify.run_device),
@@ -127,6 +127,7 @@ def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[
         Pass("cse", cse.run),
         Pass("products", partial(products.run, backend=backend, stable=stable)),
         Pass("epilogue", epilogue.run),
+        Pass("separable", partial(separable.run, backend=backend)),
         Pass("fold", fold.run),
         Pass("dce", dce.run),
         Pass("fuse", partial(fuse.run, backend=backend)),
