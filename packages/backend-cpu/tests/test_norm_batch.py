@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
+from mycelia.ops.batch_norm_act import _batch_norm_act_grad, _batch_norm_act_train
 from mycelia.ops.norm import _batch_norm_grad, _batch_norm_train
 from mycelia_backend_cpu import _native
 
@@ -45,6 +46,31 @@ def test_training_and_gradient(shape, data_format, threads):
     assert_close(run(_batch_norm_grad, arrays, **how), want, 2e-5)
 
 
+@pytest.mark.parametrize("activation", ["none", "relu", "relu6"])
+@pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_residual_and_activation(shape, data_format, activation):
+    """Against the separate kernels: what is passed on at the bends must not depend on rounding."""
+    x, dy, scale, bias, mean, variance = inputs(shape, data_format)
+    scale *= 3
+    residual = np.random.default_rng(4).normal(size=x.shape)
+    how = dict(epsilon=1e-3, data_format=data_format)
+    plain, batch_mean, inv_std = run(_batch_norm_train, (mean, variance, x, scale, bias), **how)
+    limit = {"none": lambda v: v, "relu": lambda v: np.maximum(v, 0), "relu6": lambda v: np.clip(v, 0, 6)}
+    act = limit[activation]
+    for others in ((), (residual,)):
+        arrays = (mean, variance, x, scale, bias, *others)
+        got = run(_batch_norm_act_train, arrays, activation=activation, **how)
+        assert_close(got[:1], [act(plain + sum(others))], 1e-6)
+        assert_close(got[1:], (batch_mean, inv_std), 0)
+    if activation == "none":
+        return
+    gated = np.where((plain > 0) & ((plain < 6) | (activation == "relu")), dy, 0)
+    want = run(_batch_norm_grad, (gated, x, scale, batch_mean, inv_std), **how)
+    arrays = (dy, x, scale, bias, batch_mean, inv_std)
+    assert_close(run(_batch_norm_act_grad, arrays, activation=activation, **how), want, 1e-6)
+
+
 @pytest.mark.parametrize("data_format", ["NCHW", "NHWC"])
 def test_a_mean_far_from_zero_keeps_the_variance(data_format):
     x, _, scale, bias, mean, variance = inputs((6, 5, 40, 40), data_format, offset=1000.0)
@@ -63,7 +89,10 @@ def test_results_do_not_depend_on_threads(data_format):
         _native.set_threads(count)
         forward = run(_batch_norm_train, (mean, variance, x, scale, bias), data_format=data_format)
         arrays = (dy, x, scale, forward[1], forward[2])
-        results.append(forward + run(_batch_norm_grad, arrays, data_format=data_format))
+        joined = run(_batch_norm_act_train, (mean, variance, x, scale, bias, dy), data_format=data_format)
+        joined += run(_batch_norm_act_grad, (*arrays[:3], bias, *arrays[3:]), data_format=data_format)
+        forward += joined + run(_batch_norm_grad, arrays, data_format=data_format)
+        results.append(forward)
     _native.set_threads(before)
     for one, two in zip(*results, strict=True):
         np.testing.assert_array_equal(one, two)

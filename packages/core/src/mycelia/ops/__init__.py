@@ -40,7 +40,7 @@ from mycelia.ops.statistics import *
 from mycelia.ops.trig import *
 
 # isort: split
-from mycelia.ops import channels_last, fused, methods, quantized, shape_methods  # noqa: F401  (they define and attach)
+from mycelia.ops import batch_norm_act, channels_last, fused, methods, quantized, shape_methods  # noqa: F401  (they define and attach)
 from mycelia.ops.moments import norm  # noqa: F401  (the family `norm` has taken the name)
 
 _TRANSFORMS = {"clip_by_global_norm", "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"}

@@ -118,7 +118,18 @@ def _optimizing() -> list[Pass]:
 
 def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[Pass]:
     """Passes that may introduce an op only where `backend` has a kernel for it."""
-    from mycelia.compile.passes import cse, dce, epilogue, fold, fuse, layout, products, separable, simplify
+    from mycelia.compile.passes import (
+        cse,
+        dce,
+        epilogue,
+        fold,
+        fuse,
+        layout,
+        norms,
+        products,
+        separable,
+        simplify,
+    )
 
     return [
         Pass("simplify", simplify.run_device),
@@ -128,6 +139,7 @@ def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[
         Pass("products", partial(products.run, backend=backend, stable=stable)),
         Pass("epilogue", epilogue.run),
         Pass("separable", partial(separable.run, backend=backend)),
+        Pass("norms", partial(norms.run, backend=backend)),
         Pass("fold", fold.run),
         Pass("dce", dce.run),
         Pass("fuse", partial(fuse.run, backend=backend)),
