@@ -18,7 +18,16 @@ from typing import Any, NamedTuple
 from mycelia import _C, config, log
 from mycelia.capture import validity
 from mycelia.capture.trace import UnknownSize, capture_lock, traces
-from mycelia.compile.captured import Guard, Place, Template, cell_guards, compile_function, holds
+from mycelia.compile.captured import (
+    Guard,
+    Place,
+    Template,
+    cell_guards,
+    compile_function,
+    holds,
+    loaded,
+    on_disk,
+)
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.declared import open_axes
 from mycelia.compile.passes import SETTINGS, choice
@@ -50,12 +59,13 @@ for _name in ("disable_jit", "device_target", *SETTINGS):
 
 class CacheInfo(NamedTuple):
     """Counts of one compiled function: calls that found a compiled form when all checks were made, captures,
-    members made from a capture for other sizes, members kept and their limit.
+    members made from a capture for other sizes, members loaded from the disk, members kept and their limit.
     """
 
     hits: int
     captures: int
     resized: int
+    loaded: int
     kept: int
     limit: int
 
@@ -104,7 +114,7 @@ class Cache:
         self.fast: validity.Table = validity.Table()  # by `_C.call_key`: what needs no further check
         self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
         self.families: OrderedDict[Any, _Family] = OrderedDict()
-        self.hits = self.captures = self.resized = 0
+        self.hits = self.captures = self.resized = self.loaded = 0
 
     def call(self, args: tuple, kwargs: dict) -> Any:
         """`fn(*args, **kwargs)`, compiled if it was not."""
@@ -214,8 +224,12 @@ class Cache:
             return _Member(None, [])
 
     def captured(self, args: tuple, kwargs: dict, sizes: dict[Place, int] | None) -> tuple[Any, list[Guard]]:
-        self.captures += 1
-        found, guards = compile_function(self.function(), self.name, args, kwargs, sizes)
+        function = self.function()
+        entry = on_disk(function, self.name, args, kwargs) if sizes is None else None
+        ready = None if entry is None else loaded(entry)
+        self.loaded += ready is not None
+        self.captures += ready is None
+        found, guards = ready or compile_function(function, self.name, args, kwargs, sizes, entry)
         owner = None if self.owner is None else self.owner()
         return found, guards if owner is None else [*guards, *cell_guards(owner)]
 
@@ -255,7 +269,7 @@ class Cache:
 
     def info(self) -> CacheInfo:
         kept = sum(map(len, self.members.values()))
-        return CacheInfo(self.hits, self.captures, self.resized, kept, LIMIT)
+        return CacheInfo(self.hits, self.captures, self.resized, self.loaded, kept, LIMIT)
 
     def latest(self) -> Compiled | None:
         """What ran or was compiled last."""

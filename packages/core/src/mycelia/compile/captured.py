@@ -12,6 +12,7 @@ from typing import Any
 from mycelia.capture import control
 from mycelia.capture.effects import collect
 from mycelia.capture.trace import Trace, capture_lock, number_tensor, type_of
+from mycelia.compile import disk_cache
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.passes import optimize
 from mycelia.compile.signature import Shape, replaced, signature
@@ -68,17 +69,21 @@ class Template:
 
 
 def compile_function(
-    fn: Callable, name: str, args: tuple, kwargs: dict, sizes: dict[Place, int] | None = None
+    fn: Callable,
+    name: str,
+    args: tuple,
+    kwargs: dict,
+    sizes: dict[Place, int] | None = None,
+    entry: disk_cache.Entry | None = None,
 ) -> tuple[Compiled | Template, list[Guard]]:
-    """Captures `fn` for arguments like these and optimizes the graph.
+    """Captures `fn` for arguments like these and optimizes the graph, which is kept in `entry`.
 
     `sizes` names axes whose size may change, with a size that stands for all while the code runs. The guards
     name what besides the arguments the graph depends on.
     """
     tensors: list[Tensor] = []
     _, shapes = signature(args, kwargs, tensors, [])
-    outside: dict[int, Parameter] = {}
-    _reachable((fn, args, kwargs), outside, set())
+    outside = parameters_of(fn, args, kwargs)
     table = SizeTable() if sizes else None
     with capture_lock:
         trace = Trace(name, sizes_known=True, sizes=table)
@@ -97,7 +102,7 @@ def compile_function(
                 del standing, stand_ins
                 result = control.callee(fn)(*given, **named)
                 outputs: list[Value] = []
-                build = _result(result, trace, outputs)
+                form = _form(result, trace, outputs)
                 del result, given, named
             effects = collect(trace)
         finally:
@@ -110,12 +115,32 @@ def compile_function(
     read = {v for node in graph.nodes for v in node.inputs} | set(graph.outputs)
     inputs = [(tensor, value) for tensor, value in effects.inputs if value in read]
     graph.parameters = arguments + [v for _, v in inputs] + [v for _, v in numbers]
-    found: Compiled | Template = Compiled(graph, [t for t, _ in inputs], effects.targets, len(outputs), build)
+    build, tensors_read = _builder(form), [t for t, _ in inputs]
+    found: Compiled | Template = Compiled(graph, tensors_read, effects.targets, len(outputs), build)
     if table is not None:
         table.closed = True
         found = Template(found, table, list(sizes or {}), shapes, numbers)
     cells = {id(inner): inner for cell in trace.cells.values() for inner in _with_parts(cell)}
+    if entry is not None:
+        entry.save(graph, tensors_read, effects.targets, form, list(cells.values()))
     return found, [guard for cell in cells.values() for guard in cell_guards(cell)]
+
+
+def on_disk(fn: Callable, name: str, args: tuple, kwargs: dict) -> disk_cache.Entry | None:
+    """The place of `fn` in the cache on disk; None if that is off or the function cannot have one."""
+    if not disk_cache.is_on():
+        return None
+    return disk_cache.entry(fn, name, args, kwargs, list(parameters_of(fn, args, kwargs)))
+
+
+def loaded(entry: disk_cache.Entry) -> tuple[Compiled, list[Guard]] | None:
+    """What an earlier process left in `entry`, as `compile_function` would give it."""
+    found = entry.load()
+    if found is None:
+        return None
+    graph, inputs, targets, form, cells = found
+    run = Compiled(graph, inputs, targets, len(graph.outputs) - len(targets), _builder(form))
+    return run, [guard for cell in cells for guard in cell_guards(cell)]
 
 
 def _with_parts(cell: Any) -> list[Any]:
@@ -138,26 +163,41 @@ def _with_size(type_: TensorType, axis: int, size: Size) -> TensorType:
     return TensorType(type_.dtype, (*type_.shape[:axis], size, *type_.shape[axis + 1 :]))
 
 
-def _result(value: Any, trace: Trace, outputs: list[Value]) -> Callable[[Sequence[Tensor]], Any]:
-    """Collects the tensors of a returned structure as outputs;
-    the result builds the structure from a run's results.
-    """
+def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
+    """Collects the tensors of a returned structure as outputs; the result says how to put it together."""
     if isinstance(value, Tensor):
-        position = len(outputs)
         outputs.append(trace.value_of(value))
-        return lambda results: results[position]
+        return "tensor", len(outputs) - 1
     if type(value) is Size:
         value = value.fixed()
     if isinstance(value, (tuple, list)):
-        kind = type(value)
-        parts = [_result(v, trace, outputs) for v in value]
-        if hasattr(value, "_fields"):
+        return "sequence", (type(value), [_form(v, trace, outputs) for v in value])
+    if isinstance(value, dict):
+        return "dict", {k: _form(v, trace, outputs) for k, v in value.items()}
+    return "value", value
+
+
+def _builder(form: tuple[str, Any]) -> Callable[[Sequence[Tensor]], Any]:
+    """Builds the structure of `_form` from a run's results."""
+    sort, content = form
+    if sort == "tensor":
+        return lambda results: results[content]
+    if sort == "sequence":
+        kind, parts = content[0], [_builder(part) for part in content[1]]
+        if hasattr(kind, "_fields"):
             return lambda results: kind(*(p(results) for p in parts))
         return lambda results: kind([p(results) for p in parts])
-    if isinstance(value, dict):
-        named = {k: _result(v, trace, outputs) for k, v in value.items()}
+    if sort == "dict":
+        named = {k: _builder(part) for k, part in content.items()}
         return lambda results: {k: p(results) for k, p in named.items()}
-    return lambda results: value
+    return lambda results: content
+
+
+def parameters_of(*values: Any) -> dict[int, Parameter]:
+    """The Parameters that a function and its arguments lead to, by id: inputs whatever they hold."""
+    found: dict[int, Parameter] = {}
+    _reachable(values, found, set())
+    return found
 
 
 def _reachable(values: Sequence[Any], found: dict[int, Parameter], seen: set[int]) -> None:
