@@ -154,14 +154,8 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
           for (int set = 0; set < kSets; ++set) step(sums[set]);
         }
       }
-      // Four at once: counters and the fetch are shared, which leaves issue slots to a second hardware thread.
-      while (k + 4 <= end) {
-        __builtin_prefetch(fetch);
-        fetch += 4 * fetch_step;
-#pragma GCC unroll 4
-        for (int i = 0; i < 4; ++i) step(sums[0]);
-      }
       while (k < end) {
+        __builtin_prefetch(fetch);
         fetch += fetch_step;
         step(sums[0]);
       }
