@@ -83,7 +83,7 @@ class Walk:
     """
 
     def __init__(self, function: Callable, args: tuple, kwargs: dict, variables: Iterable[int]) -> None:
-        self.hash = hashlib.blake2b(digest_size=20)
+        self.parts: list[Any] = []
         self.variables = frozenset(variables)
         self.numbers: dict[int, int] = {}
         self.objects: list[Any] = []  # keeps them, so that ids stay theirs
@@ -95,14 +95,11 @@ class Walk:
             self.argument(kwargs)
         except RecursionError:
             raise NotKept("objects are nested too deeply") from None
-        self.hexdigest = self.hash.hexdigest()
+        self.hexdigest = _digest(repr(self.parts).encode("utf-8", "surrogatepass")).hex()
 
     def put(self, *parts: Any) -> None:
-        """Adds plain parts, each with its type and length: no two sequences look the same."""
-        for part in parts:
-            data = part if isinstance(part, bytes) else repr(part).encode("utf-8", "surrogatepass")
-            self.hash.update(f"{type(part).__name__}:{len(data)}:".encode())
-            self.hash.update(data)
+        """Adds plain parts; as literals of Python no two sequences look the same."""
+        self.parts.extend(parts)
 
     def met(self, value: Any) -> bool:
         """True for an object that was met before: it counts by its number."""
@@ -166,7 +163,7 @@ class Walk:
         elif isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 raise NotKept("an array of Python objects")
-            self.put("array", value.dtype.str, value.shape, value.tobytes())
+            self.put("array", value.dtype.str, value.shape, _digest(value.tobytes()))
         elif isinstance(value, (tuple, list)):
             self.put("sequence", len(value))
             self.kind(kind)
@@ -221,7 +218,7 @@ class Walk:
         self.put("tensor", value.dtype.name, value.shape, value._is_parameter)
         self.kind(type(value))
         if id(value) not in self.variables:
-            self.put(content(value))
+            self.put(_digest(content(value)))
         self.attributes(value)
 
     def instance(self, value: Any, kind: type) -> None:
@@ -247,6 +244,7 @@ class Walk:
         state = getattr(value, "__dict__", None)
         if not state:
             return
+        self.put("attributes", len(state))
         for name, item in state.items():
             if name != _FORMS or not hasattr(value, "construct"):
                 self.put(name)
@@ -280,6 +278,7 @@ class Walk:
                     continue
                 self.put(name)
                 self.value(entry)
+        self.put("end of class")
 
     def function(self, function: types.FunctionType) -> None:
         """A function: its code, what it closes over, its defaults and the globals that it names."""
@@ -343,7 +342,8 @@ class Walk:
         if name not in self.files:
             self.files.add(name)
             linecache.checkcache(name)
-            self.put("file", "".join(linecache.getlines(name, namespace)))
+            text = "".join(linecache.getlines(name, namespace))
+            self.put("file", _digest(text.encode("utf-8", "surrogatepass")))
 
     def glob(self, name: str, value: Any, names: frozenset[str]) -> None:
         """A global that code names."""
@@ -388,6 +388,10 @@ class Walk:
         if not _is_pure(module.lstrip("_")) or "random" in module or name in _IMPURE_BUILTINS | _IMPURE_NUMPY:
             raise NotKept(f"{module}.{name} is used")
         self.put("builtin", module, name)
+
+
+def _digest(data: bytes) -> bytes:
+    return hashlib.blake2b(data, digest_size=20).digest()
 
 
 def _is_of_module(value: types.BuiltinFunctionType) -> bool:
