@@ -71,7 +71,7 @@ def assert_equal(op, inputs, attrs):
 
 
 def positions(x, w, how):
-    return family._output_size(x.shape[2:], w.shape[2:], how["stride"], how["pad"], how["dilation"])
+    return family.output_size(x.shape[2:], w.shape[2:], how["stride"], how["pad"], how["dilation"])
 
 
 def test_forward_with_and_without_bias(case, threads):
