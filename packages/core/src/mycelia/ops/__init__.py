@@ -27,6 +27,7 @@ from mycelia.ops.observe import *
 from mycelia.ops.optim import *
 from mycelia.ops.order import *
 from mycelia.ops.pool import *
+from mycelia.ops.primitive import *
 from mycelia.ops.random import *
 from mycelia.ops.reduce import *
 from mycelia.ops.rnn import *
@@ -51,4 +52,12 @@ def __getattr__(name: str):
         from mycelia.autodiff import transforms
 
         return globals().setdefault(name, getattr(transforms, name))
+    if name == "__all__" or name[:1].isupper():  # the classes are made when one of them is asked for
+        import importlib
+
+        operations = importlib.import_module("mycelia.ops.operations")
+        if name == "__all__":
+            return [*(n for n in globals() if not n.startswith("_")), *_TRANSFORMS, *operations.__all__]
+        if name in operations.registry:
+            return globals().setdefault(name, operations.registry[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
