@@ -23,6 +23,7 @@ class Operation(Primitive):
     _checks: dict[str, Callable]
     _shown: dict[str, Callable]
     _extra: dict[str, Any]
+    _check_all: Callable | None = None
 
     def __init__(self, *args: Any, **kwargs: Any):
         kind = type(self)
@@ -35,7 +36,7 @@ class Operation(Primitive):
             for name, check in kind._checks.items():
                 value = given.arguments[name]
                 try:
-                    constants[name] = value = check(value)
+                    constants[name] = check(value)
                 except Misfit as misfit:
                     got = value if misfit.kind is ValueError else f"{value!r} of type {type(value).__name__}"
                     raise errors.error(
@@ -43,6 +44,9 @@ class Operation(Primitive):
                         kind.__name__,
                         f"the argument '{name}' must be {misfit}, but got {got}",
                     ) from None
+            if kind._check_all is not None:
+                kind._check_all(constants)
+            for name, value in constants.items():
                 self.__dict__[name] = value
                 self.attrs[name] = kind._shown[name](value) if name in kind._shown else value
         else:
@@ -61,17 +65,17 @@ class Operation(Primitive):
 
 def primitive(
     function: Callable | None = None, *, name: str | None = None, shows: dict[str, Callable] | None = None,
-    extra: dict[str, Any] | None = None,
+    extra: dict[str, Any] | None = None, check: Callable | None = None,
 ) -> Any:  # fmt: skip
     """Make a primitive class of a function.
 
     Positional parameters are the inputs of a call; keyword-only parameters are the constants given at
     construction, in the order in which the class takes them; the annotation of one is its check
     (`operations.checks`). `shows`: how constants are printed where that is not their value; `extra`: further
-    attributes.
+    attributes; `check`: gets all constants as a dict, for what holds between them, and may change them.
     """
     if function is None:
-        return lambda function: primitive(function, name=name, shows=shows, extra=extra)
+        return lambda function: primitive(function, name=name, shows=shows, extra=extra, check=check)
     called = name or function.__name__
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     inputs = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
@@ -90,6 +94,7 @@ def primitive(
         "_checks": {p.name: anything if p.annotation is p.empty else p.annotation for p in constants},
         "_shown": shows or {},
         "_extra": extra or {},
+        "_check_all": staticmethod(check) if check else None,
     }
     if not constants:
         members["__call__"] = staticmethod(function)
