@@ -48,6 +48,7 @@ inline void release_export(Storage* s) {
 uint64_t hash_bytes(const void* data, int64_t bytes);
 PyObject* storage_statistics();
 void storage_empty_cache();
+void storage_reset_peaks(bool live, bool reserved);
 
 // ---- Tensor --------------------------------------------------------------------------------------------------------
 
@@ -187,10 +188,12 @@ struct Edge {
   int32_t output;
 };
 
-// A tensor kept for the backward pass, without its own Python object.
+// A tensor kept for the backward pass, without its own Python object. Under saved-tensor hooks `packed` stands for its value:
+// what the first hook made of it, and the hook that makes a tensor of that again.
 struct Saved {
   Storage* storage;
   PyObject* traced;
+  PyObject* packed;  // tuple, or NULL
   Node* node;  // NULL for outputs of the node itself: it would be a cycle
   int32_t node_output;
   uint32_t flags;

@@ -30,6 +30,12 @@ PyObject* set_hook(PyObject*, PyObject* args) {
 }
 
 PyObject* memory_statistics(PyObject*, PyObject*) { return storage_statistics(); }
+PyObject* reset_memory_peaks(PyObject*, PyObject* args) {
+  int live, reserved;
+  if (!PyArg_ParseTuple(args, "pp", &live, &reserved)) return nullptr;
+  storage_reset_peaks(live, reserved);
+  Py_RETURN_NONE;
+}
 PyObject* empty_cache(PyObject*, PyObject*) {
   storage_empty_cache();
   Py_RETURN_NONE;
@@ -37,6 +43,7 @@ PyObject* empty_cache(PyObject*, PyObject*) {
 
 PyMethodDef functions[] = {{"set_hook", set_hook, METH_VARARGS, "set_hook(name, function): a callback into Python."},
                            {"memory_statistics", memory_statistics, METH_NOARGS, "Bytes in use, cached and at the peak."},
+                           {"reset_memory_peaks", reset_memory_peaks, METH_VARARGS, "reset_memory_peaks(live, reserved): these peaks start anew from now."},
                            {"empty_cache", empty_cache, METH_NOARGS, "Hands cached memory back to the system."},
                            {nullptr, nullptr, 0, nullptr}};
 

@@ -22,7 +22,7 @@ constexpr int kBins = kSmallBins + 4 * 48;
 constexpr int64_t kAlwaysCache = int64_t(512) << 20;  // cached bytes never handed back below this
 
 std::vector<Storage*> bins[kBins];
-int64_t live_bytes, cached_bytes, peak_bytes, system_allocations;
+int64_t live_bytes, cached_bytes, peak_bytes, peak_reserved_bytes, system_allocations;
 
 // Four classes per power of two: at most a quarter of a block is unused.
 int bin_of(int64_t bytes, int64_t* rounded) {
@@ -161,6 +161,7 @@ Storage* storage_alloc(int64_t bytes) {
   s->stamp = next_stamp();
   live_bytes += s->bytes;
   peak_bytes = std::max(peak_bytes, live_bytes);
+  peak_reserved_bytes = std::max(peak_reserved_bytes, live_bytes + cached_bytes);
   return s;
 }
 
@@ -199,10 +200,15 @@ void storage_empty_cache() {
   cached_bytes = 0;
 }
 
+void storage_reset_peaks(bool live, bool reserved) {
+  if (live) peak_bytes = live_bytes;
+  if (reserved) peak_reserved_bytes = live_bytes + cached_bytes;
+}
+
 PyObject* storage_statistics() {
-  return Py_BuildValue("{sLsLsLsL}", "live_bytes", static_cast<long long>(live_bytes), "cached_bytes",
-                       static_cast<long long>(cached_bytes), "peak_bytes", static_cast<long long>(peak_bytes),
-                       "system_allocations", static_cast<long long>(system_allocations));
+  return Py_BuildValue("{sLsLsLsLsL}", "live_bytes", static_cast<long long>(live_bytes), "cached_bytes",
+                       static_cast<long long>(cached_bytes), "peak_bytes", static_cast<long long>(peak_bytes), "peak_reserved_bytes",
+                       static_cast<long long>(peak_reserved_bytes), "system_allocations", static_cast<long long>(system_allocations));
 }
 
 }  // namespace mycelia

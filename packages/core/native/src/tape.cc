@@ -24,38 +24,83 @@ int n_free_nodes = 0;
 Node* dead_nodes = nullptr;  // linked through `custom` while a chain is being freed
 bool freeing = false;
 
-void save(Saved* s, Tensor* t, bool own_output) {
+thread_local PyObject* saved_hooks = nullptr;  // (pack, unpack) while saved-tensor hooks are in force
+
+// Calls pack(value) outside of any recording: what it computes belongs to no gradient.
+PyObject* pack_value(Tensor* t) {
+  OwnedRef hooks(saved_hooks), value(reinterpret_cast<PyObject*>(tensor_object()));
+  if (!value) {
+    saved_hooks = hooks.take();
+    return nullptr;
+  }
+  Tensor* copy = as_tensor(value.p);
+  copy->t = t->t;
+  copy->storage = t->storage;
+  if (t->storage) retain(t->storage);
+  Py_XINCREF(t->traced);
+  copy->traced = t->traced;
+  const int32_t level = tape_level;
+  saved_hooks = nullptr;
+  tape_level = 0;
+  PyObject* made = PyObject_CallOneArg(PyTuple_GET_ITEM(hooks.p, 0), value.p);
+  tape_level = level;
+  saved_hooks = hooks.take();
+  if (!made) return nullptr;
+  OwnedRef keep(made);
+  return PyTuple_Pack(2, made, PyTuple_GET_ITEM(saved_hooks, 1));
+}
+
+bool save(Saved* s, Tensor* t, bool own_output) {
+  s->node = own_output ? nullptr : t->node;
+  Py_XINCREF(s->node);
+  s->node_output = t->node_output;
+  s->flags = t->flags & ~kParameter;
+  s->t = t->t;
+  if (saved_hooks) return (s->packed = pack_value(t)) != nullptr;
   s->storage = t->storage;
   if (s->storage) retain(s->storage);
   Py_XINCREF(t->traced);
   s->traced = t->traced;
-  s->node = own_output ? nullptr : t->node;
-  if (s->node) Py_INCREF(s->node);
-  s->node_output = t->node_output;
-  s->flags = t->flags & ~kParameter;
-  s->t = t->t;
+  return true;
 }
 
 void clear_saved(Saved* s) {
   release(s->storage);
   s->storage = nullptr;
   Py_CLEAR(s->traced);
+  Py_CLEAR(s->packed);
   Py_CLEAR(s->node);
 }
 
 PyObject* restore(const Saved& s, Node* self, int32_t output) {
+  OwnedRef unpacked;
+  if (s.packed) {
+    unpacked.p = PyObject_CallOneArg(PyTuple_GET_ITEM(s.packed, 1), PyTuple_GET_ITEM(s.packed, 0));
+    if (!unpacked) return nullptr;
+    if (!is_tensor(unpacked.p)) {
+      PyErr_Format(PyExc_TypeError, "the unpack hook of saved tensors must return a Tensor, but returned %s", Py_TYPE(unpacked.p)->tp_name);
+      return nullptr;
+    }
+  }
+  const Tensor* source = unpacked ? as_tensor(unpacked.p) : nullptr;
   Tensor* t = tensor_object();
   if (!t) return nullptr;
-  t->t = s.t;
-  t->storage = s.storage;
-  if (s.storage) retain(s.storage);
-  Py_XINCREF(s.traced);
-  t->traced = s.traced;
+  t->t = source ? source->t : s.t;
+  t->storage = source ? source->storage : s.storage;
+  if (t->storage) retain(t->storage);
+  t->traced = source ? source->traced : s.traced;
+  Py_XINCREF(t->traced);
   Node* node = self ? self : s.node;
   Py_XINCREF(node);
   t->node = node;
   t->node_output = self ? output : s.node_output;
   return reinterpret_cast<PyObject*>(t);
+}
+
+void clear_fields(Saved* s) {
+  s->storage = nullptr;
+  s->traced = s->packed = nullptr;
+  s->node = nullptr;
 }
 
 Node* node_alloc(int32_t n_in, int32_t n_out) {
@@ -89,8 +134,8 @@ Node* node_alloc(int32_t n_in, int32_t n_out) {
   n->n_params = 0;
   n->keeps_outputs = false;
   for (int i = 0; i < n_in; ++i) n->edges[i] = Edge{nullptr, 0};
-  for (int i = 0; i < n_in; ++i) n->saved_in[i].storage = nullptr, n->saved_in[i].traced = nullptr, n->saved_in[i].node = nullptr;
-  for (int i = 0; i < n_out; ++i) n->saved_out[i].storage = nullptr, n->saved_out[i].traced = nullptr, n->saved_out[i].node = nullptr;
+  for (int i = 0; i < n_in; ++i) clear_fields(&n->saved_in[i]);
+  for (int i = 0; i < n_out; ++i) clear_fields(&n->saved_out[i]);
   return n;
 }
 
@@ -193,7 +238,7 @@ PyObject* vjp_argument(Node* n, const VjpParam& p, PyObject* const* cts) {
     }
     case kInput:
       return per_param(n, p.index, [n](int32_t i) -> PyObject* {
-        if (!n->saved_in[i].storage && !n->saved_in[i].traced) Py_RETURN_NONE;
+        if (!n->saved_in[i].storage && !n->saved_in[i].traced && !n->saved_in[i].packed) Py_RETURN_NONE;
         return restore(n->saved_in[i], nullptr, 0);
       });
     case kInputShape: return per_param(n, p.index, [n](int32_t i) { return type_attribute(n, i, "shape"); });
@@ -424,7 +469,10 @@ PyObject* custom(PyObject*, PyObject* args) {
   for (int i = 0; i < n_out; ++i) {
     Tensor* t = as_tensor(PyTuple_GET_ITEM(outputs, i));
     n->out_types[i] = t->t;
-    if (keep_outputs) save(&n->saved_out[i], t, true);
+    if (keep_outputs && !save(&n->saved_out[i], t, true)) {
+      Py_DECREF(n);
+      return nullptr;
+    }
     Py_INCREF(n);
     Node* old = t->node;
     t->node = n;
@@ -459,6 +507,17 @@ PyObject* set_tape_level(PyObject*, PyObject* value) {
   const long old = tape_level;
   tape_level = static_cast<int32_t>(v);
   return PyLong_FromLong(old);
+}
+
+PyObject* set_saved_tensor_hooks(PyObject*, PyObject* pair) {
+  if (pair != Py_None && !(PyTuple_Check(pair) && PyTuple_GET_SIZE(pair) == 2)) {
+    PyErr_SetString(PyExc_TypeError, "set_saved_tensor_hooks: expected (pack, unpack) or None");
+    return nullptr;
+  }
+  PyObject* old = saved_hooks;
+  saved_hooks = pair == Py_None ? nullptr : Py_NewRef(pair);
+  if (old) return old;
+  Py_RETURN_NONE;
 }
 
 // ---- the type, for inspection ------------------------------------------------------------------------------------
@@ -505,6 +564,7 @@ PyMethodDef functions[] = {
     {"custom", custom, METH_VARARGS, "custom(name, inputs, outputs, function, keep_outputs=False): a node with a Python gradient function."},
     {"record", record_function, METH_VARARGS, "record(op, attrs, in_types, counts, inputs, outputs): tapes a traced call."},
     {"tape_level", get_tape_level, METH_NOARGS, "How many gradient transforms are recording."},
+    {"set_saved_tensor_hooks", set_saved_tensor_hooks, METH_O, "Sets what packs and unpacks the values that nodes keep, (pack, unpack) or None; returns the old pair."},
     {"set_tape_level", set_tape_level, METH_O, "Sets the level and returns the old one."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -530,13 +590,19 @@ bool record(Op* op, PyObject* attrs, PyObject* in_types, const int32_t* param_co
       Tensor* t = as_tensor(v);
       n->edges[flat] = Edge{t->node, t->node_output};
       Py_XINCREF(t->node);
-      if (op->saves_input[p]) save(&n->saved_in[flat], t, false);
+      if (op->saves_input[p] && !save(&n->saved_in[flat], t, false)) {
+        Py_DECREF(n);
+        return false;
+      }
     }
   }
   for (int i = 0; i < n_out; ++i) {
     n->out_types[i] = outputs[i]->t;
     if (i < op->n_updates) continue;
-    if (op->saves_output) save(&n->saved_out[i], outputs[i], true);
+    if (op->saves_output && !save(&n->saved_out[i], outputs[i], true)) {
+      Py_DECREF(n);
+      return false;
+    }
     Py_INCREF(n);
     outputs[i]->node = n;  // outputs are fresh: no older node to release
     outputs[i]->node_output = i;
