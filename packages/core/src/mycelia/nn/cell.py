@@ -10,6 +10,8 @@ from mycelia import _C, config, dispatch, errors
 from mycelia.capture import validity
 from mycelia.capture.trace import traces
 from mycelia.dtypes import DType, bfloat16, float16, float32
+from mycelia.nn.cell_marks import CellMarks, MixedPrecisionType
+from mycelia.nn.cell_state import CellState
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
@@ -23,6 +25,15 @@ class _Mode:
 config.on_change("mode", lambda mode: setattr(_Mode, "graph", mode == config.GRAPH_MODE))
 
 
+# Keys of the hooks that take keyword arguments, or that run although `construct` failed.
+_PRECISIONS = {
+    "fp16": MixedPrecisionType.FP16,
+    "fp32": MixedPrecisionType.FP32,
+    "bf16": MixedPrecisionType.BF16,
+}
+_NO_OPTIONS: dict[str, frozenset] = {"with_kwargs": frozenset(), "always_call": frozenset()}
+
+
 class HookHandle:
     """What `register_*_hook` returns: `remove()` takes the hook away again."""
 
@@ -34,7 +45,7 @@ class HookHandle:
         self._cell._refresh_route()
 
 
-class Cell:
+class Cell(CellState, CellMarks):
     """Base class: assign Parameters and Cells as attributes, write `construct`, call the object.
 
     `auto_prefix`: parameters of sub-cells get the attribute path in front of their name.
@@ -56,12 +67,15 @@ class Cell:
         d["_forward_hooks"] = OrderedDict()
         d["_backward_pre_hooks"] = OrderedDict()
         d["_backward_hooks"] = OrderedDict()
+        d["_hook_options"] = _NO_OPTIONS
         d["_to_float"] = None
         d["_inputs"] = None
         d["_recompute"] = False
         d["_jit_config"] = {}
-        d["_flags"] = dict(flags or {})
+        d["_flags"] = {}
         d["_detour"] = type(self)._has_bprop()
+        if flags:
+            self.add_flags(**flags)
 
     @classmethod
     def _has_bprop(cls) -> bool:
@@ -77,9 +91,16 @@ class Cell:
             self._set_cell(name, value)
         elif isinstance(value, ParameterTuple):
             self._set_parameter_tuple(name, value)
+        elif isinstance(value, (list, tuple)) and value and isinstance(value[0], Parameter):
+            self._set_parameter_list(name, value)
         elif "_params" in d and name in d["_params"]:
             self._overwrite_parameter(name, value)
-        elif "_buffers" in d and name in d["_buffers"] and isinstance(value, Tensor):
+        elif "_buffers" in d and name in d["_buffers"]:
+            if value is not None and not isinstance(value, Tensor):
+                raise errors.type_error(
+                    type(self).__name__,
+                    f"attribute '{name}' is a buffer and cannot become {type(value).__name__}",
+                )
             d["_buffers"][name] = d[name] = value
         elif "_cells" in d and name in d["_cells"]:
             if value is not None:
@@ -119,9 +140,28 @@ class Cell:
 
     def _set_parameter_tuple(self, name: str, value: ParameterTuple) -> None:
         d = self._require_init(name)
+        seen: dict[str, Parameter] = {}
         for parameter in value:
+            if parameter._unnamed:
+                parameter.name = f"Parameter${len(d['_params']) + 1}"
+                parameter._unnamed = False
+            self._check_new_name(seen, parameter)
             d["_params"].setdefault(parameter.name, parameter)
         d[name] = value
+
+    def _set_parameter_list(self, name: str, value) -> None:
+        """A list of Parameters stays a plain value, but its names must differ."""
+        seen: dict[str, Parameter] = {}
+        for parameter in value:
+            if isinstance(parameter, Parameter) and not parameter._unnamed:
+                self._check_new_name(seen, parameter)
+        self.__dict__[name] = value
+
+    def _check_new_name(self, seen: dict, parameter: Parameter) -> None:
+        if seen.setdefault(parameter.name, parameter) is not parameter:
+            raise errors.value_error(
+                type(self).__name__, f"two parameters are named '{parameter.name}'", hint="names must differ"
+            )
 
     def _set_cell(self, name: str, value: Cell) -> None:
         d = self._require_init(name)
@@ -146,6 +186,10 @@ class Cell:
             )
 
     def __getattr__(self, name: str):
+        for table in ("_params", "_buffers", "_cells"):  # hooks may put something there directly
+            found = self.__dict__.get(table, {}).get(name)
+            if found is not None:
+                return found
         raise AttributeError(
             f"The '{type(self).__name__}' object has no attribute '{name}'.", name=name, obj=self
         )
@@ -161,7 +205,7 @@ class Cell:
     def construct(self, *args, **kwargs):
         """The computation. Every Cell defines its own."""
         raise errors.error(
-            errors.NotSupportedError,
+            errors.MyceliaAttributeError,
             type(self).__name__,
             "construct() is not defined",
             hint="define what the cell computes",
@@ -203,7 +247,37 @@ class Cell:
 
     def _run(self, args: tuple, kwargs: dict):
         """One eager or traced call with everything around `construct`."""
-        for hook in tuple(self._pre_hooks.values()):
+        always = [key for key in self._forward_hooks if key in self._hook_options["always_call"]]
+        if not always:
+            return self._run_hooked(args, kwargs, [])
+        called: list[int] = []
+        try:
+            return self._run_hooked(args, kwargs, called)
+        except Exception:
+            for key in always:
+                if key not in called:
+                    self._call_forward_hook(key, self._forward_hooks[key], args, kwargs, None)
+            raise
+
+    def _call_forward_hook(self, key: int, hook: Callable, args: tuple, kwargs: dict, output):
+        if key in self._hook_options["with_kwargs"]:
+            return hook(self, args, kwargs, output)
+        return hook(self, args, output)
+
+    def _run_hooked(self, args: tuple, kwargs: dict, called: list[int]):
+        for key, hook in tuple(self._pre_hooks.items()):
+            if key in self._hook_options["with_kwargs"]:
+                changed = hook(self, args, kwargs)
+                if changed is not None:
+                    if not isinstance(changed, tuple) or len(changed) != 2:
+                        raise errors.error(
+                            errors.MyceliaRuntimeError,
+                            type(self).__name__,
+                            "a forward pre hook with kwargs must return None or (args, kwargs), but gave "
+                            f"{changed!r:.60}",
+                        )
+                    args, kwargs = changed
+                continue
             changed = hook(self, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
@@ -213,8 +287,9 @@ class Cell:
             output = call_with_backward_hooks(self, args, kwargs)
         else:
             output = self._compute(args, kwargs)
-        for hook in tuple(self._forward_hooks.values()):
-            changed = hook(self, args, output)
+        for key, hook in tuple(self._forward_hooks.items()):
+            called.append(key)
+            changed = self._call_forward_hook(key, hook, args, kwargs, output)
             if changed is not None:
                 output = changed
         return output
@@ -228,6 +303,10 @@ class Cell:
 
             traces[0].cells[id(self)] = self
             construct = callee(construct)  # with its control flow rewritten
+        if "_parameter_hooks" in self.__dict__ or "_saved_tensors_hooks" in self.__dict__:
+            from mycelia.nn.hooks import with_own_hooks
+
+            construct = with_own_hooks(self, construct)
         if self._has_bprop():
             from mycelia.autodiff.transforms import custom_vjp
 
@@ -252,6 +331,8 @@ class Cell:
             or self._backward_pre_hooks
             or self._to_float is not None
             or self._recompute
+            or "_parameter_hooks" in self.__dict__
+            or "_saved_tensors_hooks" in self.__dict__
             or self._has_bprop()
         )
 
@@ -297,8 +378,7 @@ class Cell:
                 "update_parameters_name", f"prefix {prefix!r} may hold letters, digits and _ $ . / - only"
             )
         for path, parameter in self.parameters_and_names(expand=recurse):
-            if prefix:
-                parameter.name = prefix + path
+            parameter.name = prefix + path
 
     def insert_param_to_cell(
         self, param_name: str, param: Parameter | None, check_name_contain_dot: bool = True
@@ -336,7 +416,9 @@ class Cell:
         """Add a Tensor that belongs to the state but is no Parameter.
         Raises KeyError or TypeError for bad arguments.
         """
-        if not isinstance(name, str) or not name or "." in name:
+        if not isinstance(name, str):
+            raise errors.type_error("register_buffer", f"name must be a str, but got {type(name).__name__}")
+        if not name or "." in name:
             raise errors.error(
                 errors.MyceliaKeyError,
                 "register_buffer",
@@ -351,12 +433,27 @@ class Cell:
                 "register_buffer", f"tensor must be a Tensor or None, but got {type(tensor).__name__}"
             )
         self._buffers[name] = self.__dict__[name] = tensor
+        hidden = self.__dict__.setdefault("_transient_buffers", set())
+        hidden.discard(name) if persistent else hidden.add(name)
 
-    def named_buffers(self, name_prefix: str = "", recurse: bool = True) -> Iterator[tuple[str, Tensor]]:
-        """(path, buffer) pairs."""
-        for path, cell in self.cells_and_names(name_prefix=name_prefix) if recurse else [(name_prefix, self)]:
+    def get_buffer(self, target: str) -> Tensor:
+        """The buffer at a dotted path. Raises AttributeError when there is none."""
+        path, _, name = target.rpartition(".")
+        cell = self.get_sub_cell(path)
+        if name not in cell._buffers:
+            raise errors.error(errors.MyceliaAttributeError, type(cell).__name__, f"'{name}' is not a buffer")
+        return cell._buffers[name]
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        """(path, buffer) pairs, each buffer once unless `remove_duplicate` is False."""
+        seen: set[int] = set()
+        for path, cell in self.cells_and_names(name_prefix=prefix) if recurse else [(prefix, self)]:
             for name, buffer in cell._buffers.items():
-                if buffer is not None:
+                if buffer is not None and id(buffer) not in seen:
+                    if remove_duplicate:
+                        seen.add(id(buffer))
                     yield (f"{path}.{name}" if path else name), buffer
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
@@ -389,8 +486,8 @@ class Cell:
         """The cell at a dotted path. Raises AttributeError when there is none."""
         cell = self
         for part in filter(None, target.split(".")):
-            cell = cell._cells.get(part)
-            if cell is None:
+            cell = getattr(cell, part, None)
+            if not isinstance(cell, Cell):
                 raise errors.error(
                     errors.MyceliaAttributeError, type(self).__name__, f"there is no sub-cell '{target}'"
                 )
@@ -398,6 +495,10 @@ class Cell:
 
     def insert_child_to_cell(self, child_name: str, child_cell: Cell) -> None:
         """Add a sub-cell. Raises KeyError for a bad or used name, TypeError when it is no Cell."""
+        if not isinstance(child_name, str):
+            raise errors.type_error(
+                "insert_child_to_cell", f"child_name must be a str, but got {type(child_name).__name__}"
+            )
         if not child_name or "." in child_name:
             raise errors.error(
                 errors.MyceliaKeyError,
@@ -430,14 +531,15 @@ class Cell:
 
     def set_train(self, mode: bool = True) -> Cell:
         """Training (True) or inference behaviour for this cell and all below it; returns the cell."""
+        self.__dict__["phase"] = "train" if mode else "predict"
         for _, cell in self.cells_and_names():
-            cell.__dict__["training"] = bool(mode)
+            cell.__dict__["training"] = cell._flags["training"] = mode
         validity.changed()
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
         """Mark the cell for gradients; accepted for compatibility, gradients need no mark here."""
-        self.__dict__["requires_grad"] = bool(requires_grad)
+        self.__dict__["requires_grad"] = requires_grad
         return self
 
     def to_float(self, dst_type: DType) -> Cell:
@@ -448,20 +550,27 @@ class Cell:
             raise errors.value_error(
                 "to_float", f"dst_type must be float16, float32 or bfloat16, but got {dst_type}"
             )
+        flags = {"fp16": dst_type is float16, "fp32": dst_type is float32, "bf16": dst_type is bfloat16}
+        kind = next(k for name, k in _PRECISIONS.items() if flags[name])
         for _, cell in self.cells_and_names():
+            cell.add_flags(**flags)
             cell.__dict__["_to_float"] = dst_type
+            cell.__dict__["_mixed_precision"] = kind
             cell._refresh_route()
         return self
 
     def add_flags(self, **flags) -> Cell:
-        """Attach flags to this cell."""
+        """Attach flags to this cell; each becomes an attribute too."""
         self._flags.update(flags)
+        self.__dict__.update(flags)
+        if "training" in flags:
+            validity.changed()
         return self
 
     def add_flags_recursive(self, **flags) -> Cell:
         """Attach flags to this cell and all below it."""
         for _, cell in self.cells_and_names():
-            cell._flags.update(flags)
+            cell.add_flags(**flags)
         return self
 
     def get_flags(self) -> dict:
@@ -498,21 +607,65 @@ class Cell:
 
     # ---- hooks ---------------------------------------------------------------------------------------------
 
-    def _add_hook(self, table: dict, hook: Callable, where: str) -> HookHandle:
+    def _add_hook(
+        self, table: dict, hook: Callable, where: str, prepend: bool = False, **options: bool
+    ) -> HookHandle:
         if not callable(hook):
             raise errors.type_error(where, f"hook_fn must be callable, but got {type(hook).__name__}")
         Cell._hook_count += 1
         table[Cell._hook_count] = hook
+        if prepend:
+            table.move_to_end(Cell._hook_count, last=False)
+        for option, wanted in options.items():
+            if wanted:
+                keys = self._hook_options[option] | {Cell._hook_count}
+                self.__dict__["_hook_options"] = {**self._hook_options, option: keys}
         self._refresh_route()
         return HookHandle(self, table, Cell._hook_count)
 
-    def register_forward_pre_hook(self, hook_fn: Callable, with_kwargs: bool = False) -> HookHandle:
-        """Call ``hook_fn(cell, inputs)`` before `construct`; what it returns replaces the inputs."""
-        return self._add_hook(self._pre_hooks, hook_fn, "register_forward_pre_hook")
+    def register_forward_pre_hook(
+        self, hook_fn: Callable, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> HookHandle:
+        """Call ``hook_fn(cell, inputs)``, or with keyword arguments ``hook_fn(cell, args, kwargs)``, before
+        `construct`; what it returns replaces them.
+        """
+        return self._add_hook(
+            self._pre_hooks, hook_fn, "register_forward_pre_hook", prepend, with_kwargs=with_kwargs
+        )
 
-    def register_forward_hook(self, hook_fn: Callable, with_kwargs: bool = False) -> HookHandle:
-        """Call ``hook_fn(cell, inputs, output)`` after `construct`; what it returns replaces the output."""
-        return self._add_hook(self._forward_hooks, hook_fn, "register_forward_hook")
+    def register_forward_hook(
+        self,
+        hook_fn: Callable,
+        *,
+        prepend: bool = False,
+        with_kwargs: bool = False,
+        always_call: bool = False,
+    ) -> HookHandle:
+        """Call ``hook_fn(cell, inputs, output)``, or ``hook_fn(cell, args, kwargs, output)``, after
+        `construct`, with `always_call` also when it raised; what it returns replaces the output.
+        """
+        return self._add_hook(
+            self._forward_hooks,
+            hook_fn,
+            "register_forward_hook",
+            prepend,
+            with_kwargs=with_kwargs,
+            always_call=always_call,
+        )
+
+    def register_parameter_forward_hook(self, hook) -> None:
+        """Let graphs compute with ``hook(parameter)`` in place of a Parameter.
+
+        `hook`: a function for all Parameters, or a list of ``{"params": [...], "hook": function}``.
+        """
+        from mycelia.nn.hooks import hook_parameters
+
+        hook_parameters(self, hook)
+
+    def register_saved_tensors_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
+        """Run `construct` within ``saved_tensors_hooks(pack_hook, unpack_hook)``."""
+        self.__dict__["_saved_tensors_hooks"] = (pack_hook, unpack_hook)
+        self._refresh_route()
 
     def register_backward_pre_hook(self, hook_fn: Callable) -> HookHandle:
         """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output;
@@ -541,13 +694,13 @@ class Cell:
 
     def __repr__(self) -> str:
         extra = self.extend_repr()
-        if not self._cells:
+        lines = extra.split("\n") if extra else []
+        if len(lines) < 2 and not self._cells:
             return f"{type(self).__name__}({extra})"
-        lines = [f"{type(self).__name__}(", *([f"  {extra}"] if extra else [])]
         for name, cell in self._cells.items():
             text = repr(cell).replace("\n", "\n  ")
-            lines.append(f"  ({name}): {text}")
-        return "\n".join(lines) + "\n)"
+            lines.append(f"({name}): {text}")
+        return "\n  ".join([f"{type(self).__name__}(", *lines]) + "\n)"
 
     def check_names(self) -> None:
         """Raise ValueError when two Parameters have one name."""

@@ -2,7 +2,64 @@
 
 from __future__ import annotations
 
-from mycelia.tensor import Tensor
+from mycelia import _C, dispatch, errors
+from mycelia.tensor import Parameter, Tensor
+
+
+def hook_parameters(cell, hook) -> None:
+    """Remember for each cell which of its Parameters `hook` replaces."""
+    if callable(hook):
+        chosen = {id(p): hook for p in cell.get_parameters()}
+    elif isinstance(hook, (list, tuple)):
+        chosen = {}
+        for entry in hook:
+            if not isinstance(entry, dict) or not callable(entry.get("hook")) or "params" not in entry:
+                raise errors.type_error(
+                    "register_parameter_forward_hook",
+                    f"an entry must be {{'params': [...], 'hook': function}}, but got {entry!r:.60}",
+                )
+            for parameter in entry["params"]:
+                if not isinstance(parameter, Parameter):
+                    raise errors.type_error(
+                        "register_parameter_forward_hook",
+                        f"'params' must hold Parameters, but got {type(parameter).__name__}",
+                    )
+                chosen[id(parameter)] = entry["hook"]
+    else:
+        raise errors.type_error(
+            "register_parameter_forward_hook",
+            f"hook must be a function or a list of dicts, but got {type(hook).__name__}",
+        )
+    for _, owner in cell.cells_and_names():
+        own = {name: chosen[id(p)] for name, p in owner._params.items() if id(p) in chosen}
+        if own:
+            owner.__dict__["_parameter_hooks"] = {**owner.__dict__.get("_parameter_hooks", {}), **own}
+            owner._refresh_route()
+
+
+def with_own_hooks(cell, construct):
+    """`construct` with the cell's hooks on Parameters (in graphs only) and on saved tensors around it."""
+    parameters = cell.__dict__.get("_parameter_hooks") if _C.mode() & dispatch.TRACING else None
+    saving = cell.__dict__.get("_saved_tensors_hooks")
+
+    def run(*args, **kwargs):
+        if not parameters:
+            return construct(*args, **kwargs)
+        kept = {name: cell.__dict__[name] for name in parameters}
+        try:
+            for name, hook in parameters.items():
+                cell.__dict__[name] = hook(kept[name])
+            return construct(*args, **kwargs)
+        finally:
+            cell.__dict__.update(kept)
+
+    def run_saving(*args, **kwargs):
+        from mycelia import saved_tensors_hooks
+
+        with saved_tensors_hooks(*saving):
+            return run(*args, **kwargs)
+
+    return run if saving is None else run_saving
 
 
 def call_with_backward_hooks(cell, args: tuple, kwargs: dict):
