@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
+
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
 
@@ -83,3 +86,15 @@ def _no_attribute(name: str) -> AttributeError:
     near = difflib.get_close_matches(name, __all__, n=2)
     hint = f"; did you mean {' or '.join(near)}?" if near and not name.startswith("_") else ""
     return AttributeError(f"module {__name__!r} has no attribute {name!r}{hint}", name=name, obj=None)
+
+
+class _Package(ModuleType):
+    """The package: its attribute `tensor` is the function, also after the module of that name is imported."""
+
+    def __setattr__(self, name: str, value) -> None:
+        if name == "tensor" and isinstance(value, ModuleType):
+            value = value.tensor
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
