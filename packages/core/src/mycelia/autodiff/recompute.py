@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia import _C, dispatch, errors
-from mycelia.autodiff.reverse import Recording, pullback, zeros_of
+from mycelia.autodiff.reverse import Recording, transpose, zeros_of
 from mycelia.autodiff.transforms import _flatten
 from mycelia.ops.control import _recomputed, stop_gradient
 from mycelia.ops.generator import _streams
@@ -72,7 +72,7 @@ def run_twice(block: Any, run: Callable[[tuple], Any], args: tuple) -> Any:
             for i, ct in zip(smooth, cts)
             if made[i]._node is not None
         ]
-        return pullback([o for o, _ in pairs], [ct for _, ct in pairs], nodes, release=outer == 0)
+        return transpose([o for o, _ in pairs], [ct for _, ct in pairs], nodes, release=outer == 0)
 
     sources = (*(inputs[i] for i in followed), *variables)
     _C.custom(type(block).__name__, sources, tuple(outputs[i] for i in smooth), gradients)

@@ -46,14 +46,32 @@ class Recording:
         return node
 
 
-def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:
+def transpose(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:
     """Gradients of sum(output * cotangent) for each variable; None where nothing flows.
 
     `release` frees the kept values of nodes as soon as they were used: the walk cannot be repeated.
+    Of complex numbers these are plain derivatives, as the rules have them; users want `pullback`.
     """
     from mycelia.ops.math import add
 
     return _C.backward(outputs, cotangents, variables, add, release)
+
+
+def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:
+    """`transpose` with complex cotangents and gradients conjugated: a step against the gradient of a real
+    function goes downhill, and where f is holomorphic the gradient is ``ct * conj(f')``.
+    """
+    cotangents = [conjugated(ct) for ct in cotangents]
+    return [conjugated(g) for g in transpose(outputs, cotangents, variables, release=release)]
+
+
+def conjugated(tensor):
+    """The conjugate of a complex Tensor; anything else as it is."""
+    if tensor is None or not tensor.dtype.is_complex:
+        return tensor
+    from mycelia.ops.complex_numbers import conj
+
+    return conj(tensor)
 
 
 _scalar_ones: dict = {}  # dtype -> 0-d array of its bits

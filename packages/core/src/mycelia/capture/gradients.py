@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia import errors
-from mycelia.autodiff.reverse import Recording, pullback, zeros_of
+from mycelia.autodiff.reverse import Recording, transpose, zeros_of
 from mycelia.capture.calls import callee
 from mycelia.capture.trace import Trace, active
 from mycelia.capture.values import close_over, flatten
@@ -47,7 +47,7 @@ def _outputs_and_gradients(
             for out, ct in zip(outputs, cotangents, strict=True)
             if ct is not None and out._node is not None
         ]
-    found = iter(pullback([o for o, _ in pairs], [ct for _, ct in pairs], variables, release=True))
+    found = iter(transpose([o for o, _ in pairs], [ct for _, ct in pairs], variables, release=True))
     return [o._detach() for o in outputs], [next(found) if want else None for want in wanted]
 
 

@@ -5,6 +5,7 @@ from mycelia.ops.adaptive_pool import *
 from mycelia.ops.attention import *
 from mycelia.ops.cast import *
 from mycelia.ops.clipping import *
+from mycelia.ops.complex_numbers import *
 from mycelia.ops.control import *
 from mycelia.ops.conv import *
 from mycelia.ops.create import *
@@ -44,20 +45,34 @@ from mycelia.ops.trig import *
 from mycelia.ops import batch_norm_act, channels_last, fused, methods, quantized, shape_methods  # noqa: F401  (they define and attach)
 from mycelia.ops.moments import norm  # noqa: F401  (the family `norm` has taken the name)
 
-_TRANSFORMS = {"clip_by_global_norm", "get_grad", "grad", "jacfwd", "jacrev", "jvp", "value_and_grad", "vjp"}
+# What is built upon the ops cannot be imported while they are defined: name -> its module.
+_LATE = {
+    **dict.fromkeys(
+        ("clip_by_global_norm", "get_grad", "grad", "jvp", "value_and_grad", "vjp"), "transforms"
+    ),
+    **dict.fromkeys(("jacfwd", "jacrev", "linearize"), "jacobian"),
+    **dict.fromkeys(("derivative", "jet"), "taylor"),
+    "vmap": "batching",
+}
+_LATE = {name: f"mycelia.autodiff.{module}" for name, module in _LATE.items()}
+_LATE |= dict.fromkeys(
+    """ForiLoop GradOperation HyperMap Map MultitypeFuncGraph Partial Scan WhileLoop add_flags env_get
+    hyper_add partial""".split(),
+    "mycelia.ops.composite",
+)
 
 
 def __getattr__(name: str):
-    if name in _TRANSFORMS:  # autodiff is built upon the ops: it cannot be imported while they are defined
-        from mycelia.autodiff import transforms
+    if name in _LATE:
+        import importlib
 
-        return globals().setdefault(name, getattr(transforms, name))
+        return globals().setdefault(name, getattr(importlib.import_module(_LATE[name]), name))
     if name == "__all__" or name[:1].isupper():  # the classes are made when one of them is asked for
         import importlib
 
         operations = importlib.import_module("mycelia.ops.operations")
         if name == "__all__":
-            return [*(n for n in globals() if not n.startswith("_")), *_TRANSFORMS, *operations.__all__]
+            return [*(n for n in globals() if not n.startswith("_")), *_LATE, *operations.__all__]
         if name in operations.registry:
             return globals().setdefault(name, operations.registry[name])
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

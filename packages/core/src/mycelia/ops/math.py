@@ -237,7 +237,7 @@ def pow(input, exponent):
 
     Shapes: broadcast.  dtypes: any but bool, promoted.
     """
-    if input.dtype.kind == "f":
+    if input.dtype.kind in "fc":
         return np.power(input, exponent)
     power = np.power(input, np.where(exponent < 0, exponent.dtype.type(0), exponent))
     return np.where(exponent < 0, np.where(np.abs(input) == 1, 1, 0) * input ** (exponent & 1), power).astype(
@@ -642,6 +642,10 @@ def abs(input):
 
 @abs.vjp
 def abs(ct, input):
+    if input.dtype.is_complex:
+        from mycelia.ops.complex_numbers import _conj, _real
+
+        return mul(cast(_real(ct), ct.dtype), _conj(sign(input)))
     return mul(ct, sign(input))
 
 
@@ -655,10 +659,12 @@ def abs(rand):
 
 @op(infer=same(), nondiff=True, mindir="Sign", method=True)
 def sign(input):
-    """-1, 0 or 1 by the sign of `input`; 0 for NaN.
+    """-1, 0 or 1 by the sign of `input`; 0 for NaN. A complex number is divided by its magnitude.
 
-    Shapes: any -> same.  dtypes: real but bool.
+    Shapes: any -> same.  dtypes: any but bool.
     """
+    if input.dtype.kind == "c":
+        return np.divide(input, np.abs(input), out=np.zeros_like(input), where=input != 0)
     return np.greater(input, 0).astype(input.dtype) - np.less(input, 0).astype(input.dtype)
 
 

@@ -425,12 +425,16 @@ def l2_norm(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating; integers give float32.
     Errors: ValueError for an axis out of range or given twice.
     """
-    return np.sqrt(np.sum(input * input, axis=_np_axes(input, axis), keepdims=keepdims))
+    return np.sqrt(np.sum(input * np.conj(input), axis=_np_axes(input, axis), keepdims=keepdims))
 
 
 @l2_norm.vjp
 def l2_norm(ct, input, out, axis):
     length, flow = keep_reduced(out, axis, input.shape), keep_reduced(ct, axis, input.shape)
+    if input.dtype.is_complex:
+        from mycelia.ops.complex_numbers import _conj, _real
+
+        flow, input = cast(_real(flow), flow.dtype), _conj(input)
     return _math.mul(flow, _math.xdivy(input, length))
 
 

@@ -116,7 +116,7 @@ def cumprod(input, dim, dtype=None):
 
     Shapes: any -> same.  dtypes: real.  Errors: ValueError for an axis out of range.
     """
-    if dtype is None and not input.dtype.is_floating:
+    if dtype is None and not (input.dtype.is_floating or input.dtype.is_complex):
         dtype = dtypes.int64
     return _cumprod(input if dtype is None else cast(input, dtype), axis=dim)
 

@@ -203,7 +203,8 @@ def acosh(input):
 
 @acosh.vjp
 def acosh(ct, input):
-    return mul(ct, rsqrt(sub(square(input), 1.0)))
+    # Two roots: of complex numbers the root of the product may lie on the other branch.
+    return mul(ct, mul(rsqrt(sub(input, 1.0)), rsqrt(add(input, 1.0))))
 
 
 acosh.samples(unary_samples(1.2, 4.0))
