@@ -14,19 +14,21 @@ each with its check from `operations.checks` as annotation::
 
 The class, its signature, attributes, printed form and errors follow. `primitive(shows={"mode": f})` prints a
 constant as ``f(value)``; `extra` adds attributes; a class with state of its own is written out and decorated
-with `register`; `renamed({"TensorAdd": "Add"})` gives old names. Modules are listed in `_MODULES`, and there
-is no `__all__` to keep: the registry knows all classes.
+with `register`; `renamed({"TensorAdd": "Add"})` gives old names. The modules whose names end in _ops are found,
+and there is no `__all__` to keep: the registry knows all classes.
 """
 
 from __future__ import annotations
 
 import importlib
+import pkgutil
 
 from mycelia.ops import primitive
 from mycelia.ops.operations.define import registry
 from mycelia.ops.primitive import *
 
-_MODULES = ("math_ops",)
+_MODULES = tuple(found.name for found in pkgutil.iter_modules(__path__) if found.name.endswith("_ops"))
+
 
 
 def _load() -> None:

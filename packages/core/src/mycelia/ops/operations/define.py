@@ -47,8 +47,8 @@ class Operation(Primitive):
             if kind._check_all is not None:
                 kind._check_all(constants)
             for name, value in constants.items():
-                self.__dict__[name] = value
-                self.attrs[name] = kind._shown[name](value) if name in kind._shown else value
+                shown = kind._shown[name](value) if name in kind._shown else value
+                self.__dict__[name] = self.attrs[name] = shown
         else:
             self.init_attrs = {}
         for name, value in kind._extra.items():
