@@ -13,6 +13,7 @@ from mycelia.ops.ctc import *
 from mycelia.ops.decomposition import *
 from mycelia.ops.einsum import *
 from mycelia.ops.extremes import *
+from mycelia.ops.fourier import *
 from mycelia.ops.identity import *
 from mycelia.ops.image import *
 from mycelia.ops.index import *
@@ -38,6 +39,7 @@ from mycelia.ops.scatter import *
 from mycelia.ops.shape import *
 from mycelia.ops.softmaxes import *
 from mycelia.ops.special import *
+from mycelia.ops.state import *
 from mycelia.ops.statistics import *
 from mycelia.ops.trig import *
 

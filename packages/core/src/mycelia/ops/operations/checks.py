@@ -74,6 +74,18 @@ def dtype(value: Any) -> Any:
         raise Misfit(TypeError, "a dtype such as float32") from None
 
 
+_TYPE_IDS = {
+    "bool": 30, "int8": 32, "int16": 33, "int32": 34, "int64": 35, "uint8": 37, "uint16": 38, "uint32": 39,
+    "uint64": 40, "float16": 42, "float32": 43, "float64": 44, "bfloat16": 45, "complex64": 51,
+    "complex128": 52,
+}  # fmt: skip
+
+
+def type_id(value: Any) -> int | None:
+    """MindSpore's number of a dtype, as which some primitives print theirs."""
+    return None if value is None else _TYPE_IDS[dtypes.as_dtype(value).name]
+
+
 def integers(value: Any) -> tuple[int, ...]:
     """An int or a list or tuple of them, as a tuple."""
     if isinstance(value, (list, tuple)):
