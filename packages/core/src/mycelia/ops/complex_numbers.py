@@ -1,8 +1,8 @@
 """Complex numbers: parts, conjugate, angle, and making them from parts or from length and angle.
 
-Gradient rules follow the bilinear convention, in which the cotangent of a holomorphic f is ``ct * f'``: the rules
-of real functions then hold as they are. `autodiff.reverse` conjugates on the way in and out, so that users see
-the gradient that points uphill, as MindSpore has it.
+Gradient rules follow the bilinear convention, in which the cotangent of a holomorphic f is ``ct * f'``: the
+rules of real functions then hold as they are. `autodiff.reverse` conjugates on the way in and out, so that
+users see the gradient that points uphill, as MindSpore has it.
 """
 
 import numpy as np
