@@ -38,6 +38,13 @@ __attribute__((noinline)) void sum_tile(const float* x, const int64_t* runs, int
   for (int64_t r = 0; r < count; ++r) {
     const float* a = x + runs[r];
     int64_t t = 0;
+#if MYC_STEPS
+    if constexpr (has_steps(R, V)) {
+      add_steps(OuterSteps{a, advance * 4, b, length}, sum[0]);
+      b += length * kTileColumns;
+      continue;
+    }
+#endif
     if constexpr (kSets > 1) {
       for (; t + kSets <= length; t += kSets, a += kSets * advance, b += kSets * kTileColumns) {
 #pragma GCC unroll 4

@@ -2,6 +2,7 @@
 #ifndef MYCELIA_CONV_TILE_H_
 #define MYCELIA_CONV_TILE_H_
 
+#include "gemm/steps.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
@@ -27,6 +28,12 @@ inline void tile(int64_t k, const float* a, const float* b, float* c, int64_t ld
     for (int v = 0; v < kTileVectors; ++v)
       sum[i][v] = start == TileStart::add ? load(c + i * ldc + v * kLanes)
                                           : f32v{} + (start == TileStart::bias ? bias[i] : 0.0f);
+#if MYC_STEPS
+  if constexpr (has_steps(R, kTileVectors)) {
+    add_steps(OuterSteps{a, R * 4, b, k}, sum);
+    k = 0;
+  }
+#endif
   for (int64_t p = 0; p < k; ++p, a += R, b += kTileColumns) {
     f32v x[kTileVectors];
     for (int v = 0; v < kTileVectors; ++v) x[v] = load(b + v * kLanes);

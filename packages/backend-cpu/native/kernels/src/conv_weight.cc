@@ -8,6 +8,7 @@
 #include "conv_source.h"
 #include "conv_tile.h"
 #include "conv_transpose.h"
+#include "gemm/steps.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -36,6 +37,15 @@ inline void sum_tile(const float* source, const int64_t* offset, const Run* runs
 #pragma GCC unroll 12
     for (int i = 0; i < R; ++i) a[i] = row[i] + runs[r].from;
     const int64_t n = runs[r].length;
+#if MYC_STEPS
+    if constexpr (has_steps(R, V)) {
+      RowSteps x = {{}, b, n, reinterpret_cast<const char*>(b), 0, 0};
+      for (int i = 0; i < 6; ++i) x.row[i] = a[min(i, R - 1)];
+      add_steps(x, sum);
+      b += n * kTileColumns;
+      continue;
+    }
+#endif
     for (int64_t t = 0; t < n; ++t, b += kTileColumns) {
       f32v y[V];
       for (int v = 0; v < V; ++v) y[v] = load(b + v * kLanes);

@@ -4,6 +4,7 @@
 #define MYCELIA_GEMM_MICRO_H_
 
 #include "gemm/gemm.h"
+#include "gemm/steps.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
@@ -76,6 +77,19 @@ inline __attribute__((noinline)) void micro(int64_t k, const float* a, int64_t a
       }
     }
   }
+#if MYC_STEPS
+  if constexpr (has_steps(kRows, kVectors)) {
+    if (b_step == kPanel && kPackedA) {
+      add_steps(OuterSteps{a, kBlockRows * 4, b, k}, sum);
+      k = 0;
+    } else if (b_step == kPanel && a_step == 1) {
+      RowSteps x = {{}, b, k, reinterpret_cast<const char*>(b), 0, 0};
+      for (int i = 0; i < 6; ++i) x.row[i] = a + min(i, kRows - 1) * a_row;
+      add_steps(x, sum);
+      k = 0;
+    }
+  }
+#endif
   for (; k > 0; --k) step(sum);
   if (s.scale != 1.0f) {
 #pragma GCC unroll 12

@@ -7,6 +7,7 @@
 #ifndef MYCELIA_GEMM_ROWS_H_
 #define MYCELIA_GEMM_ROWS_H_
 
+#include "gemm/steps.h"
 #include "simd/activations.h"
 
 namespace mycelia::MYC_ISA {
@@ -126,6 +127,20 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
         for (int i = 0; i < kRows; ++i) sums[set][i][v] = first;
       }
     }
+#if MYC_STEPS
+    if constexpr (has_steps(kRows, kVectors)) {
+      RowSteps x;
+      for (int i = 0; i < kRows; ++i) x.row[i] = a + a_row[i];
+      for (int i = kRows; i < 6; ++i) x.row[i] = a;
+      x.fetch_step = fetch_step;
+      for (int64_t r = 0; r < count; ++r) {
+        x.b = b + runs[r].b * kPackedColumns, x.count = runs[r].length, x.first = runs[r].a * 4, x.fetch = fetch;
+        add_steps(x, sums[0]);
+        fetch += runs[r].length * fetch_step;
+      }
+    } else
+#endif
+    {
     const float* row[kRows];
 #pragma GCC unroll 12
     for (int i = 0; i < kRows; ++i) row[i] = a + a_row[i];
@@ -159,6 +174,7 @@ inline __attribute__((noinline)) void rows_micro(int64_t tiles, const RowList& r
         fetch += fetch_step;
         step(sums[0]);
       }
+    }
     }
     f32v(&sum)[kRows][kVectors] = sums[0];
 #pragma GCC unroll 4
