@@ -49,7 +49,7 @@ _MODULES: dict[str, str] = {
         name: name
         for name in """
             autodiff backends capture common compile config context dataset dtypes errors hookspecs io
-            ir log nn ops plugins profiler testing train
+            ir log mint nn ops plugins profiler testing train
         """.split()
     },
 }  # fmt: skip
