@@ -24,6 +24,7 @@ class Operation(Primitive):
     _shown: dict[str, Callable]
     _extra: dict[str, Any]
     _check_all: Callable | None = None
+    _make_state: Callable | None = None
 
     def __init__(self, *args: Any, **kwargs: Any):
         kind = type(self)
@@ -49,6 +50,8 @@ class Operation(Primitive):
             for name, value in constants.items():
                 shown = kind._shown[name](value) if name in kind._shown else value
                 self.__dict__[name] = self.attrs[name] = shown
+            if kind._make_state is not None:
+                constants["state"] = kind._make_state(constants)
         else:
             self.init_attrs = {}
         for name, value in kind._extra.items():
@@ -65,21 +68,23 @@ class Operation(Primitive):
 
 def primitive(
     function: Callable | None = None, *, name: str | None = None, shows: dict[str, Callable] | None = None,
-    extra: dict[str, Any] | None = None, check: Callable | None = None,
+    extra: dict[str, Any] | None = None, check: Callable | None = None, state: Callable | None = None,
 ) -> Any:  # fmt: skip
     """Make a primitive class of a function.
 
     Positional parameters are the inputs of a call; keyword-only parameters are the constants given at
     construction, in the order in which the class takes them; the annotation of one is its check
     (`operations.checks`). `shows`: how constants are printed where that is not their value; `extra`: further
-    attributes; `check`: gets all constants as a dict, for what holds between them, and may change them.
+    attributes; `check`: gets all constants as a dict, for what holds between them, and may change them;
+    `state`: makes from them what an object keeps for its calls: they get it as the keyword `state`.
     """
     if function is None:
-        return lambda function: primitive(function, name=name, shows=shows, extra=extra, check=check)
+        settings = dict(name=name, shows=shows, extra=extra, check=check, state=state)
+        return lambda function: primitive(function, **settings)
     called = name or function.__name__
     parameters = inspect.signature(function, eval_str=True).parameters.values()
     inputs = [p for p in parameters if p.kind not in (p.KEYWORD_ONLY, p.VAR_KEYWORD)]
-    constants = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    constants = [p for p in parameters if p.kind is p.KEYWORD_ONLY and not (state and p.name == "state")]
     listed = any(p.kind is p.VAR_POSITIONAL for p in inputs)
     signature = inspect.Signature(
         [p.replace(kind=p.POSITIONAL_OR_KEYWORD, annotation=p.empty) for p in constants]
@@ -95,6 +100,7 @@ def primitive(
         "_shown": shows or {},
         "_extra": extra or {},
         "_check_all": staticmethod(check) if check else None,
+        "_make_state": staticmethod(state) if state else None,
     }
     if not constants:
         members["__call__"] = staticmethod(function)
