@@ -1,15 +1,14 @@
 """Gradients: one reverse-mode driver and the transforms made from it."""
 
+from mycelia.autodiff.jacobian import hessian, jacfwd, jacrev, linearize
 from mycelia.autodiff.recompute import recompute
+from mycelia.autodiff.taylor import derivative, jet
 from mycelia.autodiff.transforms import (
     clip_by_global_norm,
     clip_by_value,
     custom_vjp,
     get_grad,
     grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jvp,
     stop_gradient,
     value_and_grad,
@@ -17,7 +16,6 @@ from mycelia.autodiff.transforms import (
 )
 
 __all__ = [
-    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev",
-    "jvp", "recompute",
-    "stop_gradient", "value_and_grad", "vjp",
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "derivative", "get_grad", "grad", "hessian",
+    "jacfwd", "jacrev", "jet", "jvp", "linearize", "recompute", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip

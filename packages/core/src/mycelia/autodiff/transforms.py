@@ -1,4 +1,4 @@
-"""Gradient transforms: grad, value_and_grad, vjp, jvp, jacobians, hessian, custom rules.
+"""Gradient transforms: grad, value_and_grad, vjp, jvp, custom rules.
 
 All are built on `Recording` and `pullback`; they nest to any order and work inside and around `jit`.
 """
@@ -9,15 +9,14 @@ import functools
 from collections.abc import Callable, Sequence
 
 from mycelia import _C, dispatch, errors
-from mycelia.autodiff.reverse import Recording, ones_like, pullback, zeros_of
+from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, zeros_of
 from mycelia.ops.control import stop_gradient
 
 Tensor = _C.Tensor
 
 __all__ = [
-    "clip_by_global_norm", "clip_by_value", "custom_vjp", "get_grad", "grad", "hessian", "jacfwd", "jacrev",
-    "jvp",
-    "stop_gradient", "value_and_grad", "vjp",
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "differentiate", "get_grad", "grad", "jvp",
+    "split_cotangent", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
 
 
@@ -42,27 +41,51 @@ def _flatten(value, leaves: list):
 
 
 def _positions(grad_position, n_args: int, where: str) -> tuple[int, ...]:
-    positions = (grad_position,) if isinstance(grad_position, int) else tuple(grad_position)
+    """The arguments to differentiate, checked."""
+    if isinstance(grad_position, int):
+        positions: tuple = (int(grad_position),)
+    elif isinstance(grad_position, tuple):
+        positions = grad_position
+    else:
+        raise errors.type_error(
+            where, f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
+        )
+    if not positions:
+        raise errors.error(errors.MyceliaRuntimeError, where, "grad_position must not be an empty tuple")
     for p in positions:
-        if isinstance(p, bool) or not isinstance(p, int):
+        if not isinstance(p, int):
             raise errors.type_error(
                 where, f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
             )
         if not 0 <= p < n_args:
-            raise errors.value_error(
-                where, f"grad_position {p} is out of range: the function got {n_args} arguments"
-            )
+            kind = errors.MyceliaValueError if p < 0 else errors.MyceliaRuntimeError
+            message = f"grad_position {p} is out of range: the function got {n_args} arguments"
+            raise errors.error(kind, where, message)
+    if len(set(positions)) != len(positions):
+        raise errors.value_error(where, f"grad_position has duplicate members: {positions}")
     return positions
 
 
 def _weights(weights, where: str) -> list:
     if isinstance(weights, Tensor):
         return [weights]
+    if not isinstance(weights, (list, tuple)):
+        raise errors.type_error(
+            where, f"weights must be a Parameter, or a list or tuple of them, but got {weights!r:.60}"
+        )
     found = list(weights)
     for w in found:
         if not isinstance(w, Tensor):
             raise errors.type_error(where, f"weights must be Parameters, but got {type(w).__name__}")
     return found
+
+
+def _check_transform(where: str, fn, has_aux, return_ids=False, sens_param=False) -> None:
+    if not callable(fn):
+        raise errors.type_error(where, f"fn must be callable, but got {type(fn).__name__}")
+    for name, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
+        if not isinstance(value, bool):
+            raise errors.type_error(where, f"{name} must be a bool, but got {type(value).__name__}")
 
 
 def value_and_grad(
@@ -71,26 +94,57 @@ def value_and_grad(
     weights=None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable:
     """A function that returns ``(fn(...), gradients)``.
 
-    The gradient is of the sum of all elements of fn's output (of its first output with `has_aux`).
+    The gradient is of the sum of all elements of fn's output (of its first output with `has_aux`); with
+    `sens_param` the last argument is the cotangent of that output instead of ones.
     `grad_position`: arguments to differentiate, an int, a tuple, or None;
     `weights`: Parameters to differentiate.
-    Gradients: for an int position alone a Tensor; for a tuple a tuple; for weights alone a tuple
+    Gradients: for one position a Tensor, for several a tuple; for weights alone a tuple
     (one Tensor for a single Parameter); for both a pair. With `return_ids` each gradient comes as
     ``(position or name, gradient)``.
     Errors: ValueError when neither positions nor weights are given; TypeError when an argument is no Tensor.
     """
     if grad_position is None and weights is None:
         raise errors.value_error("value_and_grad", "grad_position and weights cannot both be None")
-    if not callable(fn):
-        raise errors.type_error("value_and_grad", f"fn must be callable, but got {type(fn).__name__}")
+    _check_transform("value_and_grad", fn, has_aux, return_ids, sens_param)
+    if grad_position is not None and not isinstance(grad_position, (int, tuple)):
+        raise errors.type_error(
+            "value_and_grad", f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
+        )
 
     def run(*args, **kwargs):
-        return _value_and_grad(fn, args, kwargs, grad_position, weights, has_aux, return_ids)
+        cotangent = None
+        if sens_param:
+            args, kwargs, cotangent = split_cotangent(args, kwargs)
+        if not kwargs:
+            return _value_and_grad(fn, args, grad_position, weights, has_aux, return_ids, cotangent)
+        called = _by_position(fn, len(args), tuple(kwargs))
+        args = (*args, *kwargs.values())
+        return _value_and_grad(called, args, grad_position, weights, has_aux, return_ids, cotangent)
 
     return _named(run, fn)
+
+
+def split_cotangent(args: tuple, kwargs: dict) -> tuple[tuple, dict, object]:
+    """Arguments of a call with `sens_param`: (arguments of the function, its keywords, cotangent)."""
+    if "sens" in kwargs:
+        rest = dict(kwargs)
+        return args, rest, rest.pop("sens")
+    if not args:
+        raise errors.type_error("grad", "with sens_param=True the last argument must be the cotangent")
+    return args[:-1], kwargs, args[-1]
+
+
+def _by_position(fn: Callable, count: int, names: tuple[str, ...]) -> Callable:
+    """`fn` with its keywords as further positions: they are differentiated like arguments."""
+
+    def positional(*args):
+        return fn(*args[:count], **dict(zip(names, args[count:])))
+
+    return positional
 
 
 def _named(run: Callable, fn: Callable) -> Callable:
@@ -100,73 +154,111 @@ def _named(run: Callable, fn: Callable) -> Callable:
         return run
 
 
-def _value_and_grad(fn, args, kwargs, grad_position, weights, has_aux, return_ids):
+def _source_tensors(result, has_aux: bool, where: str) -> list:
+    """The output Tensors whose sum is differentiated."""
+    if has_aux:
+        if not isinstance(result, tuple) or len(result) < 2:
+            raise errors.value_error(
+                where, "with has_aux=True the function must return a tuple (output, aux...)"
+            )
+        result = result[0]
+    sources: list = []
+    _flatten(result, sources)
+    return sources
+
+
+def _cotangents(sources: list, given) -> list:
+    """One cotangent per source: ones, or what the caller gave in the same structure."""
+    if given is None:
+        return [ones_like(s) for s in sources]
+    flat: list = []
+    _flatten(given, flat)
+    if not flat and isinstance(given, (int, float)) and len(sources) == 1:
+        from mycelia.ops.create import full
+
+        return [full(sources[0].shape, given, dtype=sources[0].dtype)]
+    if len(flat) != len(sources):
+        raise errors.value_error(
+            "grad", f"the cotangent must have one Tensor per output: {len(sources)}, but it has {len(flat)}"
+        )
+    for source, ct in zip(sources, flat):
+        if ct.shape != source.shape:
+            raise errors.shape_error(
+                "grad", f"the cotangent has shape {list(ct.shape)}, but its output {list(source.shape)}"
+            )
+    return [ct if ct.dtype is s.dtype else ct.astype(s.dtype) for s, ct in zip(sources, flat)]
+
+
+def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=False, cotangent=None):
+    """``(value, [gradient per position], [gradient per parameter])``: what all reverse transforms rest on.
+
+    Each gradient has the structure and dtypes of its argument. `cotangent`: of the output, else ones.
+    """
     where = "grad"
     args = list(args)
     with Recording() as tape:
         nodes: list = []
-        rebuild_args = None
-        positions: tuple = ()
-        if grad_position is not None:
-            positions = _positions(grad_position, len(args), where)
-            rebuild_args = []
-            for p in positions:
-                leaves: list = []
-                rebuild = _flatten(args[p], leaves)
-                if not leaves:
-                    raise errors.type_error(
-                        where,
-                        f"argument {p} must be a Tensor to be differentiated, "
-                        f"but got {type(args[p]).__name__}",
-                    )
-                watched = [tape.watch(t) for t in leaves]
-                args[p] = rebuild([w[0] for w in watched])
-                rebuild_args.append((rebuild, leaves, len(nodes)))
-                nodes.extend(w[1] for w in watched)
-        parameters = _weights(weights, where) if weights is not None else []
+        rebuild_args = []
+        for p in positions:
+            leaves: list = []
+            rebuild = _flatten(args[p], leaves)
+            watched = [tape.watch(t) for t in leaves]
+            args[p] = rebuild([w[0] for w in watched])
+            rebuild_args.append((rebuild, leaves, len(nodes)))
+            nodes.extend(w[1] for w in watched)
         first_weight = len(nodes)
         nodes.extend(tape.watch_in_place(w) for w in parameters)
-        result = fn(*args, **kwargs)
-        # Integer arguments keep no gradient; what fn returns must not carry
-        # this recording's variables outside.
+        result = fn(*args)
+        # What fn returns must not carry this recording's variables outside.
         outputs: list = []
         rebuild_result = _flatten(result, outputs)
-        sources = outputs
-        if has_aux:
-            if not isinstance(result, (tuple, list)) or len(result) < 2:
-                raise errors.value_error(where, "with has_aux=True the function must return (output, aux...)")
-            sources = []
-            _flatten(result[0], sources)
-        if not sources:
-            raise errors.type_error(
-                where, f"the function must return a Tensor, but returned {type(result).__name__}"
-            )
+        sources = outputs if not has_aux else _source_tensors(result, True, where)
         outer = tape._old_level
         _C.set_tape_level(outer)
-        sources = [s for s in sources if s.dtype.is_floating or s.dtype.is_complex]
-        found = pullback(sources, [ones_like(s) for s in sources], nodes, release=outer == 0)
+        pairs = [(s, ct) for s, ct in zip(sources, _cotangents(sources, cotangent)) if s._node is not None]
+        found = pullback([s for s, _ in pairs], [ct for _, ct in pairs], nodes, release=outer == 0)
     if outer == 0:
         outputs = [o._detach() if o._node is not None else o for o in outputs]
-    value = rebuild_result(outputs)
 
-    def gradient(tensor, index):
-        g = found[index]
-        return zeros_of(tensor) if g is None else g
+    of_args = [
+        rebuild([_of_type(found[start + i], t) for i, t in enumerate(leaves)])
+        for rebuild, leaves, start in rebuild_args
+    ]
+    of_weights = [_of_type(g, w) for g, w in zip(found[first_weight:], parameters)]
+    return rebuild_result(outputs), of_args, of_weights
 
+
+def _holds_tensor(value) -> bool:
+    leaves: list = []
+    _flatten(value, leaves)
+    return bool(leaves)
+
+
+def _value_and_grad(fn, args, grad_position, weights, has_aux, return_ids, cotangent):
+    positions: tuple = ()
+    if grad_position is not None:
+        given = _positions(grad_position, len(args), "grad")
+        positions = tuple(p for p in given if _holds_tensor(args[p]))  # numbers have no gradient
+        if not positions:
+            raise errors.type_error(
+                "grad",
+                f"argument {given[0]} must be a Tensor to be differentiated, "
+                f"but got {type(args[given[0]]).__name__}",
+            )
+    parameters = _weights(weights, "grad") if weights is not None else []
+    value, grads, of_weights = differentiate(fn, args, positions, parameters, has_aux, cotangent)
     of_args = None
     if grad_position is not None:
-        grads = []
-        for (rebuild, leaves, start), p in zip(rebuild_args, positions):
-            g = rebuild([gradient(t, start + i) for i, t in enumerate(leaves)])
-            grads.append((p, g) if return_ids else g)
-        of_args = grads[0] if isinstance(grad_position, int) else tuple(grads)
+        if return_ids:
+            grads = list(zip(positions, grads))
+        of_args = grads[0] if len(grads) == 1 else tuple(grads)
+        if return_ids and weights is None and grad_position not in (0, (0,)) and len(grads) == 1:
+            of_args = (of_args,)
     if weights is None:
         return value, of_args
-    of_weights = tuple(gradient(w, first_weight + i) for i, w in enumerate(parameters))
     if return_ids:
-        of_weights = tuple((w.name, g) for w, g in zip(parameters, of_weights))
-    if isinstance(weights, Tensor):
-        of_weights = of_weights[0]
+        of_weights = [(w.name, g) for w, g in zip(parameters, of_weights)]
+    of_weights = of_weights[0] if isinstance(weights, Tensor) else tuple(of_weights)
     return value, (of_weights if of_args is None else (of_args, of_weights))
 
 
@@ -176,19 +268,17 @@ def grad(
     weights=None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable:
-    """A function that returns the gradients of `fn`; with `has_aux` it returns ``(gradients, aux...)``.
+    """A function that returns the gradients of `fn`; with `has_aux` it returns ``(gradients, (aux, ...))``.
 
     Arguments as `value_and_grad`.
     """
-    inner = value_and_grad(fn, grad_position, weights, has_aux, return_ids)
+    inner = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     def run(*args, **kwargs):
         value, gradients = inner(*args, **kwargs)
-        if has_aux:
-            aux = value[1:]
-            return gradients, (aux[0] if len(aux) == 1 else tuple(aux))
-        return gradients
+        return (gradients, tuple(value[1:])) if has_aux else gradients
 
     return _named(run, fn)
 
@@ -196,7 +286,7 @@ def grad(
 def get_grad(gradients, identifier):
     """The gradient of an argument position or Parameter from what ``grad(..., return_ids=True)`` returned.
 
-    Raises ValueError when it is not among them.
+    Raises RuntimeError when it is not among them.
     """
     wanted = identifier.name if isinstance(identifier, Tensor) else identifier
 
@@ -217,26 +307,42 @@ def get_grad(gradients, identifier):
 
     found = search(gradients)
     if found is None:
-        raise errors.value_error("get_grad", f"there is no gradient for {identifier!r}")
+        raise errors.error(errors.MyceliaRuntimeError, "get_grad", f"there is no gradient for {identifier!r}")
     return found
 
 
-def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
-    """``(output, vjp_function)``, or ``(output, vjp_function, aux...)`` with `has_aux`.
+def split_aux(result, where: str) -> tuple:
+    """``(output, aux)`` of a function with auxiliary outputs: one of them alone, several as a tuple."""
+    if not isinstance(result, tuple) or len(result) < 2:
+        raise errors.value_error(where, "with has_aux=True the function must return a tuple (output, aux...)")
+    return result[0], (result[1] if len(result) == 2 else tuple(result[1:]))
 
-    ``vjp_function(*cotangents)`` gives the gradients of the inputs (one Tensor for one input, else a tuple);
-    with `weights` a pair of those and the weights' gradients.  It may be called again and again.
+
+def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
+    """``(output, vjp_function)``, or ``(output, vjp_function, aux)`` with `has_aux`.
+
+    ``vjp_function(*cotangents)`` gives a tuple with the gradient of each input; with `weights` a pair of it
+    and the weights' gradients.  It may be called again and again.
     """
+    _check_transform("vjp", fn, has_aux)
     with Recording() as tape:
-        watched = [tape.watch(_tensor(x, "vjp", i)) for i, x in enumerate(inputs)]
+        leaves: list = []
+        rebuild_inputs = _flatten(inputs, leaves)
+        for i, x in enumerate(inputs):
+            if not isinstance(x, (Tensor, tuple, list)):
+                raise errors.type_error("vjp", f"input {i} must be a Tensor, but got {type(x).__name__}")
+        watched = [tape.watch(x) for x in leaves]
         parameters = _weights(weights, "vjp") if weights is not None else []
         nodes = [n for _, n in watched] + [tape.watch_in_place(w) for w in parameters]
-        result = fn(*(x for x, _ in watched))
-    aux: tuple = ()
+        result = fn(*rebuild_inputs([x for x, _ in watched]))
+    aux = None
     if has_aux:
-        result, aux = result[0], tuple(result[1:])
+        result, aux = split_aux(result, "vjp")
     outputs: list = []
     rebuild = _flatten(result, outputs)
+    aux_leaves: list = []
+    rebuild_aux = _flatten(aux, aux_leaves)
+    variables = [*leaves, *parameters]
 
     def run(*cotangents):
         given: list = []
@@ -250,14 +356,28 @@ def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
                 raise errors.shape_error(
                     "vjp", f"a cotangent has shape {list(ct.shape)}, but its output {list(out.shape)}"
                 )
-        found = pullback(outputs, given, nodes, release=False)
-        found = [zeros_of(t) if g is None else g for g, t in zip(found, [*inputs, *parameters])]
-        of_inputs = found[: len(inputs)]
-        first = of_inputs[0] if len(of_inputs) == 1 else tuple(of_inputs)
-        return first if weights is None else (first, tuple(found[len(inputs) :]))
+        pairs = [(out, ct) for out, ct in zip(outputs, given) if out._node is not None]
+        found = pullback([out for out, _ in pairs], [ct for _, ct in pairs], nodes, release=False)
+        found = [_of_type(g, t) for g, t in zip(found, variables)]
+        of_inputs = rebuild_inputs(found[: len(leaves)])
+        if weights is None:
+            return of_inputs
+        of_weights = tuple(found[len(leaves) :])
+        return of_inputs, (of_weights[0] if isinstance(weights, Tensor) else of_weights)
 
-    plain = rebuild([o._detach() for o in outputs] if _C.tape_level() == 0 else outputs)
-    return (plain, run, *aux)
+    if _C.tape_level() == 0:
+        plain = rebuild([o._detach() for o in outputs])
+        aux = rebuild_aux([o._detach() for o in aux_leaves])
+    else:
+        plain = rebuild(outputs)
+    return (plain, run, aux) if has_aux else (plain, run)
+
+
+def _of_type(gradient, tensor):
+    """The gradient of `tensor` in its dtype; zeros where nothing flowed."""
+    if gradient is None:
+        return zeros_of(tensor)
+    return gradient if gradient.dtype is tensor.dtype else gradient.astype(tensor.dtype)
 
 
 def _tensor(value, where: str, index: int) -> Tensor:
@@ -269,114 +389,40 @@ def _tensor(value, where: str, index: int) -> Tensor:
 def jvp(fn: Callable, inputs, v, has_aux: bool = False):
     """``(output, J v)``, the derivative along `v`; with `has_aux` also the auxiliary outputs.
 
-    `inputs`, `v`: a Tensor or a tuple of Tensors with equal shapes. The transpose of the transpose: the vjp
-    is linear in its cotangent, so its own vjp at any point is the jvp (Townsend 2017).
+    `inputs`, `v`: a Tensor or a tuple of Tensors; `v` is broadcast to the shapes of `inputs`. The transpose
+    of the transpose: the vjp is linear in its cotangent, so its own vjp at any point is the jvp
+    (Townsend 2017).
     """
-    single = isinstance(inputs, Tensor)
-    xs = (inputs,) if single else tuple(inputs)
+    xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     vs = (v,) if isinstance(v, Tensor) else tuple(v)
     if len(xs) != len(vs):
         raise errors.value_error("jvp", f"inputs has {len(xs)} members, but v has {len(vs)}")
-    for i, (x, d) in enumerate(zip(xs, vs)):
-        if _tensor(x, "jvp", i).shape != _tensor(d, "jvp", i).shape:
-            raise errors.shape_error(
-                "jvp", f"inputs[{i}] has shape {list(x.shape)}, but v[{i}] has {list(d.shape)}"
-            )
+    vs = tuple(_direction(x, d, i) for i, (x, d) in enumerate(zip(xs, vs)))
     with Recording() as outer:
         output, pull, *aux = vjp(fn, *xs, has_aux=has_aux)
         outputs: list = []
         rebuild = _flatten(output, outputs)
         watched = [outer.watch(zeros_of(o)) for o in outputs]
         pulled = pull(*(u for u, _ in watched))
-        pulled = (pulled,) if isinstance(pulled, Tensor) else pulled
-    found = pullback(list(pulled), list(vs), [n for _, n in watched], release=False)
-    tangents = rebuild([zeros_of(o) if g is None else g for g, o in zip(found, outputs)])
+    pairs = [(p, d) for p, d in zip(pulled, vs) if p._node is not None]
+    found = pullback([p for p, _ in pairs], [d for _, d in pairs], [n for _, n in watched], release=False)
+    tangents = rebuild([_of_type(g, o) for g, o in zip(found, outputs)])
     output = rebuild([o._detach() for o in outputs] if _C.tape_level() == 0 else outputs)
     return (output, tangents, *aux)
 
 
-def jacrev(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """A function that returns the Jacobian of `fn` row by row (reverse mode): shape out.shape + in.shape.
-
-    One array per position for a tuple of positions.
-    """
-
-    def run(*args):
-        from mycelia.ops.create import zeros
-        from mycelia.ops.joining import stack
-        from mycelia.ops.shape import reshape
-
-        positions = _positions(grad_position, len(args), "jacrev")
-
-        def of_positions(*chosen):
-            full = list(args)
-            for p, c in zip(positions, chosen):
-                full[p] = c
-            return fn(*full)
-
-        output, pull, *aux = vjp(of_positions, *(args[p] for p in positions), has_aux=has_aux)
-        if not isinstance(output, Tensor):
-            raise errors.type_error("jacrev", "the function must return one Tensor")
-        rows = []
-        for i in range(output.size):
-            unit = zeros((output.size,), output.dtype)
-            unit[i] = 1
-            found = pull(reshape(unit, output.shape))
-            rows.append((found,) if isinstance(found, Tensor) else found)
-        jacobians = [
-            reshape(stack([r[k] for r in rows]), output.shape + args[p].shape)
-            if rows
-            else zeros(output.shape + args[p].shape)
-            for k, p in enumerate(positions)
-        ]
-        result = jacobians[0] if isinstance(grad_position, int) else tuple(jacobians)
-        return (result, *aux) if has_aux else result
-
-    return _named(run, fn)
-
-
-def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable:
-    """A function that returns the Jacobian of `fn` column by column (forward mode):
-    shape out.shape + in.shape.
-    """
-
-    def run(*args):
-        from mycelia.ops.create import zeros
-        from mycelia.ops.joining import stack
-        from mycelia.ops.shape import reshape
-
-        positions = _positions(grad_position, len(args), "jacfwd")
-        results, aux = [], []
-        for p in positions:
-
-            def of_one(x, p=p):
-                full = list(args)
-                full[p] = x
-                return fn(*full)
-
-            x = args[p]
-            columns = []
-            shape = None
-            for i in range(x.size):
-                unit = zeros((x.size,), x.dtype)
-                unit[i] = 1
-                output, tangent, *aux = jvp(of_one, x, reshape(unit, x.shape), has_aux=has_aux)
-                shape = output.shape
-                columns.append(tangent)
-            if not columns:
-                raise errors.value_error("jacfwd", f"argument {p} has no elements")
-            results.append(reshape(stack(columns, axis=-1), shape + x.shape))
-        result = results[0] if isinstance(grad_position, int) else tuple(results)
-        return (result, *aux) if has_aux else result
-
-    return _named(run, fn)
-
-
-def hessian(fn: Callable, grad_position: int = 0) -> Callable:
-    """A function that returns the matrix of second derivatives of a scalar function:
-    shape in.shape + in.shape.
-    """
-    return jacrev(grad(fn, grad_position), grad_position)
+def _direction(x, d, index: int) -> Tensor:
+    """The tangent `d` of input `x`, in its shape."""
+    _tensor(x, "jvp", index)
+    _tensor(d, "jvp", index)
+    if x.shape == d.shape:
+        return d
+    try:
+        return d.broadcast_to(x.shape)
+    except ValueError:
+        raise errors.shape_error(
+            "jvp", f"inputs[{index}] has shape {list(x.shape)}, but v[{index}] has {list(d.shape)}"
+        ) from None
 
 
 def custom_vjp(fn: Callable, rule: Callable) -> Callable:
@@ -406,7 +452,7 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
 
         def gradients(*values):  # the outputs, which the tape keeps, and their cotangents
             made, cts = values[:count], values[count:]
-            cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, made)]
+            cts = [zeros_of(o) if ct is None else conjugated(ct) for ct, o in zip(cts, made)]
             found = rule(*args, rebuild(made), rebuild(cts))
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(args) == 1 and len(found) != 1:
@@ -431,7 +477,7 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
                         f"as the gradient of argument {position}, "
                         f"but returned {type(g).__name__}: {g!r:.60}",
                     )
-                flat.extend(members)
+                flat.extend(conjugated(m) for m in members)
             return tuple(flat)
 
         name = getattr(fn, "__qualname__", "custom_vjp")

@@ -35,7 +35,7 @@ def callee(function: Any) -> Any:
     if kind is Undefined:
         raise function.complain()
     call = getattr(kind, "__call__", None)  # noqa: B004  (what a user's class defines, not whether it is callable)
-    if source.is_user_function(call):
+    if source.is_user_function(call) or getattr(kind, "captured_call", False):  # `ops.composite`
         return types.MethodType(_rewritten(call), function)
     return function
 

@@ -45,6 +45,7 @@ from mycelia.ops.trig import *
 
 # isort: split
 from mycelia.ops import batch_norm_act, channels_last, distinct, fused, methods, quantized, shape_methods  # noqa: F401  (they define and attach)
+import mycelia.tensor  # isort: skip  # its methods are ops, and without it there are no dtypes, casts, plans
 from mycelia.ops.moments import norm  # noqa: F401  (the family `norm` has taken the name)
 
 # What is built upon the ops cannot be imported while they are defined: name -> its module.
