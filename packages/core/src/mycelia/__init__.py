@@ -15,9 +15,10 @@ PYNATIVE_MODE = 1
 _NAMES: dict[str, str] = {
     "tensor": "Tensor Parameter ParameterTuple tensor is_tensor from_numpy",
     "dtypes": """
-        DType bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16
+        DType Type TensorType Int QuantDtype bool int float bool_ int8 int16 int32 int64 uint8 uint16 uint32 uint64 float16 float32 float64 bfloat16
         complex64 complex128 half single double byte short intc intp long ubyte ushort uintc uintp cfloat
-        cdouble dtype_to_nptype dtype_to_pytype pytype_to_dtype
+        cdouble qint4x2 float8_e4m3fn float8_e5m2 hifloat8 number int_ uint float_ string list_ tuple_
+        tensor_type type_none dtype_to_nptype dtype_to_pytype pytype_to_dtype get_py_obj_dtype
     """,
     "config": """
         STRICT COMPATIBLE LAX set_context get_context set_seed get_seed set_device set_deterministic
@@ -48,8 +49,8 @@ _MODULES: dict[str, str] = {
     **{
         name: name
         for name in """
-            autodiff backends capture common compile config context dataset dtypes errors hookspecs io
-            ir log mint nn ops plugins profiler testing train
+            autodiff backends capture common compile config context dataset dtypes errors experimental
+            hookspecs io ir log mint nn ops plugins profiler testing train
         """.split()
     },
 }  # fmt: skip
@@ -94,6 +95,18 @@ class _Package(ModuleType):
     def __setattr__(self, name: str, value) -> None:
         if name == "tensor" and isinstance(value, ModuleType):
             value = value.tensor
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+class _Package(ModuleType):
+    """The package, of which a name stays the function even when a file is called so: `ms.tensor`."""
+
+    def __setattr__(self, name: str, value) -> None:
+        if name in _TABLE and isinstance(value, ModuleType):
+            return  # the import system hangs each sub-module into its package
         super().__setattr__(name, value)
 
 
