@@ -52,6 +52,11 @@ _FAMILIES = {
         OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD",
+    # Layers of mint that MindSpore has here, too; mint builds upon this package and is asked when they are used.
+    ".mint.nn.layers": """AvgPool1dExt AvgPool2dExt AvgPool3dExt Dropout2dExt DropoutExt L1LossExt
+        LogSoftmaxExt MaxPool2dExt SoftmaxExt UnfoldExt UpsampleExt""",
+    ".mint.nn.norm": "LayerNormExt",
+    ".mint.nn.basic": "EmbeddingExt PReLUExt",
     "optim.adaptive": "FTRL LARS Adadelta Adagrad Adam AdaMax AdamWeightDecay Lamb RMSProp Rprop",
 }  # fmt: skip
 
@@ -63,7 +68,7 @@ def __getattr__(name: str):
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'mycelia.nn' has no attribute {name!r}")
-    value = getattr(importlib.import_module(f"mycelia.nn.{home}"), name)
+    value = getattr(importlib.import_module(f".{home}", "mycelia.nn"), name)
     globals()[name] = value
     return value
 
