@@ -1,4 +1,5 @@
-// The operators of Tensor. Each calls an Op or function that mycelia.tensor sets.
+// The operators of Tensor. Each calls an Op or function that mycelia.tensor sets. There are none in place: `x += y` binds x to a
+// new tensor, as MindSpore's does, and others that hold the old one keep its values.
 #define NO_IMPORT_ARRAY
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_array_api
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
@@ -29,6 +30,12 @@ PyObject* binary(int which, PyObject* a, PyObject* b) {
   PyObject* args[2] = {a, b};
   if ((is_tensor(a) || is_number(a)) && (is_tensor(b) || is_number(b))) return PyObject_Vectorcall(operators[which], args, 2, nullptr);
   PyObject* other = is_tensor(a) ? b : a;
+  if (PyFloat_Check(other) || PyLong_Check(other)) {  // a subclass, such as numpy.float64, counts as the number that it is
+    OwnedRef number(PyFloat_Check(other) ? PyFloat_FromDouble(PyFloat_AS_DOUBLE(other)) : PyNumber_Long(other));
+    if (!number) return nullptr;
+    args[is_tensor(a) ? 1 : 0] = number.p;
+    return PyObject_Vectorcall(operators[which], args, 2, nullptr);
+  }
   if (PyArray_Check(other) || PyArray_CheckScalar(other) || PyList_Check(other) || PyTuple_Check(other)) {
     OwnedRef converted(PyObject_CallOneArg(reinterpret_cast<PyObject*>(TensorType), other));
     if (!converted) return nullptr;
@@ -64,23 +71,6 @@ PyObject* op_pos(PyObject* a) {
   Py_INCREF(a);
   return a;
 }
-
-// In-place operators keep the identity of the left side, as MindSpore's do.
-PyObject* inplace(int which, PyObject* a, PyObject* b) {
-  PyObject* r = binary(which, a, b);
-  if (!r || r == Py_NotImplemented) return r;
-  OwnedRef result(r);
-  if (as_tensor(r)->t.dtype != as_tensor(a)->t.dtype || as_tensor(r)->t.rank != as_tensor(a)->t.rank ||
-      std::memcmp(as_tensor(r)->t.shape, as_tensor(a)->t.shape, sizeof(int64_t) * as_tensor(a)->t.rank))
-    return result.take();
-  tensor_take(as_tensor(a), as_tensor(r));
-  Py_INCREF(a);
-  return a;
-}
-PyObject* op_iadd(PyObject* a, PyObject* b) { return inplace(kAdd, a, b); }
-PyObject* op_isub(PyObject* a, PyObject* b) { return inplace(kSub, a, b); }
-PyObject* op_imul(PyObject* a, PyObject* b) { return inplace(kMul, a, b); }
-PyObject* op_idiv(PyObject* a, PyObject* b) { return inplace(kDiv, a, b); }
 
 PyObject* rich_compare(PyObject* a, PyObject* b, int op) {
   static const int which[6] = {kLt, kLe, kEq, kNe, kGt, kGe};
@@ -125,10 +115,6 @@ const PyType_Slot operator_slots[] = {
     SLOT(Py_nb_positive, op_pos),
     SLOT(Py_nb_absolute, op_abs),
     SLOT(Py_nb_invert, op_invert),
-    SLOT(Py_nb_inplace_add, op_iadd),
-    SLOT(Py_nb_inplace_subtract, op_isub),
-    SLOT(Py_nb_inplace_multiply, op_imul),
-    SLOT(Py_nb_inplace_true_divide, op_idiv),
 };
 #undef SLOT
 const int operator_slot_count = sizeof(operator_slots) / sizeof(operator_slots[0]);

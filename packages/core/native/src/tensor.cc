@@ -314,7 +314,7 @@ PyObject* to_float(PyObject* self) {
 PyObject* to_index(PyObject* self) {
   const int32_t d = as_tensor(self)->t.dtype;
   if (d > MYC_U64 || d == MYC_BOOL) {
-    PyErr_Format(PyExc_TypeError, "only an integer tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
+    PyErr_Format(PyExc_ValueError, "only an integer tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
     place_error("Tensor");
     return nullptr;
   }
@@ -324,11 +324,11 @@ PyObject* to_index(PyObject* self) {
 int to_bool(PyObject* self) {
   Tensor* t = as_tensor(self);
   if (!has_data(t)) return -1;
-  if (t->t.size == 0) return 0;
-  if (t->t.size > 1) {
+  if (t->t.size != 1) {
     OwnedRef shape(shape_tuple(t->t));
     PyErr_Format(PyExc_ValueError,
-                 "The truth value of an array with several elements is ambiguous. Use x.any() or x.all() (the shape is %R).", shape.p);
+                 "The truth value of a tensor of %lld elements is ambiguous. Use x.any() or x.all() (the shape is %R).",
+                 static_cast<long long>(t->t.size), shape.p);
     place_error("Tensor");
     return -1;
   }

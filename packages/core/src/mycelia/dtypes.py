@@ -5,22 +5,55 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 
 
-class DType:
+_DISPLAY = {
+    "bool": "Bool", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64", "uint8": "UInt8",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float16": "Float16", "bfloat16": "BFloat16",
+    "float32": "Float32", "float64": "Float64", "complex64": "Complex64", "complex128": "Complex128",
+}  # fmt: skip
+
+
+class Type:
+    """What has a place in MindSpore's system of types: an element type, or a kind such as `number` or `list_`.
+
+    `str` gives the name for people (``Float32``), `repr` the one for programs (``mindspore.float32``).
+    """
+
+    __slots__ = ("name", "shown")
+
+    def __init__(self, name: str, shown: str):
+        self.name, self.shown = name, shown
+
+    def __str__(self) -> str:
+        return self.shown
+
+    def __repr__(self) -> str:
+        return f"mindspore.{self.name}"
+
+    def __reduce__(self):
+        return _by_name, (self.name,)
+
+
+class DType(Type):
     """One element type, a singleton: compare with ``is`` or ``==``."""
 
-    __slots__ = ("code", "itemsize", "kind", "name", "np", "short")
+    __slots__ = ("code", "itemsize", "kind", "np", "short")
 
     def __init__(self, name: str, short: str, code: int, kind: str, np_type):
-        self.name, self.short, self.code, self.kind = name, short, code, kind
+        super().__init__(name, _DISPLAY[name])
+        self.short, self.code, self.kind = short, code, kind
         self.np = np.dtype(np_type)
         self.itemsize = self.np.itemsize
 
     @property
     def is_floating(self) -> bool:
         return self.kind == "f"
+
+    is_floating_point = is_floating
 
     @property
     def is_integer(self) -> bool:
@@ -38,21 +71,14 @@ class DType:
     def is_complex(self) -> bool:
         return self.kind == "c"
 
-    def __str__(self) -> str:
-        """The name MindSpore prints, e.g. ``Float32``."""
-        return _DISPLAY[self.name]
+    def to_complex(self) -> DType:
+        """The complex dtype whose parts have this dtype, or come nearest to it."""
+        return complex128 if self in (float64, complex128) else complex64
 
-    __repr__ = __str__
+    def to_real(self) -> DType:
+        """The dtype of the parts of a complex dtype; a real dtype itself."""
+        return {complex64: float32, complex128: float64}.get(self, self)
 
-    def __reduce__(self):
-        return _by_name, (self.name,)
-
-
-_DISPLAY = {
-    "bool": "Bool", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64", "uint8": "UInt8",
-    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float16": "Float16", "bfloat16": "BFloat16",
-    "float32": "Float32", "float64": "Float64", "complex64": "Complex64", "complex128": "Complex128",
-}  # fmt: skip
 
 bool_ = DType("bool", "bool", 0, "b", np.bool_)
 int8 = DType("int8", "i8", 1, "i", np.int8)
@@ -75,15 +101,115 @@ byte, short, intc, intp, long = int8, int16, int32, int64, int64
 ubyte, ushort, uintc, uintp = uint8, uint16, uint32, uint64
 cfloat, cdouble = complex64, complex128
 
+# Element types that only accelerators have: they can be named and compared, not held by a tensor here.
+qint4x2 = Type("int4", "Int4")
+float8_e4m3fn, float8_e5m2 = Type("float8_e4m3fn", "Float8E4M3FN"), Type("float8_e5m2", "Float8E5M2")
+hifloat8 = Type("hifloat8", "HiFloat8")
+
+# Kinds of values.
+number, int_, uint, float_ = (
+    Type(n, n.title() if n != "uint" else "UInt") for n in ("number", "int", "uint", "float")
+)
+string, list_, tuple_ = Type("string_", "String"), Type("list_", "List"), Type("tuple_", "Tuple")
+tensor_type, function = Type("tensor", "Tensor"), Type("function", "Func")
+type_none, type_type, _null = Type("type_none", "None"), Type("type_type", "TypeType"), Type("Null", "Null")
+coo_tensor, csr_tensor = Type("COOTensor", "COOTensor"), Type("CSRTensor", "CSRTensor")
+
 ALL = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
        complex64, complex128)  # fmt: skip
+_KINDS = (
+    qint4x2, float8_e4m3fn, float8_e5m2, hifloat8, number, int_, uint, float_, string, list_, tuple_, tensor_type,
+    function, type_none, type_type, _null, coo_tensor, csr_tensor,
+)  # fmt: skip
 _NAMES = {d.name: d for d in ALL} | {"bool_": bool_}
+_ANY_NAME = {d.name: d for d in _KINDS} | _NAMES
 _BY_NP = {d.np: d for d in ALL if d is not bfloat16}
 _BY_PYTHON = {bool: bool_, int: int64, float: float32, complex: complex64}
 
 
-def _by_name(name: str) -> DType:
-    return _NAMES[name]
+def _by_name(name: str) -> Type:
+    return _ANY_NAME[name]
+
+
+class _Family(type):
+    """The class of `Int`, `UInt` and `Float`: ``Int(32)`` is int32, ``Int()`` the kind, and all are instances."""
+
+    def __call__(cls, bits: int = 0) -> Type:
+        if not bits:
+            return cls.kind
+        found = _NAMES.get(f"{cls.kind.name}{bits}")
+        if found is None:
+            raise RuntimeError(f"no type {cls.kind.shown} has {bits} bits")
+        return found
+
+    def __instancecheck__(cls, value) -> bool:
+        return value is cls.kind or isinstance(value, DType) and value.name.startswith(cls.kind.name)
+
+
+class Int(Type, metaclass=_Family):
+    """The signed integer types."""
+
+    kind = int_
+
+
+class UInt(Type, metaclass=_Family):
+    """The unsigned integer types."""
+
+    kind = uint
+
+
+class Float(Type, metaclass=_Family):
+    """The floating types of IEEE 754."""
+
+    kind = float_
+
+
+class TensorType(Type):
+    """The type of tensors whose elements have the type `element`."""
+
+    __slots__ = ("element",)
+
+    def __init__(self, element: Type | None = None):
+        self.element = element
+        inner = element.name if element else ""
+        super().__init__(f"tensor[{inner}]" if inner else "tensor", f"Tensor[{element}]" if element else "Tensor")
+
+    def element_type(self) -> Type | None:
+        """The type of the elements."""
+        return self.element
+
+    def __eq__(self, other) -> bool:
+        return isinstance(other, TensorType) and other.element is self.element
+
+    def __hash__(self) -> int:
+        return hash((TensorType, self.element))
+
+    def __reduce__(self):
+        return TensorType, (self.element,)
+
+
+class QuantDtype(enum.Enum):
+    """Integers of 1 to 16 bits, as quantization counts them."""
+
+    INT1, INT2, INT3, INT4, INT5, INT6, INT7, INT8 = range(8)
+    INT9, INT10, INT11, INT12, INT13, INT14, INT15, INT16 = range(8, 16)
+    UINT1, UINT2, UINT3, UINT4, UINT5, UINT6, UINT7, UINT8 = range(100, 108)
+    UINT9, UINT10, UINT11, UINT12, UINT13, UINT14, UINT15, UINT16 = range(108, 116)
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def __getattr__(name: str):
+    if name in _BUILTIN_NAMES:  # MindSpore's names of Python's own words: they must not hide those in this file
+        return _BUILTIN_NAMES[name]
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+_BUILTIN_NAMES = {"bool": bool_, "int": int32, "float": float32}
+
+
+_SIZED = {int_: int32, uint: uint32, float_: float32}  # a kind asked for as a dtype
 
 
 def as_dtype(value) -> DType:
@@ -93,6 +219,8 @@ def as_dtype(value) -> DType:
     """
     if isinstance(value, DType):
         return value
+    if isinstance(value, Type) and value in _SIZED:
+        return _SIZED[value]
     if isinstance(value, str):
         found = _NAMES.get(value) or _NAMES.get(value.lower())
         if found is not None:
@@ -115,29 +243,68 @@ def from_numpy(dtype: np.dtype) -> DType:
 
 
 def dtype_to_nptype(type_: DType) -> type:
-    """The NumPy scalar type of a dtype; bfloat16, which NumPy lacks, is handled as float32."""
-    return np.float32 if type_ is bfloat16 else as_dtype(type_).np.type
+    """The NumPy scalar type of a dtype; bfloat16, which NumPy lacks, is handled as float32.  KeyError for a kind."""
+    if type_ is string:
+        return np.str_
+    if not isinstance(type_, DType):
+        raise KeyError(type_)
+    return np.float32 if type_ is bfloat16 else type_.np.type
 
 
-def dtype_to_pytype(type_: DType) -> type:
-    """The Python type whose values a dtype's elements become: bool, int, float or complex."""
-    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[as_dtype(type_).kind]
+def dtype_to_pytype(type_: Type) -> type:
+    """The Python type whose values an element type or kind stands for.  KeyError if there is none."""
+    if isinstance(type_, DType):
+        return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[type_.kind]
+    kinds = {int_: int, float_: float, string: str, list_: list, tuple_: tuple, type_none: type(None)}
+    return kinds[type_]
 
 
-def pytype_to_dtype(obj: type) -> DType:
-    """The dtype of a Python or NumPy scalar type; Python's own are 64 bits wide.
+_OF_PYTHON = {
+    bool: bool_, int: int64, float: float64, complex: complex128, str: string, np.str_: string, list: list_,
+    tuple: tuple_, type(None): type_none,
+}  # fmt: skip
+
+
+def pytype_to_dtype(obj: type) -> Type:
+    """The type of the values of a Python or NumPy type; Python's own numbers are 64 bits wide.
 
     Errors: TypeError unless `obj` is a type, NotImplementedError for a type without dtype.
     """
+    if isinstance(obj, Type):
+        return obj
     if not isinstance(obj, type):
         raise TypeError(f"pytype_to_dtype: 'obj' must be a Python type such as int or float, but got {obj!r}")
-    wide = {bool: bool_, int: int64, float: float64, complex: complex128}
-    if obj in wide:
-        return wide[obj]
+    if obj in _OF_PYTHON:
+        return _OF_PYTHON[obj]
     if issubclass(obj, np.generic) and np.dtype(obj) in _BY_NP:
         return _BY_NP[np.dtype(obj)]
     raise NotImplementedError(f"pytype_to_dtype: no dtype stands for the Python type {obj.__name__}")
 
+
+def get_py_obj_dtype(obj) -> Type:
+    """The type of a Python value: `tensor[dtype]`, `function`, that of a number, or the one a type stands for."""
+    from mycelia._C import Tensor
+
+    if isinstance(obj, Tensor):
+        return TensorType(obj.dtype)
+    if isinstance(obj, Type):
+        return type_type
+    if isinstance(obj, type):
+        return pytype_to_dtype(obj)
+    if callable(obj):
+        return function
+    return pytype_to_dtype(type(obj))
+
+
+int_type = (int8, int16, int32, int64)
+uint_type = (uint8, uint16, uint32, uint64)
+float_type = (float16, float32, float64, bfloat16, float8_e4m3fn, float8_e5m2, hifloat8)
+complex_type = (complex64, complex128)
+number_type = (
+    *int_type, *uint_type, float16, float32, float64, bfloat16, *complex_type, qint4x2, float8_e4m3fn, float8_e5m2,
+    hifloat8,
+)  # fmt: skip
+all_types = (bool_, *number_type)
 
 _FLOAT_RANK = {float16: 1, bfloat16: 1, float32: 2, float64: 3}
 _WIDE_UNSIGNED = (uint16, uint32, uint64)

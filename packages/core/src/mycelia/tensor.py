@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import _C, dispatch, dtypes, errors  # noqa: F401  (dispatch registers its callbacks)
+from mycelia import _C, dispatch, dtypes, errors, tensor_text  # noqa: F401  (dispatch registers its callbacks)
 from mycelia._methods import attach
 from mycelia.dtypes import DType, as_dtype
 
@@ -134,25 +134,17 @@ def _text(self) -> str:
     if self.traced is not None:
         return f"<traced Tensor {self.dtype}{list(self.shape)}>"
     if not self._has_value:
-        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, no data)"
-    return np.array2string(self.asnumpy(), separator=" ") if self.ndim else str(self.asnumpy())
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<uninitialized>)"
+    return tensor_text.plain(self.asnumpy(), self.dtype)
 
 
 def _repr(self) -> str:
     """MindSpore's form: scalars with 6 digits, floating elements in scientific notation."""
     if self.traced is not None or not self._has_value:
         return _text(self)
-    values = self.asnumpy()
-    if self.ndim == 0:
-        value = " " + (f"{values.item():g}" if self.dtype.is_floating else str(values.item()).strip("()"))
-    elif self.size == 0:
-        value = " " if self.ndim == 1 else "\n"
-    else:
-        formatter = {"float_kind": lambda v: f"{v: .8e}"} if self.dtype is not dtypes.bfloat16 else None
-        value = (" " if self.ndim == 1 else "\n") + np.array2string(
-            values, separator=", ", formatter=formatter
-        )
-    return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={value})"
+    gap = " " if self.ndim < 2 else "\n"
+    value = tensor_text.summary(self.asnumpy(), self.dtype)
+    return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{value})"
 
 
 def _concretize(self):

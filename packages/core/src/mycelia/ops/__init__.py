@@ -3,6 +3,7 @@
 from mycelia.ops.activation import *
 from mycelia.ops.adaptive_pool import *
 from mycelia.ops.attention import *
+from mycelia.ops.bessel import *
 from mycelia.ops.cast import *
 from mycelia.ops.clipping import *
 from mycelia.ops.complex_numbers import *
@@ -42,10 +43,13 @@ from mycelia.ops.special import *
 from mycelia.ops.state import *
 from mycelia.ops.statistics import *
 from mycelia.ops.trig import *
+from mycelia.ops.windows import *
 
 # isort: split
 from mycelia.ops import batch_norm_act, channels_last, distinct, fused, methods, quantized, shape_methods  # noqa: F401  (they define and attach)
-import mycelia.tensor  # isort: skip  # its methods are ops, and without it there are no dtypes, casts, plans
+import mycelia.tensor  # with it come dispatch and the operators of Tensor; it may be what imports the ops
+
+del mycelia  # the import has bound the package's name
 from mycelia.ops.moments import norm  # noqa: F401  (the family `norm` has taken the name)
 
 # What is built upon the ops cannot be imported while they are defined: name -> its module.
@@ -62,6 +66,11 @@ _LATE |= dict.fromkeys(
     """ForiLoop GradOperation HyperMap Map MultitypeFuncGraph Partial Scan WhileLoop add_flags env_get
     hyper_add partial""".split(),
     "mycelia.ops.composite",
+)
+_LATE |= dict.fromkeys(
+    """adaptive_avg_pool2d_ext baddbmm_ext bernoulli_ext diff_ext einsum_ext float_power_ext isnan_ext
+    mse_loss_ext""".split(),
+    "mycelia.mint.ext",
 )
 
 
