@@ -4,6 +4,7 @@ from mycelia.ops.activation import *
 from mycelia.ops.adaptive_pool import *
 from mycelia.ops.attention import *
 from mycelia.ops.bessel import *
+from mycelia.ops.candidates import *
 from mycelia.ops.cast import *
 from mycelia.ops.clipping import *
 from mycelia.ops.complex_numbers import *

@@ -43,7 +43,12 @@ def check_gradient(
     def value(arrays) -> float:
         return float(scalar(*(_C.Tensor(a) for a in arrays)))
 
-    first = grad(scalar, positions)
+    # One position gives a Tensor, several a tuple.
+    gradient_of = grad(scalar, positions)
+
+    def first(*tensors):
+        found = gradient_of(*tensors)
+        return found if isinstance(found, tuple) else (found,)
 
     def gradients(arrays) -> list[np.ndarray]:
         return [g.asnumpy() for g in first(*(_C.Tensor(a) for a in arrays))]
@@ -73,7 +78,8 @@ def check_gradient(
                 total = term if total is None else total + term
             return total
 
-        product = [g.asnumpy() for g in grad(along, positions)(*(_C.Tensor(a) for a in args))]
+        product = grad(along, positions)(*(_C.Tensor(a) for a in args))
+        product = [g.asnumpy() for g in (product if isinstance(product, tuple) else (product,))]
         plus = gradients([a + _STEP * d for a, d in zip(args, directions)])
         minus = gradients([a - _STEP * d for a, d in zip(args, directions)])
         for i, p in enumerate(product):
