@@ -95,3 +95,15 @@ def test_mindspore_does_not_resolve_outside_of_run():
     code = "import mycelia, importlib.util\nprint(importlib.util.find_spec('mindspore') is None)"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert result.stdout.strip() == "True"
+
+
+def test_run_shows_the_traceback_of_the_script_alone(script):
+    result = mycelia("run", script("def f():\n    raise KeyError('lost')\nprint('before')\nf()\n"))
+    assert (result.returncode, result.stdout) == (1, "before\n")
+    lines = result.stderr.splitlines()
+    assert lines[0].startswith("Traceback") and "train.py" in lines[1] and lines[-1] == "KeyError: 'lost'"
+
+
+def test_run_passes_the_status_and_options_of_the_script_on(script):
+    result = mycelia("run", script("import sys\nprint(sys.argv[1:])\nsys.exit(3)\n"), "--help", "-x")
+    assert (result.returncode, result.stdout) == (3, "['--help', '-x']\n")

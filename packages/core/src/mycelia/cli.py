@@ -99,45 +99,52 @@ def _backend_names(plugin_name: str) -> str:
         return f"NOT USABLE: {cause}"
 
 
-@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
-def run(
-    ctx: typer.Context,
-    script: Annotated[
-        Path, typer.Argument(exists=True, dir_okay=False, help="A script written for MindSpore.")
-    ],
-) -> None:
+# Options behind the script's name are the script's.
+_PASS_ON = {"allow_extra_args": True, "ignore_unknown_options": True, "allow_interspersed_args": False}
+_Script = Annotated[
+    Path,
+    typer.Argument(exists=True, dir_okay=False, help="A script written for MindSpore, and its arguments."),
+]
+
+
+@app.command(context_settings=_PASS_ON)
+def run(ctx: typer.Context, script: _Script) -> None:
     """Run a MindSpore script as it is: `import mindspore` means mycelia."""
-    import runpy
+    from mycelia.compat import script as scripts
 
-    from mycelia import compat
-
-    compat.install()
-    sys.argv = [str(script), *ctx.args]
-    sys.path.insert(0, str(script.resolve().parent))
-    runpy.run_path(str(script), run_name="__main__")
+    scripts.run(script, ctx.args)
 
 
-@app.command("profile", context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+@app.command()
+def doctor(
+    where: Annotated[Path, typer.Argument(exists=True, help="A script, or a folder with scripts.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
+) -> None:
+    """Tell which names of MindSpore scripts use that are missing here, without running them."""
+    from mycelia.compat import doctor as doctors
+
+    report = doctors.examine(where)
+    doctors.show(report, as_json=as_json)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+@app.command("profile", context_settings=_PASS_ON)
 def profile_script(
     ctx: typer.Context,
-    script: Annotated[Path, typer.Argument(exists=True, dir_okay=False, help="A script, and its arguments.")],
+    script: _Script,
     rows: Annotated[int, typer.Option(help="How many rows to show, the slowest first.")] = 30,
     by_signature: Annotated[bool, typer.Option(help="A row for each op and shape.")] = False,
     trace: Annotated[Path | None, typer.Option(help="Write a Chrome trace to this file.")] = None,
 ) -> None:
     """Run a script and tell where its time goes, op by op."""
-    import runpy
-
-    from mycelia import compat
+    from mycelia.compat import script as scripts
     from mycelia.profiler import Profiler
 
-    compat.install()
-    sys.argv = [str(script), *ctx.args]
-    sys.path.insert(0, str(script.resolve().parent))
     profiler = Profiler(start_profile=False)
     try:
         with profiler:
-            runpy.run_path(str(script), run_name="__main__")
+            scripts.run(script, ctx.args)
     finally:
         typer.echo(f"{script}: {profiler.seconds:.3f} s")
         typer.echo(profiler.table(rows, by_signature))

@@ -1,0 +1,211 @@
+"""`import mindspore` means mycelia: for scripts run by `mycelia run`, never active otherwise.
+
+`mindspore`, `mindspore.nn`, ... are the mycelia modules of the same path, as the same objects. Other paths of
+MindSpore (`mindspore.ops.operations.math_ops`, `mindspore.train.callback._callback`) are fronts: modules that
+find names where the table in `paths.py` says that they are. Names of 1.x mean what replaced them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from types import ModuleType
+
+from mycelia.compat import paths
+
+_FOREIGN, _OWN = "mindspore", "mycelia"
+
+
+class _Front(ModuleType):
+    """A path of MindSpore that is no module of ours."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(f"{_FOREIGN}.{path}", f"What MindSpore has in {_FOREIGN}.{path}.")
+        self.__path__ = []  # below it there may be more
+        self._mycelia_path = path
+
+    def __getattr__(self, name: str):
+        if name == "__all__":
+            return [n for n in dir(self) if not n.startswith("_")]
+        if name.startswith("__"):
+            raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
+        value = lookup(self._mycelia_path, name)
+        self.__dict__[name] = value
+        return value
+
+    def __dir__(self) -> list[str]:
+        found = {name for module in own_modules(self._mycelia_path) for name in _public(module)}
+        return sorted(found | {n for n in self.__dict__ if not n.startswith("_mycelia")})
+
+
+def _public(module: ModuleType) -> list[str]:
+    return list(getattr(module, "__all__", ())) or [n for n in dir(module) if not n.startswith("_")]
+
+
+def _full(module: str) -> str:
+    return _OWN if module in ("", ".") else f"{_OWN}.{module}"
+
+
+def _exists(module: str) -> bool:
+    """Whether this is a module of ours."""
+    name = _full(module)
+    if name in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, AttributeError, ValueError):  # its parent is no package, or is not there
+        return False
+
+
+def own_modules(path: str) -> list[ModuleType]:
+    """The modules of ours behind a path, the one of the same path first."""
+    names = ([path] if _exists(path) else []) + [m for m in paths.modules(path) or () if m != path]
+    return [importlib.import_module(_full(name)) for name in names if _exists(name)]
+
+
+def _attribute(module: ModuleType, name: str):
+    """What `module` itself has under this name; AttributeError if nothing."""
+    if name in vars(module):
+        return vars(module)[name]
+    own = module.__name__ in _getters  # then the module's present __getattr__ would come back to here
+    getter = _getters[module.__name__] if own else vars(module).get("__getattr__")
+    if getter is None:
+        raise AttributeError(name)
+    return getter(name)
+
+
+def lookup(path: str, name: str):
+    """What MindSpore calls `name` in its module `path`; AttributeError if it is not here."""
+    for module in own_modules(path):
+        try:
+            return _attribute(module, name)
+        except AttributeError:
+            continue
+    if not name.startswith("__"):
+        below = f"{path}.{name}" if path else name
+        if paths.modules(below) is not None:
+            return importlib.import_module(f"{_FOREIGN}.{below}")
+        new = paths.renamed(path, name)
+        if new is not None:
+            where, colon, target = new.rpartition(":")
+            if not colon:
+                return lookup(path, target)
+            return getattr(importlib.import_module(_full(where) if _exists(where) else where), target)
+    where = f"{_FOREIGN}.{path}" if path else _FOREIGN
+    raise AttributeError(f"module {where!r} has no attribute {name!r}", name=name)
+
+
+class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
+    """Finds `mindspore...`, and completes modules of ours that are imported while it is active."""
+
+    def find_spec(self, fullname: str, path=None, target=None):
+        first, _, rest = fullname.partition(".")
+        if first == _OWN and paths.modules(rest) is None and rest in _COMPLETED:
+            return self._completed_spec(fullname, path)
+        if first != _FOREIGN or not (_exists(rest) or paths.modules(rest) is not None):
+            return None  # an ordinary ModuleNotFoundError names the module that the script asked for
+        return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
+
+    def _completed_spec(self, fullname: str, path):
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                _complete(module)
+
+            spec.loader.exec_module = exec_module
+        return spec
+
+    def create_module(self, spec) -> ModuleType:
+        path = spec.name[len(_FOREIGN) + 1 :]
+        if not _exists(path):
+            return _Front(path)
+        module = importlib.import_module(_full(path))
+        spec.loader_state = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        if isinstance(module, _Front):
+            return
+        # The import system has just put the alias' spec on a module that has its own: give it back.
+        alias, module.__spec__ = module.__spec__, module.__spec__.loader_state
+        assert alias is not module.__spec__
+        _complete(module)
+
+
+# Modules whose sub-modules or old names scripts reach as attributes, without an import of their own.
+_COMPLETED = frozenset(
+    [
+        "",
+        "common",
+        "context",
+        "nn",
+        "ops",
+        "train",
+        "dataset",
+        "dataset.vision",
+        "dataset.transforms",
+        "parallel",
+    ]
+)
+_getters: dict[str, object] = {}  # full name of a completed module -> its own __getattr__, or None
+
+
+def _complete(module: ModuleType) -> None:
+    """Let a module of ours find also the paths and old names that MindSpore has in it."""
+    name = module.__name__
+    if name in _getters or name.split(".")[0] != _OWN:
+        return
+    path = name[len(_OWN) + 1 :]
+    _getters[name] = vars(module).get("__getattr__")
+    vars(module)["__getattr__"] = lambda attribute: lookup(path, attribute)
+
+
+def install() -> None:
+    """Let `mindspore` stand for `mycelia` in this process, and NumPy be as MindSpore's users know it."""
+    if any(isinstance(finder, _Alias) for finder in sys.meta_path):
+        return
+    from mycelia.compat import identity, numpy1
+
+    sys.meta_path.insert(0, _Alias())
+    for path in _COMPLETED:
+        if _full(path) in sys.modules:
+            _complete(sys.modules[_full(path)])
+    numpy1.install()
+    identity.install()
+
+
+def uninstall() -> None:
+    """Take the alias away again; modules that were imported under it are forgotten."""
+    from mycelia.compat import identity, numpy1
+
+    sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Alias)]
+    for name in [n for n in sys.modules if n == _FOREIGN or n.startswith(_FOREIGN + ".")]:
+        del sys.modules[name]
+    for name, getter in _getters.items():
+        names = vars(sys.modules[name])
+        names.pop("__getattr__", None)
+        if getter is not None:
+            names["__getattr__"] = getter
+    _getters.clear()
+    numpy1.uninstall()
+    identity.uninstall()
+
+
+@contextlib.contextmanager
+def active():
+    """`mindspore` stands for `mycelia` inside of the `with` block, and after it as before."""
+    if any(isinstance(finder, _Alias) for finder in sys.meta_path):
+        yield
+        return
+    install()
+    try:
+        yield
+    finally:
+        uninstall()

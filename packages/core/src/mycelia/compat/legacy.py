@@ -1,0 +1,71 @@
+"""What MindSpore 1.x had and 2.x has no name for, in terms of what replaced it."""
+
+from __future__ import annotations
+
+from mycelia import nn, ops
+from mycelia.train import Callback
+
+
+class SummaryStep(Callback):
+    """Lets a `SummaryRecord` write what the summary ops collected, every `flush_step` steps.
+
+    Later releases have `SummaryCollector`, which owns its writer.
+    """
+
+    def __init__(self, writer, flush_step: int = 10) -> None:
+        super().__init__()
+        if not isinstance(flush_step, int) or isinstance(flush_step, bool) or flush_step <= 0:
+            raise ValueError(f"SummaryStep: flush_step must be a positive int, but got {flush_step!r}")
+        self._writer, self._flush_step = writer, flush_step
+
+    def step_end(self, run_context) -> None:
+        parameters = run_context.original_args()
+        if parameters.cur_step_num % self._flush_step == 0:
+            self._writer.record(parameters.cur_step_num, parameters.train_network)
+
+
+def DepthwiseConv2d(in_channels, out_channels, kernel_size, *arguments, **options):
+    """`nn.Conv2d` with a group for each channel. Shapes: [N, C, H, W] -> [N, C, H', W']."""
+    options["group"] = in_channels
+    return nn.Conv2d(in_channels, out_channels, kernel_size, *arguments, **options)
+
+
+class DepthwiseConv2dNative:
+    """Depthwise convolution, weights [multiplier, C, h, w]: `ops.Conv2D` with a group for each channel."""
+
+    def __init__(
+        self, channel_multiplier, kernel_size, mode=3, pad_mode="valid", pad=0, stride=1, dilation=1, group=1
+    ):
+        self._settings = {"mode": 1, "pad_mode": pad_mode, "pad": pad, "stride": stride, "dilation": dilation}
+        self._multiplier, self._kernel_size = channel_multiplier, kernel_size
+
+    def __call__(self, x, weight):
+        channels = x.shape[1]
+        weight = ops.reshape(
+            ops.transpose(weight, (1, 0, 2, 3)), (channels * self._multiplier, 1, *weight.shape[2:])
+        )
+        conv = ops.Conv2D(channels * self._multiplier, self._kernel_size, group=channels, **self._settings)
+        return conv(x, weight)
+
+
+class _CellGraphExecutor:
+    """The compiler of Cells, as tests of MindSpore call it."""
+
+    def compile(self, cell, *inputs, phase="predict", do_convert=True, auto_parallel_mode=False, **options):
+        """Compile `cell` for these inputs; what a call would report about its code is reported now."""
+        cell.compile(*inputs)
+        return phase, True
+
+    def __call__(self, cell, *inputs, phase=""):
+        return cell(*inputs)
+
+
+class _PynativeExecutor:
+    """The executor of eager ops. Ops have run when their call returns, so there is nothing to wait for."""
+
+    def sync(self) -> None:
+        """Wait for all ops."""
+
+
+cell_graph_executor = _CellGraphExecutor()
+pynative_executor = _PynativeExecutor()

@@ -1,0 +1,50 @@
+"""NumPy as scripts for MindSpore know it: MindSpore is built for NumPy 1, its names and its printing."""
+
+from __future__ import annotations
+
+import contextlib
+
+import numpy as np
+
+# Removed in NumPy 2 -> what the same thing is called there.
+_REMOVED = {
+    "Inf": "inf", "Infinity": "inf", "PINF": "inf", "infty": "inf", "NaN": "nan", "NAN": "nan",
+    "float_": "float64", "complex_": "complex128", "cfloat": "complex128", "singlecomplex": "complex64",
+    "longfloat": "longdouble", "clongfloat": "clongdouble", "longcomplex": "clongdouble",
+    "string_": "bytes_", "unicode_": "str_", "bool8": "bool_", "int0": "intp", "uint0": "uintp",
+    "object0": "object_",
+    "product": "prod", "cumproduct": "cumprod", "sometrue": "any", "alltrue": "all", "round_": "round",
+    "row_stack": "vstack", "asfarray": "_as_floating", "NINF": "_negative_infinity", "trapz": "trapezoid",
+    "in1d": "isin", "mat": "asmatrix",
+}  # fmt: skip
+
+
+def _as_floating(a, dtype=np.float64):
+    return np.asarray(a, dtype if np.issubdtype(dtype, np.inexact) else np.float64)
+
+
+_HERE = {"_as_floating": _as_floating, "_negative_infinity": -np.inf}
+_added: list[str] = []
+_printing: dict = {}
+
+
+def install() -> None:
+    """Names that NumPy 2 removed, and scalars printed without their type."""
+    if np.lib.NumpyVersion(np.__version__) < "2.0.0":
+        return
+    _printing.update(legacy=np.get_printoptions()["legacy"])
+    np.set_printoptions(legacy="1.25")
+    for old, new in _REMOVED.items():
+        if old not in vars(np):
+            with contextlib.suppress(AttributeError):  # a later NumPy may have renamed the new name in turn
+                setattr(np, old, _HERE[new] if new in _HERE else getattr(np, new))
+                _added.append(old)
+
+
+def uninstall() -> None:
+    """NumPy as it was."""
+    if _printing:
+        np.set_printoptions(**_printing)
+        _printing.clear()
+    while _added:
+        delattr(np, _added.pop())

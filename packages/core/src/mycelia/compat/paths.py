@@ -1,0 +1,251 @@
+"""Where the modules of MindSpore, 1.x and 2.x, lie here, and what became of names.
+
+Paths are written without the leading `mindspore.`; `.` is the package itself.
+"""
+
+from __future__ import annotations
+
+# Paths, and the modules of ours where their names are looked for, in this order. `.*`: also all below.
+_PATHS = """
+    common.dtype common.np_dtype : dtypes
+    common.tensor common.parameter common._stub_tensor common._tensor_overload : tensor .
+    common.api common.jit_config common.jit_context common.mutable common.lazy_inline common.no_inline
+        graph.* : compile .
+    common.seed : config .
+    common._register_for_tensor common._utils common._decorator common.auto_dynamic_shape common.device
+        common.dump common.file_system common.generator common.hook_handle common.model common.recompute
+        common.sparse_tensor common.symbol common._pijit_context : common .
+    context parallel._auto_parallel_context : context config .
+    dtype : dtypes
+    version : .
+    amp : amp train.amp train.loss_scale_manager train .
+    nn.cell nn.dynamic_lr nn.learning_rate_schedule nn.grad.* nn.layer.* nn.loss.* nn.metrics.*
+        nn.optim.* nn.sparse.* nn.transformer.* nn.utils.* nn.wrap.* : nn train amp .
+    nn.probability.* : nn.probability nn
+    ops.functional_overload : mint ops
+    ops.auto_generate.* ops.function.* ops.extend.* : ops.operations ops autodiff . mint.ext
+    ops.operations.* ops.composite.* ops.functional ops.primitive ops.deprecated ops.op_info_register
+        ops.op_selector ops.vm_impl_registry ops.signature ops.tensor_method ops._vmap.* ops._grad.*
+        ops._grad_experimental.* ops._op_impl.* ops._utils.* ops.custom_ops ops._register_for_op
+        ops._primitive_cache : ops.operations ops autodiff .
+    mint.* : mint mint.nn mint.nn.functional
+    train.callback.* train.amp train.data_sink train.dataset_helper train.loss_scale_manager
+        train.metrics.* train.model train.serialization train.summary.* train.train_thor.* train._utils
+        train.parallel_utils train.mind_ir_pb2 train.checkpoint_pb2 : train amp nn io .
+    dataset.core.* dataset.engine.* dataset.callback.* dataset.utils.*
+        : dataset.engine dataset dataset.samplers
+    dataset.transforms.* dataset.vision.c_transforms dataset.vision.py_transforms
+        : dataset.vision dataset.transforms
+    dataset.vision.* : dataset.vision
+    dataset.text.* : dataset.text
+    dataset.audio.* : dataset.audio
+    dataset.debug.* : dataset.debug
+    numpy.* : numpy
+    scipy.* : scipy scipy.linalg
+    communication.* parallel.* : parallel communication .
+    experimental.optim.* : experimental.optim
+    experimental.* : experimental .
+    boost.* : boost
+    hal.* : hal
+    mindrecord.* : mindrecord
+    multiprocessing.* : multiprocessing
+    profiler.* : profiler
+    runtime.* : runtime
+    rewrite.* : rewrite
+    utils.* tools.* : utils
+    log : log
+    run_check.* : .
+"""
+
+
+# The modules of MindSpore 2.10 and of 1.x that are in reach of scripts: a module, and what lies in it.
+_BELOW = """
+    : amp boost common communication context dataset device_context dtype experimental graph hal log
+        mindrecord mint multiprocessing nn numpy ops parallel profiler rewrite run_check runtime scipy
+        tools train utils version
+    common: _decorator _grad_function _pijit_context _register_for_recompute _register_for_tensor
+        _stub_tensor _tensor_docs _tensor_overload _utils api auto_dynamic_shape device dtype dump
+        file_system generator hook_handle initializer jit_config jit_context lazy_inline model mutable
+        no_inline np_dtype parameter recompute seed sparse_tensor storage symbol tensor
+    communication: _comm_helper comm_func management
+    dataset: audio callback debug engine text transforms utils vision
+    dataset.audio: transforms utils
+    dataset.callback: ds_callback
+    dataset.core: config
+    dataset.debug: debug_hook pre_defined_hook
+    dataset.engine: cache_client datasets datasets_audio datasets_standard_format datasets_text
+        datasets_user_defined datasets_vision iterators obs offload queue samplers serializer_deserializer
+    dataset.engine.obs: config_loader obs_mindrecord_dataset util
+    dataset.text: transforms utils
+    dataset.transforms: c_transforms py_transforms py_transforms_util transforms vision
+    dataset.utils: browse_dataset line_reader
+    dataset.vision: c_transforms py_transforms py_transforms_util transforms utils
+    device_context: ascend cpu gpu
+    experimental: es map_parameter optim
+    experimental.optim: adadelta adagrad adam adamax adamw asgd lr_scheduler nadam optimizer radam rmsprop
+        rprop sgd
+    graph: api custom_backend custom_infer custom_pass dynamic_shape jit_config jit_context jit_trace
+        lazy_inline mutable no_inline symbol
+    graph.dynamic_shape: _auto_dynamic auto_dynamic_shape enable_dynamic
+    hal: _base _cpu device event memory stream
+    mindrecord: common config core filereader filewriter mindpage
+    mindrecord.common: constant enums exceptions
+    mindrecord.core: shardheader shardindexgenerator shardreader shardsegment shardutils shardwriter
+    mint: distributed linalg nn optim special
+    mint.distributed: _utils distributed
+    mint.nn: functional layer
+    mint.nn.layer: _functions activation basic conv normalization padding pooling
+    mint.optim: adam adamw fused_adamw sgd
+    multiprocessing: reductions
+    nn: cell dynamic_lr generator grad layer learning_rate_schedule loss metrics optim probability sparse
+        transformer utils wrap
+    nn.grad: cell_grad
+    nn.layer: activation basic channel_shuffle combined container conv dense embedding image lstm math
+        normalization padding pooling quant rnn_cells rnns thor_layer timedistributed transformer
+    nn.loss: loss
+    nn.optim: ada_grad adadelta adafactor adam adamax adasum asgd ftrl lamb lars lazyadam momentum
+        optimizer proximal_ada_grad rmsprop rprop sgd tft_wrapper thor
+    nn.probability: bijector bnn_layers distribution dpn infer toolbox transforms
+    nn.probability.bijector: bijector exp gumbel_cdf invert power_transform scalar_affine softplus
+    nn.probability.distribution: _utils bernoulli beta categorical cauchy distribution exponential gamma
+        geometric gumbel half_normal laplace log_normal logistic normal poisson student_t
+        transformed_distribution uniform
+    nn.probability.distribution._utils: custom_ops utils
+    nn.sparse: sparse
+    nn.utils: init
+    nn.wrap: cell_wrapper grad_reducer loss_scale
+    numpy: array_creations array_ops dtypes fft logic_ops math_ops utils utils_const
+    ops: _constants _grad _grad_experimental _primitive_cache _register_for_op _utils auto_generate
+        bprop_mindir communication composite deprecated extend function functional functional_overload
+        op_info_register op_selector operations primitive signature silent_check tensor_method
+        vm_impl_registry
+    ops._grad: grad_base
+    ops._grad_experimental: grad_base
+    ops._utils: arg_dtype_cast arg_handler utils
+    ops.auto_generate: cpp_create_prim_instance_helper gen_arg_dtype_cast gen_arg_handler gen_extend_func
+        gen_ops_def gen_ops_prim pyboost_inner_prim
+    ops.composite: base env_ops math_ops
+    ops.function: _add_attr_func array_func clip_func comm_func debug_func fft_func grad image_func
+        linalg_func math_func nn_func other_func parameter_func random_func reshard_func sparse_func
+        sparse_unary_func spectral_func vmap_func
+    ops.function.grad: grad_func
+    ops.operations: _csr_ops _custom_grad _grad_ops _inner_ops _map_tensor_ops _pyfunc_registry _quant_ops
+        _scalar_ops _sequence_ops _thor_ops array_ops comm_ops control_ops custom_ops debug_ops image_ops
+        inner_ops linalg_ops manually_defined math_ops nn_ops other_ops random_ops reshard_ops sparse_ops
+        spectral_ops
+    ops.operations.manually_defined: _inner ops_def
+    parallel: _tensor _utils algo_parameter_config data_access_adapter function nn parameter_broadcast
+        shard transform_safetensors
+    parallel.function: reshard_func
+    parallel.nn: parallel_cell_wrapper parallel_grad_reducer
+    profiler: dynamic_profile dynamic_profiler envprofiler experimental_config mstx profiler
+        profiler_action_controller profiler_interface profiling schedule
+    profiler.dynamic_profile: dynamic_monitor_proxy dynamic_profiler_config_context dynamic_profiler_utils
+    run_check: _check_version run_check
+    runtime: device device_limit event executor memory stream stream_limit thread_bind_core
+    scipy: fft linalg ops optimize utils utils_const
+    scipy.optimize: _bfgs _lagrange _lbfgs gradient_optimization_algorithm line_search
+        linear_sum_assignment minimize
+    tools: data_dump sdc_detect stress_detect
+    train: _utils amp callback data_sink dataset_helper loss_scale_manager metrics model parallel_utils
+        quant serialization summary train_thor
+    train.callback: _backup_and_restore _callback _checkpoint _cluster_monitor _dataset_graph _early_stop
+        _flops_collector _history _lambda_callback _landscape _loss_monitor _lr_scheduler_callback
+        _on_request_exit _reduce_lr_on_plateau _summary_collector _time_monitor _train_fault_tolerance
+    train.metrics: accuracy auc bleu_score confusion_matrix cosine_similarity dice error fbeta
+        hausdorff_distance loss mean_surface_distance metric occlusion_sensitivity perplexity precision
+        recall roc root_mean_square_surface_distance topk
+    train.summary: _lineage_adapter _summary_adapter _writer_pool enums summary_record writer
+    train.train_thor: convert_utils
+    utils: dlpack dryrun ms_dispatch runtime_execution_order_check sdc_detect stress_detect utils
+"""
+
+
+def _read_paths() -> list[tuple[str, tuple[str, ...]]]:
+    rows, waiting = [], []
+    for line in _PATHS.split("\n"):
+        names, colon, where = line.partition(":")
+        waiting += names.split()
+        if colon:
+            rows += [(path, tuple(where.split())) for path in waiting]
+            waiting = []
+    return sorted(rows, key=lambda row: -len(row[0]))  # the longest pattern that fits is the one
+
+
+def _read_below() -> frozenset[str]:
+    known: set[str] = set()
+    parent = ""
+    for line in _BELOW.split("\n"):
+        before, colon, names = line.rpartition(":")
+        parent = before.strip() if colon else parent
+        known.update(f"{parent}.{name}" if parent else name for name in names.split())
+    return frozenset(known)
+
+
+_ROWS = _read_paths()
+_KNOWN = _read_below()
+
+
+def modules(path: str) -> tuple[str, ...] | None:
+    """The modules of ours that together are MindSpore's `path`; None if MindSpore has no such module."""
+    if path not in _KNOWN:
+        return None
+    for pattern, where in _ROWS:
+        if path == pattern or pattern.endswith(".*") and f"{path}.".startswith(pattern[:-1]):
+            return where
+    return None
+
+
+# Names that newer releases call otherwise, by the first part of the path: old name -> new name, with its
+# module before a colon if that is another one. They are asked for only where the old name is missing.
+RENAMED: dict[str, dict[str, str]] = {
+    "": {
+        "ms_function": "jit", "ms_class": "jit_class", "MetaTensor": "Tensor",
+        "parse_print": "train:parse_print", "hypermap": "ops:HyperMap",
+        "_cell_graph_executor": "compat.legacy:cell_graph_executor",
+        "_executor": "compat.legacy:cell_graph_executor",
+        "_pynative_executor": "compat.legacy:pynative_executor",
+    },
+    "ops": {
+        "TensorAdd": "Add", "TensorSub": "Sub", "TensorPow": "Pow", "TensorMod": "FloorMod",
+        "GatherV2": "Gather", "Pack": "Stack", "Unpack": "Unstack", "pack": "stack", "Gelu": "GeLU",
+        "FastGelu": "FastGeLU", "FusedBatchNorm": "BatchNorm", "FusedBatchNormEx": "BatchNorm",
+        "ReLUV2": "ReLU", "Inverse": "MatrixInverse", "ScalarToArray": "ScalarToTensor",
+        "ResizeBilinear": "ResizeBilinearV2", "Dropout2d": "Dropout2D",
+        "DepthwiseConv2dNative": "compat.legacy:DepthwiseConv2dNative",
+        "BatchMatmul": "BatchMatMul", "issubclass_": "builtins:issubclass",
+        "isinstance_": "builtins:isinstance", "tensor_add": "add", "tensor_sub": "sub",
+        "tensor_mul": "mul", "tensor_div": "div", "tensor_pow": "pow",
+        "tensor_floordiv": "floor_div", "tensor_mod": "floor_mod", "tensor_exp": "exp",
+        "tensor_expm1": "expm1", "tensor_lt": "less", "tensor_le": "le", "tensor_gt": "gt",
+        "tensor_ge": "ge", "tensor_slice": "slice", "tensor_range": "range", "neg_tensor": "neg",
+        "scalar_add": "operator:add", "scalar_sub": "operator:sub", "scalar_mul": "operator:mul",
+        "scalar_div": "operator:truediv", "scalar_floordiv": "operator:floordiv",
+        "scalar_mod": "operator:mod", "scalar_pow": "operator:pow", "scalar_gt": "operator:gt",
+        "scalar_lt": "operator:lt", "scalar_ge": "operator:ge", "scalar_le": "operator:le",
+        "scalar_eq": "operator:eq", "scalar_ne": "operator:ne", "scalar_usub": "operator:neg",
+        "bool_not": "operator:not_", "string_eq": "operator:eq", "string_concat": "operator:concat",
+    },
+    "nn": {
+        "GlobalBatchNorm": "SyncBatchNorm", "Thor": "thor",
+        "DepthwiseConv2d": "compat.legacy:DepthwiseConv2d",
+        "AdamWeightDecayForBert": "AdamWeightDecay", "GraphKernel": "Cell",
+        "SummaryRecord": "train:SummaryRecord", "Parameter": ".:Parameter",
+        "ParameterTuple": ".:ParameterTuple", "Tensor": ".:Tensor", "Model": "train:Model",
+    },
+    "train": {
+        "SummaryStep": "compat.legacy:SummaryStep", "Tensor": ".:Tensor",
+        "Parameter": ".:Parameter", "load": "io:load", "export": "io:export",
+    },
+    "dataset": {
+        "Cutout": "CutOut", "OneHotOp": "OneHot", "ComposeOp": "Compose",
+        "ImageFolderDatasetV2": "dataset:ImageFolderDataset", "ToType": "dataset.vision:ToType",
+        "RandomRotate": "RandomRotation",
+    },
+}  # fmt: skip
+
+
+def renamed(path: str, name: str) -> str | None:
+    """What replaced `name` of `path`: a name of the same module or `module:name`; None: nothing."""
+    family = path.split(".")[0]
+    return RENAMED.get("" if family in ("common", "context", "graph") else family, {}).get(name)

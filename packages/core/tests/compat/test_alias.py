@@ -1,0 +1,140 @@
+"""`import mindspore` in compatibility mode: paths, old names, pickles, NumPy's names; nothing of it stays."""
+
+from __future__ import annotations
+
+import importlib
+import pickle
+import sys
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import compat, nn
+from mycelia.compat import paths
+
+
+@pytest.fixture
+def mindspore():
+    with compat.active():
+        yield importlib.import_module("mindspore")
+
+
+# Imports that scripts of the 1.x and 2.x years begin with.
+IMPORTS = """
+    mindspore Model nn context Tensor Parameter ParameterTuple set_seed
+    mindspore.context set_context get_context GRAPH_MODE
+    mindspore.common Tensor Parameter
+    mindspore.common.tensor Tensor
+    mindspore.common.parameter Parameter ParameterTuple
+    mindspore.common.dtype float32 int32
+    mindspore.common.api jit ms_function _pynative_executor _cell_graph_executor
+    mindspore.common.initializer initializer Normal One
+    mindspore.common.seed set_seed
+    mindspore.nn Cell Dense
+    mindspore.nn.cell Cell
+    mindspore.nn.layer.basic Dense Flatten
+    mindspore.nn.layer.conv Conv2d
+    mindspore.nn.layer.normalization BatchNorm2d
+    mindspore.nn.loss.loss SoftmaxCrossEntropyWithLogits
+    mindspore.nn.metrics Accuracy
+    mindspore.nn.optim.momentum Momentum
+    mindspore.nn.wrap.cell_wrapper WithLossCell TrainOneStepCell
+    mindspore.nn.learning_rate_schedule ExponentialDecayLR
+    mindspore.nn.dynamic_lr piecewise_constant_lr
+    mindspore.ops operations functional composite
+    mindspore.ops.operations Conv2D ReLU
+    mindspore.ops.functional add reshape
+    mindspore.ops.function.math_func matmul
+    mindspore.train.callback Callback LossMonitor ModelCheckpoint SummaryStep
+    mindspore.train.callback._callback Callback
+    mindspore.train.model Model
+    mindspore.train.serialization save_checkpoint load_checkpoint load_param_into_net export
+    mindspore.dataset.engine GeneratorDataset
+    mindspore.dataset.transforms.c_transforms TypeCast Compose
+    mindspore.dataset.vision.c_transforms Resize Rescale HWC2CHW
+    mindspore.dataset.vision.py_transforms HWC2CHW
+    mindspore.log info warning
+"""
+
+
+@pytest.mark.parametrize("line", [line.split() for line in IMPORTS.strip().split("\n")], ids=" ".join)
+def test_imports_of_scripts_resolve(mindspore, line):
+    module, *names = line
+    namespace = {}
+    exec(f"from {module} import {', '.join(names)}", namespace)
+    assert all(namespace[name] is not None for name in names)
+
+
+def test_modules_of_the_same_path_are_the_same_objects(mindspore):
+    assert mindspore is ms
+    assert importlib.import_module("mindspore.nn") is nn
+    assert importlib.import_module("mindspore.nn.layer.basic").Dense is nn.Dense
+
+
+def test_deep_paths_are_attributes_too(mindspore):
+    assert mindspore.nn.layer.basic.Dense is nn.Dense
+    assert mindspore.train.callback.Callback is ms.Callback
+
+
+def test_old_names_mean_what_replaced_them(mindspore):
+    assert mindspore.ms_function is ms.jit
+    namespace = {}
+    exec("from mindspore.ops import functional as F", namespace)
+    assert namespace["F"].scalar_add(2, 3) == 5
+
+
+def test_star_brings_the_names_of_all_modules_behind_a_path(mindspore):
+    namespace = {}
+    exec("from mindspore.nn.layer.basic import *", namespace)
+    assert namespace["Dense"] is nn.Dense
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["import mindspore.nothing", "import mindspore.nn.layer.nothing", "from mindspore.nn import Nothing"],
+)
+def test_unknown_names_are_import_errors(mindspore, line):
+    with pytest.raises(ImportError, match="[Nn]othing"):
+        exec(line)
+
+
+def test_errors_name_the_module_as_the_script_knows_it(mindspore):
+    with pytest.raises(AttributeError, match="module 'mindspore.nn' has no attribute 'Nothing'"):
+        mindspore.nn.Nothing  # noqa: B018
+
+
+def test_every_path_in_the_table_leads_to_a_known_module():
+    assert paths.modules("nn.layer.basic")[0] == "nn"
+    assert paths.modules("nn.layer.unheard_of") is None
+
+
+def test_tensor_and_parameter_are_pickled_as_mindspore_does(mindspore):
+    value = ms.Tensor(np.arange(3, dtype=np.int16))
+    assert repr(type(value)) == "<class 'mindspore.common.tensor.Tensor'>"
+    data = pickle.dumps(value, 2)
+    assert data.startswith(b"\x80\x02cmindspore.common.tensor\nTensor\n")
+    assert pickle.loads(data).dtype is ms.int16
+    weight = pickle.loads(pickle.dumps(ms.Parameter(ms.Tensor([1.5, 2.5]), "w", requires_grad=False)))
+    assert (weight.name, weight.requires_grad, weight.asnumpy().tolist()) == ("w", False, [1.5, 2.5])
+
+
+def test_bfloat16_is_pickled_too(mindspore):
+    value = pickle.loads(pickle.dumps(ms.Tensor([1.5, 3.0], ms.bfloat16)))
+    assert value.dtype is ms.bfloat16 and value.float().asnumpy().tolist() == [1.5, 3.0]
+
+
+def test_numpy_has_the_names_and_the_printing_of_its_first_version(mindspore):
+    assert eval("np.float_ is np.float64 and np.product([2, 3]) == 6", {"np": np})
+    assert repr(np.float32(0.5)) == "0.5"
+
+
+def test_nothing_stays():
+    before, getter = type(ms.Tensor([1])).__module__, vars(nn).get("__getattr__")
+    with compat.active():
+        importlib.import_module("mindspore.nn.layer.basic")
+    assert not any(name.split(".")[0] == "mindspore" for name in sys.modules)
+    assert ms.Tensor.__module__ == before and vars(nn).get("__getattr__") is getter
+    with pytest.raises(AttributeError):
+        ms.ms_function  # noqa: B018
+    assert pickle.loads(pickle.dumps(ms.Tensor([2]))).item() == 2
