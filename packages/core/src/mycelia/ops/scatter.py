@@ -203,9 +203,9 @@ tensor_scatter_min = _tensor_scatter_function(
 
 
 def _store(variable, value):
-    """Give a Parameter or Tensor a new value of its shape; returns it."""
+    """Give a Parameter or Tensor a new value of its shape; returns the value."""
     variable.assign_value(value)
-    return variable
+    return value
 
 
 def _scatter_nd_function(reduction, name, what):
@@ -214,7 +214,7 @@ def _scatter_nd_function(reduction, name, what):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""In the Parameter `input_x`, {what} the slices named by the rows of `indices`;
-    returns it.
+    returns the new value.
 
     Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..].  `use_locking` has no effect.
     """
@@ -237,7 +237,7 @@ def _scatter_function(reduction, name, what):
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""In the Parameter `input_x`, {what} the slices `indices` of the first axis; returns
-    it.
+    the new value.
 
     Shapes: x [n, R..], indices [I..], updates [I.., R..].
     """
@@ -446,7 +446,7 @@ def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
 
 def inplace_index_add(var, indices, updates, axis):
     """The Parameter `var` with the slices of `updates` added along `axis` at the positions `indices`; returns
-    it."""
+    the new value."""
     return _store(var, _index_add(var, indices, _as_updates(var, updates), axis))
 
 

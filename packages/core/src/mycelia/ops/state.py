@@ -22,51 +22,75 @@ def _spread(value, variable):
 
 
 @op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign")
-def assign(variable, value):
-    """Overwrite `variable` with `value`, cast to its dtype; returns `variable`.
+def _assign(variable, value):
+    """Overwrite `variable` with `value`, cast to its dtype.
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
     return _spread(value, variable).astype(variable.dtype)
 
 
-@assign.samples
-def assign(rand):
+@_assign.samples
+def _assign(rand):
     yield rand(3, 4), rand(3, 4)
     yield rand(3, 4), rand.ints(0, 9, (3, 4))
     yield rand(), rand(1)
 
 
 @op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignAdd")
-def assign_add(variable, value):
-    """``variable += value``; returns `variable`.
+def _assign_add(variable, value):
+    """``variable += value``.
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
     return variable + _spread(value, variable).astype(variable.dtype)
 
 
-@assign_add.samples
-def assign_add(rand):
+@_assign_add.samples
+def _assign_add(rand):
     yield rand(3, 4), rand(3, 4)
     yield rand.ints(0, 9, (1,)), rand.ints(1, 2, (1,))
     yield rand(2, 3), rand()
 
 
 @op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="AssignSub")
-def assign_sub(variable, value):
-    """``variable -= value``; returns `variable`.
+def _assign_sub(variable, value):
+    """``variable -= value``.
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
     return variable - _spread(value, variable).astype(variable.dtype)
 
 
-@assign_sub.samples
-def assign_sub(rand):
+@_assign_sub.samples
+def _assign_sub(rand):
     yield rand(3, 4), rand(3, 4)
     yield rand.ints(0, 9, (1,)), rand.ints(1, 2, (1,))
     yield rand(2, 3), rand()
+
+
+def assign(variable, value):
+    """Overwrite the Parameter `variable` with `value`, cast to its dtype; returns the new value.
+
+    Shapes: value as variable, or one element.  dtypes: any.
+    """
+    return _assign(variable, value)._detach()
+
+
+def assign_add(variable, value):
+    """Increase the Parameter `variable` by `value`, cast to its dtype; returns the new value.
+
+    Shapes: value as variable, or one element.  dtypes: any.
+    """
+    return _assign_add(variable, value)._detach()
+
+
+def assign_sub(variable, value):
+    """Decrease the Parameter `variable` by `value`, cast to its dtype; returns the new value.
+
+    Shapes: value as variable, or one element.  dtypes: any.
+    """
+    return _assign_sub(variable, value)._detach()
 
 
 __all__ = ["assign", "assign_add", "assign_sub"]

@@ -1,5 +1,7 @@
 """Making tensors, their shapes, joining and cutting them."""
 
+import math
+
 from mycelia import dtypes, errors, ops
 from mycelia.ops import rearrange
 from mycelia.ops.operations.checks import (
@@ -95,9 +97,8 @@ def Expand(x, shape):
 # ---- what a tensor is ------------------------------------------------------------------------------------
 
 table(ops, {
-    "Rank": "rank", "Size": "size", "Shape": "shape", "Flatten": "flatten",
-    "Diag": "diag", "ExpandDims": "expand_dims", 
-    "Reshape": "reshape", "Tile": "tile", "Trace": "trace", "Transpose": "transpose",
+    "Rank": "rank", "Size": "size", "Shape": "shape",
+    "Diag": "diag", "ExpandDims": "expand_dims",  "Tile": "tile", "Trace": "trace", "Transpose": "transpose",
     "TransposeView": "transpose", "TransposeExtView": "swapaxes",
 })  # fmt: skip
 
@@ -143,6 +144,20 @@ def Identity(input_x):
 def IdentityN(x):
     """A tensor of the same values for each of a tuple."""
     return tuple(ops.reshape(one, one.shape) for one in x)
+
+
+@primitive
+def Reshape(input, shape):
+    """The same elements in another shape; -1 stands for what is left."""
+    return ops.reshape(input, as_ints(shape) if isinstance(shape, Tensor) else shape)
+
+
+@primitive
+def Flatten(input_x):
+    """A matrix: all axes but the first as one."""
+    if input_x.ndim == 0:
+        raise errors.value_error("Flatten", "the input must have at least one axis, but its rank is 0")
+    return ops.reshape(input_x, (input_x.shape[0], math.prod(input_x.shape[1:])))
 
 
 # ---- forms -----------------------------------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Reading and writing by index: gather, scatter, masks, order, search, segments."""
 
 from mycelia import dtypes, ops
-from mycelia.ops import scatter as scattering
 from mycelia.ops import segments
 from mycelia.ops.operations.checks import (
     Misfit,
@@ -18,6 +17,7 @@ from mycelia.ops.operations.checks import (
 )  # fmt: skip
 from mycelia.ops.operations.define import primitive, table
 from mycelia.ops.order import _searchsorted
+from mycelia.ops.scatter import index_put
 from mycelia.ops.shape import constant
 from mycelia.tensor import Tensor
 
@@ -142,7 +142,7 @@ def IndexFill(x, dim, index, value):
 @primitive
 def IndexPut(x1, x2, indices, *, accumulate: choice(0, 1) = 0):
     """`x1` with the values `x2` at the positions that the index tensors name, replacing or added."""
-    return scattering.index_put(x1, indices, x2, bool(accumulate))
+    return index_put(x1, indices, x2, bool(accumulate))
 
 
 # ---- masks -----------------------------------------------------------------------------------------------
@@ -186,12 +186,20 @@ def UniqueWithPad(x, pad_num):
     return ops.unique_with_pad(x, pad_num)
 
 
+_NOTHING = constant(0, dtypes.int64)
+
+
+def _tuple(value):
+    return value if isinstance(value, tuple) else (value,)
+
+
 @primitive
 def UniqueConsecutive(
     input, *, return_inverse: boolean = False, return_counts: boolean = False, dim: optional(integer) = None
 ):
     """One element for each run of equal ones; the places of all in it, and the lengths."""
-    return ops.unique_consecutive(input, return_inverse, return_counts, dim)
+    values, *more = _tuple(ops.unique_consecutive(input, return_inverse, return_counts, dim))
+    return values, *(more.pop(0) if wanted else _NOTHING for wanted in (return_inverse, return_counts))
 
 
 @primitive(shows={"dtype": type_id})
@@ -238,7 +246,7 @@ def Bincount(array, size, weights):
 @primitive
 def Histogram(x, *, bins: positive = 100, min: number = 0.0, max: number = 0.0):
     """How many elements lie in each of `bins` equal intervals between `min` and `max`."""
-    return ops.cast(ops.histc(x, bins, float(min), float(max)), dtypes.int32)
+    return ops.histc(x, bins, float(min), float(max))
 
 
 @primitive

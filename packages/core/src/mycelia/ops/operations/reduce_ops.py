@@ -13,6 +13,7 @@ from mycelia.ops.operations.checks import (
     type_id,
 )  # fmt: skip
 from mycelia.ops.operations.define import primitive
+from mycelia.ops.shape import constant
 from mycelia.tensor import Tensor
 
 
@@ -137,9 +138,9 @@ def Median(
     ignore_nan: boolean = False,
 ):  # fmt: skip
     """Middle element along `axis` and its place; with `global_median` of all elements."""
-    if global_median:
-        value, place = ops.median(x.reshape((-1,)), 0, False)
-        return value, place
+    if global_median:  # its place is of no use, and 0
+        value, _ = ops.median(x.reshape((-1,)), 0, False)
+        return value, constant(0, dtypes.int64)
     return ops.median(x, axis, keep_dims)
 
 
