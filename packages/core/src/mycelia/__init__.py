@@ -39,7 +39,9 @@ _NAMES: dict[str, str] = {
         Metric Precision Recall Top1CategoricalAccuracy Top5CategoricalAccuracy TopKCategoricalAccuracy
         get_metric_fn names rearrange_inputs BackupAndRestore BleuScore ConfusionMatrix ConfusionMatrixMetric
         CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity Perplexity ROC
-        RootMeanSquareDistance auc
+        RootMeanSquareDistance auc SummaryRecord SummaryCollector SummaryLandscape DatasetHelper OnRequestExit
+        FlopsUtilizationCollector TrainFaultTolerance ConvertNetUtils ConvertModelUtils data_sink
+        connect_network_with_dataset
     """,
 }  # fmt: skip
 

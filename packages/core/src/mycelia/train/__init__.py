@@ -6,10 +6,11 @@ import importlib
 
 _HOMES = {
     "Model": "mycelia.train.model",
+    "SummaryRecord": "mycelia.train.summary",
     **dict.fromkeys(
         """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback
         LearningRateScheduler LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext
-        TimeMonitor""".split(),
+        SummaryCollector TimeMonitor""".split(),
         "mycelia.train.callbacks",
     ),
     **dict.fromkeys(

@@ -4,11 +4,12 @@ from mycelia.train.callbacks.base import Callback, CallbackManager, RunContext
 from mycelia.train.callbacks.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
 from mycelia.train.callbacks.control import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
 from mycelia.train.callbacks.monitor import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
+from mycelia.train.callbacks.summary import SummaryCollector
 
 __all__ = [
     "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History",
         "LambdaCallback",
     "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
-        "RunContext",
+        "RunContext", "SummaryCollector",
     "TimeMonitor",
 ]  # fmt: skip

@@ -1,0 +1,370 @@
+"""`SummaryCollector`: records what is worth seeing of a training without code in the network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+
+from mycelia import errors, log
+from mycelia.nn.optim.optimizer import Optimizer
+from mycelia.tensor import Parameter, Tensor
+from mycelia.train.callbacks.base import Callback
+from mycelia.train.callbacks.checkpoint import ModelCheckpoint
+from mycelia.train.callbacks.monitor import loss_value
+from mycelia.train.summary.lineage import EvaluationLineage, TrainLineage, UserDefinedInfo
+from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
+
+_SWITCHES = (
+    "collect_metric", "collect_graph", "collect_train_lineage", "collect_eval_lineage",
+    "collect_input_data", "collect_dataset_graph",
+)  # fmt: skip
+_LANDSCAPE = {
+    "landscape_size": 40,
+    "unit": "step",
+    "num_samples": 2048,
+    "create_landscape": {"train": True, "result": True},
+    "intervals": [list(range(1, 10)), list(range(10, 20))],
+}
+_DEFAULTS = {**dict.fromkeys(_SWITCHES, True), "histogram_regular": None, "collect_landscape": _LANDSCAPE}
+_HYPER_CONFIG, _HYPER_CONFIG_MOST = "MINDINSIGHT_HYPER_CONFIG", 100_000
+_HISTOGRAMS = 5  # parameters that are shown when none is named
+_TENSOR_STEPS = 20  # of a run: tensors are large
+_OWNER = "SummaryCollector"
+
+
+def _typed(name: str, value, *kinds: type) -> None:
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        wanted = " or ".join(k.__name__ for k in kinds)
+        raise errors.type_error(_OWNER, f"{name} must be a {wanted}, but got {value!r:.60}")
+
+
+def _count(name: str, value) -> None:
+    _typed(name, value, int)
+    if value <= 0:
+        raise errors.value_error(_OWNER, f"{name} must be positive, but got {value}")
+
+
+def check_landscape(given: dict) -> dict:
+    """Options of a loss landscape, completed by defaults. Errors: TypeError, ValueError."""
+    _typed("collect_landscape", given, dict)
+    unknown = set(given) - set(_LANDSCAPE)
+    if unknown:
+        raise errors.one_of(unknown.pop(), list(_LANDSCAPE), subject=_OWNER, what="key of collect_landscape")
+    full = {**_LANDSCAPE, **given}
+    _typed("landscape_size", full["landscape_size"], int)
+    if not 3 <= full["landscape_size"] <= 256:
+        raise errors.value_error(
+            _OWNER, f"landscape_size must be within 3 and 256, but got {full['landscape_size']}"
+        )
+    _typed("unit", full["unit"], str)
+    if full["unit"] not in ("step", "epoch"):
+        raise errors.one_of(full["unit"], ["step", "epoch"], subject=_OWNER, what="unit")
+    _typed("num_samples", full["num_samples"], int)
+    _typed("create_landscape", full["create_landscape"], dict)
+    for name, wanted in full["create_landscape"].items():
+        if name not in ("train", "result"):
+            raise errors.one_of(name, ["train", "result"], subject=_OWNER, what="key of create_landscape")
+        _typed(name, wanted, bool)
+    _typed("intervals", full["intervals"], list)
+    for interval in full["intervals"]:
+        _typed("each of the intervals", interval, list)
+        if len(interval) < 3:
+            raise errors.value_error(_OWNER, f"an interval needs three members, but got {interval}")
+        for member in interval:
+            _typed("a member of an interval", member, int)
+    return full
+
+
+def _specified(given, keep_default: bool) -> dict:
+    if given is not None:
+        _typed("collect_specified_data", given, dict)
+        for name, value in given.items():
+            _typed("a key of collect_specified_data", name, str)
+            if name not in _DEFAULTS:
+                raise errors.one_of(name, list(_DEFAULTS), subject=_OWNER, what="collect_specified_data")
+            if name in _SWITCHES:
+                _typed(name, value, bool)
+        regular = given.get("histogram_regular")
+        _typed("histogram_regular", regular, str, type(None))
+        try:
+            re.compile(regular or "")
+        except re.error as e:
+            raise errors.value_error(_OWNER, f"histogram_regular {regular!r}: {e}") from None
+    chosen = {**(_DEFAULTS if keep_default else {}), **(given or {})}
+    if chosen.get("collect_landscape") is not None:
+        chosen["collect_landscape"] = check_landscape(chosen["collect_landscape"])
+    return chosen
+
+
+def _custom_lineage(given) -> dict:
+    """The custom lineage data, with what the environment adds."""
+    if given is not None:
+        _typed("custom_lineage_data", given, dict)
+    entries: dict = {}
+    config = os.environ.get(_HYPER_CONFIG, "")
+    if config and len(config) <= _HYPER_CONFIG_MOST:
+        try:
+            entries.update(json.loads(config).get("custom_lineage_data") or {})
+        except (ValueError, AttributeError) as e:
+            log.logger(__name__).warning("%s is ignored: %s", _HYPER_CONFIG, e)
+    entries.update(given or {})
+    for name, value in entries.items():
+        _typed("a key of custom_lineage_data", name, str)
+        _typed(f"custom_lineage_data['{name}']", value, int, float, str, bool)
+    return entries
+
+
+class SummaryCollector(Callback):
+    """Records loss, input images, histograms of parameters, values of summary operators and lineage.
+
+    `summary_dir`: directory of the run; `collect_freq`: steps between two records (epochs in sink mode);
+    `collect_specified_data`: what to collect, with `keep_default_action` in addition to the defaults;
+    `custom_lineage_data`: name -> int, float or text; `collect_tensor_freq`: steps between two tensors, else
+    about 20 a run; `max_file_size`, `export_options`: as in SummaryRecord.
+    By default it also saves the checkpoints of a loss landscape (`collect_landscape`).
+    Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
+    """
+
+    def __init__(
+        self,
+        summary_dir,
+        collect_freq=10,
+        num_process=32,
+        collect_specified_data=None,
+        keep_default_action=True,
+        custom_lineage_data=None,
+        collect_tensor_freq=None,
+        max_file_size=None,
+        export_options=None,
+    ):
+        super().__init__()
+        self._summary_dir = make_directory(summary_dir, "summary_dir")
+        _count("collect_freq", collect_freq)
+        for name, value in (("collect_tensor_freq", collect_tensor_freq), ("max_file_size", max_file_size)):
+            if value is not None:
+                _count(name, value)
+        _typed("keep_default_action", keep_default_action, bool)
+        self._collect_freq, self._tensor_freq = collect_freq, collect_tensor_freq
+        self._max_file_size, self._export_options = max_file_size, check_export_options(export_options)
+        self._data = _specified(collect_specified_data, keep_default_action)
+        self._custom = _custom_lineage(custom_lineage_data)
+        self._landscape = self._data.get("collect_landscape")
+        self._ckpt_dir = os.path.join(self._summary_dir, "ckpt_dir")
+        if self._landscape:
+            os.makedirs(self._ckpt_dir, exist_ok=True)
+        self._ckpt_files: dict[str, str] = {}
+        self._record: SummaryRecord | None = None
+        self._started = False
+        self._first = True
+        self._tensors_due: int | None = None
+
+    def __enter__(self):
+        self._record = SummaryRecord(
+            self._summary_dir, max_file_size=self._max_file_size, export_options=self._export_options
+        )
+        self._first = True
+        return self
+
+    def __exit__(self, *err):
+        self._record.close()
+
+    # ---- events --------------------------------------------------------------------------------------------
+
+    def begin(self, run_context):
+        params = run_context.original_args()
+        if sum(isinstance(c, SummaryCollector) for c in params.get("list_callback") or ()) > 1:
+            raise errors.value_error(_OWNER, "only one SummaryCollector may take part in a run")
+        if params.mode not in ("train", "eval"):
+            raise errors.one_of(params.mode, ["train", "eval"], subject=_OWNER, what="mode")
+        self._record.set_mode(params.mode)
+
+    def step_end(self, run_context):
+        params = run_context.original_args()
+        if params.mode != "train":
+            return
+        if not self._started:
+            self._started = True
+            if self._custom:
+                self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
+            self._record.record(params.cur_step_num)
+        if not params.dataset_sink_mode:
+            self._collect(params, params.cur_step_num)
+        if self._landscape and self._landscape["unit"] == "step":
+            self._save_point(params, params.cur_step_num)
+
+    def epoch_end(self, run_context):
+        params = run_context.original_args()
+        if params.mode != "train":
+            return
+        self._collect(params, params.cur_epoch_num if params.dataset_sink_mode else params.cur_step_num)
+        if self._landscape and self._landscape["unit"] == "epoch":
+            self._save_point(params, params.cur_epoch_num)
+        self._record.flush()
+
+    def end(self, run_context):
+        params = run_context.original_args()
+        if params.mode == "train":
+            if self._data.get("collect_train_lineage"):
+                self._record.add_value("train_lineage", "train", self._train_lineage(params))
+        elif self._data.get("collect_eval_lineage"):
+            path, size = _dataset_facts(params.valid_dataset)
+            metrics = json.dumps(params.metrics, default=float)
+            self._record.add_value("eval_lineage", "eval", EvaluationLineage(metrics, path, size))
+        # At the end there are only these: the values of the last step have been recorded with it.
+        self._record.record(0, plugin_filter=lambda plugin: plugin.endswith("lineage"))
+        if params.mode == "train" and self._landscape:
+            self._save_landscape_facts(params.batch_num)
+
+    # ---- values --------------------------------------------------------------------------------------------
+
+    def _collect(self, params, count: int) -> None:
+        """Record the values of a step if it is due: the first, and each that `collect_freq` divides."""
+        if not (self._first or count % self._collect_freq == 0):
+            return
+        self._first = False
+        self._add_loss(params)
+        self._add_input(params)
+        self._add_histograms(params)
+        step = params.cur_step_num
+        with_tensors = self._tensors_are_due(params)
+        self._record.record(step, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
+
+    def _tensors_are_due(self, params) -> bool:
+        if self._tensor_freq is None:
+            total = params.epoch_num * params.batch_num
+            steps = -(-total // self._collect_freq)
+            self._tensor_freq = self._collect_freq * max(1, -(-steps // _TENSOR_STEPS))
+        if self._tensors_due is None or params.cur_step_num >= self._tensors_due:
+            self._tensors_due = (params.cur_step_num // self._tensor_freq + 1) * self._tensor_freq
+            return True
+        return False
+
+    def _add_loss(self, params) -> None:
+        if not self._data.get("collect_metric"):
+            return
+        loss = loss_value(params.net_outputs)
+        if loss is None:
+            log.logger(__name__).warning("the network's output has no loss, so none is collected")
+            self._data["collect_metric"] = False
+        else:
+            self._record.add_value("scalar", "loss/auto", Tensor(np.float32(loss)))
+
+    def _add_input(self, params) -> None:
+        if not self._data.get("collect_input_data"):
+            return
+        data = params.get("train_dataset_element")
+        if isinstance(data, (list, tuple)) and data:
+            data = data[0]
+        if isinstance(data, Tensor) and data.ndim == 4 and data.shape[1] in (1, 3):
+            self._record.add_value("image", "input_data/auto", data)
+        else:
+            log.logger(__name__).warning("the input is no batch of images, so it is not collected")
+            self._data["collect_input_data"] = False
+
+    def _add_histograms(self, params) -> None:
+        if "histogram_regular" not in self._data:
+            return
+        optimizer = _optimizer_of(params)
+        if optimizer is None:
+            return
+        regular = self._data["histogram_regular"]
+        chosen = (
+            list(optimizer.parameters)[:_HISTOGRAMS]
+            if regular is None
+            else [p for p in optimizer.parameters if re.match(regular, p.name)]
+        )
+        for parameter in chosen:
+            if parameter.ndim:
+                self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
+
+    # ---- lineage -------------------------------------------------------------------------------------------
+
+    def _train_lineage(self, params) -> TrainLineage:
+        optimizer = _optimizer_of(params)
+        rate = getattr(optimizer, "learning_rate", None)
+        loss_fn = params.loss_fn or getattr(params.network, "loss_fn", None)
+        path, size = _dataset_facts(params.train_dataset)
+        saved = _latest_checkpoint(params)
+        return TrainLineage(
+            optimizer=None if optimizer is None else type(optimizer).__name__,
+            learning_rate=float(np.ravel(rate.asnumpy())[0]) if isinstance(rate, Parameter) else None,
+            loss_function=None if loss_fn is None else type(loss_fn).__name__,
+            epoch=params.epoch_num,
+            parallel_mode=params.parallel_mode,
+            device_num=params.device_number,
+            batch_size=_call(params.train_dataset, "get_batch_size"),
+            dataset_path=path,
+            dataset_size=size,
+            network=type(params.network).__name__,
+            loss=loss_value(params.net_outputs),
+            model_path=json.dumps({"ckpt": saved}),
+            model_size=os.path.getsize(saved) if saved else 0,
+        )
+
+    # ---- the loss landscape --------------------------------------------------------------------------------
+
+    def _save_point(self, params, number: int) -> None:
+        """Save the weights of a step that an interval of the landscape names."""
+        if not any(number in interval for interval in self._landscape["intervals"]):
+            return
+        from mycelia.io.checkpoint import save_checkpoint
+
+        network = params.network
+        name = f"{type(network).__name__}_{number}_{self._landscape['unit']}.ckpt"
+        path = os.path.join(self._ckpt_dir, name)
+        self._ckpt_files[str(number)] = path
+        if not os.path.isfile(path):
+            save_checkpoint([{"name": p.name, "data": p} for p in network.get_parameters()], path)
+
+    def _save_landscape_facts(self, steps: int) -> None:
+        path = Path(self._ckpt_dir, "train_metadata.json")
+        if path.exists():
+            return
+        facts = {
+            "epoch_group": dict(enumerate(self._landscape["intervals"])),
+            "model_params_file_map": self._ckpt_files,
+            "step_per_epoch": steps,
+            **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
+        }
+        path.write_text(json.dumps(facts), encoding="utf-8")
+        path.chmod(0o400)
+
+
+def _optimizer_of(params) -> Optimizer | None:
+    if isinstance(params.optimizer, Optimizer):
+        return params.optimizer
+    for _, cell in params.train_network.cells_and_names():
+        if isinstance(cell, Optimizer):
+            return cell
+    return None
+
+
+def _call(dataset, method: str):
+    return getattr(dataset, method)() if hasattr(dataset, method) else None
+
+
+def _dataset_facts(dataset) -> tuple[str | None, int | None]:
+    """The directory of a dataset's files, where its class tells, and its number of samples."""
+    size, batch = _call(dataset, "get_dataset_size"), _call(dataset, "get_batch_size")
+    samples = size * (batch or 1) if size else None
+    while dataset is not None:
+        for name in ("dataset_dir", "dataset_files", "dataset_file"):
+            found = getattr(dataset, name, None)
+            found = found[0] if isinstance(found, (list, tuple)) and found else found
+            if isinstance(found, (str, os.PathLike)):
+                path = os.path.abspath(found)
+                return path if name == "dataset_dir" else os.path.dirname(path), samples
+        children = getattr(dataset, "children", None) or [None]
+        dataset = children[0]
+    return None, samples
+
+
+def _latest_checkpoint(params) -> str | None:
+    for callback in params.get("list_callback") or ():
+        if isinstance(callback, ModelCheckpoint) and callback.latest_ckpt_file_name:
+            return os.path.abspath(callback.latest_ckpt_file_name)
+    return None

@@ -1,0 +1,151 @@
+"""Event files: records of (length, its checksum, message, its checksum), written one after the other.
+
+Each record goes to the file in one write, so that a reader finds whole records only.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import socket
+import struct
+import zlib
+from typing import BinaryIO
+
+import numpy as np
+
+from mycelia import log
+from mycelia.io.wire import field, varint
+
+_CASTAGNOLI = 0x82F63B78  # reflected
+_BLOCK = 1024  # bytes per lane of the checksum: long lanes cost steps, many lanes cost joins
+
+
+@functools.cache
+def _table() -> np.ndarray:
+    table = np.arange(256, dtype=np.uint32)
+    for _ in range(8):
+        table = np.where(table & 1, (table >> 1) ^ np.uint32(_CASTAGNOLI), table >> 1)
+    return table
+
+
+@functools.cache
+def _over_block() -> list[list[int]]:
+    """For each of the four bytes of a state: what it becomes after a block of zeros."""
+    states = (np.arange(256, dtype=np.uint32) << np.arange(0, 32, 8, dtype=np.uint32)[:, None]).ravel()
+    table = _table()
+    for _ in range(_BLOCK):
+        states = table[states & 0xFF] ^ (states >> 8)
+    return states.reshape(4, 256).tolist()
+
+
+def crc32c(data: bytes) -> int:
+    """The CRC-32C of `data`; blocks run side by side in NumPy and are joined by the table of zeros."""
+    table, crc = _table(), 0xFFFFFFFF
+    blocks = len(data) // _BLOCK
+    if blocks > 1:
+        lanes = np.frombuffer(data, np.uint8, blocks * _BLOCK).reshape(blocks, _BLOCK)
+        states = np.zeros(blocks, np.uint32)
+        for column in np.ascontiguousarray(lanes.T):
+            states = table[(states ^ column) & 0xFF] ^ (states >> 8)
+        a, b, c, d = _over_block()
+        for state in states.tolist():
+            crc = a[crc & 255] ^ b[crc >> 8 & 255] ^ c[crc >> 16 & 255] ^ d[crc >> 24] ^ state
+        data = data[blocks * _BLOCK :]
+    steps = table.tolist()
+    for byte in data:
+        crc = steps[(crc ^ byte) & 255] ^ (crc >> 8)
+    return crc ^ 0xFFFFFFFF
+
+
+def _masked(data: bytes) -> bytes:
+    crc = crc32c(data)
+    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+
+
+def framed(message: bytes) -> bytes:
+    """A record."""
+    length = struct.pack("<Q", len(message))
+    return length + _masked(length) + message + _masked(message)
+
+
+def double(number: int, value: float) -> bytes:
+    """A field of type double."""
+    return varint(number << 3 | 1) + struct.pack("<d", value)
+
+
+def single(number: int, value: float) -> bytes:
+    """A field of type float."""
+    return varint(number << 3 | 5) + struct.pack("<f", value)
+
+
+def text(number: int, value: str) -> bytes:
+    """A field of type string."""
+    return field(number, value.encode())
+
+
+def png(pixels: np.ndarray) -> bytes:
+    """An image [height, width, 3] of uint8 as PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    height, width, _ = pixels.shape
+    # Each row begins with its filter: 0, none.
+    rows = np.concatenate([np.zeros((height, 1), np.uint8), pixels.reshape(height, -1)], axis=1)
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    body = chunk(b"IHDR", head) + chunk(b"IDAT", zlib.compress(rows.tobytes())) + chunk(b"IEND", b"")
+    return b"\x89PNG\r\n\x1a\n" + body
+
+
+def event_file_name(prefix: str, suffix: str, seconds: int) -> str:
+    """MindInsight knows an event file by its name: time, device and host are part of it."""
+    return f"{prefix}.out.events.summary.{seconds}.0.{socket.gethostname()}{suffix}"
+
+
+class EventFile:
+    """A file of records, made with its first one.  Records beyond `limit` bytes are dropped, with a warning.
+
+    `raise_errors`: whether an error of the disk is raised; else it is logged and the file ends there.
+    """
+
+    def __init__(self, path: str, limit: int | None, raise_errors: bool, first: bytes | None = None):
+        self.path, self._limit, self._raise, self._first = path, limit, raise_errors, first
+        self._file: BinaryIO | None = None
+        self._size, self._stopped = 0, False
+
+    def write(self, message: bytes) -> None:
+        """Append a record."""
+        if self._stopped:
+            return
+        size = len(message) + 16
+        if self._limit is not None and self._size + size > self._limit:
+            log.logger(__name__).warning("%s is full: max_file_size is %d", self.path, self._limit)
+            self._stopped = True
+            return
+        try:
+            if self._file is None:
+                self._file = open(self.path, "ab")
+                os.chmod(self.path, 0o600)
+                if self._first is not None:
+                    self._file.write(framed(self._first))
+            self._file.write(framed(message))
+            self._size += size
+        except OSError as e:
+            self._stopped = True
+            if self._raise:
+                raise
+            log.logger(__name__).error("cannot write %s: %s", self.path, e.strerror)
+
+    def flush(self) -> None:
+        """Hand all records to the system."""
+        if self._file is not None:
+            self._file.flush()
+
+    def close(self) -> None:
+        """Close the file and leave it read-only, as MindSpore does."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+            os.chmod(self.path, 0o400)
+        self._stopped = True

@@ -1,0 +1,90 @@
+"""Lineage messages: what a training or evaluation was made of.  Each has `SerializeToString`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mycelia.io.wire import field
+from mycelia.train.summary.events import double, single, text
+
+
+class Message:
+    """A message of a lineage file."""
+
+    def SerializeToString(self) -> bytes:
+        """The bytes of the message."""
+        raise NotImplementedError
+
+
+def _given(make, number: int, value) -> bytes:
+    return b"" if value is None else make(number, value)
+
+
+@dataclass(slots=True)
+class TrainLineage(Message):
+    """A training: its parts by class name, its data, its loss and where the model was saved."""
+
+    optimizer: str | None = None
+    learning_rate: float | None = None
+    loss_function: str | None = None
+    epoch: int = 0
+    parallel_mode: str = "stand_alone"
+    device_num: int = 1
+    batch_size: int | None = None
+    dataset_path: str | None = None
+    dataset_size: int | None = None
+    network: str = ""
+    loss: float | None = None
+    model_path: str = ""  # JSON text
+    model_size: int = 0  # bytes
+
+    def SerializeToString(self) -> bytes:
+        hyper = (
+            _given(text, 1, self.optimizer)
+            + _given(single, 2, self.learning_rate)
+            + _given(text, 3, self.loss_function)
+            + field(4, self.epoch)
+            + text(5, self.parallel_mode)
+            + field(6, self.device_num)
+            + _given(field, 8, self.batch_size)
+        )
+        data = _given(text, 1, self.dataset_path) + _given(field, 2, self.dataset_size)
+        algorithm = text(1, self.network) + _given(single, 2, self.loss)
+        model = text(3, self.model_path) + field(4, self.model_size)
+        return field(1, hyper) + field(2, data) + field(3, algorithm) + field(4, model)
+
+
+@dataclass(slots=True)
+class EvaluationLineage(Message):
+    """An evaluation: its metrics as JSON text, and its data."""
+
+    metric: str = "{}"
+    dataset_path: str | None = None
+    dataset_size: int | None = None
+
+    def SerializeToString(self) -> bytes:
+        data = _given(text, 1, self.dataset_path) + _given(field, 2, self.dataset_size)
+        return text(2, self.metric) + field(3, data)
+
+
+@dataclass(slots=True)
+class UserDefinedInfo(Message):
+    """Custom entries: name -> int, float or text."""
+
+    entries: dict
+
+    def SerializeToString(self) -> bytes:
+        out = b""
+        for name, value in self.entries.items():
+            if isinstance(value, int):
+                number, content = 3, field(2, value)
+            elif isinstance(value, float):
+                number, content = 5, double(2, value)
+            else:
+                number, content = 4, text(2, str(value))
+            out += field(1, field(number, text(1, name) + content))
+        return out
+
+
+#: What `SummaryRecord.add_value` calls a lineage message -> its field in a LineageEvent.
+FIELDS = {"train_lineage": 6, "eval_lineage": 7, "dataset_graph": 9, "custom_lineage_data": 10}

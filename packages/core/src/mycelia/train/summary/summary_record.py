@@ -1,0 +1,257 @@
+"""`SummaryRecord`: writes what a training shows of itself to event files."""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import time
+from collections import defaultdict
+from pathlib import Path
+from urllib.parse import quote
+
+import numpy as np
+
+from mycelia import errors, log
+from mycelia.io.wire import field
+from mycelia.nn.cell import Cell
+from mycelia.ops import summary_sink
+from mycelia.tensor import Tensor
+from mycelia.train.summary import values
+from mycelia.train.summary.events import EventFile, double, event_file_name, text
+from mycelia.train.summary.lineage import FIELDS
+
+_VALUES = ("scalar", "image", "tensor", "histogram")
+_OTHERS = (*FIELDS, "graph", "landscape")
+
+
+def make_directory(path, name: str) -> str:
+    """The directory `path`, made if needed, as an absolute path. Errors: TypeError, ValueError when empty."""
+    if not isinstance(path, str):
+        raise errors.type_error("SummaryRecord", f"{name} must be a str, but got {type(path).__name__}")
+    if not path.strip():
+        raise errors.value_error("SummaryRecord", f"{name} must not be empty")
+    found = Path(path).absolute()
+    found.mkdir(parents=True, exist_ok=True)
+    return os.path.realpath(found)
+
+
+def check_export_options(options) -> dict | None:
+    """``{"tensor_format": "npy"}``, a None there, or None. Errors: TypeError, ValueError."""
+    if options is None:
+        return None
+    if not isinstance(options, dict):
+        raise errors.type_error(
+            "SummaryRecord", f"export_options must be a dict, but got {type(options).__name__}"
+        )
+    for name, kind in options.items():
+        if not isinstance(name, str) or not isinstance(kind, (str, type(None))):
+            raise errors.type_error("SummaryRecord", "export_options must map texts to texts or None")
+        if name != "tensor_format":
+            raise errors.one_of(name, ["tensor_format"], subject="SummaryRecord", what="export option")
+        if kind not in ("npy", None):
+            raise errors.one_of(kind, ["npy", None], subject="SummaryRecord", what="tensor_format")
+    return options
+
+
+class SummaryRecord:
+    """Collects values with `add_value` and writes them with `record`.
+
+    `log_dir`: directory of the run; `file_prefix`, `file_suffix`: of the file's name; `network`: accepted, a
+    graph is shown when it is added; `max_file_size`: bytes after which a file ends; `raise_exception`:
+    whether errors of the disk are raised; `export_options`: ``{"tensor_format": "npy"}`` saves tensors as
+    files too.  `num_process` has no effect: records are written where they are made.  One open instance a
+    process; usable as a context manager.
+    Errors: TypeError and ValueError for bad arguments, RuntimeError for a second instance.
+    """
+
+    count = 0
+
+    def __init__(
+        self,
+        log_dir,
+        file_prefix="events",
+        file_suffix="_MS",
+        num_process=32,
+        network=None,
+        max_file_size=None,
+        raise_exception=False,
+        export_options=None,
+    ):
+        if SummaryRecord.count > 0:
+            raise errors.runtime_error(
+                "SummaryRecord", "another one is open", hint="close() it first: one a process is open"
+            )
+        directory = make_directory(log_dir, "log_dir")
+        if not isinstance(max_file_size, (int, type(None))):
+            raise errors.type_error(
+                "SummaryRecord", f"max_file_size must be an int, but got {type(max_file_size).__name__}"
+            )
+        if not isinstance(raise_exception, bool):
+            raise errors.type_error(
+                "SummaryRecord", f"raise_exception must be a bool, but got {raise_exception!r}"
+            )
+        for name, part in (("file_prefix", file_prefix), ("file_suffix", file_suffix)):
+            if not isinstance(part, str):
+                raise errors.type_error("SummaryRecord", f"{name} must be a str, but got {part!r}")
+            if not re.fullmatch(r"\w*[0-9a-zA-Z_.-]*", part, re.ASCII):
+                raise errors.value_error("SummaryRecord", f"{name} {part!r} is no part of a file name")
+        if max_file_size is not None and max_file_size < 0:
+            log.logger(__name__).warning("max_file_size %d is ignored: it is negative", max_file_size)
+            max_file_size = None
+        self._export = check_export_options(export_options)
+        self.network = network
+        self._mode, self._closed = "train", False
+        self._pool: dict[str, list[tuple]] = defaultdict(list)
+        self._taken: dict[tuple[str, str], np.ndarray] = {}  # of operators, since the last record
+        seconds = int(time.time())
+        self._directory, self._seconds = directory, seconds
+        version = double(1, time.time()) + text(3, "MindSpore.Event:1")
+        self._path = os.path.join(directory, event_file_name(file_prefix, file_suffix, seconds))
+        lineage = os.path.join(directory, event_file_name(file_prefix, "_lineage", seconds))
+        self._events = EventFile(self._path, max_file_size, raise_exception, version)
+        self._lineage = EventFile(lineage, max_file_size, raise_exception)
+        SummaryRecord.count += 1
+        summary_sink.active.append(self)
+        atexit.register(self.close)
+
+    def __enter__(self) -> SummaryRecord:
+        if self._closed:
+            raise errors.value_error("SummaryRecord", "it is closed already")
+        return self
+
+    def __exit__(self, *err) -> None:
+        self.close()
+
+    @property
+    def log_dir(self) -> str:
+        """The path of the event file."""
+        return self._path
+
+    def set_mode(self, mode: str) -> None:
+        """ "train" or "eval": only in training values of operators are recorded. Errors: ValueError."""
+        if mode not in ("train", "eval"):
+            raise errors.one_of(mode, ["train", "eval"], subject="SummaryRecord.set_mode", what="mode")
+        self._mode = mode
+
+    def take(self, kind: str, name: str, tensor) -> None:
+        """A value of a summary operator; the newest of a name counts."""
+        array = tensor.asnumpy() if isinstance(tensor, Tensor) else np.asarray(tensor)
+        dtype = str(tensor.dtype) if isinstance(tensor, Tensor) else array.dtype.name
+        self._taken[kind, name] = array.copy(), _dtype_name(dtype)
+
+    def add_value(self, plugin: str, name: str, value) -> None:
+        """Keep a value for the next `record`.
+
+        `plugin`: "scalar", "image", "tensor" or "histogram" with a Tensor, "graph" with the bytes of a graph
+        pb, a lineage kind or "landscape" with a message.  Errors: ValueError for another plugin, an empty
+        name or a Tensor of another form; TypeError when it is no Tensor.
+        """
+        owner = "SummaryRecord.add_value"
+        if plugin in _VALUES:
+            if not name or not isinstance(name, str):
+                raise errors.value_error(owner, f"name must be a text, but got {name!r}")
+            if not isinstance(value, Tensor):
+                raise errors.type_error(owner, f"value must be a Tensor, but got {type(value).__name__}")
+            _check_form(plugin, value)
+            if any(tag == name for tag, *_ in self._pool[plugin]):
+                log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
+            self._pool[plugin].append((name, value.asnumpy().copy(), str(value.dtype)))
+        elif plugin in _OTHERS:
+            data = value if isinstance(value, bytes) else value.SerializeToString()
+            self._pool[plugin].append((name, data, ""))
+        else:
+            raise errors.one_of(plugin, [*_VALUES, *_OTHERS], subject=owner, what="plugin")
+
+    def record(self, step: int, train_network=None, plugin_filter=None) -> bool:
+        """Write all that was added, and what operators left, as values of `step`; False when closed.
+
+        `plugin_filter(plugin)`: whether this kind is written.  Errors: TypeError.
+        """
+        if isinstance(step, bool) or not isinstance(step, int):
+            raise errors.type_error("SummaryRecord.record", f"step must be an int, but got {step!r}")
+        if not isinstance(train_network, (Cell, type(None))):
+            raise errors.type_error(
+                "SummaryRecord.record",
+                f"train_network must be a Cell, but got {type(train_network).__name__}",
+            )
+        if self._closed:
+            log.logger(__name__).error("SummaryRecord is closed and records nothing")
+            return False
+        pool, self._pool = self._pool, defaultdict(list)
+        if self._mode == "train":
+            for (kind, name), (array, dtype) in self._taken.items():
+                pool[kind].append((name, array, dtype))
+            self._taken = {}
+        now = double(1, time.time())
+        summary = b""
+        for plugin, items in pool.items():
+            if plugin_filter is not None and not plugin_filter(plugin):
+                continue
+            newest = {name: item for item in items for name in (item[0],)} if plugin in _VALUES else None
+            for name, data, dtype in items if newest is None else newest.values():
+                if plugin in FIELDS:
+                    self._lineage.write(now + field(FIELDS[plugin], data))
+                elif plugin == "graph":
+                    self._events.write(now + field(4, data))
+                elif plugin == "landscape":
+                    summary += values.value(name, field(10, data))
+                else:
+                    summary += self._value(plugin, name, data, dtype, step)
+        if summary:
+            self._events.write(now + field(2, step) + field(5, summary))
+        return True
+
+    def _value(self, plugin: str, name: str, array: np.ndarray, dtype: str, step: int) -> bytes:
+        if plugin == "tensor":
+            if self._export and self._export.get("tensor_format") == "npy":
+                self._export_npy(name, array, step)
+            return values.value(name, values.tensor(array, dtype))
+        content = getattr(values, plugin)(array)
+        if content is None:
+            log.logger(__name__).warning("%s is no batch of images [N, 1 or 3, H, W]", name)
+            return b""
+        return values.value(name, content)
+
+    def _export_npy(self, name: str, array: np.ndarray, step: int) -> None:
+        folder = os.path.join(self._directory, f"export_{self._seconds}", "tensor")
+        os.makedirs(folder, exist_ok=True)
+        path = os.path.join(folder, f"{quote(name, safe='')}_{step}.npy")
+        np.save(path, array)
+        os.chmod(path, 0o400)
+
+    def flush(self) -> None:
+        """Hand all records to the system."""
+        if self._closed:
+            log.logger(__name__).error("SummaryRecord is closed and flushes nothing")
+            return
+        self._events.flush()
+        self._lineage.flush()
+
+    def close(self) -> None:
+        """Close the files. A second call does nothing."""
+        if self._closed:
+            return
+        self._closed = True
+        SummaryRecord.count -= 1
+        if self in summary_sink.active:
+            summary_sink.active.remove(self)
+        atexit.unregister(self.close)
+        self._events.close()
+        self._lineage.close()
+
+
+def _dtype_name(name: str) -> str:
+    """MindSpore's spelling of a dtype of NumPy."""
+    from mycelia.dtypes import as_dtype
+
+    return name if name[:1].isupper() else str(as_dtype(np.dtype(name)))
+
+
+def _check_form(plugin: str, value: Tensor) -> None:
+    if plugin == "scalar" and value.size != 1:
+        raise errors.value_error("SummaryRecord", f"a scalar has one element, but the shape is {value.shape}")
+    if plugin == "image" and value.ndim != 4:
+        raise errors.value_error("SummaryRecord", f"images have rank 4, but the shape is {value.shape}")
+    if plugin in ("tensor", "histogram") and value.ndim == 0:
+        raise errors.value_error("SummaryRecord", f"a {plugin} needs a rank of at least 1")

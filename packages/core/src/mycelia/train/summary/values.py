@@ -1,0 +1,103 @@
+"""Values of event files: scalars, images, histograms and tensors as messages of `mindspore.irpb`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia.io.wire import field
+from mycelia.train.summary.events import double, png, single, text
+
+# DataType of the graph schema by dtype name.
+_DATA_TYPES = {
+    "Bool": 1, "Int8": 2, "Int16": 3, "Int32": 4, "Int64": 5, "UInt8": 6, "UInt16": 7, "UInt32": 8,
+    "UInt64": 9, "Float16": 10, "Float32": 11, "Float64": 12, "BFloat16": 46,
+}  # fmt: skip
+_IMAGES_PER_ROW = 8
+
+
+def scalar(array: np.ndarray) -> bytes:
+    """The first element as a float."""
+    return single(3, float(array.reshape(-1)[0]))
+
+
+def canvas(batch: np.ndarray) -> np.ndarray | None:
+    """The images [N, C, H, W] side by side as [H, W, 3] of uint8; None when C is neither 1 nor 3.
+
+    uint8 stays; values within 0..1 become 0..255; others are spread over that range.
+    """
+    n, channels, height, width = batch.shape
+    if channels not in (1, 3):
+        return None
+    if batch.dtype != np.uint8:
+        values = batch.astype(np.float64)
+        low, high = values.min(initial=np.inf), values.max(initial=-np.inf)
+        if low < 0 or high > 1:
+            values = (values - low) / (high - low + 1)
+        batch = (values * 255).astype(np.uint8)
+    columns = min(n, _IMAGES_PER_ROW)
+    rows = -(-n // _IMAGES_PER_ROW)
+    out = np.zeros((rows * height, columns * width, 3), np.uint8)
+    for i, image in enumerate(batch):
+        top, left = i // columns * height, i % columns * width
+        out[top : top + height, left : left + width] = image.transpose(1, 2, 0)
+    return out
+
+
+def image(array: np.ndarray) -> bytes | None:
+    """A batch as one PNG; None when it is none of images."""
+    pixels = canvas(array)
+    if pixels is None:
+        return None
+    height, width, colors = pixels.shape
+    return field(4, field(1, height) + field(2, width) + field(3, colors) + field(4, png(pixels)))
+
+
+def bucket_count(n: int) -> int:
+    """How many buckets a histogram of n finite values has."""
+    if n == 0:
+        return 1
+    if n <= 5:
+        return 2
+    if n <= 10:
+        return 3
+    return n // 10 + 1 if n <= 880 else 90
+
+
+def histogram(array: np.ndarray) -> bytes:
+    """Buckets of equal width over the finite values, and what there is besides."""
+    values = array.reshape(-1).astype(np.float64)
+    finite = values[np.isfinite(values)]
+    low, high, total = (finite.min(), finite.max(), finite.sum()) if finite.size else (0.0, 0.0, 0.0)
+    left, right = (low - 0.5, high + 0.5) if low == high else (low, high)
+    counts, edges = np.histogram(finite, bins=bucket_count(finite.size), range=(left, right))
+    width = float(edges[1] - edges[0])
+    buckets = [
+        field(1, double(1, float(edge)) + double(2, width) + field(3, int(count)))
+        for edge, count in zip(edges, counts)
+    ]
+    rest = (
+        field(2, int(np.isnan(values).sum()))
+        + field(3, int(np.isposinf(values).sum()))
+        + field(4, int(np.isneginf(values).sum()))
+        + double(5, float(high))
+        + double(6, float(low))
+        + double(7, float(total))
+        + field(8, int(values.size))
+    )
+    return field(9, b"".join(buckets) + rest)
+
+
+def tensor_message(array: np.ndarray, dtype_name: str) -> bytes:
+    """A TensorProto; its values are floats whatever the dtype."""
+    dims = b"".join(field(1, int(d)) for d in array.shape)
+    return dims + field(2, _DATA_TYPES.get(dtype_name, 0)) + field(3, array.astype("<f4").tobytes())
+
+
+def tensor(array: np.ndarray, dtype_name: str) -> bytes:
+    """All elements with their shape and dtype."""
+    return field(8, tensor_message(array, dtype_name))
+
+
+def value(tag: str, content: bytes) -> bytes:
+    """One Value of a Summary."""
+    return field(1, text(1, tag) + content)

@@ -1,0 +1,215 @@
+"""Event files: their records, values and the collector that writes them."""
+
+import json
+import struct
+import zlib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor, dataset, nn
+from mycelia.io.wire import fields
+from mycelia.ops import summary_sink
+from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
+from mycelia.train.summary.events import crc32c
+from mycelia.train.summary.values import bucket_count, canvas
+
+
+def bitwise_crc(data: bytes) -> int:
+    crc = 0xFFFFFFFF
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = crc >> 1 ^ (0x82F63B78 if crc & 1 else 0)
+    return crc ^ 0xFFFFFFFF
+
+
+def records(path) -> list[dict]:
+    """The messages of an event file as dicts from field number to values; checksums are checked."""
+    data, at, found = Path(path).read_bytes(), 0, []
+    while at < len(data):
+        (n,) = struct.unpack_from("<Q", data, at)
+        for start, size in ((at, 8), (at + 12, n)):
+            crc = bitwise_crc(data[start : start + size])
+            masked = ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF
+            assert struct.unpack_from("<I", data, start + size) == (masked,)
+        found.append(decoded(data[at + 12 : at + 12 + n]))
+        at += n + 16
+    return found
+
+
+def decoded(data) -> dict:
+    out: dict = {}
+    for number, value in fields(memoryview(bytes(data))):
+        out.setdefault(number, []).append(bytes(value) if isinstance(value, memoryview) else value)
+    return out
+
+
+def as_float(raw: bytes) -> float:
+    return struct.unpack("<f" if len(raw) == 4 else "<d", raw)[0]
+
+
+def values_of(record: dict) -> dict:
+    """tag -> the fields of its Value."""
+    return {v[1][0].decode(): v for v in map(decoded, decoded(record[5][0])[1])}
+
+
+@pytest.mark.parametrize("size", [0, 1, 9, 1024, 2048, 5003])
+def test_the_checksum_is_castagnolis(size):
+    data = bytes(i * 7 & 255 for i in range(size))
+    assert crc32c(data) == bitwise_crc(data)
+
+
+def test_values_of_a_step_are_one_event(tmp_path):
+    with SummaryRecord(str(tmp_path)) as record:
+        record.add_value("scalar", "loss", Tensor(0.5))
+        record.add_value("tensor", "t", Tensor([[1, 2], [3, 4]], ms.int32))
+        record.add_value("histogram", "h", Tensor([1.0, 2.0, 3.0, np.nan, np.inf, 7.0]))
+        record.add_value("image", "i", Tensor(np.zeros((9, 1, 2, 3), np.float32)))
+        assert record.record(4)
+        summary_sink.record("scalar", "op", Tensor(2.0))
+        record.record(5)
+        path = record.log_dir
+    version, first, second = records(path)
+    assert version[3] == [b"MindSpore.Event:1"] and 2 not in version
+    assert first[2] == [4] and second[2] == [5]
+    values = values_of(first)
+    assert list(values) == ["loss", "t", "h", "i"]
+    assert as_float(values["loss"][3][0]) == 0.5
+    tensor = decoded(values["t"][8][0])
+    assert tensor[1] == [2, 2] and tensor[2] == [4]
+    assert np.frombuffer(tensor[3][0], "<f4").tolist() == [1, 2, 3, 4]
+    histogram = decoded(values["h"][9][0])
+    buckets = [decoded(b) for b in histogram[1]]
+    assert [(as_float(b[1][0]), as_float(b[2][0]), b[3][0]) for b in buckets] == [(1, 3, 3), (4, 3, 1)]
+    assert [histogram[k][0] for k in (2, 3, 4, 8)] == [1, 1, 0, 6]
+    assert [as_float(histogram[k][0]) for k in (5, 6, 7)] == [7, 1, 13]
+    image = decoded(values["i"][4][0])
+    assert (image[1], image[2], image[3]) == ([4], [24], [3])
+    assert image[4][0].startswith(b"\x89PNG")
+    assert as_float(values_of(second)["op"][3][0]) == 2.0
+    assert not summary_sink.active
+
+
+@pytest.mark.parametrize("n, buckets", [(0, 1), (5, 2), (10, 3), (11, 2), (880, 89), (881, 90)])
+def test_number_of_buckets(n, buckets):
+    assert bucket_count(n) == buckets
+
+
+def test_pixels_are_spread_over_the_range():
+    assert canvas(np.array([0.0, 1.0]).reshape(1, 1, 1, 2))[0, :, 0].tolist() == [0, 255]
+    assert canvas(np.array([-1.0, 2.0]).reshape(1, 1, 1, 2))[0, :, 0].tolist() == [0, 191]
+    assert canvas(np.zeros((1, 2, 1, 1))) is None
+
+
+def test_a_full_file_ends(tmp_path):
+    with SummaryRecord(str(tmp_path), max_file_size=200) as record:
+        for step in range(10):
+            record.add_value("scalar", "s", Tensor(1.0))
+            record.record(step)
+        path = record.log_dir
+    assert len(records(path)) == 6
+
+
+def test_tensors_can_be_exported(tmp_path):
+    with SummaryRecord(str(tmp_path), export_options={"tensor_format": "npy"}) as record:
+        record.add_value("tensor", "a/b", Tensor([1.0, 2.0]))
+        record.record(3)
+    (found,) = tmp_path.glob("export_*/tensor/*.npy")
+    assert found.name == "a%2Fb_3.npy" and np.load(found).tolist() == [1.0, 2.0]
+
+
+def test_bad_values_and_a_second_record(tmp_path):
+    with SummaryRecord(str(tmp_path)) as record:
+        for plugin, name, value, error in [
+            ("scalar", "s", Tensor([1.0, 2.0]), ValueError),
+            ("scalar", "", Tensor(1.0), ValueError),
+            ("scalar", "s", 1.0, TypeError),
+            ("image", "i", Tensor([1.0]), ValueError),
+            ("tensor", "t", Tensor(1.0), ValueError),
+            ("video", "v", Tensor(1.0), ValueError),
+        ]:
+            with pytest.raises(error):
+                record.add_value(plugin, name, value)
+        with pytest.raises(RuntimeError):
+            SummaryRecord(str(tmp_path))
+        with pytest.raises(TypeError):
+            record.record(1.0)
+    assert record.record(1) is False
+
+
+def train(directory, callbacks):
+    ms.set_seed(1)
+    rng = np.random.default_rng(0)
+    data = {
+        "x": rng.random((16, 1, 4, 4)).astype(np.float32),
+        "y": rng.integers(0, 3, 16).astype(np.int32),
+    }
+    batches = dataset.NumpySlicesDataset(data, shuffle=False).batch(4)
+    net = nn.SequentialCell(nn.Flatten(), nn.Dense(16, 3))
+    loss = nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
+    model = Model(net, loss, nn.Momentum(net.trainable_params(), 0.1, 0.9), metrics={"acc"})
+    model.train(2, batches, callbacks=callbacks, dataset_sink_mode=False)
+    return model, batches
+
+
+def test_the_collector_records_a_training(tmp_path):
+    collector = SummaryCollector(str(tmp_path), collect_freq=3, custom_lineage_data={"trial": 3, "lr": 0.5})
+    checkpoints = ModelCheckpoint(directory=str(tmp_path / "saved"))
+    model, batches = train(tmp_path, [collector, checkpoints])
+    (events,) = tmp_path.glob("events.*_MS")
+    _, *steps = records(events)
+    assert [s[2] for s in steps] == [[1], [3], [6]]
+    assert set(values_of(steps[0])) == {
+        "loss/auto",
+        "input_data/auto",
+        "1.weight/auto",
+        "1.bias/auto",
+    }
+    (lineage,) = tmp_path.glob("events.*_lineage")
+    custom, training = records(lineage)
+    assert len(decoded(custom[10][0])[1]) == 2
+    hyper, data, algorithm, saved = (decoded(decoded(training[6][0])[k][0]) for k in (1, 2, 3, 4))
+    assert hyper[1] == [b"Momentum"] and hyper[3] == [b"SoftmaxCrossEntropyWithLogits"]
+    assert hyper[4] == [2] and hyper[8] == [4] and data[2] == [16]
+    assert algorithm[1] == [b"SequentialCell"]
+    assert Path(json.loads(saved[3][0])["ckpt"]).stat().st_size == saved[4][0]
+    points = json.loads((tmp_path / "ckpt_dir" / "train_metadata.json").read_text())
+    assert set(points["model_params_file_map"]) == {str(i) for i in range(1, 9)}
+
+
+def test_only_what_is_asked_for_is_collected(tmp_path):
+    collector = SummaryCollector(
+        str(tmp_path), collect_specified_data={"collect_metric": True}, keep_default_action=False
+    )
+    train(tmp_path, [collector])
+    (events,) = tmp_path.glob("events.*_MS")
+    assert [list(values_of(r)) for r in records(events)[1:]] == [["loss/auto"]]
+    assert not list(tmp_path.glob("*lineage")) and not (tmp_path / "ckpt_dir").exists()
+
+
+@pytest.mark.parametrize(
+    "options, error",
+    [
+        ({"collect_freq": 0}, ValueError),
+        ({"collect_freq": "often"}, TypeError),
+        ({"collect_specified_data": {"what": True}}, ValueError),
+        ({"collect_specified_data": {"histogram_regular": "("}}, ValueError),
+        ({"collect_specified_data": {"collect_metric": 1}}, TypeError),
+        ({"collect_specified_data": {"collect_landscape": {"landscape_size": 2}}}, ValueError),
+        ({"custom_lineage_data": {"a": [1]}}, TypeError),
+    ],
+)
+def test_bad_options_of_the_collector(tmp_path, options, error):
+    with pytest.raises(error):
+        SummaryCollector(str(tmp_path), **options)
+
+
+def test_png_of_one_pixel_can_be_read():
+    from mycelia.train.summary.events import png
+
+    data = png(np.array([[[1, 2, 3]]], np.uint8))
+    body = data[data.index(b"IDAT") + 4 : data.index(b"IEND") - 8]
+    assert zlib.decompress(body) == b"\0\1\2\3"
