@@ -33,7 +33,7 @@ ConvLast turned(const ConvLast& s) {
 KERNEL_FN(conv_last, f32) {
   const auto& a = attrs<myc_conv_last_attrs>(call);
   const ConvLast s = conv_last_shape(input(call, 0), output(call), a);
-  const Epilogue e = {in<float>(call, 2), in<float>(call, 3), static_cast<Activation>(a.activation)};
+  const ConvEpilogue e = {in<float>(call, 2), in<float>(call, 3), static_cast<Activation>(a.activation)};
   const float *x = in<float>(call, 0), *packed = in<float>(call, 1);
   float* y = out<float>(call);
   switch (static_cast<ConvAlgorithm>(a.algorithm)) {
@@ -58,9 +58,9 @@ KERNEL_FN(conv_last_input_grad, f32) {
     case ConvAlgorithm::direct:
       return conv_last_direct_input_grad(call, s, dy, packed, dx);
     case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, turned(s), 4, dy, packed, Epilogue{}, dx);
+      return conv_last_winograd(call, turned(s), 4, dy, packed, ConvEpilogue{}, dx);
     case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, turned(s), 6, dy, packed, Epilogue{}, dx);
+      return conv_last_winograd(call, turned(s), 6, dy, packed, ConvEpilogue{}, dx);
     case ConvAlgorithm::depthwise:
       return conv_last_depthwise_input_grad(call, s, dy, packed, dx);
   }

@@ -23,7 +23,7 @@ struct ConvLast {
 inline int64_t entry(const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; }
 
 // What follows the sums: activation(sum + bias + residual).  Absent parts are null.
-struct Epilogue {
+struct ConvEpilogue {
   const float* bias;      // [o]
   const float* residual;  // as y
   Activation activation;
@@ -35,7 +35,7 @@ enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
 // Any geometry: rows of x against packed panels, pixel by pixel in groups that see the same taps.
 // conv_last_direct.cc Packed weights: [group][panel][tap][c of the group][16].
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
-                         const Epilogue& e, float* y);
+                         const ConvEpilogue& e, float* y);
 // `packed` is the transposed pack.
 int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
                                     const float* packed, float* dx);
@@ -43,12 +43,12 @@ int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, con
 // 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
 // Packed weights: [tap of the transform][panel][c][16].
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const Epilogue& e, float* y);
+                           const float* packed, const ConvEpilogue& e, float* y);
 
 // One channel in, one out in every group.  conv_last_depthwise.cc
 // Packed weights: [tap][o rounded up to 16]; for the gradient the taps are flipped.
 int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
-                            const Epilogue& e, float* y);
+                            const ConvEpilogue& e, float* y);
 int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
                                        const float* packed, float* dx);
 int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x,

@@ -1,4 +1,4 @@
-// Depthwise convolution with the channels last, its input gradient and its weight gradient: every channel has its own
+// Depthwise convolution with the channels last and its input gradient: every channel has its own
 // kernel, so lanes are channels and a vector of sums stays in registers over all taps.
 //
 // Common kernels (3 and 5 wide, stride 1 and 2) take blocks of neighbouring positions, whose windows share their
@@ -12,8 +12,6 @@ namespace {
 
 constexpr int kPixels = 4;          // of a block
 constexpr int64_t kMaxRows = 6;     // of x under a block
-constexpr int64_t kPartPixels = 1024;  // positions of a part of a weight gradient, at least
-constexpr int64_t kParts = 32;
 
 int64_t padded(int64_t channels) { return round_up(channels, kPackedColumns); }
 // Distance of taps: rows of a multiple of 1 KB would all meet in few cache sets, together with the pixels.
@@ -149,57 +147,10 @@ MYC_INLINE int64_t for_blocks(int64_t first, int64_t last, const Body& body) {
   return e;
 }
 
-// Weight gradient of kPixels positions of one row, taps of one row of x: sums[tap][channel] += x dy.
-template <int K, int S>
-__attribute__((noinline)) void add_block(const float* const* rows, const float* dy, int64_t n, int64_t width,
-                                         float* sums, int64_t first_row, int64_t last_row) {
-  constexpr int kColumns = K + S * (kPixels - 1);
-  const auto step = [&](int64_t c, int64_t lanes) __attribute__((always_inline)) {
-    f32v g[kPixels];
-    for (int j = 0; j < kPixels; ++j) g[j] = load_lanes(dy + j * n + c, lanes);
-    for (int64_t a = first_row; a < last_row; ++a) {
-      const float* from = rows[a] + c;
-      f32v x[kColumns];
-#pragma GCC unroll 16
-      for (int q = 0; q < kColumns; ++q) x[q] = load_lanes(from + q * n, lanes);
-#pragma GCC unroll 8
-      for (int b = 0; b < K; ++b) {
-        float* to = sums + (a * K + b) * width + c;
-        f32v sum = load(to);
-#pragma GCC unroll 4
-        for (int j = 0; j < kPixels; ++j) sum += x[j * S + b] * g[j];
-        store(to, sum);
-      }
-    }
-  };
-  int64_t c = 0;
-  for (; c + kLanes <= n; c += kLanes) step(c, kLanes);
-  if (c < n) step(c, n - c);
-}
-
-using AddBlock = void (*)(const float* const*, const float*, int64_t, int64_t, float*, int64_t, int64_t);
-
-AddBlock add_block_of(const ConvLast& s) {
-  if (s.dilation[1] != 1 || s.kernel[0] > kMaxRows) return nullptr;
-  if (s.kernel[1] == 3 && s.stride[1] == 1) return add_block<3, 1>;
-  if (s.kernel[1] == 3 && s.stride[1] == 2) return add_block<3, 2>;
-  if (s.kernel[1] == 5 && s.stride[1] == 1) return add_block<5, 1>;
-  if (s.kernel[1] == 5 && s.stride[1] == 2) return add_block<5, 2>;
-  return nullptr;
-}
-
-// sums[c] += x[c] dy[c]
-void add_pixel(const float* x, const float* dy, int64_t n, float* sums) {
-  for (int64_t c = 0; c < n; c += kLanes) {
-    const int64_t lanes = min<int64_t>(kLanes, n - c);
-    store(sums + c, load(sums + c) + load_lanes(x + c, lanes) * load_lanes(dy + c, lanes));
-  }
-}
-
 }  // namespace
 
 bool DepthwiseRows::make(Scratch& scratch, int64_t workers, const ConvLast& shape, const float* packed,
-                         const Epilogue& epilogue) {
+                         const ConvEpilogue& epilogue) {
   s = shape, e = epilogue;
   const int64_t n = s.c, width = padded(n);
   distance = tap_distance(n);
@@ -259,7 +210,7 @@ void DepthwiseRows::run(const float* const* under, int64_t rows, const float* re
 }
 
 int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
-                            const Epilogue& e, float* y) {
+                            const ConvEpilogue& e, float* y) {
   const int64_t line = s.in[1] * s.c, y_line = s.out[1] * s.c;
   if (s.n == 0 || y_line == 0) return MYC_OK;
   Scratch scratch(call);
@@ -327,57 +278,6 @@ int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, 
                       [&](int64_t begin, int64_t end, int32_t worker) {
                         for (int64_t i = begin; i < end; ++i) row(i, lists + worker * s.taps());
                       });
-  return MYC_OK;
-}
-
-// Sums [tap][channel] of parts of the rows, which depend on the shape alone, meet at the end.
-int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy,
-                                        float* dw) {
-  const int64_t n = s.c, line = s.in[1] * n, y_line = s.out[1] * n, width = tap_distance(n), taps = s.taps();
-  const int64_t rows = s.n * s.out[0], sums_each = taps * width;
-  const int64_t parts = clamp(min(rows, rows * s.out[1] / kPartPixels), int64_t{1}, kParts);
-  Scratch scratch(call);
-  float* sums = scratch.take<float>(parts * sums_each);
-  if (!sums) return MYC_E_MEMORY;
-  const AddBlock add = add_block_of(s);
-  const Inside columns(s, 1);
-
-  parallel_rows(call, parts, 8 * taps * rows * y_line / parts, [&](int64_t part) {
-    float* own = sums + part * sums_each;
-    memset(own, 0, sums_each * sizeof(float));
-    for (int64_t i = rows * part / parts; i < rows * (part + 1) / parts; ++i) {
-      const int64_t image = i / s.out[0], top = i % s.out[0] * s.stride[0] - s.pad[0];
-      const float *from = x + image * s.in[0] * line, *g = dy + i * y_line;
-      const int64_t first = clamp(ceil_div(max(-top, int64_t{0}), s.dilation[0]), int64_t{0}, s.kernel[0]);
-      const int64_t last = top >= s.in[0] ? first : clamp((s.in[0] - 1 - top) / s.dilation[0] + 1, first, s.kernel[0]);
-      int64_t done = columns.first;
-      if (add) {
-        for (int64_t p = columns.first; p + kPixels <= columns.last; p += kPixels, done = p) {
-          const float* here[kMaxRows] = {};
-          for (int64_t a = first; a < last; ++a)
-            here[a] = from + (top + a * s.dilation[0]) * line + (p * s.stride[1] - s.pad[1]) * n;
-          add(here, g + p * n, n, width, own, first, last);
-        }
-      }
-      for (int64_t p = 0; p < s.out[1]; ++p) {
-        if (p == columns.first) p = done;
-        if (p == s.out[1]) break;
-        for (int64_t a = first; a < last; ++a)
-          for (int64_t b = 0; b < s.kernel[1]; ++b) {
-            const int64_t q = p * s.stride[1] - s.pad[1] + b * s.dilation[1];
-            if (q >= 0 && q < s.in[1])
-              add_pixel(from + (top + a * s.dilation[0]) * line + q * n, g + p * n, n,
-                        own + (a * s.kernel[1] + b) * width);
-          }
-      }
-    }
-  });
-  for (int64_t t = 0; t < taps; ++t)
-    for (int64_t c = 0; c < n; ++c) {
-      float sum = 0;
-      for (int64_t part = 0; part < parts; ++part) sum += sums[part * sums_each + t * width + c];
-      dw[c * taps + t] = sum;
-    }
   return MYC_OK;
 }
 

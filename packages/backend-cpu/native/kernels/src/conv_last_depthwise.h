@@ -14,14 +14,14 @@ struct DepthwiseTap {
 // Rows of one depthwise convolution, whose memory belongs to the Scratch given to `make`.
 struct DepthwiseRows {
   ConvLast s;
-  Epilogue e;
+  ConvEpilogue e;
   int64_t group_rows;  // rows that are best computed together
   int64_t distance;    // of the weights of two taps
   const float *weights, *zeros;
   DepthwiseTap* taps;
 
   // False when memory is exhausted.
-  bool make(Scratch& scratch, int64_t workers, const ConvLast& shape, const float* packed, const Epilogue& epilogue);
+  bool make(Scratch& scratch, int64_t workers, const ConvLast& shape, const float* packed, const ConvEpilogue& epilogue);
 
   // Rows of x that lie under `rows` rows of y.
   int64_t rows_under(int64_t rows) const { return (s.kernel[0] - 1) * s.dilation[0] + 1 + (rows - 1) * s.stride[0]; }

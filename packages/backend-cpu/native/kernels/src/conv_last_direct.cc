@@ -66,7 +66,7 @@ struct Product {
   int64_t kernel[2];  // of the pack
   const float* x;
   const float* packed;
-  Epilogue e;
+  ConvEpilogue e;
   float* y;
 
   Classes classes[2];
@@ -269,7 +269,7 @@ Axis gradient_axis(const ConvLast& s, int d, int64_t r) {
 }  // namespace
 
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
-                         const Epilogue& e, float* y) {
+                         const ConvEpilogue& e, float* y) {
   Product p = {};
   p.n = s.n, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o();
   for (int d = 0; d < 2; ++d) {

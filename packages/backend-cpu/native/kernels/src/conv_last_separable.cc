@@ -17,7 +17,7 @@ constexpr int64_t kShares = 2;      // for each worker, at most: every one compu
 struct Pointwise {
   int64_t depth, columns;
   const float* packed;
-  Epilogue e;  // its residual lies as the result
+  ConvEpilogue e;  // its residual lies as the result
 
   void run(int64_t pixels, const float* from, const float* residual, float* to) const {
     int64_t a_row[kTileRows], c_row[kTileRows];

@@ -9,6 +9,7 @@
 // Cost: 2 n positions O (I / group) taps flops.  The sum over positions is cut into parts by the shape alone and every
 // tile of a part has one owner: the result does not depend on the number of threads.
 #include "conv_last_sum.h"
+#include "gemm/gemm.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -274,6 +275,11 @@ KERNEL_FN(conv_last_weight_grad, f32) {
     s.in[d] = x.shape[1 + d], s.out[d] = dy.shape[1 + d], s.kernel[d] = entry(a.kernel, d);
     s.stride[d] = entry(a.stride, d), s.pad[d] = entry(a.pad, d), s.dilation[d] = entry(a.dilation, d);
   }
+  bool pointwise = s.group == 1;  // every position of x meets the same one of dy: one product of matrices
+  for (int d = 0; d < 2; ++d) pointwise = pointwise && s.kernel[d] == 1 && s.stride[d] == 1 && s.in[d] == s.out[d];
+  if (pointwise)
+    return gemm(call->ctx, true, false, s.o, s.c, s.n * s.in[0] * s.in[1], in<float>(call, 1), s.o, in<float>(call, 0),
+                s.c, out<float>(call), s.c);
   const bool depthwise = s.group > 1 && s.group == s.c && s.group == s.o;
   const bool winograd = a.algorithm == 1 && winograd_weight_grad_pays(s);
   return (depthwise  ? conv_last_depthwise_weight_grad

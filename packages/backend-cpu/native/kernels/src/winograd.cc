@@ -23,7 +23,7 @@ struct Tiling {
   const ConvLast& s;
   const float* x;
   const float* packed;
-  const Epilogue& e;
+  const ConvEpilogue& e;
   float* y;
   int64_t high, wide, tiles;  // tiles of an image; of all images
   int64_t set;                // tiles at a time
@@ -32,7 +32,7 @@ struct Tiling {
   int64_t blocks, group;  // column blocks, and how many of them at a time
 
   // Neither `out` nor the channels are empty.
-  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const Epilogue& e_, float* y_)
+  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_)
       : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
     high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
     width = round_up(s.c, kLanes);
@@ -190,7 +190,7 @@ struct Tiling {
 }  // namespace
 
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
-                           const float* packed, const Epilogue& e, float* y) {
+                           const float* packed, const ConvEpilogue& e, float* y) {
   if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
   return size == 4 ? Tiling<4>(s, x, packed, e, y).run(call) : Tiling<6>(s, x, packed, e, y).run(call);
 }
