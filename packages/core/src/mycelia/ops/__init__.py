@@ -4,6 +4,7 @@ from mycelia.ops.activation import *
 from mycelia.ops.adaptive_pool import *
 from mycelia.ops.attention import *
 from mycelia.ops.bessel import *
+from mycelia.ops.boxes import *
 from mycelia.ops.candidates import *
 from mycelia.ops.cast import *
 from mycelia.ops.clipping import *
@@ -13,9 +14,11 @@ from mycelia.ops.conv import *
 from mycelia.ops.create import *
 from mycelia.ops.ctc import *
 from mycelia.ops.decomposition import *
+from mycelia.ops.diagonals import *
 from mycelia.ops.einsum import *
 from mycelia.ops.extremes import *
 from mycelia.ops.fourier import *
+from mycelia.ops.fractional_pool import *
 from mycelia.ops.identity import *
 from mycelia.ops.image import *
 from mycelia.ops.index import *
@@ -33,11 +36,14 @@ from mycelia.ops.order import *
 from mycelia.ops.pool import *
 from mycelia.ops.primitive import *
 from mycelia.ops.random import *
+from mycelia.ops.rearrange import *
 from mycelia.ops.reduce import *
 from mycelia.ops.rnn import *
 from mycelia.ops.rounding import *
+from mycelia.ops.sampling import *
 from mycelia.ops.scan import *
 from mycelia.ops.scatter import *
+from mycelia.ops.segment import *
 from mycelia.ops.shape import *
 from mycelia.ops.softmaxes import *
 from mycelia.ops.special import *
@@ -47,7 +53,8 @@ from mycelia.ops.trig import *
 from mycelia.ops.windows import *
 
 # isort: split
-from mycelia.ops import batch_norm_act, channels_last, distinct, fused, methods, quantized, shape_methods  # noqa: F401  (they define and attach)
+from mycelia.ops import batch_norm_act, beta, channels_last, distinct, fused, methods, quantized, shape_methods, solvers  # noqa: F401  (they define and attach)
+from mycelia.ops import tensor_facts, tensor_hooks, more_methods, overloads  # isort: skip  # noqa: F401
 import mycelia.tensor  # with it come dispatch and the operators of Tensor; it may be what imports the ops
 
 del mycelia  # the import has bound the package's name
