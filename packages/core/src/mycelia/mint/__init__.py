@@ -11,7 +11,7 @@ from importlib import import_module
 _HOMES = {
     "mycelia.ops": """
         abs acos acosh addbmm addmm addmv arange arccos arccosh arcsinh arctan arctan2 arctanh asin asinh atan
-        atan2 atanh bitwise_and bitwise_or bitwise_xor ceil clamp cos cosh cross cumprod div divide dot dstack
+        atan2 atanh bitwise_and bitwise_or bitwise_xor ceil clamp cos cosh cross cumprod div divide dstack
         einsum empty empty_like eq erf erfc erfinv exp exp2 expm1 eye float_power floor floor_divide fmod
         full full_like gcd greater greater_equal gt hstack imag inverse isclose isfinite isinf isneginf le
         lerp less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
@@ -34,7 +34,7 @@ _HOMES = {
     "mycelia.mint.indexing": """
         argsort gather index_add index_select kthvalue scatter scatter_add select sort topk unique where
     """,
-    "mycelia.mint.products": "addr_ baddbmm bmm cdist mv triangular_solve vdot",
+    "mycelia.mint.products": "addr_ baddbmm bmm cdist dot mv triangular_solve vdot",
     "mycelia.mint.creation": """
         bernoulli linspace multinomial normal ones rand rand_like randint randint_like randn randn_like
         randperm zeros

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from importlib import import_module
 
-_MARKED = re.compile(r"(?P<inplace>inplace_)?(?P<linalg>linalg_)?(?P<name>\w+?)(?P<mark>(_ext)?(_view)?(_op)?)")
+_MARKED = re.compile(
+    r"(?P<inplace>inplace_)?(?P<linalg>linalg_)?(?P<name>\w+?)(?P<mark>(_ext)?(_view)?(_op)?)"
+)
 _HOMES = ("mycelia.mint", "mycelia.mint.nn.functional")
 
 

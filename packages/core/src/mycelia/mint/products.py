@@ -16,9 +16,28 @@ _FACES = {
     "bmm(input, mat2)": ops.bmm,
     "mv(input, vec)": ops.mv,
     "baddbmm(input, batch1, batch2, *, beta=1, alpha=1)": ops.baddbmm,
-    "vdot(input, other)": ops.dot,
 }
 globals().update(faces(_FACES, __name__))
+
+
+def dot(input, other):
+    """Sum of the products of two vectors.
+
+    Shapes: [n], [n] -> [].  dtypes: number.  Errors: ValueError for other ranks and lengths.
+    """
+    if input.ndim != 1 or input.shape != other.shape:
+        raise errors.value_error(
+            "dot", f"both must be vectors of one length, but the shapes are {input.shape} and {other.shape}"
+        )
+    return ops.matmul(input, other)
+
+
+def vdot(input, other):
+    """`dot` with the conjugate of a complex `input`.
+
+    Shapes: [n], [n] -> [].  dtypes: number.
+    """
+    return dot(ops.conj(input) if input.dtype.is_complex else input, other)
 
 
 def addr_(input, vec1, vec2, beta=1, alpha=1):

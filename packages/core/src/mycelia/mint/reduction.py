@@ -12,8 +12,6 @@ _FACES = {
     "any(input, dim=None, keepdim=False)": ops.any,
     "amax(input, dim=(), keepdim=False)": ops.amax,
     "amin(input, dim=(), keepdim=False)": ops.amin,
-    "nansum(input, dim=None, keepdim=False, *, dtype=None)": ops.nansum,
-    "cumsum(input, dim, dtype=None)": ops.cumsum,
     "diff(input, n=1, dim=-1, prepend=None, append=None)": ops.diff,
 }
 globals().update(faces(_FACES, __name__))
@@ -92,12 +90,31 @@ def _axes(dim):
     return dim.asnumpy().reshape(-1).tolist() if is_tensor(dim) else dim
 
 
+def nansum(input, dim=None, keepdim=False, *, dtype=None):
+    """Sum over `dim` with NaN counted as 0, in `dtype`.
+
+    Shapes: reduced dimensions vanish, or become 1 with `keepdim`.  dtypes: integers stay; bool gives int64.
+    """
+    dtype = input.dtype if dtype is None and input.dtype.is_integer else dtype
+    return ops.nansum(input, dim, keepdim, dtype=dtype)
+
+
 def count_nonzero(input, dim=None):
     """Number of elements over `dim` that are not zero.
 
     Shapes: reduced dimensions vanish.  dtypes: any -> int64.
     """
     return ops.sum(ops.not_equal(input, 0), () if dim is None else dim, dtype=dtypes.int64)
+
+
+def cumsum(input, dim, dtype=None):
+    """Running sum along `dim`, in `dtype`.
+
+    Shapes: any -> same.  dtypes: bool and integers give int64.
+    """
+    if dtype is None and not (input.dtype.is_floating or input.dtype.is_complex):
+        dtype = dtypes.int64
+    return ops.cumsum(input if dtype is None else cast(input, dtype), dim)
 
 
 def _running(function):

@@ -29,7 +29,7 @@ class PReLUExt(Cell):
 
 
 class EmbeddingExt(Cell):
-    """Rows of a table by index. Shapes: [...] -> [..., embedding_dim]; weight [num_embeddings, embedding_dim].
+    """Rows of a table by index. Shapes: [...] -> [..., embedding_dim].
 
     `padding_idx`: a row that is zero at first and gets no gradient; `max_norm`: rows that are looked up are
     scaled down to that `norm_type`-norm.

@@ -1,4 +1,4 @@
-"""Convolution layers of `mint.nn`: torch's arguments, the padding named or in numbers, other padding modes."""
+"""Convolution layers of `mint.nn`: torch's arguments, padding by name or in numbers, all padding modes."""
 
 from __future__ import annotations
 

@@ -59,9 +59,10 @@ _FACES = {
     "softshrink(input, lambd=0.5)": ops.softshrink,
     "binary_cross_entropy(input, target, weight=None, reduction='mean')": ops.binary_cross_entropy,
 }
-globals().update(faces(_FACES, __name__))
+_made = faces(_FACES, __name__)
+globals().update(_made)
 
-# -------------------------------------------------------------------------------------------------- activations
+# ------------------------------------------------------------------------------------------------ activations
 
 
 def _result(input, value, inplace: bool):
@@ -189,7 +190,7 @@ def _dropped(input, p, inplace, drop):
     return _result(input, ops.mul(input, 0) if p == 1 else drop(input, p), inplace)
 
 
-# ------------------------------------------------------------------------------------------------ normalization
+# ---------------------------------------------------------------------------------------------- normalization
 
 
 def batch_norm(
@@ -236,7 +237,7 @@ def one_hot(tensor, num_classes=-1):
     return cast(ops.equal(ops.expand_dims(tensor, -1), ops.arange(num_classes)), dtypes.int64)
 
 
-# ------------------------------------------------------------------------------------------------------- losses
+# ----------------------------------------------------------------------------------------------------- losses
 
 
 def binary_cross_entropy_with_logits(input, target, weight=None, reduction="mean", pos_weight=None):
@@ -282,14 +283,14 @@ def __getattr__(name: str):
 
 
 __all__ = [
+    *_made,
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
-    "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm", "binary_cross_entropy",
+    "adaptive_max_pool2d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "batch_norm",
     "binary_cross_entropy_with_logits", "conv1d", "conv2d", "conv3d", "conv_transpose2d",
-    "cosine_embedding_loss", "cross_entropy", "dropout", "dropout2d", "elu", "elu_", "embedding", "flatten",
-    "fold", "gelu", "glu", "grid_sample", "group_norm", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "hardtanh_", "interpolate", "kl_div", "l1_loss", "layer_norm", "leaky_relu", "linear", "log_softmax",
-    "logsigmoid", "max_pool2d", "max_unpool2d", "mish", "mse_loss", "nll_loss", "normalize", "one_hot", "pad",
-    "pixel_shuffle", "prelu", "relu", "relu6", "relu_", "selu", "sigmoid", "sigmoid_", "silu",
-    "smooth_l1_loss", "soft_margin_loss", "softmax", "softplus", "softshrink", "tanh", "threshold",
+    "cosine_embedding_loss", "cross_entropy", "dropout", "dropout2d", "elu", "elu_", "embedding",
+    "flatten", "fold", "grid_sample", "group_norm", "hardsigmoid", "hardswish", "hardtanh", "hardtanh_",
+    "interpolate", "kl_div", "l1_loss", "layer_norm", "log_softmax", "max_pool2d", "max_unpool2d",
+    "mse_loss", "normalize", "one_hot", "pixel_shuffle", "prelu", "relu", "relu6", "relu_", "sigmoid",
+    "sigmoid_", "silu", "smooth_l1_loss", "soft_margin_loss", "softmax", "softplus", "tanh", "threshold",
     "threshold_", "unfold", "upsample",
 ]  # fmt: skip

@@ -103,7 +103,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """Batch normalization over all processes of `process_group`; there is one. Shapes: [N, C, ...] -> same."""
+    """Batch normalization over all processes of a group; there is one. Shapes: [N, C, ...] -> same."""
 
     def __init__(
         self,

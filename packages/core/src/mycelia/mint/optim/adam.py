@@ -11,7 +11,7 @@ from mycelia.tensor import Parameter, Tensor
 
 
 class Adam(Optimizer):
-    """Adaptive moments (Kingma and Ba 2015): ``p -= lr * m' / (sqrt(v') + eps)`` with unbiased moments m', v'.
+    """Adaptive moments (Kingma and Ba 2015): ``p -= lr * m' / (sqrt(v') + eps)``, m' and v' unbiased.
 
     `weight_decay` is added to the gradient; `amsgrad` divides by the largest v (Reddi et al. 2018);
     `maximize`: ascent.  Errors: TypeError and ValueError name the argument.

@@ -8,9 +8,9 @@ from mycelia.tensor import Tensor
 
 
 class SGD(Optimizer):
-    """``v = momentum * v + (1 - dampening) * g; p -= lr * v``, with `nesterov` ``p -= lr * (g + momentum * v)``.
+    """``v = momentum * v + (1 - dampening) * g; p -= lr * v``; the first v is g.
 
-    The first v is g.  `weight_decay` is added to the gradient; `maximize`: ascent.
+    `nesterov`: ``p -= lr * (g + momentum * v)``.  `weight_decay` is added to the gradient; `maximize`: ascent.
     Errors: TypeError and ValueError name the argument.
     """
 
