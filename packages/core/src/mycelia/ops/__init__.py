@@ -4,6 +4,7 @@ from mycelia.ops.activation import *
 from mycelia.ops.adaptive_pool import *
 from mycelia.ops.attention import *
 from mycelia.ops.bessel import *
+from mycelia.ops.blocks import *
 from mycelia.ops.boxes import *
 from mycelia.ops.candidates import *
 from mycelia.ops.cast import *

@@ -47,8 +47,14 @@ def _picture(x, name):
 def mirror_pad(input_x, paddings, mode):
     """Each axis continued by its mirror image, with ("SYMMETRIC") or without ("REFLECT") repeating the edge.
 
-    Shapes: paddings [rank, 2] -> each size grows by both.  dtypes: any.
+    Shapes: paddings, a Tensor [rank, 2] -> each size grows by both.  dtypes: any.
+    Errors: ValueError for another mode and paddings wider than the input, TypeError unless paddings is a
+    Tensor.
     """
+    if mode not in ("REFLECT", "SYMMETRIC"):
+        raise errors.value_error("mirror_pad", f"mode must be 'REFLECT' or 'SYMMETRIC', but is {mode!r}")
+    if not is_tensor(paddings):
+        raise errors.type_error("mirror_pad", f"paddings must be a Tensor, but is {paddings!r}")
     pairs = np.asarray(paddings.asnumpy() if is_tensor(paddings) else paddings).reshape(-1, 2).tolist()
     return pad(input_x, [n for pair in reversed(pairs) for n in pair], mode.lower())
 
@@ -74,4 +80,4 @@ def fill_diagonal(input_x, fill_value, wrap=False):
     return where(constant(mask), constant(fill_value, input_x.dtype), input_x)
 
 
-__all__ = []
+__all__ = ["mirror_pad"]
