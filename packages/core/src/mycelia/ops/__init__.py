@@ -44,17 +44,28 @@ from mycelia.ops.rounding import *
 from mycelia.ops.sampling import *
 from mycelia.ops.scan import *
 from mycelia.ops.scatter import *
-from mycelia.ops.segment import *
+
 from mycelia.ops.shape import *
 from mycelia.ops.softmaxes import *
 from mycelia.ops.special import *
 from mycelia.ops.state import *
 from mycelia.ops.statistics import *
 from mycelia.ops.trig import *
+from mycelia.ops.unsorted_segments import *
 from mycelia.ops.windows import *
 
 # isort: split
-from mycelia.ops import batch_norm_act, beta, channels_last, distinct, fused, methods, quantized, shape_methods, solvers  # noqa: F401  (they define and attach)
+from mycelia.ops import (
+    batch_norm_act,
+    beta,
+    channels_last,
+    distinct,
+    fused,
+    methods,
+    quantized,
+    shape_methods,
+    solvers,
+)  # noqa: F401  (they define and attach)
 from mycelia.ops import tensor_facts, tensor_hooks, more_methods, overloads  # isort: skip  # noqa: F401
 import mycelia.tensor  # with it come dispatch and the operators of Tensor; it may be what imports the ops
 
