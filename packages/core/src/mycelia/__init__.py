@@ -27,6 +27,8 @@ _NAMES: dict[str, str] = {
     "log": "get_level get_log_config",
     "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state",
     "autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev recompute",
+    "autodiff.saved_tensors": "saved_tensors_hooks register_saved_tensors_hooks",
+    "ops.tensor_facts": "frombuffer UntypedStorage",
     "compile": "jit mutable",
     "profiler": "Profiler",
     "io": """
@@ -41,7 +43,8 @@ _NAMES: dict[str, str] = {
         CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance OcclusionSensitivity Perplexity ROC
         RootMeanSquareDistance auc SummaryRecord SummaryCollector SummaryLandscape DatasetHelper OnRequestExit
         FlopsUtilizationCollector TrainFaultTolerance ConvertNetUtils ConvertModelUtils data_sink
-        connect_network_with_dataset
+        connect_network_with_dataset build_train_network DynamicLossScaleManager FixedLossScaleManager
+        LossScaleManager
     """,
 }  # fmt: skip
 
@@ -51,7 +54,7 @@ _MODULES: dict[str, str] = {
     **{
         name: name
         for name in """
-            autodiff backends capture common compile config context dataset dtypes errors experimental
+            amp autodiff backends capture common compile config context dataset dtypes errors experimental
             hookspecs io ir log mint nn ops plugins profiler testing train
         """.split()
     },

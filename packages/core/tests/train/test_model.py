@@ -243,7 +243,7 @@ def test_graph_mode_gives_the_same_losses():
     [
         (TypeError, lambda: train.Model(3)),
         (TypeError, lambda: train.Model(line(), optimizer=3)),
-        (TypeError, lambda: train.Model(line(), unknown=1)),
+        (ValueError, lambda: train.Model(line(), unknown=1)),
         (KeyError, lambda: train.Model(line(), nn.MSELoss(), metrics={"goodness"})),
         (TypeError, lambda: train.Model(line(), nn.MSELoss(), metrics={"a": 3})),
         (TypeError, lambda: train.Model(line(), nn.MSELoss(), metrics="acc")),

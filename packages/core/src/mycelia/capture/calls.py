@@ -20,7 +20,7 @@ def callee(function: Any) -> Any:
     """The callable to use in the place of `function`: user code with its control flow rewritten."""
     kind = type(function)
     if kind is types.FunctionType:
-        if source.is_user_function(function):
+        if source.is_user_function(function) or getattr(function, "captured_call", False):
             return _rewritten(function)
         if not function.__code__.co_filename.startswith(_OWN):
             return function

@@ -38,7 +38,9 @@ _FAMILIES = {
         NLLLoss SoftmaxCrossEntropyWithLogits BCELoss BCEWithLogitsLoss CosineEmbeddingLoss MarginRankingLoss
         HingeEmbeddingLoss TripletMarginLoss MultiMarginLoss MultiLabelSoftMarginLoss GaussianNLLLoss
         PoissonNLLLoss TripletMarginWithDistanceLoss CTCLoss DiceLoss FocalLoss""",
-    "wrap": "WithLossCell WithEvalCell WithGradCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate",
+    "wrap": """WithLossCell WithEvalCell WithGradCell TrainOneStepCell ForwardValueAndGrad ParameterUpdate
+        GradAccumulationCell MicroBatchInterleaved TrainOneStepWithLossScaleCell DynamicLossScaleUpdateCell
+        FixedLossScaleUpdateCell""",
     "learning_rate_schedule": """LearningRateSchedule ExponentialDecayLR NaturalExpDecayLR InverseDecayLR
     CosineDecayLR
         PolynomialDecayLR WarmUpLR""",

@@ -295,8 +295,17 @@ class Cell(CellState, CellMarks):
         return output
 
     def _compute(self, args: tuple, kwargs: dict):
-        if self._to_float is not None:
-            args = tuple(_cast_floats(a, self._to_float) for a in args)
+        if self._has_precision():
+            from mycelia.nn.precision import compute
+
+            return compute(self, args, kwargs)
+        return self._compute_plainly(args, kwargs)
+
+    def _has_precision(self) -> bool:
+        """Whether it computes in a float type of its own."""
+        return self._to_float is not None or "_amp_auto" in self.__dict__ or "_amp_output" in self.__dict__
+
+    def _compute_plainly(self, args: tuple, kwargs: dict):
         construct = self.construct
         if traces and _C.mode():  # this thread captures a graph
             from mycelia.capture.control import callee
@@ -329,7 +338,7 @@ class Cell(CellState, CellMarks):
             or self._forward_hooks
             or self._backward_hooks
             or self._backward_pre_hooks
-            or self._to_float is not None
+            or self._has_precision()
             or self._recompute
             or "_parameter_hooks" in self.__dict__
             or "_saved_tensors_hooks" in self.__dict__
@@ -720,16 +729,6 @@ class Cell(CellState, CellMarks):
 
     def __setstate__(self, state) -> None:
         self.__dict__.update(state)
-
-
-def _cast_floats(value, dtype: DType):
-    if isinstance(value, Tensor) and value.dtype.is_floating and value.dtype is not dtype:
-        from mycelia.ops.cast import cast
-
-        return cast(value, dtype=dtype)
-    if isinstance(value, (tuple, list)):
-        return type(value)(_cast_floats(v, dtype) for v in value)
-    return value
 
 
 class GraphCell(Cell):

@@ -6,6 +6,11 @@ import importlib
 
 _HOMES = {
     "Model": "mycelia.train.model",
+    "build_train_network": "mycelia.train.amp",
+    **dict.fromkeys(
+        ("DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"),
+        "mycelia.train.loss_scale_manager",
+    ),
     "SummaryRecord": "mycelia.train.summary",
     **dict.fromkeys(
         """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback

@@ -17,8 +17,8 @@ class Model:
 
     `network` returns predictions, or the loss itself when `loss_fn` is None. `metrics`:
     names, or a dict name -> Metric. `eval_network`: a cell that returns what metrics take, else it is made
-    of network and loss; `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level`
-    other than O0 is not built yet.
+    of network and loss; `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level`,
+    `keep_batchnorm_fp32` and `loss_scale_manager`: mixed precision, as `amp.build_train_network`.
     """
 
     def __init__(
@@ -35,19 +35,18 @@ class Model:
     ):
         if not isinstance(network, Cell):
             raise errors.type_error("Model", f"network must be a Cell, but got {type(network).__name__}")
-        if amp_level != "O0":
-            raise errors.error(
-                errors.NotSupportedError,
-                "Model",
-                f"amp_level {amp_level!r}: mixed precision is not built yet, use 'O0'",
-            )
-        unknown = set(kwargs) - {"keep_batchnorm_fp32", "loss_scale_manager"}
+        unknown = set(kwargs) - {
+            "keep_batchnorm_fp32",
+            "loss_scale_manager",
+            "boost_config_dict",
+            "acc_level",
+        }
         if unknown:
-            raise errors.type_error("Model", f"got unexpected arguments {sorted(unknown)}")
-        if kwargs.get("loss_scale_manager") is not None:
-            raise errors.error(
-                errors.NotSupportedError, "Model", "loss_scale_manager: loss scaling is not built yet"
-            )
+            raise errors.value_error("Model", f"got unexpected arguments {sorted(unknown)}")
+        self._amp_level, self._boost_level = amp_level, boost_level
+        self._amp_options = {
+            k: v for k, v in kwargs.items() if k in ("keep_batchnorm_fp32", "loss_scale_manager")
+        }
         if optimizer is not None and not callable(optimizer):
             raise errors.type_error(
                 "Model", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
@@ -59,14 +58,17 @@ class Model:
         self._eval_network = self._build_eval_network(eval_network)
 
     def _build_train_network(self):
-        network = self._network
-        if self._loss_fn is not None:
-            if self._optimizer is None:
-                return None
-            network = WithLossCell(network, self._loss_fn)
-        if self._optimizer is not None:
-            network = TrainOneStepCell(network, self._optimizer)
-        return network
+        if self._optimizer is None:
+            return self._network if self._loss_fn is None else None
+        if self._amp_level == "O0" and not self._amp_options:
+            network = self._network if self._loss_fn is None else WithLossCell(self._network, self._loss_fn)
+            return TrainOneStepCell(network, self._optimizer)
+        from mycelia.train.amp import build_train_network
+
+        return build_train_network(
+            self._network, self._optimizer, self._loss_fn, self._amp_level, self._boost_level,
+            **self._amp_options,
+        )  # fmt: skip
 
     def _build_eval_network(self, eval_network):
         if eval_network is not None:
@@ -80,7 +82,8 @@ class Model:
         if self._loss_fn is None or not self._metric_fns:
             return None
         self._eval_indexes = [0, 1, 2]
-        return WithEvalCell(self._network, self._loss_fn)
+        short = self._amp_level in ("O2", "O3", "auto")
+        return WithEvalCell(self._network, self._loss_fn, add_cast_fp32=short)
 
     # ---- what users look at --------------------------------------------------------------------------------
 

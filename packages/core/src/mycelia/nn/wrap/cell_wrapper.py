@@ -1,0 +1,265 @@
+"""Cells that join a network with its loss and its optimizer."""
+
+from __future__ import annotations
+
+import types
+
+from mycelia import errors
+from mycelia.autodiff.transforms import value_and_grad
+from mycelia.nn.cell import Cell
+from mycelia.nn.dense import Identity
+from mycelia.ops.composite import GradOperation
+from mycelia.tensor import ParameterTuple, Tensor
+
+
+class WithLossCell(Cell):
+    """``loss_fn(backbone(data), label)`` as one cell."""
+
+    def __init__(self, backbone: Cell, loss_fn):
+        super().__init__(auto_prefix=False)
+        if not isinstance(backbone, Cell):
+            raise errors.type_error(
+                "WithLossCell", f"backbone must be a Cell, but got {type(backbone).__name__}"
+            )
+        self._backbone = backbone
+        self._loss_fn = loss_fn
+
+    def construct(self, data, label):
+        return self._loss_fn(self._backbone(data), label)
+
+    @property
+    def backbone_network(self) -> Cell:
+        """The network without the loss."""
+        return self._backbone
+
+
+class WithEvalCell(Cell):
+    """``(loss, output, label)`` of a network, for metrics."""
+
+    def __init__(self, network: Cell, loss_fn, add_cast_fp32: bool = False):
+        super().__init__(auto_prefix=False)
+        self._network = network
+        self._loss_fn = loss_fn
+        self.add_cast_fp32 = bool(add_cast_fp32)
+
+    def construct(self, data, label):
+        outputs = self._network(data)
+        if self.add_cast_fp32 and isinstance(outputs, Tensor):
+            from mycelia.dtypes import float32
+            from mycelia.ops.cast import cast
+
+            outputs = cast(outputs, dtype=float32)
+        loss = self._loss_fn(outputs, label)
+        return loss, outputs, label
+
+
+class ForwardValueAndGrad(Cell):
+    """``(value, gradients)`` of a network, by one pass.
+
+    `get_all`: of all inputs; `get_by_list`: of `weights`; both: a pair. `sens_param`: the last argument is
+    the cotangent of the output. Errors: TypeError for a network that is neither Cell nor function, for flags
+    that are no bool, and for `get_by_list` without weights.
+    """
+
+    def __init__(self, network, weights=None, get_all=False, get_by_list=False, sens_param=False):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, (Cell, types.FunctionType, types.MethodType)):
+            raise errors.type_error(
+                "ForwardValueAndGrad",
+                f"network must be a Cell, a function or a method, but got {type(network).__name__}",
+            )
+        for name, value in (("get_all", get_all), ("get_by_list", get_by_list)):
+            if not isinstance(value, bool):
+                raise errors.type_error(
+                    "ForwardValueAndGrad", f"{name} must be a bool, but got {type(value).__name__}"
+                )
+        if get_by_list and not isinstance(weights, (tuple, list)):
+            raise errors.type_error(
+                "ForwardValueAndGrad",
+                f"with get_by_list=True weights must be Parameters, but got {type(weights).__name__}",
+            )
+        self.network = network
+        self.__dict__["weights"] = weights
+        self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, bool(sens_param)
+
+    def construct(self, *inputs):
+        from mycelia.autodiff.transforms import differentiate
+
+        cotangent = None
+        if self.sens_param:
+            inputs, cotangent = inputs[:-1], inputs[-1]
+        positions = [i for i, x in enumerate(inputs) if isinstance(x, Tensor)]
+        if not self.get_all:
+            positions = [] if self.get_by_list else positions[:1]
+        weights = list(self.weights) if self.get_by_list else []
+        value, of_inputs, of_weights = differentiate(
+            self.network, inputs, positions, weights, False, cotangent
+        )
+        if self.get_by_list:
+            return value, ((tuple(of_inputs), tuple(of_weights)) if self.get_all else tuple(of_weights))
+        return value, (tuple(of_inputs) if self.get_all else of_inputs[0])
+
+
+class WithGradCell(Cell):
+    """Gradients of ``loss_fn(network(*data), label)``, or of ``network(*inputs)``, by the network's
+    trainable parameters.
+
+    `sens`: the cotangent of the loss, a number or a Tensor. Returns a tuple of gradients in
+    the order of the parameters.
+    """
+
+    def __init__(self, network: Cell, loss_fn=None, sens=None):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, Cell):
+            raise errors.type_error(
+                "WithGradCell", f"network must be a Cell, but got {type(network).__name__}"
+            )
+        if sens is not None and (isinstance(sens, bool) or not isinstance(sens, (int, float, Tensor, tuple))):
+            raise errors.type_error(
+                "WithGradCell", f"sens must be None, a number, a Tensor or a tuple, but got {sens!r}"
+            )
+        self.network = network
+        self.loss_fn = loss_fn
+        self.sens = sens
+        self.weights = ParameterTuple(network.trainable_params())
+        self.grad = GradOperation(get_by_list=True, sens_param=sens is not None)
+        self.network_with_loss = network if loss_fn is None else WithLossCell(network, loss_fn)
+        self.network_with_loss.set_train()
+        network.set_grad()
+
+    def construct(self, *inputs):
+        if self.sens is None:
+            return self.grad(self.network_with_loss, self.weights)(*inputs)
+        return self.grad(self.network_with_loss, self.weights)(*inputs, self.sens)
+
+
+class TrainOneStepCell(Cell):
+    """One training step: gradients of `network` (which returns the loss),
+    then the optimizer. Returns the loss.
+
+    `sens` scales the gradient; with `return_grad` the gradients come back too, by parameter name.
+    For derived cells: `grad(network, weights)(*inputs, sens)` gives the gradients, `grad_no_sens` those of
+    the plain loss, and `grad_reducer` joins them over devices, which is the identity on one.
+    Errors: ValueError if `sens` is 0.
+    """
+
+    def __init__(self, network: Cell, optimizer, sens: float | None = None, return_grad: bool = False):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, Cell):
+            raise errors.type_error(
+                "TrainOneStepCell", f"network must be a Cell, but got {type(network).__name__}"
+            )
+        if not hasattr(optimizer, "parameters"):
+            raise errors.type_error(
+                "TrainOneStepCell", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
+            )
+        if sens is not None and not isinstance(sens, Tensor) and sens == 0:
+            raise errors.value_error("TrainOneStepCell", "sens must not be 0")
+        self.network = network
+        self.network.set_grad()
+        self.optimizer = optimizer
+        self.weights = ParameterTuple(optimizer.parameters)
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.grad_no_sens = GradOperation(get_by_list=True)
+        self.sense_flag = sens is not None
+        self.sens = 1.0 if sens is None else sens
+        self.return_grad = bool(return_grad)
+        self.reducer_flag = False
+        self.grad_reducer = Identity()
+        self.parallel_mode = "stand_alone"
+        self.__dict__["_forward_backward"] = value_and_grad(
+            self._scaled_loss, None, self.weights, has_aux=True
+        )
+
+    def _scaled_loss(self, *inputs):
+        loss = self.network(*inputs)
+        first = loss[0] if isinstance(loss, (tuple, list)) else loss
+        return (first * self.sens if self.sense_flag else first), loss
+
+    def construct(self, *inputs):
+        (_, loss), grads = self._forward_backward(*inputs)
+        self.optimizer(grads)
+        if self.return_grad:
+            return loss, {w.name: g for w, g in zip(self.weights, grads)}
+        return loss
+
+
+class GradAccumulationCell(Cell):
+    """`network` applied to `micro_size` equal parts of a batch one after the other; returns the sum of
+    the outputs.
+
+    Inputs: Tensors whose first dimension `micro_size` divides, else ValueError.
+    """
+
+    def __init__(self, network: Cell, micro_size: int):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, Cell):
+            raise errors.type_error(
+                "GradAccumulationCell", f"network must be a Cell, but got {type(network).__name__}"
+            )
+        if isinstance(micro_size, bool) or not isinstance(micro_size, int):
+            raise errors.type_error(
+                "GradAccumulationCell", f"micro_size must be an int, but got {type(micro_size).__name__}"
+            )
+        if micro_size <= 0:
+            raise errors.value_error(
+                "GradAccumulationCell", f"micro_size must be positive, but got {micro_size}"
+            )
+        self.network = network
+        self.micro_size = micro_size
+
+    def construct(self, *inputs):
+        for x in inputs:
+            if x.shape[0] % self.micro_size:
+                raise errors.value_error(
+                    "GradAccumulationCell",
+                    f"micro_size {self.micro_size} does not divide the first dimension of {list(x.shape)}",
+                )
+        total = None
+        for i in range(self.micro_size):
+            parts = []
+            for x in inputs:
+                rows = x.shape[0] // self.micro_size
+                parts.append(x[i * rows : (i + 1) * rows])
+            output = self.network(*parts)
+            total = output if total is None else total + output
+        return total
+
+
+class MicroBatchInterleaved(Cell):
+    """`network` applied to `interleave_num` equal parts of a batch; returns the mean of the outputs.
+
+    On one device nothing overlaps: the result is what counts. Inputs: as `GradAccumulationCell`.
+    """
+
+    def __init__(self, network: Cell, interleave_num: int = 2):
+        super().__init__(auto_prefix=False)
+        if isinstance(interleave_num, bool) or not isinstance(interleave_num, int):
+            raise errors.type_error(
+                "MicroBatchInterleaved",
+                f"interleave_num must be an int, but got {type(interleave_num).__name__}",
+            )
+        if interleave_num <= 0:
+            raise errors.value_error(
+                "MicroBatchInterleaved", f"interleave_num must be positive, but got {interleave_num}"
+            )
+        self.network = network
+        self.interleave_num = interleave_num
+        self.__dict__["_parts"] = GradAccumulationCell(network, interleave_num)
+
+    def construct(self, *inputs):
+        return self._parts(*inputs) / self.interleave_num
+
+
+class ParameterUpdate(Cell):
+    """Overwrites a Parameter with its input: ``ParameterUpdate(param)(value)``."""
+
+    def __init__(self, param):
+        super().__init__(auto_prefix=False)
+        self._param = param
+
+    def construct(self, x):
+        from mycelia.ops.state import assign
+
+        assign(self._param, x)
+        return x
