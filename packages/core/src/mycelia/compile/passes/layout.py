@@ -83,8 +83,8 @@ def _gain(node: Node) -> float:
     if inputs < 8:
         # Few channels make short inner products, and narrow layers have kernels of their own.
         terms = inputs * math.prod(kernel)
-        usual = 80.0 if outputs <= 16 and group == 1 and node.op.name != "conv_input_grad" else usual
-        last = 70.0 if terms >= 100 else 45.0 if terms >= 27 else 25.0
+        usual = 45.0 if outputs <= 16 and group == 1 and node.op.name != "conv_input_grad" else usual
+        last = 72.0 if terms >= 100 else 52.0 if terms >= 27 else 20.0
     elif tuple(kernel) == (3, 3) and group == 1 and _has_unit_stride(node) and min(inputs, outputs) >= 16:
         last = 120.0  # by Winograd's transforms
     return work * (1 / usual - padded(made) / (made * last)) + bonus
@@ -162,7 +162,8 @@ class _Assignment:
                 if before <= 0 and gain >= 0:
                     continue
                 self.last.remove(node)
-                if sum(map(self.cost, values)) + gain < before:
+                # On a tie it moves: the border wanders on to where a smaller value crosses it.
+                if sum(map(self.cost, values)) + gain <= before:
                     moved += 1
                 else:
                     self.last.add(node)
