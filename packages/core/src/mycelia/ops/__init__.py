@@ -18,6 +18,7 @@ from mycelia.ops.decomposition import *
 from mycelia.ops.diagonals import *
 from mycelia.ops.einsum import *
 from mycelia.ops.extremes import *
+from mycelia.ops.facts import *
 from mycelia.ops.fourier import *
 from mycelia.ops.fractional_pool import *
 from mycelia.ops.identity import *

@@ -7,7 +7,7 @@ from mycelia.ops import logic as _logic
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same, unbroadcast
-from mycelia.ops.math import SPECIAL, mul, sub
+from mycelia.ops.math import SPECIAL, add, mul, sub, true_div
 
 
 @op(infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
@@ -195,6 +195,35 @@ def nan_to_num(rand):
     yield rand(0)
 
 
+def clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """A Tensor, or the Tensors of a list, scaled so that the norm of all elements together is at most
+    `max_norm`.
+
+    Shapes: any -> same.  dtypes: floating.
+    Errors: TypeError for other arguments, RuntimeError for a norm that is not finite where that is forbidden.
+    """
+    from mycelia.ops.joining import stack
+    from mycelia.ops.masks import where
+    from mycelia.ops.moments import vector_norm
+    from mycelia.ops.shape import reshape
+
+    single = hasattr(x, "dtype")
+    if not single and not (isinstance(x, (list, tuple)) and all(hasattr(t, "dtype") for t in x)):
+        raise errors.type_error(f"clip_by_norm: x must be a Tensor or a list of Tensors, but is {x!r}")
+    tensors = [x] if single else list(x)
+    if not tensors:
+        return x
+    norms = [vector_norm(reshape(t, (-1,)), norm_type) for t in tensors]
+    total = vector_norm(stack(norms, 0), norm_type)
+    if error_if_nonfinite and not bool(_logic.isfinite(total)):
+        text = f"the norm of order {norm_type} is not finite"
+        raise errors.error(errors.MyceliaRuntimeError, "clip_by_norm", text)
+    share = true_div(float(max_norm), add(total, 1e-6))
+    share = where(_logic.less(share, 1.0), share, 1.0)  # NaN leaves the values alone
+    found = [mul(t, cast(share, t.dtype)) for t in tensors]
+    return found[0] if single else tuple(found)
+
+
 __all__ = [
-    "clamp", "clip", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
+    "clamp", "clip", "clip_by_norm", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
 ]  # fmt: skip
