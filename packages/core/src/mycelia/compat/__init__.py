@@ -80,13 +80,16 @@ def _attribute(module: ModuleType, name: str):
 
 def lookup(path: str, name: str):
     """What MindSpore calls `name` in its module `path`; AttributeError if it is not here."""
+    below = f"{path}.{name}" if path else name
     for module in own_modules(path):
         try:
-            return _attribute(module, name)
+            value = _attribute(module, name)
         except AttributeError:
             continue
+        # `nn.layer.activation` is a front, and holds more than our `nn.activation`.
+        if not isinstance(value, ModuleType) or _exists(below) or paths.modules(below) is None:
+            return value
     if not name.startswith("__"):
-        below = f"{path}.{name}" if path else name
         if paths.modules(below) is not None:
             return importlib.import_module(f"{_FOREIGN}.{below}")
         new = paths.renamed(path, name)
