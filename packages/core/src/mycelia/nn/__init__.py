@@ -63,10 +63,13 @@ _FAMILIES = {
 }  # fmt: skip
 
 _HOMES = {name: module for module, names in _FAMILIES.items() for name in names.split()}
+_MODULES = ("probability",)
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str):
+    if name in _MODULES:
+        return importlib.import_module(f"mycelia.nn.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module 'mycelia.nn' has no attribute {name!r}")
