@@ -14,8 +14,8 @@ struct Algorithm {
 
 Algorithm choose(const ConvShape& s) {
   if (conv_planes_fits(s)) return {conv_planes, conv_planes_input_grad, conv_planes_weight_grad};
-  if (conv_lanes_fits(s)) return {conv_lanes, conv_lanes_input_grad, conv_tiles_weight_grad};
-  return {conv_gemm, conv_gemm_input_grad, conv_tiles_weight_grad};
+  const auto forward = conv_few_fits(s) ? conv_few : conv_lanes_fits(s) ? conv_lanes : conv_gemm;
+  return {forward, conv_lanes_fits(s) ? conv_lanes_input_grad : conv_gemm_input_grad, conv_tiles_weight_grad};
 }
 
 // A list attribute of one entry holds for all dimensions.

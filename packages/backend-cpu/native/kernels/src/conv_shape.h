@@ -28,6 +28,11 @@ int32_t conv_gemm_input_grad(const myc_call* call, const ConvShape& s, const flo
 int32_t conv_tiles_weight_grad(const myc_call* call, const ConvShape& s, const float* x, const float* dy,
                                float* dw);
 
+// Few channels to few: vectors are neighbouring positions.  conv_few.cc
+bool conv_few_fits(const ConvShape& s);
+int32_t conv_few(const myc_call* call, const ConvShape& s, const float* x, const float* w, const float* bias,
+                 float* y);
+
 // Few channels, many images: lanes of a vector are images.  conv_lanes.cc
 bool conv_lanes_fits(const ConvShape& s);
 int32_t conv_lanes(const myc_call* call, const ConvShape& s, const float* x, const float* w,
