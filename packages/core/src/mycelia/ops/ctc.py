@@ -15,6 +15,7 @@ from mycelia.ops import reduce as _reduce
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.masks import where
+from mycelia.ops.shape import reshape
 
 
 def _np_states(targets, blank):
@@ -189,6 +190,95 @@ def ctc_loss(
     elif reduction == "sum":
         loss = _reduce.sum(loss)
     return loss, alpha
+
+
+def _np_sequence_loss(log_p, labels, blank, merged):
+    """Loss and its gradient by `log_p` [T, C] of one label sequence; `merged`: repeats count once."""
+    states = np.full(2 * len(labels) + 1, blank)
+    states[1::2] = labels
+    stay = merged | (states == blank)
+    skip = np.zeros(len(states), bool)
+    skip[2:] = (states[2:] != blank) & (~np.array(merged) | (states[2:] != states[:-2]))
+    steps = len(log_p)
+    emitted = log_p[:, states]
+    alpha = np.full((steps, len(states)), -np.inf)
+    alpha[0, :2] = emitted[0, :2]
+    for t in range(1, steps):
+        before = alpha[t - 1]
+        reached = np.logaddexp(np.where(stay, before, -np.inf), _np_shifted(before[None], 1)[0])
+        reached = np.logaddexp(reached, np.where(skip, _np_shifted(before[None], 2)[0], -np.inf))
+        alpha[t] = reached + emitted[t]
+    beta = np.full_like(alpha, -np.inf)  # of what follows: without the step's own emission
+    beta[-1, -2:] = 0.0
+    for t in range(steps - 2, -1, -1):
+        after = beta[t + 1] + emitted[t + 1]
+        reached = np.where(stay, after, -np.inf)
+        reached[:-1] = np.logaddexp(reached[:-1], after[1:])
+        reached[:-2] = np.logaddexp(reached[:-2], np.where(skip[2:], after[2:], -np.inf))
+        beta[t] = reached
+    total = np.logaddexp.reduce(alpha[-1, -2:])
+    share = np.zeros_like(log_p)
+    if np.isfinite(total):
+        np.add.at(share.T, states, np.exp(alpha + beta - total).T)
+    return -total, -share
+
+
+@op(name="ctc_loss_of_logits", outputs=2)
+def _ctc_loss_of_logits(
+    inputs, labels_indices, labels_values, sequence_length,
+    *, collapse: "bool" = False, merged: "bool" = True, skip_longer: "bool" = False,
+):  # fmt: skip
+    """Loss of sparse label sequences from logits, the last class being the blank, and its gradient.
+
+    `collapse` merges equal neighbours of the labels first; `merged` False counts each repeat of a label in an
+    alignment; `skip_longer` gives 0 for more labels than steps.
+    Shapes: inputs [T, N, C], labels_indices [K, 2], labels_values [K], sequence_length [N] -> [N], inputs'.
+    dtypes: floating.  Errors: RuntimeError for more labels than steps.  Source: Graves et al. 2006.
+    """
+    blank = inputs.shape[2] - 1
+    shifted = inputs - inputs.max(2, keepdims=True)
+    log_p = (shifted - np.log(np.exp(shifted).sum(2, keepdims=True))).astype(np.float64)
+    loss, gradient = np.zeros(inputs.shape[1]), np.zeros(inputs.shape)
+    for n in range(inputs.shape[1]):
+        labels = labels_values[labels_indices[:, 0] == n]
+        if collapse and len(labels):
+            labels = labels[np.concatenate(([True], labels[1:] != labels[:-1]))]
+        steps = int(sequence_length[n])
+        if len(labels) > steps:
+            if skip_longer:
+                continue
+            raise RuntimeError(f"sample {n} has {len(labels)} labels, but only {steps} steps")
+        if steps:
+            rows = log_p[:steps, n]
+            loss[n], share = _np_sequence_loss(rows, labels, blank, merged)
+            gradient[:steps, n] = np.exp(rows) + share
+    return loss.astype(inputs.dtype), gradient.astype(inputs.dtype)
+
+
+@_ctc_loss_of_logits.infer
+def _ctc_loss_of_logits(inputs, labels_indices, labels_values, sequence_length, **attrs):
+    if inputs.rank != 3 or labels_indices.rank != 2 or sequence_length.shape != inputs.shape[1:2]:
+        raise ValueError(
+            f"inputs must be [T, N, C], labels_indices [K, 2] and sequence_length [N], got {inputs.shape}, "
+            f"{labels_indices.shape}, {sequence_length.shape}"
+        )
+    return TensorType(inputs.dtype, inputs.shape[1:2]), inputs
+
+
+@_ctc_loss_of_logits.vjp
+def _ctc_loss_of_logits(cts, outs):
+    if cts[0] is None:
+        return None, None, None, None
+    return outs[1] * reshape(cts[0], (1, -1, 1)), None, None, None
+
+
+@_ctc_loss_of_logits.samples
+def _ctc_loss_of_logits(rand):
+    labels = np.array([[0, 0], [0, 1], [1, 0]]), np.array([0, 1, 1], np.int32), np.array([5, 4], np.int32)
+    yield rand(5, 2, 3), *labels, dict(_second=False)
+    yield rand(5, 2, 3), *labels, dict(merged=False, _second=False)
+    same = labels[0], np.array([1, 1, 1], np.int32), labels[2]
+    yield rand(5, 2, 3), *same, dict(collapse=True, _second=False)
 
 
 @op(name="ctc_greedy_decode", outputs=2, nondiff=True)
