@@ -1,6 +1,8 @@
 // The copy engine behind shape_copy.h: merging of axes, rows, and two-dimensional transposes.
 #include "shape_copy.h"
 
+#include <type_traits>
+
 #if defined(__x86_64__)
 #include <emmintrin.h>
 #endif
@@ -55,12 +57,10 @@ struct Tile {
     return __builtin_shufflevector(a, b, (V / 2 + I / 2 + (I % 2) * V)...);
   }
 
-  // y[p * to + q] = x[q * from + p] for p, q < V; `streaming` stores go past the caches (y 16-byte aligned).
-  template <bool streaming>
-  static MYC_INLINE void transpose(const T* x, int64_t from, T* y, int64_t to) {
+  // a[p][q] becomes a[q][p].
+  static MYC_INLINE void turn(vec (&a)[V]) {
     typedef typename Make<V>::type all;
-    vec a[V], b[V];
-    for (int q = 0; q < V; ++q) memcpy(&a[q], x + q * from, 16);
+    vec b[V];
 #pragma GCC unroll 4
     for (int round = 1; round < V; round *= 2) {
 #pragma GCC unroll 8
@@ -71,6 +71,14 @@ struct Tile {
 #pragma GCC unroll 16
       for (int i = 0; i < V; ++i) a[i] = b[i];
     }
+  }
+
+  // y[p * to + q] = x[q * from + p] for p, q < V; `streaming` stores go past the caches (y 16-byte aligned).
+  template <bool streaming>
+  static MYC_INLINE void transpose(const T* x, int64_t from, T* y, int64_t to) {
+    vec a[V];
+    for (int q = 0; q < V; ++q) memcpy(&a[q], x + q * from, 16);
+    turn(a);
     for (int p = 0; p < V; ++p) {
 #if defined(__x86_64__)
       if (streaming) {
@@ -117,6 +125,33 @@ static void transpose_matrix(const T* x, int64_t from, T* y, int64_t to, int64_t
   for (int64_t p = tiled_p; p < np; ++p) copy_row(x + p, from, y + p * to, 1, tiled_q);
 }
 
+// Images of three channels: pixels side by side from planes (y[3 p + q] = x[q * plane + p]), or back. Vectors of four
+// elements of which three count; the fourth one of a store is overwritten by the next, of a load it is left out.
+static void join_planes(const uint32_t* x, int64_t plane, uint32_t* y, int64_t pixels) {
+  typedef Tile<uint32_t> Four;
+  int64_t p = 0;
+  for (; p + Four::V < pixels; p += Four::V) {
+    Four::vec a[Four::V];
+    for (int q = 0; q < Four::V; ++q) memcpy(&a[q], x + min(q, 2) * plane + p, 16);
+    Four::turn(a);
+    for (int i = 0; i < Four::V; ++i) memcpy(y + 3 * (p + i), &a[i], 16);
+  }
+  for (; p < pixels; ++p)
+    for (int q = 0; q < 3; ++q) y[3 * p + q] = x[q * plane + p];
+}
+static void split_planes(const uint32_t* x, uint32_t* y, int64_t plane, int64_t pixels) {
+  typedef Tile<uint32_t> Four;
+  int64_t q = 0;
+  for (; q + Four::V < pixels; q += Four::V) {
+    Four::vec a[Four::V];
+    for (int i = 0; i < Four::V; ++i) memcpy(&a[i], x + 3 * (q + i), 16);
+    Four::turn(a);
+    for (int p = 0; p < 3; ++p) memcpy(y + p * plane + q, &a[p], 16);
+  }
+  for (; q < pixels; ++q)
+    for (int p = 0; p < 3; ++p) y[p * plane + q] = x[3 * q + p];
+}
+
 // Results larger than this do not stay in the cache: streaming stores save reading the lines that are overwritten.
 constexpr int64_t kStreamingBytes = 8 << 20;
 
@@ -151,7 +186,7 @@ static void copy_elements(const myc_call* call, const T* x, T* y, CopyPlan p) {
   if (cross >= 0) {
     const int64_t np = p.n[cross], nq = p.n[last], from = p.from[last], to = p.to[cross];
     const bool stream = can_stream(y, p, size * static_cast<int64_t>(sizeof(T)));
-    const int64_t strip = stream ? 512 : 64;  // rows of y that one body makes
+    const int64_t strip = stream || nq == 3 ? 512 : 64;  // rows of y that one body makes
     CopyPlan outer;
     for (int d = 0; d < last; ++d) {
       if (d != cross) outer.axis(p.n[d], p.from[d], p.to[d]);
@@ -159,6 +194,12 @@ static void copy_elements(const myc_call* call, const T* x, T* y, CopyPlan p) {
     outer.axis(ceil_div(np, strip), strip, strip * to);
     for_each_outer(call, outer, outer.rank, min(np, strip) * nq * item, [&](int64_t a, int64_t b, int64_t s) {
       const int64_t rows = min(strip, np - s * strip);
+      if constexpr (std::is_same<T, uint32_t>::value) {
+        if (nq == 3 && to == 3)
+          return join_planes(x + a, from, y + b, rows);
+        if (np == 3 && from == 3)
+          return split_planes(x + a, y + b, to, nq);
+      }
       if (stream) {
         transpose_matrix<T, true>(x + a, from, y + b, to, rows, nq);
       } else {

@@ -283,6 +283,8 @@ def transpose(rand):
     yield rand(2, 3, 4, 5), dict(dims=(0, 2, 1, 3))
     yield rand(17, 1, 19), dict(dims=(2, 1, 0), _grad=False, _dtypes=("int8", "int64", "float16"))
     yield rand(40, 67), dict(dims=(1, 0), _grad=False, _dtypes=("int8", "int64", "float16"))
+    yield rand(2, 3, 23, 25), dict(dims=(0, 2, 3, 1), _grad=False, _dtypes=("int32", "int64"))
+    yield rand(2, 23, 25, 3), dict(dims=(0, 3, 1, 2), _grad=False, _dtypes=("int32", "int64"))
     yield rand(0, 3), dict(dims=(1, 0))
     yield rand(1), dict(dims=(0,))
     yield rand(), dict(dims=())
