@@ -25,7 +25,7 @@ _HOMES = {
     """,
     "mycelia.mint.reduction": """
         all amax amin any argmax argmin bincount count_nonzero cummax cummin cumsum diff histc max mean median
-        min nansum norm prod std std_mean sum var var_mean
+        min nansum norm prod softmax std std_mean sum var var_mean
     """,
     "mycelia.mint.shaping": """
         broadcast_to cat chunk concat diag flatten flip meshgrid narrow permute repeat_interleave reshape
@@ -42,7 +42,7 @@ _HOMES = {
     "mycelia.mint.batches": """
         batch_norm_elemt batch_norm_gather_stats_with_counts batch_norm_stats conv_tbc
     """,
-    "mycelia.mint.nn.functional": "conv2d softmax",
+    "mycelia.mint.nn.windows": "conv2d",
 }
 _NAMES = {name: home for home, names in _HOMES.items() for name in names.split()}
 _MODULES = ("distributed", "linalg", "nn", "optim", "special")

@@ -18,40 +18,44 @@ _FACES = {
 globals().update(faces(_FACES, __name__))
 
 
-def _kind(value) -> int:
-    """0 for bool, 1 for integers, 2 for floating numbers, 3 for complex ones; of a Tensor or a number."""
-    dtype = getattr(value, "dtype", None)
-    if dtype is None:
-        return (bool, int, float, complex).index(type(value)) if type(value) in _NUMBERS else 2
-    return 3 if dtype.is_complex else 2 if dtype.is_floating else 0 if dtype.is_bool else 1
-
-
 _NUMBERS = (bool, int, float, complex)
 
 
-def _scaled(name: str, other, alpha, input):
-    """``alpha * other``; a fraction cannot scale integers."""
-    if alpha == 1 and not isinstance(alpha, bool):
+def _kind(value) -> int:
+    """The place in `_NUMBERS` of what a Tensor or number holds."""
+    if not is_tensor(value):
+        return next((i for i, kind in enumerate(_NUMBERS) if isinstance(value, kind)), 2)
+    dtype = value.dtype
+    return 3 if dtype.is_complex else 2 if dtype.is_floating else 0 if dtype.is_bool else 1
+
+
+def _scaled(name: str, other, alpha):
+    """``alpha * other``; a fraction cannot scale integers, and a bool nothing but bools."""
+    if isinstance(alpha, bool):
+        fits = _kind(other) == 0
+    elif alpha == 1:
         return other
-    if _kind(alpha) > max(_kind(input), _kind(other)):
-        raise errors.type_error(name, f"alpha is {alpha!r}, but input and other hold no such numbers")
-    return ops.mul(other, alpha) if hasattr(other, "dtype") else other * alpha
+    else:
+        fits = _kind(alpha) <= _kind(other)
+    if not fits:
+        raise errors.type_error(name, f"alpha is {alpha!r}, but other holds no such numbers")
+    return ops.mul(other, alpha) if is_tensor(other) else other * alpha
 
 
 def add(input, other, *, alpha=1):
     """``input + alpha * other``.
 
-    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and the others are not.
+    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and `other` is not.
     """
-    return ops.add(input, _scaled("add", other, alpha, input))
+    return ops.add(input, _scaled("add", other, alpha))
 
 
 def sub(input, other, *, alpha=1):
     """``input - alpha * other``.
 
-    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and the others are not.
+    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and `other` is not.
     """
-    return ops.sub(input, _scaled("sub", other, alpha, input))
+    return ops.sub(input, _scaled("sub", other, alpha))
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):
@@ -80,9 +84,14 @@ def npu_gelu(input, approximate="none"):
     return ops.gelu(input, approximate)
 
 
+def _answer(flag):
+    """A Python bool; a Tensor while a graph is captured, which has no value yet."""
+    return bool(flag.asnumpy()) if flag.traced is None else flag
+
+
 def allclose(input, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close: ``|input - other| <= atol + rtol * |other|``; a Python bool."""
-    return bool(ops.all(ops.isclose(input, other, rtol, atol, equal_nan)).asnumpy())
+    return _answer(ops.all(ops.isclose(input, other, rtol, atol, equal_nan)))
 
 
 def equal(input, other):
@@ -93,4 +102,4 @@ def equal(input, other):
     for name, x in (("input", input), ("other", other)):
         if not is_tensor(x):
             raise errors.type_error("equal", f"{name} must be a Tensor, but got {type(x).__name__}")
-    return input.shape == other.shape and bool(ops.all(ops.equal(input, other)).asnumpy())
+    return input.shape == other.shape and _answer(ops.all(ops.equal(input, other)))

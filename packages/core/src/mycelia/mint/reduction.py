@@ -12,6 +12,7 @@ _FACES = {
     "any(input, dim=None, keepdim=False)": ops.any,
     "amax(input, dim=(), keepdim=False)": ops.amax,
     "amin(input, dim=(), keepdim=False)": ops.amin,
+    "softmax(input, dim, *, dtype=None)": ops.softmax,
     "diff(input, n=1, dim=-1, prepend=None, append=None)": ops.diff,
 }
 globals().update(faces(_FACES, __name__))

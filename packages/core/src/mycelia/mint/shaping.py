@@ -24,12 +24,14 @@ _FACES = {
 globals().update(faces(_FACES, __name__))
 
 
-def reshape(input, *shape):
+def reshape(input, *sizes, shape=None):
     """The same elements under another shape; one size may be -1.
 
     Errors: ValueError if the number of elements differs.
     """
-    return ops.reshape(input, as_ints(shape[0] if len(shape) == 1 else shape, "shape"))
+    if shape is None:
+        shape = sizes[0] if len(sizes) == 1 else sizes
+    return ops.reshape(input, as_ints(shape, "shape"))
 
 
 def flatten(input, start_dim=0, end_dim=-1):

@@ -29,6 +29,7 @@ from mycelia.ops import (
     cosine_embedding_loss,
     cross_entropy,
     embedding,
+    grid_sample,
     group_norm,
     hardsigmoid,
     hardswish,
@@ -271,15 +272,6 @@ def smooth_l1_loss(input, target, reduction="mean", beta=1.0):
     if beta == 0:
         return ops.l1_loss(input, target, reduction)
     return ops.smooth_l1_loss(input, target, float(beta), reduction)
-
-
-_FOREIGN = {"grid_sample": ops}
-
-
-def __getattr__(name: str):
-    if name in _FOREIGN:
-        return getattr(_FOREIGN[name], name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=None)
 
 
 __all__ = [

@@ -137,7 +137,6 @@ UpsamplingBilinear2d = _interpolation("UpsamplingBilinear2d", "bilinear", True)
 def _dropout(name: str, function: Callable) -> type[Cell]:
     def __init__(self, p=0.5, inplace=False):
         Cell.__init__(self)
-        F._check_probability(name, p)
         self.p, self.inplace = p, inplace
 
     def construct(self, input):

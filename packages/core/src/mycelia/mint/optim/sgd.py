@@ -10,8 +10,8 @@ from mycelia.tensor import Tensor
 class SGD(Optimizer):
     """``v = momentum * v + (1 - dampening) * g; p -= lr * v``; the first v is g.
 
-    `nesterov`: ``p -= lr * (g + momentum * v)``.  `weight_decay` is added to the gradient; `maximize`: ascent.
-    Errors: TypeError and ValueError name the argument.
+    `nesterov`: ``p -= lr * (g + momentum * v)``.  `weight_decay` is added to the gradient, `maximize`
+    turns it around.  Errors: TypeError and ValueError name the argument.
     """
 
     def __init__(
