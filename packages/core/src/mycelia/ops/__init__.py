@@ -21,6 +21,7 @@ from mycelia.ops.extremes import *
 from mycelia.ops.facts import *
 from mycelia.ops.fourier import *
 from mycelia.ops.fractional_pool import *
+from mycelia.ops.hybrid import *
 from mycelia.ops.identity import *
 from mycelia.ops.image import *
 from mycelia.ops.index import *
@@ -33,6 +34,7 @@ from mycelia.ops.math import *
 from mycelia.ops.moments import *
 from mycelia.ops.norm import *
 from mycelia.ops.observe import *
+from mycelia.ops.op_info_register import *
 from mycelia.ops.optim import *
 from mycelia.ops.order import *
 from mycelia.ops.pool import *
@@ -45,7 +47,6 @@ from mycelia.ops.rounding import *
 from mycelia.ops.sampling import *
 from mycelia.ops.scan import *
 from mycelia.ops.scatter import *
-
 from mycelia.ops.shape import *
 from mycelia.ops.softmaxes import *
 from mycelia.ops.special import *
@@ -60,13 +61,15 @@ from mycelia.ops import (
     batch_norm_act,
     beta,
     channels_last,
+    debug,
     distinct,
     fused,
     methods,
     quantized,
     shape_methods,
     solvers,
-)  # noqa: F401  (they define and attach)
+)
+
 from mycelia.ops import tensor_facts, tensor_hooks, more_methods, overloads  # isort: skip  # noqa: F401
 import mycelia.tensor  # with it come dispatch and the operators of Tensor; it may be what imports the ops
 
