@@ -47,6 +47,7 @@ from mycelia.ops.rounding import *
 from mycelia.ops.sampling import *
 from mycelia.ops.scan import *
 from mycelia.ops.scatter import *
+from mycelia.ops.sequence import *
 from mycelia.ops.shape import *
 from mycelia.ops.softmaxes import *
 from mycelia.ops.special import *

@@ -1,4 +1,4 @@
-"""The hybrid language of user kernels: Python functions with a few names of their own, run on NumPy arrays."""
+"""The hybrid language of user kernels: Python functions with a few names of their own, on NumPy arrays."""
 
 from __future__ import annotations
 

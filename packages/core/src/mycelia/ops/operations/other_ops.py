@@ -9,7 +9,7 @@ from mycelia import _C, dispatch, dtypes, errors, ops
 from mycelia.autodiff.transforms import custom_vjp
 from mycelia.ops.composite import Partial
 from mycelia.ops.operations.checks import type_id
-from mycelia.ops.operations.define import primitive, register
+from mycelia.ops.operations.define import primitive, register, table
 from mycelia.ops.primitive import Primitive, prim_attr_register
 from mycelia.ops.python_call import call_python
 from mycelia.tensor import Tensor
@@ -136,3 +136,17 @@ class PyFunc(Primitive):
 
     def __call__(self, *inputs: Tensor) -> tuple:
         return call_python(self.fn, inputs, self._results)
+
+
+# ---- Python values ---------------------------------------------------------------------------------------
+
+table(ops, {
+    "ScalarCast": "scalar_cast", "ScalarToArray": "scalar_to_array", "ScalarToTensor": "scalar_to_tensor",
+    "TupleToArray": "tuple_to_array", "Eps": "eps", "Coalesce": "coalesce",
+})  # fmt: skip
+
+
+@primitive
+def TensorToTuple(x):
+    """The elements of a vector as Python numbers."""
+    return tuple(x.asnumpy().tolist())
