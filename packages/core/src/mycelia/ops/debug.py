@@ -46,12 +46,17 @@ def _print_lines(inputs, *, pieces):
 _print_lines.definition.composed = True
 
 
+def _text(tensor) -> str:
+    """The value of a tensor or Parameter as a Tensor shows itself."""
+    return repr(tensor.value() if hasattr(tensor, "requires_grad") and hasattr(tensor, "value") else tensor)
+
+
 def _graph_text(tensor) -> str:
     """A tensor as graphs print it: a lone number as such, others without commas between the numbers."""
     if tensor.ndim == 0:
         value = tensor.float().asnumpy() if tensor.dtype.name == "bfloat16" else tensor.asnumpy()
-        return str(value.astype(np.int64) if value.dtype == bool else value)
-    head, _, body = repr(tensor).partition("value=")
+        return f"{value.item():g}" if value.dtype.kind == "f" else str(value + 0)
+    head, _, body = _text(tensor).partition("value=")
     return f"{head}value={body.lstrip(' ').replace(',', '')}"
 
 
@@ -78,7 +83,7 @@ def print_values(*values) -> None:
     """Each value on a line of its own, in the form of eager mode or of graphs."""
     if not is_captured():
         for value in values:
-            builtins.print(repr(value) if hasattr(value, "asnumpy") else value, flush=True)
+            builtins.print(_text(value) if hasattr(value, "asnumpy") else value, flush=True)
         return
     tensors, pieces = [], []
     for value in _flat(values):

@@ -97,8 +97,11 @@ class _Distributed(Operation):
         raise errors.error(
             errors.NotSupportedError,
             type(self).__name__,
-            "it sends tensors to other processes; the collective backends hccl (Ascend) and nccl (GPU) do that",
+            "it sends tensors to other processes, which the backends hccl (Ascend) and nccl (GPU) do",
         )
+
+
+_PLACE = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def _messages(names: dict[str, dict]) -> None:
@@ -130,7 +133,8 @@ _messages({
     "ReduceScatterV": dict(op="sum", group=_WORLD),
     "Send": dict(sr_tag=_REQUIRED, dest_rank=_REQUIRED, group=_WORLD, group_back=_WORLD),
     "Receive": dict(
-        sr_tag=_REQUIRED, src_rank=_REQUIRED, shape=_REQUIRED, dtype=_REQUIRED, group=_WORLD, group_back=_WORLD
+        sr_tag=_REQUIRED, src_rank=_REQUIRED, shape=_REQUIRED, dtype=_REQUIRED, group=_WORLD,
+        group_back=_WORLD,
     ),
     "BatchISendIRecv": dict(
         op_types=_REQUIRED, remote_ranks=_REQUIRED, receive_shapes=None, receive_dtypes=None, group=_WORLD

@@ -57,5 +57,5 @@ def TensorDump(file, input_x, *, input_output: choice("out", "in", "all") = "out
 
 @primitive(extra=_IO)
 def DumpGradient(path, x, input_output):
-    """`x`, whose gradient is written to a file in the backward pass; "in" and "out" name the same gradient."""
+    """`x`, whose gradient is written to a file in the backward pass."""
     return _debug._dump_gradient(x, file=path)
