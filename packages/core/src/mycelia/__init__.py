@@ -27,6 +27,7 @@ _NAMES: dict[str, str] = {
     "log": "get_level get_log_config",
     "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state",
     "autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev recompute",
+    "autodiff.batching": "vmap",
     "autodiff.saved_tensors": "saved_tensors_hooks register_saved_tensors_hooks",
     "ops.tensor_facts": "frombuffer UntypedStorage",
     "compile": "jit mutable",

@@ -269,8 +269,8 @@ class _Interceptors(threading.local):
 
 _interceptors = _Interceptors()
 
-#: Mode bits: a graph is captured (what `_C.mode() & TRACING` asks), calls are looked at.
-TRACING, OBSERVING = 1, 2
+#: Mode bits: a graph is captured (what `_C.mode() & TRACING` asks), calls are looked at, calls are batched.
+TRACING, OBSERVING, BATCHING = 1, 2, 4
 
 #: Set while a graph is captured: how a function with its own gradient enters it.
 #: (fn, rule, args, kwargs) -> result.

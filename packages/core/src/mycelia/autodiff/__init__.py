@@ -1,5 +1,6 @@
 """Gradients: one reverse-mode driver and the transforms made from it."""
 
+from mycelia.autodiff.batching import vmap
 from mycelia.autodiff.jacobian import hessian, jacfwd, jacrev, linearize
 from mycelia.autodiff.recompute import recompute
 from mycelia.autodiff.taylor import derivative, jet
@@ -18,4 +19,5 @@ from mycelia.autodiff.transforms import (
 __all__ = [
     "clip_by_global_norm", "clip_by_value", "custom_vjp", "derivative", "get_grad", "grad", "hessian",
     "jacfwd", "jacrev", "jet", "jvp", "linearize", "recompute", "stop_gradient", "value_and_grad", "vjp",
+    "vmap",
 ]  # fmt: skip

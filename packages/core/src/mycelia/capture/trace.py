@@ -326,7 +326,10 @@ def active() -> Trace | None:
 def is_traced(value: Any) -> bool:
     """True for a Tensor whose value is known only when the graph runs; a Parameter is one as soon as a
     graph is captured."""
-    return isinstance(value, Tensor) and (value.traced is not None or (bool(traces) and value._is_parameter))
+    if not isinstance(value, Tensor):
+        return False
+    traced = value.traced
+    return isinstance(traced, Value) if traced is not None else bool(traces) and value._is_parameter
 
 
 def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...]]:

@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from mycelia import _C, errors
+from mycelia import _C, dispatch, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.trace import traces
 from mycelia.compile.cache import LIMIT, Cache, CacheInfo, _Setting
@@ -134,7 +134,7 @@ def _wrapped(function: Callable, like: Callable, fullgraph: bool) -> Callable:
             caches.add(cache)
         if traces and _C.mode():  # part of a graph that this thread captures
             return control.callee(function)(*args, **kwargs)
-        if _Setting.disabled:
+        if _Setting.disabled or _C.mode() & dispatch.BATCHING:
             return function(*args, **kwargs)
         return cache.call(rest, kwargs)
 

@@ -237,7 +237,7 @@ class Cell(CellState, CellMarks):
 
     def _call_detour(self, args: tuple, kwargs: dict):
         """Graph mode, a graph being captured, hooks, own gradient or mixed precision."""
-        if _Mode.graph and not _C.mode() & dispatch.TRACING:
+        if _Mode.graph and not _C.mode() & (dispatch.TRACING | dispatch.BATCHING):
             if _Mode.call is None:
                 from mycelia.compile.jit import call_cell
 

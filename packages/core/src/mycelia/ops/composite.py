@@ -29,8 +29,9 @@ class GradOperation:
     """``GradOperation(...)(fn, weights)`` is a function that returns gradients of `fn`.
 
     `get_all`: of all Tensor arguments instead of the first; `get_by_list`: of `weights` (without them: of
-    the trainable Parameters of `fn`), together with `get_all` a pair of both; `sens_param`: the last argument,
-    or the keyword `sens`, is the cotangent of the output. Errors: TypeError for flags that are no bool.
+    the trainable Parameters of `fn`), together with `get_all` a pair of both; `sens_param`: the last
+    argument, or the keyword `sens`, is the cotangent of the output. Errors: TypeError for flags that are no
+    bool.
     """
 
     def __init__(self, get_all: bool = False, get_by_list: bool = False, sens_param: bool = False):

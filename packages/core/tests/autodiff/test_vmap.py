@@ -1,0 +1,178 @@
+"""`vmap`: the rule of every op against a loop, axes, nesting with gradients, graphs and itself."""
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Parameter, Tensor, nn, ops
+from mycelia.autodiff import batch_rules
+from mycelia.ops.define import registry
+from mycelia.testing.samples import samples_of
+
+A = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+B = Tensor(np.arange(6, 12, dtype=np.float32).reshape(2, 3))
+C = Tensor(np.arange(24, dtype=np.float32).reshape(2, 3, 4))
+
+# Ops with regions or effects, with draws of their own, and those whose layouts are the compiler's.
+_LEFT_OUT = set(
+    """print require cond while_loop while_history scan custom_call dropout linear_pack conv_pack
+    quantized_pack""".split()
+)
+
+
+def ops_with_rules():
+    for name in sorted(registry):
+        definition = registry[name].definition
+        plain = definition.sample_function and not definition.updates and not definition.dynamic
+        if plain and name not in _LEFT_OUT and batch_rules.rule_of(name) is not batch_rules.one_by_one:
+            yield name
+
+
+def _flat(args):
+    return [leaf for a in args for leaf in (a if isinstance(a, list) else [a])]
+
+
+@pytest.mark.parametrize("name", ops_with_rules())
+def test_a_batch_is_what_its_examples_are(name):
+    definition = registry[name].definition
+    others = {s.index: s for s in samples_of(definition, 1)}
+    cases = [s for s in samples_of(definition, 0) if not s.index or "_dtypes" not in s.options][:4]
+    for sample in cases:
+        structure = sample.tensors()
+        first, second = _flat(structure), _flat(others[sample.index].tensors())
+        tensors = [i for i, v in enumerate(first) if isinstance(v, Tensor)]
+        subsets = {tuple(tensors), *((i,) for i in tensors)}
+        for chosen in subsets:
+            if any(first[i].shape != second[i].shape for i in chosen):
+                continue
+
+            def call(*leaves, structure=structure, sample=sample):
+                it = iter(leaves)
+                args = [[next(it) for _ in a] if isinstance(a, list) else next(it) for a in structure]
+                found = sample.op(*args, **sample.attrs)
+                return found if isinstance(found, tuple) else (found,)
+
+            mixed = [b if i in chosen else a for i, (a, b) in enumerate(zip(first, second))]
+            try:
+                expected = [call(*first), call(*mixed)]
+            except ValueError:  # the sample's values belong together
+                continue
+            axes = tuple(0 if i in chosen else None for i in range(len(first)))
+            stacked = [ops.stack([a, b]) if i in chosen else a for i, (a, b) in enumerate(zip(first, mixed))]
+            for found, *examples in zip(ms.vmap(call, axes)(*stacked), *expected):
+                assert found.dtype is examples[0].dtype
+                np.testing.assert_allclose(
+                    _values(found), np.stack([_values(e) for e in examples]), rtol=2e-3, atol=1e-4
+                )
+
+
+def _values(tensor):
+    return tensor.astype(ms.float32).asnumpy() if tensor.dtype is ms.bfloat16 else tensor.asnumpy()
+
+
+def same(found, expected):
+    np.testing.assert_allclose(found.asnumpy(), np.asarray(expected), rtol=1e-5)
+
+
+def add(x, y):
+    return x + y
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ms.jit], ids=["eager", "jit"])
+def test_axes(wrap):
+    a, b = A.asnumpy(), B.asnumpy()
+    same(wrap(ms.vmap(add))(A, B), a + b)
+    same(wrap(ms.vmap(add, (0, None)))(A, B[0]), a + b[0])
+    same(wrap(ms.vmap(add, (1, 0)))(A.T, B), a + b)
+    same(wrap(ms.vmap(add, -1))(A.T, B.T), a + b)
+    same(wrap(ms.vmap(add, 0, -1))(A, B), (a + b).T)
+    same(wrap(ms.vmap(lambda t, y: t[0] + t[1] * y, ((0, None), 0)))((A, B[0]), B), a + b[0] * b)
+    rows, totals, constant = wrap(ms.vmap(lambda x: (x * 2, x.sum(), 1), 0, (1, 0, None)))(A)
+    same(rows, (a * 2).T)
+    same(totals, a.sum(1))
+    assert int(constant) == 1
+
+
+def test_nesting_and_transforms():
+    c = C.asnumpy()
+    same(
+        ms.vmap(lambda x: ms.vmap(lambda r: r / r.max())(x))(C + 1), (c + 1) / (c + 1).max(-1, keepdims=True)
+    )
+    same(ms.vmap(ms.vmap(add, (0, None)))(C, C[:, 0]), c + c[:, :1])
+    cubes = lambda x: (x**3).sum()
+    same(ms.vmap(ms.grad(cubes))(A), 3 * A.asnumpy() ** 2)
+    same(ms.vmap(ms.grad(ms.grad(lambda x: x**4)))(A[0]), 12 * A[0].asnumpy() ** 2)
+    same(
+        ms.grad(lambda x: (ms.vmap(cubes)(x) * Tensor([1.0, 2.0])).sum())(A),
+        3 * A.asnumpy() ** 2 * [[1], [2]],
+    )
+    same(ms.jit(ms.vmap(ms.jit(ms.grad(cubes))))(A), 3 * A.asnumpy() ** 2)
+
+
+def test_gradient_of_each_example():
+    net = nn.SequentialCell(
+        nn.Conv2d(1, 2, 3, weight_init="ones"), nn.ReLU(), nn.Flatten(), nn.Dense(32, 3), nn.LayerNorm((3,))
+    )
+    weights = net.trainable_params()
+    x = Tensor(np.random.default_rng(0).normal(size=(4, 1, 4, 4)).astype(np.float32))
+    y = Tensor(np.array([0, 2, 1, 0], np.int32))
+
+    def loss(x, y):
+        return ops.cross_entropy(net(ops.expand_dims(x, 0)), ops.expand_dims(y, 0))
+
+    of_each = ms.vmap(ms.grad(loss, None, weights))(x, y)
+    for i in range(4):
+        for found, expected in zip(of_each, ms.grad(loss, None, weights)(x[i], y[i])):
+            np.testing.assert_allclose(found[i].asnumpy(), expected.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+class Small(nn.Cell):
+    def __init__(self, factor):
+        super().__init__()
+        self.w = Parameter(Tensor([1.0, 2.0, 3.0]) * factor, name="w")
+
+    def construct(self, x):
+        return (x * self.w).sum()
+
+
+def test_ensembles():
+    cells = nn.CellList([Small(1.0), Small(10.0)])
+    same(ms.vmap(cells)(A), [8, 260])
+    same(ms.vmap(cells, None)(A[0]), [8, 80])
+    together = lambda x: ms.vmap(cells, None)(x).sum()
+    for found in ms.grad(together, None, cells.trainable_params())(A[0]):
+        same(found, [0, 1, 2])
+    assert cells[0].w.asnumpy().tolist() == [1, 2, 3]
+
+
+def test_values_that_are_written():
+    def scattered(x):
+        y = ops.zeros((3,), ms.float32)
+        y[1] = x.sum()
+        return y
+
+    same(ms.vmap(scattered)(A), [[0, 3, 0], [0, 12, 0]])
+    shared = Parameter(Tensor(0.0), name="shared")
+    with pytest.raises(RuntimeError, match="shared by the whole batch"):
+        ms.vmap(lambda x: ops.assign(shared, x.sum()))(A)
+
+
+@pytest.mark.parametrize(
+    ("call", "text"),
+    [
+        (lambda: ms.vmap(add)(A, C[0]), "sizes along in_axes differ"),
+        (lambda: ms.vmap(add, 5)(A, B), "out of range"),
+        (lambda: ms.vmap(add, (0,))(A, B), "has 1 members"),
+        (lambda: ms.vmap(add, None), "single None"),
+        (lambda: ms.vmap(add, (None, None))(A, B), "all None"),
+        (lambda: ms.vmap(add, "a"), "must be an int"),
+        (lambda: ms.vmap(add)(A, 3), "must be None"),
+        (lambda: ms.vmap(lambda x: (x, x), 0, (0, None))(A), "differs between examples"),
+        (lambda: ms.vmap(3), "must be a function"),
+        (lambda: ms.vmap(lambda x: ops.nonzero(x))(A), "depends on the data"),
+    ],
+)
+def test_errors(call, text):
+    with pytest.raises(RuntimeError, match=text):
+        call()
+    same(ms.vmap(add)(A, B), A.asnumpy() + B.asnumpy())  # nothing is left over
