@@ -55,6 +55,16 @@ def _start(owner: str, scale_value) -> Parameter:
     return Parameter(Tensor(scale_value, dtypes.float32), name="scale_value")
 
 
+def _grad_scale_map(scale_value, inputs):
+    """`inputs` times the scale, in their dtypes. Scalers that users derive call it by this name."""
+    return _map(lambda x: x * scale_value.astype(x.dtype), inputs)
+
+
+def _grad_unscale_map(scale_value, inputs):
+    """`inputs` times the reciprocal of the scale, rounded to their dtypes, as MindSpore does."""
+    return _map(lambda x: x * (1.0 / scale_value).astype(x.dtype), inputs)
+
+
 class LossScaler(ABC):
     """Base class: scales a loss, unscales gradients, adjusts itself after each step."""
 
@@ -75,11 +85,10 @@ class _Scaling(LossScaler):
     scale_value: Parameter
 
     def scale(self, inputs):
-        return _map(lambda x: x * self.scale_value.astype(x.dtype), inputs)
+        return _grad_scale_map(self.scale_value, inputs)
 
     def unscale(self, inputs):
-        # Times the reciprocal, rounded to the dtype of the gradient, as MindSpore does.
-        return _map(lambda x: x * (1.0 / self.scale_value).astype(x.dtype), inputs)
+        return _grad_unscale_map(self.scale_value, inputs)
 
 
 class StaticLossScaler(_Scaling):
