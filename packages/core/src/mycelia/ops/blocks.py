@@ -140,8 +140,7 @@ def col2im(input_x, output_size, kernel_size, dilation, padding_value, stride):
 
 
 def padding(x, pad_dim_size=8):
-    """The last axis, of size 1, widened to `pad_dim_size` with zeros. Shapes: [.., 1] -> [.., "
-    "pad_dim_size]."""
+    """The last axis widened to `pad_dim_size` with zeros. Shapes: [.., 1] -> [.., pad_dim_size]."""
     if len(x.shape) < 2 or x.shape[-1] != 1 or pad_dim_size < 1:
         raise errors.value_error(
             "For 'padding', 'x' must have rank 2 or more and end in 1 and 'pad_dim_size' be positive, "

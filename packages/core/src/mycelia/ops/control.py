@@ -234,6 +234,14 @@ def stop_gradient(rand):
     yield rand(0)
 
 
+_stop_gradient = stop_gradient
+
+
+def stop_gradient(value):
+    """`value`; no gradient flows through it. What is no Tensor is returned as it is."""
+    return _stop_gradient(value) if isinstance(value, _C.Tensor) else value
+
+
 @op(name="recomputed", view=True, nondiff=True)
 def _recomputed(x, flowing):
     """`x`, where it is used once more after the cotangent `flowing` has arrived: the compiler takes it for a

@@ -26,8 +26,7 @@ def _stripe(name, k, align):
 
 
 def _places(name, rows, columns, low, high, align):
-    """(row, column) of each entry of the stripe, with -1 in what fills it up: int arrays [diagonals, "
-    "longest]."""
+    """Row and column of each entry of the stripe, -1 in what fills it up: arrays [diagonals, longest]."""
     if not (-rows < low <= high < columns):
         raise errors.value_error(f"For '{name}', 'k' must be in ({-rows}, {columns}), but got {(low, high)}.")
     longest = min(rows + min(high, 0), columns - max(low, 0))

@@ -85,10 +85,11 @@ def argmax(input, dim=None, keepdim=False):
 def argmin(input, axis=None, keepdims=False):
     """Place of the smallest element along `axis`, or in the flattened tensor: first of equals, or of NaNs.
 
-    Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int32.
+    Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real -> int32, int64 of a scalar.
     Errors: ValueError for an axis out of range or of extent 0.
     """
-    return cast(_argmin(input, axis, keepdims), dtypes.int32)
+    place = _argmin(input, axis, keepdims)
+    return cast(place, dtypes.int32) if input.ndim else place
 
 
 def _with_index_type(input, *, axis, keepdims):
@@ -214,12 +215,19 @@ def min(input, axis=None, keepdims=False, *, initial=None, where=None):
 
 
 def aminmax(input, *, axis=0, keepdims=False):
-    """Smallest and largest element along `axis`; None means all axes.
+    """Smallest and largest element along `axis`, without regard to NaN; None means all axes.
 
     Shapes: the axis vanishes, or becomes 1 with `keepdims`.  dtypes: real.
     Errors: ValueError for an axis out of range or of extent 0.
     """
-    return amin(input, axis, keepdims), amax(input, axis, keepdims)
+    if not input.dtype.is_floating:
+        return amin(input, axis, keepdims), amax(input, axis, keepdims)
+    from mycelia.ops.logic import isnan
+    from mycelia.ops.masks import where
+
+    unknown = isnan(input)
+    low = amin(where(unknown, float("inf"), input), axis, keepdims)
+    return low, amax(where(unknown, float("-inf"), input), axis, keepdims)
 
 
 __all__ = [

@@ -25,8 +25,10 @@ def _sizes(name, argument, value, rank, kind):
 
 
 def _starts(sample, size, window, count):
-    """First elements of `count` windows along one axis: evenly spread, shifted by `sample` [n, c] in [0, "
-    "1)."""
+    """First elements of `count` windows along one axis: evenly spread, shifted by `sample` in [0, 1).
+
+    Shapes: sample [n, c] -> [n, c, count].
+    """
     if count == 1:
         return broadcast_to(
             constant(np.full((1, 1, 1), float(size - window)), dtypes.float32), (*sample.shape, 1)

@@ -16,6 +16,7 @@ from mycelia.ir.types import UNKNOWN, TensorType
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
 from mycelia.ops import shape as _shape
+from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast_shapes, unbroadcast
 
@@ -517,17 +518,21 @@ def kron(input, other):
 
 
 def trace(input):
-    """Sum of the main diagonal of a matrix. Shapes: [m, n] -> []. Errors: ValueError for other ranks."""
+    """Sum of the main diagonal of a matrix, in its dtype. Shapes: [m, n] -> [].
+
+    Errors: ValueError for other ranks.
+    """
     from mycelia.ops.masks import diagonal
 
     _ranks("trace", 2, input=input)
-    return _reduce.sum(diagonal(input))
+    return _reduce.sum(diagonal(input), dtype=input.dtype)
 
 
 def cross(input, other, dim=None):
     """Cross product of vectors of 3 along `dim`; the default is the first axis of size 3.
 
-    Shapes: broadcast.  Errors: ValueError if the axis does not have size 3.
+    Shapes: broadcast.  dtypes: real; `other` is brought to that of `input`.  Errors: ValueError if the axis
+    does not have size 3.
     """
     if dim is None:
         if 3 not in input.shape:
@@ -538,6 +543,7 @@ def cross(input, other, dim=None):
         raise errors.value_error(f"For 'cross', axis {dim} must have size 3, "
                                  f"but shapes are {tuple(input.shape)} and "
                          f"{tuple(other.shape)}")  # fmt: skip
+    other = other if other.dtype is input.dtype else cast(other, input.dtype)
     places = axis - input.ndim
     a1, b1 = _shape.roll(input, -1, places), _shape.roll(other, -1, places)
     a2, b2 = _shape.roll(input, -2, places), _shape.roll(other, -2, places)

@@ -7,10 +7,11 @@ Extremes and limits are in `clipping`, comparisons and logic in `logic`, roundin
 import numpy as np
 
 from mycelia import dtypes, errors
+from mycelia.ir.types import TensorType
 from mycelia.ops import logic as _logic
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
-from mycelia.ops.infer import broadcast, same, unbroadcast
+from mycelia.ops.infer import broadcast, broadcast_shapes, same, unbroadcast
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 SPECIAL = np.array(
@@ -116,8 +117,13 @@ def neg(rand):
 def subtract(input, other, *, alpha=1):
     """Elementwise ``input - alpha * other``.
 
-    Shapes: broadcast.  dtypes: any but bool, promoted.
+    Shapes: broadcast.  dtypes: any, promoted; bool gives int64.
     """
+    if (
+        getattr(input, "dtype", None) is dtypes.bool_
+        and getattr(other, "dtype", dtypes.bool_) is dtypes.bool_
+    ):
+        input = cast(input, dtypes.int64)
     return sub(input, other) if alpha == 1 else sub(input, mul(other, alpha))
 
 
@@ -678,13 +684,17 @@ def sign(rand):
 sgn = sign
 
 
-@op(infer=broadcast(), promote=("x", "other"), float_result=True, method=True)
+def _copysign_type(x, other):
+    return TensorType(x.dtype, broadcast_shapes(x.shape, other.shape))
+
+
+@op(infer=_copysign_type, float_result=True, method=True)
 def copysign(x, other):
     """Magnitude of `x` with the sign of `other`; negative zero counts as negative.
 
-    Shapes: broadcast.  dtypes: floating, promoted; integers give float32.
+    Shapes: broadcast.  dtypes: real, that of `x`; integers give float32.
     """
-    return np.copysign(x, other)
+    return np.where(np.signbit(other), -np.abs(x), np.abs(x)).astype(x.dtype)
 
 
 @copysign.vjp

@@ -116,10 +116,10 @@ def logsumexp(input, dim, keepdim=False):
 def nansum(input, axis=None, keepdims=False, *, dtype=None):
     """Sum over `axis` with NaN counted as 0.
 
-    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real; integers give int64.
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real, kept.
     Errors: ValueError for an axis out of range or given twice.
     """
-    return sum(_without_nan(input), axis, keepdims, dtype)
+    return sum(_without_nan(input), axis, keepdims, dtype=input.dtype if dtype is None else dtype)
 
 
 def nanmean(input, axis=None, keepdims=False, *, dtype=None):

@@ -226,8 +226,13 @@ def atanh(ct, input):
 
 atanh.samples(unary_samples(-0.9, 0.9))
 
-arcsin, arccos, arctan, arctan2 = asin, acos, atan, atan2
+arccos, arctan, arctan2 = acos, atan, atan2
 arcsinh, arccosh, arctanh = asinh, acosh, atanh
+
+
+def arcsin(x):
+    """`asin` under its longer name."""
+    return asin(x)
 
 
 def deg2rad(x):

@@ -105,6 +105,12 @@ def _segment(rand):
 
 def _make(how, text):
     def function(x, segment_ids, num_segments):
+        return _checked(x, segment_ids, num_segments)
+
+    def of_input_x(input_x, segment_ids, num_segments):
+        return _checked(input_x, segment_ids, num_segments)
+
+    def _checked(x, segment_ids, num_segments):
         count = int(num_segments) if is_tensor(num_segments) else num_segments
         if isinstance(count, bool) or not isinstance(count, int):
             raise errors.type_error(
@@ -112,6 +118,7 @@ def _make(how, text):
             )
         return _segment(x, segment_ids, count=count, how=how)
 
+    function = of_input_x if how == "sum" else function  # the sum alone calls it so
     function.__name__ = function.__qualname__ = f"unsorted_segment_{how}"
     function.__doc__ = f"""{text} the rows of `x` that have the same number in `segment_ids`, in any order.
 
