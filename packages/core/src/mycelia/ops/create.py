@@ -42,11 +42,11 @@ def _checked_shape(shape, name):
 def full(size, fill_value, *, dtype=None):
     """A tensor of shape `size` with `fill_value` everywhere.
 
-    dtypes: `dtype`, by default bool, int64 or float32 as the value is.
+    dtypes: `dtype`, by default int64, whatever the value is.
     Errors: ValueError for a negative size.
     """
     value = _number(fill_value)
-    dtype = _dtype_of(value) if dtype is None else dtypes.as_dtype(dtype)
+    dtype = dtypes.int64 if dtype is None else dtypes.as_dtype(dtype)
     return broadcast_to(constant(value, dtype), _checked_shape(size, "size"))
 
 

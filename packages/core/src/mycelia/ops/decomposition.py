@@ -670,6 +670,19 @@ def cdist(x1, x2, p=2.0):
     return _moments.vector_norm(difference, p, -1)
 
 
+def cond(A, p=None):
+    """Condition number: the norm of a matrix times that of its inverse; `p` as `matrix_norm`, None means 2.
+
+    Shapes: [.., m, n] -> [..], square unless p is None, 2 or -2.  dtypes: floating.
+    Errors: ValueError for another `p` and for matrices that are not square.
+    """
+    if p in (None, 2, -2):
+        values = svd(A, compute_uv=False)
+        large, small = values[..., 0], values[..., -1]
+        return _math.true_div(small, large) if p == -2 else _math.true_div(large, small)
+    return _math.mul(_moments.matrix_norm(A, p), _moments.matrix_norm(inverse(A), p))
+
+
 def renorm(input, p, axis, maxnorm):
     """Scale every slice along `axis` whose `p`-norm exceeds `maxnorm` down to it. Shapes: any -> same."""
     if not isinstance(p, int):
@@ -702,7 +715,7 @@ attach("qr", _qr_method)
 attach("svd", _svd_method)
 
 __all__ = [
-    "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "det", "eig", "eigvals",
+    "cdist", "cholesky", "cholesky_inverse", "cholesky_solve", "cond", "det", "eig", "eigvals",
     "geqrf", "inverse",
     "log_matrix_determinant", "logdet", "lstsq", "lu_solve", "lu_unpack", "matrix_determinant", "matrix_exp",
     "matrix_power", "matrix_solve", "orgqr", "ormqr", "pinv", "qr", "renorm", "slogdet", "svd",

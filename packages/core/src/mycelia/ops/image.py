@@ -111,10 +111,11 @@ def _weighted(x, axis: int, terms):
 def _cubic_terms(at: np.ndarray, n: int, align: bool):
     """Four neighbours and their weights by cubic convolution (Keys 1981).
 
-    As MindSpore's CPU kernel: with aligned corners a = -0.75 and the border repeated, else a = -0.5 and
-    neighbours beyond the border left out.
+    As MindSpore's CPU kernel: with aligned corners a = -0.75 and the border repeated, else a = -0.5,
+    neighbours beyond the border left out, and places rounded to 1 / 1024, the step of its table of weights.
     """
     low = np.floor(at)
+    at = at if align else low + np.rint((at - low) * 1024) / 1024
     terms = []
     for k in (-1, 0, 1, 2):
         places = low + k

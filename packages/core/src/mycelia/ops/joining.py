@@ -385,9 +385,9 @@ def meshgrid(*inputs, indexing="xy"):
 
 
 def cartesian_prod(*inputs):
-    """All combinations of one element of each vector, as rows in row-major order; one vector as it is."""
+    """All combinations of one element of each vector, as rows in row-major order."""
     if len(inputs) == 1:
-        return inputs[0]
+        return reshape(inputs[0], (-1, 1))
     return stack([reshape(grid, (-1,)) for grid in meshgrid(*inputs, indexing="ij")], -1)
 
 

@@ -368,6 +368,8 @@ def addr(x, vec1, vec2, *, beta=1, alpha=1):
 
 def baddbmm(input, batch1, batch2, beta=1, alpha=1):
     """``beta * input + alpha * (batch1 @ batch2)`` by matrices. Shapes: [B, m, k], [B, k, n] -> [B, m, n]."""
+    if len(batch1.shape) == 2:  # MindSpore takes single matrices as well
+        return _weighted_sum(input, mm(batch1, batch2), beta, alpha)
     _ranks("baddbmm", 3, batch1=batch1, batch2=batch2)
     return _weighted_sum(input, batch_matmul(batch1, batch2), beta, alpha)
 
@@ -375,8 +377,10 @@ def baddbmm(input, batch1, batch2, beta=1, alpha=1):
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1):
     """``beta * input + alpha * sum over b of batch1[b] @ batch2[b]``. Shapes: [B, m, k], [B, k, n] -> [m, n].
 
-    One product over the joined axes (b, k).
+    One product over the joined axes (b, k). Of single matrices the rows of the product are added.
     """
+    if len(batch1.shape) == 2:
+        return _weighted_sum(input, _reduce.sum(mm(batch1, batch2), 0), beta, alpha)
     _ranks("addbmm", 3, batch1=batch1, batch2=batch2)
     b, m, k = batch1.shape
     if batch2.shape[:2] != (b, k):
