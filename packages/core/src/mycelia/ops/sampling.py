@@ -224,17 +224,10 @@ def _mixed(a, b, share):
     return _math.add(a, _math.mul(_math.sub(b, a), share))
 
 
-def deformable_conv2d(
-    x, weight, offsets, kernel_size, strides, padding, bias=None, dilations=(1, 1, 1, 1), groups=1,
-    deformable_groups=1, modulated=True,
+def deformable_offsets(
+    owner, x, offsets, kernel_size, strides, padding, dilations, deformable_groups, modulated
 ):  # fmt: skip
-    """Convolution whose windows are bent: each tap is read at its place plus an offset, times a mask.
-
-    `padding`: (top, bottom, left, right); `strides`, `dilations`: (1, 1, h, w).
-    Shapes: x [n, c, h, w], weight [o, c / groups, kh, kw], offsets [n, 3 * deformable_groups * kh * kw, h',
-    w'], which holds all x, then all y, then all masks -> [n, o, h', w'].  dtypes: floating.  Errors:
-    ValueError for other shapes.
-    """
+    """What the bent windows of `deformable_conv2d` read, each window as a block: [n, c, h' * kh, w' * kw]."""
     kh, kw = kernel_size
     n, channels, height, width = x.shape
     top, bottom, left, right = padding
@@ -245,7 +238,7 @@ def deformable_conv2d(
     want = (n, parts * deformable_groups * kh * kw, rows, columns)
     if tuple(offsets.shape) != want or channels % deformable_groups:
         raise errors.value_error(
-            f"For 'deformable_conv2d', 'offsets' must have shape {want} and 'deformable_groups' divide "
+            f"For '{owner}', 'offsets' must have shape {want} and 'deformable_groups' divide "
             "the channels, "
             f"but they are {offsets.shape} and {deformable_groups} for {channels} channels."
         )
@@ -263,8 +256,23 @@ def deformable_conv2d(
     bent = _interpolated((values, (height, width)), places)
     if modulated:
         bent = _math.mul(bent, reshape(pieces[2], (lead, 1, -1)))
-    bent = reshape(bent, (n, channels, rows * kh, columns * kw))
-    return conv2d(bent, weight, bias, (kh, kw), "valid", 0, 1, groups)
+    return reshape(bent, (n, channels, rows * kh, columns * kw))
+
+
+def deformable_conv2d(
+    x, weight, offsets, kernel_size, strides, padding, bias=None, dilations=(1, 1, 1, 1), groups=1,
+    deformable_groups=1, modulated=True,
+):  # fmt: skip
+    """Convolution whose windows are bent: each tap is read at its place plus an offset, times a mask.
+
+    `padding`: (top, bottom, left, right); `strides`, `dilations`: (1, 1, h, w).
+    Shapes: x [n, c, h, w], weight [o, c / groups, kh, kw], offsets [n, 3 * deformable_groups * kh * kw, h',
+    w'], which holds all x, then all y, then all masks -> [n, o, h', w'].  dtypes: floating.  Errors:
+    ValueError for other shapes.
+    """
+    how = (kernel_size, strides, padding, dilations, deformable_groups, modulated)
+    bent = deformable_offsets("deformable_conv2d", x, offsets, *how)
+    return conv2d(bent, weight, bias, tuple(kernel_size), "valid", 0, 1, groups)
 
 
 __all__ = ["affine_grid", "crop_and_resize", "deformable_conv2d", "grid_sample"]

@@ -2,8 +2,9 @@
 
 from mycelia import errors, ops
 from mycelia.ops import conv as _conv
-from mycelia.ops.operations.checks import Misfit, anything, choice, integer, positive, within
+from mycelia.ops.operations.checks import Misfit, anything, boolean, choice, integer, positive, within
 from mycelia.ops.operations.define import primitive
+from mycelia.ops.sampling import deformable_offsets
 
 _mode = choice("valid", "same", "pad", fold=True)
 _cross_correlation = within(integer, 1, 1)  # the only `mode` that there is
@@ -266,3 +267,66 @@ def ExtractImagePatches(
     # A patch lists its positions first, the channels of each within.
     found = ops.transpose(ops.reshape(found, (n, c, size, rows, columns)), (0, 2, 1, 3, 4))
     return ops.reshape(found, (n, size * c, rows, columns))
+
+
+def _last_two(value):
+    if not isinstance(value, tuple):
+        raise Misfit(TypeError, "a tuple of 4 ints")
+    if len(value) != 4:
+        raise Misfit(ValueError, "a tuple of 4 ints")
+    return value
+
+
+@primitive
+def DeformableOffsets(
+    x, offsets, *, strides: _last_two, pads: _last_two, ksize: extents(2), dilations: _last_two = (1, 1, 1, 1),
+    data_format: _nchw = "NCHW", deformable_groups: positive = 1, modulated: boolean = True,
+):  # fmt: skip
+    """What the bent windows of a deformable convolution read, see `ops.deformable_conv2d`.
+
+    Shapes: x [N, C, H, W], offsets [N, 3 * groups * KH * KW, H', W'] -> [N, C, H' * KH, W' * KW].
+    """
+    how = (ksize, strides, pads, dilations, deformable_groups, modulated)
+    return deformable_offsets("DeformableOffsets", x, offsets, *how)
+
+
+def _window3(value):
+    if not isinstance(value, (int, tuple, list)) or isinstance(value, bool):
+        raise Misfit(TypeError, "an int or a tuple of ints")
+    values = (value,) * 3 if isinstance(value, int) else tuple(value)[-3:]
+    if len(values) != 3 or min(values) < 1:
+        raise Misfit(ValueError, "an int or a tuple of 3 or 5 positive ints")
+    return values
+
+
+@primitive
+def ExtractVolumePatches(
+    input_x, *, kernel_size: _window3, strides: _window3, padding: choice("VALID", "SAME", fold=True)
+):
+    """Patches of volumes as channels. Shapes: [N, C, D, H, W] -> [N, KD * KH * KW * C, *positions]."""
+    one = (1, 1, 1)
+    same = padding == "SAME"
+    pads = _conv.same_pads(input_x.shape[2:], kernel_size, strides, one) if same else (0,) * 6
+    positions = _conv.output_size(input_x.shape[2:], kernel_size, strides, pads, one)
+    found = _conv._im2col(input_x, kernel=kernel_size, stride=strides, pad=pads, dilation=one)
+    n, c = input_x.shape[:2]
+    found = ops.transpose(ops.reshape(found, (n, c, -1, *positions)), (0, 2, 1, 3, 4, 5))
+    return ops.reshape(found, (n, -1, *positions))
+
+
+@primitive
+def Dilation2D(
+    x, filter, *, stride: extents(2, wide=True), dilation: extents(2, wide=True),
+    pad_mode: choice("SAME", "VALID", fold=True) = "SAME", data_format: _nchw = "NCHW",
+):  # fmt: skip
+    """Largest sum of a window and a filter of each channel. Shapes: x [N, C, H, W], filter [C, KH, KW]."""
+    kernel = filter.shape[1:]
+    pads = (0, 0, 0, 0)
+    if pad_mode == "SAME":
+        pads = _conv.same_pads(x.shape[2:], kernel, stride, dilation)
+    padded = ops.pad(x, (pads[1], pads[3], pads[0], pads[2]), "constant", float("-inf")) if any(pads) else x
+    rows, columns = _conv.output_size(x.shape[2:], kernel, stride, pads, dilation)
+    found = _conv._im2col(padded, kernel=kernel, stride=stride, pad=(0,), dilation=dilation)
+    found = ops.reshape(found, (*x.shape[:2], kernel[0] * kernel[1], rows * columns))
+    sums = found + ops.reshape(filter, (1, x.shape[1], -1, 1))
+    return ops.reshape(ops.amax(sums, 2), (*x.shape[:2], rows, columns))

@@ -10,10 +10,13 @@ from mycelia.ops.operations.checks import (
     dtype,
     integer,
     integers,
+    natural,
     optional,
 )  # fmt: skip
 from mycelia.ops.operations.conv_ops import extents, full, paddings
 from mycelia.ops.operations.define import primitive
+from mycelia.ops.operations.random_ops import next_key, own_stream
+from mycelia.ops.ratio_pool import _ratio_pool, _ratio_pool_cells
 
 _pair, _triple = extents(2), extents(3)
 _places = choice("VALID", "SAME", fold=True)
@@ -269,3 +272,58 @@ def MaxUnpool3D(
 ):  # fmt: skip
     """Elements put back to their places in volumes, zero elsewhere; `strides` 0 stands for `ksize`."""
     return _unpooled("MaxUnpool3D", 3, x, argmax, ksize, strides, pads, output_shape)
+
+
+# --------------------------------------------------------------------------------------------- fractional
+
+
+@primitive
+def FractionalMaxPoolWithFixedKsize(
+    input_x, random_samples, *, ksize: _pair, output_shape: _pair, data_format: _nchw = "NCHW"
+):
+    """Max pooling by windows at random places; also the int64 places of the maxima in their planes."""
+    return ops.fractional_max_pool2d(input_x, ksize, output_shape, None, True, random_samples)
+
+
+@primitive
+def FractionalMaxPool3DWithFixedKsize(
+    x, random_samples, *, ksize: _triple, output_shape: _triple, data_format: _ncdhw = "NCDHW"
+):
+    """Max pooling of volumes by windows at random places; also the int64 places of the maxima."""
+    return ops.fractional_max_pool3d(x, ksize, output_shape, None, True, random_samples)
+
+
+def _ratios(value):
+    if not isinstance(value, list):
+        raise Misfit(TypeError, "a list of 4 floats")
+    for one in value:
+        if not isinstance(one, float):
+            raise Misfit(TypeError, "a list of 4 floats")
+    return value
+
+
+def _by_ratio(kind, x, ratio, pseudo_random, overlapping, state):
+    if len(ratio) != 4 or ratio[0] != 1.0 or ratio[3] != 1.0 or min(ratio) < 1.0:
+        raise errors.value_error(f"pooling_ratio must be [1.0, rows, columns, 1.0] of 1 or more, got {ratio}")
+    cells = _ratio_pool_cells(
+        next_key(state), size=tuple(x.shape[1:3]), ratio=tuple(ratio[1:3]), pseudo_random=pseudo_random
+    )
+    return _ratio_pool(x, *cells, kind=kind, overlapping=overlapping), *cells
+
+
+@primitive(state=own_stream)
+def FractionalMaxPool(
+    x, *, pooling_ratio: _ratios, pseudo_random: boolean = False, overlapping: boolean = False,
+    deterministic: boolean = False, seed: natural = 0, seed2: natural = 0, state,
+):  # fmt: skip
+    """Largest element of random cells, and where the cells begin. Shapes: [N, H, W, C] -> [N, H', W', C]."""
+    return _by_ratio("max", x, pooling_ratio, pseudo_random, overlapping, state)
+
+
+@primitive(state=own_stream)
+def FractionalAvgPool(
+    x, *, pooling_ratio: _ratios, pseudo_random: boolean = False, overlapping: boolean = False,
+    deterministic: boolean = False, seed: natural = 0, seed2: natural = 0, state,
+):  # fmt: skip
+    """Mean of random cells, and where the cells begin. Shapes: [N, H, W, C] -> [N, H', W', C]."""
+    return _by_ratio("avg", x, pooling_ratio, pseudo_random, overlapping, state)
