@@ -250,7 +250,7 @@ def test_chain_of_10000_custom_gradients_is_freed():
 def test_exported_array_sees_updates_in_place():
     x = ones(2, 3)
     seen = x.asnumpy()
-    x += 1
+    x.add_(1)
     x[0, 0] = 7
     assert seen.tolist() == [[7, 2, 2], [2, 2, 2]]
 
@@ -380,7 +380,7 @@ def test_buffer_protocol_has_shape_and_format():
 def test_buffer_keeps_the_memory_of_a_tensor_that_changes():
     x = ones(3)
     view = memoryview(x)
-    x += 1
+    x.add_(1)
     assert view.tolist() == [2, 2, 2]
     del x
     gc.collect()

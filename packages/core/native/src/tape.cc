@@ -128,7 +128,7 @@ Node* node_alloc(int32_t n_in, int32_t n_out) {
   }
   n->seq = next_seq++;
   n->op = nullptr;
-  n->attrs = n->in_types = n->custom = n->name = nullptr;
+  n->attrs = n->in_types = n->custom = n->name = n->hook = nullptr;
   n->n_in = n_in;
   n->n_out = n_out;
   n->n_params = 0;
@@ -152,6 +152,7 @@ void free_one(Node* n) {
   Py_CLEAR(n->attrs);
   Py_CLEAR(n->in_types);
   Py_CLEAR(n->name);
+  Py_CLEAR(n->hook);
   if (n->capacity == kPooledInputs && n->n_out == 1 && n_free_nodes < kFreeNodes) {
     free_nodes[n_free_nodes++] = n;
   } else {
@@ -335,6 +336,20 @@ bool accumulate(std::vector<PyObject*>* slots, int32_t output, PyObject* value, 
   return true;
 }
 
+// Lets the hook of a node see, and replace, the cotangents of its outputs.
+bool call_hook(Node* n, std::vector<PyObject*>* cts) {
+  for (size_t i = 0; n->hook && i < cts->size(); ++i) {
+    if (!(*cts)[i]) continue;
+    PyObject* changed = PyObject_CallFunction(n->hook, "nO", static_cast<Py_ssize_t>(i), (*cts)[i]);
+    if (!changed) return false;
+    Py_SETREF((*cts)[i], changed);
+    if (is_tensor(changed)) continue;
+    PyErr_Format(PyExc_TypeError, "a hook on a gradient must return a Tensor or None, but returned %s", Py_TYPE(changed)->tp_name);
+    return false;
+  }
+  return true;
+}
+
 // backward(outputs, cotangents, targets, add, release) -> list of gradients, None where nothing flows.
 // `outputs`, `targets`: lists of (Node, output index). Nodes older than every target are not visited.
 PyObject* backward(PyObject*, PyObject* args) {
@@ -401,6 +416,7 @@ PyObject* backward(PyObject*, PyObject* args) {
     bool any = false;
     for (PyObject* ct : cts) any = any || ct;
     if (any) {
+      if (!call_hook(n, &cts)) return nullptr;
       OwnedRef gradients(node_gradients(n, cts.data()));
       if (!gradients) return nullptr;
       for (int i = 0; i < n->n_in; ++i) {
@@ -421,7 +437,9 @@ PyObject* backward(PyObject*, PyObject* args) {
   }
   OwnedRef result(PyList_New(n_targets));
   for (Py_ssize_t i = 0; result && i < n_targets; ++i) {
-    auto found = pending.of.find(reinterpret_cast<Node*>(PyList_GET_ITEM(targets, i)));
+    Node* target = reinterpret_cast<Node*>(PyList_GET_ITEM(targets, i));
+    auto found = pending.of.find(target);
+    if (found != pending.of.end() && target_of[target] == i && !call_hook(target, &found->second)) return nullptr;
     PyObject* g = found == pending.of.end() || !found->second[0] ? Py_None : found->second[0];
     Py_INCREF(g);
     PyList_SET_ITEM(result.p, i, g);
@@ -544,6 +562,15 @@ PyObject* node_get_edges(PyObject* self, void*) {
   return list;
 }
 PyObject* node_get_seq(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<Node*>(self)->seq); }
+PyObject* node_get_hook(PyObject* self, void*) {
+  Node* n = reinterpret_cast<Node*>(self);
+  return Py_NewRef(n->hook ? n->hook : Py_None);
+}
+int node_set_hook(PyObject* self, PyObject* value, void*) {
+  Node* n = reinterpret_cast<Node*>(self);
+  Py_XSETREF(n->hook, value && value != Py_None ? Py_NewRef(value) : nullptr);
+  return 0;
+}
 PyObject* node_repr(PyObject* self) {
   OwnedRef name(node_get_name(self, nullptr));
   return PyUnicode_FromFormat("<tape node %S #%llu>", name.p, static_cast<unsigned long long>(reinterpret_cast<Node*>(self)->seq));
@@ -551,6 +578,7 @@ PyObject* node_repr(PyObject* self) {
 PyGetSetDef node_getset[] = {{"op", node_get_op, nullptr, "The Op, or None for a variable or custom node.", nullptr},
                              {"name", node_get_name, nullptr, "Name for messages.", nullptr},
                              {"edges", node_get_edges, nullptr, "(node, output) per input, None where nothing is recorded.", nullptr},
+                             {"hook", node_get_hook, node_set_hook, "hook(output, cotangent) -> cotangent, or None.", nullptr},
                              {"seq", node_get_seq, nullptr, "Order of creation.", nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}

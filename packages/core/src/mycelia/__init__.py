@@ -25,12 +25,41 @@ _NAMES: dict[str, str] = {
         set_recursion_limit
     """,
     "log": "get_level get_log_config",
-    "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state",
+    "context": """
+        ParallelMode get_auto_parallel_context set_auto_parallel_context reset_auto_parallel_context
+        get_ps_context set_ps_context reset_ps_context
+    """,
+    "parallel_settings": "set_algo_parameters get_algo_parameters reset_algo_parameters",
+    "runtime": """
+        Event MemPool PluggableAllocator Stream StreamCtx StreamLimitCtx communication_stream current_stream
+        default_stream dispatch_threads_num empty_cache get_device_limit get_stream_limit launch_blocking
+        max_memory_allocated max_memory_reserved memory_allocated memory_replay memory_reserved memory_stats
+        memory_summary reset_max_memory_allocated reset_max_memory_reserved reset_peak_memory_stats
+        reset_stream_limit set_cpu_affinity set_cur_stream set_device_limit set_kernel_launch_capture
+        set_kernel_launch_group set_memory set_stream_limit synchronize use_mem_pool
+    """,
+    "device_manager": "DeviceCtx get_current_device run_check swap_tensors",
+    "jit_options": """
+        JitConfig Symbol enable_dynamic jit_class lazy_inline ms_memory_recycle no_inline set_dump
+    """,
+    "parallel": """
+        Layout build_searched_strategy load_distributed_checkpoint load_segmented_checkpoints
+        merge_pipeline_strategys merge_sliced_parameter parameter_broadcast rank_list_for_transform
+        restore_group_info_list shard sync_pipeline_shared_parameters transform_checkpoint_by_rank
+        transform_checkpoints unified_safetensors
+    """,
+    "utils": """
+        ExitByRequest MsDispatchMode RSCPluginHandle TFTCommValue comm_exec_order_check from_dlpack
+        get_sdc_detect_result runtime_execution_order_check sdc_detect_start sdc_detect_stop stress_detect
+        to_dlpack
+    """,
+    "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
     "autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev recompute",
     "autodiff.batching": "vmap",
     "autodiff.saved_tensors": "saved_tensors_hooks register_saved_tensors_hooks",
     "ops.tensor_facts": "frombuffer UntypedStorage",
     "compile": "jit mutable",
+    "ops.primitive": "constexpr",
     "profiler": "Profiler",
     "io": """
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
@@ -55,8 +84,9 @@ _MODULES: dict[str, str] = {
     **{
         name: name
         for name in """
-            amp autodiff backends capture common compile config context dataset dtypes errors experimental
-            hookspecs io ir log mint nn ops plugins profiler testing train
+            amp autodiff backends capture common communication compile config context dataset device_context
+            dtypes errors experimental hal hookspecs io ir log mint nn ops parallel plugins profiler runtime testing train
+            utils
         """.split()
     },
 }  # fmt: skip

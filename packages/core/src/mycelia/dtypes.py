@@ -9,7 +9,6 @@ import enum
 
 import numpy as np
 
-
 _DISPLAY = {
     "bool": "Bool", "int8": "Int8", "int16": "Int16", "int32": "Int32", "int64": "Int64", "uint8": "UInt8",
     "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64", "float16": "Float16", "bfloat16": "BFloat16",
@@ -172,7 +171,9 @@ class TensorType(Type):
     def __init__(self, element: Type | None = None):
         self.element = element
         inner = element.name if element else ""
-        super().__init__(f"tensor[{inner}]" if inner else "tensor", f"Tensor[{element}]" if element else "Tensor")
+        super().__init__(
+            f"tensor[{inner}]" if inner else "tensor", f"Tensor[{element}]" if element else "Tensor"
+        )
 
     def element_type(self) -> Type | None:
         """The type of the elements."""
@@ -201,7 +202,9 @@ class QuantDtype(enum.Enum):
 
 
 def __getattr__(name: str):
-    if name in _BUILTIN_NAMES:  # MindSpore's names of Python's own words: they must not hide those in this file
+    if (
+        name in _BUILTIN_NAMES
+    ):  # MindSpore's names of Python's own words: they must not hide those in this file
         return _BUILTIN_NAMES[name]
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -25,6 +25,7 @@ from mycelia.ops.joining import unstack
 from mycelia.ops.masks import _flat_nonzero, _masked_fill
 from mycelia.ops.scatter import _index_copy
 from mycelia.ops.shape import broadcast_to, constant, reshape, transpose
+from mycelia.ops.tensor_facts import SharedTensor
 
 _Tensor = _C.Tensor
 
@@ -82,6 +83,10 @@ def setitem(x: _Tensor, key, value) -> None:
 
     Errors: IndexError as for reading, ValueError if the value's shape does not broadcast to the selection.
     """
+    if type(x) is SharedTensor:
+        setitem(x._owner, key, value)
+        _Tensor._assign(x, x._owner._detach())
+        return
     value = _value_for(x, value)
     is_number = not isinstance(value, _Tensor)
     place = _first_axis(x.shape, key)

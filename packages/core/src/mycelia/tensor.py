@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from mycelia import _C, dispatch, dtypes, errors, tensor_text  # noqa: F401  (dispatch registers its callbacks)
 from mycelia._methods import attach
 from mycelia.dtypes import DType, as_dtype
+from mycelia.ops import tensor_facts
+from mycelia.ops.cast import cast
 
 Tensor = _C.Tensor
 from_numpy = Tensor.from_numpy
@@ -18,33 +22,34 @@ def is_tensor(obj) -> bool:
     return isinstance(obj, Tensor)
 
 
-def _array_of(data) -> np.ndarray:
-    """A NumPy array with MindSpore's defaults: Python ints are int64, Python floats float32."""
+def _array_of(data, dtype: DType | None) -> np.ndarray:
+    """A NumPy array with MindSpore's defaults (Python ints are int64, floats float32), exact where `dtype` is given."""
     if isinstance(data, (bool, int, float, complex)):
         try:
-            return np.array(
-                data, np.complex128 if isinstance(data, complex) else dtypes.as_dtype(type(data)).np
-            )
+            wide = data if dtype is None or not isinstance(data, float) else np.float64(data)
+            return np.array(wide, None if wide is not data else _number_type(data))
         except OverflowError:
             raise errors.value_error("Tensor", f"input_data {data} does not fit into int64") from None
     if isinstance(data, (list, tuple)):
-        data = _plain(data)
+        plain = _plain(data)
         try:
-            array = np.array(data)
+            array = np.array(plain)
         except ValueError as e:
-            raise errors.value_error("Tensor", f"input_data must be a regular nested list: {e}") from None
-        if array.dtype == np.float64 and not _holds_numpy(data):
-            array = array.astype(np.float32)
-        if array.size == 0 and array.dtype == np.float64:
-            array = array.astype(np.float32)
+            raise errors.type_error("Tensor", f"input_data must be a regular nested list: {e}") from None
         if array.dtype.kind in "OUS":
             raise errors.type_error("Tensor", f"input_data must hold numbers, but got {_short(data)}")
+        if array.dtype == np.float64 and dtype is None and (not array.size or not _holds_arrays(plain)):
+            array = array.astype(np.float32)
         return array
     raise errors.type_error(
         "Tensor",
         f"input_data must be a Tensor, a number, a list, a tuple or a numpy.ndarray, "
         f"but got {type(data).__name__}",
     )
+
+
+def _number_type(number):
+    return np.complex128 if isinstance(number, complex) else dtypes.as_dtype(type(number)).np
 
 
 def _plain(data):
@@ -54,10 +59,10 @@ def _plain(data):
     return data.asnumpy() if isinstance(data, Tensor) else data
 
 
-def _holds_numpy(data) -> bool:
+def _holds_arrays(data) -> bool:
     if isinstance(data, (list, tuple)):
-        return any(_holds_numpy(d) for d in data)
-    return isinstance(data, (np.ndarray, np.generic))
+        return any(_holds_arrays(d) for d in data)
+    return isinstance(data, np.ndarray)
 
 
 def _short(value) -> str:
@@ -80,29 +85,29 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
     """Tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None)."""
     dtype = None if dtype is None else as_dtype(dtype)
     if input_data is None:
-        return _lazy(dtype, shape, init)
+        return _without_data(dtype, shape, init)
     if init is not None:
         raise errors.value_error("Tensor", "input_data and init cannot both be given")
+    if shape is not None:
+        raise errors.value_error(
+            "Tensor", f"input_data has its own shape: shape must be None, but got {shape}"
+        )
+    if device == "meta":
+        made = _construct(input_data, dtype)
+        return _C.make_traced(None, made.dtype, made.shape)  # a type without memory
     if isinstance(input_data, Tensor):
         if dtype is None or input_data.dtype is dtype:
             return _copy(input_data)
-        from mycelia.ops.cast import cast
-
         return cast(input_data, dtype=dtype)
     if isinstance(input_data, np.generic):
         input_data = np.asarray(input_data)
     if not isinstance(input_data, np.ndarray):
-        input_data = _array_of(input_data)
-    elif input_data.dtype.kind in "OUSV":
+        input_data = _array_of(input_data, dtype)
+    elif input_data.dtype.kind in "OUSVM":
         raise errors.type_error(
             "Tensor", f"input_data must hold numbers, but its dtype is {input_data.dtype}"
         )
-    result = _from_array(input_data, dtype)
-    if shape is not None and tuple(np.atleast_1d(shape)) != result.shape:
-        raise errors.shape_error(
-            "Tensor", f"shape {shape} differs from the shape {list(result.shape)} of input_data"
-        )
-    return result
+    return _from_array(input_data, dtype)
 
 
 def _copy(value: Tensor) -> Tensor:
@@ -110,15 +115,24 @@ def _copy(value: Tensor) -> Tensor:
     return value._detach() if value.traced is not None else _C.from_array(value._bits(), value.dtype, False)
 
 
-def _lazy(dtype, shape, init) -> Tensor:
-    if shape is None or dtype is None:
-        raise errors.value_error("Tensor", "without input_data, both dtype and shape must be given")
-    shape = (shape,) if isinstance(shape, int) else tuple(-1 if s is None else int(s) for s in shape)
+def _without_data(dtype, shape, init) -> Tensor:
+    """A type without value (for `Cell.set_inputs`), or a tensor that `init` fills."""
+    if dtype is None or (init is not None and shape is None):
+        raise errors.type_error("Tensor", "without input_data, dtype must be given, and shape for an init")
+    if shape is None:
+        return _C.make_traced(None, dtype, (-2,))  # of any rank
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
     if init is None:
-        return _C.make_traced(None, dtype, shape)
-    result = _C.empty(dtype, shape)
-    init(result.asnumpy()) if callable(init) else None
+        return _C.make_traced(None, dtype, tuple(n if isinstance(n, int) else -1 for n in shape))
+    result = _filled(init, shape, dtype)
+    tensor_facts.marks(result)["init"] = init
     return result
+
+
+def _filled(init, shape, dtype) -> Tensor:
+    from mycelia.common.initializer import initializer
+
+    return initializer(init, shape, dtype)
 
 
 def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False) -> Tensor:
@@ -155,11 +169,14 @@ def _concretize(self):
     )  # fmt: skip
 
 
+_unnamed_parameters = itertools.count(2)
+
+
 class Parameter(Tensor):
     """A Tensor that a Cell owns and an optimizer updates.
 
-    `name` may be None: the Cell that it is assigned to names it. `default_input`:
-    Tensor, array, number or list.
+    `name` may be None: the Cell that it is assigned to names it. `default_input`: Tensor, number, array or list.
+    Errors: TypeError for another `default_input`, ValueError for a bool or a name that is no text.
     """
 
     def __new__(cls, default_input=None, *args, **kwargs):
@@ -167,7 +184,7 @@ class Parameter(Tensor):
 
     def __init__(
         self,
-        default_input=None,
+        default_input,
         name: str | None = None,
         requires_grad: bool = True,
         layerwise_parallel: bool = False,
@@ -175,25 +192,34 @@ class Parameter(Tensor):
         storage_format: str = "",
         device=None,
     ):
-        if default_input is None:
-            raise errors.type_error(
-                "Parameter", "default_input must be a Tensor, array or number, but got None"
-            )
-        if name is not None and not isinstance(name, str):
-            raise errors.type_error("Parameter", f"name must be a str or None, but got {type(name).__name__}")
-        value = default_input if isinstance(default_input, Tensor) else Tensor(default_input)
-        source = value._detach()
-        if isinstance(default_input, Tensor) and value._has_value:
-            source = _copy(value)
-        self._assign(source)
+        self._assign(_first_value(default_input))
         self._is_parameter = True
-        self.name = "Parameter" if name is None else name
-        self._unnamed = name is None
+        self._unnamed = name is None and not isinstance(default_input, Parameter)
+        self.name = default_input.name if name is None and isinstance(default_input, Parameter) else name
         self.requires_grad = requires_grad
         self.layerwise_parallel = layerwise_parallel
         self.parallel_optimizer = parallel_optimizer
         self.storage_format = storage_format
         self.init_mode = None
+        # What MindSpore's parallel modes and caches of embeddings ask for; nothing here divides a Parameter.
+        self.sliced = self.unique = self.cache_enable = False
+        self.parallel_optimizer_comm_recompute = False
+        self.comm_fusion, self.key, self.cache_shape = 1, -1, []
+
+    @property
+    def name(self) -> str:
+        """The name under which files, optimizers and messages know it."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None):
+        if value is None:
+            value = f"Parameter#{next(_unnamed_parameters)}"
+        elif not isinstance(value, str):
+            raise errors.value_error(
+                "Parameter", f"name must be a str or None, but got {type(value).__name__}"
+            )
+        self._name = value
 
     @property
     def requires_grad(self) -> bool:
@@ -207,42 +233,38 @@ class Parameter(Tensor):
         self._requires_grad = value
 
     @property
-    def data(self) -> Tensor:
-        """The value: this Parameter itself, as in MindSpore."""
+    def param_info(self) -> Parameter:
+        """Where the name and the marks of this Parameter are: itself."""
         return self
 
     @property
-    def inited_param(self):
-        return self if self._has_value else None
+    def inited_param(self) -> None:
+        """None: a Parameter is filled when it is made, there is no second one."""
+        return None
 
     def set_data(self, data, slice_shape: bool = False) -> Parameter:
-        """Overwrite the value. Shape must agree (unless `slice_shape`);
-        the dtype is cast where that loses no kind.
+        """Give it the value and shape of `data`, a Tensor or a number; the dtype stays and the elements are cast.
 
-        Raises ValueError for another shape, TypeError for an incompatible dtype.
+        Errors: TypeError for anything else.
         """
-        if not isinstance(data, Tensor):
-            data = Tensor(data)
-        if data.shape != self.shape and not slice_shape:
-            raise errors.shape_error(
+        if not isinstance(data, (Tensor, int, float)):
+            raise errors.type_error(
                 "Parameter.set_data",
-                f"parameter '{self.name}' has shape {list(self.shape)}, but the data has {list(data.shape)}",
+                f"parameter '{self.name}' takes a Tensor, an int or a float, but got {type(data).__name__}",
             )
-        if data.dtype is not self.dtype:
-            if self.dtype.is_integer and data.dtype.is_floating:
-                raise errors.type_error(
-                    "Parameter.set_data",
-                    f"parameter '{self.name}' is {self.dtype}, but the data is {data.dtype}",
-                )
+        if not isinstance(data, Tensor) or data.dtype is not self.dtype:
             data = Tensor(data, self.dtype)
-        elif isinstance(data, Tensor):
-            data = data._detach()
-        self._assign(data)
+        self._assign(data._detach())
         return self
 
     def init_data(self, layout=None, set_sliced: bool = False) -> Parameter:
         """The Parameter itself: values are set when it is made."""
         return self
+
+    def add_pipeline_stage(self, stage: int) -> None:
+        """Note that a stage of a pipeline uses it: without several devices there is one stage."""
+        if not isinstance(stage, int) or stage < 0:
+            raise errors.type_error("Parameter", f"stage must be an int of 0 or more, but got {stage!r}")
 
     def clone(self, init: str = "same") -> Parameter:
         """A new Parameter of this value, or filled by `init` (an initializer name, number or Tensor)."""
@@ -251,14 +273,16 @@ class Parameter(Tensor):
         elif isinstance(init, Tensor):
             value = init
         else:
-            from mycelia.common.initializer import initializer
-
-            value = initializer(init, self.shape, self.dtype)
+            value = _filled(init, self.shape, self.dtype)
         made = type(self)(value, name=self.name, requires_grad=self.requires_grad)
         made._unnamed = self._unnamed
         made.layerwise_parallel = self.layerwise_parallel
         made.parallel_optimizer = self.parallel_optimizer
         return made
+
+    def copy(self) -> Parameter:
+        """A new Parameter with the same values and the same name."""
+        return self.clone()
 
     def value(self) -> Tensor:
         """The value as a Tensor of its own."""
@@ -287,6 +311,22 @@ class Parameter(Tensor):
         )
 
 
+def _first_value(given) -> Tensor:
+    """The Tensor that a Parameter starts with, in memory of its own. Python ints are int32, other than in Tensor."""
+    if isinstance(given, bool):
+        raise errors.value_error("Parameter", "default_input must not be a bool")
+    if isinstance(given, Tensor):
+        return _copy(given) if given._has_value else given._detach()
+    if isinstance(given, (int, float)):
+        return Tensor(given, dtypes.int32 if isinstance(given, int) else dtypes.float32)
+    if not isinstance(given, (list, np.ndarray)):
+        raise errors.type_error(
+            "Parameter",
+            f"default_input must be a Tensor, an int, a float, an array or a list, but got {type(given).__name__}",
+        )
+    return Tensor(given)
+
+
 def _rebuild_parameter(bits, dtype, name, requires_grad, unnamed) -> Parameter:
     made = Parameter(_C.from_array(bits, dtype, False), name, requires_grad)
     made._unnamed = unnamed
@@ -298,11 +338,14 @@ class ParameterTuple(tuple):
 
     def __new__(cls, iterable):
         items = tuple(iterable)
+        names: dict[str, Parameter] = {}
         for p in items:
             if not isinstance(p, Parameter):
                 raise errors.type_error(
                     "ParameterTuple", f"every member must be a Parameter, but got {type(p).__name__}"
                 )
+            if names.setdefault(p.name, p) is not p:
+                raise errors.value_error("ParameterTuple", f"two members have the name '{p.name}'")
         return super().__new__(cls, items)
 
     def clone(self, prefix: str, init: str = "same") -> ParameterTuple:
@@ -323,7 +366,7 @@ _OPERATORS = {
     "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
     "lshift": "bitwise_left_shift",
     "rshift": "bitwise_right_shift", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
-    "gt": "greater", "ge": "greater_equal", "neg": "neg", "abs": "abs", "invert": "invert",
+    "gt": "greater", "ge": "greater_equal", "neg": "neg", "abs": "abs", "invert": "logical_not",
 }  # fmt: skip
 
 

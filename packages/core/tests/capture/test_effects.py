@@ -50,11 +50,11 @@ def test_overwriting_without_reading(counter):
     assert values(counter) == [3.0, 3.0]
 
 
-def test_in_place_operators_change_the_parameter(counter):
+def test_in_place_methods_change_the_parameter(counter):
     @ms.jit
     def f(x):
         p = counter
-        p += x
+        p.add_(x)
         return p * 1
 
     assert values(f(Tensor(np.ones(2, np.float32)))) == [2.0, 3.0]
@@ -120,7 +120,8 @@ def test_tensor_changed_in_place_by_index():
         assert values(x) == data
 
 
-def test_tensor_kept_in_an_object_is_written_back():
+@pytest.mark.parametrize("augmented", (True, False))
+def test_tensor_kept_in_an_object_is_written_back(augmented):
     class Holder:
         total = Tensor(np.zeros(2, np.float32))
 
@@ -128,7 +129,10 @@ def test_tensor_kept_in_an_object_is_written_back():
 
     @ms.jit
     def f(x):
-        holder.total += x
+        if augmented:
+            holder.total += x
+        else:
+            holder.total = holder.total + x
         return holder.total * 1
 
     x = Tensor(np.ones(2, np.float32))

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 
 from mycelia import _C, errors
 from mycelia.ir.types import TensorType
+from mycelia.ops.tensor_hooks import hooks_of, watch
 
 
 class Recording:
@@ -35,12 +36,12 @@ class Recording:
     def watch(self, tensor: _C.Tensor) -> tuple[_C.Tensor, _C.Node]:
         """An alias of `tensor` that is a variable of this recording, with its node."""
         alias = tensor._detach()
-        alias._node = node = _C.leaf(tensor)
+        alias._node = node = _leaf(tensor)
         return alias, node
 
     def watch_in_place(self, tensor: _C.Tensor) -> _C.Node:
         """Make `tensor` itself a variable until the recording ends."""
-        node = _C.leaf(tensor)
+        node = _leaf(tensor)
         self._restore.append((tensor, tensor._node))
         tensor._node = node
         return node
@@ -55,6 +56,14 @@ def transpose(outputs: list, cotangents: list, variables: list[_C.Node], *, rele
     from mycelia.ops.math import add
 
     return _C.backward(outputs, cotangents, variables, add, release)
+
+
+def _leaf(tensor: _C.Tensor) -> _C.Node:
+    node = _C.leaf(tensor)
+    hooks = hooks_of(tensor)
+    if hooks:
+        watch(node, 0, hooks)
+    return node
 
 
 def pullback(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:

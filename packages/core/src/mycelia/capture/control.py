@@ -21,14 +21,22 @@ from mycelia.capture.conditions import and_, as_bool, in_, not_, or_, predicate
 from mycelia.capture.loop import Loop
 from mycelia.capture.rewrite import Site
 from mycelia.capture.trace import UnknownSize, active, is_traced
-from mycelia.capture.values import Undefined, get_attribute, load, result, set_attribute, undefined
+from mycelia.capture.values import (
+    Undefined,
+    get_attribute,
+    load,
+    result,
+    set_attribute,
+    undefined,
+    update_attribute,
+)
 from mycelia.ir import types as ir_types
 from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [
     "and_", "assert_", "callee", "for_", "get_attribute", "if_", "if_else", "in_", "load", "not_", "or_",
-    "raise_", "result", "set_attribute", "undefined", "while_",
+    "raise_", "result", "set_attribute", "undefined", "update_attribute", "while_",
 ]  # fmt: skip
 
 

@@ -365,8 +365,20 @@ class _FunctionRewriter(ast.NodeTransformer):
         statement = ast.If(ast.Compare(test, [ast.IsNot()], [ast.Constant(None)]), [raising], [])
         return self.located([statement], node)[0]
 
+    def visit_Assign(self, node: ast.Assign) -> ast.AST:
+        node = self.generic_visit(node)
+        target = node.targets[0]
+        if len(node.targets) > 1 or not isinstance(target, ast.Attribute) or _is_private(target.attr):
+            return node
+        call = self.helper("set_attribute", [target.value, ast.Constant(target.attr), node.value], node)
+        return self.located([ast.Expr(call)], node)[0]
+
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:
         node.value = self.visit(node.value)
+        if isinstance(node.target, ast.Attribute) and not _is_private(node.target.attr):
+            args = [self.visit(node.target.value), ast.Constant(node.target.attr)]
+            args += [ast.Constant(type(node.op).__name__), node.value]
+            return self.located([ast.Expr(self.helper("update_attribute", args, node))], node)[0]
         if isinstance(node.target, ast.Name) and node.target.id in self.state:
             check = ast.Expr(self.helper("load", [name_node(node.target.id)], node))
             return self.located([check, node], node)
@@ -489,3 +501,8 @@ class _FunctionRewriter(ast.NodeTransformer):
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         node.value = self.visit(node.value)
         return node
+
+
+def _is_private(name: str) -> bool:
+    """Whether a class writes its own name in front of it."""
+    return name.startswith("__") and not name.endswith("__")

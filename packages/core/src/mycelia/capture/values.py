@@ -4,11 +4,12 @@ what two branches or two rounds of a loop can agree on.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia import dtypes, errors
-from mycelia.capture.trace import Trace, type_of
+from mycelia.capture.trace import Trace, is_traced, type_of
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
@@ -64,9 +65,29 @@ def get_attribute(owner: Any, name: str) -> Any:
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:
-    if type(owner) is Undefined or type(value) is Undefined or getattr(owner, name, None) is value:
+    """``owner.name = value``. A tensor that was there before takes the value over: it is written back after each run."""
+    if type(owner) is Undefined or type(value) is Undefined:
+        return
+    old = getattr(owner, name, None)
+    if old is value:
+        return
+    if is_traced(value) and isinstance(old, Tensor) and (old.dtype, old.shape) == (value.dtype, value.shape):
+        old._assign(value)
         return
     setattr(owner, name, value)
+
+
+_IN_PLACE = {
+    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow, "MatMult": operator.imatmul,
+    "BitAnd": operator.iand, "BitOr": operator.ior, "BitXor": operator.ixor, "LShift": operator.ilshift,
+    "RShift": operator.irshift,
+}  # fmt: skip
+
+
+def update_attribute(owner: Any, name: str, how: str, value: Any) -> None:
+    """``owner.name += value`` and the like."""
+    set_attribute(owner, name, _IN_PLACE[how](getattr(owner, name), value))
 
 
 # ---- containers --------------------------------------------------------------------------------------------

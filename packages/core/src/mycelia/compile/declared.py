@@ -58,7 +58,8 @@ def _walk(type_: Any, value: Any, number: int, position: int, found: list) -> in
         return position
     if isinstance(type_, Tensor):
         _check(type_, value, number)
-        found += [(position, axis) for axis, n in enumerate(type_.shape) if n < 0]
+        sizes = (-1,) * value.ndim if type_.shape == (-2,) else type_.shape  # -2: of any rank
+        found += [(position, axis) for axis, n in enumerate(sizes) if n < 0]
     return position + 1
 
 
@@ -67,6 +68,8 @@ def _check(type_: Tensor, value: Tensor, number: int) -> None:
         raise errors.type_error(
             "set_inputs", f"argument {number} must be {type_.dtype} as declared, but is {value.dtype}"
         )
+    if type_.shape == (-2,):
+        return
     if type_.ndim != value.ndim or any(m >= 0 and m != n for m, n in zip(type_.shape, value.shape)):
         raise errors.value_error(
             "set_inputs",

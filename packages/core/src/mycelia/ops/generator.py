@@ -177,3 +177,6 @@ def _draw_key(seed=None, generator=None):
     if generator is None:
         generator = _streams.default_generator() if seed is None else _streams.generator(int(seed))
     return generator._next_key()
+
+
+default_generator = _streams.default  # what random functions draw from that get no generator

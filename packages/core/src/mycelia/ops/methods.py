@@ -5,7 +5,7 @@ MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import _C, dtypes
 from mycelia._methods import attach
 from mycelia.ops import (
     clipping,
@@ -37,9 +37,26 @@ def _astype(self, dtype, copy=True):
     return self if dtype is self.dtype and not copy else cast(self, dtype)
 
 
-def _to(self, dtype=None, non_blocking=False, copy=False):
-    """This Tensor in another dtype; itself if it has that dtype and no copy is asked for."""
-    return self if dtype is None or dtype is self.dtype and not copy else cast(self, dtype)
+def _to(self, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False):
+    """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, that of `other`.
+
+    Then `non_blocking` and `copy` may follow; without `copy` it is itself if nothing changes.
+    Errors: RuntimeError for a device that no backend serves.
+    """
+    rest = list(args)
+    if rest and isinstance(rest[0], str):
+        device = rest.pop(0)
+    if rest and isinstance(rest[0], _C.Tensor):
+        other = rest.pop(0)
+    elif rest:
+        dtype = rest.pop(0)
+    non_blocking, copy, *_ = (*rest, *(non_blocking, copy)[len(rest) :])
+    if device is not None and device.split(":")[0].upper() != "CPU":
+        raise RuntimeError(f"For 'Tensor.to', there is no backend here whose memory is that of {device}")
+    dtype = other.dtype if other is not None else self.dtype if dtype is None else dtypes.as_dtype(dtype)
+    if dtype is not self.dtype:
+        return cast(self, dtype)
+    return self.copy() if copy else self
 
 
 def _type(self, dtype=None):

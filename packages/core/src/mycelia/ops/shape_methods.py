@@ -247,13 +247,9 @@ def _fill(self, value):
 
 
 def _assign_value(self, value):
-    """Gives this tensor another value of its shape; other dtypes are cast."""
+    """Become the tensor `value`, of any shape and dtype; returns this one."""
     value = value if isinstance(value, _C.Tensor) else constant(np.asarray(value))
-    if value.shape != self.shape:
-        raise errors.value_error(
-            f"For 'assign_value', the value has shape {value.shape}, but the tensor {self.shape}"
-        )
-    return self._assign(value if value.dtype is self.dtype else cast(value, self.dtype))
+    return self._assign(value)
 
 
 def _in_place(function):

@@ -1,0 +1,19 @@
+"""Tools around training: DLPack, checks of hardware, what observes every op."""
+
+from mycelia.utils.detection import (
+    comm_exec_order_check,
+    get_sdc_detect_result,
+    runtime_execution_order_check,
+    sdc_detect_start,
+    sdc_detect_stop,
+    stress_detect,
+)
+from mycelia.utils.dispatch_mode import MsDispatchMode
+from mycelia.utils.dlpack import from_dlpack, to_dlpack
+from mycelia.utils.recovery import ExitByRequest, RSCPluginHandle, TFTCommValue
+
+__all__ = [
+    "ExitByRequest", "MsDispatchMode", "RSCPluginHandle", "TFTCommValue", "comm_exec_order_check",
+    "from_dlpack", "get_sdc_detect_result", "runtime_execution_order_check", "sdc_detect_start",
+    "sdc_detect_stop", "stress_detect", "to_dlpack",
+]  # fmt: skip
