@@ -457,13 +457,13 @@ def _silu_grad(rand):
     yield rand(3, 5), rand(3, 5, low=-5, high=5)
 
 
-@op(infer=same(), mindir="HSigmoid", float_result=True)
+@op(infer=same(), mindir="HSigmoid")
 def hardsigmoid(input):
     """Piecewise linear sigmoid: ``min(max(input / 6 + 1 / 2, 0), 1)``.
 
-    Shapes: any -> same.  dtypes: floating.
+    Shapes: any -> same.  dtypes: real; of integers the fraction is cut off.
     """
-    return np.clip((input + 3) / 6, 0, 1)
+    return np.clip((input + 3) / 6, 0, 1).astype(input.dtype)
 
 
 @hardsigmoid.vjp
@@ -474,16 +474,17 @@ def hardsigmoid(ct, input):
 @hardsigmoid.samples
 def hardsigmoid(rand):
     yield rand(3, 5, low=-6, high=6)
+    yield rand.ints(-9, 9, (3, 5)), dict(_grad=False)
     yield rand(0)
 
 
-@op(infer=same(), mindir="HSwish", float_result=True)
+@op(infer=same(), mindir="HSwish")
 def hardswish(input):
     """Piecewise quadratic swish: ``input * min(max(input + 3, 0), 6) / 6``.
 
-    Shapes: any -> same.  dtypes: floating.  Source: Howard et al. 2019.
+    Shapes: any -> same.  dtypes: real; of integers the fraction is cut off.  Source: Howard et al. 2019.
     """
-    return input * np.clip(input + 3, 0, 6) / 6
+    return (input * np.clip(input + 3, 0, 6) / 6).astype(input.dtype)
 
 
 @hardswish.vjp
@@ -494,6 +495,7 @@ def hardswish(ct, input):
 @hardswish.samples
 def hardswish(rand):
     yield rand(3, 5, low=-6, high=6)
+    yield rand.ints(-9, 9, (3, 5)), dict(_grad=False)
     yield rand(0)
 
 

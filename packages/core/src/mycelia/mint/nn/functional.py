@@ -98,7 +98,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0, inplace=False):
 
     Shapes: any -> same.  dtypes: real.
     """
-    return _result(input, ops.clamp(input, min_val, max_val), inplace)
+    return _result(input, ops.hardtanh(input, min_val, max_val), inplace)
 
 
 def threshold(input, threshold, value, inplace=False):
