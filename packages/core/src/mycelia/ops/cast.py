@@ -20,6 +20,8 @@ def cast(input, *, dtype: "dtype"):
     """
     if dtype.is_integer and dtype.itemsize < 4 and input.dtype.kind == "f":
         input = input.astype(np.int64)  # NumPy leaves -1.0 as uint8 to the compiler; MindSpore wraps around
+    if input.dtype.kind == "c" and not (dtype.is_complex or dtype.is_bool):
+        input = input.real
     return input.astype(np.float32 if dtype is dtypes.bfloat16 else dtype.np)
 
 
