@@ -12,8 +12,9 @@ rng = np.random.default_rng(8)
 
 
 def T(values, dtype=None):
-    return ms.Tensor(np.asarray(values, np.float32 if np.asarray(values).dtype == np.float64 else None),
-    dtype)
+    return ms.Tensor(
+        np.asarray(values, np.float32 if np.asarray(values).dtype == np.float64 else None), dtype
+    )
 
 
 def same(got, want):
@@ -160,13 +161,14 @@ def test_fractional_max_pool():
     x = np.arange(30.0).reshape(1, 1, 5, 6)
     samples = T([[[0.5, 0.0]]])  # of the width, of the height
     value, place = ops.fractional_max_pool2d(T(x), 2, (3, 3), return_indices=True, _random_samples=samples)
-    rows, columns = [1, 2, 4], [1, 3, 5]  # the last elements of the windows, which begin at 0, 1, 3 and 0,
-    2, 4 assert place.asnumpy()[0, 0].tolist() == [[6 * r + c for c in columns] for r in rows]
+    rows, columns = [1, 2, 4], [1, 3, 5]  # where windows from 0, 1, 3 and 0, 2, 4 on end
+    assert place.asnumpy()[0, 0].tolist() == [[6 * r + c for c in columns] for r in rows]
     same(value, x[:, :, rows][..., columns])
     g = ms.grad(lambda x: ops.fractional_max_pool2d(x, 2, (3, 3), _random_samples=samples).sum())(T(x))
     assert float(g.sum()) == 9 and g.asnumpy()[0, 0, 4, 5] == 1
-    assert ops.fractional_max_pool3d(T(np.zeros((2, 4, 5, 6))), 2, output_ratio=(0.5, 0.5, 0.5)).shape == (2,
-    2, 2, 3) with pytest.raises(ValueError, match="fractional_max_pool2d"):
+    volume = ops.fractional_max_pool3d(T(np.zeros((2, 4, 5, 6))), 2, output_ratio=(0.5, 0.5, 0.5))
+    assert volume.shape == (2, 2, 2, 3)
+    with pytest.raises(ValueError, match="fractional_max_pool2d"):
         ops.fractional_max_pool2d(T(x), 2, (5, 3))
 
 
