@@ -135,6 +135,9 @@ FUNCTIONS = """
     m.cdist(f, g, p=3.0)  ->  float32 [3,3] 1.6974 15.954
     m.arange(1, 6, 2)  ->  int64 [3] 5 9
     m.arange(0.0, 1.0, 0.3)  ->  float32 [4] 0.9 1.8
+    m.full((2, 2), 3.5)  ->  float32 [2,2] 3.5 14
+    m.full((2,), True)  ->  bool [2] 1 2
+    m.full((3,), 4)  ->  int64 [3] 4 12
     m.linspace(0, 10, 5)  ->  float32 [5] 10 25
     m.softmax(f, 1)  ->  float32 [3,4] 0.071464 3
     m.special.log_softmax(f, 1)  ->  float32 [3,4] -2.6386 18.954

@@ -13,7 +13,7 @@ _HOMES = {
         abs acos acosh addbmm addmm addmv arange arccos arccosh arcsinh arctan arctan2 arctanh asin asinh atan
         atan2 atanh bitwise_and bitwise_or bitwise_xor ceil clamp cos cosh cross cumprod div divide dstack
         einsum empty empty_like eq erf erfc erfinv exp exp2 expm1 eye float_power floor floor_divide fmod
-        full full_like gcd greater greater_equal gt hstack imag inverse isclose isfinite isinf isneginf le
+        full_like gcd greater greater_equal gt hstack imag inverse isclose isfinite isinf isneginf le
         lerp less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
         logical_xor logsumexp lt masked_select matmul maximum minimum mm mul ne neg negative nonzero not_equal
         ones_like outer polar pow ravel real reciprocal remainder roll round rsqrt searchsorted sigmoid sign
@@ -36,7 +36,7 @@ _HOMES = {
     """,
     "mycelia.mint.products": "addr_ baddbmm bmm cdist dot mv triangular_solve vdot",
     "mycelia.mint.creation": """
-        bernoulli linspace multinomial normal ones rand rand_like randint randint_like randn randn_like
+        bernoulli full linspace multinomial normal ones rand rand_like randint randint_like randn randn_like
         randperm zeros
     """,
     "mycelia.mint.batches": """

@@ -27,6 +27,20 @@ def _check_device(name: str, device) -> None:
         )  # fmt: skip
 
 
+def full(size, fill_value, *, dtype=None):
+    """A tensor of shape `size` with `fill_value` everywhere.
+
+    dtypes: `dtype`, by default that of the value: bool, int64 or float32.
+    Errors: ValueError for a negative size.
+    """
+    if dtype is None:
+        if is_tensor(fill_value):
+            dtype = fill_value.dtype
+        else:
+            dtype = {bool: dtypes.bool_, int: dtypes.int64}.get(type(fill_value), dtypes.float32)
+    return ops.full(size, fill_value, dtype=dtype)
+
+
 def linspace(start, end, steps, *, dtype=None):
     """`steps` numbers from `start` to `end`, both included, at equal distances.
 
