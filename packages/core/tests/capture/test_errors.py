@@ -17,7 +17,7 @@ def line_of(function, text):
 
 def failure(function, shape=(2, 3)):
     with pytest.raises(CaptureError) as caught:
-        ms.jit(function)(Tensor(np.ones(shape, np.float32)))
+        ms.jit(function, fullgraph=True)(Tensor(np.ones(shape, np.float32)))
     return str(caught.value)
 
 
@@ -96,6 +96,16 @@ def test_value_needed_while_capturing():
 
     text = failure(f)
     assert "known only when the graph runs" in text and f"test_errors.py:{line_of(f, 'asnumpy')}" in text
+
+
+def test_code_that_needs_values_runs_as_python_unless_that_is_forbidden():
+    @ms.jit
+    def f(x):
+        return x * float(x.asnumpy().max())
+
+    assert f(Tensor([1.0, 3.0])).asnumpy().tolist() == [3.0, 9.0]
+    with ms.config.context(jit_syntax_level=ms.STRICT), pytest.raises(CaptureError, match="known only"):
+        f(Tensor([[1.0, 3.0]]))
 
 
 def test_tensor_as_list_index():

@@ -62,6 +62,10 @@ class UnknownSize(errors.CaptureError):
     """A size shows only when the program runs, where it has to be known while capturing."""
 
 
+class UnknownValue(errors.CaptureError):
+    """Python code asks for the value of a tensor, which shows only when the program runs."""
+
+
 class Trace:
     """One graph under construction. `with trace:` makes it receive the thread's op calls."""
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mycelia import _C, errors
 from mycelia.capture import rewrite, source
-from mycelia.capture.trace import capture_lock, traces, type_of
+from mycelia.capture.trace import UnknownValue, capture_lock, traces, type_of
 
 
 def explain(tensor: Any) -> None:
@@ -33,7 +33,7 @@ def explain(tensor: Any) -> None:
             hint="define the function in a file, or use ops.where",
         )
     raise errors.error(
-        errors.CaptureError,
+        UnknownValue,
         "jit",
         f"the value of a {type_of(tensor)} tensor is needed as a Python value, but it is known only when "
         "the graph runs",

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from mycelia import _C, config, log
 from mycelia.capture import validity
-from mycelia.capture.trace import UnknownSize, capture_lock, traces
+from mycelia.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
 from mycelia.compile.captured import (
     Guard,
     Place,
@@ -217,8 +217,9 @@ class Cache:
     def compiled(self, args: tuple, kwargs: dict) -> _Member:
         try:
             return _Member(*self.captured(args, kwargs, None))
-        except UnknownSize as error:
-            if self.fullgraph or config.get("fallback") == "error":
+        except (UnknownSize, UnknownValue) as error:
+            strict = isinstance(error, UnknownValue) and config.get("jit_syntax_level") != config.LAX
+            if strict or self.fullgraph or config.get("fallback") == "error":
                 raise
             log.logger(__name__).info("%s runs as Python instead of as a graph: %s", self.name, error)
             return _Member(None, [])
