@@ -22,7 +22,7 @@ _FAMILIES = {
         OneHot ClipByNorm""",
     "norm": """BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm1d InstanceNorm2d
     InstanceNorm3d RMSNorm
-        LRN""",
+        LRN SyncBatchNorm""",
     "rnn": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
     "transformer": """MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer TransformerEncoder
         TransformerDecoder Transformer""",
@@ -32,7 +32,7 @@ _FAMILIES = {
     "pooling": """MaxPool1d MaxPool2d MaxPool3d AvgPool1d AvgPool2d AvgPool3d AdaptiveAvgPool1d
     AdaptiveAvgPool2d
         AdaptiveAvgPool3d AdaptiveMaxPool1d AdaptiveMaxPool2d AdaptiveMaxPool3d LPPool1d LPPool2d MaxUnpool1d
-        MaxUnpool2d MaxUnpool3d""",
+        MaxUnpool2d MaxUnpool3d FractionalMaxPool2d FractionalMaxPool3d""",
     "loss": """LossBase MSELoss L1Loss MAELoss RMSELoss SmoothL1Loss HuberLoss KLDivLoss SoftMarginLoss
     CrossEntropyLoss
         NLLLoss SoftmaxCrossEntropyWithLogits BCELoss BCEWithLogitsLoss CosineEmbeddingLoss MarginRankingLoss
@@ -49,21 +49,31 @@ _FAMILIES = {
         polynomial_decay_lr warmup_lr""",
     "metrics": """Accuracy F1 Fbeta Loss MAE MSE Metric Precision Recall Top1CategoricalAccuracy
     Top5CategoricalAccuracy
-        TopKCategoricalAccuracy get_metric_fn names rearrange_inputs BleuScore ConfusionMatrix
+        TopKCategoricalAccuracy get_metric_fn get_metrics names rearrange_inputs BleuScore ConfusionMatrix
         ConfusionMatrixMetric CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance
         OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc""",
     "optim.optimizer": "Optimizer",
     "optim.descent": "Momentum SGD",
-    # Layers of mint that MindSpore has here, too; mint builds upon this package and is asked when they are used.
+    # Layers of mint that MindSpore has here, too; mint builds upon this package: it is asked late.
     ".mint.nn.layers": """AvgPool1dExt AvgPool2dExt AvgPool3dExt Dropout2dExt DropoutExt L1LossExt
         LogSoftmaxExt MaxPool2dExt SoftmaxExt UnfoldExt UpsampleExt""",
     ".mint.nn.norm": "LayerNormExt",
     ".mint.nn.basic": "EmbeddingExt PReLUExt",
+    "matrix": """LGamma DiGamma IGamma LBeta MatMul MatInverse MatDet Moments MatrixDiag MatrixDiagPart
+        MatrixSetDiag Tril Triu Norm Range Roll L1Regularizer SparseToDense SparseTensorDenseMatmul
+        TimeDistributed Unfold""",
+    "similarity": "SSIM MSSSIM ImageGradients",
+    "old_losses": "MultiClassDiceLoss SampledSoftmaxLoss MultilabelMarginLoss",
+    "second_order": "DenseThor Conv2dThor EmbeddingThor EmbeddingLookupThor thor",
+    "wrap.distributed": """DistributedGradReducer PipelineGradReducer PipelineCell VirtualDatasetCellTriple
+        Jvp Vjp GetNextSingleOp AdaSumByGradWrapCell AdaSumByDeltaWeightWrapCell OptTFTWrapper""",
+    "utils": "no_init_parameters",
+    "optim.further": "ASGD AdaFactor AdamOffload LazyAdam ProximalAdagrad",
     "optim.adaptive": "FTRL LARS Adadelta Adagrad Adam AdaMax AdamWeightDecay Lamb RMSProp Rprop",
 }  # fmt: skip
 
 _HOMES = {name: module for module, names in _FAMILIES.items() for name in names.split()}
-_MODULES = ("probability",)
+_MODULES = ("probability", "utils")
 __all__ = sorted(_HOMES)
 
 

@@ -300,3 +300,39 @@ class LRN(Cell):
 
     def construct(self, input_x):
         return lrn(input_x, *self.settings)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over the batches of all devices: with one device, `BatchNorm`.
+
+    `process_groups` is taken and has no effect.  Shapes: x [N, C, H, W] -> same.
+    """
+
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.9,
+        affine=True,
+        gamma_init="ones",
+        beta_init="zeros",
+        moving_mean_init="zeros",
+        moving_var_init="ones",
+        use_batch_statistics=None,
+        process_groups=None,
+        dtype=float32,
+    ):
+        super().__init__(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            gamma_init,
+            beta_init,
+            moving_mean_init,
+            moving_var_init,
+            use_batch_statistics,
+            "NCHW",
+            dtype,
+        )
+        self.process_groups = process_groups

@@ -288,3 +288,49 @@ class MaxUnpool3d(_MaxUnpool):
 
     def construct(self, x, indices, output_size=None):
         return _pool.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+
+
+class _FractionalMaxPool(Cell):
+    """Settings that the two share; windows are placed at random."""
+
+    def __init__(
+        self,
+        kernel_size,
+        output_size=None,
+        output_ratio=None,
+        return_indices=False,
+        _random_samples=None,
+    ):
+        super().__init__()
+        self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
+        self.return_indices, self._random_samples = return_indices, _random_samples
+
+    def _settings(self) -> tuple:
+        return (
+            self.kernel_size,
+            self.output_size,
+            self.output_ratio,
+            self.return_indices,
+            self._random_samples,
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest value in each of `output_size` windows (Graham 2015).
+
+    Shapes: [N, C, H, W] -> [N, C, h, w].
+    """
+
+    def construct(self, input):
+        from mycelia.ops import fractional_max_pool2d
+
+        return fractional_max_pool2d(input, *self._settings())
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest value in each of `output_size` windows. Shapes: [N, C, D, H, W] -> [N, C, d, h, w]."""
+
+    def construct(self, input):
+        from mycelia.ops import fractional_max_pool3d
+
+        return fractional_max_pool3d(input, *self._settings())

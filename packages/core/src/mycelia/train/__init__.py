@@ -12,10 +12,20 @@ _HOMES = {
         "mycelia.train.loss_scale_manager",
     ),
     "SummaryRecord": "mycelia.train.summary",
+    "SummaryLandscape": "mycelia.train.summary.landscape",
+    **dict.fromkeys(
+        ("DatasetHelper", "connect_network_with_dataset", "data_sink"), "mycelia.train.dataset_helper"
+    ),
+    **dict.fromkeys(("ConvertModelUtils", "ConvertNetUtils"), "mycelia.train.convert"),
+    **dict.fromkeys(
+        """save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
+        ckpt_to_safetensors safetensors_to_ckpt export load""".split(),
+        "mycelia.io",
+    ),
     **dict.fromkeys(
         """BackupAndRestore Callback CheckpointConfig EarlyStopping History LambdaCallback
         LearningRateScheduler LossMonitor ModelCheckpoint ProgressBar ReduceLROnPlateau RunContext
-        SummaryCollector TimeMonitor""".split(),
+        SummaryCollector TimeMonitor FlopsUtilizationCollector OnRequestExit TrainFaultTolerance""".split(),
         "mycelia.train.callbacks",
     ),
     **dict.fromkeys(

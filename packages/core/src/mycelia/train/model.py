@@ -308,6 +308,22 @@ class Model:
                 batch = next(iter(dataset.create_tuple_iterator(num_epochs=1)))
                 network.compile(*batch)
 
+    def infer_train_layout(
+        self, train_dataset, auto_parallel_mode=None, loss_scale_manager=None, sink_size=-1
+    ):
+        """How Parameters would lie on several devices: not there, the Ascend backend would say."""
+        raise self._one_device("infer_train_layout")
+
+    def infer_predict_layout(self, *predict_data, skip_backend_compile=False):
+        """How Parameters would lie on several devices: not there, the Ascend backend would say."""
+        raise self._one_device("infer_predict_layout")
+
+    @staticmethod
+    def _one_device(method: str):
+        return errors.runtime_error(
+            f"Model.{method}", "one process has one device; layouts over several need an Ascend backend"
+        )
+
     def _parameters(self, mode: str, dataset, epochs: int, steps: int) -> CallbackParam:
         return CallbackParam(
             train_network=self._train_network,

@@ -8,6 +8,9 @@ from mycelia import dtypes, errors
 from mycelia.nn.optim.optimizer import Optimizer, check_number
 from mycelia.ops import math as _math
 from mycelia.ops import optim as _optim
+from mycelia.ops.cast import cast
+from mycelia.ops.logic import equal
+from mycelia.ops.masks import where
 from mycelia.ops.state import assign
 from mycelia.tensor import Parameter, Tensor
 
@@ -150,7 +153,6 @@ class Lamb(_Moments):
         return gradients  # the update itself decays
 
     def begin_step(self):
-        from mycelia.ops.cast import cast
         from mycelia.ops.shape import reshape
 
         self.__dict__["_now"] = self.get_weight_decay()
@@ -263,6 +265,8 @@ class Adadelta(Optimizer):
 class FTRL(Optimizer):
     """Follow the regularized leader (McMahan et al. 2013)."""
 
+    _spares_norms = False
+
     def __init__(
         self,
         params,
@@ -301,8 +305,13 @@ class FTRL(Optimizer):
 class Rprop(Optimizer):
     """Step sizes from the signs of successive gradients (Riedmiller and Braun 1993)."""
 
+    _one_result = True
+
     def __init__(self, params, learning_rate=0.1, etas=(0.5, 1.2), step_sizes=(1e-6, 50.0), weight_decay=0.0):
         super().__init__(learning_rate, params, weight_decay)
+        for name, pair in (("etas", etas), ("step_sizes", step_sizes)):
+            if not isinstance(pair, tuple):
+                raise errors.type_error("Rprop", f"{name} must be a tuple, but got {type(pair).__name__}")
         if len(etas) != 2 or not 0 < etas[0] < 1 < etas[1]:
             raise errors.value_error("Rprop", f"etas must be (a, b) with 0 < a < 1 < b, but got {etas}")
         if len(step_sizes) != 2 or not 0 <= step_sizes[0] <= step_sizes[1]:
@@ -310,21 +319,15 @@ class Rprop(Optimizer):
         self.etas, self.step_sizes = tuple(map(float, etas)), tuple(map(float, step_sizes))
         self.prev = self.state_of("prev")
         self.step_size = self.state_of("step_size")
-        self.__dict__["_started"] = False
-
-    def begin_step(self):
-        if not self._started and not any(np.any(s.asnumpy()) for s in self.step_size):
-            rates = self.get_lr()
-            for i, size in enumerate(self.step_size):
-                rate = rates[i] if self.is_group_lr else rates
-                assign(size, _math.add(_math.mul(size, 0.0), rate))
-        self.__dict__["_started"] = True
 
     def update(self, index, parameter, gradient, learning_rate):
+        size = self.step_size[index]
+        first = equal(self.global_step, 1)
+        assign(size, where(first, cast(learning_rate, dtype=size.dtype), size))
         _optim._rprop(
             parameter,
             self.prev[index],
-            self.step_size[index],
+            size,
             gradient,
             eta_minus=self.etas[0],
             eta_plus=self.etas[1],

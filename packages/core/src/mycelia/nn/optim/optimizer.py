@@ -61,11 +61,14 @@ class Optimizer(Cell):
             self.dynamic_lr = isinstance(default, Cell)
             self.parameters = ParameterTuple(parameters)
             decay = self._decay(weight_decay)
-            spared = [("beta" in p.name or "gamma" in p.name) for p in self.parameters]
+            spared = [self._spares_norms and ("beta" in p.name or "gamma" in p.name) for p in self.parameters]
             self._decays = [0.0 if s else decay for s in spared]
             self._centralize = [False] * len(parameters)
         self.dynamic_weight_decay = any(isinstance(d, Cell) for d in self._decays)
         self.exec_weight_decay = any(isinstance(d, Cell) or d > 0 for d in self._decays)
+
+    _spares_norms = True  # parameters of normalizations do not decay, unless groups say so
+    _one_result = False  # a step returns True instead of one True a Parameter
 
     # ---- construction --------------------------------------------------------------------------------------
 
@@ -195,6 +198,37 @@ class Optimizer(Cell):
         self._decays = [r[2] for r in rows]
         self._centralize = [r[3] for r in rows]
 
+    # ---- placement ----------------------------------------------------------------------------------------
+
+    @property
+    def target(self) -> str:
+        """Where parameters are updated: taken for scripts that ask for the host; it is the CPU anyway."""
+        return self.__dict__.get("_target", "CPU")
+
+    @target.setter
+    def target(self, value: str) -> None:
+        owner = type(self).__name__
+        if not isinstance(value, str):
+            raise errors.type_error(owner, f"target must be a str, but got {type(value).__name__}")
+        if value not in ("CPU", "Ascend", "GPU"):
+            raise errors.one_of(value, ["CPU", "Ascend", "GPU"], subject=owner, what="target")
+        self.__dict__["_target"] = value
+
+    @property
+    def unique(self) -> bool:
+        """Whether indices of sparse gradients are made unique: taken and kept, gradients are dense."""
+        return self.__dict__.get("_unique", True)
+
+    @unique.setter
+    def unique(self, value: bool) -> None:
+        if not isinstance(value, bool):
+            raise errors.type_error(type(self).__name__, f"unique must be a bool, but got {value!r}")
+        self.__dict__["_unique"] = value
+
+    def broadcast_params(self, optim_result):
+        """Parameters of other devices: with one device, what came."""
+        return optim_result
+
     # ---- one step ------------------------------------------------------------------------------------------
 
     def get_lr(self):
@@ -236,13 +270,14 @@ class Optimizer(Cell):
 
     def gradients_centralization(self, gradients):
         """Gradients minus their mean over all axes but the first, where a group asks for it (Yong et al.
-        2020)."""
+        2020) and, as in MindSpore, 16 divides the second axis.
+        """
         if not any(self._centralize):
             return gradients
         from mycelia.ops.reduce import mean
 
         return tuple(
-            g - mean(g, tuple(range(1, g.ndim)), True) if c and g.ndim > 1 else g
+            g - mean(g, tuple(range(1, g.ndim)), True) if c and _is_centered(g) else g
             for g, c in zip(gradients, self._centralize)
         )
 
@@ -278,7 +313,7 @@ class Optimizer(Cell):
             rates = (rates,) * len(gradients)
         for i, (parameter, gradient, rate) in enumerate(zip(self.parameters, gradients, rates)):
             self.update(i, parameter, gradient, rate)
-        return True
+        return True if self._one_result else (True,) * len(gradients)
 
     def update(self, index: int, parameter: Parameter, gradient: Tensor, learning_rate: Tensor) -> None:
         """Update one parameter in place."""
@@ -291,6 +326,10 @@ class Optimizer(Cell):
     def state_of(self, prefix: str, init="zeros") -> ParameterTuple:
         """One state Parameter per optimized parameter, named `prefix.<name>`."""
         return self.parameters.clone(prefix=prefix, init=init)
+
+
+def _is_centered(gradient) -> bool:
+    return gradient.ndim > 1 and gradient.shape[1] % 16 == 0
 
 
 def check_number(

@@ -3,6 +3,7 @@
 from mycelia.train.callbacks.base import Callback, CallbackManager, RunContext
 from mycelia.train.callbacks.checkpoint import BackupAndRestore, CheckpointConfig, ModelCheckpoint
 from mycelia.train.callbacks.control import EarlyStopping, LearningRateScheduler, ReduceLROnPlateau
+from mycelia.train.callbacks.exit import FlopsUtilizationCollector, OnRequestExit, TrainFaultTolerance
 from mycelia.train.callbacks.monitor import History, LambdaCallback, LossMonitor, ProgressBar, TimeMonitor
 from mycelia.train.callbacks.summary import SummaryCollector
 
@@ -10,6 +11,6 @@ __all__ = [
     "BackupAndRestore", "Callback", "CallbackManager", "CheckpointConfig", "EarlyStopping", "History",
         "LambdaCallback",
     "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ProgressBar", "ReduceLROnPlateau",
-        "RunContext", "SummaryCollector",
+        "RunContext", "SummaryCollector", "FlopsUtilizationCollector", "OnRequestExit", "TrainFaultTolerance",
     "TimeMonitor",
 ]  # fmt: skip

@@ -27,6 +27,15 @@ def _count(name: str, value, allow_none: bool = True) -> int | None:
     return value
 
 
+def _setting(name: str, doc: str) -> property:
+    """A setting that is read as a property and changed by assignment."""
+
+    def put(self, value) -> None:
+        self.__dict__[name] = value
+
+    return property(lambda self: self.__dict__[name], put, doc=doc)
+
+
 class CheckpointConfig:
     """When checkpoints are saved and how many are kept.
 
@@ -127,6 +136,23 @@ class CheckpointConfig:
                     f"append_info may hold 'epoch_num', 'step_num' and a dict, but got {item!r}",
                 )
         return found
+
+    save_checkpoint_steps = _setting("save_checkpoint_steps", "Steps between two files.")
+    save_checkpoint_seconds = _setting("save_checkpoint_seconds", "Seconds between two files.")
+    keep_checkpoint_max = _setting("keep_checkpoint_max", "How many files stay.")
+    keep_checkpoint_per_n_minutes = _setting("keep_checkpoint_per_n_minutes", "Minutes for each file kept.")
+    integrated_save = _setting("integrated_save", "Whether parts of a parameter are joined.")
+    async_save = _setting("async_save", "Whether a thread or process writes the file.")
+    saved_network = _setting("saved_network", "The network that is saved instead.")
+    append_dict = _setting("append_dict", "What is saved besides.")
+    enc_key = _setting("enc_key", "The key of encryption.")
+    enc_mode = _setting("enc_mode", "The mode of encryption.")
+    crc_check = _setting("crc_check", "Whether a checksum is added.")
+
+    @property
+    def map_param_inc(self) -> bool:
+        """Whether map parameters are saved by what changed: there are none."""
+        return False
 
     def get_checkpoint_policy(self) -> dict:
         """The policies in force."""

@@ -1,0 +1,226 @@
+"""ASGD, AdaFactor, ProximalAdagrad, and forms of Adam for sparse gradients and little memory."""
+
+from __future__ import annotations
+
+from mycelia import dtypes, errors, ops
+from mycelia.nn.optim.adaptive import Adam
+from mycelia.nn.optim.optimizer import Optimizer, check_number
+from mycelia.ops import optim as _optim
+from mycelia.ops.state import assign
+from mycelia.tensor import Parameter, ParameterTuple, Tensor
+
+
+def _floats(owner: str, **values) -> None:
+    for name, value in values.items():
+        if not isinstance(value, float):
+            raise errors.type_error(owner, f"{name} must be a float, but got {value!r}")
+
+
+class ASGD(Optimizer):
+    """Averaged stochastic gradient descent (Polyak and Juditsky 1992); the means are in `ax`."""
+
+    _one_result = True
+
+    def __init__(self, params, learning_rate=0.1, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay)
+        _floats("ASGD", lambd=lambd, alpha=alpha, t0=t0)
+        self.lambd, self.alpha, self.t0 = lambd, alpha, t0
+        self.mu = ParameterTuple(Parameter(Tensor(1.0), f"mu_{p.name}") for p in self.parameters)
+        self.eta = ParameterTuple(Parameter(Tensor(0.0), f"eta_{p.name}") for p in self.parameters)
+        self.ax = self.state_of("ax_")
+
+    def update(self, index, parameter, gradient, learning_rate):
+        ax, mu = self.ax[index], self.mu[index]
+        step = ops.cast(self.global_step, dtypes.float32).reshape(())
+        eta = ops.where(step == 1, learning_rate, self.eta[index])
+        wide = ops.cast(parameter, dtypes.float32)
+        moved = wide * (1.0 - self.lambd * eta) - eta * ops.cast(gradient, dtypes.float32)
+        mean = ops.cast(ax, dtypes.float32)
+        assign(ax, ops.cast(mean + (moved - mean) * mu, ax.dtype))
+        assign(parameter, ops.cast(moved, parameter.dtype))
+        assign(self.eta[index], learning_rate / ops.pow(1.0 + self.lambd * learning_rate * step, self.alpha))
+        assign(mu, 1.0 / ops.maximum(step - self.t0, 1.0))
+
+
+class ProximalAdagrad(Optimizer):
+    """Adagrad with l1 and l2 regularization by proximal steps (Duchi and Singer 2009)."""
+
+    def __init__(
+        self,
+        params,
+        accum=0.1,
+        learning_rate=0.001,
+        l1=0.0,
+        l2=0.0,
+        use_locking=False,
+        loss_scale=1.0,
+        weight_decay=0.0,
+    ):
+        super().__init__(learning_rate, params, weight_decay, loss_scale)
+        check_number("ProximalAdagrad", accum=accum, l1=l1, l2=l2)
+        if not isinstance(use_locking, bool):
+            raise errors.type_error("ProximalAdagrad", f"use_locking must be a bool, but got {use_locking!r}")
+        self.l1, self.l2 = Tensor(l1, dtypes.float32), Tensor(l2, dtypes.float32)
+        self.accum = self.state_of("accum", float(accum))
+
+    def update(self, index, parameter, gradient, learning_rate):
+        _optim._apply_proximal_adagrad(
+            parameter, self.accum[index], learning_rate, self.l1, self.l2, gradient
+        )
+
+
+class LazyAdam(Adam):
+    """Adam whose sparse gradients move only the rows they name: gradients are dense here, so it is Adam."""
+
+    def __init__(
+        self,
+        params,
+        learning_rate=1e-3,
+        beta1=0.9,
+        beta2=0.999,
+        eps=1e-8,
+        use_locking=False,
+        use_nesterov=False,
+        weight_decay=0.0,
+        loss_scale=1.0,
+    ):
+        super().__init__(
+            params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale
+        )
+
+
+class AdamOffload(LazyAdam):
+    """Adam whose state is in the memory of the host: that is where all state is here, so it is Adam."""
+
+
+class AdaFactor(Optimizer):
+    """Adam with the second moment of matrices kept as one row and one column (Shazeer and Stern 2018).
+
+    `learning_rate`: None with `relative_step`, which takes it from the step; `eps`: added to squared
+    gradients, and least scale of a parameter; `clip_threshold`: largest root mean square of an update;
+    `decay_rate`, `beta1`: of the moments, beta1 0 or None for no first one; `scale_parameter`: steps in units
+    of the parameter; `warmup_init`: a slow start; `compression`: first moments in float16.
+    Errors: ValueError for options that contradict one another, TypeError, ValueError.
+    """
+
+    def __init__(
+        self,
+        params,
+        learning_rate=None,
+        eps=(1e-30, 1e-3),
+        clip_threshold=1.0,
+        decay_rate=0.8,
+        beta1=0.9,
+        weight_decay=0.0,
+        scale_parameter=True,
+        relative_step=True,
+        warmup_init=False,
+        compression=False,
+        loss_scale=1.0,
+    ):
+        owner = "AdaFactor"
+        if (learning_rate is None) != bool(relative_step):
+            raise errors.value_error(
+                owner, "either learning_rate or relative_step=True gives the rate, and not both"
+            )
+        if warmup_init and not relative_step:
+            raise errors.value_error(owner, "warmup_init needs relative_step=True")
+        super().__init__(0.0 if learning_rate is None else learning_rate, params, weight_decay, loss_scale)
+        if not isinstance(eps, (list, tuple)):
+            raise errors.type_error(owner, f"eps must be a tuple of two floats, but got {eps!r}")
+        if len(eps) != 2:
+            raise errors.value_error(owner, f"eps must have two members, but got {eps}")
+        _floats(
+            owner,
+            clip_threshold=clip_threshold,
+            decay_rate=decay_rate,
+            **{"eps[0]": eps[0], "eps[1]": eps[1]},
+        )
+        if not 0 < decay_rate < 1 or min(*eps, clip_threshold) < 0 or not 0 <= weight_decay < 1:
+            raise errors.value_error(owner, "decay_rate must be in (0, 1), weight_decay in [0, 1)")
+        for name, value in (
+            ("scale_parameter", scale_parameter),
+            ("relative_step", relative_step),
+            ("compression", compression),
+        ):
+            if not isinstance(value, bool):
+                raise errors.type_error(owner, f"{name} must be a bool, but got {value!r}")
+        check_number(owner, beta1=float(beta1 or 0.0))
+        self.eps, self.clip_threshold, self.decay_rate = tuple(eps), clip_threshold, decay_rate
+        self.weight_decay, self.compression = float(weight_decay), compression
+        fixed = learning_rate is None or isinstance(learning_rate, (int, float))
+        self.scale_parameter = scale_parameter and fixed
+        self.relative_step, self.warmup_init = relative_step and fixed, warmup_init
+        self.init_ada_factor_state(float(beta1 or 0.0))
+        self.step = Parameter(Tensor([0.0], dtypes.float32), name="afactor_step")
+
+    @property
+    def supports_memory_efficient_fp16(self) -> bool:
+        """Whether it works on float16 parameters: yes."""
+        return True
+
+    @property
+    def supports_flat_params(self) -> bool:
+        """Whether it works on parameters joined to one vector: no."""
+        return False
+
+    def init_ada_factor_state(self, beta1: float) -> None:
+        """Make the moments; none of the first order when `beta1` is 0."""
+        self.beta1 = beta1
+        if beta1 > 0:
+            self.exp_avg = self.state_of("exp_avg")
+        rows, columns, full = [], [], []
+        for p in self.parameters:
+            matrix = p.ndim > 1
+            shapes = (p.shape[:-1], (*p.shape[:-2], p.shape[-1]), (1,)) if matrix else ((1,), (1,), p.shape)
+            for shape, kind, kept in zip(shapes, ("_row", "_col", ""), (rows, columns, full)):
+                small = self.compression and not matrix and not kind
+                zeros = ops.zeros(shape, dtypes.float16 if small else p.dtype)
+                kept.append(Parameter(zeros, name=f"exp_avg_sq{kind}_{p.name}"))
+        self.exp_avg_sq_row, self.exp_avg_sq_col = ParameterTuple(rows), ParameterTuple(columns)
+        self.exp_avg_sq = ParameterTuple(full)
+
+    def prepare(self, gradients) -> tuple:
+        return tuple(gradients)  # decay is part of the update
+
+    def begin_step(self):
+        from mycelia.ops.state import assign_add
+
+        assign_add(self.step, 1.0)
+        step = self.step.reshape(())
+        self.__dict__["_beta2"] = 1.0 - ops.pow(step, -self.decay_rate)
+        self.__dict__["_rate"] = None
+        if self.relative_step:
+            most = 1e-6 * step if self.warmup_init else Tensor(1e-2, dtypes.float32)
+            self.__dict__["_rate"] = ops.minimum(most, 1.0 / ops.sqrt(step))
+
+    def update(self, index, parameter, gradient, learning_rate):
+        g, p = (ops.cast(x, dtypes.float32) for x in (gradient, parameter))
+        rate = learning_rate if self._rate is None else self._rate
+        if self.scale_parameter:
+            rate = rate * ops.maximum(_rms(p), self.eps[1])
+        square = ops.square(g) + self.eps[0]
+        if p.ndim > 1:
+            row = self._average(self.exp_avg_sq_row[index], ops.mean(square, -1))
+            column = self._average(self.exp_avg_sq_col[index], ops.mean(square, -2))
+            factor = ops.rsqrt(row / ops.mean(row, -1, True))
+            step = g * ops.expand_dims(factor, -1) * ops.expand_dims(ops.rsqrt(column), -2)
+        else:
+            step = g * ops.rsqrt(self._average(self.exp_avg_sq[index], square))
+        step = step / ops.maximum(_rms(step) / self.clip_threshold, 1.0) * rate
+        if self.beta1 > 0:
+            moment = self.exp_avg[index]
+            step = ops.cast(moment, dtypes.float32) * self.beta1 + step * (1 - self.beta1)
+            assign(moment, ops.cast(step, moment.dtype))
+        if self.weight_decay:
+            p = p - p * self.weight_decay * rate
+        assign(parameter, ops.cast(p - step, parameter.dtype))
+
+    def _average(self, state, new):
+        value = ops.cast(state, dtypes.float32) * self._beta2 + new * (1.0 - self._beta2)
+        assign(state, ops.cast(value, state.dtype))
+        return value
+
+
+def _rms(x):
+    return ops.sqrt(ops.mean(ops.square(x)))

@@ -1,0 +1,167 @@
+"""Cells that join a network with other devices.  One process has one device: reducing gradients over devices
+leaves them as they are, and a pipeline has one stage.
+"""
+
+from __future__ import annotations
+
+from mycelia import errors
+from mycelia.autodiff.transforms import vjp
+from mycelia.nn.cell import Cell
+from mycelia.nn.optim.optimizer import Optimizer
+
+
+class DistributedGradReducer(Cell):
+    """Gradients averaged over `degree` devices: here those of the one device, divided by `degree` if `mean`.
+
+    `parameters`: what is optimized; `mean`: whether to average, by default False; `degree`: number of
+    devices, by default 1.
+    """
+
+    def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group="hccl_world_group"):
+        super().__init__(auto_prefix=False)
+        if degree is not None and (isinstance(degree, bool) or not isinstance(degree, int) or degree < 1):
+            raise errors.value_error(
+                "DistributedGradReducer", f"degree must be a positive int, but got {degree!r}"
+            )
+        self.mean, self.degree = bool(mean), degree or 1
+
+    def construct(self, grads):
+        if not self.mean or self.degree == 1:
+            return grads
+        scaled = tuple(
+            g / float(self.degree) for g in (grads if isinstance(grads, (tuple, list)) else [grads])
+        )
+        return scaled if isinstance(grads, (tuple, list)) else scaled[0]
+
+
+class PipelineGradReducer(Cell):
+    """Gradients of a pipeline divided by `scale_sense`; with one stage there is nothing to gather."""
+
+    def __init__(self, parameters, scale_sense=1.0, opt_shard=None):
+        super().__init__(auto_prefix=False)
+        self.scale_sense = scale_sense
+
+    def construct(self, grads):
+        if isinstance(self.scale_sense, (int, float)) and self.scale_sense == 1:
+            return grads
+        return tuple(g / self.scale_sense for g in grads)
+
+
+class PipelineCell(Cell):
+    """A network whose batch is cut into `micro_size` parts along the first axis; the sum of their outputs.
+
+    `stage_config`: cell name -> stage, `segment_config`: cell name -> segment; both are checked, and run in
+    the one stage there is.  Errors: TypeError, ValueError, KeyError for a cell that is not there.
+    """
+
+    def __init__(self, network, micro_size, stage_config=None, segment_config=None):
+        super().__init__(auto_prefix=False)
+        if not isinstance(network, Cell):
+            raise errors.type_error(
+                "PipelineCell", f"network must be a Cell, but got {type(network).__name__}"
+            )
+        if isinstance(micro_size, bool) or not isinstance(micro_size, int):
+            raise errors.type_error("PipelineCell", f"micro_size must be an int, but got {micro_size!r}")
+        if micro_size < 1:
+            raise errors.value_error("PipelineCell", f"micro_size must be positive, but got {micro_size}")
+        self.network, self.micro_size = network, micro_size
+        for config, mark in ((stage_config, "pipeline_stage"), (segment_config, "pipeline_segment")):
+            cells = dict(network.cells_and_names())
+            for name, number in (config or {}).items():
+                if name not in cells and name != "self":
+                    raise errors.error(
+                        errors.MyceliaKeyError, "PipelineCell", f"the network has no cell '{name}'"
+                    )
+                setattr(cells.get(name, network), mark, number)
+
+    def construct(self, *args, **kwargs):
+        if any(a.shape[0] % self.micro_size for a in args):
+            raise errors.value_error(
+                "PipelineCell", f"the batch cannot be cut into {self.micro_size} parts of one size"
+            )
+        total = None
+        for i in range(self.micro_size):
+            part = []
+            for a in args:
+                size = a.shape[0] // self.micro_size
+                part.append(a[i * size : (i + 1) * size])
+            output = self.network(*part, **kwargs)
+            total = output if total is None else total + output
+        return total
+
+
+class VirtualDatasetCellTriple(Cell):
+    """A network of three inputs whose batches are spread over devices: here the network itself."""
+
+    def __init__(self, backbone):
+        super().__init__(auto_prefix=False)
+        self._backbone = backbone
+
+    def construct(self, a, b, c):
+        return self._backbone(a, b, c)
+
+
+class Jvp(Cell):
+    """``(outputs, products)``: a function's outputs and their derivatives along `v`, the last input."""
+
+    def __init__(self, fn):
+        super().__init__()
+        self.__dict__["fn"] = fn
+        if isinstance(fn, Cell):
+            self._cells["fn"] = fn
+
+    def construct(self, *args):
+        from mycelia.autodiff.transforms import jvp
+
+        inputs, v = args[:-1], args[-1]
+        inputs = inputs[0] if len(inputs) == 1 else inputs
+        return jvp(self.fn, inputs, v)
+
+
+class Vjp(Cell):
+    """``(outputs, gradients)``: a function's outputs and the gradients for a cotangent, the last input."""
+
+    def __init__(self, fn):
+        super().__init__()
+        self.__dict__["fn"] = fn
+        if isinstance(fn, Cell):
+            self._cells["fn"] = fn
+
+    def construct(self, *args):
+        outputs, pull = vjp(self.fn, *args[:-1])
+        return outputs, pull(args[-1])
+
+
+class GetNextSingleOp(Cell):
+    """The next batch of a device's data queue: not there. Raises NotSupportedError; the Ascend or GPU backend
+    would have such queues.
+    """
+
+    def __init__(self, dataset_types, dataset_shapes, queue_name):
+        super().__init__()
+        raise errors.error(
+            errors.NotSupportedError,
+            "GetNextSingleOp",
+            "data queues on the device need an Ascend or GPU backend",
+            hint="iterate the dataset",
+        )
+
+
+def _only_distributed(name: str, doc: str) -> type[Cell]:
+    def __init__(self, optimizer, *args, **kwargs):
+        Cell.__init__(self, auto_prefix=False)
+        if not isinstance(optimizer, Optimizer):
+            raise errors.type_error(
+                name, f"the optimizer must be an Optimizer, but got {type(optimizer).__name__}"
+            )
+        raise errors.error(
+            errors.NotSupportedError, name, "it joins several devices, which needs an Ascend backend"
+        )
+
+    return type(name, (Cell,), {"__init__": __init__, "__doc__": doc, "__module__": __name__})
+
+
+_DOC = "An optimizer over several devices: not there. Raises NotSupportedError; Ascend would have it."
+AdaSumByGradWrapCell = _only_distributed("AdaSumByGradWrapCell", _DOC)
+AdaSumByDeltaWeightWrapCell = _only_distributed("AdaSumByDeltaWeightWrapCell", _DOC)
+OptTFTWrapper = _only_distributed("OptTFTWrapper", _DOC)
