@@ -17,7 +17,7 @@ _HOMES = {
         lerp less less_equal log log10 log1p log2 logaddexp logaddexp2 logical_and logical_not logical_or
         logical_xor logsumexp lt masked_select matmul maximum minimum mm mul ne neg negative nonzero not_equal
         ones_like outer polar pow ravel real reciprocal remainder roll round rsqrt searchsorted sigmoid sign
-        sin sinc sinh square swapaxes t take tan tanh trace trunc unbind unique_consecutive unsqueeze xlogy
+        sin sinc sinh square swapaxes t take tan tanh trunc unbind unique_consecutive unsqueeze xlogy
         zeros_like
     """,
     "mycelia.mint.elementwise": """
@@ -25,7 +25,7 @@ _HOMES = {
     """,
     "mycelia.mint.reduction": """
         all amax amin any argmax argmin bincount count_nonzero cummax cummin cumsum diff histc max mean median
-        min nansum norm prod softmax std std_mean sum var var_mean
+        min nansum norm prod softmax std std_mean sum trace var var_mean
     """,
     "mycelia.mint.shaping": """
         broadcast_to cat chunk concat diag flatten flip meshgrid narrow permute repeat_interleave reshape

@@ -9,7 +9,6 @@ from mycelia.tensor import is_tensor
 
 _FACES = {
     "all(input, dim=None, keepdim=False)": ops.all,
-    "any(input, dim=None, keepdim=False)": ops.any,
     "amax(input, dim=(), keepdim=False)": ops.amax,
     "amin(input, dim=(), keepdim=False)": ops.amin,
     "softmax(input, dim, *, dtype=None)": ops.softmax,
@@ -91,12 +90,31 @@ def _axes(dim):
     return dim.asnumpy().reshape(-1).tolist() if is_tensor(dim) else dim
 
 
+def any(input, dim=None, keepdim=False):
+    """Whether some element over `dim` is true or not zero.
+
+    Shapes: reduced dimensions vanish, or become 1 with `keepdim`.  dtypes: any -> bool; uint8 stays.
+    """
+    found = ops.any(input, dim, keepdim)
+    return cast(found, input.dtype) if input.dtype is dtypes.uint8 else found
+
+
+def trace(input):
+    """Sum of the main diagonal of a matrix.
+
+    Shapes: [n, m] -> [].  dtypes: integers give int64.
+    """
+    total = ops.trace(input)
+    return cast(total, dtypes.int64) if input.dtype.is_integer else total
+
+
 def nansum(input, dim=None, keepdim=False, *, dtype=None):
     """Sum over `dim` with NaN counted as 0, in `dtype`.
 
     Shapes: reduced dimensions vanish, or become 1 with `keepdim`.  dtypes: integers stay; bool gives int64.
     """
-    dtype = input.dtype if dtype is None and input.dtype.is_integer else dtype
+    if dtype is None and not input.dtype.is_floating:
+        dtype = dtypes.int64 if input.dtype.is_bool else input.dtype
     return ops.nansum(input, dim, keepdim, dtype=dtype)
 
 
