@@ -192,6 +192,52 @@ def unravel_index(rand):
     yield rand.ints(0, 11, (5,)), np.array([3, 4], "int32")
 
 
+# ---- sparse ----------------------------------------------------------------------------------------------
+
+
+@op(
+    infer=lambda indices, values, shape, start, size: (
+        TensorType(indices.dtype, (-1, indices.shape[1])),
+        TensorType(values.dtype, (-1,)),
+        TensorType(shape.dtype, shape.shape),
+    ),
+    outputs=3, dynamic=True, nondiff=True,
+)  # fmt: skip
+def sparse_slice(indices, values, shape, start, size):
+    """The part of a sparse tensor from `start` of the sizes `size`, less where the tensor ends before.
+
+    Shapes: indices [n, r], values [n], the others [r] -> [k, r], [k], [r].  dtypes: int64 indices.
+    """
+    size = np.minimum(size, shape - start)
+    keep = ((indices >= start) & (indices < start + size)).all(axis=1)
+    return indices[keep] - start, values[keep], size
+
+
+@sparse_slice.samples
+def sparse_slice(rand):
+    places = np.array([[0, 1], [1, 2], [2, 3]], "int64")
+    yield places, rand(3), np.array([3, 4]), np.array([0, 1]), np.array([2, 9])
+
+
+@op(
+    infer=lambda x, max_num, offset: (TensorType(x.dtype, (-1,)), TensorType(x.dtype, (-1,))),
+    outputs=2, dynamic=True, nondiff=True,
+)  # fmt: skip
+def subtracted_and_kept(x, *, max_num: "int", offset: "int"):
+    """``x - offset`` where that is in [0, max_num), and the places where it is.
+
+    Shapes: [n] -> [k], [k].  dtypes: int32, int64.
+    """
+    moved = x - offset
+    places = np.flatnonzero((moved >= 0) & (moved < max_num))
+    return moved[places], places.astype(x.dtype)
+
+
+@subtracted_and_kept.samples
+def subtracted_and_kept(rand):
+    yield rand.ints(0, 20, (9,)), dict(max_num=10, offset=5)
+
+
 # ---- ragged ----------------------------------------------------------------------------------------------
 
 

@@ -17,6 +17,7 @@ from mycelia.ops.operations.checks import (
     number,
     optional,
     positive,
+    real,
     within,
 )  # fmt: skip
 from mycelia.ops.operations.define import primitive, renamed, table
@@ -364,6 +365,51 @@ def MirrorPad(input_x, paddings, *, mode: choice("REFLECT", "SYMMETRIC") = "REFL
 def Padding(x, *, pad_dim_size: positive = 8):
     """Zeros behind the last axis, of size 1, up to the given size."""
     return ops.pad(x, (0, pad_dim_size - x.shape[-1]))
+
+
+# ---- names of axes ---------------------------------------------------------------------------------------
+
+_FORMAT = choice("NHWC", "NCHW")
+
+
+@primitive
+def DataFormatDimMap(input_x, *, src_format: _FORMAT = "NHWC", dst_format: _FORMAT = "NCHW"):
+    """Numbers of axes in one format as numbers of the same axes in the other."""
+    table = [src_format.index(c) for c in dst_format]
+    return ops.gather(constant(table, input_x.dtype), ops.floor_mod(input_x, 4), 0)
+
+
+@primitive
+def DataFormatVecPermute(input_x, *, src_format: _FORMAT = "NHWC", dst_format: _FORMAT = "NCHW"):
+    """Four numbers, or pairs, of the axes of one format in the order of the other."""
+    return ops.gather(input_x, constant([src_format.index(c) for c in dst_format], dtypes.int32), 0)
+
+
+# ---- windows ---------------------------------------------------------------------------------------------
+
+
+def _length(window_length):
+    return int(window_length.asnumpy().reshape(())) if isinstance(window_length, Tensor) else window_length
+
+
+@primitive(extra={"max_length": 1000000})
+def BartlettWindow(window_length, *, periodic: boolean = True, dtype: dtype = dtypes.float32):
+    """A window that rises and falls in straight lines."""
+    return ops.bartlett_window(_length(window_length), periodic, dtype=dtype)
+
+
+@primitive(extra={"max_length": 1000000})
+def BlackmanWindow(window_length, *, periodic: boolean = True, dtype: dtype = dtypes.float32):
+    """A sum of three cosines."""
+    return ops.blackman_window(_length(window_length), periodic, dtype=dtype)
+
+
+@primitive
+def HammingWindow(
+    length, *, periodic: boolean = True, alpha: real = 0.54, beta: real = 0.46, dtype: dtype = dtypes.float32
+):
+    """A raised cosine: ``alpha - beta * cos``."""
+    return ops.hamming_window(_length(length), periodic, alpha, beta, dtype=dtype)
 
 
 # ---- blocks ----------------------------------------------------------------------------------------------

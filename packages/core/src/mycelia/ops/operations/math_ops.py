@@ -3,8 +3,9 @@
 import functools
 
 from mycelia import dtypes, ops
+from mycelia.ops.complex_numbers import _complex
 from mycelia.ops.guards import check_numerics
-from mycelia.ops.operations.checks import boolean, integer, number, optional, real
+from mycelia.ops.operations.checks import boolean, integer, number, optional, real, text
 from mycelia.ops.operations.define import primitive, renamed, table
 from mycelia.tensor import Tensor
 
@@ -45,6 +46,12 @@ def CheckNumerics(x):
 
 
 @primitive
+def Complex(real, imag):
+    """Complex numbers of real and imaginary parts."""
+    return _complex(real, imag)
+
+
+@primitive
 def ComplexAbs(x):
     """Absolute values of complex numbers, as real ones."""
     return ops.sqrt(ops.square(ops.real(x)) + ops.square(ops.imag(x)))
@@ -64,16 +71,18 @@ def Inv(x):
 
 def _whole(quotient, *inputs):
     """The quotient; of integers cut to the integer type that they have together."""
-    if not all(isinstance(i, Tensor) and i.dtype.is_integer for i in inputs):
+    kinds = [i.dtype for i in inputs if isinstance(i, Tensor)]
+    numbers = [i for i in inputs if not isinstance(i, Tensor)]
+    if not all(k.is_integer for k in kinds) or any(type(n) is not int for n in numbers):
         return quotient
-    return ops.cast(ops.trunc(quotient), functools.reduce(dtypes.promote, (i.dtype for i in inputs)))
+    return ops.cast(ops.trunc(quotient), functools.reduce(dtypes.promote, kinds) if kinds else dtypes.int64)
 
 
 # ---- two inputs ------------------------------------------------------------------------------------------
 
 table(ops, {
     "Add": "add", "Atan2": "atan2", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
-    "BitwiseXor": "bitwise_xor", "Complex": "complex", "Div": "tensor_div",
+    "BitwiseXor": "bitwise_xor", "Div": "tensor_div",
     "Equal": "equal", "FloorDiv": "floor_div", "FloorMod": "floor_mod", "Gcd": "gcd", "Greater": "greater",
     "GreaterEqual": "greater_equal", "Heaviside": "heaviside", "Hypot": "hypot", "Lcm": "lcm",
     "LeftShift": "bitwise_left_shift", "Lerp": "lerp", "Less": "less", "LessEqual": "less_equal",
@@ -145,6 +154,30 @@ def Cross(input, other, *, dim: integer = -65530):
 def Ger(x1, x2):
     """Outer product of two vectors."""
     return ops.ger(x1, x2)
+
+
+@primitive
+def Logit(input, *, eps: real = -1.0):
+    """``log(x / (1 - x))``, of inputs cut to [eps, 1 - eps] if `eps` is not negative."""
+    return ops.logit(input, None if eps < 0 else eps)
+
+
+@primitive
+def Cdist(x1, x2, *, p: real = 2.0):
+    """Distances of the rows of one matrix to those of the other."""
+    return ops.cdist(x1, x2, p)
+
+
+@primitive
+def Pdist(x, *, p: real = 2.0):
+    """Distances of all pairs of rows."""
+    return ops.pdist(x, p)
+
+
+@primitive
+def Einsum(x, *, equation: text):
+    """Sums of products by Einstein's convention."""
+    return ops.einsum(equation, *x)
 
 
 # ---- sums ------------------------------------------------------------------------------------------------

@@ -138,6 +138,23 @@ class PyFunc(Primitive):
         return call_python(self.fn, inputs, self._results)
 
 
+@register
+class Morph(Primitive):
+    """A function of the user's as one op; `bprop_fn` makes its gradient function of the inputs' own."""
+
+    captured_call = True
+
+    def __init__(self, fn: Callable, infer_shape: Any, infer_dtype: Any, bprop_fn: Callable | None = None):
+        super().__init__(type(self).__name__)
+        self.add_prim_attr("__metamorphosis__", fn)
+        self.fn, self.bprop_fn = fn, bprop_fn
+
+    def __call__(self, *inputs: Any) -> Any:
+        if self.bprop_fn is None:
+            return self.fn(*inputs)
+        return custom_vjp(self.fn, self.bprop_fn)(*inputs)
+
+
 # ---- Python values ---------------------------------------------------------------------------------------
 
 table(ops, {

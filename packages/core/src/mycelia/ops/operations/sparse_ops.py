@@ -1,0 +1,62 @@
+"""Tensors given as indices and values, and ids of distributed tables."""
+
+from mycelia import dtypes, ops
+from mycelia.ops.operations.checks import anything, boolean, positive
+from mycelia.ops.operations.define import primitive
+from mycelia.ops.segments import sparse_slice, subtracted_and_kept
+from mycelia.ops.shape import as_ints
+from mycelia.tensor import Tensor
+
+
+def _dense(indices, values, shape):
+    return ops.scatter_nd(indices, values, as_ints(shape))
+
+
+@primitive
+def SparseToDense(indices, values, sparse_shape):
+    """A tensor with the values at the indices and zeros elsewhere."""
+    return _dense(indices, values, sparse_shape)
+
+
+@primitive
+def SparseTensorDenseAdd(x1_indices, x1_values, x1_shape, x2):
+    """A sparse tensor added to a dense one."""
+    return _dense(x1_indices, x1_values, x1_shape) + x2
+
+
+@primitive(extra={"adjoint_a": False, "adjoint_b": False})
+def SparseTensorDenseMatmul(
+    indices, values, sparse_shape, dense, *, adjoint_st: boolean = False, adjoint_dt: boolean = False
+):
+    """Matrix product of a sparse matrix and a dense one, each transposed if it is asked for."""
+    sparse = _dense(indices, values, sparse_shape)
+    sparse = ops.transpose(sparse, (1, 0)) if adjoint_st else sparse
+    return ops.matmul(sparse, ops.transpose(dense, (1, 0)) if adjoint_dt else dense)
+
+
+@primitive
+def SparseSlice(indices, values, shape, start, size):
+    """The part of a sparse tensor from `start` of the given size: indices, values, shape."""
+    return sparse_slice(indices, values, shape, start, size)
+
+
+@primitive
+def SubAndFilter(input_x, max_num, offset):
+    """``input_x - offset`` where that is in [0, max_num), and the places where it is."""
+    number = [int(v.item()) if isinstance(v, Tensor) else v for v in (max_num, offset)]
+    return subtracted_and_kept(input_x, max_num=number[0], offset=number[1])
+
+
+@primitive
+def MapUniform(input, per_group_size, group_num):
+    """Ids dealt out to groups: ``input % group_num * per_group_size + input // group_num``."""
+    return ops.floor_mod(input, group_num) * per_group_size + ops.floor_div(input, group_num)
+
+
+@primitive
+def ConfusionMatrix(labels, predictions, weights=None, *, num_classes: positive, dtype: anything = "int32"):
+    """How often each label was predicted as which class."""
+    cells = ops.cast(labels, dtypes.int32) * num_classes + ops.cast(predictions, dtypes.int32)
+    weights = ops.ones_like(cells) if weights is None else weights
+    total = ops.scatter_nd(cells.reshape((-1, 1)), weights.reshape((-1,)), (num_classes * num_classes,))
+    return ops.cast(total.reshape((num_classes, num_classes)), dtypes.as_dtype(dtype))
