@@ -24,7 +24,7 @@ def mindspore():
 IMPORTS = """
     mindspore Model nn context Tensor Parameter ParameterTuple set_seed
     mindspore.context set_context get_context GRAPH_MODE
-    mindspore.common Tensor Parameter
+    mindspore.common Tensor Parameter jit dtype
     mindspore.common.tensor Tensor
     mindspore.common.parameter Parameter ParameterTuple
     mindspore.common.dtype float32 int32

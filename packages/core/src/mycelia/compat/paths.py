@@ -7,6 +7,8 @@ from __future__ import annotations
 
 # Paths, and the modules of ours where their names are looked for, in this order. `.*`: also all below.
 _PATHS = """
+    common : common .
+    train : train io amp
     common.dtype common.np_dtype : dtypes
     common.tensor common.parameter common._stub_tensor common._tensor_overload : tensor .
     common.api common.jit_config common.jit_context common.mutable common.lazy_inline common.no_inline
