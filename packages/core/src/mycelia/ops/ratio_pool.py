@@ -34,7 +34,7 @@ def _outputs(size, ratio):
 
 @op(name="ratio_pool_cells", outputs=2, nondiff=True)
 def _ratio_pool_cells(key, *, size: "ints", ratio: "any", pseudo_random: "bool" = False):
-    """Where rows and columns of cells begin, with the ends. Shapes: key int64 [2] -> int64 [H' + 1], [W' + 1]."""
+    """Where rows and columns of cells begin, with the ends. Shapes: key [2] -> int64 [H' + 1], [W' + 1]."""
     counts = _outputs(size, ratio)
     u = _np_uniform(key, sum(counts), np.float64)
     return (

@@ -279,8 +279,9 @@ def _last_two(value):
 
 @primitive
 def DeformableOffsets(
-    x, offsets, *, strides: _last_two, pads: _last_two, ksize: extents(2), dilations: _last_two = (1, 1, 1, 1),
-    data_format: _nchw = "NCHW", deformable_groups: positive = 1, modulated: boolean = True,
+    x, offsets, *, strides: _last_two, pads: _last_two, ksize: extents(2),
+    dilations: _last_two = (1, 1, 1, 1), data_format: _nchw = "NCHW", deformable_groups: positive = 1,
+    modulated: boolean = True,
 ):  # fmt: skip
     """What the bent windows of a deformable convolution read, see `ops.deformable_conv2d`.
 

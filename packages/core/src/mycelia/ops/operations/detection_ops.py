@@ -79,7 +79,7 @@ def ROIAlign(
 
 @primitive
 def NonMaxSuppressionWithOverlaps(overlaps, scores, max_output_size, overlap_threshold, score_threshold):
-    """Indices of the boxes kept, given the overlap of each pair. Shapes: [n, n], [n], numbers -> int32 [k]."""
+    """Indices of the boxes kept, given all overlaps. Shapes: [n, n], [n], numbers -> int32 [k]."""
     return _detection._nms_by_overlaps(overlaps, scores, max_output_size, overlap_threshold, score_threshold)
 
 

@@ -29,7 +29,7 @@ def ResizeBilinearV2(image, size, *, align_corners: anything = False, half_pixel
 def ResizeNearestNeighbor(
     input_x, *, size: integers, align_corners: anything = False, half_pixel_centers: anything = False
 ):
-    """Resizing by the nearest pixel; half_pixel_centers is not used. Shapes: [N, C, H, W] -> [N, C, *size]."""
+    """Resizing by the nearest pixel; half_pixel_centers changes nothing. Shapes: [N, C, H, W]."""
     where = _resize.placing("ResizeNearestNeighbor", align_corners, False)
     x = _image("ResizeNearestNeighbor", input_x)
     return _resize.resize("ResizeNearestNeighbor", x, size, "nearest", where)

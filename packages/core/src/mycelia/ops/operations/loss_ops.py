@@ -17,7 +17,7 @@ def SoftmaxCrossEntropyWithLogits(logits, labels):
 
 @primitive
 def SparseSoftmaxCrossEntropyWithLogits(logits, labels, *, is_grad: boolean = False):
-    """Mean cross entropy of class indices, or with `is_grad` its gradient. Shapes: [N, C], [N] -> [] or [N, C]."""
+    """Mean cross entropy of class indices, or with `is_grad` its gradient. Shapes: [N, C], [N]."""
     return _sparse_cross_entropy(logits, labels)[int(is_grad)]
 
 
@@ -152,16 +152,3 @@ def CTCLossV2(
 def CTCGreedyDecoder(inputs, sequence_length, *, merge_repeated: boolean = True):
     """The best path, see `ops.ctc_greedy_decoder`."""
     return ops.ctc_greedy_decoder(inputs, sequence_length, merge_repeated)
-
-
-@primitive
-def RNNTLoss(acts, labels, input_length, label_length, *, blank_label: natural = 0):
-    """Loss of a transducer: sequences of labels of which each step may emit several or none.
-
-    Shapes: acts [N, T, U + 1, C], labels [N, U], lengths [N] -> [N], acts'. Source: Graves 2012.
-    """
-    raise errors.error(
-        errors.NotSupportedError,
-        "RNNTLoss",
-        "the transducer loss runs on Ascend only; there is no CPU kernel",
-    )

@@ -261,3 +261,9 @@ def DropoutDoMask(x, mask, keep_prob):
     bits = ops.bitwise_and(ops.bitwise_right_shift(rows, ops.cast(ops.arange(8), dtypes.int32)), 1)
     kept = ops.reshape(ops.reshape(bits, (-1,))[: x.size], x.shape)
     return x * ops.cast(kept, x.dtype) / keep_prob
+
+
+@primitive
+def FloatStatus(x):
+    """Whether a number is not finite. Shapes: any -> float32 [1]: 1 if there is one, else 0."""
+    return ops.reshape(ops.cast(ops.logical_not(ops.all(ops.isfinite(x))), dtypes.float32), (1,))

@@ -39,7 +39,7 @@ def SGD(
     parameters, gradient, learning_rate, accum, momentum, stat,
     *, dampening: number = 0.0, weight_decay: number = 0.0, nesterov: boolean = False,
 ):  # fmt: skip
-    """Stochastic gradient descent with momentum; `stat` is 1 before the first step. Returns the parameters."""
+    """Gradient descent with momentum; `stat` is 1 before the first step. Returns the parameters."""
     _optim._sgd(
         parameters, accum, stat, gradient, learning_rate, momentum, dampening=float(dampening),
         weight_decay=float(weight_decay), nesterov=nesterov,
@@ -209,7 +209,7 @@ def FusedAdaFactorWithGlobalNorm(
     return _adafactor(settings, *numbers, gradient / global_norm, variables)
 
 
-# ----------------------------------------------------------------------------------------- Adagrad and relatives
+# ----------------------------------------------------------------------------------------- Adagrad
 
 
 @_step
