@@ -46,7 +46,7 @@ def _checked(value: Any, kind: type) -> Any:
 class RegOp:
     """What all descriptions have: inputs, outputs, attributes and the dtypes that go together."""
 
-    def __init__(self, op_name: str = ""):
+    def __init__(self, op_name: str):
         if not isinstance(op_name, str):
             raise errors.value_error("op name value must be string")
         self.op_name = op_name
@@ -188,7 +188,7 @@ _TBE = {
 class TBERegOp(RegOp):
     """Description of a kernel in the tensor language of Ascend; `kernel_name` and so on set one fact each."""
 
-    def __init__(self, op_name: str = ""):
+    def __init__(self, op_name: str):
         super().__init__(op_name)
         self._facts = {key: value for key, _, value, _ in _TBE.values()}
 

@@ -311,6 +311,18 @@ def constexpr(
     return decorate(fn) if fn is not None else decorate
 
 
+def _primexpr(
+    fn: Any = None, get_instance: bool = True, name: str | None = None, reuse_result: bool = True
+) -> Any:
+    """`constexpr` for functions whose arguments may be known only at run time."""
+    return constexpr(fn, get_instance, name, reuse_result, False)
+
+
+def _run_op(obj: Primitive, op_name: str, args: tuple) -> Any:
+    """The primitive called with a tuple of inputs."""
+    return obj(*args)
+
+
 __all__ = [
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "get_vm_impl_fn",
     "prim_arg_register", "prim_attr_register", "vm_impl_registry",

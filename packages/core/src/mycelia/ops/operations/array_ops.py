@@ -20,7 +20,7 @@ from mycelia.ops.operations.checks import (
     real,
     within,
 )  # fmt: skip
-from mycelia.ops.operations.define import primitive, renamed, table
+from mycelia.ops.operations.define import primitive, table
 from mycelia.ops.shape import as_ints, constant
 from mycelia.tensor import Tensor
 
@@ -89,7 +89,7 @@ def TriuIndices(*, row: natural, col: natural, offset: integer = 0, dtype: dtype
     return ops.triu_indices(row, col, offset, dtype=dtype)
 
 
-@primitive
+@primitive(extra={"max_length": 1000000})
 def Expand(x, shape):
     """`x` broadcast to a shape; -1 keeps a size."""
     return ops.expand(x, shape)
@@ -100,8 +100,8 @@ def Expand(x, shape):
 table(ops, {
     "Rank": "rank", "Size": "size", "Shape": "shape",
     "Diag": "diag", "ExpandDims": "expand_dims",  "Tile": "tile", "Trace": "trace", "Transpose": "transpose",
-    "TransposeView": "transpose", "TransposeExtView": "swapaxes",
 })  # fmt: skip
+table(ops, {"TransposeView": "transpose", "TransposeExtView": "swapaxes"}, extra={"side_effect_mem": True})
 
 
 @primitive
@@ -459,4 +459,13 @@ def BatchToSpaceNDV2(input_x, block_shape, crops):
     return ops.batch_to_space_nd(input_x, list(as_ints(block_shape)), crops)
 
 
-renamed({"Pack": "Stack", "Unpack": "Unstack"})
+@primitive
+def Pack(x, *, axis: integer = 0):
+    """`Stack` under its older name."""
+    return ops.stack(x, axis)
+
+
+@primitive
+def Unpack(x, *, axis: integer = 0):
+    """`Unstack` under its older name."""
+    return ops.unstack(x, axis)

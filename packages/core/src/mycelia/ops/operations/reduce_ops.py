@@ -72,7 +72,7 @@ def ReduceSum(x, axis=(), *, keep_dims: boolean = False, skip_mode: boolean = Fa
 
 
 @primitive
-def ReduceStd(x, *, axis: integers = (), unbiased: boolean = True, keep_dims: boolean = False):
+def ReduceStd(x, *, axis: integers = [], unbiased: boolean = True, keep_dims: boolean = False):  # noqa: B006
     """Standard deviation and mean along `axis`, by default of all elements."""
     axis = _axes(axis)
     return ops.std(x, axis, int(unbiased), keep_dims), ops.mean(x, axis, keep_dims)
@@ -84,7 +84,7 @@ def EuclideanNorm(x, axes, *, keep_dims: boolean = False):
     return ops.sqrt(ops.sum(ops.square(x), _axes(axes), keep_dims))
 
 
-@primitive
+@primitive(shows={"dims": lambda value: [] if value is None else value})
 def CountNonZero(x, *, dims: optional(integers) = None):
     """Number of elements that are not zero, along `dims`."""
     return ops.count_nonzero(x, () if dims is None else dims, dtype=dtypes.int64)
