@@ -152,7 +152,7 @@ def test_rule_that_returns_too_few_gradients_is_named():
         def bprop(self, x, y, out, dout):
             return (dout,)
 
-    with pytest.raises(ValueError, match="must return 2 gradients"):
+    with pytest.raises(RuntimeError, match="must return 2 gradients"):
         ms.grad(Wrong())(tensor(3.0), tensor(4.0))
 
 
@@ -223,3 +223,56 @@ def test_writing_to_a_gradient_leaves_later_gradients_alone():
     first = ms.grad(lambda x: x)(ms.Tensor(3.0))
     first.asnumpy()[...] = 7.0
     close(ms.grad(lambda x: x)(ms.Tensor(3.0)), 1.0)
+
+
+class Doubled(ms.nn.Cell):
+    """A Cell whose own gradient is what `found` makes of the cotangent."""
+
+    def __init__(self, found):
+        super().__init__()
+        self.found = found
+
+    def construct(self, x, y):
+        return 2 * x + y
+
+    def bprop(self, x, y, out, dout):
+        return self.found(x, y, dout)
+
+
+@pytest.mark.parametrize(
+    "found",
+    [
+        lambda x, y, ct: (ct,),
+        lambda x, y, ct: (ct, 2),
+        lambda x, y, ct: (ct, ops.ones((3,), ms.float32)),
+    ],
+)
+def test_bprop_must_fit_the_inputs(found):
+    with pytest.raises(RuntimeError, match="bprop"):
+        ms.grad(Doubled(found), (0, 1))(tensor(1.0, 2.0), tensor(1.0, 2.0))
+
+
+def test_gradients_of_integers():
+    x, y = ms.Tensor(3, ms.int32), ms.Tensor(4, ms.int32)
+    net = Doubled(lambda x, y, ct: (2 * ct, 3 * y))
+    for mode in (ms.PYNATIVE_MODE, ms.GRAPH_MODE):
+        ms.set_context(mode=mode)
+        try:
+            assert [int(g) for g in ms.grad(net, (0, 1))(x, y)] == [2, 12]
+            assert [int(g) for g in ops.GradOperation(get_all=True)(lambda a, b: a * b)(x, y)] == [4, 3]
+        finally:
+            ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_frozen_parameters_have_zero_gradient():
+    w = ms.Parameter(tensor(2.0), name="w", requires_grad=False)
+    close(ms.grad(lambda x: x * w, None, w)(tensor(3.0)), [0])
+
+
+def test_sens_and_keywords():
+    f = lambda x, y: x * y
+    close(ms.grad(f, sens_param=True)(tensor(2.0), tensor(3.0), tensor(10.0)), [30])
+    value, grads = ms.value_and_grad(f, (0, 1), sens_param=True)(tensor(2.0), y=tensor(3.0), sens=tensor(2.0))
+    close(value, [6])
+    close(grads[0], [6])
+    close(grads[1], [4])

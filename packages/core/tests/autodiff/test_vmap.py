@@ -152,6 +152,9 @@ def test_values_that_are_written():
         return y
 
     same(ms.vmap(scattered)(A), [[0, 3, 0], [0, 12, 0]])
+    total = Parameter(Tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), name="total")
+    ms.vmap(lambda x, t: ops.assign_add(t, x), (0, 1))(A, total)
+    same(total, [[1, 4], [3, 6], [5, 8]])
     shared = Parameter(Tensor(0.0), name="shared")
     with pytest.raises(RuntimeError, match="shared by the whole batch"):
         ms.vmap(lambda x: ops.assign(shared, x.sum()))(A)

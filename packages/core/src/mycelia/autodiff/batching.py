@@ -265,10 +265,25 @@ def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) 
     if cells and size != len(cells):
         raise _error(f"there are {len(cells)} cells for a batch of {size}")
     level = Level(size)
-    args = _map(args, in_axes, lambda v, a: v if a is None else level.example(_front(v, a)))
+    written: list = []  # Parameters among the arguments: (Parameter, its axis, example, what it was)
+
+    def entered(value: Any, axis: int | None) -> Any:
+        if axis is None:
+            return value
+        example = level.example(_front(value, axis))
+        if value._is_parameter:
+            written.append((value, axis, example, example.traced))
+        return example
+
+    args = _map(args, in_axes, entered)
     with _stacked_parameters(cells, level) if cells else contextlib.nullcontext():
         with level:
             result = (cells[0] if cells else fn)(*args, **kwargs)
+    for parameter, axis, example, before in written:
+        if example.traced is not before:
+            batch = level.batch_of(example)
+            axis %= batch.ndim
+            parameter._assign((moved(batch, 0, axis) if axis else batch)._detach())
     if type(result) is list:
         result = tuple(result)
     list(_pairs(result, out_axes, "out_axes"))  # does the structure fit?

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Sequence
 
-from mycelia import _C, dispatch, errors
+from mycelia import _C, config, dispatch, errors
 from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, zeros_of
 from mycelia.ops.control import stop_gradient
 
@@ -207,7 +207,8 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
             rebuild_args.append((rebuild, leaves, len(nodes)))
             nodes.extend(w[1] for w in watched)
         first_weight = len(nodes)
-        nodes.extend(tape.watch_in_place(w) for w in parameters)
+        frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
+        nodes.extend(_C.leaf(w) if frozen and _is_frozen(w) else tape.watch_in_place(w) for w in parameters)
         result = fn(*args)
         # What fn returns must not carry this recording's variables outside.
         outputs: list = []
@@ -226,6 +227,11 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     ]
     of_weights = [_of_type(g, w) for g, w in zip(found[first_weight:], parameters)]
     return rebuild_result(outputs), of_args, of_weights
+
+
+def _is_frozen(weight) -> bool:
+    """A Parameter that says it has no gradient: eagerly it gets zeros, as in MindSpore."""
+    return getattr(weight, "requires_grad", True) is False
 
 
 def _holds_tensor(value) -> bool:
@@ -458,7 +464,8 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
             if len(args) == 1 and len(found) != 1:
                 found = (found,)  # one argument that holds several Tensors
             if len(found) < len(args):
-                raise errors.value_error(
+                raise errors.error(
+                    errors.MyceliaRuntimeError,
                     name,
                     f"bprop must return {len(args)} gradients, one per argument, but returned {len(found)}",
                 )
@@ -471,13 +478,15 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
                 members: list = [None] * len(leaves) if g is None else []
                 _flatten(g, members)
                 if len(members) != len(leaves):
-                    raise errors.type_error(
+                    raise errors.error(
+                        errors.MyceliaRuntimeError,
                         name,
                         f"bprop must return {len(leaves)} Tensor(s) or None "
                         f"as the gradient of argument {position}, "
                         f"but returned {type(g).__name__}: {g!r:.60}",
                     )
-                flat.extend(conjugated(m) for m in members)
+                fitting = (_of_shape(m, leaf, name) for m, leaf in zip(members, leaves))
+                flat.extend(map(conjugated, fitting))
             return tuple(flat)
 
         name = getattr(fn, "__qualname__", "custom_vjp")
@@ -485,6 +494,25 @@ def custom_vjp(fn: Callable, rule: Callable) -> Callable:
         return rebuild(outputs)
 
     return run
+
+
+def _of_shape(gradient, tensor, name: str):
+    """What a bprop returned for `tensor`: summed over axes that broadcasting had repeated."""
+    if gradient is None or gradient.shape == tensor.shape:
+        return gradient
+    from mycelia.ops.infer import broadcast_shapes, unbroadcast
+
+    try:
+        if broadcast_shapes(gradient.shape, tensor.shape) == gradient.shape:
+            return unbroadcast(gradient, tensor.shape)
+    except ValueError:
+        pass
+    raise errors.error(
+        errors.MyceliaRuntimeError,
+        name,
+        f"bprop returned a gradient of shape {list(gradient.shape)} "
+        f"for an input of shape {list(tensor.shape)}",
+    )
 
 
 def _without_history(args):
@@ -525,4 +553,4 @@ def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
             total = total + square(t).sum()
         use_norm = root(total)
     scale = clip_norm / maximum(use_norm, clip_norm)
-    return type(x)(mul(t, scale) for t in x)
+    return tuple(mul(t, scale) for t in x)

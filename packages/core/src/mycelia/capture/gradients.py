@@ -340,8 +340,10 @@ def custom_call(fn: Any, rule: Any, args: tuple, kwargs: dict) -> Any:
         found = callee(rule)(*arguments, results_with(outs), results_with(full))
         found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
         if len(found) != len(args):
-            raise errors.value_error(
-                "bprop", f"{len(args)} gradients are needed, one per input, got {len(found)}"
+            raise errors.error(
+                errors.MyceliaRuntimeError,
+                "bprop",
+                f"{len(args)} gradients are needed, one per input, got {len(found)}",
             )
         flat: list[Tensor | None] = []
         for argument, gradient in zip(args, found):

@@ -18,6 +18,10 @@ from mycelia.compile.passes import optimize
 from mycelia.ir.graph import Graph, Value
 
 
+def _is_number(type_: Any) -> bool:
+    return not type_.dtype.is_bool
+
+
 def run(
     graph: Graph, inputs: Sequence[Any], stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()
 ) -> tuple | None:
@@ -27,10 +31,11 @@ def run(
     if not any(t._node is not None for t in inputs):
         return None
     updated = {position for position, _ in updates}
-    wanted = tuple(
-        t._node is not None and is_differentiable(v.type) for t, v in zip(inputs, graph.parameters)
-    )
-    given = tuple(is_differentiable(v.type) and i not in updated for i, v in enumerate(graph.outputs))
+    flows = is_differentiable
+    if not any(t._node is not None and flows(t) for t in inputs):
+        flows = _is_number  # gradients of integers are asked for
+    wanted = tuple(t._node is not None and flows(v.type) for t, v in zip(inputs, graph.parameters))
+    given = tuple(flows(v.type) and i not in updated for i, v in enumerate(graph.outputs))
     if not any(wanted) or not any(given):
         return None
     forward, backward = _split(graph, wanted, given)
