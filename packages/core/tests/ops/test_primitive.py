@@ -295,3 +295,59 @@ def test_writing_into_a_parameter_returns_a_tensor():
     np.testing.assert_array_equal(p.asnumpy(), _SMALL.asnumpy())
     ops.AssignAdd()(p, _SMALL)
     np.testing.assert_array_equal(found.asnumpy(), _SMALL.asnumpy())  # it does not change with the Parameter
+
+
+# ---- gradients as primitives -----------------------------------------------------------------------------
+
+_IN = np.array([0.2, 0.5, 0.9], np.float32)
+_DY = np.array([1.0, 2.0, 3.0], np.float32)
+
+GRADIENTS = {  # class -> (its function, whether it gets the result in the place of the input, (dy, x) order)
+    "AbsGrad": ("abs", False, False),
+    "AsinGrad": ("asin", False, False),
+    "AsinhGrad": ("asinh", True, False),
+    "AtanGrad": ("atan", False, False),
+    "EluGrad": ("elu", True, True),
+    "FastGeLUGrad": ("fast_gelu", False, True),
+    "HSwishGrad": ("hardswish", False, True),
+    "InvGrad": ("inv", True, False),
+    "LogSoftmaxGrad": ("log_softmax", True, False),
+    "ReLU6Grad": ("relu6", False, True),
+    "ReluGrad": ("relu", True, True),
+    "RsqrtGrad": ("rsqrt", True, False),
+    "SeLUGrad": ("selu", True, True),
+    "SiLUGrad": ("silu", False, True),
+    "SigmoidGrad": ("sigmoid", True, False),
+    "SoftmaxGrad": ("softmax", True, False),
+    "SoftplusGrad": ("softplus", False, True),
+    "SqrtGrad": ("sqrt", True, False),
+    "TanhGrad": ("tanh", True, False),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_as_primitives_are_those_of_the_functions(name):
+    function, of_result, gradient_first = GRADIENTS[name]
+    function = getattr(ops, function)
+    _, pull = ops.vjp(function, Tensor(_IN))
+    expected = pull(Tensor(_DY))
+    expected = expected[0] if isinstance(expected, tuple) else expected
+    first = function(Tensor(_IN)) if of_result else Tensor(_IN)
+    arguments = (Tensor(_DY), first) if gradient_first else (first, Tensor(_DY))
+    found = getattr(P, name)()(*arguments)
+    np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=2e-5, atol=1e-6)
+
+
+def test_gradients_with_several_results_or_none():
+    dx, dy = P.MaximumGrad()(Tensor([1.0, 5.0]), Tensor([2.0, 3.0]), Tensor([7.0, 8.0]))
+    assert dx.asnumpy().tolist() == [0, 8] and dy.asnumpy().tolist() == [7, 0]
+    assert P.BiasAddGrad()(_SMALL).asnumpy().tolist() == [5, 7, 9]
+    placed = P.StridedSliceGrad()(_SMALL, (3, 3), (1, 0), (3, 3), (1, 1)).asnumpy()
+    np.testing.assert_array_equal(placed, np.vstack([np.zeros((1, 3)), _SMALL.asnumpy()]))
+
+
+def test_primitives_are_kept_for_the_same_constants():
+    from mycelia.ops._primitive_cache import _get_cache_prim
+
+    assert _get_cache_prim(ops.ReduceSum)(True) is _get_cache_prim(ops.ReduceSum)(True)
+    assert _get_cache_prim(ops.ReduceSum)(False) is not _get_cache_prim(ops.ReduceSum)(True)
