@@ -73,6 +73,8 @@ def _short(value) -> str:
 def _from_array(array: np.ndarray, dtype: DType | None) -> Tensor:
     if dtype is None:
         return _C.from_array(array, None, False)
+    if array.dtype.kind == "c" and not (dtype.is_complex or dtype.is_bool):
+        array = array.real
     if dtype is dtypes.bfloat16:
         return _C.from_array(dtypes.to_bfloat16_bits(array.astype(np.float32)), dtype, False)
     if array.dtype != dtype.np:

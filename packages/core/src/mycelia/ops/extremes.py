@@ -198,8 +198,10 @@ def max(input, axis=None, keepdims=False, *, initial=None, where=None):
     """
     if axis is None or not input.shape:
         return _all_with_index(amax, input, initial, where)
-    value, place = max_with_index(masked(input, where, initial), axis, keepdims)
-    return (value if initial is None else _clipping.maximum(value, initial)), place
+    candidates = masked(input, where, initial)
+    if initial is not None:
+        candidates = _clipping.maximum(candidates, initial)
+    return max_with_index(candidates, axis, keepdims)
 
 
 def min(input, axis=None, keepdims=False, *, initial=None, where=None):
@@ -210,8 +212,10 @@ def min(input, axis=None, keepdims=False, *, initial=None, where=None):
     """
     if axis is None or not input.shape:
         return _all_with_index(amin, input, initial, where)
-    value, place = min_with_index(masked(input, where, initial), axis, keepdims)
-    return (value if initial is None else _clipping.minimum(value, initial)), place
+    candidates = masked(input, where, initial)
+    if initial is not None:
+        candidates = _clipping.minimum(candidates, initial)
+    return min_with_index(candidates, axis, keepdims)
 
 
 def aminmax(input, *, axis=0, keepdims=False):
