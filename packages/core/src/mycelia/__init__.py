@@ -39,6 +39,7 @@ _NAMES: dict[str, str] = {
         set_kernel_launch_group set_memory set_stream_limit synchronize use_mem_pool
     """,
     "device_manager": "DeviceCtx get_current_device run_check swap_tensors",
+    "sparse": "COOTensor CSRTensor RowTensor SparseTensor",
     "jit_options": """
         JitConfig Symbol enable_dynamic jit_class lazy_inline ms_memory_recycle no_inline set_dump
     """,

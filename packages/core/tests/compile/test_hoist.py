@@ -105,7 +105,7 @@ CHANGES = {
     "set_data": lambda net: net.w.set_data(Tensor(W * 2)),
     "element": lambda net: net.w.__setitem__((0, slice(None)), 0.25),
     "in place op": in_place_op,
-    "augmented": lambda net: net.w.__iadd__(Tensor(W)),
+    "in place": lambda net: net.w.add_(Tensor(W)),
     "optimizer": optimizer_step,
     "compiled step": compiled_step,
     "load_param_into_net": checkpoint,

@@ -377,6 +377,20 @@ def _delete(self, non_blocking=False):
     self._assign(_C.empty(self.dtype, (0,)))
 
 
+def _to_coo(self):
+    """A COOTensor of the elements of a matrix that are not zero."""
+    from mycelia.sparse import dense_to_sparse_coo
+
+    return dense_to_sparse_coo(self)
+
+
+def _to_csr(self):
+    """A CSRTensor of the elements of a matrix that are not zero."""
+    from mycelia.sparse import dense_to_sparse_csr
+
+    return dense_to_sparse_csr(self)
+
+
 def _nothing(self, *args, **kwargs):
     """Nothing: values are there when a call returns."""
 
@@ -414,7 +428,7 @@ _METHODS = {
     "set_cast_dtype": _nothing, "move_to": _move_to, "to_": _to_device, "pin_memory": _pin_memory,
     "offload": _offload, "offload_file_path": _offload_file_path, "flush_from_cache": _nothing,
     "data_sync": _nothing, "wait_pipeline": _nothing, "requires_grad_": _requires_grad,
-    "data_ptr": _data_ptr, "resize": _resize, "assign_value_cpp": _assign_bits, "delete_": _delete, "set_": _set, "storage": _untyped_storage,
+    "data_ptr": _data_ptr, "resize": _resize, "to_coo": _to_coo, "to_csr": _to_csr, "assign_value_cpp": _assign_bits, "delete_": _delete, "set_": _set, "storage": _untyped_storage,
     "untyped_storage": _untyped_storage, "from_dlpack": staticmethod(_from_dlpack), "to_dlpack": _to_dlpack,
     "__deepcopy__": _deepcopy, "__reversed__": _reversed, "__round__": _rounded,
 }  # fmt: skip
