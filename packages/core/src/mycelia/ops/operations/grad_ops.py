@@ -1,12 +1,12 @@
 """Gradients as primitives of their own, which code written against `_grad_ops` calls.
 
-Those of functions whose gradient follows from the result are formulas; the others ask the function's own rule.
+Where the gradient follows from the result it is a formula; the others ask the function's own rule.
 """
 
 from mycelia import ops
 from mycelia.autodiff.transforms import vjp
-from mycelia.ops.operations.checks import anything, boolean, choice, integers, real
-from mycelia.ops.operations.define import primitive
+from mycelia.ops.operations.checks import anything, boolean, choice, integer, integers, real
+from mycelia.ops.operations.define import primitive, registry
 
 
 def _pull(function, gradient, *inputs):
@@ -183,3 +183,61 @@ def StridedSliceGrad(
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     zeros = ops.zeros(tuple(shapex), dy.dtype)
     return _pull(lambda v: ops.strided_slice(v, begin, end, strides, *masks), dy, zeros)
+
+
+# ---- layers ----------------------------------------------------------------------------------------------
+
+
+def _pooling(called, pool):
+    def gradient(
+        x, out, dout, *, kernel_size: anything = 1, strides: anything = 1, pad_mode: anything = "VALID",
+        data_format: anything = "NCHW",
+    ):  # fmt: skip
+        forward = registry[pool](_window(kernel_size), _window(strides), pad_mode, data_format)
+        return _pull(forward, dout, x)
+
+    gradient.__doc__ = f"Gradient of `{pool}`."
+    primitive(gradient, name=called)
+
+
+def _window(sizes):
+    """Height and width of sizes that may be given for all four axes."""
+    return tuple(sizes[2:]) if isinstance(sizes, (tuple, list)) and len(sizes) == 4 else sizes
+
+
+_pooling("MaxPoolGrad", "MaxPool")
+_pooling("AvgPoolGrad", "AvgPool")
+
+
+@primitive
+def Conv2DBackpropFilter(
+    dout, x, w_size, *, out_channel: anything, kernel_size: anything, pad_mode: anything = "valid",
+    pad: anything = 0, pad_list: anything = (0, 0, 0, 0), mode: anything = 1, stride: anything = (1, 1),
+    dilation: anything = (1, 1, 1, 1), group: anything = 1, data_format: anything = "NCHW",
+):  # fmt: skip
+    """Gradient of the weights of `Conv2D`."""
+    forward = registry["Conv2D"](
+        out_channel, kernel_size, mode, pad_mode, pad, _window(stride), _window(dilation), group, data_format
+    )
+    weight = ops.zeros(tuple(w_size), x.dtype)
+    return _pull(lambda w: forward(x, w), dout, weight)
+
+
+@primitive
+def DropoutGrad(dy, mask, *, keep_prob: real = 0.5):
+    """Gradient of `Dropout`: what was kept, scaled as it was."""
+    return dy * ops.cast(mask, dy.dtype) / keep_prob
+
+
+@primitive
+def LayerNormGrad(
+    x, dy, variance, mean, gamma, *, begin_norm_axis: integer = 1, begin_params_axis: integer = 1
+):
+    """Gradients of `LayerNorm` for the input, its scale and its shift, from the statistics of the pass."""
+    axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
+    outer = tuple(range(begin_params_axis % x.ndim))
+    deviation = ops.rsqrt(variance)
+    normal = (x - mean) * deviation
+    scaled = dy * gamma
+    dx = scaled - ops.mean(scaled, axes, True) - normal * ops.mean(scaled * normal, axes, True)
+    return dx * deviation, ops.sum(dy * normal, outer), ops.sum(dy, outer)
