@@ -274,11 +274,12 @@ def _ctc_loss_of_logits(cts, outs):
 
 @_ctc_loss_of_logits.samples
 def _ctc_loss_of_logits(rand):
+    # The second output is the gradient of the first: it has none of its own.
     labels = np.array([[0, 0], [0, 1], [1, 0]]), np.array([0, 1, 1], np.int32), np.array([5, 4], np.int32)
-    yield rand(5, 2, 3), *labels, dict(_second=False)
-    yield rand(5, 2, 3), *labels, dict(merged=False, _second=False)
+    yield rand(5, 2, 3), *labels, dict(_grad=False)
+    yield rand(5, 2, 3), *labels, dict(merged=False, _grad=False)
     same = labels[0], np.array([1, 1, 1], np.int32), labels[2]
-    yield rand(5, 2, 3), *same, dict(collapse=True, _second=False)
+    yield rand(5, 2, 3), *same, dict(collapse=True, _grad=False)
 
 
 @op(name="ctc_greedy_decode", outputs=2, nondiff=True)

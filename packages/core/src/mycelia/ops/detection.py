@@ -200,12 +200,13 @@ def _roi_align(
     Shapes: x [N, C, H, W], rois [R, 5] -> [R, C, *pooled].  dtypes: floating.  Source: He et al. 2017.
     """
     n, channels, height, width = x.shape
-    flat = x.reshape(n, channels, -1).astype(np.float32)
-    out = np.zeros((len(rois), channels, pooled[0] * pooled[1]), np.float32)
+    wide = np.float64 if x.dtype == np.float64 else np.float32
+    flat = x.reshape(n, channels, -1).astype(wide)
+    out = np.zeros((len(rois), channels, pooled[0] * pooled[1]), wide)
     for r, image, places, weights in _np_regions(
         rois, (height, width), n, (pooled, scale, samples, end_mode)
     ):
-        out[r] = (flat[image][:, places] * weights.astype(np.float32)).sum(-1)
+        out[r] = (flat[image][:, places] * weights.astype(wide)).sum(-1)
     return out.reshape(len(rois), channels, *pooled).astype(x.dtype)
 
 
@@ -217,7 +218,7 @@ def _roi_align(ct, rois, x_shape, *, pooled, scale, samples, end_mode):
 
 @_roi_align.samples
 def _roi_align(rand):
-    rois = np.array([[0, 1, 1, 8, 9], [1, 0, 3, 12, 10]], np.float32)
+    rois = np.array([[0, 1, 1, 8, 9], [1, 0, 3, 12, 10]], np.int32)  # no gradient flows to regions
     yield rand(2, 2, 6, 7), rois, dict(pooled=(2, 3), scale=0.5)
     yield rand(2, 1, 6, 7), rois, dict(pooled=(2, 2), scale=0.5, samples=0, end_mode=0)
 
@@ -228,12 +229,13 @@ def _roi_align_grad(
 ):
     """Gradient of roi_align with respect to the features of shape `size`."""
     n, channels, height, width = size
-    out = np.zeros((n, height * width, channels), np.float32)
-    rows = dy.reshape(*dy.shape[:2], -1).astype(np.float32)
+    wide = np.float64 if dy.dtype == np.float64 else np.float32
+    out = np.zeros((n, height * width, channels), wide)
+    rows = dy.reshape(*dy.shape[:2], -1).astype(wide)
     for r, image, places, weights in _np_regions(
         rois, (height, width), n, (pooled, scale, samples, end_mode)
     ):
-        np.add.at(out[image], places, rows[r].T[:, None, :] * weights[..., None].astype(np.float32))
+        np.add.at(out[image], places, rows[r].T[:, None, :] * weights[..., None].astype(wide))
     return out.transpose(0, 2, 1).reshape(size).astype(dy.dtype)
 
 
@@ -249,7 +251,7 @@ def _roi_align_grad(ct, rois, *, pooled, scale, samples, end_mode):
 
 @_roi_align_grad.samples
 def _roi_align_grad(rand):
-    rois = np.array([[0, 1, 1, 8, 9]], np.float32)
+    rois = np.array([[0, 1, 1, 8, 9]], np.int32)
     yield rand(1, 2, 2, 3), rois, dict(size=(1, 2, 6, 7), pooled=(2, 3), scale=0.5)
 
 
