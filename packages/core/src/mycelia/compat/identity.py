@@ -38,7 +38,11 @@ _METHODS = {
 
 def install() -> None:
     """Give the types MindSpore's module names and form of pickles."""
-    for cls, module in _MODULES.items():
+    from mycelia.common import initializer
+
+    initializers = [c for c in vars(initializer).values() if isinstance(c, type)]  # layers print theirs
+    own = {c: "mindspore.common.initializer" for c in initializers if c.__module__ == initializer.__name__}
+    for cls, module in {**_MODULES, **own}.items():
         _kept[cls, "__module__"] = cls.__module__
         cls.__module__ = module
     for (cls, name), method in _METHODS.items():

@@ -53,7 +53,7 @@ _PATHS = """
     hal.* : hal
     mindrecord.* : mindrecord
     multiprocessing.* : multiprocessing
-    profiler.* : profiler
+    profiler.* : profiler profiler.steps
     runtime.* : runtime
     rewrite.* : rewrite
     utils.* tools.* : utils

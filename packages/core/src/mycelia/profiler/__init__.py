@@ -11,7 +11,27 @@ Eager ops and the instructions of compiled programs are timed alike, on the thre
 """
 
 from mycelia.profiler.peaks import Peaks, peaks
-from mycelia.profiler.profiler import Profiler, profile, tensorboard_trace_handler
+from mycelia.profiler.profiler import Profiler, tensorboard_trace_handler
 from mycelia.profiler.report import Row
 
-__all__ = ["Peaks", "Profiler", "Row", "peaks", "profile", "tensorboard_trace_handler"]
+# Looked up at first use: most programs that measure need none of them.
+_LATE = {
+    **dict.fromkeys(
+        """
+        profile schedule mstx _ExperimentalConfig ProfilerLevel ProfilerActivity ProfilerAction AicoreMetrics
+        ExportType analyse
+        """.split(),
+        "mycelia.profiler.steps",
+    ),
+    "DynamicProfilerMonitor": "mycelia.train.callbacks.profiling",  # a callback of training
+}
+
+__all__ = ["Peaks", "Profiler", "Row", "peaks", "tensorboard_trace_handler", *_LATE]
+
+
+def __getattr__(name: str):
+    if name in _LATE:
+        from importlib import import_module
+
+        return getattr(import_module(_LATE[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

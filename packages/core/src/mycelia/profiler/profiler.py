@@ -226,12 +226,12 @@ class Profiler:
         return json.dumps([{name: getattr(row, name) for name in Row.__slots__} for row in rows])
 
 
-def profile(**options: Any) -> Profiler:
-    """A Profiler for a `with` block: it starts with the block, unless told to start before."""
-    return Profiler(**{"start_profile": False, **options})
-
-
-def tensorboard_trace_handler(dir_name: str | None = None) -> Callable[[Profiler], None]:
+def tensorboard_trace_handler(
+    dir_name: str | None = None,
+    worker_name: str | None = None,
+    analyse_flag: bool = True,
+    async_mode: bool = False,
+) -> Callable[[Profiler], None]:
     """For `on_trace_ready`: writes trace.json into `dir_name`, or into the profiler's output path."""
 
     def write(profiler: Profiler) -> None:
