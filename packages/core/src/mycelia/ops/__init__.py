@@ -114,6 +114,7 @@ def __getattr__(name: str):
         operations = importlib.import_module("mycelia.ops.operations")
         if name == "__all__":
             return [*(n for n in globals() if not n.startswith("_")), *_LATE, *operations.__all__]
-        if name in operations.registry:
-            return globals().setdefault(name, operations.registry[name])
+        found = getattr(operations, name, None)
+        if found is not None:
+            return globals().setdefault(name, found)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -14,7 +14,7 @@ each with its check from `operations.checks` as annotation::
 
 The class, its signature, attributes, printed form and errors follow. `primitive(shows={"mode": f})` prints a
 constant as ``f(value)``; `extra` adds attributes; a class with state of its own is written out and decorated
-with `register`; `renamed({"TensorAdd": "Add"})` gives old names. The modules whose names end in _ops are found,
+with `register`; `renamed({"TensorAdd": "Add"})` gives old names. Modules whose names end in _ops are found,
 and there is no `__all__` to keep: the registry knows all classes.
 """
 
@@ -28,7 +28,7 @@ from mycelia.ops.operations.define import registry
 from mycelia.ops.primitive import *
 
 _MODULES = tuple(found.name for found in pkgutil.iter_modules(__path__) if found.name.endswith("_ops"))
-
+_ELSEWHERE = {"TCPStore": "mycelia.mint.distributed.store"}  # classes that lie above the ops
 
 
 def _load() -> None:
@@ -42,8 +42,10 @@ def _load() -> None:
 def __getattr__(name: str):
     if name in registry:
         return registry[name]
+    if name in _ELSEWHERE:
+        return getattr(importlib.import_module(_ELSEWHERE[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 _load()
-__all__ = sorted({*registry, *primitive.__all__})
+__all__ = sorted({*registry, *primitive.__all__, *_ELSEWHERE})
