@@ -58,7 +58,7 @@ from mycelia.ops.unsorted_segments import *
 from mycelia.ops.windows import *
 
 # isort: split
-from mycelia.ops import (
+from mycelia.ops import (  # noqa: F401  (they define and attach)
     batch_norm_act,
     beta,
     channels_last,
