@@ -12,7 +12,7 @@ from mycelia import _C, errors, ops
 from mycelia._methods import attach
 from mycelia.ops.cast import cast
 from mycelia.ops.masks import masked_fill
-from mycelia.ops.scatter import index_copy, index_fill, scatter_add_along
+from mycelia.ops.scatter import index_copy, index_fill, index_put, scatter_add_along
 from mycelia.ops.shape import broadcast_to, constant, reshape
 
 # Method -> the function of `ops` that it is. None: of the same name.
@@ -147,9 +147,7 @@ def _zeros(self):
 def _put(self, index, source, accumulate=False):
     """The elements at the positions `index` of the flattened tensor set to `source`, or added to."""
     flat = reshape(self, (-1,))
-    return reshape(
-        ops.index_put(flat, (reshape(index, (-1,)),), reshape(source, (-1,)), accumulate), self.shape
-    )
+    return reshape(index_put(flat, (reshape(index, (-1,)),), reshape(source, (-1,)), accumulate), self.shape)
 
 
 def _index_copy(self, dim, index, tensor):

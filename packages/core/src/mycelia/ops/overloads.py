@@ -21,7 +21,7 @@ _NAMES = {
 
 # Method that takes its values one by one or as a tuple -> the names under which it takes them as well.
 _SPREAD = {
-    "flip": ("dims",), "permute": ("dims", "axis"), "squeeze": ("axis", "dim"), "transpose": ("axes", "dim0", "dim1"),
+    "flip": ("dims",), "permute": ("dims", "axis"), "squeeze": ("axis", "dim"), "transpose": ("axes",),
     "view": ("shape", "dtype"), "reshape": ("shape",), "broadcast_to": ("shape",), "repeat": ("repeats",),
     "expand": ("size",),
 }  # fmt: skip

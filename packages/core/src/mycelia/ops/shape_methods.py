@@ -94,11 +94,13 @@ def _reinterpreted(x, dtype):
     return _C.from_array(bits.reshape((*x.shape[:-1], row // dtype.itemsize) if x.ndim else ()), dtype, True)
 
 
-def _transpose(self, *axes):
-    """All axes in reverse, in the order `axes`, or (two ints for a rank that is not 2) two axes exchanged."""
+def _transpose(self, *axes, dim0=None, dim1=None):
+    """All axes in reverse, in the order `axes`, or (two ints) two axes exchanged."""
+    if dim0 is not None:
+        return swapaxes(self, dim0, dim1 if dim1 is not None else axes[0])
     if not axes or axes == (None,):
         return transpose(self, tuple(range(self.ndim))[::-1])
-    if len(axes) == 2 and self.ndim != 2:
+    if len(axes) == 2:
         return swapaxes(self, *axes)
     return transpose(self, _sizes(axes, "axes"))
 

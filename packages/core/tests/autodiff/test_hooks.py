@@ -1,0 +1,82 @@
+"""Hooks on the gradients of tensors, and on the values that the backward pass keeps."""
+
+import pytest
+
+import mycelia as ms
+from mycelia import Parameter, Tensor
+
+
+def grads(function, x):
+    return ms.grad(function)(x).asnumpy().tolist()
+
+
+def test_hooks_see_the_whole_gradient_in_order():
+    seen = []
+
+    def f(v):
+        z = v * 2
+        w = z * 3  # made before the hook: its part of the gradient counts
+        z.register_hook(lambda g: seen.append(g.asnumpy().tolist()) or g * 10)
+        z.register_hook(lambda g: seen.append(g.asnumpy().tolist()))
+        return (w * z).sum()
+
+    assert grads(f, Tensor([1.0, 2.0])) == [240, 480]
+    assert seen == [[12, 24], [120, 240]]
+
+
+def test_hook_on_a_variable_holds_until_it_is_removed():
+    x = Tensor([1.0, 2.0])
+    handle = x.register_hook(lambda g: g * 3)
+    assert grads(lambda v: (v * v).sum(), x) == [6, 12] and len(x.hooks()) == 1
+    handle.remove()
+    assert grads(lambda v: (v * v).sum(), x) == [2, 4]
+
+
+def test_hook_on_a_parameter():
+    p = Parameter(Tensor([1.0, 2.0]), name="p")
+    p.register_hook(lambda g: g * 5)
+    gradient = ms.grad(lambda v: (p * v * p).sum(), None, weights=[p])(Tensor([1.0, 1.0]))[0]
+    assert gradient.asnumpy().tolist() == [10, 20]
+
+
+def test_hook_must_be_callable_and_give_a_tensor():
+    with pytest.raises(TypeError, match="must be callable"):
+        Tensor([1.0]).register_hook(1)
+    x = Tensor([1.0])
+    x.register_hook(lambda g: 3)
+    with pytest.raises(TypeError, match="must return a Tensor or None"):
+        ms.grad(lambda v: (v * v).sum())(x)
+
+
+def test_saved_values_are_packed_and_unpacked():
+    order = []
+
+    def pack(x):
+        order.append("pack")
+        return x.asnumpy() + 1
+
+    def unpack(array):
+        order.append("unpack")
+        return Tensor(array)
+
+    def f(x, y):
+        with ms.saved_tensors_hooks(pack, unpack):
+            return x * y
+
+    gradients = ms.grad(f, (0, 1))(Tensor([1.0]), Tensor([2.0]))
+    assert [g.asnumpy().tolist() for g in gradients] == [[3], [2]]
+    assert order == ["pack", "pack", "unpack", "unpack"]
+
+
+def test_errors_of_saved_value_hooks_are_passed_on():
+    def f(x, pack, unpack):
+        with ms.saved_tensors_hooks(pack, unpack):
+            return x * x
+
+    def broken(value):
+        raise KeyError("full")
+
+    with pytest.raises(KeyError):
+        ms.grad(lambda x: f(x, broken, lambda v: v))(Tensor([1.0]))
+    with pytest.raises(TypeError, match="must return a Tensor"):
+        ms.grad(lambda x: f(x, lambda v: v, lambda v: 1))(Tensor([1.0]))
