@@ -33,6 +33,7 @@ ARRAYS = dict(
 
 FUNCTIONS = """
     m.add(f, g, alpha=2)  ->  float32 [3,4] 0.074654 16.56
+    m.add(f, i, alpha=0.5)  ->  float32 [3,4] -0.49999 13.84
     m.sub(i, j, alpha=3)  ->  int64 [3,4] -8 72
     m.div(i, j)  ->  float32 [3,4] 0.33333 18.167
     m.div(i, j, rounding_mode="trunc")  ->  int64 [3,4] 0 15
@@ -324,7 +325,7 @@ def test_convolution_over_time():
 
 
 BAD = [
-    ("m.add(i, i, alpha=0.5)", TypeError), ("m.add(b, b, alpha=2)", TypeError),
+    ("m.add(i, i, alpha=0.5)", TypeError), ("m.sub(f, f, alpha=True)", TypeError),
     ("m.add(i, i, alpha=True)", TypeError), ("m.equal(f, 1)", TypeError), ("m.clone(3)", TypeError),
     ("m.max(f, 1, True, 2)", TypeError), ("m.max(f, 5)", ValueError), ("m.select(f, 1, 9)", ValueError),
     ("m.select(f, 3, 0)", ValueError), ("m.squeeze(f, 4)", ValueError), ("m.diag(x)", ValueError),

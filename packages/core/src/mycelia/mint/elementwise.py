@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mycelia import errors, ops
 from mycelia.mint._faces import faces
+from mycelia.ops.cast import cast
 from mycelia.tensor import is_tensor
 
 _FACES = {
@@ -29,33 +30,31 @@ def _kind(value) -> int:
     return 3 if dtype.is_complex else 2 if dtype.is_floating else 0 if dtype.is_bool else 1
 
 
-def _scaled(name: str, other, alpha):
-    """``alpha * other``; a fraction cannot scale integers, and a bool nothing but bools."""
-    if isinstance(alpha, bool):
-        fits = _kind(other) == 0
-    elif alpha == 1:
+def _scaled(name: str, input, other, alpha):
+    """``alpha * other``; a fraction scales only if there is a fraction already, a bool only bools."""
+    if not isinstance(alpha, bool) and alpha == 1:
         return other
-    else:
-        fits = _kind(alpha) <= _kind(other)
-    if not fits:
-        raise errors.type_error(name, f"alpha is {alpha!r}, but other holds no such numbers")
-    return ops.mul(other, alpha) if is_tensor(other) else other * alpha
+    kind = max(_kind(input), _kind(other))
+    if kind > 0 if isinstance(alpha, bool) else _kind(alpha) > max(kind, 1):
+        raise errors.type_error(name, f"alpha is {alpha!r}, but input and other hold no such numbers")
+    product = ops.mul(other, alpha) if is_tensor(other) else other * alpha
+    return cast(product, other.dtype) if kind == 0 and is_tensor(other) else product
 
 
 def add(input, other, *, alpha=1):
     """``input + alpha * other``.
 
-    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and `other` is not.
+    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and the others are not.
     """
-    return ops.add(input, _scaled("add", other, alpha))
+    return ops.add(input, _scaled("add", input, other, alpha))
 
 
 def sub(input, other, *, alpha=1):
     """``input - alpha * other``.
 
-    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and `other` is not.
+    Shapes: broadcast.  dtypes: promoted.  Errors: TypeError if `alpha` is a fraction and the others are not.
     """
-    return ops.sub(input, _scaled("sub", other, alpha))
+    return ops.sub(input, _scaled("sub", input, other, alpha))
 
 
 def addcdiv(input, tensor1, tensor2, *, value=1):

@@ -11,7 +11,7 @@ from importlib import import_module
 _MARKED = re.compile(
     r"(?P<inplace>inplace_)?(?P<linalg>linalg_)?(?P<name>\w+?)(?P<mark>(_ext)?(_view)?(_op)?)"
 )
-_HOMES = ("mycelia.mint", "mycelia.mint.nn.functional")
+_HOMES = ("mycelia.mint.nn.functional", "mycelia.mint")
 
 
 def __getattr__(name: str):
