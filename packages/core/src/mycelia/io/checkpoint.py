@@ -281,7 +281,7 @@ def _checked_load_path(file_name: Any, format: str) -> str:
             f"For 'load_checkpoint', the format must be 'safetensors' or 'ckpt', but got {format}."
         )
     path = os.path.realpath(file_name)
-    if not path.endswith(_SUFFIX[format]):
+    if not path.endswith(format):
         raise ValueError(
             "For 'load_checkpoint', the checkpoint file format must same with 'format', "
             f"but got file_name:'{file_name}', format:'{format}'"

@@ -119,7 +119,9 @@ class RReLU(Cell):
         self.lower, self.upper = lower, upper
 
     def construct(self, x):
-        return _activation.rrelu(x, self.lower, self.upper)
+        from mycelia.ops.random import rrelu
+
+        return rrelu(x, self.lower, self.upper)
 
 
 class GLU(Cell):

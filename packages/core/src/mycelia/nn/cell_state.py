@@ -27,10 +27,6 @@ class IncompatibleKeys(namedtuple("_IncompatibleKeys", "missing_keys unexpected_
     __str__ = __repr__
 
 
-class _StateDict(OrderedDict):
-    """An ordered dict that can carry metadata by cell path (`_metadata`)."""
-
-
 class StateHookHandle:
     """What the hooks of `state_dict` and `load_state_dict` return: `remove()` takes the hook away again."""
 
@@ -117,7 +113,7 @@ class CellState:
             if not isinstance(value, kind):
                 raise errors.type_error("state_dict", f"{name} must not be a {type(value).__name__}")
         if destination is None:
-            destination = _StateDict()
+            destination = OrderedDict()
             destination._metadata = OrderedDict()
         metadata: dict = {}
         if hasattr(destination, "_metadata"):
@@ -193,13 +189,13 @@ class CellState:
             for name, child in cell._cells.items():
                 if child is not None:
                     path = f"{prefix}{name}."
-                    load(child, _StateDict((k, v) for k, v in part.items() if k.startswith(path)), path)
+                    load(child, OrderedDict((k, v) for k, v in part.items() if k.startswith(path)), path)
             found = IncompatibleKeys(missing, unexpected)
             for hook in tuple(cell._state_hooks("after_load").values()):
                 if hook(cell, found) is not None:
                     raise RuntimeError("a post hook of load_state_dict must return None")
 
-        load(self, _StateDict(state_dict), "")
+        load(self, OrderedDict(state_dict), "")
         if strict:
             for what, keys in (("Unexpected", unexpected), ("Missing", missing)):
                 if keys:

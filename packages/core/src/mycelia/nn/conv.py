@@ -73,18 +73,18 @@ class _Conv(Cell):
         self.pad_mode, self.has_bias, self.format = pad_mode, has_bias, data_format
         self._padding = padding
         self.padding = (0, 0, padding, padding) if rank == 1 else padding
-        self.weight_init, self.bias_init = weight_init, bias_init
+        weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
         first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
         shape = (first, second // group, *self.kernel_size)
-        default = HeUniform(math.sqrt(5))
-        weight = initializer(default if weight_init is None else weight_init, shape, dtype)
+        weight = initializer(weight_init, shape, dtype)
         self.weight = Parameter(weight, name="weight")
         self._pads = None if pad_mode == "same" else self._pads_for((1,) * rank)
         self.bias = None
         if has_bias:
             fan_in = shape[1] * math.prod(self._kernel)
-            bound = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
-            self.bias = Parameter(initializer(bound, (out_channels,), dtype), name="bias")
+            bias_init = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
+            self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), name="bias")
+        self.weight_init, self.bias_init = weight_init, bias_init
 
     def _pads_for(self, size: tuple[int, ...]) -> tuple[int, ...]:
         return _conv.explicit_pads(

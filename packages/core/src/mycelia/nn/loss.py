@@ -330,7 +330,7 @@ def _euclidean(a, b):
 class CTCLoss(LossBase):
     """Loss of label sequences without alignment; see `ops.ctc_loss`.
 
-    Shapes: log_probs [T, N, C], targets [N, S], lengths [N] -> [] or [N].
+    Shapes: log_probs [T, N, C], targets [N, S], lengths [N] -> [] or [N]; without batch [T, C], [S] -> [].
     """
 
     def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False):
@@ -340,10 +340,13 @@ class CTCLoss(LossBase):
     def construct(self, log_probs, targets, input_lengths, target_lengths):
         from mycelia.ops.ctc import ctc_loss
 
+        single = log_probs.ndim == 2
+        if single:
+            log_probs, targets = log_probs.expand_dims(1), targets.reshape((1, -1))
         loss, _ = ctc_loss(
             log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction, self.zero_infinity
         )
-        return loss
+        return loss.reshape(()) if single else loss
 
 
 class DiceLoss(LossBase):

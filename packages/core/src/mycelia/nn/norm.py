@@ -177,9 +177,10 @@ class LayerNorm(Cell):
                            epsilon=self.epsilon)[0]  # fmt: skip
 
     def extend_repr(self):
+        # MindSpore prints no "=" after gamma.
         return (
             f"normalized_shape={self.normalized_shape}, begin_norm_axis={self.begin_norm_axis}, "
-            f"begin_params_axis={self.begin_params_axis}, gamma={self.gamma}, beta={self.beta}"
+            f"begin_params_axis={self.begin_params_axis}, gamma{self.gamma}, beta={self.beta}"
         )
 
 

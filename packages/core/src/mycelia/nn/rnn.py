@@ -172,6 +172,13 @@ class _Recurrent(Cell):
     def _output(self, y):
         return transpose(y, (1, 0, 2)) if self.batch_first else y
 
+    def extend_repr(self) -> str:
+        """As MindSpore's prints, which has a cell for the loop and one for the dropout."""
+        return f"(rnn): {self._loop_name()}()\n(dropout_op): Dropout(p={float(self.dropout)})"
+
+    def _loop_name(self) -> str:
+        return f"_Dynamic{type(self).__name__}CPUGPU"
+
 
 class LSTM(_Recurrent):
     """Long short-term memory (Hochreiter and Schmidhuber 1997).
@@ -226,6 +233,9 @@ class RNN(_Recurrent):
         if nonlinearity not in ("tanh", "relu"):
             raise errors.one_of(nonlinearity, ["tanh", "relu"], subject="RNN", what="nonlinearity")
         self.nonlinearity = nonlinearity
+
+    def _loop_name(self) -> str:
+        return "_DynamicRNNTanh" if self.nonlinearity == "tanh" else "_DynamicRNNRelu"
 
     def _layer(self, x, state, index, lengths):
         y, h = _rnn._rnn_layer(x, *state, *self._weights(index), nonlinearity=self.nonlinearity)[:2]

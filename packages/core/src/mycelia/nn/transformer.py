@@ -220,7 +220,9 @@ class _Feed(Cell):
             setattr(self, f"norm{i}", LayerNorm((d_model,), epsilon=epsilon, dtype=dtype))
         for i in range(1, norms + 1):
             setattr(self, f"dropout{i}", Dropout(p=dropout))
-        self.activation = _activation(activation)
+        # A named activation is a function and no part of the printed form.
+        keep = self.__dict__.__setitem__ if isinstance(activation, str) else self.__setattr__
+        keep("activation", _activation(activation))
 
     def _feed(self, x, drop):
         return drop(self.dense2(self.dropout(self.activation(self.dense1(x)))))

@@ -168,6 +168,7 @@ class FlopsUtilizationCollector(Callback):
 
     def _report(self, cell, inputs, output) -> None:
         weight = cell._params["weight"]
+        output = output[0] if isinstance(output, (tuple, list)) else output
         self._products.append(2.0 * output.size * weight.size / weight.shape[0])
 
     def step_end(self, run_context):
