@@ -238,6 +238,35 @@ def subtracted_and_kept(rand):
     yield rand.ints(0, 20, (9,)), dict(max_num=10, offset=5)
 
 
+# ---- texts -----------------------------------------------------------------------------------------------
+
+
+@op(infer=lambda state_seq, log_probs, ngram_size: log_probs, nondiff=True)
+def no_repeat_ngram(state_seq, log_probs, *, ngram_size: "int" = 1):
+    """`log_probs` with the dtype's lowest number for each word that would complete a run of `ngram_size`
+    words that the sequence has already.
+
+    Shapes: [.., length], [.., words] -> [.., words].  dtypes: int32, floating.
+    """
+    out = log_probs.copy()
+    lowest = np.finfo(out.dtype).min
+    known = ngram_size - 1
+    length = state_seq.shape[-1]
+    for place in np.ndindex(*state_seq.shape[:-1]):
+        words = state_seq[place]
+        last = words[length - known :]
+        for start in range(length - known):
+            if (words[start : start + known] == last).all():
+                out[place][words[start + known]] = lowest
+    return out
+
+
+@no_repeat_ngram.samples
+def no_repeat_ngram(rand):
+    yield rand.ints(0, 4, (2, 3, 7)), rand(2, 3, 5), dict(ngram_size=3)
+    yield rand.ints(0, 4, (2, 5)), rand(2, 5)
+
+
 # ---- ragged ----------------------------------------------------------------------------------------------
 
 

@@ -287,6 +287,18 @@ def RaggedRange(starts, limits, deltas, *, Tsplits: _index_dtype):
 
 
 @primitive
+def NoRepeatNGram(state_seq, log_probs, *, ngram_size: positive = 1):
+    """`log_probs` with the lowest number for words that would repeat a run of `ngram_size` words."""
+    return segments.no_repeat_ngram(state_seq, log_probs, ngram_size=ngram_size)
+
+
+@primitive
+def NthElement(input, n, *, reverse: boolean = False):
+    """The element of each row with `n` smaller ones before it in order; with `reverse` larger ones."""
+    return ops.sort(input, -1, reverse)[0][..., _int(n)]
+
+
+@primitive
 def EditDistance(
     hypothesis_indices, hypothesis_values, hypothesis_shape, truth_indices, truth_values, truth_shape, *,
     normalize: boolean = True,
