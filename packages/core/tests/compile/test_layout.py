@@ -273,14 +273,15 @@ def test_lone_small_convolution_stays(target, lowered):
 
 
 def test_thin_layers_stay(target, lowered):
-    """LeNet's few channels would waste most of a panel."""
+    """One channel makes too short products; the second convolution gains more than its small input costs."""
     first, second, x = nn.Conv2d(1, 6, 5), nn.Conv2d(6, 16, 5), rand(4, 1, 28, 28)
 
     def f(x):
         return ops.max_pool2d(ops.relu(second(ops.max_pool2d(ops.relu(first(x)), 2, 2))), 2, 2)
 
     got, found = lowered(ms.jit(f), x)
-    assert found.count("conv") == 2 and "conv_last" not in found
+    assert found.count("conv") == 1 and found.count("conv_last") == 1
+    assert found.index("max_pool") < found.index("conv_last"), "the smaller value crosses the border"
     assert_close(got, f(x))
 
 

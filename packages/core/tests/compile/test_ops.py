@@ -19,10 +19,12 @@ def flat(value):
 
 
 def assert_equal(got, expected):
-    """Kernels are the same; only folding may have used the NumPy body instead."""
+    """Passes may choose another kernel, and folding the NumPy body: sums differ by their largest terms."""
     for a, b in zip(flat(got), flat(expected), strict=True):
         assert a.dtype is b.dtype and a.shape == b.shape
-        np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-5, atol=1e-6)
+        a, b = a.asnumpy(), b.asnumpy()
+        largest = np.abs(b[np.isfinite(b)]).max(initial=0.1) if b.dtype.kind in "fc" else 0
+        np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-5 * largest)
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda s: s.name)

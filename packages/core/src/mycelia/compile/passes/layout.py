@@ -161,9 +161,12 @@ class _Assignment:
             if node in self.last:
                 if before <= 0 and gain >= 0:
                     continue
+                made = sum(map(self.cost, node.outputs))
                 self.last.remove(node)
-                # On a tie it moves: the border wanders on to where a smaller value crosses it.
-                if sum(map(self.cost, values)) + gain <= before:
+                after = sum(map(self.cost, values)) + gain
+                # On a tie the border moves on from the node's input to its result, perhaps to where a smaller
+                # value crosses it; not back, since the node may join the convolution that it follows.
+                if after < before or (after == before and sum(map(self.cost, node.outputs)) > made):
                     moved += 1
                 else:
                     self.last.add(node)
