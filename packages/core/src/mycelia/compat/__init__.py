@@ -13,6 +13,7 @@ import importlib.abc
 import importlib.machinery
 import importlib.util
 import sys
+import threading
 from types import ModuleType
 
 from mycelia.compat import paths
@@ -158,6 +159,7 @@ _COMPLETED = frozenset(
     ]
 )
 _getters: dict[str, object] = {}  # full name of a completed module -> its own __getattr__, or None
+_asked = threading.local()  # .names: what this thread looks for
 
 
 def _complete(module: ModuleType) -> None:
@@ -167,7 +169,18 @@ def _complete(module: ModuleType) -> None:
         return
     path = name[len(_OWN) + 1 :]
     _getters[name] = vars(module).get("__getattr__")
-    vars(module)["__getattr__"] = lambda attribute: lookup(path, attribute)
+
+    def complete_getattr(attribute: str):
+        pending = vars(_asked).setdefault("names", set())
+        if attribute in pending:  # modules of ours ask one another; what lies beyond is asked already
+            return _attribute(module, attribute)
+        pending.add(attribute)
+        try:
+            return lookup(path, attribute)
+        finally:
+            pending.discard(attribute)
+
+    vars(module)["__getattr__"] = complete_getattr
 
 
 def install() -> None:

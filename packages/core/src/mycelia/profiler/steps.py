@@ -59,7 +59,7 @@ class ProfilerAction(enum.Enum):
 
 
 class schedule:
-    """Steps in rounds: `wait` idle, `warmup`, `active` measured. `skip_first` once before, `repeat` 0: for ever.
+    """Rounds of steps: `wait` idle, `warmup`, `active` measured; first `skip_first`; `repeat` rounds or 0.
 
     Values out of range become the least possible, with a warning. Errors: TypeError without wait and active.
     """
