@@ -75,6 +75,7 @@ typedef struct { myc_ints axes; int64_t inverse; double scale; } myc_fft_complex
 typedef struct { int64_t n; int64_t axis; double scale; } myc_fft_half_to_real_attrs;
 typedef struct { int64_t axis; double scale; } myc_fft_real_attrs;
 typedef struct { double value; int64_t dtype; } myc_fill_like_attrs;
+typedef struct { int64_t bins; } myc_fixed_histogram_attrs;
 typedef struct { myc_ints dims; } myc_flip_attrs;
 typedef struct { int64_t n_code; int64_t code[1]; /* n_code of them */ } myc_fused_map_attrs;
 typedef struct { int64_t axis; int64_t batch_dims; } myc_gather_attrs;
@@ -119,6 +120,7 @@ typedef struct { int64_t axis; int64_t keepdims; } myc_min_with_index_attrs;
 typedef struct { int64_t has_nan; double nan; int64_t has_posinf; double posinf; int64_t has_neginf; double neginf; } myc_nan_to_num_attrs;
 typedef struct { int64_t per_class; int64_t total; double iou_threshold; double score_threshold; int64_t clip; } myc_nms_of_classes_attrs;
 typedef struct { double iou_threshold; } myc_nms_with_mask_attrs;
+typedef struct { int64_t ngram_size; } myc_no_repeat_ngram_attrs;
 typedef struct { int64_t depth; int64_t axis; } myc_one_hot_attrs;
 typedef struct { int64_t left; int64_t transpose; } myc_ormqr_attrs;
 typedef struct { myc_ints pads; double value; } myc_pad_constant_attrs;
@@ -161,6 +163,7 @@ typedef struct { int64_t carried; int64_t scanned; int64_t reverse; } myc_scan_a
 typedef struct { int64_t axis; int64_t reduction; /* 0 update, 1 add, 2 sub, 3 mul, 4 div, 5 max, 6 min */ } myc_scatter_elements_attrs;
 typedef struct { myc_ints shape; } myc_scatter_nd_attrs;
 typedef struct { int64_t right; int64_t dtype; } myc_searchsorted_attrs;
+typedef struct { int64_t reduction; /* 0 sum, 1 mean, 2 prod, 3 max, 4 min */ } myc_segment_attrs;
 typedef struct { double dampening; double weight_decay; int64_t nesterov; } myc_sgd_attrs;
 typedef struct { double beta; } myc_smooth_l1_attrs;
 typedef struct { int64_t axis; } myc_softmax_attrs;
@@ -179,6 +182,7 @@ typedef struct { myc_ints begin; myc_ints size; myc_ints stride; } myc_strided_a
 typedef struct { myc_ints begin; myc_ints stride; myc_ints shape; } myc_strided_place_attrs;
 typedef struct { myc_ints begin; myc_ints size; myc_ints stride; myc_ints shape; } myc_strided_slice_attrs;
 typedef struct { myc_ints begin; myc_ints size; myc_ints stride; } myc_strided_write_attrs;
+typedef struct { int64_t max_num; int64_t offset; } myc_subtracted_and_kept_attrs;
 typedef struct { int64_t has_dim; myc_ints dim; int64_t keepdim; int64_t has_dtype; int64_t dtype; } myc_sum_attrs;
 typedef struct { myc_ints shape; } myc_sum_to_attrs;
 typedef struct { int64_t kind; /* 0 scalar, 1 image, 2 tensor, 3 histogram */ } myc_summary_attrs;
@@ -195,6 +199,7 @@ typedef struct { int64_t has_dim; int64_t dim; } myc_unique_consecutive_attrs;
 typedef struct { int64_t has_dim; int64_t dim; } myc_unique_sorted_attrs;
 typedef struct { int64_t count; int64_t how; /* 0 sum, 1 prod, 2 max, 3 min */ } myc_unsorted_segment_attrs;
 typedef struct { int64_t axis; } myc_unstack_attrs;
+typedef struct { int64_t size; } myc_weighted_count_attrs;
 typedef struct { int64_t carried; } myc_while_history_attrs;
 typedef struct { int64_t carried; } myc_while_loop_attrs;
 

@@ -67,10 +67,13 @@ from mycelia.ops import (  # noqa: F401  (they define and attach)
     detection,
     distinct,
     fused,
+    guards,
     methods,
+    python_call,
     quantized,
     ratio_pool,
     resize,
+    segments,
     shape_methods,
     solvers,
 )
