@@ -161,6 +161,18 @@ def _keep_float32(network: Cell, black_list: tuple, dtype) -> None:
             _keep_float32(sub, black_list, dtype)
 
 
+def _do_keep_batchnorm_fp32(network: Cell) -> None:
+    """Normalizations of `network` in float32, in place; scripts import it by this name."""
+    _keep_float32(network, tuple(get_black_list()), dtypes.float16)
+
+
+def __getattr__(name: str):
+    lists = {"AMP_WHITE_LIST": get_white_list, "AMP_BLACK_LIST": get_black_list}
+    if name not in lists:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, lists[name]())
+
+
 # ---- levels ------------------------------------------------------------------------------------------------
 
 
@@ -293,7 +305,7 @@ def _in_precision(network: Cell, model_type, keep_norms: bool, level: str) -> Ce
     if model_type is dtypes.float16:
         network.to_float(dtypes.float16)
         if keep_norms:
-            _keep_float32(network, tuple(get_black_list()), dtypes.float16)
+            _do_keep_batchnorm_fp32(network)
         return network
     if not keep_norms and level == "O2":
         return network.to_float(dtypes.float16)

@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 from mycelia import errors, log
+from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.train.callbacks.base import Callback
 
 
@@ -162,7 +163,7 @@ class FlopsUtilizationCollector(Callback):
             self._products = []
             for _, cell in network.cells_and_names():
                 weight = cell._params.get("weight")
-                if weight is not None and weight.ndim > 1:
+                if weight is not None and weight.ndim > 1 and not isinstance(cell, Optimizer):
                     self._hooks.append(cell.register_forward_hook(self._report))
         self._began = time.time()
 
