@@ -17,7 +17,8 @@ _DISPLAY = {
 
 
 class Type:
-    """What has a place in MindSpore's system of types: an element type, or a kind such as `number` or `list_`.
+    """What has a place in MindSpore's system of types: an element type, or a kind such as `number` or
+    `list_`.
 
     `str` gives the name for people (``Float32``), `repr` the one for programs (``mindspore.float32``).
     """
@@ -117,7 +118,8 @@ coo_tensor, csr_tensor = Type("COOTensor", "COOTensor"), Type("CSRTensor", "CSRT
 ALL = (bool_, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float16, bfloat16, float32, float64,
        complex64, complex128)  # fmt: skip
 _KINDS = (
-    qint4x2, float8_e4m3fn, float8_e5m2, hifloat8, number, int_, uint, float_, string, list_, tuple_, tensor_type,
+    qint4x2, float8_e4m3fn, float8_e5m2, hifloat8, number, int_, uint, float_, string, list_, tuple_,
+    tensor_type,
     function, type_none, type_type, _null, coo_tensor, csr_tensor,
 )  # fmt: skip
 _NAMES = {d.name: d for d in ALL} | {"bool_": bool_}
@@ -131,7 +133,8 @@ def _by_name(name: str) -> Type:
 
 
 class _Family(type):
-    """The class of `Int`, `UInt` and `Float`: ``Int(32)`` is int32, ``Int()`` the kind, and all are instances."""
+    """The class of `Int`, `UInt` and `Float`: ``Int(32)`` is int32, ``Int()`` the kind, and all are
+    instances."""
 
     def __call__(cls, bits: int = 0) -> Type:
         if not bits:
@@ -246,7 +249,8 @@ def from_numpy(dtype: np.dtype) -> DType:
 
 
 def dtype_to_nptype(type_: DType) -> type:
-    """The NumPy scalar type of a dtype; bfloat16, which NumPy lacks, is handled as float32.  KeyError for a kind."""
+    """The NumPy scalar type of a dtype; bfloat16, which NumPy lacks, is handled as float32.  KeyError for
+    a kind."""
     if type_ is string:
         return np.str_
     if not isinstance(type_, DType):
@@ -285,7 +289,8 @@ def pytype_to_dtype(obj: type) -> Type:
 
 
 def get_py_obj_dtype(obj) -> Type:
-    """The type of a Python value: `tensor[dtype]`, `function`, that of a number, or the one a type stands for."""
+    """The type of a Python value: `tensor[dtype]`, `function`, that of a number, or the one a type stands
+    for."""
     from mycelia._C import Tensor
 
     if isinstance(obj, Tensor):
@@ -304,7 +309,8 @@ uint_type = (uint8, uint16, uint32, uint64)
 float_type = (float16, float32, float64, bfloat16, float8_e4m3fn, float8_e5m2, hifloat8)
 complex_type = (complex64, complex128)
 number_type = (
-    *int_type, *uint_type, float16, float32, float64, bfloat16, *complex_type, qint4x2, float8_e4m3fn, float8_e5m2,
+    *int_type, *uint_type, float16, float32, float64, bfloat16, *complex_type, qint4x2, float8_e4m3fn,
+    float8_e5m2,
     hifloat8,
 )  # fmt: skip
 all_types = (bool_, *number_type)

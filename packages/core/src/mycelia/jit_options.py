@@ -1,4 +1,5 @@
-"""Names around compiling that scripts use: options as an object, marks of classes and functions, symbols of sizes."""
+"""Names around compiling that scripts use: options as an object, marks of classes and functions, symbols
+of sizes."""
 
 from __future__ import annotations
 
@@ -59,12 +60,14 @@ def jit_class(cls: type) -> type:
 
 
 def no_inline(fn: Callable | None = None) -> Callable:
-    """Mark a function that should stay a graph of its own; graphs of functions are joined here all the same."""
+    """Mark a function that should stay a graph of its own; graphs of functions are joined here all the
+    same."""
     return no_inline if fn is None else fn
 
 
 def lazy_inline(fn: Callable | None = None, attrs=None, policy=None) -> Callable:
-    """Mark the `__init__` of a Cell whose graph is to be made once; equal calls share what was captured anyway.
+    """Mark the `__init__` of a Cell whose graph is to be made once; equal calls share what was captured
+    anyway.
 
     Errors: ValueError for another function.
     """
@@ -79,7 +82,8 @@ def lazy_inline(fn: Callable | None = None, attrs=None, policy=None) -> Callable
 def enable_dynamic(**kwargs) -> Callable:
     """A decorator: the named arguments of a compiled function change their sizes from call to call.
 
-    Sizes that were seen to change are compiled as such anyway; the types are checked when the function is called.
+    Sizes that were seen to change are compiled as such anyway; the types are checked when the function is
+    called.
     Errors: ValueError without a name, TypeError unless Tensors without data; of a call ValueError, TypeError.
     """
     if not kwargs:
@@ -129,7 +133,8 @@ def _check_declared(name: str, type_, value) -> None:
 
 
 class Symbol:
-    """What is known about a size that changes: bounds, ``size % divisor == remainder``, equal to others if `unique`.
+    """What is known about a size that changes: bounds, ``size % divisor == remainder``, equal to others if
+    `unique`.
 
     Errors: TypeError for values of other types, ValueError for such that no size meets.
     """

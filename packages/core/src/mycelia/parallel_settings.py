@@ -1,4 +1,5 @@
-"""Settings of parallel training: `set_auto_parallel_context`, parameter servers, and the search for strategies.
+"""Settings of parallel training: `set_auto_parallel_context`, parameter servers, and the search for
+strategies.
 
 They are checked, kept and given back. One process trains alone whatever they say.
 """
@@ -73,7 +74,8 @@ _AUTO: dict[str, Row] = {
 
 _SERVERS: dict[str, Row] = {
     "enable_ps": _row(False, bool), "config_file_path": _row("", str), "enable_ssl": _row(False, bool),
-    "client_password": _row("", str), "server_password": _row("", str), "scheduler_ip": _row("127.0.0.1", str),
+    "client_password": _row("", str), "server_password": _row("", str), "scheduler_ip": _row("127.0.0.1",
+    str),
     "scheduler_port": _row(6667, int, _from(1, 65535)), "server_num": _row(0, int, _from(0)),
     "worker_num": _row(0, int, _from(0)), "server_mode": _row("", str), "ms_role": _row("MS_NOT_PS", str),
 }  # fmt: skip
@@ -93,7 +95,8 @@ class _Settings:
         self.values: dict[str, Any] = {}
 
     def set(self, given: dict[str, Any]) -> None:
-        """Errors: ValueError for an unknown key or a value out of range, TypeError; then nothing is changed."""
+        """Errors: ValueError for an unknown key or a value out of range, TypeError; then nothing is
+        changed."""
         for key, value in given.items():
             _, types, check, expected = self._row("set", key)
             types = types if isinstance(types, tuple) else (types,)

@@ -1,6 +1,7 @@
 """Sparse matrices: COOTensor and CSRTensor, and rows of a matrix: RowTensor.
 
-Each is a few tensors and a shape. Their methods are compositions of ops on these tensors, so gradients flow to the
+Each is a few tensors and a shape. Their methods are compositions of ops on these tensors, so gradients
+flow to the
 values, and what they hold may be made and used in compiled functions.
 """
 

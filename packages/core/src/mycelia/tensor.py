@@ -23,7 +23,8 @@ def is_tensor(obj) -> bool:
 
 
 def _array_of(data, dtype: DType | None) -> np.ndarray:
-    """A NumPy array with MindSpore's defaults (Python ints are int64, floats float32), exact where `dtype` is given."""
+    """A NumPy array with MindSpore's defaults (Python ints are int64, floats float32), exact where `dtype`
+    is given."""
     if isinstance(data, (bool, int, float, complex)):
         try:
             wide = data if dtype is None or not isinstance(data, float) else np.float64(data)
@@ -177,7 +178,8 @@ _unnamed_parameters = itertools.count(2)
 class Parameter(Tensor):
     """A Tensor that a Cell owns and an optimizer updates.
 
-    `name` may be None: the Cell that it is assigned to names it. `default_input`: Tensor, number, array or list.
+    `name` may be None: the Cell that it is assigned to names it. `default_input`: Tensor, number, array or
+    list.
     Errors: TypeError for another `default_input`, ValueError for a bool or a name that is no text.
     """
 
@@ -245,7 +247,8 @@ class Parameter(Tensor):
         return None
 
     def set_data(self, data, slice_shape: bool = False) -> Parameter:
-        """Give it the value and shape of `data`, a Tensor or a number; the dtype stays and the elements are cast.
+        """Give it the value and shape of `data`, a Tensor or a number; the dtype stays and the elements
+        are cast.
 
         Errors: TypeError for anything else.
         """
@@ -314,7 +317,8 @@ class Parameter(Tensor):
 
 
 def _first_value(given) -> Tensor:
-    """The Tensor that a Parameter starts with, in memory of its own. Python ints are int32, other than in Tensor."""
+    """The Tensor that a Parameter starts with, in memory of its own. Python ints are int32, other than in
+    Tensor."""
     if isinstance(given, bool):
         raise errors.value_error("Parameter", "default_input must not be a bool")
     if isinstance(given, Tensor):
@@ -324,7 +328,7 @@ def _first_value(given) -> Tensor:
     if not isinstance(given, (list, np.ndarray)):
         raise errors.type_error(
             "Parameter",
-            f"default_input must be a Tensor, an int, a float, an array or a list, but got {type(given).__name__}",
+            f"default_input must be a Tensor, int, float, array or list, but got {type(given).__name__}",
         )
     return Tensor(given)
 

@@ -1,4 +1,5 @@
-"""How tensors are written as text: ``repr`` in MindSpore's own form, ``str`` as NumPy's text of the elements."""
+"""How tensors are written as text: ``repr`` in MindSpore's own form, ``str`` as NumPy's text of the
+elements."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ _PER_LINE_OTHERWISE = 24
 def summary(values: np.ndarray, dtype, comma: bool = True) -> str:
     """The elements in brackets: columns of equal width, long axes shortened.
 
-    `values`: bfloat16 as float32. Without `comma` elements are separated by blanks, as `ops.Print` writes them.
+    `values`: bfloat16 as float32. Without `comma` elements are separated by blanks, as `ops.Print` writes
+    them.
     """
     if values.ndim == 0:
         return scalar(values[()], dtype)
@@ -90,8 +92,8 @@ def scalar(value, dtype) -> str:
 def plain(values: np.ndarray, dtype) -> str:
     """The text of ``print(tensor)``: that of the NumPy array; bfloat16 with 6 decimals."""
     if dtype.name == "bfloat16":
-        form = {"float_kind": lambda v: "%f" % v}
-        return np.array2string(values, separator=" ", formatter=form) if values.ndim else "%f" % values
+        form = {"float_kind": "{:f}".format}
+        return np.array2string(values, separator=" ", formatter=form) if values.ndim else f"{float(values):f}"
     if values.ndim:
         return np.array2string(values, separator=" ")
     value = values[()]

@@ -1,4 +1,5 @@
-"""What tensors tell about themselves, how they are copied and shared, and their second names of parameters."""
+"""What tensors tell about themselves, how they are copied and shared, and their second names of
+parameters."""
 
 import copy
 import pickle
@@ -15,7 +16,8 @@ def matrix():
 
 
 FACTS = {
-    "numel": 6, "nelement": 6, "dim": 2, "ndimension": 2, "stride": [3, 1], "is_complex": False, "is_signed": True,
+    "numel": 6, "nelement": 6, "dim": 2, "ndimension": 2, "stride": [3, 1], "is_complex": False,
+    "is_signed": True,
     "is_floating_point": True, "is_contiguous": True, "tolist": [[0, 1, 2], [3, 4, 5]], "storage_offset": 0,
 }  # fmt: skip
 PROPERTIES = {"strides": (12, 4), "has_init": False, "device": "CPU", "init_flag": False, "is_meta": False}
@@ -82,8 +84,10 @@ def test_method_takes_the_other_names(call, shape):
 
 IN_PLACE = [
     (lambda x: x.zero_(), [0, 0]), (lambda x: x.copy_(Tensor([3, 4])), [3, 4]),
-    (lambda x: x.index_fill_(0, Tensor([0]), 9.0), [9, 2]), (lambda x: x.put_(Tensor([1]), Tensor([8.0])), [1, 8]),
-    (lambda x: x.masked_scatter_(x > 1, Tensor([7.0])), [1, 7]), (lambda x: x.set_(Tensor([3.0, 5.0])), [3, 5]),
+    (lambda x: x.index_fill_(0, Tensor([0]), 9.0), [9, 2]), (lambda x: x.put_(Tensor([1]), Tensor([8.0])),
+    [1, 8]),
+    (lambda x: x.masked_scatter_(x > 1, Tensor([7.0])), [1, 7]), (lambda x: x.set_(Tensor([3.0, 5.0])), [3,
+    5]),
 ]  # fmt: skip
 
 
@@ -103,7 +107,8 @@ def test_augmented_assignment_makes_a_new_tensor():
     ("call", "error"),
     [
         (lambda: Tensor([1.0]).H, ValueError), (lambda: Tensor([1.0]).move_to("moon"), ValueError),
-        (lambda: Tensor([1.0]).move_to("Ascend"), RuntimeError), (lambda: Tensor([1.0]).pin_memory(), RuntimeError),
+        (lambda: Tensor([1.0]).move_to("Ascend"), RuntimeError), (lambda: Tensor([1.0]).pin_memory(),
+        RuntimeError),
         (lambda: bool(Tensor([])), ValueError), (lambda: Parameter(True), ValueError),
         (lambda: Parameter((1, 2)), TypeError), (lambda: Tensor([1], shape=(1,)), ValueError),
     ],

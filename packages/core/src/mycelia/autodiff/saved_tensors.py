@@ -1,4 +1,5 @@
-"""Hooks on the values that a backward pass keeps: pack them when they are kept, unpack them when they are used."""
+"""Hooks on the values that a backward pass keeps: pack them when they are kept, unpack them when they are
+used."""
 
 from __future__ import annotations
 
@@ -11,7 +12,8 @@ from mycelia import _C, errors
 class saved_tensors_hooks:
     """``with saved_tensors_hooks(pack, unpack):`` ops within keep ``pack(value)`` for their gradient.
 
-    ``unpack`` makes a Tensor of it again when the gradient is computed. `pack` may return anything, such as the name
+    ``unpack`` makes a Tensor of it again when the gradient is computed. `pack` may return anything, such
+    as the name
     of a file. Blocks may be nested, the innermost one holds.
     """
 

@@ -65,7 +65,8 @@ def get_attribute(owner: Any, name: str) -> Any:
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:
-    """``owner.name = value``. A tensor that was there before takes the value over: it is written back after each run."""
+    """``owner.name = value``. A tensor that was there before takes the value over: it is written back
+    after each run."""
     if type(owner) is Undefined or type(value) is Undefined:
         return
     old = getattr(owner, name, None)

@@ -1,6 +1,8 @@
-"""Collectives as functions on tensors, for a group of one process: it gathers, scatters and reduces what it has.
+"""Collectives as functions on tensors, for a group of one process: it gathers, scatters and reduces what
+it has.
 
-Those of MindSpore return new tensors; with a parameter `async_op` they return the tensor and a handle (None unless
+Those of MindSpore return new tensors; with a parameter `async_op` they return the tensor and a handle
+(None unless
 asked for).  Errors: RuntimeError before `communication.init()`, and for messages to other processes.
 """
 
@@ -160,7 +162,8 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list):
-    """Start several messages.  Errors: TypeError for members that are no P2POp, RuntimeError: there is no peer."""
+    """Start several messages.  Errors: TypeError for members that are no P2POp, RuntimeError: there is no
+    peer."""
     for one in p2p_op_list:
         if not isinstance(one, P2POp):
             raise errors.type_error("batch_isend_irecv", f"every member must be a P2POp, but got {one!r}")
@@ -172,6 +175,7 @@ def batch_isend_irecv(p2p_op_list):
 
 __all__ = [
     "P2POp", "all_gather_into_tensor", "all_reduce", "all_to_all_single_with_output_shape", "all_to_all_v_c",
-    "all_to_all_with_output_shape", "barrier", "batch_isend_irecv", "broadcast", "gather_into_tensor", "irecv",
+    "all_to_all_with_output_shape", "barrier", "batch_isend_irecv", "broadcast", "gather_into_tensor",
+    "irecv",
     "isend", "recv", "reduce", "reduce_scatter_tensor", "scatter_tensor", "send",
 ]  # fmt: skip

@@ -33,7 +33,8 @@ _groups: dict[str, tuple[int, ...]] = {}  # by name, those of create_group
 def init(backend_name: str | None = None) -> None:
     """Join the processes that a launcher started.
 
-    Errors: TypeError for a name that is no text, ValueError for an unknown one, RuntimeError without a launcher,
+    Errors: TypeError for a name that is no text, ValueError for an unknown one, RuntimeError without a
+    launcher,
     for a backend of other devices, and for several processes: no backend here has collectives between them.
     """
     own = _BACKENDS.get(str(config.get("device_target")).upper(), "mccl")
@@ -56,7 +57,7 @@ def init(backend_name: str | None = None) -> None:
     if int(size) != 1:
         raise _error(
             "init",
-            f"{size} processes were started, but the backend of {config.get('device_target')} has no collectives",
+            f"{size} processes were started: the backend of {config.get('device_target')} has no collectives",
             "hccl on Ascend and nccl on GPU would have them",
         )
     GlobalComm.BACKEND, GlobalComm.WORLD_COMM_GROUP, GlobalComm.INITED = own, f"{own}_world_group", True
@@ -79,7 +80,8 @@ def _name(subject: str, group) -> str:
 
 
 def require_group(subject: str, group) -> tuple[int, ...]:
-    """The ranks of a group. Errors: RuntimeError before `init`, ValueError for a group that does not exist."""
+    """The ranks of a group. Errors: RuntimeError before `init`, ValueError for a group that does not
+    exist."""
     name = _name(subject, group)
     if not GlobalComm.INITED:
         raise _error(subject, "the processes have not joined yet", "call communication.init() first")

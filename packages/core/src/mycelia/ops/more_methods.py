@@ -100,7 +100,7 @@ def _fill_diagonal(self, fill_value, wrap=False):
     shape = self.shape
     if len(shape) < 2 or (len(shape) > 2 and len(set(shape)) > 1):
         raise errors.value_error(
-            f"For 'fill_diagonal', a matrix or a tensor of equal sizes is needed, but the shape is {tuple(shape)}"
+            f"For 'fill_diagonal', a matrix or equal sizes are needed, but the shape is {tuple(shape)}"
         )
     step = 1 + sum(_math.prod(shape[i:]) for i in range(1, len(shape)))
     last = self.size if wrap or len(shape) > 2 else min(self.size, shape[1] * shape[1])
@@ -182,13 +182,15 @@ def _in_place(function):
 
 
 _METHODS = {
-    "softmax": _softmax, "triangular_solve": _triangular_solve, "choose": _choose, "sum_to_size": _sum_to_size,
+    "softmax": _softmax, "triangular_solve": _triangular_solve, "choose": _choose,
+    "sum_to_size": _sum_to_size,
     "fill_diagonal": _fill_diagonal, "cauchy": _cauchy, "log_normal": _log_normal, "uniform": _uniform,
     "bernoulli": _bernoulli, "uniform_": ops.uniform_,
 }  # fmt: skip
 
 _IN_PLACE = {
-    "sigmoid_": ops.sigmoid, "zero_": _zeros, "put_": _put, "index_copy_": _index_copy, "index_fill_": _index_fill,
+    "sigmoid_": ops.sigmoid, "zero_": _zeros, "put_": _put, "index_copy_": _index_copy,
+    "index_fill_": _index_fill,
     "scatter_add_": _scatter_add, "masked_scatter_": ops.masked_scatter, "fill_diagonal_": _fill_diagonal,
     "addmm_": ops.addmm, "copy_": _copied, "bernoulli_": _bernoulli_p,
 }  # fmt: skip

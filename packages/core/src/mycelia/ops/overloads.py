@@ -1,6 +1,8 @@
-"""Second names of parameters: many Tensor methods take MindSpore's older word for a parameter and a newer one.
+"""Second names of parameters: many Tensor methods take MindSpore's older word for a parameter and a newer
+one.
 
-``x.expand_as(x=y)`` and ``x.expand_as(other=y)`` are one method. The tables name the words that a method's function
+``x.expand_as(x=y)`` and ``x.expand_as(other=y)`` are one method. The tables name the words that a method's
+function
 does not know; functions that know both are not in them. Loaded last.
 """
 
@@ -13,7 +15,8 @@ from mycelia._methods import attach
 _NAMES = {
     "expand_as": {"x": "other"}, "float_power": {"other": "exponent"}, "isclose": {"x2": "other"},
     "logical_and": {"y": "other"}, "logical_or": {"y": "other"}, "matmul": {"tensor2": "other"},
-    "median": {"dim": "axis", "keepdim": "keepdims"}, "narrow": {"dim": "axis"}, "remainder": {"divisor": "other"},
+    "median": {"dim": "axis", "keepdim": "keepdims"}, "narrow": {"dim": "axis"},
+    "remainder": {"divisor": "other"},
     "reverse": {"axis": "dims"}, "sub": {"y": "other"}, "sub_": {"y": "other"}, "tile": {"reps": "dims"},
     "unsqueeze": {"dim": "axis"}, "where": {"other": "y"}, "swapdims": {"dim0": "axis0", "dim1": "axis1"},
     "ormqr": {"input2": "tau", "input3": "other"},

@@ -11,7 +11,6 @@ from mycelia._methods import attach
 from mycelia.ops import create, order
 from mycelia.ops import index as _index
 from mycelia.ops import masks as _masks
-from mycelia.ops.cast import cast
 from mycelia.ops.joining import chunk, split, tensor_split, unstack
 from mycelia.ops.scatter import (
     _as_updates,

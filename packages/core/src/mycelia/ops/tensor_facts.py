@@ -13,7 +13,8 @@ _marks: dict[int, dict] = {}  # what is noted about single tensors, by identity,
 
 
 def marks(tensor) -> dict:
-    """The notes on one tensor: its hooks, the file it was written to. Tensors have no attributes of their own."""
+    """The notes on one tensor: its hooks, the file it was written to. Tensors have no attributes of their
+    own."""
     found = _marks.get(id(tensor))
     if found is None:
         found = _marks[id(tensor)] = {}
@@ -28,7 +29,8 @@ def noted(tensor, what: str):
 
 
 class SharedTensor(_C.Tensor):
-    """``x.data``: a tensor on the memory of x. Writing into it writes into x; no gradient flows through it."""
+    """``x.data``: a tensor on the memory of x. Writing into it writes into x; no gradient flows through
+    it."""
 
     _owner = None
 
@@ -413,7 +415,8 @@ _METHODS = {
     "stride": _stride, "strides": property(_strides), "numel": _numel, "nelement": _numel, "dim": _dim,
     "ndimension": _dim, "storage_offset": _constant_fact(0, "Elements before the first one: none."),
     "contiguous": _itself, "value": _itself, "device": property(_device), "has_init": property(_has_init),
-    "init": property(_init), "init_finished": property(_constant_fact(True, "Values are there as soon as the tensor is.")),
+    "init": property(_init), "init_finished": property(_constant_fact(True,
+    "Values are there as soon as the tensor is.")),
     "init_data": _init_data, "init_flag": property(_init_flag), "set_init_flag": _set_init_flag,
     "const_arg": property(_const_arg), "set_const_arg": _set_const_arg, "delta_seed": 0,
     "param_info": None, "symbolic_shape": None, "parent_tensor_": None, "index_of_parent_": None,
@@ -428,7 +431,8 @@ _METHODS = {
     "set_cast_dtype": _nothing, "move_to": _move_to, "to_": _to_device, "pin_memory": _pin_memory,
     "offload": _offload, "offload_file_path": _offload_file_path, "flush_from_cache": _nothing,
     "data_sync": _nothing, "wait_pipeline": _nothing, "requires_grad_": _requires_grad,
-    "data_ptr": _data_ptr, "resize": _resize, "to_coo": _to_coo, "to_csr": _to_csr, "assign_value_cpp": _assign_bits, "delete_": _delete, "set_": _set, "storage": _untyped_storage,
+    "data_ptr": _data_ptr, "resize": _resize, "to_coo": _to_coo, "to_csr": _to_csr,
+    "assign_value_cpp": _assign_bits, "delete_": _delete, "set_": _set, "storage": _untyped_storage,
     "untyped_storage": _untyped_storage, "from_dlpack": staticmethod(_from_dlpack), "to_dlpack": _to_dlpack,
     "__deepcopy__": _deepcopy, "__reversed__": _reversed, "__round__": _rounded,
 }  # fmt: skip

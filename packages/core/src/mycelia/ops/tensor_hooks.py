@@ -1,7 +1,9 @@
 """Hooks on the gradients of single tensors: ``x.register_hook(function)``.
 
-A hook belongs to the tape node that made the tensor, and sees its cotangent when all of it has arrived. Tensors
-that are the variables of a gradient get their node when the gradient is asked for: their hooks wait until then.
+A hook belongs to the tape node that made the tensor, and sees its cotangent when all of it has arrived.
+Tensors
+that are the variables of a gradient get their node when the gradient is asked for: their hooks wait until
+then.
 """
 
 import itertools
@@ -26,7 +28,8 @@ class TensorHookHandle:
 
 
 def _register_hook(self, hook):
-    """Call ``hook(gradient)`` when the gradient of this tensor is known; what it returns replaces the gradient.
+    """Call ``hook(gradient)`` when the gradient of this tensor is known; what it returns replaces the
+    gradient.
 
     Returns a handle to remove it.  Errors: TypeError unless `hook` can be called.
     """

@@ -1,4 +1,5 @@
-"""Names of parallel training. On one device layouts and strategies are checked and kept; nothing is divided."""
+"""Names of parallel training. On one device layouts and strategies are checked and kept; nothing is
+divided."""
 
 from mycelia.parallel import auto_parallel, function, nn
 from mycelia.parallel.checkpoints import (
@@ -25,7 +26,8 @@ from mycelia.parallel_settings import get_algo_parameters, reset_algo_parameters
 __all__ = [
     "Layout", "auto_parallel", "build_searched_strategy", "convert_checkpoint_by_rank", "convert_checkpoints",
     "function", "get_algo_parameters", "load_distributed_checkpoint", "load_segmented_checkpoints",
-    "merge_pipeline_strategys", "merge_sliced_parameter", "nn", "parameter_broadcast", "rank_list_for_convert",
+    "merge_pipeline_strategys", "merge_sliced_parameter", "nn", "parameter_broadcast",
+    "rank_list_for_convert",
     "rank_list_for_transform", "reset_algo_parameters", "restore_group_info_list", "set_algo_parameters",
     "set_op_strategy_config", "shard", "sync_pipeline_shared_parameters", "transform_checkpoint_by_rank",
     "transform_checkpoints", "unified_safetensors",

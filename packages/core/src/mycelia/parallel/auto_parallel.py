@@ -12,7 +12,8 @@ def _option(name: str, doc: str, parameters: str = ""):
     scope: dict = {}
     values = ", ".join(f"{n!r}: {n}" for n in names)
     exec(
-        f"def {name}(self{', ' if parameters else ''}{parameters}):\n    self.options[{name!r}] = {{{values}}}",
+        f"def {name}(self{', ' if parameters else ''}{parameters}):\n"
+        f"    self.options[{name!r}] = {{{values}}}",
         scope,
     )
     scope[name].__doc__ = doc
@@ -20,7 +21,8 @@ def _option(name: str, doc: str, parameters: str = ""):
 
 
 class AutoParallel(Cell):
-    """Divide `network` among devices. The settings are kept in `options`; there is one device, which does all.
+    """Divide `network` among devices. The settings are kept in `options`; there is one device, which does
+    all.
 
     `parallel_mode`: "semi_auto", "sharding_propagation" or "recursive_programming".
     Errors: TypeError unless a Cell, ValueError for another mode.

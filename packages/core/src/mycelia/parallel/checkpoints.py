@@ -25,8 +25,10 @@ def _needs_strategy(subject: str) -> NoReturn:
 def merge_sliced_parameter(sliced_parameters, strategy=None):
     """One Parameter from those that hold its parts, in the order of the devices.
 
-    `strategy`: for a parameter name, into how many parts each axis was cut; without it they are joined along the
-    first axis.  Errors: TypeError unless a list of Parameters, ValueError for parts whose number or names do not fit.
+    `strategy`: for a parameter name, into how many parts each axis was cut; without it they are joined
+    along the
+    first axis.  Errors: TypeError unless a list of Parameters, ValueError for parts whose number or names
+    do not fit.
     """
     if not isinstance(sliced_parameters, list) or not all(
         isinstance(p, Parameter) for p in sliced_parameters
@@ -115,7 +117,8 @@ def convert_checkpoints(
 
 
 def load_distributed_checkpoint(
-    network, checkpoint_filenames=None, predict_strategy=None, train_strategy_filename=None, strict_load=False,
+    network, checkpoint_filenames=None, predict_strategy=None, train_strategy_filename=None,
+    strict_load=False,
     dec_key=None, dec_mode="AES-GCM", format="ckpt", unified_safetensors_dir=None, dst_safetensors_dir=None,
     rank_id=None, output_format="safetensors", name_map=None, max_process_num=64, return_param_dict=False,
 ):  # fmt: skip
@@ -173,7 +176,8 @@ def restore_group_info_list(group_info_file_name):
 def set_op_strategy_config(mode="SAVE", path=""):
     """Where strategies of ops are saved to or loaded from.
 
-    Errors: ValueError for a mode other than "SAVE" and "LOAD", or a path that is no .json file; NotImplementedError.
+    Errors: ValueError for a mode other than "SAVE" and "LOAD", or a path that is no .json file;
+    NotImplementedError.
     """
     if mode not in ("SAVE", "LOAD"):
         raise errors.one_of(mode, ("SAVE", "LOAD"), subject="set_op_strategy_config", what="mode")

@@ -12,7 +12,8 @@ from mycelia import errors
 class Layout:
     """A grid of devices whose axes have names: ``Layout((2, 4), ("dp", "mp"))``.
 
-    Calling it gives the layout of a tensor: one name per axis, "None" where the axis is whole, or a tuple of names.
+    Calling it gives the layout of a tensor: one name per axis, "None" where the axis is whole, or a tuple
+    of names.
     Errors: TypeError unless tuples, ValueError for lengths that differ, unknown names and names used twice.
     """
 
@@ -68,7 +69,8 @@ class Layout:
         return len(self._alias_name) - 1 - self._alias_name.index(name)
 
     def to_dict(self) -> dict:
-        """All that was said, as MindSpore writes it into strategy files.  Errors: ValueError before a call."""
+        """All that was said, as MindSpore writes it into strategy files.  Errors: ValueError before a
+        call."""
         if self._tensor_map is None:
             raise errors.value_error(
                 "Layout", "the tensor_map is missing: call the layout with the names of axes"

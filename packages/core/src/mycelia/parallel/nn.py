@@ -65,7 +65,8 @@ class MicroBatchInterleaved(Cell):
 
 
 class Pipeline(GradAccumulation):
-    """`network` divided into stages: on one device one stage, which takes `micro_size` pieces of the batch."""
+    """`network` divided into stages: on one device one stage, which takes `micro_size` pieces of the
+    batch."""
 
     def __init__(self, network, micro_size, stage_config=None, segment_config=None):
         super().__init__(network, micro_size)

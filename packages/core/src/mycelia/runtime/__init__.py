@@ -47,6 +47,7 @@ __all__ = [
     "get_stream_limit", "launch_blocking", "max_memory_allocated", "max_memory_reserved", "memory_allocated",
     "memory_replay", "memory_reserved", "memory_stats", "memory_summary", "reset_max_memory_allocated",
     "reset_max_memory_reserved", "reset_peak_memory_stats", "reset_stream_limit", "set_cpu_affinity",
-    "set_cur_stream", "set_device_limit", "set_kernel_launch_capture", "set_kernel_launch_group", "set_memory",
+    "set_cur_stream", "set_device_limit", "set_kernel_launch_capture", "set_kernel_launch_group",
+    "set_memory",
     "set_stream_limit", "synchronize", "use_mem_pool",
 ]  # fmt: skip

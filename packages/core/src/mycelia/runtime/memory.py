@@ -131,13 +131,14 @@ def set_memory(
 def memory_replay(file_path: str) -> None:
     """Replay a trace of a device's memory pool: RuntimeError, only Ascend writes such traces."""
     raise errors.error(
-        errors.MyceliaRuntimeError, "memory_replay", f"{file_path!r} is a trace of a memory pool on Ascend",
+        errors.MyceliaRuntimeError, "memory_replay",
+        f"{file_path!r} is a trace of a memory pool on Ascend",
         hint="run it with a backend for Ascend",
     )  # fmt: skip
 
 
 class PluggableAllocator:
-    """Functions of a shared library that allocate and free device memory.  Errors: OSError, AttributeError."""
+    """Functions of a shared library that allocate and free memory.  Errors: OSError, AttributeError."""
 
     def __init__(self, path_to_so_file: str, alloc_fn_name: str, free_fn_name: str):
         library = ctypes.CDLL(path_to_so_file)
@@ -158,7 +159,8 @@ class MemPool:
 
     def __init__(self, allocator: PluggableAllocator):
         raise errors.error(
-            errors.MyceliaRuntimeError, "MemPool", "the CPU's memory has no pool that an allocator could serve",
+            errors.MyceliaRuntimeError, "MemPool",
+            "the CPU's memory has no pool that an allocator could serve",
             hint="run it with a backend for Ascend",
         )  # fmt: skip
 

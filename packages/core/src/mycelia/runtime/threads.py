@@ -60,7 +60,8 @@ def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> N
 
 
 def set_kernel_launch_capture(enable_capture_graph: bool, op_capture_skip: list[str] | None = None) -> None:
-    """Capture a device's kernel launches to replay them: compiled programs of the CPU are lists of calls already."""
+    """Capture a device's kernel launches to replay them: compiled programs of the CPU are lists of calls
+    already."""
     if not isinstance(enable_capture_graph, bool):
         got = type(enable_capture_graph).__name__
         raise errors.type_error(

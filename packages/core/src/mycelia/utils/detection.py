@@ -47,5 +47,6 @@ def comm_exec_order_check(action: str) -> None:
 
 
 def runtime_execution_order_check(folders_, all_rank=None):
-    """Compare the recorded orders of collectives of several processes: RuntimeError, none are recorded here."""
+    """Compare the recorded orders of collectives of several processes: RuntimeError, none are recorded
+    here."""
     raise _needs_ascend("runtime_execution_order_check", "the order of collectives")

@@ -28,7 +28,8 @@ class _Called:
 class MsDispatchMode:
     """Subclass it and define ``__ms_dispatch__(self, func, args, kwargs)``, which gives the op's result.
 
-    `func` has a name and runs the op: ``func(*args)``. What the method itself calls goes to the block around this
+    `func` has a name and runs the op: ``func(*args)``. What the method itself calls goes to the block
+    around this
     one, or runs. An instance also decorates functions.
     """
 

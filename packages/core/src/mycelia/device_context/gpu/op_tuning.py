@@ -3,7 +3,8 @@
 from mycelia.device_context.checks import tell
 
 _FORWARD = (
-    "normal", "performance", "implicit_gemm", "precomp_gemm", "gemm", "direct", "fft", "fft_tiling", "winograd",
+    "normal", "performance", "implicit_gemm", "precomp_gemm", "gemm", "direct", "fft", "fft_tiling",
+    "winograd",
     "winograd_nonfused",
 )  # fmt: skip
 _DATA = ("normal", "performance", "algo_0", "algo_1", "fft", "fft_tiling", "winograd", "winograd_nonfused")
