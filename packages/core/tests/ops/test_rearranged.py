@@ -230,3 +230,15 @@ def test_compiled_as_eager(function):
     same(ms.jit(lambda x: function(x))(x), function(x).asnumpy())
     want = ms.grad(lambda x: (function(x) ** 2).sum())(x).asnumpy()
     same(ms.jit(lambda x: ms.grad(lambda x: (function(x) ** 2).sum())(x))(x), want)
+
+
+def test_ties_share_the_gradient_of_extremes():
+    x, y = T([1.0, 2.0, 3.0]), T([1.0, 3.0, 2.0])
+    for function, want in ((ops.maximum, [0.5, 0, 1]), (ops.minimum, [0.5, 1, 0]), (ops.fmax, [1, 0, 1])):
+        assert ms.grad(lambda x, function=function: function(x, y).sum())(x).asnumpy().tolist() == want
+
+
+def test_places_of_extremes_with_a_first_value():
+    x, mask = T([[2, 5, 1], [3, -7, 4]]), ms.Tensor([[True, False, True], [False, False, True]])
+    assert ops.min(x, 1, initial=0, where=mask)[1].asnumpy().tolist() == [0, 0]
+    assert ops.max(x, 1, initial=4)[1].asnumpy().tolist() == [1, 0]

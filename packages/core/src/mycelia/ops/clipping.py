@@ -21,7 +21,7 @@ def maximum(input, other):
 
 @maximum.vjp
 def maximum(ct, input, other, input_shape, other_shape, needs):
-    return _extreme_grad(ct, _logic.greater_equal(input, other), input_shape, other_shape, needs)
+    return _extreme_grad(ct, input, other, input_shape, other_shape, needs)
 
 
 @op(infer=broadcast(), promote=("input", "other"), mindir="Minimum", method=True)
@@ -35,12 +35,14 @@ def minimum(input, other):
 
 @minimum.vjp
 def minimum(ct, input, other, input_shape, other_shape, needs):
-    return _extreme_grad(ct, _logic.less_equal(input, other), input_shape, other_shape, needs)
+    return _extreme_grad(ct, other, input, input_shape, other_shape, needs)
 
 
-def _extreme_grad(ct, chosen, input_shape, other_shape, needs):
-    """`ct` flows to the first operand where it was `chosen`, ties included, and to the second elsewhere."""
-    first = mul(ct, cast(chosen, ct.dtype))
+def _extreme_grad(ct, high, low, input_shape, other_shape, needs):
+    """`ct` flows to the first operand where `high` > `low`, else to the second; ties share it by halves."""
+    larger = cast(_logic.greater(high, low), ct.dtype)
+    share = mul(add(larger, cast(_logic.greater_equal(high, low), ct.dtype)), 0.5)
+    first = mul(ct, share)
     return (
         unbroadcast(first, input_shape) if needs[0] else None,
         unbroadcast(sub(ct, first), other_shape) if needs[1] else None,
@@ -64,11 +66,11 @@ maximum.samples(_extreme_samples)
 minimum.samples(_extreme_samples)
 
 
-def _ignore_nan(extreme, input, other):
+def _ignore_nan(better, input, other):
     from mycelia.ops.masks import where
 
-    larger = extreme(input, other)
-    return where(_logic.isnan(input), other, where(_logic.isnan(other), input, larger))
+    best = where(better(input, other), input, other)  # of equals the first, which alone has the gradient
+    return where(_logic.isnan(input), other, where(_logic.isnan(other), input, best))
 
 
 def fmax(input, other):
@@ -76,7 +78,7 @@ def fmax(input, other):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    return _ignore_nan(maximum, input, other)
+    return _ignore_nan(_logic.greater_equal, input, other)
 
 
 def fmin(input, other):
@@ -84,7 +86,7 @@ def fmin(input, other):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    return _ignore_nan(minimum, input, other)
+    return _ignore_nan(_logic.less_equal, input, other)
 
 
 @op(name="clip", infer=same())
