@@ -38,7 +38,8 @@ def _astype(self, dtype, copy=True):
 
 
 def _to(self, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False):
-    """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, that of `other`.
+    """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, that of
+    `other`.
 
     Then `non_blocking` and `copy` may follow; without `copy` it is itself if nothing changes.
     Errors: RuntimeError for a device that no backend serves.
