@@ -161,9 +161,10 @@ class FlopsUtilizationCollector(Callback):
                 )
             network = params.train_network if params.mode == "train" else params.eval_network
             self._products = []
+            optimizers = {c for _, c in network.cells_and_names() if isinstance(c, Optimizer)}
             for _, cell in network.cells_and_names():
                 weight = cell._params.get("weight")
-                if weight is not None and weight.ndim > 1 and not isinstance(cell, Optimizer):
+                if weight is not None and weight.ndim > 1 and not cell._cells and cell not in optimizers:
                     self._hooks.append(cell.register_forward_hook(self._report))
         self._began = time.time()
 
