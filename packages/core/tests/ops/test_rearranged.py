@@ -242,3 +242,11 @@ def test_places_of_extremes_with_a_first_value():
     x, mask = T([[2, 5, 1], [3, -7, 4]]), ms.Tensor([[True, False, True], [False, False, True]])
     assert ops.min(x, 1, initial=0, where=mask)[1].asnumpy().tolist() == [0, 0]
     assert ops.max(x, 1, initial=4)[1].asnumpy().tolist() == [1, 0]
+
+
+def test_functions_that_write_into_their_argument():
+    x = T([0.5, 2.0])
+    ops.tanh_(ops.clamp_(x, 0, 1))
+    same(x, np.tanh([0.5, 1.0]))
+    with pytest.raises(TypeError, match="erfinv_"):
+        ops.erfinv_(0.5)

@@ -212,9 +212,23 @@ def soft_shrink(input, lambd=0.5):
 augassign_add, augassign_sub, augassign_mul = _math.add, _math.sub, _math.mul
 augassign_div, augassign_floordiv, augassign_mod = _math.true_div, _rounding.floor_div, _rounding.floor_mod
 
+
+def _in_place(name):
+    def function(input, *args, **kwargs):
+        _need_tensor(name, input)
+        return getattr(input, name)(*args, **kwargs)
+
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = f"``input.{name}(...)``: replaces the value of `input`, and returns it."
+    return function
+
+
+clamp_, erfinv_, tanh_ = _in_place("clamp_"), _in_place("erfinv_"), _in_place("tanh_")
+
 __all__ = [
     "approximate_equal", "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod",
-    "augassign_mul", "augassign_sub", "bidense", "coalesce", "deepcopy", "dtype", "eps", "is_complex",
-    "is_floating_point", "is_nonzero", "mixed_precision_cast", "move_to", "multilabel_margin_loss", "print_",
-    "shape_", "shape_mul", "soft_shrink", "tensor_slice", "unique_with_pad",
+    "augassign_mul", "augassign_sub", "bidense", "clamp_", "coalesce", "deepcopy", "dtype", "eps", "erfinv_",
+    "is_complex", "is_floating_point", "is_nonzero", "mixed_precision_cast", "move_to",
+    "multilabel_margin_loss", "print_",
+    "shape_", "shape_mul", "soft_shrink", "tanh_", "tensor_slice", "unique_with_pad",
 ]  # fmt: skip
