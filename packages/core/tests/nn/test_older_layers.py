@@ -89,7 +89,7 @@ def test_optimizers_know_their_place():
     with pytest.raises(ValueError):
         optimizer.target = "TPU"
     with pytest.raises(NotImplementedError):
-        nn.thor(nn.Dense(1, 1), 0.1, 0.1, 0.9)
+        nn.thor(nn.Dense(1, 1), 0.1, 0.1, 0.9)((A, A))
 
 
 def test_what_joins_devices_works_for_one():

@@ -142,7 +142,7 @@ def _checked_save_path(file_name: Any, format: str) -> str:
             f"For 'save_checkpoint', the format must be 'safetensors' or 'ckpt', but got {format}."
         )
     path = os.path.realpath(file_name)
-    return path if path.endswith(_SUFFIX[format]) else path + _SUFFIX[format]
+    return path if path.endswith(format) else path + _SUFFIX[format]
 
 
 def _parameters(save_obj: Any) -> dict[str, Any]:

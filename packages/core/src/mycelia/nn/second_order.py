@@ -6,6 +6,7 @@ from mycelia import errors
 from mycelia.dtypes import float32
 from mycelia.nn.conv import Conv2d
 from mycelia.nn.dense import Dense, Embedding, EmbeddingLookup
+from mycelia.nn.optim.descent import Momentum
 
 
 class DenseThor(Dense):
@@ -110,10 +111,17 @@ def thor(
     enable_clip_grad=False,
     frequency=100,
 ):
-    """The second-order optimizer: not there. Raises NotSupportedError; Ascend and GPU would have it."""
-    raise errors.error(
-        errors.NotSupportedError,
-        "thor",
-        "second-order steps need the matrix kernels of an Ascend or GPU backend",
-        hint="nn.Momentum or nn.Lamb are the closest optimizers here",
-    )
+    """The second-order optimizer, made and checked as `Momentum`; a step raises NotSupportedError, since it
+    needs the matrix kernels of an Ascend or GPU backend.
+    """
+    return _Thor(net.trainable_params(), learning_rate, momentum, weight_decay, loss_scale, use_nesterov)
+
+
+class _Thor(Momentum):
+    def construct(self, gradients):
+        raise errors.error(
+            errors.NotSupportedError,
+            "thor",
+            "second-order steps need the matrix kernels of an Ascend or GPU backend",
+            hint="nn.Momentum or nn.Lamb are the closest optimizers here",
+        )
