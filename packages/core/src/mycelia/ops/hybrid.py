@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import types
@@ -17,10 +18,11 @@ def _intrinsics() -> dict[str, Any]:
     def allocate(shape: tuple, dtype: str, scope: str = "") -> np.ndarray:
         return np.zeros(shape, dtype)
 
-    def unchanged(value: Any, *rest: Any) -> Any:
-        return value
-
-    names: dict[str, Any] = {"output_tensor": allocate, "allocate": allocate, "block_realize": unchanged}
+    names: dict[str, Any] = {
+        "output_tensor": allocate,
+        "allocate": allocate,
+        "block_realize": contextlib.nullcontext,
+    }
     names.update(dict.fromkeys(("grid", "serial", "vectorize", "parallel", "reduce"), _steps))
     names.update({n: getattr(np, n) for n in ("exp", "log", "sqrt", "abs", "floor", "ceil", "round", "tanh")})
     names.update(
