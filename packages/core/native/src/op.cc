@@ -96,10 +96,6 @@ bool add_value_key(KeyBuilder* key, PyObject* v) {
   } else if (PyArray_IsScalar(v, Floating)) {
     OwnedRef d(PyNumber_Float(v));
     return d && add_value_key(key, d.p);
-  } else if (is_tensor(v)) {
-    PyErr_Format(PyExc_TypeError, "an attribute must be a Python value, but a Tensor of shape %R was given; use .item() or .asnumpy()",
-                 OwnedRef(shape_tuple(as_tensor(v)->t)).p);
-    return false;
   } else {
     key->add(kTagObject);
     key->add(reinterpret_cast<intptr_t>(v));
@@ -192,6 +188,34 @@ bool argument_error(Op* op, const char* format, PyObject* what) {
   return false;
 }
 
+bool holds_tensor(PyObject* v) {
+  if (is_tensor(v)) return true;
+  if (!PyTuple_CheckExact(v) && !PyList_CheckExact(v)) return false;
+  for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(v); ++i)
+    if (is_tensor(PySequence_Fast_GET_ITEM(v, i))) return true;
+  return false;
+}
+
+// The numbers in a Tensor that stands for an attribute, such as a shape or an axis: one, or a tuple; also inside of a
+// list. A Tensor without a value raises the error that asking for it does.
+PyObject* numbers_of(PyObject* v) {
+  if (is_tensor(v)) {
+    OwnedRef numbers(PyObject_CallMethod(v, "tolist", nullptr));
+    if (!numbers) return nullptr;
+    return PyList_Check(numbers.p) ? PySequence_Tuple(numbers.p) : Py_NewRef(numbers.p);
+  }
+  const Py_ssize_t n = PySequence_Fast_GET_SIZE(v);
+  OwnedRef items(PyTuple_New(n));
+  if (!items) return nullptr;
+  for (Py_ssize_t i = 0; i < n; ++i) {
+    PyObject* item = PySequence_Fast_GET_ITEM(v, i);
+    PyObject* number = is_tensor(item) ? numbers_of(item) : Py_NewRef(item);
+    if (!number) return nullptr;
+    PyTuple_SET_ITEM(items.p, i, number);
+  }
+  return Py_NewRef(items.p);
+}
+
 bool bind_arguments(Op* op, Call* c, PyObject* const* args, Py_ssize_t n, PyObject* kwnames) {
   const int total = op->n_params + op->n_attrs;
   if (n > total) {
@@ -219,7 +243,15 @@ bool bind_arguments(Op* op, Call* c, PyObject* const* args, Py_ssize_t n, PyObje
     c->slot[p] = Py_None;
   }
   for (int a = 0; a < op->n_attrs; ++a) {
-    if (c->slot[op->n_params + a]) continue;
+    PyObject*& value = c->slot[op->n_params + a];
+    if (value) {
+      if (!holds_tensor(value)) continue;
+      PyObject* numbers = numbers_of(value);
+      if (!numbers) return false;
+      c->owned.push_back(numbers);
+      value = numbers;
+      continue;
+    }
     if (!op->attr_default[a]) return argument_error(op, "missing required argument '%U'", op->param_names[op->n_params + a]);
     c->slot[op->n_params + a] = op->attr_default[a];
   }

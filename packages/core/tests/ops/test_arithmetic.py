@@ -121,3 +121,17 @@ def test_in_place_methods_replace_the_value():
     x = Tensor([1.0, 2.0])
     assert x.add_(1, alpha=2) is x
     assert x.mul_(2).asnumpy().tolist() == [6, 8]
+
+
+@pytest.mark.parametrize("call, expected", [
+    (lambda x: ops.reshape(x, Tensor([4])), [1, 2, 3, 4]),
+    (lambda x: ops.reshape(x, [Tensor(4), 1]), [[1], [2], [3], [4]]),
+    (lambda x: ops.sum(x, Tensor(0)), [4, 6]),
+    (lambda x: ops.tile(x, Tensor([1, 2])), [[1, 2, 1, 2], [3, 4, 3, 4]]),
+    (lambda x: ops.gather(x, Tensor([1]), Tensor(0)), [[3, 4]]),
+    (lambda x: ops.concat((x, x), Tensor(1)), [[1, 2, 1, 2], [3, 4, 3, 4]]),
+])  # fmt: skip
+@pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
+def test_tensors_stand_for_shapes_and_axes(call, expected, compiled):
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert (ms.jit(call) if compiled else call)(x).asnumpy().tolist() == expected
