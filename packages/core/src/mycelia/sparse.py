@@ -24,14 +24,19 @@ class _Sparse:
     """What the kinds have in common: a shape, values, and the facts that follow."""
 
     _members: tuple[str, ...] = ()
-    values: Tensor
+    _values: Tensor
+
+    @property
+    def values(self) -> Tensor:
+        """The values that are held."""
+        return self._values
 
     def _take(self, members: tuple, shape) -> None:
         owner = type(self).__name__
         for name, value in zip(self._members, members):
             if not is_tensor(value):
                 raise errors.type_error(owner, f"{name} must be a Tensor, but got {type(value).__name__}")
-            setattr(self, name, value)
+            setattr(self, "_" + name, value)
         if not isinstance(shape, tuple):
             raise errors.type_error(owner, f"shape must be a tuple, but got {type(shape).__name__}")
         for n in shape:
@@ -77,21 +82,21 @@ class _Sparse:
         """The tensors it consists of, and the shape."""
         return (*(getattr(self, name) for name in self._members), self._shape)
 
-    def _with(self, values: Tensor):
+    def with_values(self, values: Tensor):
         """The same places with other values."""
         places = tuple(getattr(self, name) for name in self._members[:-1])
         return type(self)(*places, values, self._shape)
 
     def astype(self, dtype):
         """The same with values of another dtype."""
-        return self._with(self.values.astype(dtype))
+        return self.with_values(self.values.astype(dtype))
 
     def abs(self):
         """The same with absolute values."""
-        return self._with(ops.abs(self.values))
+        return self.with_values(ops.abs(self.values))
 
     def __neg__(self):
-        return self._with(-self.values)
+        return self.with_values(-self.values)
 
     def __repr__(self) -> str:
         members = ", ".join(f"{name}={_text(getattr(self, name))}" for name in self._members)
@@ -121,6 +126,11 @@ class COOTensor(_Sparse):
                 "COOTensor", f"there are {indices.shape[0]} places, but {values.shape[0]} values"
             )
 
+    @property
+    def indices(self) -> Tensor:
+        """The places of the values."""
+        return self._indices
+
     def to_dense(self) -> Tensor:
         """The tensor with all elements; values of one place are added."""
         zeros = ops.zeros(self._shape, self.dtype)
@@ -148,7 +158,7 @@ class COOTensor(_Sparse):
         return CSRTensor(pointers, columns, ops.gather(self.values, Tensor(order), 0), self._shape)
 
     def add(self, other: COOTensor, thresh: Tensor) -> COOTensor:
-        """The sum, without values whose amount is not above `thresh`."""
+        """The sum, without values whose amount is below `thresh`."""
         import numpy as np
 
         if not isinstance(other, COOTensor):
@@ -159,7 +169,7 @@ class COOTensor(_Sparse):
             raise errors.value_error("COOTensor.add", f"the shapes {self._shape} and {other.shape} differ")
         places = ops.cat((self.indices, other.indices))
         total = COOTensor(places, ops.cat((self.values, other.values)), self._shape).coalesce()
-        kept = np.flatnonzero(np.abs(total.values.asnumpy()) > np.asarray(thresh.asnumpy()))
+        kept = np.flatnonzero(np.abs(total.values.asnumpy()) >= np.asarray(thresh.asnumpy()))
         if len(kept) == total.size:
             return total
         at = Tensor(kept)
@@ -176,11 +186,11 @@ class COOTensor(_Sparse):
 
     def __mul__(self, other):
         _same_shape("*", self._shape, other)
-        return self._with(self.values * ops.gather_nd(other, self.indices))
+        return self.with_values(self.values * ops.gather_nd(other, self.indices))
 
     def __truediv__(self, other):
         _same_shape("/", self._shape, other)
-        return self._with(self.values / ops.gather_nd(other, self.indices))
+        return self.with_values(self.values / ops.gather_nd(other, self.indices))
 
 
 def _same_shape(operator: str, shape: tuple, other: Any) -> None:
@@ -218,6 +228,16 @@ class CSRTensor(_Sparse):
                 "CSRTensor", f"there are {indices.size} columns, but {values.shape[0]} values"
             )
 
+    @property
+    def indptr(self) -> Tensor:
+        """Where the values of each row begin, and the end."""
+        return self._indptr
+
+    @property
+    def indices(self) -> Tensor:
+        """The columns of the values."""
+        return self._indices
+
     def _rows(self) -> Tensor:
         """The row of each value."""
         import numpy as np
@@ -241,7 +261,7 @@ class CSRTensor(_Sparse):
     def mm(self, matrix):
         """The product with a matrix [n, k]; with a CSRTensor it is one."""
         if isinstance(matrix, CSRTensor):
-            return ops.matmul(self.to_dense(), matrix.to_dense()).to_csr()
+            return dense_to_sparse_csr(ops.matmul(self.to_dense(), matrix.to_dense()))
         if not is_tensor(matrix) or matrix.ndim != 2 or matrix.shape[0] != self._shape[1]:
             raise errors.value_error(
                 "CSRTensor.mm",
@@ -317,6 +337,11 @@ class RowTensor(_Sparse):
             )
 
     @property
+    def indices(self) -> Tensor:
+        """The rows that are held."""
+        return self._indices
+
+    @property
     def dense_shape(self) -> tuple[int, ...]:
         """Sizes of the dense tensor."""
         return self._shape
@@ -342,6 +367,10 @@ def _places(tensor: Tensor, owner: str):
 
 def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
     """A COOTensor of the elements of a matrix that are not zero."""
+    if not is_tensor(tensor):
+        raise errors.type_error(
+            "dense_to_sparse_coo", f"a Tensor is expected, but got {type(tensor).__name__}"
+        )
     places = Tensor(_places(tensor, "dense_to_sparse_coo"))
     return COOTensor(places, ops.gather_nd(tensor, places), tuple(tensor.shape))
 

@@ -104,9 +104,16 @@ _LATE |= dict.fromkeys(
     mse_loss_ext""".split(),
     "mycelia.mint.ext",
 )
+_SPARSE = ("coo_", "csr_", "coo2", "csr2", "dense_to_sparse_")
 
 
 def __getattr__(name: str):
+    if name.startswith(_SPARSE):
+        import importlib
+
+        found = getattr(importlib.import_module("mycelia.ops.sparse"), name, None)
+        if found is not None:
+            return globals().setdefault(name, found)
     if name in _LATE:
         import importlib
 
