@@ -209,4 +209,4 @@ def test_print_shows_values_once_per_run_and_in_order(capsys):
     compiled(x)
     lines = capsys.readouterr().out.splitlines()
     assert captured == ""
-    assert lines == ["start 2.0", "now|4.0|7", "now|8.0|7", "large", "fixed"] * 2
+    assert lines == ["start", "2", "now|4.0|7", "now|8.0|7", "large", "fixed"] * 2

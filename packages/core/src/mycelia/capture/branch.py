@@ -17,7 +17,6 @@ from mycelia.capture.values import (
     Undefined,
     close_over,
     common_dtype,
-    describe,
     equal_objects,
     flatten,
     fresh_containers,
@@ -117,7 +116,7 @@ class _Join:
         try:
             return self.merged(init, a, b)
         except Mismatch as mismatch:
-            return _always(Undefined(name, self.disagreement(name, mismatch)))
+            return _always(Undefined(name, self.disagreement(name, mismatch), mismatch.kind))
 
     def placed(self, side: int, value: Any) -> Callable[[Sequence[Tensor]], Any]:
         """`value` exists in one branch only, and the other does not care: zeros take its place there."""
@@ -166,7 +165,7 @@ class _Join:
             return functools.partial(_item, position)
         if equal_objects(a, b):
             return _always(a)
-        raise Mismatch(describe(a), describe(b))
+        raise Mismatch(a, b)
 
     def one_sided(self, name: str, side: int) -> str:
         line = self.site.lines[side].get(name, self.site.line)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import collections.abc
 import functools
 import os
 import types
@@ -10,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia import dtypes, errors
-from mycelia.capture import jumps, rewrite, source
+from mycelia.capture import jumps, rewrite, source, text
 from mycelia.capture.conditions import and_, or_, predicate
 from mycelia.capture.trace import active, is_traced
 from mycelia.capture.values import Undefined
@@ -28,7 +29,9 @@ def callee(function: Any) -> Any:
     if kind is types.MethodType:
         inner = callee(function.__func__)
         return function if inner is function.__func__ else types.MethodType(inner, function.__self__)
-    if kind is types.BuiltinFunctionType or kind is type:
+    if kind is types.BuiltinFunctionType:
+        return _BUILTINS.get(function) or _method(function)
+    if kind is type:
         return _BUILTINS.get(function, function)
     if kind is functools.partial:
         return functools.partial(callee(function.func), *function.args, **function.keywords)
@@ -154,21 +157,41 @@ def _every(kind: Callable, combine: Callable) -> Callable:
     return every
 
 
-def _print(*values: Any, **settings: Any) -> None:
-    """Prints when the graph runs, not while it is captured."""
-    if active() is None:
-        print(*values, **settings)
-        return
-    tensors = [v for v in values if is_traced(v)]
-    from mycelia.ops.observe import _print as show
+def _sequence(kind: Callable, result: type) -> Callable:
+    """`zip`, `map` and the like give a tuple or list at once: it can be returned, indexed and used twice."""
 
-    positions = iter(range(len(tensors)))
-    pieces = tuple(next(positions) if is_traced(v) else str(v) for v in values)
-    show(tensors, pieces, tuple(settings.items()))
+    def sequence(*args: Any, **kwargs: Any) -> Any:
+        made = kind(*args, **kwargs)
+        endless = any(isinstance(a, collections.abc.Iterator) for a in args)
+        return made if endless or active() is None else result(made)
+
+    return sequence
+
+
+_VIEWS: dict[str, Callable] = {
+    "keys": lambda view: tuple(view),
+    "values": lambda view: tuple(view),
+    "items": lambda view: list(view),
+}
+
+
+def _method(function: Any) -> Any:
+    """A method of a builtin object: views of a dict are sequences, a formatted text may show tensors."""
+    owner, name = getattr(function, "__self__", None), function.__name__
+    if type(owner) is str and name == "format":
+        return text.formatted(owner)
+    if type(owner) is dict and name in _VIEWS and active() is not None:
+        return lambda: _VIEWS[name](function())
+    return function
 
 
 _BUILTINS: dict[Any, Callable] = {
-    builtins.print: _print,
+    builtins.print: text.print_,
+    builtins.str: text.text,
+    builtins.zip: _sequence(zip, tuple),
+    builtins.enumerate: _sequence(enumerate, tuple),
+    builtins.map: _sequence(map, tuple),
+    builtins.filter: _sequence(filter, list),
     builtins.range: _range,
     builtins.int: _convert(int, dtypes.int64),
     builtins.float: _convert(float, dtypes.float32),

@@ -20,10 +20,12 @@ from mycelia.capture.calls import TensorRange, callee
 from mycelia.capture.conditions import and_, as_bool, in_, not_, or_, predicate
 from mycelia.capture.loop import Loop
 from mycelia.capture.rewrite import Site
+from mycelia.capture.text import joined, percent
 from mycelia.capture.trace import UnknownSize, active, is_traced
 from mycelia.capture.values import (
     Undefined,
     get_attribute,
+    has_key,
     load,
     result,
     set_attribute,
@@ -35,8 +37,8 @@ from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [
-    "and_", "assert_", "callee", "for_", "get_attribute", "if_", "if_else", "in_", "load", "not_", "or_",
-    "raise_", "result", "set_attribute", "undefined", "update_attribute", "while_",
+    "and_", "assert_", "callee", "for_", "get_attribute", "if_", "if_else", "has_key", "in_", "joined", "load",
+    "not_", "or_", "percent", "raise_", "result", "set_attribute", "undefined", "update_attribute", "while_",
 ]  # fmt: skip
 
 

@@ -45,7 +45,10 @@ def _jumps(node: ast.AST | Sequence[ast.AST]) -> set[str]:
 
 
 def _holds_jump(node: ast.AST) -> bool:
-    """True if a jump is anywhere in `node`, nested functions excepted, even one that does not leave it."""
+    """True if a jump is anywhere in `node`, nested functions excepted, even one that does not leave it,
+    or a loop with an `else`."""
+    if isinstance(node, (ast.While, ast.For)) and node.orelse:
+        return True  # what runs when the loop ends without a break is guarded, too
     return bool(_jumps(node)) or any(
         _holds_jump(s) for block in _child_blocks(node) for s in block if isinstance(s, ast.stmt)
     )

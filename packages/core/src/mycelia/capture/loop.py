@@ -14,6 +14,8 @@ from mycelia.capture.rewrite import Site
 from mycelia.capture.trace import Trace, UnknownSize, active, is_traced, number_tensor, snapshot, type_of
 from mycelia.capture.values import (
     NUMBERS,
+    Mismatch,
+    MissingValue,
     Undefined,
     alike,
     close_over,
@@ -54,7 +56,7 @@ class Loop:
             self.rebuild.append(flatten(value, leaves))
             self.leaves.append(leaves)
         self.carried: dict[tuple[int, int], TensorType] = {}
-        self.lost: dict[int, str] = {}  # variables that have no value when a round begins, with the reason
+        self.lost: dict[int, Undefined] = {}  # variables that have no value when a round begins
         self.objects: dict[int, tuple[Tensor, Tensor]] = {}  # tensors changed in place: (object, what it was)
         for i, leaves in enumerate(self.leaves):
             for k, leaf in enumerate(leaves):
@@ -87,7 +89,7 @@ class Loop:
 
     def after(self, i: int, leaves: list[Any]) -> Any:
         if i in self.lost:
-            return Undefined(self.site.names[i], self.lost[i])
+            return self.lost[i]
         return self.rebuild[i](leaves)
 
     def error(self, text: str) -> Exception:
@@ -114,9 +116,7 @@ class Loop:
         for (i, k), type_ in self.carried.items():
             values[i][k] = region.parameter(type_, self.site.names[i] if k == 0 else "")
         state = tuple(
-            Undefined(self.site.names[i], self.lost[i])
-            if i in self.lost
-            else fresh_containers(self.rebuild[i](leaves))
+            self.lost[i] if i in self.lost else fresh_containers(self.rebuild[i](leaves))
             for i, leaves in enumerate(values)
         )
         self.set(state)
@@ -198,14 +198,16 @@ class Loop:
             )
         if type(end) is Undefined:
             return self.lose(
-                i, end.reason or f"'{name}' is deleted inside the loop at {self.site.file}:{self.site.line}"
+                i,
+                end.reason or f"'{name}' is deleted inside the loop at {self.site.file}:{self.site.line}",
+                end.kind,
             )
         starts: list[Any] = []
         ends: list[Any] = []
         flatten(start, starts)
         flatten(end, ends)
         if len(starts) != len(ends) or not alike(start, end):
-            return self.lose(i, self.disagreement(name, describe(start), describe(end)))
+            return self.differ(i, start, end)
         again = False
         for k, (a, b) in enumerate(zip(starts, ends)):
             again |= self.compare_leaf(region, i, k, a, b, outs)
@@ -227,7 +229,7 @@ class Loop:
             ):
                 return False
             if not isinstance(a, (Tensor, *NUMBERS)) or not isinstance(b, (Tensor, *NUMBERS)):
-                return self.lose(i, self.disagreement(name, describe(a), describe(b)))
+                return self.differ(i, a, b)
             if isinstance(a, Tensor):
                 self.carried[key] = type_of(a)
             else:  # a number is weak: it takes the dtype that the body gives it
@@ -239,19 +241,19 @@ class Loop:
         if isinstance(b, NUMBERS):
             dtype = dtypes.promote_number(carried.dtype, type(b))
             if carried.shape != ():
-                return self.lose(i, self.disagreement(name, str(carried), describe(b)))
+                return self.differ(i, carried, b)
             if dtype is not carried.dtype:
                 return self.widen(key, TensorType(dtype, ()), b)
             b = number_tensor(b, dtype)
         if not isinstance(b, Tensor):
-            return self.lose(i, self.disagreement(name, str(carried), describe(b)))
+            return self.differ(i, carried, b)
         found = type_of(b)
         if found.dtype is not carried.dtype:
             return self.widen(key, TensorType(found.dtype, carried.shape), b)
         if found.shape != carried.shape:
             joined = ir_types.join(found, carried)
             if joined is None:
-                return self.lose(i, self.disagreement(name, str(carried), str(found)))
+                return self.lose(i, self.disagreement(name, str(carried), str(found)), UnknownSize)
             if not joined.is_static and region.sizes_known:
                 raise errors.error(UnknownSize, "jit", self.disagreement(name, str(carried), str(found)))
             if joined != carried:
@@ -267,17 +269,20 @@ class Loop:
         leaf = self.leaves[key[0]][key[1]]
         current = self.carried[key]
         if isinstance(leaf, Tensor) or dtypes.promote(current.dtype, type_.dtype) is not type_.dtype:
-            return self.lose(
-                key[0], self.disagreement(self.site.names[key[0]], str(current), describe(found))
-            )
+            return self.differ(key[0], current, found)
         self.carried[key] = type_
         return True
 
-    def lose(self, i: int, reason: str) -> bool:
-        self.lost[i] = reason
+    def lose(self, i: int, reason: str, kind: type[errors.CaptureError] = MissingValue) -> bool:
+        self.lost[i] = Undefined(self.site.names[i], reason, kind)
         for key in [key for key in self.carried if key[0] == i]:
             del self.carried[key]
         return True
+
+    def differ(self, i: int, a: Any, b: Any) -> bool:
+        """Loses variable `i`, which begins a round as `a` and ends it as `b`."""
+        reason = self.disagreement(self.site.names[i], describe(a), describe(b))
+        return self.lose(i, reason, Mismatch(a, b).kind)
 
     def prepare_result(self, region: Trace, i: int, end: Any) -> bool:
         """The returned value exists only after a `return` inside the loop: zeros stand for it before."""

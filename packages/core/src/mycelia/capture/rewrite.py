@@ -442,7 +442,33 @@ class _FunctionRewriter(ast.NodeTransformer):
         self.state |= hidden
         return node
 
-    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_scope
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_comprehension_scope
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> ast.AST:
+        # a list, so that it can be returned and used twice; `next` and `iter` want the generator
+        if not getattr(node, "stays", False):
+            return self.visit_comprehension_scope(
+                ast.copy_location(ast.ListComp(node.elt, node.generators), node)
+            )
+        return self.visit_comprehension_scope(node)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> ast.AST:
+        parts: list[ast.expr] = []
+        for value in node.values:
+            if isinstance(value, ast.FormattedValue):
+                how = self.visit(value.format_spec) if value.format_spec else ast.Constant("")
+                field = [self.visit(value.value), ast.Constant(value.conversion), how]
+                parts.append(ast.Tuple(field, ast.Load()))
+            else:
+                parts.append(value)
+        return ast.fix_missing_locations(self.helper("joined", parts, node))
+
+    def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
+            if isinstance(node.left.value, str):
+                return self.helper("percent", [node.left, node.right], node)
+        return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         name = "and_" if isinstance(node.op, ast.And) else "or_"
@@ -484,6 +510,9 @@ class _FunctionRewriter(ast.NodeTransformer):
         if is_super and not node.args:  # in a local function there is no first argument to find
             node.args = [name_node("__class__"), name_node(self.first_argument)]
             return ast.fix_missing_locations(node)
+        if isinstance(node.func, ast.Name) and node.func.id in ("next", "iter"):
+            for argument in node.args:
+                argument.stays = True  # type: ignore[attr-defined]
         node.args = [self.visit(a) for a in node.args]
         node.keywords = [self.visit(k) for k in node.keywords]
         if isinstance(node.func, ast.Name) and node.func.id in (
@@ -500,6 +529,8 @@ class _FunctionRewriter(ast.NodeTransformer):
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         node.value = self.visit(node.value)
+        if node.attr == "has_key" and isinstance(node.ctx, ast.Load):
+            return self.helper("has_key", [node.value], node)
         return node
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia import dtypes, errors
-from mycelia.capture.trace import Trace, is_traced, type_of
+from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, is_traced, type_of
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
@@ -22,18 +22,26 @@ NUMBER_DTYPES = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32}
 # ---- names without a value ---------------------------------------------------------------------------------
 
 
+class MissingValue(errors.CaptureError, UnboundLocalError):
+    """A variable is read that has a value only if a tensor condition goes one way."""
+
+
+class BranchType(errors.CaptureError, TypeError):
+    """A variable has different types after the two ways of a tensor condition."""
+
+
 class Undefined:
-    """Stands in a variable that has no usable value, with the reason."""
+    """Stands in a variable that has no usable value, with the reason and the error that reading it is."""
 
-    __slots__ = ("name", "reason")
+    __slots__ = ("name", "reason", "kind")
 
-    def __init__(self, name: str, reason: str = "") -> None:
-        self.name, self.reason = name, reason
+    def __init__(self, name: str, reason: str = "", kind: type[errors.CaptureError] = MissingValue) -> None:
+        self.name, self.reason, self.kind = name, reason, kind
 
     def complain(self) -> Exception:
         if not self.reason:
             return UnboundLocalError(f"local variable '{self.name}' is used before it has a value")
-        return errors.error(errors.CaptureError, "jit", self.reason)
+        return errors.error(self.kind, "jit", self.reason)
 
 
 def undefined(name: str) -> Undefined:
@@ -86,6 +94,11 @@ _IN_PLACE = {
 }  # fmt: skip
 
 
+def has_key(owner: Any) -> Any:
+    """`owner.has_key`, a method of dicts in graphs."""
+    return owner.__contains__ if type(owner) is dict else owner.has_key
+
+
 def update_attribute(owner: Any, name: str, how: str, value: Any) -> None:
     """``owner.name += value`` and the like."""
     set_attribute(owner, name, _IN_PLACE[how](getattr(owner, name), value))
@@ -104,7 +117,7 @@ def keys_of(container: Any) -> list:
 
 def same_structure(a: Any, b: Any) -> list:
     if type(a) is not type(b) or keys_of(a) != keys_of(b):
-        raise Mismatch(describe(a), describe(b))
+        raise Mismatch(a, b)
     return keys_of(a)
 
 
@@ -144,9 +157,21 @@ def alike(a: Any, b: Any) -> bool:
 
 
 class Mismatch(Exception):
-    def __init__(self, a: str, b: str) -> None:
+    """Two values that no one tensor or container can stand for.
+
+    `kind` is the error that reading the variable is. Where the types are the same, or one value is None,
+    Python can go on: such code runs as Python, as with every size that depends on the data.
+    """
+
+    def __init__(self, a: Any, b: Any) -> None:
         super().__init__(a, b)
-        self.a, self.b = a, b
+        self.a, self.b = describe(a), describe(b)
+        self.kind: type[errors.CaptureError] = BranchType
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            if a.dtype is b.dtype:
+                self.kind = UnknownSize
+        elif a is None or b is None or (type(a) is type(b) and not is_container(a)):
+            self.kind = UnknownValue
 
 
 def common_dtype(a: Any, b: Any) -> Any:
@@ -154,19 +179,21 @@ def common_dtype(a: Any, b: Any) -> Any:
     tensors = [v for v in (a, b) if isinstance(v, Tensor)]
     if len(tensors) == 2:
         if ir_types.join(type_of(a), type_of(b)) is None or not type_of(a).accepts(type_of(b)):
-            raise Mismatch(describe(a), describe(b))
+            raise Mismatch(a, b)
         return a.dtype
     if not tensors:
         return dtypes.promote(NUMBER_DTYPES[type(a)], NUMBER_DTYPES[type(b)])
     number = b if tensors[0] is a else a
     if tensors[0].shape != ():
-        raise Mismatch(describe(a), describe(b))
+        raise Mismatch(a, b)
     return dtypes.promote_number(tensors[0].dtype, type(number))
 
 
 def describe(value: Any) -> str:
     if isinstance(value, Tensor):
         return str(type_of(value))
+    if isinstance(value, TensorType):
+        return str(value)
     if isinstance(value, (list, tuple, dict)):
         return f"a {type(value).__name__} of {len(value)}"
     return f"{type(value).__name__} {value!r}" if value is not None else "None"

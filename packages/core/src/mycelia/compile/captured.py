@@ -6,11 +6,12 @@ from __future__ import annotations
 
 import functools
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
 from typing import Any
 
 from mycelia.capture import control
 from mycelia.capture.effects import collect
+from mycelia.capture.text import Text
 from mycelia.capture.trace import Trace, capture_lock, number_tensor, type_of
 from mycelia.compile import disk_cache
 from mycelia.compile.compiled import Compiled
@@ -174,6 +175,12 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
         return "sequence", (type(value), [_form(v, trace, outputs) for v in value])
     if isinstance(value, dict):
         return "dict", {k: _form(v, trace, outputs) for k, v in value.items()}
+    if isinstance(value, (range, KeysView, ValuesView, zip, map, enumerate)):
+        return _form(tuple(value), trace, outputs)
+    if isinstance(value, (ItemsView, filter)):
+        return _form(list(value), trace, outputs)
+    if type(value) is Text:
+        str(value)  # says that it is not known
     return "value", value
 
 

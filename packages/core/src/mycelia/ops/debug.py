@@ -39,6 +39,8 @@ def _print_lines(inputs, *, pieces):
 @_print_lines.decompose
 def _print_lines(inputs, *, pieces):
     for piece in pieces:
+        if hasattr(piece, "shown"):  # a text of tensors, `capture.text`
+            piece = piece.shown(inputs)
         builtins.print(_graph_text(inputs[piece]) if type(piece) is int else piece, flush=True)
     return ()
 
@@ -61,12 +63,22 @@ def _graph_text(tensor) -> str:
 
 
 def _flat(values):
-    """Tuples that hold tensors fall apart; other constants are written as graphs hold them."""
+    """Containers that hold tensors fall apart; other constants are written as graphs hold them."""
     for value in values:
-        if isinstance(value, (tuple, list)) and any(hasattr(v, "ndim") for v in value):
+        if isinstance(value, dict):
+            value = list(value.values())
+        if isinstance(value, (tuple, list)) and any(map(_holds_tensor, value)):
             yield from _flat(value)
         else:
             yield value
+
+
+def _holds_tensor(value) -> bool:
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, (tuple, list)):
+        return any(map(_holds_tensor, value))
+    return hasattr(value, "ndim")
 
 
 def _constant_text(value) -> str:
@@ -90,6 +102,8 @@ def print_values(*values) -> None:
         if hasattr(value, "ndim") and hasattr(value, "dtype"):
             pieces.append(len(tensors))
             tensors.append(value)
+        elif hasattr(value, "bound"):
+            pieces.append(value.bound(tensors))
         else:
             pieces.append(_constant_text(value))
     _print_lines(tensors, pieces=tuple(pieces))
