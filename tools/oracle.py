@@ -98,7 +98,7 @@ class Oracle:
             "MindSpore": [python],
             "Mycelia": [sys.executable, "-m", "mycelia", "run"],
         }
-        self._timeout_s = timeout_s
+        self.timeout_s = timeout_s
 
     def run(self, framework: str, code: str, folder: str, arguments: tuple[str, ...] = ()) -> Outcome:
         """Run code in `folder`."""
@@ -115,10 +115,10 @@ class Oracle:
                     env=environment,
                     capture_output=True,
                     text=True,
-                    timeout=self._timeout_s,
+                    timeout=self.timeout_s,
                 )
             except subprocess.TimeoutExpired:
-                return Outcome("Timeout", "", {}, f"no end after {self._timeout_s} s")
+                return Outcome("Timeout", "", {}, f"no end after {self.timeout_s} s")
             text = _clean(done.stdout).replace(place, "")
             if not out.exists():
                 return Outcome(f"status {done.returncode}", text, {}, done.stderr)
@@ -209,6 +209,7 @@ def main() -> int:
     parser.add_argument(
         "--formats", action="store_true", help="files of each framework are read by the other"
     )
+    parser.add_argument("--match", default="", metavar="REGEX", help="with --formats: names of the entries")
     parser.add_argument("--rtol", type=float, default=1e-3)
     parser.add_argument("--atol", type=float, default=1e-4)
     parser.add_argument("--timeout", type=float, default=120, metavar="SECONDS")
@@ -220,7 +221,7 @@ def main() -> int:
     if options.formats:
         from oracle_formats import check
 
-        return check(oracle)
+        return check(oracle, options.match)
     pieces = [("snippet", HEAD + options.code, os.getcwd())] if options.code else _pieces(options.where)
     total = agreed = 0
     for name, code, folder in pieces:

@@ -6,6 +6,7 @@ A load either gives everything a file holds or an error; a net receives all its 
 from __future__ import annotations
 
 import functools
+import io
 import os
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -49,13 +50,14 @@ def save_checkpoint(
     """Saves the parameters of a Cell, a list or a dict to a file.
 
     save_obj: a Cell, a list of Parameters or of ``{"name": str, "data": Tensor}``, or a dict of name to
-    Tensor. The suffix of `format` ('ckpt' or 'safetensors') is added to `ckpt_file_name` when it is not
+    Tensor, array or (only ckpt) text. The suffix of `format` ('ckpt' or 'safetensors') is added to `ckpt_file_name` when it is not
     there. `async_save` (True, 'thread' or 'process') copies the values and writes them on another thread.
-    `append_dict` adds numbers, texts (only ckpt) and tensors. `choice_func` gets each name and says
+    `append_dict` adds numbers, texts (only ckpt), tensors and the states of Generators. `choice_func` gets each name and says
     whether it is saved. `integrated_save` and further keywords concern distributed runs and are
     accepted without effect. The file is replaced as a whole: after an error (disk full, for instance)
     the old one is still there.
-    Errors: TypeError, ValueError for wrong arguments; OSError of the file system.
+    Errors: TypeError, ValueError for wrong arguments; OSError of the file system, IsADirectoryError for a
+    directory.
     """
     path = _checked_save_path(ckpt_file_name, format)
     if async_save not in (True, False, "thread", "process"):
@@ -72,7 +74,7 @@ def save_checkpoint(
     entries = _parameters(save_obj)
     if choice_func is not None:
         entries = {name: value for name, value in entries.items() if choice_func(name)}
-    entries = {name: of_tensor(value) for name, value in entries.items()}
+    entries = {n: value if isinstance(value, str) else of_tensor(value) for n, value in entries.items()}
     for name, value in (append_dict or {}).items():
         entries[name] = _appended(name, value)
     if format == "safetensors":
@@ -142,6 +144,11 @@ def _checked_save_path(file_name: Any, format: str) -> str:
             f"For 'save_checkpoint', the format must be 'safetensors' or 'ckpt', but got {format}."
         )
     path = os.path.realpath(file_name)
+    if os.path.isdir(path):
+        raise IsADirectoryError(
+            f"For 'save_checkpoint', the parameter `ckpt_file_name`: {path} is a directory, it must be a "
+            "file name."
+        )
     return path if path.endswith(format) else path + _SUFFIX[format]
 
 
@@ -160,7 +167,10 @@ def _parameters(save_obj: Any) -> dict[str, Any]:
         )
     result = {}
     for name, value in items:
-        if not isinstance(name, str) or not _is_tensor(value):
+        if isinstance(value, np.ndarray) and isinstance(save_obj, Mapping):
+            value = _tensor(value)
+        texts_fit = isinstance(value, str) and isinstance(save_obj, Mapping)
+        if not isinstance(name, str) or not (texts_fit or _is_tensor(value)):
             raise TypeError(
                 "For 'save_checkpoint', names must be strings and values Tensors or Parameters, "
                 f"but got {name!r}: {type(value)}."
@@ -186,8 +196,18 @@ def _is_tensor(value: Any) -> bool:
     return isinstance(value, Tensor)
 
 
+def _tensor(array: np.ndarray) -> Any:
+    from mycelia.tensor import Tensor
+
+    return Tensor(array)
+
+
 def _appended(name: Any, value: Any) -> Raw | str:
+    from mycelia.ops.generator import Generator
+
     if isinstance(name, str):
+        if isinstance(value, Generator):
+            value = value.get_state()
         if isinstance(value, str):
             return value
         for kind, dtype in ((bool, "bool"), (int, "int64"), (float, "float32")):
@@ -217,9 +237,10 @@ def load_checkpoint(
 ):
     """The content of a checkpoint: a dict of name to Parameter, and to str for texts that were appended.
 
+    ckpt_file_name: a path, or for safetensors a BytesIO with the content.
     net: a Cell that receives the values as by `load_param_into_net(net, ..., strict_load)`. filter_prefix,
     specify_prefix: leave out, or take only, names with these prefixes (a str or a list of them).
-    choice_func: gets each name and says whether it is loaded. `remove_redundancy` concerns distributed runs.
+    choice_func: without prefixes, gets each name and says whether it is loaded. `remove_redundancy` concerns distributed runs.
     crc_check: compares the CRC when the file has one.
     Errors: ValueError with the reason if the file is missing, damaged, encrypted, or nothing is left of it.
     """
@@ -271,7 +292,10 @@ def load_checkpoint_async(
         executor.shutdown(wait=False)  # ends its thread when the load is done
 
 
-def _checked_load_path(file_name: Any, format: str) -> str:
+def _checked_load_path(file_name: Any, format: str) -> Any:
+    """The path as it is read; a stream (BytesIO) of safetensors stands for itself."""
+    if isinstance(file_name, io.BytesIO) and format == "safetensors":
+        return file_name
     if not isinstance(file_name, str):
         raise TypeError(
             f"For 'load_checkpoint', the argument 'ckpt_file_name' must be string, but got {type(file_name)}."
@@ -303,8 +327,8 @@ def _chooser(filter_prefix: Any, specify_prefix: Any, choice_func: Callable | No
         )
 
     def chosen(name: str) -> bool:
-        if choice_func is not None and not choice_func(name):
-            return False
+        if choice_func is not None and not left_out and not wanted:  # prefixes go before it
+            return choice_func(name)
         return not name.startswith(left_out) and (not wanted or name.startswith(wanted))
 
     return chosen

@@ -59,16 +59,17 @@ def write(file: BinaryIO, entries: Mapping[str, Raw], *, crc_check: bool = False
         file.write(entries[name].data)
 
 
-def read(path: str, *, crc_check: bool = False) -> tuple[dict[str, Raw], dict[str, str]]:
+def read(path: str | BinaryIO, *, crc_check: bool = False) -> tuple[dict[str, Raw], dict[str, str]]:
     """(name -> value in the order of the names, metadata); the values are views of the mapped file.
+
+    path: of a file, or a binary stream with its content.
 
     Errors: ValueError, with the reason, when the file is damaged, cut off, or its CRC is not right.
     """
-    with open(path, "rb") as file:
-        size = file.seek(0, 2)
-        if size < 8:
-            raise ValueError("the file is shorter than its header")
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+    data = _mapped(path) if isinstance(path, str) else memoryview(path.read())
+    size = len(data)
+    if size < 8:
+        raise ValueError("the file is shorter than its header")
     (header_size,) = struct.unpack_from("<Q", data)
     if header_size > min(_MAX_HEADER, size - 8):
         raise ValueError(f"the header would have {header_size} bytes, the file has {size}")
@@ -94,6 +95,13 @@ def read(path: str, *, crc_check: bool = False) -> tuple[dict[str, Raw], dict[st
             f"its CRC is {_crc(entries)}, the file says {metadata['crc_num']}: the content was changed"
         )
     return entries, metadata
+
+
+def _mapped(path: str) -> memoryview:
+    with open(path, "rb") as file:
+        if file.seek(0, 2) == 0:  # nothing that could be mapped
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
 
 
 def _entry(name: str, kind: str, shape: tuple[int, ...], start: int, end: int, body: memoryview) -> Raw:

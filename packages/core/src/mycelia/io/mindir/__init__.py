@@ -162,24 +162,33 @@ def _plain_weights(file: str, key: bytes | None, mode: str | Callable) -> Any:
 
 
 def export(net, *inputs, file_name, file_format, **kwargs):
-    """Writes a Cell, as it computes for `inputs`, to a file.
+    """Writes a Cell or a function, as it computes for `inputs`, to a file; folders are made as needed.
 
     inputs: Tensors; sizes of None (`Tensor(shape=[None, 3], dtype=...)`) stay open. Whatever else `net` takes
     becomes part of the graph as it is.
     file_format: 'MINDIR', which adds the suffix .mindir; others when a package is installed that writes them.
     enc_key, enc_mode: encrypt the file (see `load`; a function is called with (bytes, key)).
+    custom_func: gets the finished message, a ModelProto, and may change it.
     Weights beyond 1 GiB go to files beside it: NAME_graph.mindir and the folder NAME_variables.
     Errors: TypeError, ValueError for wrong arguments; ValueError that lists operations
     that MindIR cannot express.
     """
-    if not hasattr(net, "parameters_and_names"):
-        raise TypeError(f"For 'export', the argument 'net' should be a Cell, but got {type(net)}.")
+    if "obf_func" in kwargs:
+        raise NotImplementedError(
+            "For 'export', the obfuscation of models (obf_func) does not exist any more."
+        )
+    if not callable(net):
+        raise TypeError(
+            f"For 'export', the argument 'net' should be a Cell or a function, but got {type(net)}."
+        )
     if not isinstance(file_name, str):
         raise TypeError(f"For 'export', the argument 'file_name' must be string, but got {type(file_name)}.")
     if file_format not in _FORMATS:
         raise ValueError(
             f"For 'export', 'file_format' must be one of {list(_FORMATS)}, but got {file_format}."
         )
+    if kwargs.get("custom_func") is not None and file_format != "MINDIR":
+        raise ValueError(f"For 'export', 'custom_func' is for MINDIR, but 'file_format' is {file_format}.")
     if file_format == "MINDIR":
         _export_mindir(net, inputs, file_name, **kwargs)
     else:
@@ -187,13 +196,21 @@ def export(net, *inputs, file_name, file_format, **kwargs):
 
 
 def _export_mindir(
-    net: Any, inputs: tuple, file_name: str, enc_key: bytes | None = None, enc_mode="AES-GCM", **kwargs: Any
-):
+    net: Any,
+    inputs: tuple,
+    file_name: str,
+    enc_key: bytes | None = None,
+    enc_mode="AES-GCM",
+    custom_func: Callable | None = None,
+    **kwargs: Any,
+) -> None:
     from mycelia.io.mindir.write import capture, to_model
 
     if enc_key is not None and not callable(enc_mode):
         crypto.check_key(enc_key, enc_mode, "enc")
     model = to_model(**capture(net, inputs))
+    if custom_func is not None:
+        custom_func(model)
 
     def encrypted(data: bytes) -> bytes:
         if enc_key is None:
@@ -201,6 +218,7 @@ def _export_mindir(
         return enc_mode(data, enc_key) if callable(enc_mode) else crypto.encrypt(data, enc_key, enc_mode)
 
     path = os.path.realpath(file_name).removesuffix(".mindir")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     if sum(len(p.raw_data) for p in model.graph.parameter) >> 10 > _SPLIT_KIB:
         _split_weights(model, path, encrypted)
         path += "_graph"

@@ -28,24 +28,26 @@ _IR_VERSION = "1.1"
 
 
 def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
-    """What `to_model` takes, from running a Cell on tensors without data.
+    """What `to_model` takes, from running a Cell or a function on tensors without data.
 
     A name of an input is that of construct's argument. Weights of the net that the run does not use are
     written all the same, in the order of the net's parameters.
     """
     trace = Trace("construct")
     flat: list[str] = []
+    parameters = list(net.get_parameters()) if hasattr(net, "get_parameters") else []
+    taken = {parameter.name for parameter in parameters}
     with capture_lock:
         try:
             with trace:
                 arguments = []
-                for name, value in zip(_argument_names(net, len(inputs)), inputs):
+                for name, value in zip(_argument_names(net, len(inputs), taken), inputs):
                     if isinstance(value, Tensor):
                         arguments.append(trace.parameter(type_of(value), name))
                         flat.append(name)
                     else:
                         arguments.append(value)
-                for parameter in net.get_parameters():
+                for parameter in parameters:
                     trace.lift(parameter, parameter.name)
                 result = callee(net)(*arguments)
                 outputs: list[Value] = []
@@ -57,29 +59,31 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     trace.graph.outputs = outputs + effects.results
     optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
     names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
+    title = type(net).__name__ if hasattr(net, "construct") else getattr(net, "__name__", "function")
     if None in names:
-        raise ValueError(
-            f"{type(net).__name__} changes a tensor that is no Parameter, which MindIR cannot express"
-        )
+        raise ValueError(f"{title} changes a tensor that is no Parameter, which MindIR cannot express")
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"parameters of {type(net).__name__} have the same name: {', '.join(twice)}")
+        raise ValueError(f"parameters of {title} have the same name: {', '.join(twice)}")
     return {
         "graph": trace.graph,
         "input_names": flat,
         "weights": {value: tensor for tensor, value in effects.inputs},
         "updates": list(zip(effects.targets, effects.results)),
-        "name": f"{type(net).__name__}_construct",
+        "name": f"{title}_construct" if hasattr(net, "construct") else title,
         "structure": structure,
     }
 
 
-def _argument_names(net: Any, count: int) -> list[str]:
-    """Names for `count` inputs: those of construct's arguments, apart from the names of parameters."""
+def _argument_names(net: Any, count: int, taken: set[str]) -> list[str]:
+    """Names for `count` inputs: those of construct's arguments, apart from the names that are taken."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [p.name for p in inspect.signature(net.construct).parameters.values() if p.kind in kinds][:count]
+    names = [
+        p.name
+        for p in inspect.signature(getattr(net, "construct", net)).parameters.values()
+        if p.kind in kinds
+    ][:count]
     names += [f"input{i}" for i in range(len(names), count)]
-    taken = {parameter.name for parameter in net.get_parameters()}
     return [f"{name}_input" if name in taken else name for name in names]
 
 
