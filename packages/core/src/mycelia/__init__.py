@@ -85,8 +85,8 @@ _MODULES: dict[str, str] = {
     **{
         name: name
         for name in """
-            amp autodiff backends capture common communication compile config context dataset device_context
-            dtypes errors experimental hal hookspecs io ir log mint nn ops parallel plugins profiler runtime testing train
+            amp autodiff backends boost capture common communication compile config context dataset device_context
+            dtypes errors experimental hal hookspecs io ir log mindrecord mint nn ops parallel plugins profiler runtime testing train
             utils
         """.split()
     },

@@ -40,6 +40,11 @@ class Optimizer(Cell):
     Errors: TypeError and ValueError name the argument.
     """
 
+    def __new__(cls, *args, **kwargs):
+        made = super().__new__(cls)
+        made.__dict__["made_with"] = args, kwargs  # so that one like it can be made for other Parameters
+        return made
+
     def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
         super().__init__(auto_prefix=False)
         owner = type(self).__name__
