@@ -1,8 +1,12 @@
 """The dataset pipeline: sources, operations on rows, samplers, transforms."""
 
-from mycelia.dataset import config, transforms, vision
-from mycelia.dataset.pipeline import BatchInfo, Dataset
-from mycelia.dataset.pipeline import zip_datasets as zip
+from mycelia.dataset import config, text, transforms, vision
+from mycelia.dataset.batching import BatchInfo
+from mycelia.dataset.callback import DSCallback, WaitedDSCallback
+from mycelia.dataset.config import ErrorSamplesMode
+from mycelia.dataset.debug import DebugHook
+from mycelia.dataset.operations import zip_datasets as zip
+from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -18,5 +22,5 @@ from mycelia.dataset.sources import GeneratorDataset, MappableDataset, MnistData
 __all__ = [
     "BatchInfo", "Dataset", "DistributedSampler", "GeneratorDataset", "MappableDataset", "MnistDataset",
     "NumpySlicesDataset", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-    "SubsetSampler", "WeightedRandomSampler", "config", "transforms", "vision", "zip",
+    "SubsetSampler", "WeightedRandomSampler", "config", "text", "transforms", "vision", "zip",
 ]  # fmt: skip
