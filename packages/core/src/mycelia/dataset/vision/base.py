@@ -1,0 +1,150 @@
+"""What image transforms share: which inputs they take, where they run, and their random numbers."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset.vision.draws import Draws
+
+
+def is_pil(image) -> bool:
+    """Whether `image` is a PIL image; Pillow is not imported for the answer."""
+    module = sys.modules.get("PIL.Image")
+    return module is not None and isinstance(image, module.Image)
+
+
+def pillow(name: str = "Image"):
+    """A module of Pillow. ImportError that says what to install."""
+    import importlib
+
+    try:
+        return importlib.import_module(f"PIL.{name}")
+    except ImportError as cause:
+        raise ImportError("images need Pillow: pip install pillow") from cause
+
+
+def need_pil(op: str, image) -> None:
+    """TypeError unless `image` is a PIL image."""
+    if not is_pil(image):
+        raise errors.type_error(op, f"the image must be a PIL image (see ToPIL), but got {type(image)}")
+
+
+def need_array(op: str, image) -> None:
+    """TypeError unless `image` is an array."""
+    if not isinstance(image, np.ndarray):
+        raise errors.type_error(op, f"the image must be a NumPy array, but got {type(image)}")
+
+
+class ImageTransform:
+    """A transform of one image; several images get the same random numbers.
+
+    `on_array` takes [H, W] or [H, W, C]; with `batches` also more leading axes. `on_pil`, where it is there,
+    takes a PIL image and gives one. Errors: TypeError for another input, RuntimeError for a wrong shape.
+    """
+
+    random = False
+    batches = False
+    on_pil = None
+    ranks = (2, 3)
+    device_target = "CPU"
+    _in_pipeline = False
+
+    def __call__(self, *images):
+        if not images:
+            raise errors.runtime_error(type(self).__name__, "an image is needed")
+        for image in images:
+            if not isinstance(image, np.ndarray) and not is_pil(image):
+                raise errors.type_error(
+                    type(self).__name__,
+                    f"the image must be a NumPy array or a PIL image, but got {type(image)}",
+                )
+        if self.random and not self._in_pipeline:
+            self._draws = Draws()  # a call outside of a pipeline starts at the seed, if there is one
+        if len(images) == 1:
+            return self._one(images[0])
+        if not self.random:
+            raise self.failure(f"one image is needed, but got {len(images)}")
+        state = self.draws.state()
+        results = []
+        for image in images:
+            self.draws.restore(state)
+            results.append(self._one(image))
+        return tuple(results)
+
+    def _one(self, image):
+        if is_pil(image):
+            if self.on_pil is not None:
+                return self.on_pil(image)
+            image = np.asarray(image)
+        if image.ndim > 3 and self.batches:
+            state = self.draws.state() if self.random else None
+            frames = []
+            for frame in image.reshape((-1, *image.shape[-3:])):
+                if state is not None:
+                    self.draws.restore(state)
+                frames.append(self.on_array(frame))
+            return np.stack(frames).reshape(image.shape[:-3] + frames[0].shape)
+        if self.ranks and image.ndim not in self.ranks:
+            raise self.failure(f"the image must be [H, W, C] or [H, W], but its shape is {list(image.shape)}")
+        return self.on_array(image)
+
+    def on_array(self, image: np.ndarray) -> np.ndarray:
+        """The transform of an array."""
+        raise NotImplementedError(f"{type(self).__name__} does not take arrays")
+
+    def failure(self, message: str) -> BaseException:
+        """The error of an image that does not fit."""
+        return errors.runtime_error(type(self).__name__, message)
+
+    def need_channels(self, image: np.ndarray, *counts: int) -> None:
+        """RuntimeError unless `image` is [H, W, C] with C in `counts`."""
+        if image.ndim != 3 or image.shape[2] not in counts:
+            wanted = " or ".join(str(count) for count in counts)
+            raise self.failure(f"the image must be [H, W, {wanted}], but its shape is {list(image.shape)}")
+
+    def need_bytes(self, image: np.ndarray) -> None:
+        """RuntimeError unless `image` is uint8."""
+        if image.dtype != np.uint8:
+            raise self.failure(f"the image must be uint8, but its dtype is {image.dtype}")
+
+    @property
+    def draws(self) -> Draws:
+        """The random numbers of this transform, seeded at first use."""
+        own = self.__dict__.get("_draws")
+        if own is None:
+            own = self._draws = Draws()
+        return own
+
+    def seed_epoch(self, generator: np.random.Generator) -> None:
+        """New random numbers for an epoch of a pipeline."""
+        if self.random:
+            self._in_pipeline = True
+            self._draws = Draws(int(generator.integers(2**32)))
+
+    def device(self, device_target: str = "CPU"):
+        """Where the transform runs: "CPU" here; "Ascend" is refused when there is none."""
+        if not isinstance(device_target, str):
+            raise errors.type_error(
+                type(self).__name__, f"device_target must be a str, but got {device_target!r}"
+            )
+        if device_target not in ("CPU", "Ascend"):
+            raise errors.value_error(
+                type(self).__name__, f"device_target must be CPU or Ascend, but got {device_target!r}"
+            )
+        self.device_target = device_target
+        return self
+
+    def parse(self):
+        """The operation that a pipeline runs: the transform itself."""
+        return self
+
+
+def pil_mode(op: str, interpolation: int):
+    """Pillow's filter for an `Inter`; TypeError for one that PIL images do not have."""
+    names = {0: "NEAREST", 1: "LANCZOS", 2: "BILINEAR", 3: "BICUBIC"}
+    if interpolation not in names:
+        raise errors.type_error(op, f"{interpolation!r} is not there for PIL images")
+    return getattr(pillow().Resampling, names[interpolation])

@@ -1,0 +1,159 @@
+"""Checks of the arguments of image transforms: TypeError for a wrong kind, ValueError for a wrong range."""
+
+from __future__ import annotations
+
+import numbers
+
+from mycelia import errors
+
+# The largest int that float32 holds exactly: the limit of sizes and factors.
+LARGEST = 2**24
+INT32 = 2**31 - 1
+NUMBER = (int, float)
+
+
+def kind(op: str, name: str, value, kinds) -> None:
+    """TypeError unless `value` is of `kinds`; a bool counts as an int only if bool is named."""
+    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
+        names = ", ".join(k.__name__ for k in kinds)
+        raise errors.type_error(op, f"{name} must be of type {names}, but got {value!r}")
+
+
+def within(op: str, name: str, value, low, high, left_open: bool = False) -> None:
+    """ValueError unless `value` is in [low, high]."""
+    if not (low < value if left_open else low <= value) or not value <= high:
+        bracket = "(" if left_open else "["
+        raise errors.value_error(op, f"{name} must be in {bracket}{low}, {high}], but got {value!r}")
+
+
+def number(op: str, name: str, value, low=-LARGEST, high=LARGEST, left_open: bool = False, kinds=NUMBER):
+    """A number of `kinds` in a range."""
+    kind(op, name, value, kinds)
+    within(op, name, value, low, high, left_open)
+
+
+def integer(op: str, name: str, value, low=1, high=INT32) -> None:
+    """An int in [low, high]."""
+    number(op, name, value, low, high, kinds=(int,))
+
+
+def size(op: str, value) -> tuple[int, int]:
+    """Height and width of a crop; one int is a square."""
+    kind(op, "size", value, (int, list, tuple))
+    if isinstance(value, int):
+        value = (value, value)
+    if len(value) != 2:
+        raise errors.type_error(op, f"size must be an int or (height, width), but got {value!r}")
+    for i, v in enumerate(value):
+        integer(op, f"size[{i}]", v, 1, LARGEST)
+    return tuple(value)
+
+
+def resize_size(op: str, value) -> tuple[int, ...]:
+    """(height, width), or one int for the shorter side."""
+    if isinstance(value, bool) or not isinstance(value, (int, list, tuple)):
+        raise errors.type_error(op, f"size must be an int or (height, width), but got {value!r}")
+    if isinstance(value, int):
+        integer(op, "size", value, 1, LARGEST)
+        return (value,)
+    return size(op, value)
+
+
+def probability(op: str, value, name: str = "prob") -> None:
+    """A number in [0, 1]."""
+    number(op, name, value, 0.0, 1.0)
+
+
+def colour(op: str, value) -> tuple[int, int, int]:
+    """A fill value in 0..255: an int or three of them."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = (value,) * 3
+    elif not (isinstance(value, tuple) and len(value) == 3):
+        raise errors.type_error(op, f"fill_value must be an int or a tuple of 3, but got {value!r}")
+    for i, v in enumerate(value):
+        integer(op, f"fill_value[{i}]", v, 0, 255)
+    return value
+
+
+def padding(op: str, value) -> tuple[int, int, int, int]:
+    """(left, top, right, bottom) from one int, (left and right, top and bottom) or all four."""
+    kind(op, "padding", value, (int, list, tuple))
+    if isinstance(value, int):
+        value = (value,) * 4
+    if len(value) not in (2, 4):
+        raise errors.value_error(op, f"padding must have 2 or 4 values, but got {value!r}")
+    for i, v in enumerate(value):
+        integer(op, f"padding[{i}]", v, 0)
+    return tuple(value) * 2 if len(value) == 2 else tuple(value)
+
+
+def pair(op: str, name: str, value, low=-LARGEST, high=LARGEST, positive: bool = False) -> tuple:
+    """(smallest, largest), both numbers in a range."""
+    kind(op, name, value, (list, tuple))
+    if len(value) != 2:
+        raise errors.type_error(op, f"{name} must have two values, but got {value!r}")
+    for i, v in enumerate(value):
+        kind(op, f"{name}[{i}]", v, NUMBER)
+    if value[0] > value[1]:
+        raise errors.value_error(op, f"{name} must be (smallest, largest), but got {value!r}")
+    for i, v in enumerate(value):
+        within(op, f"{name}[{i}]", v, low, high, positive)
+    return tuple(value)
+
+
+def factors(op: str, name: str, value, centre: float = 1, low=0, high=LARGEST) -> tuple:
+    """A range of factors; one number is a range around `centre`."""
+    kind(op, name, value, (numbers.Number, list, tuple))
+    if isinstance(value, numbers.Number):
+        if value < 0:
+            raise errors.value_error(op, f"{name} must not be negative, but got {value!r}")
+        value = (max(0, centre - value) if low == 0 else centre - value, centre + value)
+    return pair(op, name, value, low, high)
+
+
+def degrees(op: str, value) -> None:
+    """A number that is not negative, or (smallest, largest)."""
+    kind(op, "degrees", value, (int, float, list, tuple))
+    if isinstance(value, NUMBER):
+        within(op, "degrees", value, 0, LARGEST)
+    else:
+        pair(op, "degrees", value)
+
+
+def statistics(op: str, mean, std) -> None:
+    """mean and std of one length, values in 0..255; std is positive."""
+    kind(op, "mean", mean, (list, tuple))
+    kind(op, "std", std, (list, tuple))
+    if len(mean) != len(std):
+        raise errors.value_error(op, f"mean and std must have one length, but got {mean} and {std}")
+    for i, v in enumerate(mean):
+        number(op, f"mean[{i}]", v, 0, 255)
+    for i, v in enumerate(std):
+        number(op, f"std[{i}]", v, 0, 255, left_open=True)
+
+
+def contrast(op: str, cutoff, ignore) -> list[int]:
+    """Cutoff in [0, 50) and the list of ignored grey values."""
+    kind(op, "cutoff", cutoff, NUMBER)
+    if not 0 <= cutoff < 50:
+        raise errors.value_error(op, f"cutoff must be in [0, 50), but got {cutoff!r}")
+    if ignore is None:
+        return []
+    kind(op, "ignore", ignore, (list, tuple, int))
+    ignore = [ignore] if isinstance(ignore, int) else list(ignore)
+    for v in ignore:
+        integer(op, "ignore", v, 0, 255)
+    return ignore
+
+
+def points(op: str, name: str, value) -> None:
+    """Four points of two ints."""
+    kind(op, name, value, (list, tuple))
+    for i, point in enumerate(value):
+        kind(op, f"{name}[{i}]", point, (list, tuple))
+    if len(value) != 4 or any(len(point) != 2 for point in value):
+        raise errors.type_error(op, f"{name} must be four points (x, y), but got {value!r}")
+    for i, point in enumerate(value):
+        for v in point:
+            integer(op, f"{name}[{i}]", v, -INT32 - 1)

@@ -1,0 +1,79 @@
+"""Random numbers of image transforms: Mersenne twister and the distributions of the C++ standard library.
+
+With the same seed they are the numbers that MindSpore's native transforms draw.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from mycelia.dataset import config
+
+
+class Draws:
+    """A stream of random numbers; `seed` None takes the dataset's seed, or an arbitrary one."""
+
+    def __init__(self, seed: int | None = None):
+        if seed is None:
+            seed = config.get_seed()
+        if seed is None:
+            seed = int(np.random.default_rng().integers(2**32))
+        self._bits = np.random.MT19937()
+        self._bits._legacy_seeding(seed & 0xFFFFFFFF)
+        self._spare: float | None = None
+
+    def state(self):
+        """What `restore` needs to draw the same numbers again."""
+        return self._bits.state, self._spare
+
+    def restore(self, state) -> None:
+        """Go back to `state`."""
+        self._bits.state, self._spare = state
+
+    def word(self) -> int:
+        """32 random bits."""
+        return int(self._bits.random_raw())
+
+    def uniform(self, low: float = 0.0, high: float = 1.0) -> float:
+        """A float32 in [low, high)."""
+        unit = np.float32(self.word()) / np.float32(2**32)
+        if unit >= 1:
+            unit = np.nextafter(np.float32(1), np.float32(0))
+        return float(unit * (np.float32(high) - np.float32(low)) + np.float32(low))
+
+    def double(self) -> float:
+        """A float64 in [0, 1)."""
+        low = self.word()
+        return min((low + self.word() * 2.0**32) / 2.0**64, math.nextafter(1.0, 0.0))
+
+    def chance(self, probability: float) -> bool:
+        """True with a probability."""
+        return self.double() < probability
+
+    def integer(self, low: int, high: int) -> int:
+        """An int in [low, high]."""
+        count = high - low + 1
+        step = (2**32 - 1) // count
+        while (word := self.word()) >= count * step:
+            pass
+        return low + word // step
+
+    def normal(self, scale: float = 1.0) -> float:
+        """A normal number with mean 0 (polar method)."""
+        if self._spare is not None:
+            value, self._spare = self._spare, None
+            return value * scale
+        while True:
+            x, y = 2 * self.uniform() - 1, 2 * self.uniform() - 1
+            square = x * x + y * y
+            if 0 < square <= 1:
+                break
+        factor = math.sqrt(-2 * math.log(square) / square)
+        self._spare = x * factor
+        return y * factor * scale
+
+    def generator(self) -> np.random.Generator:
+        """A NumPy generator seeded by this stream, for permutations and beta draws."""
+        return np.random.default_rng(self.word())

@@ -1,0 +1,197 @@
+"""Image files and their bytes: reading, writing, encoding; what is missing for video says so."""
+
+from __future__ import annotations
+
+import io
+import os
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset.vision.base import ImageTransform, is_pil, pillow
+from mycelia.dataset.vision.enums import ImageReadMode
+
+
+def _array(op: str, name: str, value) -> np.ndarray:
+    """An array, or a tensor as one."""
+    from mycelia.tensor import Tensor
+
+    if isinstance(value, Tensor):
+        return value.asnumpy()
+    if not isinstance(value, np.ndarray):
+        raise errors.type_error(op, f"{name} must be an array or a Tensor, but got {type(value)}")
+    return value
+
+
+def _name(op: str, value) -> str:
+    if not isinstance(value, str):
+        raise errors.type_error(op, f"filename must be a str, but got {type(value)}")
+    return value
+
+
+def _encode(op: str, image, file_format: str, name: str, level, low: int, high: int) -> np.ndarray:
+    if not isinstance(level, int):
+        raise errors.type_error(op, f"{name} must be an int, but got {type(level)}")
+    image = _array(op, "image", image)
+    if image.dtype != np.uint8:
+        raise errors.runtime_error(op, f"the image must be uint8, but its dtype is {image.dtype}")
+    if image.ndim == 3 and image.shape[2] == 1:
+        image = image[:, :, 0]
+    if image.ndim != 2 and not (image.ndim == 3 and image.shape[2] == 3):
+        raise errors.runtime_error(
+            op, f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}"
+        )
+    if not low <= level <= high:
+        raise errors.runtime_error(op, f"{name} must be in [{low}, {high}], but got {level}")
+    options = {"quality": level} if file_format == "JPEG" else {"compress_level": level}
+    data = io.BytesIO()
+    pillow().fromarray(image).save(data, file_format, **options)
+    return np.frombuffer(data.getvalue(), np.uint8).copy()
+
+
+def encode_jpeg(image, quality: int = 75) -> np.ndarray:
+    """uint8 [H, W], [H, W, 1] or [H, W, 3] -> the bytes of a JPEG file, uint8 [n]; quality 1..100."""
+    return _encode("encode_jpeg", image, "JPEG", "quality", quality, 1, 100)
+
+
+def encode_png(image, compression_level: int = 6) -> np.ndarray:
+    """uint8 [H, W], [H, W, 1] or [H, W, 3] -> the bytes of a PNG file, uint8 [n]; level 0..9."""
+    return _encode("encode_png", image, "PNG", "compression_level", compression_level, 0, 9)
+
+
+def get_image_num_channels(image) -> int:
+    """Channels of an array [.., H, W, C] or [H, W], or of a PIL image."""
+    if is_pil(image):
+        return len(image.getbands())
+    if not isinstance(image, np.ndarray):
+        raise errors.type_error(
+            "get_image_num_channels", f"image must be an array or PIL image, but got {type(image)}"
+        )
+    if image.ndim < 2:
+        raise errors.runtime_error(
+            "get_image_num_channels", f"the shape {list(image.shape)} is none of an image"
+        )
+    return 1 if image.ndim == 2 else image.shape[-1]
+
+
+def get_image_size(image) -> list[int]:
+    """[height, width] of an array [.., H, W, C] or [H, W], or of a PIL image."""
+    if is_pil(image):
+        return [image.size[1], image.size[0]]
+    if not isinstance(image, np.ndarray):
+        raise errors.type_error(
+            "get_image_size", f"image must be an array or a PIL image, but got {type(image)}"
+        )
+    if image.ndim < 2:
+        raise errors.runtime_error("get_image_size", f"the shape {list(image.shape)} is none of an image")
+    return list(image.shape[:2] if image.ndim == 2 else image.shape[-3:-1])
+
+
+def read_file(filename: str) -> np.ndarray:
+    """The bytes of a file, uint8 [n]."""
+    try:
+        return np.fromfile(_name("read_file", filename), np.uint8)
+    except OSError as cause:
+        raise errors.runtime_error("read_file", f"{filename} cannot be read: {cause}") from cause
+
+
+def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
+    """An image file as uint8 [H, W, C]; `mode` UNCHANGED, GRAYSCALE (C = 1) or COLOR (C = 3)."""
+    _name("read_image", filename)
+    if not isinstance(mode, ImageReadMode):
+        raise errors.type_error("read_image", f"mode must be an ImageReadMode, but got {type(mode)}")
+    try:
+        with pillow().open(filename) as file:
+            image = file
+            if mode == ImageReadMode.GRAYSCALE:
+                image = file.convert("L")
+            elif mode == ImageReadMode.COLOR or file.mode in ("P", "CMYK", "YCbCr"):
+                image = file.convert("RGB")
+            values = np.array(image)
+    except OSError as cause:
+        raise errors.runtime_error("read_image", f"{filename} cannot be read: {cause}") from cause
+    if values.dtype == bool:
+        values = values.astype(np.uint8) * 255
+    return values if values.ndim == 3 else values[:, :, None]
+
+
+def write_file(filename: str, data) -> None:
+    """uint8 [n], an array or a tensor, as a file."""
+    _name("write_file", filename)
+    data = _array("write_file", "data", data)
+    if data.dtype != np.uint8 or data.ndim != 1:
+        raise errors.runtime_error(
+            "write_file", f"data must be uint8 [n], but got {data.dtype} {list(data.shape)}"
+        )
+    try:
+        data.tofile(filename)
+    except OSError as cause:
+        raise errors.runtime_error("write_file", f"{filename} cannot be written: {cause}") from cause
+
+
+def write_jpeg(filename: str, image, quality: int = 75) -> None:
+    """`encode_jpeg` into a file."""
+    write_file(_name("write_jpeg", filename), encode_jpeg(image, quality))
+
+
+def write_png(filename: str, image, compression_level: int = 6) -> None:
+    """`encode_png` into a file."""
+    write_file(_name("write_png", filename), encode_png(image, compression_level))
+
+
+def _no_video(op: str) -> BaseException:
+    return errors.error(
+        errors.NotSupportedError, op, "there is no video decoder; decode with PyAV or OpenCV instead"
+    )
+
+
+def read_video(filename: str, start_pts=0, end_pts=None, pts_unit: str = "pts"):
+    """Not there: checks its arguments, then NotSupportedError, since no video decoder is built in."""
+    _name("read_video", filename)
+    if start_pts < 0 or (end_pts is not None and end_pts < start_pts):
+        raise errors.value_error("read_video", f"the times {start_pts} to {end_pts} are no range")
+    if not isinstance(pts_unit, str):
+        raise errors.type_error("read_video", f"pts_unit must be a str, but got {type(pts_unit)}")
+    if pts_unit not in ("pts", "sec"):
+        raise errors.value_error("read_video", f"pts_unit must be pts or sec, but got {pts_unit!r}")
+    if not os.path.isfile(filename):
+        raise errors.value_error("read_video", f"there is no file {filename}")
+    raise _no_video("read_video")
+
+
+def read_video_timestamps(filename: str, pts_unit: str = "pts"):
+    """Not there: checks its arguments, then NotSupportedError, since no video decoder is built in."""
+    _name("read_video_timestamps", filename)
+    if not os.path.isfile(filename):
+        raise errors.runtime_error("read_video_timestamps", f"there is no file {filename}")
+    raise _no_video("read_video_timestamps")
+
+
+class DecodeVideo(ImageTransform):
+    """Not there: NotSupportedError when it is called, since no video decoder is built in."""
+
+    def __call__(self, *videos):
+        for video in videos:
+            if not isinstance(video, np.ndarray):
+                raise errors.type_error(
+                    "DecodeVideo", f"the video must be an array of bytes, but got {type(video)}"
+                )
+        raise _no_video("DecodeVideo")
+
+
+class VideoDecoder:
+    """Not there: checks the file, then NotSupportedError, since no video decoder is built in."""
+
+    def __init__(self, source: str):
+        if not os.path.isfile(source):
+            raise errors.value_error("VideoDecoder", f"there is no file {source}")
+        raise _no_video("VideoDecoder")
+
+    @property
+    def metadata(self) -> dict:
+        """Width, height, duration, number of frames, frames per second."""
+        raise _no_video("VideoDecoder.metadata")
+
+    def get_frames_at(self, indices):
+        """Frames by their numbers."""
+        raise _no_video("VideoDecoder.get_frames_at")

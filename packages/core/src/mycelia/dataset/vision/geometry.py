@@ -1,0 +1,714 @@
+"""Size and place: resizing, cropping, padding, flips, rotation, affine and perspective maps, patches."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset.vision import checks, resample
+from mycelia.dataset.vision.base import ImageTransform, need_pil, pil_mode, pillow
+from mycelia.dataset.vision.enums import Border, Inter, SliceMode
+from mycelia.dataset.vision.tensor import decode
+
+
+def array_resize(transform: ImageTransform, image: np.ndarray, size, mode: Inter) -> np.ndarray:
+    """`image` in `size`: (rows, columns) or (shorter side,)."""
+    if mode == Inter.ANTIALIAS:
+        raise errors.type_error(type(transform).__name__, "ANTIALIAS is for PIL images only")
+    height, width = image.shape[:2]
+    rows, columns = size if len(size) == 2 else _shorter(height, width, size[0])
+    if rows > height * 1000 or columns > width * 1000:
+        raise transform.failure(f"{[height, width]} cannot grow to {[rows, columns]}: more than 1000 times")
+    if mode == Inter.PILCUBIC:
+        transform.need_channels(image, 3)
+        picture = pillow().fromarray(image.astype(np.uint8))
+        return np.array(picture.resize((columns, rows), pillow().Resampling.BICUBIC)).astype(image.dtype)
+    if image.dtype.name not in ("uint8", "int8", "uint16", "int16", "float32", "float64") and mode:
+        raise transform.failure(f"images of {image.dtype} cannot be interpolated")
+    return resample.resize(image, rows, columns, mode)
+
+
+def _shorter(height: int, width: int, size: int) -> tuple[int, int]:
+    if height < width:
+        return size, math.floor(np.float32(width) / np.float32(height) * np.float32(size))
+    return math.floor(np.float32(height) / np.float32(width) * np.float32(size)), size
+
+
+def pil_resize(op: str, image, size, mode: Inter):
+    """A PIL image in `size`: (rows, columns) or (shorter side,)."""
+    filter_ = pil_mode(op, mode)
+    width, height = image.size
+    if len(size) == 2:
+        return image.resize((size[1], size[0]), filter_)
+    if min(width, height) == size[0]:
+        return image
+    if width < height:
+        return image.resize((size[0], int(size[0] / (width / height))), filter_)
+    return image.resize((int(size[0] * (width / height)), size[0]), filter_)
+
+
+class Resize(ImageTransform):
+    """Scale to `size`: (height, width), or the length of the shorter side. Keeps the dtype."""
+
+    batches = True
+
+    def __init__(self, size, interpolation: Inter = Inter.LINEAR):
+        if interpolation is None:
+            raise KeyError("Resize: interpolation must not be None")
+        self.size = checks.resize_size("Resize", size)
+        checks.kind("Resize", "interpolation", interpolation, Inter)
+        self.interpolation = interpolation
+
+    def on_array(self, image):
+        return array_resize(self, image, self.size, self.interpolation)
+
+    def on_pil(self, image):
+        return pil_resize("Resize", image, self.size, self.interpolation)
+
+
+class RandomResize(ImageTransform):
+    """`Resize` with a random interpolation."""
+
+    random = True
+    batches = True
+
+    def __init__(self, size):
+        self.size = checks.resize_size("RandomResize", size)
+
+    def mode(self) -> Inter:
+        """The interpolation of this call."""
+        return (Inter.LINEAR, Inter.NEAREST, Inter.CUBIC, Inter.AREA)[self.draws.integer(0, 3)]
+
+    def on_array(self, image):
+        return array_resize(self, image, self.size, self.mode())
+
+
+def cut(transform: ImageTransform, image: np.ndarray, top: int, left: int, height: int, width: int):
+    """A rectangle of an array; RuntimeError if it leaves the image."""
+    if top + height > image.shape[0] or left + width > image.shape[1]:
+        raise transform.failure(
+            f"the crop {[top, left, height, width]} (top, left, height, width) leaves the image of shape "
+            f"{list(image.shape)}"
+        )
+    return image[top : top + height, left : left + width].copy()
+
+
+def pil_cut(image, top: int, left: int, height: int, width: int):
+    """A rectangle of a PIL image; black outside of it."""
+    return image.crop((left, top, left + width, top + height))
+
+
+class Crop(ImageTransform):
+    """The rectangle of `size` with its upper left corner at `coordinates` (y, x)."""
+
+    def __init__(self, coordinates, size):
+        checks.kind("Crop", "coordinates", coordinates, (list, tuple))
+        if len(coordinates) != 2:
+            raise errors.type_error("Crop", f"coordinates must be (y, x), but got {coordinates!r}")
+        for i, v in enumerate(coordinates):
+            checks.integer("Crop", f"coordinates[{i}]", v, 0)
+        self.coordinates, self.size = tuple(coordinates), checks.size("Crop", size)
+
+    def on_array(self, image):
+        return cut(self, image, *self.coordinates, *self.size)
+
+
+class CenterCrop(ImageTransform):
+    """The middle of the image; black where `size` is larger than the image."""
+
+    batches = True
+
+    def __init__(self, size):
+        self.size = checks.size("CenterCrop", size)
+
+    def on_array(self, image):
+        height, width = image.shape[:2]
+        high, wide = max(0, self.size[0] - height), max(0, self.size[1] - width)
+        if high or wide:
+            if image.ndim == 3 and image.shape[2] not in (1, 3):
+                raise self.failure(
+                    f"only 1 or 3 channels can be padded, but the shape is {list(image.shape)}"
+                )
+            image = resample.border(
+                image, (wide + 1) // 2, (high + 1) // 2, wide // 2, high // 2, "constant", (0, 0, 0)
+            )
+        top, left = (image.shape[0] - self.size[0]) // 2, (image.shape[1] - self.size[1]) // 2
+        return cut(self, image, top, left, *self.size)
+
+    def on_pil(self, image):
+        return pil_middle(image, self.size)
+
+
+def pil_middle(image, size):
+    """The middle of a PIL image."""
+    width, height = image.size
+    return pil_cut(image, round((height - size[0]) / 2.0), round((width - size[1]) / 2.0), *size)
+
+
+class FiveCrop(ImageTransform):
+    """Four corners and the middle of a PIL image."""
+
+    def __init__(self, size):
+        self.size = checks.size(type(self).__name__, size)
+
+    def __call__(self, img):
+        need_pil(type(self).__name__, img)
+        (rows, columns), (width, height) = self.size, img.size
+        if rows > height or columns > width:
+            raise errors.value_error(
+                type(self).__name__, f"size {self.size} is larger than the image {(height, width)}"
+            )
+        corners = [(t, x) for t in (0, height - rows) for x in (0, width - columns)]
+        return (*(pil_cut(img, t, x, rows, columns) for t, x in corners), pil_middle(img, self.size))
+
+
+class TenCrop(FiveCrop):
+    """`FiveCrop` of a PIL image and of its mirror image."""
+
+    def __init__(self, size, use_vertical_flip: bool = False):
+        super().__init__(size)
+        if use_vertical_flip is not None:
+            checks.kind("TenCrop", "use_vertical_flip", use_vertical_flip, bool)
+        self.use_vertical_flip = use_vertical_flip
+
+    def __call__(self, img):
+        need_pil("TenCrop", img)
+        return super().__call__(img) + super().__call__(pil_flip(img, 0 if self.use_vertical_flip else 1))
+
+
+def pil_flip(image, axis: int):
+    """A PIL image upside down (axis 0) or mirrored (axis 1)."""
+    ways = pillow().Transpose
+    return image.transpose(ways.FLIP_LEFT_RIGHT if axis else ways.FLIP_TOP_BOTTOM)
+
+
+class HorizontalFlip(ImageTransform):
+    """Left and right exchanged."""
+
+    batches = True
+    axis = 1
+
+    def on_array(self, image):
+        return np.ascontiguousarray(np.flip(image, self.axis))
+
+
+class VerticalFlip(HorizontalFlip):
+    """Top and bottom exchanged."""
+
+    axis = 0
+
+
+class RandomHorizontalFlip(ImageTransform):
+    """Left and right exchanged with a probability."""
+
+    random = True
+    batches = True
+    axis = 1
+
+    def __init__(self, prob: float = 0.5):
+        checks.probability(type(self).__name__, prob)
+        self.prob = prob
+
+    def on_array(self, image):
+        return (
+            np.ascontiguousarray(np.flip(image, self.axis)) if self.draws.chance(self.prob) else image.copy()
+        )
+
+    def on_pil(self, image):
+        return pil_flip(image, self.axis) if self.prob > random.random() else image
+
+
+class RandomVerticalFlip(RandomHorizontalFlip):
+    """Top and bottom exchanged with a probability."""
+
+    axis = 0
+
+
+def pil_pad(image, padding, fill, mode: Border):
+    """A PIL image with a border (left, top, right, bottom)."""
+    left, top, right, bottom = padding
+    if mode == Border.CONSTANT:
+        if image.mode in ("L", "1"):
+            fill = fill[0]
+        return pillow("ImageOps").expand(image, border=(left, top, right, bottom), fill=fill)
+    return pillow().fromarray(resample.border(np.asarray(image), left, top, right, bottom, mode.value, fill))
+
+
+class Pad(ImageTransform):
+    """A border of `padding` pixels: one number, (left and right, top and bottom), or all four."""
+
+    def __init__(self, padding, fill_value=0, padding_mode: Border = Border.CONSTANT):
+        self.padding = checks.padding("Pad", padding)
+        self.fill_value = checks.colour("Pad", fill_value)
+        checks.kind("Pad", "padding_mode", padding_mode, Border)
+        self.padding_mode = padding_mode
+
+    def on_array(self, image):
+        return array_pad(self, image, self.padding, self.fill_value, self.padding_mode)
+
+    def on_pil(self, image):
+        return pil_pad(image, self.padding, self.fill_value, self.padding_mode)
+
+
+def array_pad(transform: ImageTransform, image: np.ndarray, padding, fill, mode: Border) -> np.ndarray:
+    """An array with a border (left, top, right, bottom)."""
+    if image.ndim == 3 and image.shape[2] not in (1, 3):
+        raise transform.failure(f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}")
+    return resample.border(image, *padding, mode.value, fill)
+
+
+class PadToSize(ImageTransform):
+    """A border up to `size`; the image is at `offset` (top, left), by default in the middle."""
+
+    def __init__(self, size, offset=None, fill_value=0, padding_mode: Border = Border.CONSTANT):
+        self.size = self._pair("size", size, 1)
+        self.offset = None if offset is None or offset in ([], ()) else self._pair("offset", offset, 0)
+        self.fill_value = checks.colour("PadToSize", fill_value)
+        checks.kind("PadToSize", "padding_mode", padding_mode, Border)
+        self.padding_mode = padding_mode
+
+    @staticmethod
+    def _pair(name, value, low):
+        checks.kind("PadToSize", name, value, (int, list, tuple))
+        value = (value, value) if isinstance(value, int) else tuple(value)
+        if len(value) != 2:
+            raise errors.value_error("PadToSize", f"{name} must have two values, but got {value!r}")
+        for i, v in enumerate(value):
+            checks.integer("PadToSize", f"{name}[{i}]", v, low)
+        return value
+
+    def on_array(self, image):
+        spare = [self.size[i] - image.shape[i] for i in range(2)]
+        top, left = self.offset if self.offset else (max(0, spare[0]) // 2, max(0, spare[1]) // 2)
+        if top > spare[0] or left > spare[1]:
+            raise self.failure(
+                f"an image of {list(image.shape[:2])} at {[top, left]} does not fit into {list(self.size)}"
+            )
+        padding = (left, top, spare[1] - left, spare[0] - top)
+        return array_pad(self, image, padding, self.fill_value, self.padding_mode)
+
+
+class RandomCrop(ImageTransform):
+    """A random rectangle of `size`, after padding."""
+
+    random = True
+    batches = True
+
+    def __init__(
+        self,
+        size,
+        padding=None,
+        pad_if_needed: bool = False,
+        fill_value=0,
+        padding_mode: Border = Border.CONSTANT,
+    ):
+        op = type(self).__name__
+        self.size = checks.size(op, size)
+        checks.kind(op, "pad_if_needed", pad_if_needed, bool)
+        self.padding = (0, 0, 0, 0) if padding is None else checks.padding(op, padding)
+        self.fill_value = checks.colour(op, 0 if fill_value is None else fill_value)
+        checks.kind(op, "padding_mode", padding_mode, Border)
+        self.pad_if_needed, self.padding_mode = pad_if_needed, padding_mode
+
+    def choose(self, image: np.ndarray):
+        """(left, top, right, bottom) of the padding; (top, left) of the crop in the padded image."""
+        left, top, right, bottom = self.padding
+        height, width = image.shape[0] + top + bottom, image.shape[1] + left + right
+        if self.pad_if_needed:
+            high, wide = max(0, self.size[0] - height), max(0, self.size[1] - width)
+            top, bottom, left, right = top + high, bottom + high, left + wide, right + wide
+            height, width = height + 2 * high, width + 2 * wide
+        if self.size[0] > height or self.size[1] > width:
+            raise self.failure(f"size {self.size} is larger than the padded image {(height, width)}")
+        x = self.draws.integer(0, width - self.size[1])
+        y = self.draws.integer(0, height - self.size[0])
+        return (left, top, right, bottom), y, x
+
+    def on_array(self, image):
+        padding, top, left = self.choose(image)
+        if image.ndim == 3 and image.shape[2] not in (1, 3):
+            raise self.failure(f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}")
+        if any(padding):
+            image = array_pad(self, image, padding, self.fill_value, self.padding_mode)
+        return cut(self, image, top, left, *self.size)
+
+    def on_pil(self, image):
+        rows, columns = self.size
+        image = pil_pad(image, self.padding, self.fill_value, self.padding_mode)
+        if self.pad_if_needed and image.size[0] < columns:
+            wide = columns - image.size[0]
+            image = pil_pad(image, (wide, 0, wide, 0), self.fill_value, self.padding_mode)
+        if self.pad_if_needed and image.size[1] < rows:
+            high = rows - image.size[1]
+            image = pil_pad(image, (0, high, 0, high), self.fill_value, self.padding_mode)
+        width, height = image.size
+        if rows > height or columns > width:
+            raise errors.value_error(
+                "RandomCrop", f"size {self.size} is larger than the image {(height, width)}"
+            )
+        if (rows, columns) == (height, width):
+            return image
+        top = random.randint(0, height - rows)
+        return pil_cut(image, top, random.randint(0, width - columns), rows, columns)
+
+
+def fitting_box(height: int, width: int, scale, ratio, attempts: int, uniform, integer, x_first: bool):
+    """(top, left, rows, columns) of a random part: its share of the area and its shape are in the ranges.
+
+    After `attempts` that do not fit, the largest part in the middle. `x_first`: which side is drawn first.
+    """
+    for _ in range(attempts):
+        area = uniform(*scale) * height * width
+        shape = math.exp(uniform(math.log(ratio[0]), math.log(ratio[1])))
+        columns = round(math.sqrt(area * shape))
+        rows = round(columns / shape)
+        if 0 < columns <= width and 0 < rows <= height:
+            if x_first:
+                left = integer(0, width - columns)
+                return integer(0, height - rows), left, rows, columns
+            top = integer(0, height - rows)
+            return top, integer(0, width - columns), rows, columns
+    rows, columns = height, width
+    if width / height < ratio[0]:
+        rows = round(width / ratio[0])
+    elif width / height > ratio[1]:
+        columns = round(height * ratio[1])
+    return round((height - rows) / 2.0), round((width - columns) / 2.0), rows, columns
+
+
+class RandomResizedCrop(ImageTransform):
+    """A random part of the image (share of the area, aspect ratio), scaled to `size`."""
+
+    random = True
+    batches = True
+
+    def __init__(
+        self,
+        size,
+        scale=(0.08, 1.0),
+        ratio=(3.0 / 4.0, 4.0 / 3.0),
+        interpolation: Inter = Inter.BILINEAR,
+        max_attempts: int = 10,
+    ):
+        op = type(self).__name__
+        self.size = checks.size(op, size)
+        checks.kind(op, "interpolation", interpolation, Inter)
+        self.scale = checks.pair(op, "scale", scale, 0)
+        if self.scale[1] <= 0:
+            raise errors.value_error(op, f"scale must end above 0, but got {scale!r}")
+        self.ratio = checks.pair(op, "ratio", ratio, 0, positive=True)
+        checks.integer(op, "max_attempts", max_attempts)
+        self.interpolation, self.max_attempts = interpolation, max_attempts
+
+    def choose(self, height: int, width: int):
+        """(top, left, rows, columns) of the part of an array."""
+        uniform, integer = self.draws.uniform, self.draws.integer
+        return fitting_box(height, width, self.scale, self.ratio, self.max_attempts, uniform, integer, True)
+
+    def on_array(self, image):
+        part = cut(self, image, *self.choose(*image.shape[:2]))
+        return array_resize(self, part, self.size, self.interpolation)
+
+    def on_pil(self, image):
+        width, height = image.size
+        box = fitting_box(
+            height, width, self.scale, self.ratio, self.max_attempts, random.uniform, random.randint, False
+        )
+        return pil_resize(type(self).__name__, pil_cut(image, *box), self.size, self.interpolation)
+
+
+class RandomCropDecodeResize(RandomResizedCrop):
+    """`Decode` and `RandomResizedCrop` in one: uint8 [n] -> [height, width, 3]."""
+
+    def __call__(self, img):
+        if not isinstance(img, np.ndarray) or img.ndim != 1 or img.dtype != np.uint8:
+            what = f"{img.dtype} {list(img.shape)}" if isinstance(img, np.ndarray) else type(img)
+            raise errors.type_error(
+                "RandomCropDecodeResize", f"the encoded image must be uint8 [n], but got {what}"
+            )
+        return super().__call__(decode(img.tobytes(), "RandomCropDecodeResize"))
+
+
+class ResizedCrop(ImageTransform):
+    """A rectangle, scaled to `size`."""
+
+    def __init__(self, top, left, height, width, size, interpolation: Inter = Inter.BILINEAR):
+        for name, value, low in (
+            ("top", top, 0),
+            ("left", left, 0),
+            ("height", height, 1),
+            ("width", width, 1),
+        ):
+            checks.integer("ResizedCrop", name, value, low)
+        checks.kind("ResizedCrop", "interpolation", interpolation, Inter)
+        self.box, self.size = (top, left, height, width), checks.size("ResizedCrop", size)
+        self.interpolation = interpolation
+
+    def on_array(self, image):
+        return array_resize(self, cut(self, image, *self.box), self.size, self.interpolation)
+
+
+def _turning(op: str, resample_, expand, center, fill_value):
+    checks.kind(op, "resample", resample_, Inter)
+    checks.kind(op, "expand", expand, bool)
+    if center is not None:
+        checks.kind(op, "center", center, (tuple, list))
+        if not isinstance(center, tuple) or len(center) != 2:
+            raise errors.value_error(op, f"center must be a tuple (x, y), but got {center!r}")
+        for v in center:
+            checks.number(op, "center", v, -(2**31), 2**31 - 1)
+    return checks.colour(op, fill_value)
+
+
+class Rotate(ImageTransform):
+    """The image turned counter-clockwise by `degrees` around `center` (x, y)."""
+
+    batches = True
+
+    def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
+        checks.number("Rotate", "degrees", degrees)
+        self.fill_value = _turning("Rotate", resample, expand, center, fill_value)
+        self.degrees, self.resample, self.expand, self.center = degrees % 360, resample, expand, center
+
+    def on_array(self, image):
+        return array_rotate(self, image, self.degrees)
+
+
+def array_rotate(transform, image: np.ndarray, degrees: float) -> np.ndarray:
+    """`image` turned, with resample, expand, center and fill_value of `transform`."""
+    if transform.resample == Inter.ANTIALIAS:
+        raise errors.type_error(type(transform).__name__, "ANTIALIAS is for PIL images only")
+    return resample.rotate(
+        image, degrees, transform.resample, transform.expand, transform.center, transform.fill_value
+    )
+
+
+class RandomRotation(ImageTransform):
+    """`Rotate` by a random angle: within -degrees..degrees, or in a range."""
+
+    random = True
+    batches = True
+
+    def __init__(self, degrees, resample=Inter.NEAREST, expand=False, center=None, fill_value=0):
+        checks.degrees("RandomRotation", degrees)
+        self.fill_value = _turning("RandomRotation", resample, expand, center, fill_value)
+        if isinstance(degrees, checks.NUMBER):
+            degrees = (-(degrees % 360), degrees % 360)
+        elif degrees[1] - degrees[0] >= 360:
+            degrees = (-180, 180)
+        else:
+            low, high = degrees[0] % 360, degrees[1] % 360
+            degrees = (low, high + 360 if low > high else high)
+        self.degrees, self.resample, self.expand, self.center = degrees, resample, expand, center
+
+    def on_array(self, image):
+        return array_rotate(self, image, self.draws.uniform(*self.degrees))
+
+    def on_pil(self, image):
+        mode = pil_mode("RandomRotation", self.resample)
+        angle = random.uniform(*self.degrees) % 360.0
+        if self.resample == Inter.ANTIALIAS and (angle not in (0, 90, 180, 270) or self.center):
+            raise errors.value_error("RandomRotation", "ANTIALIAS can only turn by multiples of 90 degrees")
+        return image.rotate(angle, mode, self.expand, self.center, fillcolor=self.fill_value)
+
+
+class Affine(ImageTransform):
+    """Turn, shear, scale around the middle, and move by `translate` (x, y) in parts of the image's size."""
+
+    def __init__(self, degrees, translate, scale, shear, resample=Inter.NEAREST, fill_value=0):
+        checks.number("Affine", "degrees", degrees, -180, 180)
+        checks.kind("Affine", "translate", translate, (list, tuple))
+        if len(translate) != 2:
+            raise errors.type_error("Affine", f"translate must be (x, y), but got {translate!r}")
+        for i, v in enumerate(translate):
+            checks.number("Affine", f"translate[{i}]", v, -1.0, 1.0)
+        checks.number("Affine", "scale", scale, 0, left_open=True)
+        checks.kind("Affine", "shear", shear, (int, float, tuple, list))
+        shear = (shear, 0.0) if isinstance(shear, checks.NUMBER) else tuple(shear)
+        if len(shear) != 2:
+            raise errors.type_error("Affine", f"shear must be a number or two of them, but got {shear!r}")
+        for i, v in enumerate(shear):
+            checks.number("Affine", f"shear[{i}]", v, -180, 180)
+        checks.kind("Affine", "resample", resample, Inter)
+        self.fill_value = checks.colour("Affine", fill_value)
+        self.degrees, self.translate, self.scale = degrees, tuple(translate), scale
+        self.shear, self.resample = shear, resample
+
+    def on_array(self, image):
+        height, width = image.shape[:2]
+        move = (self.translate[0] * width, self.translate[1] * height)
+        return array_affine(self, image, self.degrees, move, self.scale, self.shear)
+
+
+def array_affine(transform, image: np.ndarray, degrees, move, scale, shear) -> np.ndarray:
+    """`image` through an affine map, with resample and fill_value of `transform`."""
+    if transform.resample == Inter.ANTIALIAS:
+        raise errors.type_error(type(transform).__name__, "ANTIALIAS is for PIL images only")
+    height, width = image.shape[:2]
+    matrix = resample.affine_matrix(width, height, degrees, move, scale, shear)
+    return resample.warp_affine(image, matrix, height, width, transform.resample, transform.fill_value)
+
+
+class RandomAffine(ImageTransform):
+    """`Affine` with random numbers: degrees, translate (largest parts of width and height), scale, shear."""
+
+    random = True
+
+    def __init__(self, degrees, translate=None, scale=None, shear=None, resample=Inter.NEAREST, fill_value=0):
+        op = "RandomAffine"
+        checks.degrees(op, degrees)
+        self.degrees = (-degrees, degrees) if isinstance(degrees, checks.NUMBER) else tuple(degrees)
+        self.translate = self._moves(translate)
+        self.scale = (1.0, 1.0) if scale is None else checks.pair(op, "scale", scale, 0)
+        if self.scale[1] <= 0:
+            raise errors.value_error(op, f"scale must end above 0, but got {scale!r}")
+        self.shear = self._shears(shear)
+        checks.kind(op, "resample", resample, Inter)
+        self.fill_value, self.resample = checks.colour(op, 0 if fill_value is None else fill_value), resample
+
+    @staticmethod
+    def _moves(translate):
+        if translate is None:
+            return (0.0, 0.0, 0.0, 0.0)
+        checks.kind("RandomAffine", "translate", translate, (list, tuple))
+        for i, v in enumerate(translate):
+            checks.kind("RandomAffine", f"translate[{i}]", v, checks.NUMBER)
+        if len(translate) not in (2, 4):
+            raise errors.type_error(
+                "RandomAffine", f"translate must have 2 or 4 values, but got {translate!r}"
+            )
+        for i, v in enumerate(translate):
+            checks.within("RandomAffine", f"translate[{i}]", v, -1.0, 1.0)
+        return tuple(translate)
+
+    @staticmethod
+    def _shears(shear):
+        if shear is None:
+            return (0.0, 0.0, 0.0, 0.0)
+        checks.kind("RandomAffine", "shear", shear, (int, float, list, tuple))
+        if isinstance(shear, checks.NUMBER):
+            checks.within("RandomAffine", "shear", shear, 0, checks.LARGEST, left_open=True)
+            return (-shear, shear, 0.0, 0.0)
+        if len(shear) not in (2, 4):
+            raise errors.type_error("RandomAffine", f"shear must have 2 or 4 values, but got {shear!r}")
+        ranges = [checks.pair("RandomAffine", "shear", shear[i : i + 2]) for i in range(0, len(shear), 2)]
+        return (*ranges[0], *(ranges[1] if len(ranges) == 2 else (0.0, 0.0)))
+
+    def on_array(self, image):
+        height, width = image.shape[:2]
+        uniform = self.draws.uniform
+        moves = self.translate
+        x_range = moves[:2] if len(moves) == 4 else (-moves[0], moves[0])
+        y_range = moves[2:] if len(moves) == 4 else (-moves[1], moves[1])
+        degrees = uniform(*self.degrees)
+        move = (uniform(*sorted(x_range)) * width, uniform(*sorted(y_range)) * height)
+        scale = uniform(*self.scale)
+        return array_affine(
+            self, image, degrees, move, scale, (uniform(*self.shear[:2]), uniform(*self.shear[2:]))
+        )
+
+    def on_pil(self, image):
+        mode = pil_mode("RandomAffine", self.resample)
+        width, height = image.size
+        angle = math.radians(random.uniform(*self.degrees))
+        reach = self.translate[0] * width, self.translate[1] * height
+        move = [round(random.uniform(-r, r)) for r in reach]
+        scale = random.uniform(*self.scale)
+        sx, sy = (math.radians(random.uniform(*self.shear[i : i + 2])) for i in (0, 2))
+        # Pillow asks for the way back: from a place in the result to one in the image.
+        shrink = 1.0 / scale / math.cos(sx - sy)
+        a, b = math.cos(angle + sx) * shrink, math.sin(angle + sx) * shrink
+        d, e = -math.sin(angle + sy) * shrink, math.cos(angle + sy) * shrink
+        cx, cy = width * 0.5 + 0.5, height * 0.5 + 0.5
+        x, y = -cx - move[0], -cy - move[1]
+        matrix = (a, b, a * x + b * y + cx, d, e, d * x + e * y + cy)
+        return image.transform(image.size, pillow().Transform.AFFINE, matrix, mode, fillcolor=self.fill_value)
+
+
+def pil_perspective(op: str, image, start_points, end_points, mode: Inter):
+    """A PIL image with four points moved to others."""
+    matrix = resample.perspective_matrix(end_points, start_points).reshape(-1)[:8]
+    return image.transform(image.size, pillow().Transform.PERSPECTIVE, matrix.tolist(), pil_mode(op, mode))
+
+
+class Perspective(ImageTransform):
+    """The image with four points (x, y) moved to four others."""
+
+    def __init__(self, start_points, end_points, interpolation: Inter = Inter.BILINEAR):
+        checks.points("Perspective", "start_points", start_points)
+        checks.points("Perspective", "end_points", end_points)
+        checks.kind("Perspective", "interpolation", interpolation, Inter)
+        self.start_points, self.end_points, self.interpolation = start_points, end_points, interpolation
+
+    def on_array(self, image):
+        if self.interpolation == Inter.ANTIALIAS:
+            raise errors.type_error("Perspective", "ANTIALIAS is for PIL images only")
+        matrix = resample.perspective_matrix(self.start_points, self.end_points)
+        return resample.warp_perspective(image, matrix, self.interpolation)
+
+    def on_pil(self, image):
+        return pil_perspective("Perspective", image, self.start_points, self.end_points, self.interpolation)
+
+
+class RandomPerspective(ImageTransform):
+    """A PIL image seen from a random side, with a probability."""
+
+    random = True
+
+    def __init__(
+        self, distortion_scale: float = 0.5, prob: float = 0.5, interpolation: Inter = Inter.BICUBIC
+    ):
+        checks.number("RandomPerspective", "distortion_scale", distortion_scale, 0.0, 1.0, kinds=(float,))
+        checks.number("RandomPerspective", "prob", prob, 0.0, 1.0, kinds=(float,))
+        checks.kind("RandomPerspective", "interpolation", interpolation, Inter)
+        self.distortion_scale, self.prob, self.interpolation = distortion_scale, prob, interpolation
+
+    def on_array(self, image):
+        raise errors.value_error("RandomPerspective", "the image must be a PIL image, but got an array")
+
+    def on_pil(self, image):
+        if self.prob <= random.random():
+            return image
+        width, height = image.size
+        dx, dy = int(width / 2 * self.distortion_scale), int(height / 2 * self.distortion_scale)
+        low_x, low_y, high_x, high_y = (
+            (0, dx),
+            (0, dy),
+            (width - dx - 1, width - 1),
+            (height - dy - 1, height - 1),
+        )
+        sides = ((low_x, low_y), (high_x, low_y), (high_x, high_y), (low_x, high_y))
+        targets = [(random.randint(*x), random.randint(*y)) for x, y in sides]
+        corners = [(0, 0), (width - 1, 0), (width - 1, height - 1), (0, height - 1)]
+        return pil_perspective("RandomPerspective", image, corners, targets, self.interpolation)
+
+
+class SlicePatches(ImageTransform):
+    """The image cut into `num_height` x `num_width` equal patches, row by row."""
+
+    def __init__(self, num_height=1, num_width=1, slice_mode: SliceMode = SliceMode.PAD, fill_value: int = 0):
+        checks.integer("SlicePatches", "num_height", num_height)
+        checks.integer("SlicePatches", "num_width", num_width)
+        checks.kind("SlicePatches", "slice_mode", slice_mode, SliceMode)
+        checks.integer("SlicePatches", "fill_value", fill_value, 0, 255)
+        self.num_height, self.num_width, self.slice_mode, self.fill_value = (
+            num_height,
+            num_width,
+            slice_mode,
+            fill_value,
+        )
+
+    def on_array(self, image):
+        counts, sizes = (self.num_height, self.num_width), image.shape[:2]
+        if counts[0] > sizes[0] or counts[1] > sizes[1]:
+            raise self.failure(f"an image of {list(sizes)} cannot be cut into {list(counts)} patches")
+        if self.slice_mode == SliceMode.PAD:
+            bottom, right = (-size % count for size, count in zip(sizes, counts))
+            image = resample.border(image, 0, 0, right, bottom, "constant", (self.fill_value,) * 3)
+        rows, columns = image.shape[0] // counts[0], image.shape[1] // counts[1]
+        places = [(i * rows, j * columns) for i in range(counts[0]) for j in range(counts[1])]
+        patches = tuple(cut(self, image, top, left, rows, columns) for top, left in places)
+        return patches if len(patches) > 1 else patches[0]
