@@ -1,0 +1,286 @@
+"""One file of a MindRecord data set with its index, for reading.
+
+Layout: u64 length and the JSON header, zeros up to `header_size`, then pages of `page_size`. Blob pages hold
+the blobs of rows, raw pages their other fields; a row is u64 length and data in each. `<name>.db` is an SQLite
+file that says where each row lies. Every number of a file is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import mmap
+import os
+import sqlite3
+import struct
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.mindrecord import crypt, exceptions
+from mycelia.mindrecord.schema import ARRAYS, Schema
+
+VERSIONS = ("2.0", "3.0")
+_PLACES = (
+    "ROW_ID, PAGE_ID_RAW, PAGE_OFFSET_RAW, PAGE_OFFSET_RAW_END, PAGE_ID_BLOB, PAGE_OFFSET_BLOB, "
+    "PAGE_OFFSET_BLOB_END"
+)
+
+
+def must_exist(path: str) -> None:
+    if not os.path.isfile(path):
+        raise errors.runtime_error(f"The input: {path} is not exists.")
+
+
+def read_header(path: str, data=None) -> dict:
+    """The checked header of a file. Errors: RuntimeError (and ValueError) naming what is wrong."""
+    if data is None:
+        must_exist(path)
+        if crypt.is_encrypted(path):
+            data = crypt.read_plain(path)
+        else:
+            with open(path, "rb") as file:
+                return _parse_header(path, file.read(8), file)
+    return _parse_header(path, bytes(data[:8]), _Rest(data))
+
+
+class _Rest:
+    def __init__(self, data):
+        self._data = data
+
+    def read(self, size: int) -> bytes:
+        return bytes(self._data[8 : 8 + size])
+
+
+def _parse_header(path: str, start: bytes, file) -> dict:
+    hint = "mindrecord.FileWriter writes such files"
+    if len(start) < 8:
+        raise exceptions.damaged(
+            path,
+            f"Invalid file, the size of mindrecord file: {len(start)} is smaller than the lower limit: 8.",
+            hint,
+        )
+    (size,) = struct.unpack("<Q", start)
+    if not 2 <= size <= 128 << 20:
+        raise exceptions.damaged(path, "no MindRecord file: the length of its header is not possible", hint)
+    text = file.read(size)
+    if len(text) < size:
+        raise exceptions.damaged(path, f"the file is cut off inside its header of {size} bytes")
+    try:
+        header = json.loads(text)
+        _check_header(header)
+    except (ValueError, KeyError, TypeError, AttributeError) as e:
+        raise exceptions.damaged(path, f"the header is damaged: {type(e).__name__}: {e}", hint) from None
+    return header
+
+
+def _check_header(header: dict) -> None:
+    if header["version"] not in VERSIONS:
+        raise ValueError(f"version {header['version']!r} is not known, {' and '.join(VERSIONS)} are")
+    for name in ("header_size", "page_size"):
+        if not isinstance(header[name], int) or header[name] < 1:
+            raise ValueError(f"{name} is {header[name]!r}")
+    (schema,) = header["schema"]
+    for name, spec in schema["schema"].items():
+        if spec["type"] not in (*ARRAYS, "string", "bytes") or not isinstance(spec.get("shape", []), list):
+            raise ValueError(f"field {name!r} is {spec!r}")
+    if not header["shard_addresses"] or not all(isinstance(n, str) for n in header["shard_addresses"]):
+        raise ValueError("shard_addresses names no files")
+    for page in header["page"]:
+        for name in ("page_id", "page_size", "start_row_id", "end_row_id"):
+            if not isinstance(page[name], int) or page[name] < 0:
+                raise ValueError(f"{name} of a page is {page[name]!r}")
+
+
+def shard_paths(path: str) -> list[str]:
+    """All files of the data set that `path` belongs to, by its header.
+
+    A data set of one file may have been renamed.
+    """
+    header = read_header(path)
+    directory, name = os.path.split(path)
+    names = [os.path.basename(n) for n in header["shard_addresses"]]
+    if len(names) == 1:
+        return [path]
+    if name not in names:
+        raise exceptions.damaged(
+            path, f"the file was renamed: by its header its data set has the files {names}"
+        )
+    paths = [os.path.join(directory, n) for n in names]
+    for each in paths:
+        must_exist(each)
+    return paths
+
+
+class Shard:
+    """Reads rows by their numbers in the file. The file is mapped into memory; close() lets it go."""
+
+    def __init__(self, path: str):
+        must_exist(path)
+        must_exist(path + ".db")
+        self.path = path
+        self._file = None
+        if crypt.is_encrypted(path):
+            self._data = crypt.read_plain(path)
+        else:
+            self._file = open(path, "rb")
+            try:
+                self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+            except ValueError:  # an empty file cannot be mapped
+                self._file.close()
+                self._data = b""
+        try:
+            self.header = read_header(path, self._data)
+            (schema,) = self.header["schema"]
+            self.schema = Schema(schema["schema"], schema.get("desc", ""))
+            self._places = self._locate()
+        except BaseException:
+            self.close()
+            raise
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def close(self) -> None:
+        if isinstance(self._data, mmap.mmap):
+            self._data.close()
+        if self._file is not None:
+            self._file.close()
+
+    @contextlib.contextmanager
+    def index(self):
+        """A connection to the index. Errors: RuntimeError when it is damaged."""
+        path = self.path + ".db"
+        try:
+            if crypt.is_encrypted(path):
+                connection = sqlite3.connect(":memory:")
+                connection.deserialize(crypt.read_plain(path))
+            else:
+                connection = sqlite3.connect(f"file:{_quoted(path)}?mode=ro&immutable=1", uri=True)
+            with contextlib.closing(connection):
+                yield connection
+        except sqlite3.Error as e:
+            raise exceptions.damaged(path, f"the index is damaged: {e}") from None
+
+    def index_column(self, field: str) -> str | None:
+        """The column of the index that holds `field`, if there is one."""
+        with self.index() as connection:
+            known = {row[1] for row in connection.execute("PRAGMA table_info(INDEXES)")}
+        name = f"{field}_0"
+        return name if name in known else None
+
+    def column(self, field: str) -> list:
+        """The values of a scalar field of all rows, from the index where it has them."""
+        name = self.index_column(field)
+        if name is None:
+            return [self.row(i, {field})[field] for i in range(len(self))]
+        with self.index() as connection:
+            return [v for (v,) in connection.execute(f'SELECT "{name}" FROM INDEXES ORDER BY ROW_ID')]
+
+    def _locate(self) -> np.ndarray:
+        """[rows, 4]: begin and end of the raw part and of the blob, in the file."""
+        with self.index() as connection:
+            found = connection.execute(f"SELECT {_PLACES} FROM INDEXES ORDER BY ROW_ID").fetchall()
+        path = self.path + ".db"
+        try:
+            table = np.array(found, np.int64).reshape(-1, 7)
+        except (TypeError, ValueError, OverflowError):
+            raise exceptions.damaged(path, "the index holds something else than numbers") from None
+        blob_rows = sum(
+            p["end_row_id"] - p["start_row_id"] for p in self.header["page"] if p["page_type"] == "BLOB_DATA"
+        )
+        if len(table) != blob_rows or (table[:, 0] != np.arange(len(table))).any():
+            raise exceptions.damaged(
+                path,
+                f"the index has {len(table)} rows, the data file {blob_rows}: they do not belong together",
+            )
+        pages = table[:, [1, 1, 4, 4]]
+        inside = table[:, [2, 3, 5, 6]]
+        places = self.header["header_size"] + pages * self.header["page_size"] + inside
+        bad = (table < 0).any(1) | (inside > self.header["page_size"]).any(1)
+        bad |= (inside[:, 1] - inside[:, 0] < 8) | (inside[:, 3] - inside[:, 2] < 8)
+        if bad.any():
+            raise exceptions.damaged(path, f"the place of row {int(np.flatnonzero(bad)[0])} is not possible")
+        if len(places) and int(places.max()) > len(self._data):
+            raise exceptions.damaged(
+                self.path, f"the file is cut off: {len(self._data)} bytes, rows reach to {int(places.max())}"
+            )
+        return places
+
+    def _part(self, number: int, begin: int, end: int) -> bytes:
+        data = self._data[begin:end]
+        if struct.unpack_from("<Q", data)[0] != end - begin - 8:
+            raise exceptions.damaged(self.path, f"row {number} at byte {begin} is damaged")
+        return data[8:]
+
+    def row(self, number: int, wanted=None) -> dict:
+        """Row `number` by field name, only `wanted` fields: texts, numbers, bytes, arrays."""
+        raw_begin, raw_end, blob_begin, blob_end = self._places[number].tolist()
+        schema = self.schema
+        row = {}
+        try:
+            scalars = [n for n in schema.scalars if wanted is None or n in wanted]
+            if scalars:
+                fields = schema.decode_scalars(self._part(number, raw_begin, raw_end))
+                row.update((name, fields[name]) for name in scalars)
+            blobs = [n for n in schema.blobs if wanted is None or n in wanted]
+            if blobs:
+                parts = schema.decode_blobs(self._part(number, blob_begin, blob_end))
+                for name in blobs:
+                    is_array = "shape" in schema.fields[name]
+                    row[name] = schema.array(name, parts[name]) if is_array else parts[name]
+        except errors.MyceliaError:
+            raise
+        except ValueError as e:
+            raise exceptions.damaged(self.path, f"row {number}: {e}") from None
+        return row
+
+
+def _quoted(path: str) -> str:
+    from urllib.parse import quote
+
+    return quote(os.path.abspath(path))
+
+
+class Shards:
+    """The rows of several files, one after the other."""
+
+    def __init__(self, paths: list[str]):
+        self.files: list[Shard] = []
+        try:
+            for path in paths:
+                self.files.append(Shard(path))
+                first, last = self.files[0].header, self.files[-1].header
+                if first["schema"][0]["schema"] != last["schema"][0]["schema"]:
+                    raise exceptions.damaged(
+                        path,
+                        f"Invalid file, the metadata of mindrecord file: {path} is different from others: "
+                        f"the fields are not those of {paths[0]}",
+                    )
+        except BaseException:
+            self.close()
+            raise
+        self.starts = np.cumsum([0, *(len(f) for f in self.files)])
+
+    @classmethod
+    def open(cls, file_name: str | list[str]) -> Shards:
+        """Of a list just these files; of a name all files of its data set."""
+        return cls(list(file_name) if isinstance(file_name, (list, tuple)) else shard_paths(file_name))
+
+    @property
+    def schema(self) -> Schema:
+        return self.files[0].schema
+
+    def __len__(self) -> int:
+        return int(self.starts[-1])
+
+    def row(self, number: int, wanted=None) -> dict:
+        which = int(np.searchsorted(self.starts, number, "right")) - 1
+        return self.files[which].row(number - int(self.starts[which]), wanted)
+
+    def column(self, field: str) -> list:
+        return [v for f in self.files for v in f.column(field)]
+
+    def close(self) -> None:
+        for file in self.files:
+            file.close()
