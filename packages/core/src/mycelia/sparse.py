@@ -24,6 +24,7 @@ class _Sparse:
     """What the kinds have in common: a shape, values, and the facts that follow."""
 
     _members: tuple[str, ...] = ()
+    _printed = ""  # the name in its text, if another than the class's
     _values: Tensor
 
     @property
@@ -100,7 +101,8 @@ class _Sparse:
 
     def __repr__(self) -> str:
         members = ", ".join(f"{name}={_text(getattr(self, name))}" for name in self._members)
-        return f"{type(self).__name__}(shape={list(self._shape)}, dtype={self.dtype}, {members})"
+        name = self._printed or type(self).__name__
+        return f"{name}(shape={list(self._shape)}, dtype={self.dtype}, {members})"
 
 
 class COOTensor(_Sparse):
@@ -352,9 +354,13 @@ class RowTensor(_Sparse):
         return ops.tensor_scatter_add(zeros, ops.expand_dims(self.indices, 1), self.values)
 
 
-def SparseTensor(indices, values, shape) -> COOTensor:
+class SparseTensor(COOTensor):
     """The older name of `COOTensor`."""
-    return COOTensor(indices, values, shape)
+
+    _printed = "COOTensor"
+
+    def __init__(self, indices, values, shape):
+        super().__init__(indices, values, shape)
 
 
 def _places(tensor: Tensor, owner: str):

@@ -183,6 +183,10 @@ class Parameter(Tensor):
     Errors: TypeError for another `default_input`, ValueError for a bool or a name that is no text.
     """
 
+    # What MindSpore's parallel modes and caches of embeddings ask for; nothing here divides a Parameter.
+    layerwise_parallel = sliced = unique = cache_enable = parallel_optimizer_comm_recompute = False
+    parallel_optimizer, comm_fusion, key, cache_shape = True, 1, -1, ()
+
     def __new__(cls, default_input=None, *args, **kwargs):
         return super().__new__(cls)
 
@@ -205,10 +209,7 @@ class Parameter(Tensor):
         self.parallel_optimizer = parallel_optimizer
         self.storage_format = storage_format
         self.init_mode = None
-        # What MindSpore's parallel modes and caches of embeddings ask for; nothing here divides a Parameter.
-        self.sliced = self.unique = self.cache_enable = False
-        self.parallel_optimizer_comm_recompute = False
-        self.comm_fusion, self.key, self.cache_shape = 1, -1, []
+        self.cache_shape = []
 
     @property
     def name(self) -> str:

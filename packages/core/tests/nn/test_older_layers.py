@@ -98,3 +98,9 @@ def test_what_joins_devices_works_for_one():
     net = nn.PipelineCell(nn.MSELoss(), 2)
     np.testing.assert_allclose(float(net(A, A * 0)), 2.5 + 12.5)
     assert nn.VirtualDatasetCellTriple(lambda a, b, c: a + b + c)(1, 2, 3) == 6
+
+
+def test_instance_norm_has_the_statistics_of_checkpoints():
+    net = nn.InstanceNorm2d(3)
+    assert list(net.parameters_dict()) == ["mean", "variance", "gamma", "beta"]
+    assert [p.name for p in net.trainable_params()] == ["gamma", "beta"]

@@ -108,3 +108,12 @@ def test_a_label_out_of_range_is_named():
 def test_an_unknown_reduction_is_refused():
     with pytest.raises(ValueError, match="l1_loss.*reduction"):
         ops.l1_loss(a, b, "average")
+
+
+def test_softmax_cross_entropy_takes_labels_as_constants():
+    op = ops.SoftmaxCrossEntropyWithLogits()
+    logits, labels = Tensor([[1.0, 2.0, 3.0]]), Tensor([[0.5, 0.2, 0.1]])
+    of_logits, of_labels = grad(lambda x, y: op(x, y)[0], (0, 1))(logits, labels)
+    # softmax - labels, though these labels do not add up to 1
+    np.testing.assert_allclose(of_logits.asnumpy(), [[-0.40996942, 0.04472847, 0.5652409]], rtol=1e-5)
+    assert not of_labels.asnumpy().any()

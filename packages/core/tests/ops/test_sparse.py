@@ -80,3 +80,8 @@ def test_gradients_flow_to_the_values(coo):
         return ops.coo_square(COOTensor(coo.indices, values, coo.shape)).to_dense().sum()
 
     assert ms.grad(total)(Tensor([3.0, -1.0])).asnumpy().tolist() == [6.0, -2.0]
+
+
+def test_the_older_name_prints_as_the_newer():
+    old = ms.SparseTensor(Tensor([[0, 1]]), Tensor([1.0]), (2, 2))
+    assert isinstance(old, COOTensor) and str(old).startswith("COOTensor(")

@@ -187,6 +187,13 @@ class Flatten(Cell):
         super().__init__()
         self.start_dim, self.end_dim = start_dim, end_dim
 
+    def check_axis_valid(self, axis: int, ndim: int) -> None:
+        """Errors: ValueError unless `axis` is one of `ndim` axes, counted from either end."""
+        if not -ndim <= axis < ndim:
+            raise errors.value_error(
+                "Flatten", f"start_dim and end_dim must be in [{-ndim}, {ndim}), but got {axis}"
+            )
+
     def construct(self, x):
         from mycelia.ops.shape import flatten
 

@@ -235,6 +235,13 @@ class _InstanceNorm(Cell):
         super().__init__()
         _check_features(type(self).__name__, "num_features", num_features)
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        # Each sample is normalized by itself; these two are what checkpoints of MindSpore hold.
+        self.moving_mean = Parameter(
+            initializer("zeros", (num_features,), dtype), name="mean", requires_grad=False
+        )
+        self.moving_variance = Parameter(
+            initializer("ones", (num_features,), dtype), name="variance", requires_grad=False
+        )
         self.gamma = Parameter(
             initializer(gamma_init, (num_features,), dtype), name="gamma", requires_grad=bool(affine)
         )
@@ -251,7 +258,8 @@ class _InstanceNorm(Cell):
 
     def extend_repr(self):
         numbers = f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}"
-        return f"{numbers}, gamma={self.gamma}, beta={self.beta}"
+        moving = f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
+        return f"{numbers}, gamma={self.gamma}, beta={self.beta}, {moving}"
 
 
 class InstanceNorm1d(_InstanceNorm):
