@@ -54,7 +54,7 @@ def begins(name):
 def tell(name, what, text):
     print("verdict", name, what, text, flush=True)
 
-def same(found, expected):
+def same(found, expected, rtol):
     if len(found) != len(expected):
         return "%d results for %d" % (len(found), len(expected))
     for i, (f, e) in enumerate(zip(found, expected)):
@@ -63,7 +63,7 @@ def same(found, expected):
             return "result %d is %s%s for %s%s" % (i, f.dtype, list(f.shape), e.dtype, list(e.shape))
         if e.dtype.kind in "fc":
             scale = np.abs(e).max(initial=0)  # rtol of the largest: small ones may be sums that cancel
-            if not np.allclose(f, e, rtol=1e-4, atol=1e-4 * scale + 1e-6, equal_nan=True):
+            if not np.allclose(f, e, rtol, rtol * scale + 1e-6, equal_nan=True):
                 return "result %d is off by %.1e of %.1e" % (i, np.abs(f - e).max(), scale)
         elif not (f == e).all():
             return "result %d differs" % i
@@ -92,9 +92,10 @@ for name in {names!r}:
 """
 
 _READ = """
-def verdict(name, what, compute):
+def verdict(name, what, it, compute):
     try:
-        tell(name, what, same(compute(), list(np.load(name + ".npz").values())))
+        expected = list(np.load(name + ".npz").values())
+        tell(name, what, same(compute(it, name), expected, getattr(it, "rtol", 1e-4)))
     except Exception as error:
         tell(name, what, short(error))
 
@@ -127,11 +128,11 @@ for name in {names!r}:
                 tell(name, "shown", repr(text))
             continue
         if list(it.net.get_parameters()):
-            verdict(name, "ckpt", lambda: from_checkpoint(it, name))
+            verdict(name, "ckpt", it, from_checkpoint)
         else:
             tell(name, "ckpt", "no weights")
         ms.set_context(mode=ms.GRAPH_MODE)  # MindSpore runs a loaded graph in no other
-        verdict(name, "MindIR", lambda: from_mindir(it, name))
+        verdict(name, "MindIR", it, from_mindir)
     except Exception as error:
         tell(name, "read", short(error))
     finally:

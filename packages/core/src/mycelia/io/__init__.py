@@ -7,6 +7,7 @@ _NAMES = {
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
     """,
     "convert": "ckpt_to_safetensors safetensors_to_ckpt",
+    "obfuscation": "load_obf_params_into_net obfuscate_ckpt",
     "mindir": "export load load_mindir save_mindir",
 }
 _TABLE = {name: module for module, names in _NAMES.items() for name in names.split()}

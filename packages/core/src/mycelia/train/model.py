@@ -116,7 +116,8 @@ class Model:
         """Train for `epoch` epochs over `train_dataset`.
 
         `dataset_sink_mode`: with `sink_size` > 0 an epoch is that many steps, and data go on from where they
-        stopped. `initial_epoch`: epochs already done. Errors: ValueError for an empty dataset or a bad epoch.
+        stopped. `initial_epoch`: epochs already done, also by the dataset: it goes on as if it had given
+        them. Errors: ValueError for an empty dataset or a bad epoch.
         """
         self._fit(
             epoch, train_dataset, None, 1, callbacks, dataset_sink_mode, False, sink_size, initial_epoch
@@ -198,11 +199,12 @@ class Model:
             context = RunContext(params)
             callback.on_train_begin(context)
             params.cur_step_num = initial_epoch * params.batch_num
-            batches = _endless(train_dataset, epoch) if by_sink else None
+            passes = _passes(train_dataset, params.cur_step_num)
+            batches = _endless(passes) if by_sink else None
             for current in range(initial_epoch + 1, epoch + 1):
                 params.cur_epoch_num = current
                 callback.on_train_epoch_begin(context)
-                source = batches if by_sink else _batches(train_dataset, params)
+                source = batches if by_sink else iter(passes)
                 self._train_epoch(source, params, context, callback)
                 if valid_dataset is not None and _is_due(current, valid_frequency):
                     self._eval_in_fit(valid_dataset, callback, params)
@@ -367,13 +369,30 @@ def _size_of(dataset, owner: str) -> int:
     return size
 
 
+def _epoch(dataset):
+    """The next epoch of a dataset; those of others are only iterators."""
+    return dataset.next_epoch() if hasattr(dataset, "next_epoch") else dataset.create_tuple_iterator(num_epochs=1)
+
+
 def _batches(dataset, params):
-    return dataset.create_tuple_iterator(num_epochs=1)
+    return _epoch(dataset)
 
 
-def _endless(dataset, epochs: int):
+def _passes(dataset, step: int):
+    """An iterator whose each ``iter()`` is the next epoch of `dataset`, from a step over all epochs on."""
+    if not step or not hasattr(dataset, "set_init_step"):
+        return dataset.create_tuple_iterator()
+    before = dataset.get_init_step()
+    dataset.set_init_step(step)
+    try:
+        return dataset.create_tuple_iterator()
+    finally:
+        dataset.set_init_step(before)
+
+
+def _endless(passes):
     while True:
-        yield from dataset.create_tuple_iterator(num_epochs=1)
+        yield from iter(passes)
 
 
 def _inputs_of(batch) -> tuple:

@@ -355,6 +355,8 @@ class LARS(Optimizer):
                 "LARS", f"optimizer must be an Optimizer, but got {type(optimizer).__name__}"
             )
         super().__init__(0.0, optimizer.parameters)
+        self.learning_rate.name = "fake_lr"  # the rate is the inner optimizer's; names as in checkpoints
+        self.fake_param = _scalar(0.0, "fake_param")
         check_number("LARS", open_low=True, epsilon=epsilon, coefficient=coefficient)
         self.opt = optimizer
         self.epsilon, self.coefficient, self.use_clip = float(epsilon), float(coefficient), bool(use_clip)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mycelia import dtypes, errors, ops
 from mycelia.nn.optim.adaptive import Adam
 from mycelia.nn.optim.optimizer import Optimizer, check_number
@@ -87,6 +89,9 @@ class LazyAdam(Adam):
         super().__init__(
             params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale
         )
+        for name in ("beta1_power", "beta2_power"):  # checkpoints have them as vectors of one element
+            one = Parameter(Tensor(np.ones(1, np.float32)), name=name, requires_grad=False)
+            setattr(self, name, one)
 
 
 class AdamOffload(LazyAdam):

@@ -12,6 +12,7 @@ import numpy as np
 from mycelia import errors, log
 from mycelia.io.checkpoint import save_checkpoint
 from mycelia.nn.cell import Cell
+from mycelia.ops.generator import Generator
 from mycelia.tensor import Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import place_in_epoch
@@ -41,7 +42,8 @@ class CheckpointConfig:
 
     Save every `save_checkpoint_steps` steps, or every `save_checkpoint_seconds` (steps win). Keep the newest
     `keep_checkpoint_max` files, or one per `keep_checkpoint_per_n_minutes` (max wins). `append_info`:
-    "epoch_num", "step_num" and at most one dict of more values. `exception_save`: save when training raises.
+    "epoch_num", "step_num" and at most one dict of more values, of Generators their states at that time.
+    `exception_save`: save when training raises.
     Errors: ValueError when all four policies are 0 or None, or for `crc_check` together with encryption.
     """
 
@@ -121,10 +123,10 @@ class CheckpointConfig:
                 if dicts > 1:
                     raise errors.type_error("CheckpointConfig", "append_info may hold one dict only")
                 for name, value in item.items():
-                    if not isinstance(value, (int, float, bool, str, Tensor)):
+                    if not isinstance(value, (int, float, bool, str, Tensor, Generator)):
                         raise errors.type_error(
                             "CheckpointConfig",
-                            f"append_info['{name}'] must be a number, text or Tensor, but got "
+                            f"append_info['{name}'] must be a number, text, Tensor or Generator, but got "
                             f"{type(value).__name__}",
                         )
                 found.update(item)

@@ -145,7 +145,7 @@ def _conv_transpose(w, node, inputs):
     name = w.primitive(
         "Conv2DTranspose", *names, type.shape, out=type, kernel_size=kernel, mode=1,
         out_channel=weight.shape[0], pad=pairs, pad_mode="PAD" if any(pairs) else "VALID", pad_list=pairs,
-        stride=stride, dilation=(1, 1, *dilation), group=group, groups=group, format="NCHW",
+        stride=(1, 1, *stride), dilation=(1, 1, *dilation), group=group, groups=group, format="NCHW",
     )  # fmt: skip
     return w.op("Squeeze", name, (2,), out=out) if rank == 1 else name
 
