@@ -1,8 +1,8 @@
 """One file of a MindRecord data set with its index, for writing.
 
-Row group g is what the g-th blob page holds. A group is closed when the next row would overflow its blob page or
-a whole raw page; its raw part goes to the last raw page if it fits there, else to a new one. Nothing appears
-under the final names before `finish`.
+Row group g is what the g-th blob page holds. A group is closed when the next row would overflow its blob page
+or a whole raw page; its raw part goes to the last raw page if it fits there, else to a new one. Nothing
+appears under the final names before `finish`.
 """
 
 from __future__ import annotations

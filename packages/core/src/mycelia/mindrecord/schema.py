@@ -151,7 +151,7 @@ def _python(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-# What a scalar field takes, as MindSpore does: NumPy numbers only of the very dtype.
+# What a scalar field takes, as in MindSpore: NumPy numbers only of the very dtype.
 _TAKEN = {
     "string": (str,),
     "int32": (int, np.int32),
@@ -165,9 +165,7 @@ _TAKEN = {
 def _misfit(value, spec: dict) -> str:
     kind = spec["type"]
     if "shape" not in spec:
-        if not isinstance(value, _TAKEN[kind]) or (
-            isinstance(value, (bool, np.float64)) and kind != "float64"
-        ):
+        if type(value) not in _TAKEN[kind]:  # no subclasses: a bool is no int here
             return f"should be {kind}, but is {type(value).__name__}"
         return ""
     if not isinstance(value, np.ndarray):

@@ -1,8 +1,8 @@
 """One file of a MindRecord data set with its index, for reading.
 
 Layout: u64 length and the JSON header, zeros up to `header_size`, then pages of `page_size`. Blob pages hold
-the blobs of rows, raw pages their other fields; a row is u64 length and data in each. `<name>.db` is an SQLite
-file that says where each row lies. Every number of a file is checked before it is used.
+the blobs of rows, raw pages their other fields; a row is u64 length and data in each. `<name>.db` is an
+SQLite file that says where each row lies. Every number of a file is checked before it is used.
 """
 
 from __future__ import annotations
