@@ -9,7 +9,7 @@ import pytest
 
 from mycelia import Tensor
 from mycelia import dataset as ds
-from mycelia.dataset.sources import read_idx, write_idx
+from mycelia.dataset.mnist import read_idx, write_idx
 
 
 def read(dataset):
@@ -46,9 +46,22 @@ def test_random_access_sources_are_shuffled_unless_told_not_to():
     assert any(order != [0, 1, 4, 9, 16] for order in orders)
 
 
-def test_column_types_convert():
-    dataset = ds.GeneratorDataset(Squares(), ["a", "b"], column_types=["int64", "float32"], shuffle=False)
-    assert [t.name for t in dataset.output_types()] == ["int64", "float32"]
+def test_column_types_are_checked():
+    dataset = ds.GeneratorDataset(Squares(), ["a", "b"], column_types=["float32", "int32"], shuffle=False)
+    assert [t.name for t in dataset.output_types()] == ["float32", "int32"]
+    with pytest.raises(RuntimeError, match="column 'a' has dtype float32"):
+        read(ds.GeneratorDataset(Squares(), ["a", "b"], column_types=["int64", "int32"]))
+    with pytest.raises(NotImplementedError):
+        ds.GeneratorDataset(Squares(), ["a", "b"], column_types=["none such", "int32"])
+
+
+def test_a_batch_sampler_makes_the_batches():
+    by_rows = [[1, 2], [0, 3]]
+    assert read(ds.GeneratorDataset(Squares(), ["a", "b"], batch_sampler=by_rows)) == [[1, 4], [0, 9]]
+    joined = ds.GeneratorDataset(
+        Squares(), ["a", "b"], batch_sampler=by_rows, collate_fn=lambda a, b: (np.stack(a) + 1, np.stack(b))
+    )
+    assert read(joined) == [[2, 5], [1, 10]] and len(joined) == 2
 
 
 def test_tensors_and_lists_are_rows_too():
@@ -63,19 +76,19 @@ def test_tensors_and_lists_are_rows_too():
         (ValueError, lambda: ds.GeneratorDataset(Squares())),
         (ValueError, lambda: ds.GeneratorDataset(Squares(), ["x", "x"])),
         (RuntimeError, lambda: read(ds.GeneratorDataset(Squares(), ["x"]))),
-        (RuntimeError, lambda: ds.GeneratorDataset(lambda: iter([]), ["x"], shuffle=True)),
+        (ValueError, lambda: ds.GeneratorDataset(lambda: iter([]), ["x"], sampler=[1])),
         (
-            RuntimeError,
+            ValueError,
             lambda: ds.GeneratorDataset(Squares(), ["a", "b"], shuffle=True, sampler=ds.SequentialSampler()),
         ),
-        (RuntimeError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2)),
+        (ValueError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2)),
         (
-            RuntimeError,
+            ValueError,
             lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2, shard_id=0, sampler=[0]),
         ),
         (ValueError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_samples=-1)),
         (TypeError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], sampler=3)),
-        (TypeError, lambda: read(ds.GeneratorDataset([({"a": 1},)], ["x"]))),
+        (RuntimeError, lambda: read(ds.GeneratorDataset([None], ["x"]))),
     ],
 )
 def test_wrong_generator_datasets(kind, wrong):
@@ -88,7 +101,7 @@ def test_an_exception_of_the_source_reaches_the_reader():
         yield (1,)
         raise KeyError("broken row")
 
-    with pytest.raises(KeyError, match="broken row"):
+    with pytest.raises(RuntimeError, match="raised KeyError: 'broken row'"):
         read(ds.GeneratorDataset(rows, ["x"]))
 
 
@@ -104,16 +117,16 @@ def test_slices_of_arrays_tuples_and_dicts():
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    "kind, wrong",
     [
-        lambda: ds.NumpySlicesDataset(([1, 2], [1])),
-        lambda: ds.NumpySlicesDataset(([1], [2]), ["a"]),
-        lambda: ds.NumpySlicesDataset(3),
-        lambda: ds.NumpySlicesDataset({}),
+        (ValueError, lambda: ds.NumpySlicesDataset(([1, 2], [1]))),
+        (ValueError, lambda: ds.NumpySlicesDataset(([1], [2]), ["a"])),
+        (TypeError, lambda: ds.NumpySlicesDataset(3)),
+        (ValueError, lambda: ds.NumpySlicesDataset({})),
     ],
 )
-def test_wrong_slices(wrong):
-    with pytest.raises(ValueError):
+def test_wrong_slices(kind, wrong):
+    with pytest.raises(kind):
         wrong()
 
 
@@ -147,19 +160,52 @@ def test_shards_cover_everything_and_are_of_one_size():
     ds.config.set_seed(2)
     parts = []
     for i in range(2):
-        dataset = ds.NumpySlicesDataset(np.arange(6), num_shards=2, shard_id=i)
-        dataset._salt = 1  # as in two processes that build the same pipeline
-        parts += read(dataset)
+        parts += read(ds.NumpySlicesDataset(np.arange(6), num_shards=2, shard_id=i))
     assert sorted(parts) == list(range(6))
 
 
 def test_pk_sampler_draws_the_same_number_of_every_class():
     data = {"x": np.arange(6), "label": np.array([0, 0, 1, 1, 1, 2])}
     dataset = ds.NumpySlicesDataset(data, sampler=ds.PKSampler(2))
-    assert read(dataset) == [0, 1, 2, 3, 5, 5] and len(dataset) == 6
-    assert read(ds.NumpySlicesDataset(data, sampler=ds.PKSampler(1, 2))) == [0, 2]
-    with pytest.raises(ValueError, match="no column"):
+    assert read(dataset) == [0, 1, 2, 3] and len(dataset) == 4  # the class with one row is left out
+    with pytest.raises(NotImplementedError):
+        ds.PKSampler(1, 2)
+    with pytest.raises(RuntimeError, match="no column"):
         sampled(ds.PKSampler(1))
+
+
+class EveryThird(ds.Sampler):
+    def __iter__(self):
+        return iter(range(0, self.dataset_size, 3))
+
+
+def chain(parent, child):
+    parent.add_child(child)
+    return parent
+
+
+@pytest.mark.parametrize(
+    "sampler, rows",
+    [
+        (EveryThird(), [0, 3, 6, 9]),
+        (EveryThird(2), [0, 3]),
+        (chain(ds.SequentialSampler(1, 3), ds.SubsetSampler([9, 8, 7, 6, 5])), [8, 7, 6]),
+        (chain(ds.SubsetSampler([0, 2]), ds.DistributedSampler(2, 1, False)), [1, 5]),
+        (chain(ds.DistributedSampler(2, 1, False), ds.SequentialSampler(2, 5)), [3, 5, 2]),
+        (ds.DistributedSampler(3, 1, False, offset=1), [0, 3, 6, 9]),
+    ],
+)
+def test_own_and_chained_samplers(sampler, rows):
+    assert sampled(sampler, 10) == rows
+
+
+def test_samplers_answer_questions():
+    both = chain(ds.SequentialSampler(1), ds.RandomSampler(num_samples=4))
+    assert both.is_shuffled() and not both.is_sharded() and both.get_num_samples() == 4
+    assert both.get_shuffle_mode() == ds.Shuffle.GLOBAL and both.get_child().num_samples == 4
+    assert ds.DistributedSampler(2, 0, False).is_sharded() and ds.SubsetSampler([1, 2]).get_num_samples() == 2
+    with pytest.raises(RuntimeError):
+        both.add_child(ds.SequentialSampler())
 
 
 def test_use_sampler_replaces_the_sampler():
@@ -171,15 +217,16 @@ def test_use_sampler_replaces_the_sampler():
 @pytest.mark.parametrize(
     "kind, wrong",
     [
-        (ValueError, lambda: ds.SequentialSampler(-1)),
+        (RuntimeError, lambda: sampled(ds.SequentialSampler(-1))),
+        (TypeError, lambda: ds.SequentialSampler("a")),
         (ValueError, lambda: ds.RandomSampler(num_samples=-1)),
         (TypeError, lambda: ds.RandomSampler(replacement=1)),
         (TypeError, lambda: ds.SubsetSampler([0.5])),
-        (IndexError, lambda: sampled(ds.SubsetSampler([6]))),
-        (ValueError, lambda: ds.WeightedRandomSampler([])),
-        (ValueError, lambda: ds.WeightedRandomSampler([-1, 2])),
-        (ValueError, lambda: ds.DistributedSampler(2, 2)),
-        (ValueError, lambda: ds.PKSampler(0)),
+        (RuntimeError, lambda: sampled(ds.SubsetSampler([6]))),
+        (RuntimeError, lambda: sampled(ds.WeightedRandomSampler([]))),
+        (RuntimeError, lambda: sampled(ds.WeightedRandomSampler([-1, 2]))),
+        (RuntimeError, lambda: sampled(ds.DistributedSampler(2, 2))),
+        (TypeError, lambda: ds.PKSampler("a")),
         (NotImplementedError, lambda: sampled(ds.Sampler())),
     ],
 )
@@ -204,7 +251,7 @@ def mnist(tmp_path):
 
 def test_mnist_rows_are_image_and_label(mnist):
     dataset = ds.MnistDataset(str(mnist), "train", shuffle=False)
-    assert dataset.get_col_names() == ["image", "label"] and len(dataset) == 4 and dataset.num_classes() == 4
+    assert dataset.get_col_names() == ["image", "label"] and len(dataset) == 4
     rows = list(dataset.create_dict_iterator(num_epochs=1, output_numpy=True))
     assert [int(r["label"]) for r in rows] == [5, 0, 4, 1]
     assert rows[1]["image"].shape == (28, 28, 1) and rows[1]["image"].dtype == np.uint8
@@ -227,13 +274,13 @@ def test_mnist_files_may_be_gzipped(mnist):
 
 def test_missing_mnist_files_are_named(mnist, tmp_path):
     (mnist / "train-labels-idx1-ubyte").unlink()
-    with pytest.raises(ValueError, match="train-labels"):
-        ds.MnistDataset(mnist, "train")
-    with pytest.raises(ValueError, match="not a directory"):
+    with pytest.raises(RuntimeError, match="train-labels"):
+        len(ds.MnistDataset(mnist, "train"))
+    with pytest.raises(ValueError, match="no directory"):
         ds.MnistDataset(tmp_path / "nowhere")
     (tmp_path / "empty").mkdir()
-    with pytest.raises(ValueError, match="no MNIST files"):
-        ds.MnistDataset(tmp_path / "empty")
+    with pytest.raises(RuntimeError, match="no files"):
+        len(ds.MnistDataset(tmp_path / "empty"))
 
 
 @pytest.mark.parametrize(
@@ -251,7 +298,7 @@ def test_damaged_mnist_files_are_refused_by_name(mnist, damage, message):
     path = mnist / "train-images-idx3-ubyte"
     path.write_bytes(damage(path.read_bytes()))
     with pytest.raises(ValueError, match=f"train-images-idx3-ubyte.*{message}"):
-        ds.MnistDataset(mnist, "train")
+        len(ds.MnistDataset(mnist, "train"))
 
 
 def test_a_cut_gzip_file_is_refused_by_name(mnist):
@@ -259,13 +306,13 @@ def test_a_cut_gzip_file_is_refused_by_name(mnist):
     (mnist / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(path.read_bytes())[:-20])
     path.unlink()
     with pytest.raises(ValueError, match="train-images-idx3-ubyte.gz"):
-        ds.MnistDataset(mnist, "train")
+        len(ds.MnistDataset(mnist, "train"))
 
 
 def test_images_and_labels_must_be_as_many(mnist):
     write_idx(mnist / "train-labels-idx1-ubyte", np.zeros(3, np.uint8))
     with pytest.raises(ValueError, match="do not fit together"):
-        ds.MnistDataset(mnist, "train")
+        len(ds.MnistDataset(mnist, "train"))
 
 
 def test_idx_files_of_other_types(tmp_path):
@@ -311,7 +358,7 @@ def test_vision_transforms():
     ramp = np.array([[0.0, 10.0]], np.float32)
     np.testing.assert_allclose(v.Resize((1, 4))(ramp), [[0, 2.5, 7.5, 10]])
     for kind, wrong in (
-        (ValueError, lambda: v.HWC2CHW()(np.zeros(3))),
+        (RuntimeError, lambda: v.HWC2CHW()(np.zeros(3))),
         (ValueError, lambda: v.Normalize([1], [0])),
         (ValueError, lambda: v.Normalize([1, 2], [1])),
         (ValueError, lambda: v.Resize(0)),

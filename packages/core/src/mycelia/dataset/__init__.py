@@ -1,10 +1,18 @@
 """The dataset pipeline: sources, operations on rows, samplers, transforms."""
 
-from mycelia.dataset import config, text, transforms, vision
+from mycelia.dataset import config, debug, text, transforms, vision
 from mycelia.dataset.batching import BatchInfo
 from mycelia.dataset.callback import DSCallback, WaitedDSCallback
 from mycelia.dataset.config import ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook
+from mycelia.dataset.mindrecord import MindDataset
+from mycelia.dataset.mnist import (
+    EMnistDataset,
+    FashionMnistDataset,
+    KMnistDataset,
+    MnistDataset,
+    QMnistDataset,
+)
 from mycelia.dataset.operations import zip_datasets as zip
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
@@ -13,14 +21,17 @@ from mycelia.dataset.samplers import (
     RandomSampler,
     Sampler,
     SequentialSampler,
+    Shuffle,
     SubsetRandomSampler,
     SubsetSampler,
     WeightedRandomSampler,
 )
-from mycelia.dataset.sources import GeneratorDataset, MappableDataset, MnistDataset, NumpySlicesDataset
+from mycelia.dataset.sources import GeneratorDataset, MappableDataset, NumpySlicesDataset, PaddedDataset
 
 __all__ = [
-    "BatchInfo", "Dataset", "DistributedSampler", "GeneratorDataset", "MappableDataset", "MnistDataset",
-    "NumpySlicesDataset", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
-    "SubsetSampler", "WeightedRandomSampler", "config", "text", "transforms", "vision", "zip",
+    "BatchInfo", "DSCallback", "Dataset", "DebugHook", "DistributedSampler", "EMnistDataset",
+    "ErrorSamplesMode", "FashionMnistDataset", "GeneratorDataset", "KMnistDataset", "MappableDataset",
+    "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset", "QMnistDataset",
+    "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
+    "WaitedDSCallback", "WeightedRandomSampler", "config", "debug", "text", "transforms", "vision", "zip",
 ]  # fmt: skip

@@ -1,33 +1,102 @@
-"""Settings of the dataset pipeline."""
+"""Settings of the dataset pipeline.
+
+What has an effect here: seed, debug_mode, error_samples_mode, callback_timeout. Settings of things that this
+pipeline has not (workers and their watchdog, NUMA binding, offload to a device, tuning) are checked, kept and
+given back, so that scripts that set them run.
+"""
 
 from __future__ import annotations
+
+import enum
+import json
+import os
+from pathlib import Path
 
 import numpy as np
 
 from mycelia import errors
 
-_state: dict = {"seed": None, "num_parallel_workers": 8, "prefetch_size": 16}
+INT32_MAX = 2**31 - 1
+UINT32_MAX = 2**32 - 1
 
 
-def _positive(name: str, value: int) -> int:
+class ErrorSamplesMode(enum.IntEnum):
+    """What `map` does with a row that fails: raise, put a good row in its place, or leave it out."""
+
+    RETURN = 0
+    REPLACE = 1
+    SKIP = 2
+
+
+_DEFAULTS: dict = {
+    "seed": None,
+    "num_parallel_workers": min(8, os.cpu_count() or 1),
+    "prefetch_size": 16,
+    "auto_num_workers": False,
+    "auto_offload": False,
+    "autotune_interval": 0,
+    "callback_timeout": 60,
+    "debug_mode": False,
+    "dynamic_shape": False,
+    "enable_autotune": False,
+    "enable_shared_mem": True,
+    "enable_watchdog": True,
+    "error_samples_mode": ErrorSamplesMode.RETURN,
+    "fast_recovery": True,
+    "iterator_mode": {"do_copy": False, "parallel_convert": False},
+    "monitor_sampling_interval": 1000,
+    "multiprocessing_start_method": "fork",
+    "multiprocessing_timeout_interval": 300,
+    "numa_enable": False,
+    "video_backend": "CPU",
+    "sending_batches": 0,
+}
+_state: dict = dict(_DEFAULTS)
+_debug_hooks: list = []
+_autotune_path: str | None = None
+
+
+def _int(name: str, value, least: int, most: int, argument: str) -> int:
+    owner = f"dataset.config.set_{name}"
     if isinstance(value, bool) or not isinstance(value, int):
-        raise errors.type_error(f"dataset.config.set_{name}", f"{name} must be an int, but got {value!r}")
-    if value < 1:
-        raise errors.value_error(f"dataset.config.set_{name}", f"{name} must be positive, but got {value}")
+        raise errors.type_error(owner, f"{argument} must be of type int, but got {value!r}")
+    if not least <= value <= most:
+        raise errors.value_error(owner, f"{argument} must be in the range [{least}, {most}], but got {value}")
+    return value
+
+
+def _of_type(name: str, value, kind: type, argument: str):
+    if not isinstance(value, kind):
+        raise errors.type_error(
+            f"dataset.config.set_{name}",
+            f"{argument} must be of type {kind.__name__}, but got {value!r}",
+        )
+    return value
+
+
+def _choice(name: str, value, choices: list[str], argument: str) -> str:
+    if _of_type(name, value, str, argument) not in choices:
+        raise errors.one_of(value, choices, subject=f"dataset.config.set_{name}", what=argument)
     return value
 
 
 def set_seed(seed: int) -> None:
-    """Seed of shuffles and random transforms."""
-    if isinstance(seed, bool) or not isinstance(seed, int):
-        raise errors.type_error("dataset.config.set_seed", f"seed must be an int, but got {seed!r}")
-    if not 0 <= seed < 2**32:
-        raise errors.value_error("dataset.config.set_seed", f"seed must be in [0, 2**32), but got {seed}")
-    _state["seed"] = seed
+    """Seed of shuffles and random transforms, of NumPy and of `random` too. Range [0, 2**32)."""
+    import random
+
+    _state["seed"] = _int("seed", seed, 0, UINT32_MAX, "seed")
+    random.seed(seed)
+    np.random.seed(seed)
 
 
-def get_seed() -> int | None:
-    """The seed given to `set_seed`, or to `mycelia.set_seed`, or None."""
+def get_seed() -> int:
+    """The seed given to `set_seed`, or to `mycelia.set_seed`; 5489 when none was."""
+    seed = given_seed()
+    return 5489 if seed is None else seed
+
+
+def given_seed() -> int | None:
+    """The seed that was set, or None: then orders differ from run to run."""
     if _state["seed"] is not None:
         return _state["seed"]
     from mycelia.config import get_seed as global_seed
@@ -36,8 +105,14 @@ def get_seed() -> int | None:
 
 
 def set_num_parallel_workers(num: int) -> None:
-    """Workers per operation."""
-    _state["num_parallel_workers"] = _positive("num_parallel_workers", num)
+    """Workers per operation, at most the number of cores. RuntimeError for more."""
+    _int("num_parallel_workers", num, 1, INT32_MAX, "num")
+    if num > (os.cpu_count() or 1):
+        raise errors.runtime_error(
+            "dataset.config.set_num_parallel_workers",
+            f"num must be between 1 and {os.cpu_count()}, the number of cores, but got {num}",
+        )
+    _state["num_parallel_workers"] = num
 
 
 def get_num_parallel_workers() -> int:
@@ -47,7 +122,7 @@ def get_num_parallel_workers() -> int:
 
 def set_prefetch_size(size: int) -> None:
     """Rows an operation may run ahead."""
-    _state["prefetch_size"] = _positive("prefetch_size", size)
+    _state["prefetch_size"] = _int("prefetch_size", size, 1, INT32_MAX, "size")
 
 
 def get_prefetch_size() -> int:
@@ -55,7 +130,249 @@ def get_prefetch_size() -> int:
     return _state["prefetch_size"]
 
 
+def set_auto_num_workers(enable: bool) -> None:
+    """Whether the number of workers is chosen by the pipeline."""
+    _state["auto_num_workers"] = _of_type("auto_num_workers", enable, bool, "enable")
+
+
+def get_auto_num_workers() -> bool:
+    """Whether the number of workers is chosen by the pipeline."""
+    return _state["auto_num_workers"]
+
+
+def set_auto_offload(offload: bool) -> None:
+    """Whether maps may run on the device; on CPU they run where they are either way."""
+    _state["auto_offload"] = _of_type("auto_offload", offload, bool, "offload")
+
+
+def get_auto_offload() -> bool:
+    """Whether maps may run on the device."""
+    return _state["auto_offload"]
+
+
+def set_enable_autotune(enable: bool, filepath_prefix: str | None = None) -> None:
+    """Whether the pipeline is tuned while it runs; `filepath_prefix`: where the tuned pipeline is saved as
+    ``<prefix>_<rank>.json``, readable by `deserialize`. RuntimeError for a directory or an empty path.
+    """
+    global _autotune_path
+    _of_type("enable_autotune", enable, bool, "enable")
+    if enable and filepath_prefix is not None:
+        _of_type("enable_autotune", filepath_prefix, str, "filepath_prefix")
+        if not filepath_prefix or Path(filepath_prefix).is_dir() or not Path(filepath_prefix).parent.is_dir():
+            raise errors.runtime_error(
+                "dataset.config.set_enable_autotune",
+                f"filepath_prefix must be a file in an existing directory, but got {filepath_prefix!r}",
+            )
+    _state["enable_autotune"] = enable
+    _autotune_path = filepath_prefix if enable else None
+
+
+def get_enable_autotune() -> bool:
+    """Whether the pipeline is tuned while it runs."""
+    return _state["enable_autotune"]
+
+
+def autotune_path() -> str | None:
+    """Prefix of the file that `set_enable_autotune` asked for."""
+    return _autotune_path
+
+
+def set_autotune_interval(interval: int) -> None:
+    """Steps between two decisions of the tuning; 0: at the end of each epoch."""
+    _state["autotune_interval"] = _int("autotune_interval", interval, 0, INT32_MAX, "interval")
+
+
+def get_autotune_interval() -> int:
+    """Steps between two decisions of the tuning."""
+    return _state["autotune_interval"]
+
+
+def set_callback_timeout(timeout: int) -> None:
+    """Seconds that a WaitedDSCallback waits for the training."""
+    _state["callback_timeout"] = _int("callback_timeout", timeout, 1, INT32_MAX, "timeout")
+
+
+def get_callback_timeout() -> int:
+    """Seconds that a WaitedDSCallback waits for the training."""
+    return _state["callback_timeout"]
+
+
+def set_debug_mode(debug_mode_flag: bool, debug_hook_list: list | None = None) -> None:
+    """Run in one thread with seeded orders; the hooks of the list see what every operation of `map` gives."""
+    from mycelia.dataset.debug import DebugHook
+
+    _of_type("debug_mode", debug_mode_flag, bool, "debug_mode_flag")
+    hooks = [] if debug_hook_list is None else debug_hook_list
+    _of_type("debug_mode", hooks, list, "debug_hook_list")
+    for hook in hooks:
+        _of_type("debug_mode", hook, DebugHook, "every element of debug_hook_list")
+    if debug_mode_flag and given_seed() is None:
+        set_seed(1)
+    _state["debug_mode"] = debug_mode_flag
+    _debug_hooks[:] = hooks if debug_mode_flag else []
+
+
+def get_debug_mode() -> bool:
+    """Whether debug mode is on."""
+    return _state["debug_mode"]
+
+
+def debug_hooks() -> list:
+    """Hooks given to `set_debug_mode`."""
+    return list(_debug_hooks)
+
+
+def set_dynamic_shape(is_dynamic: bool) -> None:
+    """Whether rows of the pipeline may have different shapes."""
+    _state["dynamic_shape"] = _of_type("dynamic_shape", is_dynamic, bool, "is_dynamic")
+
+
+def get_dynamic_shape() -> bool:
+    """Whether rows of the pipeline may have different shapes."""
+    return _state["dynamic_shape"]
+
+
+def set_enable_shared_mem(enable: bool) -> None:
+    """Whether worker processes pass rows through shared memory."""
+    _state["enable_shared_mem"] = _of_type("enable_shared_mem", enable, bool, "enable")
+
+
+def get_enable_shared_mem() -> bool:
+    """Whether worker processes pass rows through shared memory."""
+    return _state["enable_shared_mem"]
+
+
+def set_enable_watchdog(enable: bool) -> None:
+    """Whether a thread looks after worker processes."""
+    _state["enable_watchdog"] = _of_type("enable_watchdog", enable, bool, "enable")
+
+
+def get_enable_watchdog() -> bool:
+    """Whether a thread looks after worker processes."""
+    return _state["enable_watchdog"]
+
+
+def set_error_samples_mode(error_samples_mode: ErrorSamplesMode) -> None:
+    """What `map` does with rows that fail."""
+    _of_type("error_samples_mode", error_samples_mode, ErrorSamplesMode, "error_samples_mode")
+    _state["error_samples_mode"] = error_samples_mode
+
+
+def get_error_samples_mode() -> ErrorSamplesMode:
+    """What `map` does with rows that fail."""
+    return _state["error_samples_mode"]
+
+
+def set_fast_recovery(fast_recovery: bool) -> None:
+    """Whether a resumed pipeline may skip rows without computing them (orders stay the same either way)."""
+    _state["fast_recovery"] = _of_type("fast_recovery", fast_recovery, bool, "fast_recovery")
+
+
+def get_fast_recovery() -> bool:
+    """Whether a resumed pipeline may skip rows without computing them."""
+    return _state["fast_recovery"]
+
+
+def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> None:
+    """How iterators make Tensors of rows."""
+    _of_type("iterator_mode", do_copy, bool, "do_copy")
+    _of_type("iterator_mode", parallel_convert, bool, "parallel_convert")
+    _state["iterator_mode"] = {"do_copy": do_copy, "parallel_convert": parallel_convert}
+
+
+def get_iterator_mode() -> dict[str, bool]:
+    """How iterators make Tensors of rows."""
+    return dict(_state["iterator_mode"])
+
+
+def set_monitor_sampling_interval(interval: int) -> None:
+    """Milliseconds between two samples of the monitor."""
+    _state["monitor_sampling_interval"] = _int(
+        "monitor_sampling_interval", interval, 1, INT32_MAX, "interval"
+    )
+
+
+def get_monitor_sampling_interval() -> int:
+    """Milliseconds between two samples of the monitor."""
+    return _state["monitor_sampling_interval"]
+
+
+def set_multiprocessing_start_method(start_method: str = "fork") -> None:
+    """How worker processes are started: 'fork' or 'spawn'."""
+    _state["multiprocessing_start_method"] = _choice(
+        "multiprocessing_start_method", start_method, ["fork", "spawn"], "start_method"
+    )
+
+
+def get_multiprocessing_start_method() -> str:
+    """How worker processes are started."""
+    return _state["multiprocessing_start_method"]
+
+
+def set_multiprocessing_timeout_interval(interval: int) -> None:
+    """Seconds after which a worker process that gives nothing is reported."""
+    _state["multiprocessing_timeout_interval"] = _int(
+        "multiprocessing_timeout_interval", interval, 1, INT32_MAX - 1, "interval"
+    )
+
+
+def get_multiprocessing_timeout_interval() -> int:
+    """Seconds after which a worker process that gives nothing is reported."""
+    return _state["multiprocessing_timeout_interval"]
+
+
+def set_numa_enable(numa_enable: bool) -> None:
+    """Whether workers are bound to NUMA nodes."""
+    _state["numa_enable"] = _of_type("numa_enable", numa_enable, bool, "numa_enable")
+
+
+def get_numa_enable() -> bool:
+    """Whether workers are bound to NUMA nodes."""
+    return _state["numa_enable"]
+
+
+def set_sending_batches(batch_num: int) -> None:
+    """Batches sent ahead to a device with a data queue; kept, CPU has none."""
+    if isinstance(batch_num, bool):
+        raise errors.type_error("dataset.config.set_sending_batches", "batch_num must be of type int")
+    _state["sending_batches"] = _of_type("sending_batches", batch_num, int, "batch_num")
+
+
+def set_video_backend(backend: str) -> None:
+    """What decodes videos: 'CPU' or 'Ascend'."""
+    _state["video_backend"] = _choice("video_backend", backend, ["CPU", "Ascend"], "backend")
+
+
+def get_video_backend() -> str:
+    """What decodes videos."""
+    return _state["video_backend"]
+
+
+def load(file: str) -> None:
+    """Take settings from a JSON file: ``numParallelWorkers``, ``prefetchSize``, ``seed``,
+    ``monitorSamplingInterval`` and ``callback_timeout``. RuntimeError for a file that is missing or no JSON object.
+    """
+    owner = "dataset.config.load"
+    path = Path(_of_type("load", file, str, "file"))
+    try:
+        table = json.loads(path.read_text())
+    except (OSError, ValueError) as e:
+        raise errors.runtime_error(owner, f"{path.name} cannot be read as JSON: {e}") from None
+    if not isinstance(table, dict):
+        raise errors.runtime_error(owner, f"{path.name} must hold a JSON object")
+    names = {
+        "numParallelWorkers": set_num_parallel_workers,
+        "prefetchSize": set_prefetch_size,
+        "seed": set_seed,
+        "monitorSamplingInterval": set_monitor_sampling_interval,
+        "callback_timeout": set_callback_timeout,
+    }
+    for name, value in table.items():
+        if name in names:
+            names[name](value)
+
+
 def generator(epoch: int, salt: int) -> np.random.Generator:
     """Random numbers of one operation in one epoch: the same for the same seed."""
-    seed = get_seed()
+    seed = given_seed()
     return np.random.default_rng(None if seed is None else (seed, epoch, salt))

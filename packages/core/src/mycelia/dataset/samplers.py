@@ -2,133 +2,299 @@
 
 from __future__ import annotations
 
+import enum
+
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import nodes
+
+INT64_MAX = 2**63 - 1
 
 
-class Sampler:
-    """Base class: ``indices(size, rng)`` gives the row numbers of one epoch.
+class Shuffle(str, enum.Enum):
+    """How far sources of several files shuffle: not at all, rows of all files, only the files, only within files."""
 
-    `num_samples` limits how many; None means all.
+    FALSE = "false"
+    ADAPTIVE = "adaptive"
+    GLOBAL = "global"
+    PARTIAL = "partial"
+    FILES = "files"
+    INFILE = "infile"
+
+
+def _count(owner: str, value) -> int | None:
+    if value is None:
+        return None
+    return nodes.integer(owner, "num_samples", value, 0, INT64_MAX)
+
+
+class BuiltinSampler:
+    """What all samplers share: `num_samples` (None or 0: all) and a child, whose choice they choose from.
+
+    ``choose(size, rng)`` gives the row numbers of one epoch.
     """
 
     def __init__(self, num_samples: int | None = None):
-        if num_samples is not None and (
-            isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0
-        ):
-            raise errors.value_error(
-                type(self).__name__,
-                f"num_samples must be an int of at least 0 or None, but got {num_samples!r}",
-            )
-        self.num_samples = num_samples or None
+        self.num_samples = num_samples
+        self.child_sampler: BuiltinSampler | None = None
 
-    def indices(self, size: int, rng: np.random.Generator) -> np.ndarray:
+    # ---- chains --------------------------------------------------------------------------------------------
+
+    def add_child(self, sampler: BuiltinSampler) -> None:
+        """Choose among the rows that `sampler` chooses. RuntimeError if there is a child already."""
+        if self.child_sampler is not None:
+            raise errors.runtime_error(type(self).__name__, "there is a child sampler already")
+        if sampler is not None:
+            nodes.of_type(type(self).__name__, "sampler", sampler, BuiltinSampler)
+        self.child_sampler = sampler
+
+    def get_child(self) -> BuiltinSampler | None:
+        """The child sampler."""
+        return self.child_sampler
+
+    def rows(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """Row numbers of one epoch, through all children."""
+        if self.child_sampler is None:
+            return self.choose(size, rng)
+        below = np.asarray(self.child_sampler.rows(size, rng))
+        return below[self.choose(len(below), rng)]
+
+    def total(self, size: int) -> int:
+        """How many rows an epoch has, through all children."""
+        return self.count(size if self.child_sampler is None else self.child_sampler.total(size))
+
+    # ---- what a sampler defines ----------------------------------------------------------------------------
+
+    def choose(self, size: int, rng: np.random.Generator) -> np.ndarray:
         """Row numbers for a source of `size` rows."""
-        raise errors.error(errors.NotSupportedError, type(self).__name__, "indices(size, rng) is not defined")
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "choose(size, rng) is not defined")
 
     def count(self, size: int) -> int:
-        """How many rows an epoch has."""
-        return size if self.num_samples is None else min(size, self.num_samples)
+        """How many rows an epoch has, for a source of `size` rows."""
+        return min(size, self.num_samples) if self.num_samples else size
 
     def _limited(self, order: np.ndarray) -> np.ndarray:
-        return order if self.num_samples is None else order[: self.num_samples]
+        return order[: self.num_samples] if self.num_samples else order
+
+    # ---- questions of pipelines ----------------------------------------------------------------------------
+
+    def get_num_samples(self) -> int | None:
+        """The smallest `num_samples` of this sampler and its children, None if none has one."""
+        own = self._own_samples()
+        below = None if self.child_sampler is None else self.child_sampler.get_num_samples()
+        given = [n for n in (own, below) if n]
+        return min(given) if given else None
+
+    def _own_samples(self) -> int | None:
+        return self.num_samples
+
+    def is_shuffled(self) -> bool:
+        """Whether this sampler or a child has a random order."""
+        return self._shuffles() or (self.child_sampler is not None and self.child_sampler.is_shuffled())
+
+    def is_sharded(self) -> bool:
+        """Whether this sampler or a child shares rows among processes."""
+        return self._shards() or (self.child_sampler is not None and self.child_sampler.is_sharded())
+
+    def get_shuffle_mode(self) -> Shuffle:
+        """`Shuffle.GLOBAL` for a random order, else `Shuffle.FALSE`."""
+        return Shuffle.GLOBAL if self.is_shuffled() else Shuffle.FALSE
+
+    def _shuffles(self) -> bool:
+        return False
+
+    def _shards(self) -> bool:
+        return False
+
+    def parse(self) -> BuiltinSampler:
+        """What a pipeline reads by: the sampler itself."""
+        return self
+
+    parse_for_minddataset = parse
+
+    def describe(self) -> dict:
+        """The sampler as a dict, as in a serialized pipeline."""
+        table = {"num_samples": self.num_samples or 0, "sampler_name": type(self).__name__, **self._fields()}
+        if self.child_sampler is not None:
+            table["child_sampler"] = [self.child_sampler.describe()]
+        return table
+
+    def _fields(self) -> dict:
+        return {}
 
 
-class SequentialSampler(Sampler):
+class Sampler(BuiltinSampler):
+    """Base of samplers in Python: ``__iter__`` gives row numbers; `dataset_size` is the number of rows."""
+
+    def __init__(self, num_samples: int | None = None):
+        super().__init__(num_samples)
+        self.dataset_size = 0
+
+    def __iter__(self):
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "__iter__() is not defined")
+
+    def choose(self, size, rng):
+        self.dataset_size = size
+        order = np.asarray([int(i) for i in self], np.int64)
+        return self._limited(_inside(type(self).__name__, order, size))
+
+    def count(self, size):
+        return len(self.choose(size, np.random.default_rng(0)))
+
+
+class IterSampler(Sampler):
+    """Row numbers of any iterable."""
+
+    def __init__(self, sampler, num_samples: int | None = None):
+        super().__init__(num_samples)
+        self.sampler = sampler
+
+    def __iter__(self):
+        return iter(self.sampler)
+
+
+def _inside(owner: str, order: np.ndarray, size: int) -> np.ndarray:
+    bad = order[(order < 0) | (order >= size)]
+    if bad.size:
+        raise errors.runtime_error(owner, f"index {int(bad[0])} is out of range for {size} rows")
+    return order
+
+
+class SequentialSampler(BuiltinSampler):
     """Rows in order from `start_index`."""
 
     def __init__(self, start_index: int | None = None, num_samples: int | None = None):
-        super().__init__(num_samples)
-        if start_index is not None and start_index < 0:
-            raise errors.value_error(
-                "SequentialSampler", f"start_index must be at least 0, but got {start_index}"
-            )
-        self.start_index = start_index or 0
+        if start_index is not None:
+            nodes.of_type("SequentialSampler", "start_index", start_index, int)
+        super().__init__(_count("SequentialSampler", num_samples))
+        self.start_index = start_index
 
-    def indices(self, size, rng):
-        return self._limited(np.arange(self.start_index, size))
+    def choose(self, size, rng):
+        start = self.start_index or 0
+        if start < 0 or (start >= size and start > 0):
+            raise errors.runtime_error(
+                "SequentialSampler", f"start_index must be in [0, {size}), the rows, but got {start}"
+            )
+        return self._limited(np.arange(start, size))
 
     def count(self, size):
-        return super().count(max(0, size - self.start_index))
+        return super().count(max(0, size - (self.start_index or 0)))
+
+    def _fields(self):
+        return {"start_index": self.start_index or 0}
 
 
-class RandomSampler(Sampler):
+class RandomSampler(BuiltinSampler):
     """Rows in random order, with or without replacement."""
 
-    def __init__(self, replacement: bool = False, num_samples: int | None = None, shuffle=None):
-        super().__init__(num_samples)
-        if not isinstance(replacement, bool):
-            raise errors.type_error("RandomSampler", f"replacement must be a bool, but got {replacement!r}")
-        self.replacement = replacement
+    def __init__(
+        self, replacement: bool = False, num_samples: int | None = None, shuffle: Shuffle = Shuffle.GLOBAL
+    ):
+        nodes.of_type("RandomSampler", "replacement", replacement, bool)
+        super().__init__(_count("RandomSampler", num_samples))
+        nodes.of_type("RandomSampler", "shuffle", shuffle, Shuffle)
+        self.replacement, self.shuffle = replacement, shuffle
+        self.deterministic, self.reshuffle_each_epoch = False, True
 
-    def indices(self, size, rng):
+    def choose(self, size, rng):
         if self.replacement:
             return rng.integers(0, size, self.count(size))
         return self._limited(rng.permutation(size))
 
+    def _shuffles(self):
+        return True
 
-class SubsetSampler(Sampler):
-    """The rows listed, in that order. IndexError for a row outside the source."""
+    def _fields(self):
+        return {"reshuffle_each_epoch": True, "replacement": self.replacement}
+
+
+class SubsetSampler(BuiltinSampler):
+    """The rows listed, in that order. RuntimeError, when reading, for a row outside the source."""
 
     def __init__(self, indices, num_samples: int | None = None):
-        super().__init__(num_samples)
-        self._indices = np.asarray(list(indices) if not np.isscalar(indices) else [indices])
-        if self._indices.dtype.kind not in "iu" and self._indices.size:
-            raise errors.type_error(type(self).__name__, "indices must be ints")
+        owner = type(self).__name__
+        if isinstance(indices, (str, bytes, dict)):
+            raise errors.type_error(owner, f"indices must be a list of ints, but got {indices!r}")
+        chosen = list(indices) if hasattr(indices, "__iter__") else [indices]
+        for i in chosen:
+            nodes.of_type(owner, "every element of indices", i, int, np.integer)
+        super().__init__(_count(owner, num_samples))
+        self.indices = [int(i) for i in chosen]
 
-    def indices(self, size, rng):
-        chosen = self._order(rng)
-        bad = chosen[(chosen < 0) | (chosen >= size)]
-        if bad.size:
-            raise errors.index_error(
-                type(self).__name__, f"index {int(bad[0])} is out of range for {size} rows"
-            )
-        return self._limited(chosen)
+    def choose(self, size, rng):
+        """Row numbers for a source of `size` rows."""
+        order = self._order(rng)
+        return self._limited(_inside(type(self).__name__, order, size))
 
     def _order(self, rng):
-        return self._indices.astype(np.int64)
+        return np.asarray(self.indices, np.int64)
 
     def count(self, size):
-        return super().count(len(self._indices))
+        return super().count(len(self.indices))
+
+    def _own_samples(self):
+        return min(len(self.indices), self.num_samples) if self.num_samples else len(self.indices)
+
+    def _fields(self):
+        return {"indices": list(self.indices)}
 
 
 class SubsetRandomSampler(SubsetSampler):
     """The rows listed, in random order."""
 
     def _order(self, rng):
-        return rng.permutation(self._indices.astype(np.int64))
+        return rng.permutation(np.asarray(self.indices, np.int64))
+
+    def _shuffles(self):
+        return True
 
 
-class WeightedRandomSampler(Sampler):
-    """Rows drawn with probabilities proportional to `weights`."""
+class WeightedRandomSampler(BuiltinSampler):
+    """Rows drawn with probabilities proportional to `weights`. RuntimeError, when reading, for weights that are
+    none, negative or all zero.
+    """
 
     def __init__(self, weights, num_samples: int | None = None, replacement: bool = True):
-        super().__init__(num_samples)
-        self.weights = np.asarray(list(weights), np.float64)
-        if (
-            self.weights.ndim != 1
-            or not self.weights.size
-            or (self.weights < 0).any()
-            or not self.weights.sum() > 0
-        ):
-            raise errors.value_error(
-                "WeightedRandomSampler", "weights must be a list of numbers of at least 0 with a positive sum"
-            )
-        self.replacement = bool(replacement)
+        owner = "WeightedRandomSampler"
+        weights = list(weights) if hasattr(weights, "__iter__") else [weights]
+        for w in weights:
+            nodes.of_type(owner, "every element of weights", w, int, float, np.number)
+        super().__init__(_count(owner, num_samples))
+        nodes.of_type(owner, "replacement", replacement, bool)
+        self.weights, self.replacement = weights, replacement
 
     def count(self, size):
-        return len(self.weights) if self.num_samples is None else self.num_samples
+        return self.num_samples or min(size, len(self.weights))
 
-    def indices(self, size, rng):
-        return rng.choice(
-            len(self.weights), self.count(size), self.replacement, self.weights / self.weights.sum()
-        )
+    def choose(self, size, rng):
+        weights = np.asarray(self.weights, np.float64)
+        if not weights.size or (weights < 0).any() or not weights.sum() > 0:
+            raise errors.runtime_error(
+                "WeightedRandomSampler", "weights must be numbers of at least 0 with a positive sum"
+            )
+        if len(weights) > size:
+            raise errors.runtime_error(
+                "WeightedRandomSampler", f"there are {len(weights)} weights, but only {size} rows"
+            )
+        wanted = self.count(size)
+        if not self.replacement and wanted > np.count_nonzero(weights):
+            raise errors.runtime_error(
+                "WeightedRandomSampler",
+                f"{wanted} rows cannot be drawn without replacement from {np.count_nonzero(weights)}",
+            )
+        return rng.choice(len(weights), wanted, self.replacement, weights / weights.sum())
+
+    def _shuffles(self):
+        return True
+
+    def _fields(self):
+        return {"replacement": self.replacement, "weights": list(self.weights)}
 
 
-class DistributedSampler(Sampler):
-    """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`,
-    filled up to equal counts.
+class DistributedSampler(BuiltinSampler):
+    """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`, filled up to equal
+    counts; `offset` moves the first row to another process.
     """
 
     def __init__(
@@ -139,27 +305,53 @@ class DistributedSampler(Sampler):
         num_samples: int | None = None,
         offset: int = -1,
     ):
-        super().__init__(num_samples)
-        if num_shards < 1 or not 0 <= shard_id < num_shards:
-            raise errors.value_error(
-                "DistributedSampler",
-                f"shard_id must be in [0, num_shards), but got {shard_id} of {num_shards}",
-            )
+        owner = "DistributedSampler"
+        nodes.of_type(owner, "num_shards", num_shards, int)
+        nodes.of_type(owner, "shard_id", shard_id, int)
+        nodes.of_type(owner, "shuffle", shuffle, bool, Shuffle)
+        super().__init__(_count(owner, num_samples))
+        nodes.of_type(owner, "offset", offset, int)
         self.num_shards, self.shard_id, self.shuffle, self.offset = num_shards, shard_id, shuffle, offset
+        self.seed = 0
 
     def count(self, size):
+        self._check()
         return super().count(-(-size // self.num_shards))
 
-    def indices(self, size, rng):
+    def _check(self):
+        if self.num_shards < 1 or not 0 <= self.shard_id < self.num_shards or self.offset >= self.num_shards:
+            raise errors.runtime_error(
+                "DistributedSampler",
+                "num_shards must be positive, shard_id in [0, num_shards) and offset below num_shards, but got "
+                f"{self.num_shards}, {self.shard_id} and {self.offset}",
+            )
+
+    def choose(self, size, rng):
+        self._check()
         # All processes must shuffle alike: they share the seed of `dataset.config`.
-        order = rng.permutation(size) if self.shuffle else np.arange(size)
-        total = -(-size // self.num_shards) * self.num_shards
-        start = self.shard_id if self.offset < 0 else self.shard_id + self.offset
-        return self._limited(np.resize(order, total)[start % self.num_shards :: self.num_shards])
+        order = rng.permutation(size) if self._shuffles() else np.arange(size)
+        each = -(-size // self.num_shards)
+        start = self.shard_id - max(self.offset, 0)
+        places = start + self.num_shards * np.arange(each)
+        return self._limited(order[places[places >= 0] % size] if size else order)
+
+    def _shuffles(self):
+        return self.shuffle not in (False, Shuffle.FALSE)
+
+    def _shards(self):
+        return True
+
+    def _fields(self):
+        return {
+            "num_shards": self.num_shards,
+            "offset": self.offset,
+            "shard_id": self.shard_id,
+            "shuffle": self._shuffles(),
+        }
 
 
-class PKSampler(Sampler):
-    """`num_val` rows of each of `num_class` classes (all if None); the source tells the class of each row."""
+class PKSampler(BuiltinSampler):
+    """`num_val` rows of each class, where the source tells the class of each row."""
 
     def __init__(
         self,
@@ -169,32 +361,43 @@ class PKSampler(Sampler):
         class_column: str = "label",
         num_samples: int | None = None,
     ):
-        super().__init__(num_samples)
-        if num_val < 1:
-            raise errors.value_error("PKSampler", f"num_val must be positive, but got {num_val}")
-        self.num_val, self.num_class, self.shuffle, self.class_column = (
-            num_val,
-            num_class,
-            shuffle,
-            class_column,
-        )
+        owner = "PKSampler"
+        nodes.of_type(owner, "num_val", num_val, int)
+        if num_class is not None:
+            raise errors.error(
+                errors.NotSupportedError, owner, "num_class: only None, for all classes, is taken"
+            )
+        nodes.of_type(owner, "shuffle", shuffle, bool)
+        nodes.of_type(owner, "class_column", class_column, str)
+        super().__init__(_count(owner, num_samples))
+        self.num_val, self.shuffle, self.class_column = num_val, shuffle, class_column
         self.labels: np.ndarray | None = None  # set by the source
 
-    def _classes(self) -> np.ndarray:
+    def _classes(self) -> list[np.ndarray]:
+        """The rows of each class that has at least `num_val`."""
         if self.labels is None:
-            raise errors.value_error(
+            raise errors.runtime_error(
                 "PKSampler", f"the dataset has no column '{self.class_column}' of class numbers"
             )
-        found = np.unique(self.labels)
-        return found if self.num_class is None else found[: self.num_class]
+        if self.num_val < 1:
+            raise errors.runtime_error("PKSampler", f"num_val must be positive, but got {self.num_val}")
+        found = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
+        return [rows for rows in found if len(rows) >= self.num_val]
 
     def count(self, size):
         return super().count(self.num_val * len(self._classes()))
 
-    def indices(self, size, rng):
-        chosen = []
-        for label in self._classes():
-            rows = np.flatnonzero(self.labels == label)
-            chosen.append(np.resize(rng.permutation(rows) if self.shuffle else rows, self.num_val))
+    def choose(self, size, rng):
+        chosen = [
+            (rng.permutation(rows) if self.shuffle else rows)[: self.num_val] for rows in self._classes()
+        ]
+        if not chosen:
+            raise errors.runtime_error("PKSampler", f"no class has {self.num_val} rows (num_val)")
         order = np.concatenate(chosen)
         return self._limited(rng.permutation(order) if self.shuffle else order)
+
+    def _shuffles(self):
+        return self.shuffle
+
+    def _fields(self):
+        return {"num_val": self.num_val, "shuffle": self.shuffle, "class_column": self.class_column}

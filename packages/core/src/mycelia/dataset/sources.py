@@ -1,64 +1,95 @@
-"""Where rows come from: Python objects, arrays in memory, and the MNIST files."""
+"""Where rows come from: the base of sources with numbered rows, Python objects, arrays in memory."""
 
 from __future__ import annotations
 
-import gzip
-import struct
-import zlib
+import os
 from pathlib import Path
 
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config
+from mycelia.dataset import config, nodes
+from mycelia.dataset.batching import stacked
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
+    BuiltinSampler,
     DistributedSampler,
+    IterSampler,
     PKSampler,
     RandomSampler,
-    Sampler,
     SequentialSampler,
-    SubsetSampler,
 )
+
+
+def directory(owner: str, name: str, value) -> Path:
+    """An existing directory. TypeError for no path, ValueError for none that can be read."""
+    if not isinstance(value, (str, os.PathLike)):
+        raise errors.type_error(owner, f"{name} must be a path, but got {value!r}")
+    path = Path(value)
+    if not path.is_dir() or not os.access(path, os.R_OK):
+        raise errors.value_error(owner, f"{name} {str(value)!r} is no directory that can be read")
+    return path
+
+
+def no_cache(owner: str, cache) -> None:
+    """Check `cache`: the cache's client does not exist in this build, so only None is taken."""
+    if cache is not None:
+        raise errors.type_error(owner, f"cache must be a DatasetCache or None, but got {cache!r}")
 
 
 class MappableDataset(Dataset):
     """Rows with numbers: a sampler decides which are read and in which order."""
 
-    def __init__(self, columns: list[str], num_samples, shuffle, sampler, num_shards, shard_id):
+    def __init__(
+        self,
+        columns: list[str],
+        num_samples=None,
+        shuffle=None,
+        sampler=None,
+        num_shards=None,
+        shard_id=None,
+        num_parallel_workers=None,
+        cache=None,
+    ):
         super().__init__()
         owner = type(self).__name__
         self._columns = columns
-        if sampler is not None and shuffle is not None:
-            raise errors.error(
-                errors.MyceliaRuntimeError, owner, "sampler and shuffle cannot be given together"
-            )
+        nodes.workers(owner, num_parallel_workers)
+        no_cache(owner, cache)
+        if num_samples is not None:
+            nodes.integer(owner, "num_samples", num_samples, 0, 2**63 - 1)
+        nodes.of_type(owner, "shuffle", shuffle, bool, type(None))
+        if num_shards is not None:
+            nodes.integer(owner, "num_shards", num_shards, 1)
+        if shard_id is not None:
+            nodes.integer(owner, "shard_id", shard_id, 0)
         if (num_shards is None) != (shard_id is None):
-            raise errors.error(
-                errors.MyceliaRuntimeError, owner, "num_shards and shard_id must be given together"
-            )
-        if sampler is not None and num_shards is not None:
-            raise errors.error(
-                errors.MyceliaRuntimeError, owner, "sampler and num_shards cannot be given together"
-            )
-        if num_samples is not None and (
-            isinstance(num_samples, bool) or not isinstance(num_samples, int) or num_samples < 0
-        ):
+            raise errors.value_error(owner, "num_shards and shard_id must be given together")
+        if num_shards is not None and shard_id >= num_shards:
             raise errors.value_error(
-                owner, f"num_samples must be an int of at least 0, but got {num_samples!r}"
+                owner, f"shard_id must be less than num_shards {num_shards}, got {shard_id}"
+            )
+        if sampler is not None and (shuffle is not None or num_shards is not None or num_samples is not None):
+            if not isinstance(sampler, BuiltinSampler) and not hasattr(sampler, "__iter__"):
+                raise errors.type_error(owner, "sampler must be a sampler or an iterable of row numbers")
+            raise errors.value_error(
+                owner, "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id"
             )
         if num_shards is not None:
             sampler = DistributedSampler(num_shards, shard_id, shuffle is not False, num_samples)
         elif sampler is None:
-            shuffled = self._shuffles_by_default() if shuffle is None else bool(shuffle)
-            sampler = (
-                RandomSampler(num_samples=num_samples)
-                if shuffled
-                else SequentialSampler(num_samples=num_samples)
-            )
-        elif not isinstance(sampler, Sampler):
-            sampler = _from_iterable(owner, sampler, num_samples)
+            shuffled = self._shuffles_by_default() if shuffle is None else shuffle
+            kind = RandomSampler if shuffled else SequentialSampler
+            sampler = kind(num_samples=num_samples)
+        elif not isinstance(sampler, BuiltinSampler):
+            if not hasattr(sampler, "__iter__"):
+                raise errors.type_error(
+                    owner,
+                    f"sampler must be a sampler or an iterable of row numbers, but got {type(sampler).__name__}",
+                )
+            sampler = IterSampler(sampler)
         self.sampler = sampler
+        self.num_parallel_workers = num_parallel_workers
 
     def _shuffles_by_default(self) -> bool:
         return True
@@ -74,35 +105,62 @@ class MappableDataset(Dataset):
         """One row."""
         raise errors.error(errors.NotSupportedError, type(self).__name__, "row(index) is not defined")
 
-    def get_dataset_size(self):
-        return self.sampler.count(self.source_size())
+    def labels(self) -> np.ndarray | None:
+        """Class number of each row, for `PKSampler`; None if the source has none."""
+        return None
 
-    def add_sampler(self, new_sampler: Sampler) -> None:
-        """Use another sampler."""
+    def _ready(self) -> BuiltinSampler:
+        """The sampler, its PK samplers told the classes."""
+        sampler = self.sampler
+        while sampler is not None:
+            if isinstance(sampler, PKSampler) and sampler.labels is None:
+                sampler.labels = self.labels()
+            sampler = sampler.child_sampler
+        return self.sampler
+
+    def get_dataset_size(self):
+        return self._ready().total(self.source_size())
+
+    def add_sampler(self, new_sampler) -> None:
+        """Let another sampler choose first: the one that is there chooses among its rows."""
+        if new_sampler is None:
+            return
+        new_sampler = self._sampler(new_sampler)
+        if self.sampler is not None:
+            last = new_sampler
+            while last.child_sampler is not None:
+                last = last.child_sampler
+            last.add_child(self.sampler)
         self.sampler = new_sampler
 
-    use_sampler = add_sampler
+    def use_sampler(self, new_sampler) -> None:
+        """Read by another sampler. TypeError for none."""
+        if new_sampler is None:
+            raise errors.type_error(f"{type(self).__name__}.use_sampler", "a sampler is needed, but got None")
+        self.sampler = self._sampler(new_sampler)
+
+    def _sampler(self, sampler) -> BuiltinSampler:
+        if isinstance(sampler, BuiltinSampler):
+            return sampler
+        if not hasattr(sampler, "__iter__"):
+            raise errors.type_error(
+                type(self).__name__, f"a sampler or an iterable of row numbers is needed, but got {sampler!r}"
+            )
+        return IterSampler(sampler)
 
     def rows(self, epoch):
-        for index in self.sampler.indices(self.source_size(), config.generator(epoch, self._salt)):
+        for index in self._ready().rows(self.source_size(), config.generator(epoch, self.salt())):
             yield self.row(int(index))
-
-
-def _from_iterable(owner: str, sampler, num_samples) -> Sampler:
-    if not hasattr(sampler, "__iter__"):
-        raise errors.type_error(
-            owner,
-            f"sampler must be a Sampler or an iterable of row numbers, but got {type(sampler).__name__}",
-        )
-    return SubsetSampler([int(i) for i in sampler], num_samples)
 
 
 class GeneratorDataset(MappableDataset):
     """Rows from a Python object: a function that returns an iterator, an iterable, or one with
     `__getitem__` and `__len__`.
 
-    `column_names`: the columns; `column_types`: dtypes to convert to. Errors: TypeError for another source;
-    RuntimeError when a row has another number of columns.
+    `column_names` or `schema`: the columns; `column_types`: dtypes that rows must have. With `batch_sampler`
+    (lists of row numbers) each of its lists becomes a batch, by `collate_fn` (lists of columns -> columns) or
+    stacked. A column may be a dict. Errors: TypeError for another source; RuntimeError when a row has another
+    number of columns, another dtype, or the source raises.
     """
 
     def __init__(
@@ -122,46 +180,48 @@ class GeneratorDataset(MappableDataset):
         batch_sampler=None,
         collate_fn=None,
     ):
-        if schema is not None:
-            raise errors.error(
-                errors.NotSupportedError,
-                "GeneratorDataset",
-                "schema is not taken; give column_names and column_types",
-            )
-        if batch_sampler is not None or collate_fn is not None:
-            raise errors.error(
-                errors.NotSupportedError,
-                "GeneratorDataset",
-                "batch_sampler and collate_fn are not built yet; use batch()",
-            )
-        if column_names is None:
-            raise errors.value_error("GeneratorDataset", "column_names must be given")
-        names = [column_names] if isinstance(column_names, str) else list(column_names)
-        if len(set(names)) != len(names) or not names:
-            raise errors.value_error(
-                "GeneratorDataset", f"column_names must be different names, but got {names}"
-            )
-        self._random_access = hasattr(source, "__getitem__") and hasattr(source, "__len__")
-        if (
-            not self._random_access
-            and not callable(source)
-            and not hasattr(source, "__iter__")
-            and not hasattr(source, "__next__")
+        owner = "GeneratorDataset"
+        if not callable(source) and not any(
+            hasattr(source, name) for name in ("__iter__", "__next__", "__getitem__")
         ):
             raise errors.type_error(
-                "GeneratorDataset",
+                owner,
                 "source must be callable, iterable or have __getitem__ and __len__, but got "
                 f"{type(source).__name__}",
             )
-        if not self._random_access and (sampler is not None or shuffle):
-            raise errors.error(
-                errors.MyceliaRuntimeError,
-                "GeneratorDataset",
-                "sampler and shuffle need a source with __getitem__ and __len__",
-            )
-        super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id)
+        if column_names is None and schema is None:
+            raise errors.value_error(owner, "column_names or schema must be given")
+        if column_names is not None:
+            names = nodes.names(owner, "column_names", column_names)
+            names = [n.strip() for name in names for n in name.split(",")] if len(names) == 1 else names
+            types = None if column_types is None else [_np_type(t) for t in column_types]
+        else:
+            from mycelia.dataset.schema import Schema
+
+            schema = schema if isinstance(schema, Schema) else Schema(schema)
+            names = [c["name"] for c in schema.columns]
+            types = [np.dtype(c["type"]) for c in schema.columns]
+        nodes.of_type(owner, "python_multiprocessing", python_multiprocessing, bool)
+        nodes.of_type(owner, "max_rowsize", max_rowsize, int, list, type(None))
+        self._random_access = hasattr(source, "__getitem__")
+        if not self._random_access:
+            for name, value in (("sampler", sampler), ("num_shards", num_shards), ("shard_id", shard_id)):
+                if value is not None:
+                    raise errors.value_error(owner, f"{name} needs a source with __getitem__")
+        if collate_fn is not None and batch_sampler is None:
+            raise errors.value_error(owner, "collate_fn needs batch_sampler")
+        if batch_sampler is not None:
+            if not self._random_access:
+                raise errors.value_error(owner, "batch_sampler needs a source with __getitem__")
+            if any(v is not None for v in (num_samples, shuffle, sampler, num_shards, shard_id)):
+                raise errors.value_error(
+                    owner,
+                    "batch_sampler cannot be given together with num_samples, shuffle, sampler or shards",
+                )
+        super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self.source, self.num_samples = source, num_samples
-        self._types = None if column_types is None else [_np_type(t) for t in column_types]
+        self.batch_sampler, self.collate_fn = batch_sampler, collate_fn
+        self._types = types
         self._counted: int | None = None
 
     def _shuffles_by_default(self):
@@ -171,35 +231,69 @@ class GeneratorDataset(MappableDataset):
         return len(self.source)
 
     def _checked(self, row) -> tuple:
-        row = row if isinstance(row, tuple) else (row,)
+        owner = "GeneratorDataset"
+        row = tuple(row) if isinstance(row, (tuple, list)) else (row,)
         if len(row) != len(self._columns):
-            raise errors.error(
-                errors.MyceliaRuntimeError,
-                "GeneratorDataset",
-                f"a row has {len(row)} columns, but column_names names {len(self._columns)}",
+            # A text such as 'x,y' names columns, of which a row may have fewer only if it is the one column.
+            raise errors.runtime_error(
+                owner, f"a row has {len(row)} columns, but column_names names {len(self._columns)}"
             )
-        arrays = tuple(_array(c) for c in row)
-        if self._types is not None:
-            arrays = tuple(a.astype(t, copy=False) for a, t in zip(arrays, self._types))
+        arrays = tuple(nodes.column(c, owner) for c in row)
+        for array, dtype, name in zip(arrays, self._types or (), self._columns):
+            if isinstance(array, np.ndarray) and array.dtype != dtype:
+                raise errors.runtime_error(
+                    owner, f"column '{name}' has dtype {array.dtype}, but column_types says {dtype}"
+                )
         return arrays
 
     def row(self, index):
-        return self._checked(self.source[index])
+        try:
+            row = self.source[index]
+        except Exception as e:
+            raise nodes.failed("GeneratorDataset", f"source[{index}]", e) from e
+        return self._checked(row)
 
     def rows(self, epoch):
-        if self._random_access:
+        if self.batch_sampler is not None:
+            for indices in self.batch_sampler:
+                yield self._batch([self.row(int(i)) for i in indices])
+        elif self._random_access:
             yield from super().rows(epoch)
-            return
-        iterator = iter(self.source() if callable(self.source) else self.source)
-        for count, row in enumerate(iterator):
-            if self.num_samples and count >= self.num_samples:
+        else:
+            yield from self._from_iterator()
+
+    def _from_iterator(self):
+        count = 0
+        try:
+            iterator = iter(self.source() if callable(self.source) else self.source)
+        except Exception as e:
+            raise nodes.failed("GeneratorDataset", "the source", e) from e
+        while not self.num_samples or count < self.num_samples:
+            try:
+                row = next(iterator)
+            except StopIteration:
                 return
+            except Exception as e:
+                raise nodes.failed("GeneratorDataset", f"the source, at row {count},", e) from e
             yield self._checked(row)
+            count += 1
+
+    def _batch(self, rows: list[tuple]) -> tuple:
+        columns = [list(c) for c in zip(*rows)]
+        if self.collate_fn is None:
+            return tuple(stacked(c, n, "GeneratorDataset") for c, n in zip(columns, self._columns))
+        try:
+            made = self.collate_fn(*columns)
+        except Exception as e:
+            raise nodes.failed("GeneratorDataset", "collate_fn", e) from e
+        return self._checked(made)
 
     def get_dataset_size(self):
-        if self._random_access:
+        if self.batch_sampler is not None and hasattr(self.batch_sampler, "__len__"):
+            return len(self.batch_sampler)
+        if self._random_access and self.batch_sampler is None:
             return super().get_dataset_size()
-        if hasattr(self.source, "__len__"):
+        if hasattr(self.source, "__len__") and self.batch_sampler is None:
             return min(len(self.source), self.num_samples or len(self.source))
         if self._counted is None:
             self._counted = sum(1 for _ in self.rows(0))
@@ -209,22 +303,16 @@ class GeneratorDataset(MappableDataset):
 def _np_type(value):
     from mycelia.dtypes import as_dtype
 
-    return as_dtype(value).np
-
-
-def _array(value) -> np.ndarray:
-    if hasattr(value, "asnumpy"):
-        value = value.asnumpy()
-    array = np.asarray(value)
-    if array.dtype == object:
-        raise errors.type_error(
-            "GeneratorDataset", f"a column must be a number, array or text, but got {type(value).__name__}"
-        )
-    return array
+    try:
+        return as_dtype(value).np
+    except (TypeError, ValueError, KeyError):
+        raise errors.error(
+            errors.NotSupportedError, "GeneratorDataset", f"column_types: {value!r} is no dtype"
+        ) from None
 
 
 class NumpySlicesDataset(MappableDataset):
-    """Rows along the first axis of arrays: one array or list, a tuple of them, or a dict name -> array."""
+    """Rows along the first axis: of one array or list, of a tuple of them, or of a dict name -> array."""
 
     def __init__(
         self,
@@ -237,154 +325,69 @@ class NumpySlicesDataset(MappableDataset):
         num_shards=None,
         shard_id=None,
     ):
+        owner = "NumpySlicesDataset"
+        if not isinstance(data, (list, tuple, dict, np.ndarray)):
+            raise errors.type_error(
+                owner, f"data must be a list, tuple, dict or array, but got {type(data).__name__}"
+            )
+        if not len(data):
+            raise errors.value_error(owner, "data must not be empty")
         if isinstance(data, dict):
-            names, arrays = list(data), [np.asarray(v) for v in data.values()]
+            names, columns = list(data), list(data.values())
         elif isinstance(data, tuple):
-            arrays = [np.asarray(v) for v in data]
-            names = [f"column_{i}" for i in range(len(arrays))]
+            columns = list(data)
+            names = [f"column_{i}" for i in range(len(columns))]
         else:
-            arrays, names = [np.asarray(data)], ["column_0"]
-        if column_names is not None and not isinstance(data, dict):
-            names = [column_names] if isinstance(column_names, str) else list(column_names)
-        if len(names) != len(arrays):
-            raise errors.value_error(
-                "NumpySlicesDataset", f"{len(arrays)} columns need as many column_names, but got {names}"
-            )
-        if not arrays or any(a.ndim == 0 for a in arrays):
-            raise errors.value_error("NumpySlicesDataset", "data must be arrays of rank 1 or more")
-        sizes = {len(a) for a in arrays}
-        if len(sizes) > 1:
-            raise errors.value_error(
-                "NumpySlicesDataset", f"the columns have different lengths {[len(a) for a in arrays]}"
-            )
-        super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id)
-        self._arrays = arrays
-        if isinstance(self.sampler, PKSampler) and self.sampler.class_column in names:
-            self.sampler.labels = arrays[names.index(self.sampler.class_column)]
+            columns, names = [data], ["column_0"]
+        if column_names is not None:
+            given = nodes.names(owner, "column_names", column_names)
+            if len(given) != len(columns):
+                raise errors.value_error(
+                    owner, f"{len(columns)} columns need as many column_names, but got {given}"
+                )
+            names = given
+        for c in columns:
+            if not hasattr(c, "__len__"):
+                raise errors.type_error(owner, f"every column must be a list or array, but got {c!r}")
+        if len({len(c) for c in columns}) > 1:
+            raise errors.value_error(owner, f"the columns have different lengths {[len(c) for c in columns]}")
+        super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
+        self._arrays = [_sliced(c) for c in columns]
+
+    def labels(self):
+        name = self.sampler.class_column if isinstance(self.sampler, PKSampler) else "label"
+        return np.asarray(self._arrays[self._columns.index(name)]) if name in self._columns else None
 
     def source_size(self):
         return len(self._arrays[0])
 
     def row(self, index):
-        return tuple(np.asarray(a[index]) for a in self._arrays)
+        return tuple(nodes.column(a[index], "NumpySlicesDataset") for a in self._arrays)
 
 
-_IDX_TYPES = {8: np.uint8, 9: np.int8, 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-
-
-def read_idx(path) -> np.ndarray:
-    """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped.
-    Errors: ValueError for a bad file.
-    """
-    path = Path(path)
-    opener = gzip.open if path.suffix == ".gz" else open
+def _sliced(values):
+    """An array, or the list itself where its elements have different shapes."""
+    if hasattr(values, "asnumpy"):
+        return values.asnumpy()
+    if any(isinstance(v, str) for v in values):
+        return list(values)
     try:
-        with opener(path, "rb") as file:
-            data = file.read()
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        raise errors.error(
-            errors.FileFormatError, path.name, f"the compressed data is damaged: {e}"
-        ) from None
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
-        raise errors.error(errors.FileFormatError, path.name, "not an IDX file")
-    rank = data[3]
-    if len(data) < 4 + 4 * rank:
-        raise errors.error(errors.FileFormatError, path.name, "the IDX header is cut off")
-    shape = struct.unpack(f">{rank}I", data[4 : 4 + 4 * rank])
-    dtype = np.dtype(_IDX_TYPES[data[2]])
-    expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    body = data[4 + 4 * rank :]
-    if len(body) != expected:
-        raise errors.error(
-            errors.FileFormatError,
-            path.name,
-            f"the IDX file should hold {expected} bytes of data, but holds {len(body)}",
-        )
-    return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="))
+        array = np.asarray(values)
+    except ValueError:
+        return list(values)
+    return list(values) if array.dtype == object else array
 
 
-def write_idx(path, array: np.ndarray) -> None:
-    """Write uint8 data as an IDX file, by a temporary file and a rename."""
-    array = np.ascontiguousarray(array, np.uint8)
-    path = Path(path)
-    temporary = path.with_name(path.name + ".tmp")
-    header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-    try:
-        temporary.write_bytes(header + array.tobytes())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+class PaddedDataset(GeneratorDataset):
+    """Rows made by the user, to fill up a dataset: a list of dicts column -> value. TypeError, ValueError."""
 
-
-class MnistDataset(MappableDataset):
-    """MNIST's IDX files in a directory: columns image (uint8 [28, 28, 1]) and label (uint32 []).
-
-    `usage`: 'train', 'test' or 'all' (default).
-    Errors: ValueError for a missing directory, files or bad contents.
-    """
-
-    _FILES = {
-        "train": ("train-images*idx3-ubyte*", "train-labels*idx1-ubyte*"),
-        "test": ("t10k-images*idx3-ubyte*", "t10k-labels*idx1-ubyte*"),
-    }
-
-    def __init__(
-        self,
-        dataset_dir,
-        usage=None,
-        num_samples=None,
-        num_parallel_workers=None,
-        shuffle=None,
-        sampler=None,
-        num_shards=None,
-        shard_id=None,
-        cache=None,
-    ):
-        usage = "all" if usage is None else usage
-        if usage not in ("train", "test", "all"):
-            raise errors.one_of(usage, ["train", "test", "all"], subject="MnistDataset", what="usage")
-        directory = Path(dataset_dir)
-        if not directory.is_dir():
-            raise errors.value_error("MnistDataset", f"dataset_dir {str(dataset_dir)!r} is not a directory")
-        if cache is not None:
-            raise errors.error(
-                errors.NotSupportedError, "MnistDataset", "cache: the dataset cache is not built yet"
-            )
-        super().__init__(["image", "label"], num_samples, shuffle, sampler, num_shards, shard_id)
-        self.dataset_dir, self.usage = directory, usage
-        images, labels = [], []
-        for part in ("train", "test") if usage == "all" else (usage,):
-            found = [self._find(directory, pattern) for pattern in self._FILES[part]]
-            if usage == "all" and not all(found):
-                continue
-            if not all(found):
-                raise errors.value_error(
-                    "MnistDataset", f"{directory} holds no {part} files ({' and '.join(self._FILES[part])})"
-                )
-            images.append(read_idx(found[0]))
-            labels.append(read_idx(found[1]))
-            if images[-1].ndim != 3 or labels[-1].shape != images[-1].shape[:1]:
-                raise errors.error(
-                    errors.FileFormatError,
-                    found[0].name,
-                    f"images {images[-1].shape} and labels {labels[-1].shape} do not fit together",
-                )
-        if not images:
-            raise errors.value_error("MnistDataset", f"{directory} holds no MNIST files")
-        self._images = np.concatenate(images)[..., None]
-        self._labels = np.concatenate(labels).astype(np.uint32)
-        if isinstance(self.sampler, PKSampler):
-            self.sampler.labels = self._labels
-
-    @staticmethod
-    def _find(directory: Path, pattern: str) -> Path | None:
-        return next(iter(sorted(directory.glob(pattern))), None)
-
-    def source_size(self):
-        return len(self._labels)
-
-    def row(self, index):
-        return self._images[index], np.asarray(self._labels[index])
-
-    def num_classes(self):
-        return int(len(np.unique(self._labels)))
+    def __init__(self, padded_samples):
+        nodes.of_type("PaddedDataset", "padded_samples", padded_samples, list)
+        for sample in padded_samples:
+            nodes.of_type("PaddedDataset", "every element of padded_samples", sample, dict)
+        if not padded_samples:
+            raise errors.value_error("PaddedDataset", "padded_samples must not be empty")
+        names = list(padded_samples[0])
+        rows = [tuple(sample[n] for n in names) for sample in padded_samples]
+        super().__init__(rows, names, shuffle=False, num_shards=None)
+        self.padded_samples = padded_samples

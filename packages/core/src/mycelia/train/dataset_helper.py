@@ -31,14 +31,14 @@ class DatasetHelper:
 
     def __iter__(self):
         if not self.dataset_sink_mode:
-            yield from self.dataset.create_tuple_iterator(num_epochs=1)
+            yield from self.dataset.next_epoch()
             return
         for _ in range(self._size):
             if self._source is None:
-                self._source = iter(self.dataset.create_tuple_iterator(num_epochs=1))
+                self._source = iter(self.dataset.next_epoch())
             batch = next(self._source, None)
             if batch is None:
-                self._source = iter(self.dataset.create_tuple_iterator(num_epochs=1))
+                self._source = iter(self.dataset.next_epoch())
                 batch = next(self._source)
             yield batch
 

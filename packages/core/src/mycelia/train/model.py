@@ -371,7 +371,11 @@ def _size_of(dataset, owner: str) -> int:
 
 def _epoch(dataset):
     """The next epoch of a dataset; those of others are only iterators."""
-    return dataset.next_epoch() if hasattr(dataset, "next_epoch") else dataset.create_tuple_iterator(num_epochs=1)
+    return (
+        dataset.next_epoch()
+        if hasattr(dataset, "next_epoch")
+        else dataset.create_tuple_iterator(num_epochs=1)
+    )
 
 
 def _batches(dataset, params):

@@ -1,0 +1,333 @@
+"""Nodes that stack rows to batches: plain, padded, and by buckets of lengths."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset import nodes
+from mycelia.dataset.pipeline import Dataset
+
+
+class BatchInfo:
+    """What `per_batch_map` and a batch size function learn: the batch's number and the epoch."""
+
+    __slots__ = ("_epoch", "_number")
+
+    def __init__(self, number: int = 0, epoch: int = 0):
+        self._number, self._epoch = number, epoch
+
+    def get_batch_num(self) -> int:
+        """Number of the batch in the epoch, from 0."""
+        return self._number
+
+    def get_epoch_num(self) -> int:
+        """Number of the epoch, from 0."""
+        return self._epoch
+
+
+def stacked(values, name: str, owner: str):
+    """The values of one column as one array (dicts: per key). RuntimeError for different shapes or dtypes."""
+    if isinstance(values, np.ndarray):
+        return values
+    if values and isinstance(values[0], dict):
+        return {k: stacked([v[k] for v in values], f"{name}.{k}", owner) for k in values[0]}
+    arrays = [np.asarray(v) for v in values]
+    shapes = {a.shape for a in arrays}
+    if len(shapes) > 1:
+        raise errors.runtime_error(
+            owner, f"column '{name}' has rows of different shapes {sorted(shapes)} within one batch",
+            hint="bring them to one shape with map, or use padded_batch",
+        )  # fmt: skip
+    kinds = {a.dtype for a in arrays if a.dtype.kind not in "SU"}
+    if len(kinds) > 1:
+        raise errors.runtime_error(
+            owner, f"column '{name}' has rows of different dtypes {sorted(map(str, kinds))} within one batch"
+        )
+    return np.stack(arrays)
+
+
+class BatchDataset(Dataset):
+    """Rows stacked to batches."""
+
+    _owner = "Dataset.batch"
+
+    def __init__(
+        self,
+        source,
+        batch_size,
+        drop_remainder=False,
+        num_parallel_workers=None,
+        per_batch_map=None,
+        input_columns=None,
+        output_columns=None,
+        **kwargs,
+    ):
+        super().__init__(source)
+        owner = self._owner
+        nodes.keywords(owner, kwargs, nodes.PARALLEL)
+        if not callable(batch_size):
+            if not isinstance(batch_size, int):
+                raise errors.type_error(
+                    owner, f"batch_size must be an int or a function, but got {batch_size!r}"
+                )
+            nodes.integer(owner, "batch_size", int(batch_size), 1)
+        nodes.of_type(owner, "drop_remainder", drop_remainder, bool)
+        nodes.workers(owner, num_parallel_workers)
+        self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
+        self.input_columns = [] if input_columns is None else nodes.names(
+            owner, "input_columns", input_columns, empty=True
+        )  # fmt: skip
+        self.output_columns = [] if output_columns is None else nodes.names(
+            owner, "output_columns", output_columns, empty=True
+        )  # fmt: skip
+        self.num_parallel_workers = num_parallel_workers
+        self._counted: int | None = None
+
+    def get_col_names(self):
+        names = self.children[0].get_col_names()
+        if self.per_batch_map is None:
+            return names
+        inputs = self.input_columns or names
+        outputs = self.output_columns or inputs
+        if len(inputs) == len(outputs):
+            table = dict(zip(inputs, outputs))
+            return [table.get(n, n) for n in names]
+        return [*outputs, *(n for n in names if n not in inputs)]
+
+    def get_batch_size(self):
+        return 1 if callable(self.batch_size) else int(self.batch_size)
+
+    def get_dataset_size(self):
+        if callable(self.batch_size):
+            if self._counted is None:
+                self._counted = sum(1 for _ in self._groups(0))
+            return self._counted
+        rows = self.children[0].get_dataset_size()
+        return rows // self.batch_size if self.drop_remainder else -(-rows // self.batch_size)
+
+    def _groups(self, epoch):
+        """The rows of each batch, with its number."""
+        number, pending = 0, []
+        size = self._size(number, epoch)
+        for row in self.children[0].rows(epoch):
+            pending.append(row)
+            if len(pending) == size:
+                yield number, pending
+                number, pending = number + 1, []
+                size = self._size(number, epoch)
+        if pending and not self.drop_remainder:
+            yield number, pending
+
+    def rows(self, epoch):
+        names = self.children[0].get_col_names()
+        nodes.places(self._owner, self.input_columns, names)
+        for number, group in self._groups(epoch):
+            yield self._stack(group, names, number, epoch)
+
+    def _size(self, number: int, epoch: int) -> int:
+        if not callable(self.batch_size):
+            return int(self.batch_size)
+        try:
+            size = self.batch_size(BatchInfo(number, epoch))
+        except Exception as e:
+            raise nodes.failed(self._owner, "the function batch_size", e) from e
+        if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
+            raise errors.runtime_error(
+                self._owner, f"the function batch_size must return a positive int, but returned {size!r}"
+            )
+        return int(size)
+
+    def _stack(self, rows: list[tuple], names: list[str], number: int, epoch: int) -> tuple:
+        columns = dict(zip(names, zip(*rows)))
+        if self.per_batch_map is None:
+            return tuple(stacked(list(columns[n]), n, self._owner) for n in names)
+        inputs = self.input_columns or names
+        outputs = self.output_columns or inputs
+        try:
+            made = self.per_batch_map(*(list(columns[n]) for n in inputs), BatchInfo(number, epoch))
+        except Exception as e:
+            raise nodes.failed(self._owner, "per_batch_map", e) from e
+        made = made if isinstance(made, tuple) else (made,)
+        if len(made) != len(outputs):
+            raise errors.runtime_error(
+                self._owner, f"per_batch_map gave {len(made)} columns, but {len(outputs)} are expected"
+            )
+        ready = dict(zip(outputs, made))
+        for name, values in columns.items():
+            if name not in inputs:
+                ready[name] = list(values)
+        return tuple(stacked(ready[n], n, self._owner) for n in self.get_col_names())
+
+
+def check_pad_info(owner: str, pad_info) -> dict | None:
+    """`pad_info` as given: {column: (shape, value)}, a shape of None for the longest, a value of None for 0."""
+    if pad_info is None:
+        return None
+    nodes.of_type(owner, "pad_info", pad_info, dict)
+    for name, entry in pad_info.items():
+        nodes.of_type(owner, "a key of pad_info", name, str)
+        if entry is None:
+            continue
+        if not hasattr(entry, "__len__"):
+            raise errors.type_error(owner, f"pad_info[{name!r}] must be (shape, value), but got {entry!r}")
+        if len(entry) != 2:
+            raise errors.value_error(
+                owner, f"pad_info[{name!r}] must have two elements, shape and value, but got {entry!r}"
+            )
+        shape = entry[0]
+        if shape is not None:
+            nodes.of_type(owner, f"the shape of pad_info[{name!r}]", shape, list, tuple)
+            for size in shape:
+                if size is not None:
+                    nodes.integer(owner, f"a size of pad_info[{name!r}]", size, 1)
+    return pad_info
+
+
+def padded(values: list[np.ndarray], name: str, shape, fill, owner: str) -> np.ndarray:
+    """Rows of different lengths as one array: filled up, and cut where longer than `shape`."""
+    rank = values[0].ndim
+    if any(v.ndim != rank for v in values):
+        raise errors.runtime_error(owner, f"column '{name}' has rows of different ranks within one batch")
+    longest = [max(v.shape[i] for v in values) for i in range(rank)]
+    if shape is not None:
+        if len(shape) != rank:
+            raise errors.runtime_error(
+                owner, f"pad_info of column '{name}' has rank {len(shape)}, but its rows have rank {rank}"
+            )
+        longest = [size if size is not None else most for size, most in zip(shape, longest)]
+    if fill is None:
+        fill = b"" if values[0].dtype.kind == "S" else "" if values[0].dtype.kind == "U" else 0
+    dtype = values[0].dtype
+    if dtype.kind in "SU":
+        dtype = np.result_type(np.asarray(fill).dtype, *(v.dtype for v in values))
+    out = np.full((len(values), *longest), fill, dtype)
+    for i, value in enumerate(values):
+        part = tuple(slice(0, min(a, b)) for a, b in zip(longest, value.shape))
+        out[(i, *part)] = value[part]
+    return out
+
+
+class PaddedBatchDataset(BatchDataset):
+    """Rows of different shapes, filled up to one shape and stacked."""
+
+    _owner = "Dataset.padded_batch"
+
+    def __init__(self, source, batch_size, drop_remainder=False, num_parallel_workers=None, pad_info=None):
+        super().__init__(source, batch_size, drop_remainder, num_parallel_workers)
+        self.pad_info = check_pad_info(self._owner, pad_info)
+
+    def _stack(self, rows, names, number, epoch):
+        return pad_rows(rows, names, self.pad_info, self._owner)
+
+
+def pad_rows(rows: list[tuple], names: list[str], pad_info: dict | None, owner: str) -> tuple:
+    """One batch of rows. None: no padding; {}: every column to its longest; else only the columns named."""
+    if pad_info is not None:
+        nodes.places(owner, list(pad_info), names)
+    out = []
+    for name, values in zip(names, zip(*rows)):
+        if pad_info is None or (pad_info and name not in pad_info):
+            out.append(stacked(list(values), name, owner))
+            continue
+        shape, fill = pad_info.get(name) or (None, None)
+        out.append(padded([np.asarray(v) for v in values], name, shape, fill, owner))
+    return tuple(out)
+
+
+class BucketBatchDataset(Dataset):
+    """Rows gathered by length; a bucket that is full becomes a batch."""
+
+    def __init__(
+        self,
+        source,
+        column_names,
+        bucket_boundaries,
+        bucket_batch_sizes,
+        element_length_function=None,
+        pad_info=None,
+        pad_to_bucket_boundary=False,
+        drop_remainder=False,
+    ):
+        super().__init__(source)
+        owner = self._owner = "Dataset.bucket_batch_by_length"
+        nodes.of_type(owner, "column_names", column_names, list)
+        nodes.names(owner, "column_names", column_names)
+        for name, value in (
+            ("bucket_boundaries", bucket_boundaries),
+            ("bucket_batch_sizes", bucket_batch_sizes),
+        ):
+            nodes.of_type(owner, name, value, list)
+            if not value:
+                raise errors.value_error(owner, f"{name} must not be empty")
+            for item in value:
+                nodes.of_type(owner, f"every element of {name}", item, int)
+                if item <= 0:
+                    raise errors.value_error(owner, f"{name} must be positive ints, but got {value}")
+        if any(a >= b for a, b in zip(bucket_boundaries, bucket_boundaries[1:])):
+            raise errors.value_error(owner, f"bucket_boundaries must increase, but got {bucket_boundaries}")
+        if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
+            raise errors.value_error(
+                owner,
+                f"bucket_batch_sizes must have one element more than bucket_boundaries, but there are "
+                f"{len(bucket_batch_sizes)} and {len(bucket_boundaries)}",
+            )
+        if element_length_function is None and len(column_names) != 1:
+            raise errors.value_error(
+                owner, f"without element_length_function one column is taken, but got {column_names}"
+            )
+        if element_length_function is not None and not callable(element_length_function):
+            raise errors.type_error(owner, "element_length_function must be callable")
+        nodes.of_type(owner, "pad_to_bucket_boundary", pad_to_bucket_boundary, bool)
+        nodes.of_type(owner, "drop_remainder", drop_remainder, bool)
+        self.column_names, self.boundaries = column_names, bucket_boundaries
+        self.batch_sizes, self.length_of = bucket_batch_sizes, element_length_function
+        self.pad_info = check_pad_info(owner, pad_info)
+        self.pad_to_boundary, self.drop_remainder = pad_to_bucket_boundary, drop_remainder
+
+    def get_dataset_size(self):
+        return sum(1 for _ in self.rows(0))
+
+    def rows(self, epoch):
+        names = self.children[0].get_col_names()
+        picked = nodes.places(self._owner, self.column_names, names)
+        buckets: list[list[tuple]] = [[] for _ in self.batch_sizes]
+        for row in self.children[0].rows(epoch):
+            index = int(
+                np.searchsorted(self.boundaries, self._length([row[i] for i in picked]), side="right")
+            )
+            bucket = buckets[index]
+            bucket.append(row)
+            if len(bucket) == self.batch_sizes[index]:
+                yield self._batch(bucket, index, names)
+                buckets[index] = []
+        if not self.drop_remainder:
+            for index, bucket in enumerate(buckets):
+                if bucket:
+                    yield self._batch(bucket, index, names)
+
+    def _length(self, values: list) -> int:
+        if self.length_of is None:
+            return len(values[0])
+        try:
+            return int(self.length_of(*values))
+        except Exception as e:
+            raise nodes.failed(self._owner, "element_length_function", e) from e
+
+    def _batch(self, rows, index, names):
+        pad_info = {} if self.pad_info is None else self.pad_info
+        if self.pad_to_boundary:
+            if index == len(self.boundaries):
+                raise errors.runtime_error(
+                    self._owner,
+                    "pad_to_bucket_boundary: a row is not shorter than the last boundary "
+                    f"{self.boundaries[-1]}, so there is nothing to pad it to",
+                )
+            longest = self.boundaries[index] - 1
+            pad_info = {
+                name: (tuple(longest if s is None else s for s in entry[0]), entry[1])
+                if entry is not None and entry[0] is not None
+                else entry
+                for name, entry in pad_info.items()
+            }
+        return pad_rows(rows, names, pad_info, self._owner)

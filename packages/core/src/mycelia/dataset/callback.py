@@ -1,0 +1,153 @@
+"""Callbacks in a pipeline: a map tells them where it is; some wait there for the training."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+from mycelia import errors
+from mycelia.dataset import config, nodes
+from mycelia.train.callbacks import Callback
+
+
+class RunContext:
+    """Where a map is, from 1: `cur_epoch_num`, `cur_step_num` (of all epochs), `cur_step_num_in_epoch`."""
+
+    __slots__ = ("cur_epoch_num", "cur_step_num", "cur_step_num_in_epoch")
+
+    def __init__(self, epoch: int, step: int, step_in_epoch: int):
+        self.cur_epoch_num, self.cur_step_num, self.cur_step_num_in_epoch = epoch, step, step_in_epoch
+
+    def __str__(self) -> str:
+        return (
+            f"cur_epoch_num: {self.cur_epoch_num}, cur_step_num_in_epoch: {self.cur_step_num_in_epoch}, "
+            f"cur_step_num: {self.cur_step_num}"
+        )
+
+
+class DSCallback:
+    """Base of callbacks given to `map`: override any of the events; `step_size`: rows between two step events.
+
+    Errors: TypeError, ValueError for a `step_size` that is no positive int.
+    """
+
+    def __init__(self, step_size: int = 1):
+        nodes.integer(type(self).__name__, "step_size", step_size, 1)
+        self.step_size = step_size
+
+    def ds_begin(self, ds_run_context):
+        """Before the first row of all."""
+
+    def ds_epoch_begin(self, ds_run_context):
+        """Before the first row of an epoch."""
+
+    def ds_epoch_end(self, ds_run_context):
+        """After the last row of an epoch."""
+
+    def ds_step_begin(self, ds_run_context):
+        """Before a row."""
+
+    def ds_step_end(self, ds_run_context):
+        """After a row."""
+
+    def create_runtime_obj(self) -> DSCallback:
+        """What the pipeline calls: this object."""
+        return self
+
+
+class WaitedDSCallback(Callback, DSCallback):
+    """Waits in the pipeline until the training has finished the step or epoch before; given to `map` and to
+    `Model.train`.
+
+    `sync_epoch_begin` runs after the training's epoch end, `sync_step_begin` after its step end. A wait of more
+    than `dataset.config.get_callback_timeout()` seconds, in a pipeline that runs ahead in its own thread, ends in
+    a RuntimeError; a pipeline that is read by the training's thread is never behind or ahead and does not wait.
+    """
+
+    def __init__(self, step_size: int = 1):
+        DSCallback.__init__(self, step_size)
+        self._reader = threading.get_ident()
+        self._step_done = threading.Semaphore(0)
+        self._epoch_done = threading.Semaphore(0)
+        self._train_context = None
+        self._stopped = False
+
+    def sync_epoch_begin(self, train_run_context, ds_run_context):
+        """Before an epoch of the pipeline, after the training's epoch before."""
+
+    def sync_step_begin(self, train_run_context, ds_run_context):
+        """Before a step of the pipeline, after the training's step before."""
+
+    def epoch_end(self, run_context):
+        """Let the next epoch of the pipeline begin."""
+        self._train_context = run_context
+        self._epoch_done.release()
+
+    def step_end(self, run_context):
+        """Let the next step of the pipeline begin."""
+        self._train_context = run_context
+        self._step_done.release()
+
+    def end(self, run_context):
+        """The training is over: nothing waits any more."""
+        self._stopped = True
+        self._epoch_done.release()
+        self._step_done.release()
+
+    def ds_begin(self, ds_run_context):
+        self._stopped = False
+
+    def ds_epoch_begin(self, ds_run_context):
+        """Wait for the training's epoch, then `sync_epoch_begin`."""
+        if ds_run_context.cur_epoch_num > 1:
+            self._wait(self._epoch_done, "epoch")
+            self.sync_epoch_begin(self._train_context, ds_run_context)
+
+    def ds_step_begin(self, ds_run_context):
+        """Wait for the training's step, then `sync_step_begin`."""
+        if ds_run_context.cur_step_num > self.step_size:
+            self._wait(self._step_done, "step")
+            self.sync_step_begin(self._train_context, ds_run_context)
+
+    def _wait(self, done: threading.Semaphore, what: str) -> None:
+        if self._stopped or done.acquire(blocking=False) or threading.get_ident() == self._reader:
+            return
+        seconds = config.get_callback_timeout()
+        if not done.acquire(timeout=seconds):
+            raise errors.runtime_error(
+                type(self).__name__,
+                f"the training did not end its {what} within {seconds} s (dataset.config.set_callback_timeout)",
+            )
+
+
+class Runner:
+    """Calls the callbacks of one map around the rows of one epoch."""
+
+    def __init__(self, callbacks: list[DSCallback], epoch: int):
+        self._callbacks, self._epoch = callbacks, epoch
+
+    def steps(self, rows: Iterator[tuple]) -> Iterator[tuple]:
+        """The rows, with the events of the callbacks around them."""
+        if not self._callbacks:
+            yield from rows
+            return
+        runtime = [c.create_runtime_obj() for c in self._callbacks]
+        done = getattr(self._callbacks[0], "_rows_before", 0) if self._epoch else 0
+        if self._epoch == 0:
+            self._call(runtime, "ds_begin", done, 0)
+        self._call(runtime, "ds_epoch_begin", done, 0)
+        step = 0
+        for row in rows:
+            step += 1
+            self._call(runtime, "ds_step_begin", done + step, step)
+            yield row
+            self._call(runtime, "ds_step_end", done + step, step)
+        self._callbacks[0]._rows_before = done + step
+        self._call(runtime, "ds_epoch_end", done + step, step)
+
+    def _call(self, runtime, event: str, step: int, step_in_epoch: int) -> None:
+        context = RunContext(self._epoch + 1, step, step_in_epoch)
+        for callback in runtime:
+            if "step" in event and (step_in_epoch - 1) % callback.step_size:
+                continue
+            getattr(callback, event)(context)

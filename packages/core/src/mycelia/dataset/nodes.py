@@ -1,0 +1,99 @@
+"""What the nodes of a pipeline share: checks of arguments, columns as arrays, columns by name, user functions."""
+
+from __future__ import annotations
+
+import os
+import traceback
+
+import numpy as np
+
+from mycelia import errors
+
+INT32_MAX = 2**31 - 1
+
+
+def of_type(owner: str, name: str, value, *types: type):
+    """`value` if it is of one of the types (a bool is no int). TypeError otherwise."""
+    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
+        wanted = " or ".join("None" if t is type(None) else t.__name__ for t in types)
+        raise errors.type_error(owner, f"{name} must be of type {wanted}, but got {value!r}")
+    return value
+
+
+def integer(owner: str, name: str, value, least: int, most: int = INT32_MAX) -> int:
+    """An int in [least, most]; TypeError, ValueError."""
+    of_type(owner, name, value, int)
+    if not least <= value <= most:
+        raise errors.value_error(owner, f"{name} must be in [{least}, {most}], but got {value}")
+    return value
+
+
+def names(owner: str, name: str, value, *, empty: bool = False) -> list[str]:
+    """A name or a list of different names, as a list."""
+    of_type(owner, name, value, str, list)
+    items = [value] if isinstance(value, str) else list(value)
+    if not items and not empty:
+        raise errors.value_error(owner, f"{name} must not be empty")
+    for item in items:
+        of_type(owner, f"every element of {name}", item, str)
+        if not item:
+            raise errors.value_error(owner, f"{name} must not hold an empty name")
+    if len(set(items)) != len(items):
+        raise errors.value_error(owner, f"{name} must be different names, but got {items}")
+    return items
+
+
+def workers(owner: str, value) -> None:
+    """Check `num_parallel_workers`: None or 1 .. the number of cores."""
+    if value is not None:
+        integer(owner, "num_parallel_workers", value, 1, os.cpu_count() or 1)
+
+
+def keywords(owner: str, given: dict, known: dict) -> None:
+    """Check the rarer keywords: TypeError for one that is not among `known` (name -> type) or of another type."""
+    for name, value in given.items():
+        if name not in known:
+            raise errors.type_error(owner, f"got an unexpected keyword argument {name!r}")
+        if value is not None and known[name] is not None:
+            of_type(owner, name, value, *known[name])
+
+
+PARALLEL = {"python_multiprocessing": (bool,), "max_rowsize": (int, list), "offload": (bool,)}
+
+
+def column(value, owner: str):
+    """A column of a row: an array, or a dict whose values are arrays or lists of arrays."""
+    if isinstance(value, np.ndarray):
+        return value
+    if isinstance(value, dict):
+        return {k: _nested(v, owner) for k, v in value.items()}
+    if hasattr(value, "asnumpy"):
+        return value.asnumpy()
+    if value is None:
+        raise errors.runtime_error(owner, "a column must be a number, array or text, but got None")
+    array = np.asarray(value)
+    if array.dtype == object:
+        raise errors.runtime_error(
+            owner, f"a column must be a number, array or text, but got {type(value).__name__}"
+        )
+    return array
+
+
+def _nested(value, owner: str):
+    if isinstance(value, (list, tuple)):
+        return type(value)(_nested(v, owner) for v in value)
+    return column(value, owner)
+
+
+def places(owner: str, wanted: list[str], present: list[str]) -> list[int]:
+    """Where the wanted columns are. RuntimeError for one that is not there: it is known only when reading."""
+    missing = [n for n in wanted if n not in present]
+    if missing:
+        raise errors.runtime_error(owner, f"columns {missing} are not among the columns {present}")
+    return [present.index(n) for n in wanted]
+
+
+def failed(owner: str, what: str, cause: BaseException) -> errors.MyceliaRuntimeError:
+    """The error for a user's function that raised: RuntimeError with its traceback."""
+    text = "".join(traceback.format_exception(cause)).rstrip()
+    return errors.runtime_error(owner, f"{what} raised {type(cause).__name__}: {cause}\n{text}")
