@@ -179,3 +179,12 @@ def test_peaks_are_positive_and_kept():
     assert all(rate > 0 for _, rate in found.bandwidth)
     assert peaks() is found
     assert found.seconds(0, 1e9) == pytest.approx(1e9 / found.bytes_at(1e9))
+
+
+def test_notes_in_json_come_into_the_summary(tmp_path):
+    profiler = Profiler(output_path=str(tmp_path))
+    profiler.add_metadata_json("net", '{"layers": 3}')
+    profiler.add_metadata_json("other", "{")
+    profiler.analyse()
+    assert json.loads((tmp_path / "profile.json").read_text())["metadata"] == {"net": {"layers": 3}}
+    Profiler.offline_analyse(str(tmp_path))

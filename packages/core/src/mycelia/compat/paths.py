@@ -67,6 +67,8 @@ _BELOW = """
     : amp boost common communication context dataset device_context dtype experimental graph hal log
         mindrecord mint multiprocessing nn numpy ops parallel profiler rewrite run_check runtime scipy
         tools train utils version
+    boost: adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze
+        group_loss_scale_manager less_batch_normalization
     common: _decorator _grad_function _pijit_context _register_for_recompute _register_for_tensor
         _stub_tensor _tensor_docs _tensor_overload _utils api auto_dynamic_shape device dtype dump
         file_system generator hook_handle initializer jit_config jit_context lazy_inline model mutable

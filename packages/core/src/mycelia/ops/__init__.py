@@ -104,6 +104,11 @@ _LATE |= dict.fromkeys(
     mse_loss_ext""".split(),
     "mycelia.mint.ext",
 )
+_LATE |= dict.fromkeys(
+    """all_gather all_reduce barrier broadcast get_backend get_process_group_ranks get_rank is_available
+    new_group recv send set_comm_ops_inplace""".split(),
+    "mycelia.mint.distributed",
+)
 _SPARSE = ("coo_", "csr_", "coo2", "csr2", "dense_to_sparse_")
 
 

@@ -6,6 +6,7 @@ from mycelia.parallel.checkpoints import (
     build_searched_strategy,
     convert_checkpoint_by_rank,
     convert_checkpoints,
+    get_ckpt_path_with_strategy,
     load_distributed_checkpoint,
     load_segmented_checkpoints,
     merge_pipeline_strategys,
@@ -25,7 +26,8 @@ from mycelia.parallel_settings import get_algo_parameters, reset_algo_parameters
 
 __all__ = [
     "Layout", "auto_parallel", "build_searched_strategy", "convert_checkpoint_by_rank", "convert_checkpoints",
-    "function", "get_algo_parameters", "load_distributed_checkpoint", "load_segmented_checkpoints",
+    "function", "get_algo_parameters", "get_ckpt_path_with_strategy",
+    "load_distributed_checkpoint", "load_segmented_checkpoints",
     "merge_pipeline_strategys", "merge_sliced_parameter", "nn", "parameter_broadcast",
     "rank_list_for_convert",
     "rank_list_for_transform", "reset_algo_parameters", "restore_group_info_list", "set_algo_parameters",

@@ -6,6 +6,8 @@ several devices writes them.
 
 from __future__ import annotations
 
+import errno
+import os
 from typing import NoReturn
 
 import numpy as np
@@ -171,6 +173,21 @@ def parameter_broadcast(net, layout, cur_rank=0, initial_rank=0):
 def restore_group_info_list(group_info_file_name):
     """The devices whose checkpoints are alike, from a file of training on several devices."""
     _needs_strategy("restore_group_info_list")
+
+
+def get_ckpt_path_with_strategy(cur_ckpt_path: str, cur_strategy_path: str) -> str:
+    """The file `cur_ckpt_path` if it is there and that of this process (``rank_0`` is in the path).
+
+    Errors: FileNotFoundError if neither it nor the strategy file is there; NotImplementedError for the
+    files of other processes.
+    """
+    if "rank_0" in cur_ckpt_path and os.path.isfile(cur_ckpt_path):
+        return cur_ckpt_path
+    if not os.path.isfile(cur_strategy_path):
+        raise FileNotFoundError(
+            errno.ENOENT, "neither the checkpoint nor the strategy file exists", cur_strategy_path
+        )
+    _needs_strategy("get_ckpt_path_with_strategy")
 
 
 def set_op_strategy_config(mode="SAVE", path=""):

@@ -11,7 +11,7 @@ Eager ops and the instructions of compiled programs are timed alike, on the thre
 """
 
 from mycelia.profiler.peaks import Peaks, peaks
-from mycelia.profiler.profiler import Profiler, tensorboard_trace_handler
+from mycelia.profiler.profiler import Profiler, analyse, tensorboard_trace_handler
 from mycelia.profiler.report import Row
 
 # Looked up at first use: most programs that measure need none of them.
@@ -19,14 +19,14 @@ _LATE = {
     **dict.fromkeys(
         """
         profile schedule mstx _ExperimentalConfig ProfilerLevel ProfilerActivity ProfilerAction AicoreMetrics
-        ExportType analyse
+        ExportType
         """.split(),
         "mycelia.profiler.steps",
     ),
     "DynamicProfilerMonitor": "mycelia.train.callbacks.profiling",  # a callback of training
 }
 
-__all__ = ["Peaks", "Profiler", "Row", "peaks", "tensorboard_trace_handler", *_LATE]
+__all__ = ["Peaks", "Profiler", "Row", "analyse", "peaks", "tensorboard_trace_handler", *_LATE]
 
 
 def __getattr__(name: str):

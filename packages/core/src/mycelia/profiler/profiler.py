@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mycelia import _C, dispatch, errors
+from mycelia import _C, dispatch, errors, log
 from mycelia.compile import executable
 from mycelia.ir.graph import Graph
 from mycelia.ir.types import TensorType
@@ -49,7 +49,7 @@ class Profiler:
     ) -> None:
         self.output_path = output_path
         self.on_trace_ready = on_trace_ready
-        self.metadata: dict[str, str] = {}
+        self.metadata: dict[str, Any] = {}
         self.seconds = 0.0  # from start to stop
         self._running = False
         self._eager: dict[Any, _Calls] = {}
@@ -199,6 +199,18 @@ class Profiler:
         """Keep a note that `analyse` writes into the summary."""
         self.metadata[key] = value
 
+    def add_metadata_json(self, key: str, value: str) -> None:
+        """Keep a note in JSON that `analyse` writes into the summary; other text gives a warning."""
+        try:
+            self.metadata[key] = json.loads(value)
+        except ValueError:
+            log.logger(__name__).warning("add_metadata_json: the value of %r is no JSON", key)
+
+    @classmethod
+    def offline_analyse(cls, path: str, pretty=False, step_list=None, data_simplification=True) -> None:
+        """`analyse` for what was measured before, below `path`."""
+        analyse(path, pretty=pretty, step_list=step_list, data_simplification=data_simplification)
+
     def analyse(
         self, offline_path: str | None = None, pretty: bool = False, step_list=None, mode: str = "sync"
     ) -> None:
@@ -268,3 +280,18 @@ def _runs_others(node: Any) -> bool:
     if any(isinstance(value, Graph) for value in node.attrs.values()):
         return True
     return not all(v is None or v.type.is_static for v in (*node.inputs, *node.outputs))
+
+
+def analyse(
+    profiler_path: str,
+    max_process_number: int = 1,
+    pretty: bool = False,
+    step_list=None,
+    data_simplification=True,
+) -> None:
+    """Reports are written while measuring: with `pretty`, print those that lie below `profiler_path`."""
+    reports = sorted(Path(profiler_path).rglob("profile.txt"))
+    if not reports:
+        log.logger(__name__).warning("analyse: there is no report below %s", profiler_path)
+    for report in reports if pretty else ():
+        print(report.read_text())

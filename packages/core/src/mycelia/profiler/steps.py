@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterable
-from pathlib import Path
 from typing import Any
 
 from mycelia import log
@@ -98,6 +97,8 @@ class schedule:
 
 class _ExperimentalConfig:
     """Options for Ascend devices: kept, without effect on what is measured here."""
+
+    profiler_level = aic_metrics = l2_cache = mstx = data_simplification = export_type = host_sys = None
 
     def __init__(
         self,
@@ -206,18 +207,3 @@ class profile(Profiler):
     def __exit__(self, *_: object) -> None:
         if self._on:
             self.stop()
-
-
-def analyse(
-    profiler_path: str,
-    max_process_number: int = 1,
-    pretty: bool = False,
-    step_list=None,
-    data_simplification=True,
-) -> None:
-    """Reports are written while measuring: with `pretty`, print those that lie below `profiler_path`."""
-    reports = sorted(Path(profiler_path).rglob("profile.txt"))
-    if not reports:
-        log.logger(__name__).warning("analyse: there is no report below %s", profiler_path)
-    for report in reports if pretty else ():
-        print(report.read_text())

@@ -11,6 +11,7 @@ _HOMES = {
         ("DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"),
         "mycelia.train.loss_scale_manager",
     ),
+    "get_ckpt_path_with_strategy": "mycelia.parallel",
     "SummaryRecord": "mycelia.train.summary",
     "SummaryLandscape": "mycelia.train.summary.landscape",
     **dict.fromkeys(

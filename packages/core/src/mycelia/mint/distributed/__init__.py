@@ -24,6 +24,7 @@ from mycelia.mint.distributed.collectives import (
     reduce_scatter_tensor_uneven,
     scatter,
     scatter_object_list,
+    set_comm_ops_inplace,
 )
 from mycelia.mint.distributed.groups import (
     destroy_process_group,
@@ -58,4 +59,5 @@ __all__ = [
     "init_process_group", "irecv", "is_available", "is_initialized", "isend", "new_group", "recv",
     "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_uneven",
     "scatter", "scatter_object_list", "send", "send_object_list",
+    "set_comm_ops_inplace",
 ]  # fmt: skip

@@ -220,3 +220,14 @@ def scatter_object_list(scatter_object_output_list, scatter_object_input_list, s
         raise errors.type_error(owner, "scatter_object_output_list must be a list that is not empty")
     given = _only(owner, "scatter_object_input_list", scatter_object_input_list)
     scatter_object_output_list[0] = copy.deepcopy(given)
+
+
+def set_comm_ops_inplace(is_enable: bool, func_list: list | None = None) -> None:
+    """Whether collectives of `mycelia.ops` write into the tensors they are given: those of one process do.
+
+    Errors: TypeError unless a bool and a list of names or None.
+    """
+    if not isinstance(is_enable, bool):
+        raise errors.type_error("set_comm_ops_inplace", f"is_enable must be a bool, but got {is_enable!r}")
+    if func_list is not None and not isinstance(func_list, list):
+        raise errors.type_error("set_comm_ops_inplace", f"func_list must be a list, but got {func_list!r}")
