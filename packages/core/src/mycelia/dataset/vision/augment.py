@@ -220,10 +220,9 @@ class UniformAugment(ImageTransform):
             return image
         if not self._in_pipeline:
             self.__dict__.pop("_draws", None)
-        order = self.draws.generator().permutation(len(self.transforms))[: self.num_ops]
-        for i in order:
-            if self.draws.chance(self.draws.uniform()):
-                image = self.transforms[i](*image) if isinstance(image, tuple) else self.transforms[i](image)
+        for transform in self.draws.sample(self.transforms, self.num_ops):
+            if self.draws.integer(0, 1):
+                image = transform(*image) if isinstance(image, tuple) else transform(image)
         return image
 
 
@@ -253,6 +252,7 @@ class RandomSelectSubpolicy(ImageTransform):
     def __call__(self, *images):
         if not self._in_pipeline:
             self.__dict__.pop("_draws", None)
+        images = tuple(np.asarray(image) if is_pil(image) else image for image in images)
         for transform, chance in self.policy[self.draws.integer(0, len(self.policy) - 1)]:
             if self.draws.chance(chance):
                 result = transform(*images)

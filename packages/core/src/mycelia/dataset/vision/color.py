@@ -252,8 +252,7 @@ class RandomColorAdjust(ImageTransform):
             (self.saturation, colours.saturation),
             (self.hue, colours.hue),
         ]
-        for i in self.draws.generator().permutation(4):
-            limits, change = steps[i]
+        for limits, change in self.draws.shuffle(steps):
             factor = limits[0] if limits[0] == limits[1] else self.draws.uniform(*limits)
             if factor != (0 if change is colours.hue else 1):
                 image = change(image, factor)

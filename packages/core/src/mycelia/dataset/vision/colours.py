@@ -63,7 +63,7 @@ def to_hsv(image: np.ndarray) -> np.ndarray:
 def from_hsv(image: np.ndarray) -> np.ndarray:
     """The way back of `to_hsv`, in float32."""
     h, s, v = (image[..., i].astype(np.float32) for i in range(3))
-    h, s, v = h * np.float32(6.0 / 256), s * np.float32(1 / 255), v * np.float32(1 / 255)
+    h, s, v = h * np.float32(6.0 / 255), s * np.float32(1 / 255), v * np.float32(1 / 255)
     sector = np.floor(h)
     part = h - sector
     sector = sector.astype(np.int64) % 6
@@ -96,7 +96,7 @@ def sharpness(image: np.ndarray, factor: float) -> np.ndarray:
 
 
 def gamma(image: np.ndarray, exponent: float, gain: float) -> np.ndarray:
-    """``gain * image ** exponent`` of values in 0..1 (8-bit: 0..255)."""
+    """8-bit: ``gain * image ** exponent`` of image / 255; floats in 0..1: ``(gain * image) ** exponent``."""
     if image.dtype.kind in "iu":
         table = np.power(np.arange(256) / 255.0, exponent) * gain * 255
         return np.clip(table, 0, 255).astype(image.dtype)[np.clip(image, 0, 255)]
@@ -109,7 +109,7 @@ def gamma(image: np.ndarray, exponent: float, gain: float) -> np.ndarray:
 def _each_channel(image: np.ndarray, table_of) -> np.ndarray:
     flat = image if image.ndim == 3 else image[..., None]
     planes = [table_of(flat[..., c])[flat[..., c]] for c in range(flat.shape[2])]
-    return np.stack(planes, axis=-1).astype(np.uint8).reshape(image.shape)
+    return np.stack(planes, axis=-1).clip(0, 255).astype(np.uint8).reshape(image.shape)
 
 
 def auto_contrast(image: np.ndarray, cutoff: float, ignore) -> np.ndarray:
@@ -134,11 +134,10 @@ def _cut(counts: np.ndarray, percent: float) -> None:
     for order in (range(256), range(255, -1, -1)):
         cut = int(total * percent / 100)
         for i in order:
-            taken = min(cut, counts[i])
-            counts[i] -= taken
-            cut -= taken
             if cut <= 0:
                 break
+            cut -= counts[i]
+            counts[i] = 0  # the bin in which the cut ends goes as a whole
 
 
 def equalize(image: np.ndarray) -> np.ndarray:
@@ -146,12 +145,12 @@ def equalize(image: np.ndarray) -> np.ndarray:
 
     def table(plane):
         counts = np.bincount(plane.ravel(), minlength=256)
-        there = counts[counts > 0]
-        step = (there.sum() - there[-1]) // 255 if len(there) > 1 else 0
-        if not step:
+        there = np.flatnonzero(counts)
+        if len(there) < 2:
             return np.arange(256)
-        before = np.concatenate([[0], np.cumsum(counts)[:-1]])
-        return np.clip((before + step // 2) // step, 0, 255)
+        first = counts[there[0]]
+        above = np.maximum(np.cumsum(counts) - first, 0)
+        return np.rint(above * (np.float32(255) / np.float32(plane.size - first)))
 
     return _each_channel(image, table)
 

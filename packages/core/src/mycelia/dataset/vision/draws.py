@@ -60,6 +60,38 @@ class Draws:
             pass
         return low + word // step
 
+    def _two(self, first: int, second: int) -> tuple[int, int]:
+        """Ints below `first` and below `second` from one word."""
+        return divmod(self.integer(0, first * second - 1), second)
+
+    def shuffle(self, items) -> list:
+        """The items in random order."""
+        items = list(items)
+        at = 1
+        if len(items) % 2 == 0 and items:
+            other = self.integer(0, 1)
+            items[1], items[other] = items[other], items[1]
+            at = 2
+        for i in range(at, len(items), 2):
+            for place, other in zip((i, i + 1), self._two(i + 1, i + 2)):
+                items[place], items[other] = items[other], items[place]
+        return items
+
+    def sample(self, items, count: int) -> list:
+        """`count` of the items, in their order."""
+        items, chosen, at = list(items), [], 0
+        left, count = len(items), min(count, len(items))
+        while count and left >= 2:
+            for drawn in self._two(left, left - 1):
+                left -= 1
+                if drawn < count:
+                    chosen.append(items[at])
+                    count -= 1
+                at += 1
+                if not count:
+                    break
+        return chosen + items[at : at + count]
+
     def normal(self, scale: float = 1.0) -> float:
         """A normal number with mean 0 (polar method)."""
         if self._spare is not None:

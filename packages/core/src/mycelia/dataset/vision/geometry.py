@@ -448,6 +448,8 @@ class ResizedCrop(ImageTransform):
         self.interpolation = interpolation
 
     def on_array(self, image):
+        if self.interpolation == Inter.ANTIALIAS:
+            raise self.failure("ANTIALIAS is for PIL images only")
         return array_resize(self, cut(self, image, *self.box), self.size, self.interpolation)
 
 
@@ -481,9 +483,8 @@ def array_rotate(transform, image: np.ndarray, degrees: float) -> np.ndarray:
     """`image` turned, with resample, expand, center and fill_value of `transform`."""
     if transform.resample == Inter.ANTIALIAS:
         raise errors.type_error(type(transform).__name__, "ANTIALIAS is for PIL images only")
-    return resample.rotate(
-        image, degrees, transform.resample, transform.expand, transform.center, transform.fill_value
-    )
+    fill = transform.fill_value[::-1]  # MindSpore takes this colour as blue, green, red
+    return resample.rotate(image, degrees, transform.resample, transform.expand, transform.center, fill)
 
 
 class RandomRotation(ImageTransform):
@@ -553,7 +554,11 @@ def array_affine(transform, image: np.ndarray, degrees, move, scale, shear) -> n
 
 
 class RandomAffine(ImageTransform):
-    """`Affine` with random numbers: degrees, translate (largest parts of width and height), scale, shear."""
+    """`Affine` with random numbers in the ranges of degrees, scale, shear (x, then y) and translate.
+
+    `translate`, in parts of the size: arrays take (least x, most x, least y, most y), the last two optional;
+    PIL images (most x, most y).
+    """
 
     random = True
 
@@ -601,8 +606,7 @@ class RandomAffine(ImageTransform):
         height, width = image.shape[:2]
         uniform = self.draws.uniform
         moves = self.translate
-        x_range = moves[:2] if len(moves) == 4 else (-moves[0], moves[0])
-        y_range = moves[2:] if len(moves) == 4 else (-moves[1], moves[1])
+        x_range, y_range = moves[:2], moves[2:] if len(moves) == 4 else (0.0, 0.0)
         degrees = uniform(*self.degrees)
         move = (uniform(*sorted(x_range)) * width, uniform(*sorted(y_range)) * height)
         scale = uniform(*self.scale)
@@ -625,7 +629,8 @@ class RandomAffine(ImageTransform):
         cx, cy = width * 0.5 + 0.5, height * 0.5 + 0.5
         x, y = -cx - move[0], -cy - move[1]
         matrix = (a, b, a * x + b * y + cx, d, e, d * x + e * y + cy)
-        return image.transform(image.size, pillow().Transform.AFFINE, matrix, mode, fillcolor=self.fill_value)
+        fill = self.fill_value if len(image.getbands()) == 3 else self.fill_value[0]
+        return image.transform(image.size, pillow().Transform.AFFINE, matrix, mode, fillcolor=fill)
 
 
 def pil_perspective(op: str, image, start_points, end_points, mode: Inter):

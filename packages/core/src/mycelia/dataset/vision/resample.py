@@ -221,20 +221,9 @@ def affine_matrix(width, height, degrees, translate, scale, shear) -> np.ndarray
     )
 
 
-# Weights of small kernels without a given sigma.
-_BINOMIAL = {
-    1: [1.0],
-    3: [0.25, 0.5, 0.25],
-    5: [0.0625, 0.25, 0.375, 0.25, 0.0625],
-    7: [0.03125, 0.109375, 0.21875, 0.28125, 0.21875, 0.109375, 0.03125],
-}
-
-
 def _gauss(length: int, sigma: float) -> np.ndarray:
-    if sigma <= 0 and length in _BINOMIAL:
-        return np.array(_BINOMIAL[length])
     if sigma <= 0:
-        sigma = ((length - 1) * 0.5 - 1) * 0.3 + 0.8
+        sigma = length * 0.15 + 0.35
     at = np.arange(length) - (length - 1) * 0.5
     weights = np.exp(-(at**2) / (2 * sigma * sigma))
     return weights / weights.sum()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import numbers
 
 import numpy as np
@@ -93,10 +94,12 @@ class NormalizePad(ImageTransform):
         if len(self.mean) != image.shape[-1 if self.is_hwc else 0]:
             raise self.failure(f"{len(self.mean)} means do not fit an image of shape {list(image.shape)}")
         mean, std = _per_channel(self, image)
-        axis = -1 if self.is_hwc else 0
         result = (image.astype(np.float32) - mean) / std
-        zeros = np.zeros_like(np.take(result, [0], axis))
-        return np.concatenate([result, zeros], axis).astype(self.dtype)
+        # The zeros follow all values, also in the layout [H, W, C]: MindSpore's rows are like that.
+        shape = (*image.shape[:2], image.shape[2] + 1) if self.is_hwc else (len(image) + 1, *image.shape[1:])
+        padded = np.zeros(math.prod(shape), self.dtype)
+        padded[: result.size] = result.ravel()
+        return padded.reshape(shape)
 
 
 class Rescale(ImageTransform):
@@ -204,18 +207,18 @@ class LinearTransformation(ImageTransform):
         return (flat @ self.transformation_matrix).reshape(np_img.shape)
 
 
-# Channels taken, in order; None is an opaque alpha channel.
+# Channels taken, in order; 3 is the alpha channel, opaque where the image has none.
 _ORDERS = {
-    0: (3, (0, 1, 2, None)),
-    1: (4, (0, 1, 2)),
-    2: (3, (2, 1, 0, None)),
-    3: (4, (2, 1, 0)),
-    4: (3, (2, 1, 0)),
-    5: (4, (2, 1, 0, 3)),
-    8: (1, (0, 0, 0)),
-    9: (1, (0, 0, 0, None)),
+    0: (0, 1, 2, 3),
+    1: (0, 1, 2),
+    2: (2, 1, 0, 3),
+    3: (2, 1, 0),
+    4: (2, 1, 0),
+    5: (2, 1, 0, 3),
+    8: (0, 1, 2),
+    9: (0, 1, 2, 3),
 }
-_GREYS = {6: (3, "B"), 7: (3, "R"), 10: (4, "B"), 11: (4, "R")}
+_GREYS = {6: "B", 7: "R", 10: "B", 11: "R"}
 
 
 class ConvertColor(ImageTransform):
@@ -228,16 +231,20 @@ class ConvertColor(ImageTransform):
     def on_array(self, image):
         mode = int(self.convert_mode)
         flat = image if image.ndim == 3 else image[:, :, None]
-        channels = (_GREYS.get(mode) or _ORDERS[mode])[0]
-        if flat.shape[2] not in ((channels,) if mode not in _GREYS else (3, 4)):
-            raise self.failure(f"{self.convert_mode.name} needs {channels} channels, but got {flat.shape[2]}")
+        counts = (3, 4) if mode in _GREYS else (1,) if mode in (8, 9) else (1, 3, 4)
+        if flat.shape[2] not in counts:
+            raise self.failure(f"{self.convert_mode.name} needs {counts} channels, but got {flat.shape[2]}")
+        if image.dtype.name not in ("uint8", "uint16", "float32"):
+            raise self.failure(f"the image must be uint8, uint16 or float32, but its dtype is {image.dtype}")
         if mode in _GREYS:
-            return colours.grey(flat, _GREYS[mode][1])
-        opaque = (
-            255 if image.dtype == np.uint8 else np.iinfo(image.dtype).max if image.dtype.kind in "iu" else 1
-        )
-        alpha = np.full(image.shape[:2], opaque, image.dtype)
-        return np.stack([alpha if c is None else flat[..., c] for c in _ORDERS[mode][1]], axis=-1)
+            return colours.grey(flat, _GREYS[mode])
+        planes = [flat[..., i] for i in range(flat.shape[2])]
+        if len(planes) == 1:
+            planes = planes * 3
+        if len(planes) == 3:
+            opaque = np.iinfo(image.dtype).max if image.dtype.kind == "u" else 1
+            planes.append(np.full(image.shape[:2], opaque, image.dtype))
+        return np.stack([planes[i] for i in _ORDERS[mode]], axis=-1)
 
 
 class _HsvTransform(ImageTransform):
