@@ -362,7 +362,6 @@ def test_vision_transforms():
         (ValueError, lambda: v.Normalize([1], [0])),
         (ValueError, lambda: v.Normalize([1, 2], [1])),
         (ValueError, lambda: v.Resize(0)),
-        (NotImplementedError, lambda: v.Resize(2, v.Inter.AREA)),
     ):
         with pytest.raises(kind):
             wrong()

@@ -15,6 +15,9 @@ from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, DistributedSampler, RandomSampler
 
 
+_SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
+
+
 class MapDataset(Dataset):
     """Functions applied to columns."""
 
@@ -93,7 +96,7 @@ class MapDataset(Dataset):
             if hasattr(op, "seed_epoch"):  # each its own random numbers, the same for the same place
                 op.seed_epoch(config.generator(epoch, 1000 * self.salt() + number))
         mode = config.get_error_samples_mode()
-        last, bad = None, 0
+        good, failed_rows = [], 0
         runner = Runner(self.callbacks, epoch)
         for row in runner.steps(self.children[0].rows(epoch)):
             try:
@@ -101,22 +104,20 @@ class MapDataset(Dataset):
             except errors.MyceliaRuntimeError:
                 if mode == config.ErrorSamplesMode.RETURN:
                     raise
-                if mode == config.ErrorSamplesMode.REPLACE:
-                    if last is None:  # nothing good yet: the first good row stands in for those before it
-                        bad += 1
-                    else:
-                        yield last
+                failed_rows += 1
                 continue
             if wanted == len(inputs):
                 out = list(row)
                 for i, v in zip(picked, values):
                     out[i] = v
-                last = tuple(out)
+                made = tuple(out)
             else:
-                last = (*values, *(row[i] for i in kept))
-            for _ in range(bad + 1):
-                yield last
-            bad = 0
+                made = (*values, *(row[i] for i in kept))
+            if mode == config.ErrorSamplesMode.REPLACE and len(good) < _SPARE_ROWS:
+                good.append(made)
+            yield made
+        if mode == config.ErrorSamplesMode.REPLACE and good:
+            yield from itertools.islice(itertools.cycle(good), failed_rows)
 
     def _applied(self, operations, values: tuple, wanted: int) -> tuple:
         for operation in operations:
@@ -247,15 +248,14 @@ class ConcatDataset(Dataset):
 
     def get_dataset_size(self):
         total = sum(child.get_dataset_size() for child in self.children)
-        return total if self.sampler is None else self.sampler.total(total)
+        return len(self._share(range(total)))
 
     def use_sampler(self, sampler: BuiltinSampler) -> None:
-        """Read by a `DistributedSampler` (every n-th row of all rows), or in random order by a `RandomSampler`
-        without replacement. Errors: TypeError for no sampler, ValueError for another one.
+        """Read every n-th of all rows (a `DistributedSampler`), or all in random order (a `RandomSampler`
+        without replacement). Errors: TypeError for another sampler, ValueError for its arguments.
         """
-        nodes.of_type("concat.use_sampler", "sampler", sampler, BuiltinSampler)
         if not isinstance(sampler, (DistributedSampler, RandomSampler)):
-            raise errors.value_error(
+            raise errors.type_error(
                 "concat.use_sampler",
                 f"a DistributedSampler or RandomSampler is taken, but got {type(sampler).__name__}",
             )
@@ -278,9 +278,16 @@ class ConcatDataset(Dataset):
         if self.sampler is None:
             yield from self._all(epoch)
             return
+        rng = config.generator(epoch, self.salt())
         rows = list(self._all(epoch))
-        for i in self.sampler.rows(len(rows), config.generator(epoch, self.salt())):
+        for i in self._share(rng.permutation(len(rows)) if self.sampler.is_shuffled() else range(len(rows))):
             yield rows[int(i)]
+
+    def _share(self, order):
+        """What is this process's, without filling up: the shares of processes may differ by a row."""
+        if isinstance(self.sampler, DistributedSampler):
+            return order[self.sampler.shard_id :: self.sampler.num_shards]
+        return order
 
 
 class ProjectDataset(Dataset):

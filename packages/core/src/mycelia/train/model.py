@@ -204,7 +204,7 @@ class Model:
             for current in range(initial_epoch + 1, epoch + 1):
                 params.cur_epoch_num = current
                 callback.on_train_epoch_begin(context)
-                source = batches if by_sink else iter(passes)
+                source = batches if by_sink else _next_pass(passes)
                 self._train_epoch(source, params, context, callback)
                 if valid_dataset is not None and _is_due(current, valid_frequency):
                     self._eval_in_fit(valid_dataset, callback, params)
@@ -369,21 +369,17 @@ def _size_of(dataset, owner: str) -> int:
     return size
 
 
-def _epoch(dataset):
-    """The next epoch of a dataset; those of others are only iterators."""
-    return (
-        dataset.next_epoch()
-        if hasattr(dataset, "next_epoch")
-        else dataset.create_tuple_iterator(num_epochs=1)
-    )
-
-
 def _batches(dataset, params):
-    return _epoch(dataset)
+    return dataset.create_tuple_iterator(num_epochs=1)
+
+
+def _next_pass(passes):
+    """The next epoch of an iterator, also where the epoch before was left before its end."""
+    return passes.next_epoch() if hasattr(passes, "next_epoch") else iter(passes)
 
 
 def _passes(dataset, step: int):
-    """An iterator whose each ``iter()`` is the next epoch of `dataset`, from a step over all epochs on."""
+    """An iterator over all epochs of `dataset`, from a step over all epochs on."""
     if not step or not hasattr(dataset, "set_init_step"):
         return dataset.create_tuple_iterator()
     before = dataset.get_init_step()
