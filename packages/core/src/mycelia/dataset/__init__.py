@@ -1,6 +1,6 @@
 """The dataset pipeline: sources, operations on rows, samplers, transforms."""
 
-from mycelia.dataset import config, debug, text, transforms, vision
+from mycelia.dataset import audio, config, debug, text, transforms, vision
 from mycelia.dataset.batching import BatchInfo
 from mycelia.dataset.callback import DSCallback, WaitedDSCallback
 from mycelia.dataset.config import ErrorSamplesMode
@@ -33,5 +33,5 @@ __all__ = [
     "ErrorSamplesMode", "FashionMnistDataset", "GeneratorDataset", "KMnistDataset", "MappableDataset",
     "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset", "QMnistDataset",
     "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
-    "WaitedDSCallback", "WeightedRandomSampler", "config", "debug", "text", "transforms", "vision", "zip",
+    "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms", "vision", "zip",
 ]  # fmt: skip
