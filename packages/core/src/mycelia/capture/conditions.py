@@ -41,7 +41,7 @@ def or_(*operands: Callable[[], Any]) -> Any:
 
 
 def _combine(operands: Sequence[Callable[[], Any]], op: str, deciding: bool) -> Any:
-    from mycelia.ops import logic
+    from mycelia.ops import logic, masks
 
     value = operands[0]()
     for operand in operands[1:]:
@@ -50,7 +50,13 @@ def _combine(operands: Sequence[Callable[[], Any]], op: str, deciding: bool) -> 
                 return value
             value = operand()
             continue
-        left, right = as_bool(value), as_bool(operand())
+        other = operand()
+        if _are_alike(value, other):  # the result is one of the operands
+            test = as_bool(predicate(value, "an operand of 'and' or 'or'"))
+            pair = (other, value) if op == "logical_and" else (value, other)
+            value = masks.where(test, *pair)
+            continue
+        left, right = as_bool(value), as_bool(other)
         if is_traced(right):
             value = getattr(logic, op)(left, right)
         else:
@@ -58,6 +64,10 @@ def _combine(operands: Sequence[Callable[[], Any]], op: str, deciding: bool) -> 
         if value is deciding:
             return value
     return value
+
+
+def _are_alike(a: Tensor, b: Any) -> bool:
+    return isinstance(b, Tensor) and a.dtype is b.dtype is not dtypes.bool_ and a.shape == b.shape
 
 
 def not_(value: Any) -> Any:

@@ -37,8 +37,9 @@ from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [
-    "and_", "assert_", "callee", "for_", "get_attribute", "if_", "if_else", "has_key", "in_", "joined", "load",
-    "not_", "or_", "percent", "raise_", "result", "set_attribute", "undefined", "update_attribute", "while_",
+    "and_", "assert_", "callee", "for_", "get_attribute", "has_key", "if_", "if_else", "in_", "joined",
+    "load", "not_", "or_", "percent", "raise_", "result", "set_attribute", "undefined", "update_attribute",
+    "while_",
 ]  # fmt: skip
 
 

@@ -104,6 +104,7 @@ class Trace:
         self.place: errors.Place | None = (
             None  # of the node that is evaluated again, instead of the line that runs
         )
+        self.attributes: list[tuple[Any, str, Any]] = []  # root only: (object, name, what the code replaced)
         self.ended = False  # this path surely raises: its results do not count
 
     # -- activity

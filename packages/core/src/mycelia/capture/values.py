@@ -5,11 +5,12 @@ what two branches or two rounds of a loop can agree on.
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia import dtypes, errors
-from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, is_traced, type_of
+from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, active, is_traced, type_of
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
@@ -83,7 +84,38 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     if is_traced(value) and isinstance(old, Tensor) and (old.dtype, old.shape) == (value.dtype, value.shape):
         old._assign(value)
         return
+    if isinstance(old, Tensor) and old._is_parameter and type(value) in NUMBERS:
+        from mycelia.ops.state import assign
+
+        assign(old, Tensor(value, old.dtype))
+        return
+    trace = active()
+    if trace is not None and type(owner).__weakrefoffset__ and holds_traced(value):
+        trace.root.attributes.append((weakref.ref(owner), name, get_attribute(owner, name)))
     setattr(owner, name, value)
+
+
+def holds_traced(value: Any) -> bool:
+    """Whether a traced tensor is in the value."""
+    if is_container(value):
+        return any(holds_traced(value[k]) for k in keys_of(value))
+    return is_traced(value)
+
+
+def kept_tensors(trace: Trace) -> str:
+    """The name of an attribute in which the code left a tensor of the graph; objects that outlive the capture
+    get back what they had."""
+    found = ""
+    for reference, name, old in reversed(trace.attributes):
+        owner = reference()
+        if owner is None or not holds_traced(get_attribute(owner, name)):
+            continue
+        found = name
+        if type(old) is Undefined:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, old)
+    return found
 
 
 _IN_PLACE = {

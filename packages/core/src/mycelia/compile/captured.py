@@ -9,10 +9,12 @@ import types
 from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
 from typing import Any
 
+from mycelia import errors
 from mycelia.capture import control
 from mycelia.capture.effects import collect
 from mycelia.capture.text import Text
-from mycelia.capture.trace import Trace, capture_lock, number_tensor, type_of
+from mycelia.capture.trace import Trace, UnknownValue, capture_lock, number_tensor, type_of
+from mycelia.capture.values import kept_tensors
 from mycelia.compile import disk_cache
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.passes import optimize
@@ -105,6 +107,14 @@ def compile_function(
                 outputs: list[Value] = []
                 form = _form(result, trace, outputs)
                 del result, given, named
+            kept = kept_tensors(trace)
+            if kept:
+                raise errors.error(
+                    UnknownValue,
+                    "jit",
+                    f"the attribute '{kept}' takes a tensor that shows only when the graph runs",
+                    hint="make it a Parameter, or return the tensor",
+                )
             effects = collect(trace)
         finally:
             trace.close()

@@ -78,7 +78,7 @@ def _holds_tensor(value) -> bool:
         value = list(value.values())
     if isinstance(value, (tuple, list)):
         return any(map(_holds_tensor, value))
-    return hasattr(value, "ndim")
+    return hasattr(value, "bound") or hasattr(value, "ndim")
 
 
 def _constant_text(value) -> str:
@@ -99,11 +99,11 @@ def print_values(*values) -> None:
         return
     tensors, pieces = [], []
     for value in _flat(values):
-        if hasattr(value, "ndim") and hasattr(value, "dtype"):
+        if hasattr(value, "bound"):  # a text of tensors
+            pieces.append(value.bound(tensors))
+        elif hasattr(value, "ndim") and hasattr(value, "dtype"):
             pieces.append(len(tensors))
             tensors.append(value)
-        elif hasattr(value, "bound"):
-            pieces.append(value.bound(tensors))
         else:
             pieces.append(_constant_text(value))
     _print_lines(tensors, pieces=tuple(pieces))
