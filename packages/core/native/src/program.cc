@@ -228,12 +228,21 @@ void group_steps(Body* body) {
   std::vector<uint8_t> in_place(body->types.size(), 0);
   for (const Update& u : body->updates)
     if (u.in_place) in_place[u.value] = 1;
+  body->steps.clear();
+  auto group = body->groups.begin();
+  int32_t apart = 0;  // before this instruction a step begins
   for (size_t i = 0; i < body->code.size(); ++i) {
     const Instruction& ins = body->code[i];
     const bool native = ins.kind == kRunKernel;
-    if (!native || body->steps.empty() || !body->steps.back().native) {
-      const int32_t at = static_cast<int32_t>(i);
-      body->steps.push_back(Step{at, at, native, 0, {}, {}});
+    const int32_t at = static_cast<int32_t>(i);
+    const bool first = group != body->groups.end() && group->begin == at;
+    if (!native || first || at == apart || !body->steps.back().native) {
+      body->steps.push_back(Step{at, at, native, 0, {}, {}, {}});
+      if (first) {
+        body->steps.back().strands = group->ends;
+        apart = group->ends.back();
+        ++group;
+      }
     }
     Step& step = body->steps.back();
     step.end = static_cast<int32_t>(i) + 1;
@@ -442,6 +451,57 @@ int set_nodes(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 
+PyObject* get_strands(PyObject* self, void*) {
+  const Body* body = as_program(self)->body;
+  OwnedRef all(PyTuple_New(body->groups.size()));
+  if (!all) return nullptr;
+  for (size_t g = 0; g < body->groups.size(); ++g) {
+    const Group& group = body->groups[g];
+    OwnedRef ends(PyTuple_New(group.ends.size()));
+    if (!ends) return nullptr;
+    for (size_t i = 0; i < group.ends.size(); ++i) PyTuple_SET_ITEM(ends.p, i, PyLong_FromLong(group.ends[i]));
+    PyObject* entry = Py_BuildValue("(iO)", group.begin, ends.p);
+    if (!entry) return nullptr;
+    PyTuple_SET_ITEM(all.p, g, entry);
+  }
+  return all.take();
+}
+
+bool read_group(const Body* body, PyObject* entry, int32_t from, Group* group) {
+  PyObject* ends;
+  if (!PyArg_ParseTuple(entry, "iO!", &group->begin, &PyTuple_Type, &ends)) return false;
+  int32_t at = group->begin;
+  bool good = at >= from && PyTuple_GET_SIZE(ends) > 1;
+  for (Py_ssize_t i = 0; good && i < PyTuple_GET_SIZE(ends); ++i) {
+    const long end = PyLong_AsLong(PyTuple_GET_ITEM(ends, i));
+    if (end == -1 && PyErr_Occurred()) return false;
+    good = end > at && end <= static_cast<long>(body->code.size());
+    for (; good && at < end; ++at) good = body->code[at].kind == kRunKernel;
+    group->ends.push_back(at);
+  }
+  if (!good) PyErr_SetString(PyExc_ValueError, "Program.strands: expected (begin, ends) of kernels, in order and apart from each other");
+  return good;
+}
+
+int set_strands(PyObject* self, PyObject* value, void*) {
+  Body* body = as_program(self)->body;
+  if (!value || !PyTuple_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "Program.strands: expected a tuple of (begin, ends)");
+    return -1;
+  }
+  std::vector<Group> groups;
+  int32_t from = 0;
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(value); ++i) {
+    Group group;
+    if (!read_group(body, PyTuple_GET_ITEM(value, i), from, &group)) return -1;
+    from = group.ends.back();
+    groups.push_back(std::move(group));
+  }
+  body->groups = std::move(groups);
+  group_steps(body);
+  return 0;
+}
+
 // Attributes that are any object: `closure` is which member of Body.
 PyObject* get_object(PyObject* self, void* closure) {
   PyObject* found = as_program(self)->body->**static_cast<PyObject* Body::**>(closure);
@@ -484,6 +544,9 @@ PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Program, we
 PyGetSetDef getset[] = {
     {"instruction_count", get_size, nullptr, "Instructions of this program, without those of inner ones.", nullptr},
     {"nodes", get_nodes, set_nodes, "The graph node behind each instruction; empty when not told.", nullptr},
+    {"strands", get_strands, set_strands,
+     "((begin, (end, ...)), ...): kernels from instruction `begin` on that may run at the same time, part by part. The parts must not "
+     "depend on each other, and no value of one may lie where another's does. Set before the first run.", nullptr},
     {"info", get_object, set_object, "Whatever the compiler keeps with the program.", &info_member},
     {"unsteady", get_object, set_object, "Function called when the prologue had to run many times in a row, or None.", &unsteady_member},
     {"arena_bytes", get_arena, nullptr, "Size of the arena.", nullptr},

@@ -38,6 +38,13 @@ struct Step {
   int64_t work;  // elements touched
   Ints fresh;    // values that get memory of their own before it
   Ints free;
+  Ints strands;  // ends of the parts that may run at the same time; empty: all kernels in order
+};
+
+// Kernels from `begin` on that are independent strands; `ends` of these, in order.
+struct Group {
+  int32_t begin;
+  Ints ends;
 };
 
 struct Update {
@@ -80,6 +87,7 @@ struct Program;
 struct Body {
   std::vector<Instruction> code;
   std::vector<Step> steps;
+  std::vector<Group> groups;            // in order
   std::vector<myc_tensor> types;        // per value; data: of constants
   std::vector<uint8_t> fixed;           // per value: its type is known
   std::vector<int64_t> offset;          // per value: place in the arena or -1

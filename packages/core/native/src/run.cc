@@ -300,11 +300,50 @@ bool run_native(const Body* body, Frame* f, int32_t begin, int32_t end, int64_t 
   return true;
 }
 
+// Strands of kernels that do not depend on each other, on the threads of the library that has the first one.
+struct Strands {
+  const Body* body;
+  const Frame* frame;
+  const Step* step;
+  Ints reached;  // per strand: the first kernel that did not succeed, or its end
+
+  int32_t begin(int64_t strand) const { return strand > 0 ? step->strands[strand - 1] : step->begin; }
+};
+
+void run_strand(void* arg, int64_t first, int64_t last, int32_t) {
+  Strands& s = *static_cast<Strands*>(arg);
+  for (int64_t strand = first; strand < last; ++strand) {
+    int32_t i = s.begin(strand);
+    for (; i < s.step->strands[strand]; ++i) {
+      myc_call call = s.frame->calls[i];
+      call.ctx = s.body->contexts[s.body->context_of[i]]();  // of the thread that works here
+      if (s.body->kernels[i](&call) != MYC_OK) break;
+    }
+    s.reached[strand] = i;
+  }
+}
+
+bool run_strands(const Body* body, Frame* f, const Step& step) {
+  myc_context* ctx = f->calls[step.begin].ctx;
+  if (ctx->threads <= 1) return run_native(body, f, step.begin, step.end, step.work);
+  const int64_t count = static_cast<int64_t>(step.strands.size());
+  Strands s = {body, f, &step, Ints(count)};
+  PyThreadState* state = PyEval_SaveThread();
+  ctx->parallel_for(ctx, count, 1, run_strand, &s);
+  PyEval_RestoreThread(state);
+  // A kernel that did not succeed runs once more here, where Python can stand in for it or say what is wrong.
+  for (int64_t i = 0; i < count; ++i)
+    if (!run_native(body, f, s.reached[i], step.strands[i], step.work)) return false;
+  return true;
+}
+
 bool run_steps(const Body* body, Frame* f) {
   for (const Step& step : body->steps) {
     for (int32_t v : step.fresh)
       if (!make_fresh(body, f, v)) return false;
-    const bool ok = step.native ? run_native(body, f, step.begin, step.end, step.work) : run_other(body, body->code[step.begin], f);
+    const bool ok = !step.native          ? run_other(body, body->code[step.begin], f)
+                    : step.strands.empty() ? run_native(body, f, step.begin, step.end, step.work)
+                                           : run_strands(body, f, step);
     if (!ok) return false;
     for (int32_t v : step.free) drop(&f->held[v]);
   }

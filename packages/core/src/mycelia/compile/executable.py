@@ -8,12 +8,12 @@ a loop body, or a Python callable where shapes are known only at run time. Inter
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 from mycelia import _C, dispatch, plugins
 from mycelia.backends import registry
-from mycelia.compile import hoist, memory, schedule
+from mycelia.compile import hoist, memory, schedule, strands
 from mycelia.compile.passes import choice, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
@@ -46,7 +46,7 @@ def program(
     lies if nobody else looks there, and the output is not returned.
     """
     target = registry.target()
-    key = target, choice(), tuple(stable), tuple(updates)
+    key = target, choice(), tuple(stable), tuple(updates), strands.threads()
     found = graph.cache.get(key)
     if found is None:
         changed = {p for _, p in updates}
@@ -113,6 +113,7 @@ class _Builder:
     def build(self, parts: hoist.Split | None) -> _C.Program:
         outside = self.outside()
         nodes, in_place = schedule.arrange(self.graph, self.plans, outside, self.updates)
+        nodes, windows = strands.arrange(nodes, self.plans.get, strands.threads())
         base = schedule.view_bases(nodes, self.plans)
         outside.update(u for u, _ in self.updates if u not in in_place)
         apart = {base.get(v, v) for v in outside} | in_place
@@ -122,7 +123,7 @@ class _Builder:
             for v in node.outputs
             if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
         }
-        offsets, report = memory.place(nodes, self.plans, base, in_arena)
+        offsets, report = memory.place(nodes, self.plans, base, in_arena, [(w.begin, w.end) for w in windows])
         for value in self.graph.parameters:
             self.number(value)
         instructions, made_from = self.instructions(nodes, outside)
@@ -139,6 +140,7 @@ class _Builder:
             None if parts is None else self.prologue(parts),
         )  # fmt: skip
         made.nodes = tuple(made_from)
+        made.strands = tuple(_in_instructions(nodes, windows, made_from))
         made.info = report
         return made
 
@@ -200,6 +202,21 @@ class _Builder:
                 dying.setdefault(position, []).append(self.numbers[value])
         for position, instruction in enumerate(instructions):
             instruction[-1] = tuple(dying.get(position, ()))
+
+
+def _in_instructions(
+    nodes: Sequence[Node], windows: Sequence[strands.Window], made_from: Sequence[Node]
+) -> Iterator[tuple[int, tuple[int, ...]]]:
+    """The windows in instructions instead of nodes, of which views have none."""
+    made = set(made_from)
+    before = [0]  # instructions before each node
+    for node in nodes:
+        before.append(before[-1] + (node in made))
+    for window in windows:
+        begin, ends = before[window.begin], dict.fromkeys(before[end] for end in window.ends)
+        ends.pop(begin, None)
+        if len(ends) > 1:
+            yield begin, tuple(ends)
 
 
 def _counts(node: Node) -> tuple[int, ...]:

@@ -101,26 +101,33 @@ def place(
     plans: Mapping[Node, _C.Plan | None],
     memory: Mapping[Value, Value],
     wanted: set[Value],
+    together: Sequence[tuple[int, int]] = (),
 ) -> tuple[dict[Value, int], MemoryReport]:
     """Arena offsets of the values `wanted`, which are results of kernels among `nodes`, in this order.
 
-    `memory`: the value whose memory a value shows, for views.
+    `memory`: the value whose memory a value shows, for views. `together`: nodes [begin, end) that may run at
+    the same time: what one of them touches is alive during all of them, and none takes an input's place.
     """
+    starts, ends_at = list(range(len(nodes))), list(range(len(nodes)))
+    for begin, end in together:
+        starts[begin:end] = [begin] * (end - begin)
+        ends_at[begin:end] = [end - 1] * (end - begin)
     first: dict[Value, int] = {}
     last: dict[Value, int] = {}
     for position, node in enumerate(nodes):
         for value in node.outputs:
-            first.setdefault(memory.get(value, value), position)
+            first.setdefault(memory.get(value, value), starts[position])
         for value in (*node.inputs, *node.outputs):
             if value is not None:
-                last[memory.get(value, value)] = position
+                last[memory.get(value, value)] = ends_at[position]
     block: dict[Value, Value] = {}  # a value that took another's place -> the first one there
     ends: dict[Value, int] = {}
     for position, node in enumerate(nodes):
         for value in node.outputs:
             if value in wanted:
                 ends[value] = last[value]
-        taken = _place_to_take(node, plans.get(node), position, memory, wanted, last)
+        alone = starts[position] == ends_at[position]
+        taken = _place_to_take(node, plans.get(node), position, memory, wanted, last) if alone else None
         if taken is not None:
             root = block[node.outputs[0]] = block.get(taken, taken)
             ends[root] = last[node.outputs[0]]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -12,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mycelia import config
 from mycelia.backends import registry
+from mycelia.compile import strands
 
 # Of what is copied, source and target together: for second and third cache, and memory.
 _SIZES = (256 << 10, 4 << 20, 64 << 20)
@@ -40,12 +39,7 @@ def peaks(threads: int | None = None) -> Peaks:
 
     Without a backend that measures multiply-adds `flops` is 0.
     """
-    return _measured(threads or _thread_count())
-
-
-def _thread_count() -> int:
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(config.get("runtime_num_threads") or cores, cores)
+    return _measured(threads or strands.threads())
 
 
 @functools.cache
