@@ -62,10 +62,12 @@ _FACTORS = {
     "Contrast": colours.contrast,
     "Sharpness": colours.sharpness,
 }
+# In the order of their draws.
 _NAMES = (
-    "Identity ShearX ShearY TranslateX TranslateY Rotate Brightness Color Contrast Sharpness Posterize "
-    "Solarize AutoContrast Equalize"
+    "AutoContrast Brightness Color Contrast Equalize Identity Posterize Rotate Sharpness ShearX ShearY "
+    "Solarize TranslateX TranslateY"
 ).split()
+_PLAIN = {"AutoContrast", "Equalize", "Identity"}
 
 
 def _policy(name: str) -> list[list[tuple[str, float, int]]]:
@@ -122,12 +124,14 @@ class _Policy(ImageTransform):
         matrix = resample.affine_matrix(width, height, 0.0, move, 1.0, shear)
         return resample.warp_affine(image, matrix, height, width, self.interpolation, self.fill_value)
 
-    def random_step(self, image: np.ndarray, name: str, level: int, bins: int, wide: bool) -> np.ndarray:
-        """One step, with a random sign where it has one."""
+    def signed_step(self, image, name: str, level: int, bins: int, wide: bool, negative: bool | None = None):
+        """One step, with a sign where it has one; `negative` None draws it."""
         height, width = image.shape[:2]
         strength = _strength(name, level, bins, width, height, wide)
-        if name in _SIGNED and self.draws.chance(0.5):
-            strength = -strength
+        if name in _SIGNED:
+            if negative is None:
+                negative = self.draws.integer(0, 1) == 1
+            strength = -strength if negative else strength
         return self.step(image, name, strength)
 
     def _common(self, interpolation, fill_value) -> None:
@@ -147,9 +151,12 @@ class AutoAugment(_Policy):
 
     def on_array(self, image):
         self.need_channels(image, 3)
-        for name, chance, level in self._steps[self.draws.integer(0, len(self._steps) - 1)]:
-            if self.draws.chance(chance):
-                image = self.random_step(image, name, level, 10, False)
+        steps = self._steps[self.draws.integer(0, len(self._steps) - 1)]
+        chances = [self.draws.uniform() for _ in steps]
+        negative = [self.draws.integer(0, 1) == 0 for _ in steps]
+        for (name, chance, level), drawn, minus in zip(steps, chances, negative):
+            if drawn <= chance:
+                image = self.signed_step(image, name, level, 10, False, minus)
         return image.copy()
 
 
@@ -170,7 +177,7 @@ class RandAugment(_Policy):
         self.need_channels(image, 3)
         for _ in range(self.num_ops):
             name = _NAMES[self.draws.integer(0, len(_NAMES) - 1)]
-            image = self.random_step(image, name, self.magnitude, self.num_magnitude_bins, False)
+            image = self.signed_step(image, name, self.magnitude, self.num_magnitude_bins, False)
         return image.copy()
 
 
@@ -185,8 +192,8 @@ class TrivialAugmentWide(_Policy):
     def on_array(self, image):
         self.need_channels(image, 3)
         name = _NAMES[self.draws.integer(0, len(_NAMES) - 1)]
-        level = self.draws.integer(0, self.num_magnitude_bins - 1)
-        return self.random_step(image, name, level, self.num_magnitude_bins, True).copy()
+        level = 0 if name in _PLAIN else self.draws.integer(0, self.num_magnitude_bins - 1)
+        return self.signed_step(image, name, level, self.num_magnitude_bins, True).copy()
 
 
 def _need_transform(op: str, name: str, value) -> None:
@@ -221,7 +228,7 @@ class UniformAugment(ImageTransform):
         if not self._in_pipeline:
             self.__dict__.pop("_draws", None)
         for transform in self.draws.sample(self.transforms, self.num_ops):
-            if self.draws.integer(0, 1):
+            if self.draws.uniform() < 0.5:
                 image = transform(*image) if isinstance(image, tuple) else transform(image)
         return image
 

@@ -101,9 +101,9 @@ def gamma(image: np.ndarray, exponent: float, gain: float) -> np.ndarray:
         table = np.power(np.arange(256) / 255.0, exponent) * gain * 255
         return np.clip(table, 0, 255).astype(image.dtype)[np.clip(image, 0, 255)]
     dtype = np.float32 if image.dtype == np.float64 else image.dtype
-    return np.clip(np.power(image.astype(np.float32), np.float32(exponent)) * np.float32(gain), 0, 1).astype(
-        dtype
-    )
+    with np.errstate(invalid="ignore"):
+        bright = np.power(image.astype(np.float32) * np.float32(gain), np.float32(exponent))
+    return np.clip(bright, 0, 1).astype(dtype)
 
 
 def _each_channel(image: np.ndarray, table_of) -> np.ndarray:
@@ -132,12 +132,13 @@ def auto_contrast(image: np.ndarray, cutoff: float, ignore) -> np.ndarray:
 def _cut(counts: np.ndarray, percent: float) -> None:
     total = counts.sum()
     for order in (range(256), range(255, -1, -1)):
-        cut = int(total * percent / 100)
+        cut = int(total * int(percent) / 100)  # whole percents only
         for i in order:
+            taken = min(cut, counts[i])
+            counts[i] -= taken
+            cut -= taken
             if cut <= 0:
                 break
-            cut -= counts[i]
-            counts[i] = 0  # the bin in which the cut ends goes as a whole
 
 
 def equalize(image: np.ndarray) -> np.ndarray:

@@ -232,6 +232,8 @@ def _gauss(length: int, sigma: float) -> np.ndarray:
 def gaussian_blur(image: np.ndarray, lengths, sigmas) -> np.ndarray:
     """Blur with kernels of `lengths` and `sigmas` (x, y); the border is mirrored without its last pixel."""
     values = image.astype(np.float64)
+    if sigmas[0] <= 0 and sigmas[1] <= 0:
+        sigmas = (lengths[0] * 0.15 + 0.35,) * 2
     for axis, length, sigma in ((1, lengths[0], sigmas[0]), (0, lengths[1], sigmas[1])):
         values = _along(values, _gauss(length, sigma), axis)
     if image.dtype == np.uint8:
