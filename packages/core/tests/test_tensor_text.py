@@ -41,3 +41,14 @@ def test_vectors_have_lines_of_equal_length_and_are_shortened_late():
 def test_str_is_that_of_numpy():
     assert str(ms.Tensor(16777216.0)) == "16777216.0" and str(ms.Tensor(1e16)) == "1e+16"
     assert str(ms.Tensor([1 / 3, 100], ms.bfloat16)) == "[0.333984 100.000000]"
+
+
+@pytest.mark.parametrize(
+    ("shape", "text"),
+    [
+        ([None], "Tensor(shape=[-1], dtype=Float32, value= )"),
+        ([3, None], "Tensor(shape=[3, -1], dtype=Float32, value=\n)"),
+    ],
+)
+def test_open_shapes_have_no_value(shape, text):
+    assert repr(ms.Tensor(shape=shape, dtype=ms.float32)) == text

@@ -151,7 +151,10 @@ def _text(self) -> str:
     if self.traced is not None:
         return f"<traced Tensor {self.dtype}{list(self.shape)}>"
     if not self._has_value:
-        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value=<uninitialized>)"
+        value = "<uninitialized>"
+        if -1 in self.shape:  # it never has one: it stands for tensors of any such shape
+            value = " " if self.ndim == 1 else "\n"
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={value})"
     return tensor_text.plain(self.asnumpy(), self.dtype)
 
 

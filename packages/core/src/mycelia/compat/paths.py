@@ -31,7 +31,7 @@ _PATHS = """
         ops._grad_experimental.* ops._op_impl.* ops._utils.* ops.custom_ops ops._register_for_op
         ops._primitive_cache : ops.operations ops autodiff .
     mint.optim.* : mint.optim
-    mint.distributed.* : mint.distributed
+    mint.distributed.* ops.communication : mint.distributed
     mint.* : mint mint.nn mint.nn.functional
     train.callback.* train.amp train.data_sink train.dataset_helper train.loss_scale_manager
         train.metrics.* train.model train.serialization train.summary.* train.train_thor.* train._utils
