@@ -185,7 +185,7 @@ def _verdicts(
 
 
 def check(oracle: Oracle, pattern: str = "") -> int:
-    """Exchange all entries whose name matches both ways and print the tables. 0 if everything fits, else 1."""
+    """Exchange the entries of matching names both ways and print the tables. 0 if everything fits, else 1."""
     networks = {n: c for n, c in NETWORKS.items() if re.search(pattern, n)}
     checkpoints = {n: c for n, c in CHECKPOINTS.items() if re.search(pattern, n)}
     modules = {n: re.sub(r"\W+", "_", f"entry {n}") for n in (*networks, *checkpoints)}

@@ -1,9 +1,9 @@
 """What `tools/oracle.py --formats` exchanges: code of networks and of checkpoints.
 
 A network's code leaves `net`, a Cell, and `inputs`, a list of arrays; and where it needs them `again`,
-further such lists; `shapes`, what export gets in place of the inputs; `writing` and `reading`, keywords of export and
-load; `training`, true to export the network as it trains; `rtol`. A checkpoint's code has `save(name)`, which writes
-files of this name, and `show(name)`, whose texts must be equal in both frameworks.
+further such lists; `shapes`, what export gets in place of the inputs; `writing` and `reading`, keywords of
+export and load; `training`, true to export the network as it trains; `rtol`. A checkpoint's code has
+`save(name)`, which writes files of this name, and `show(name)`, whose texts must be equal in both frameworks.
 """
 
 from __future__ import annotations
@@ -374,8 +374,8 @@ def show(name):
 def save(name):
     ms.save_checkpoint([{"name": "a", "data": Tensor(wave(2))}, {"name": "b", "data": Tensor(1, ms.int8)}],
                        name + "_list.ckpt")
-    ms.save_checkpoint({"a": Parameter(Tensor(wave(3))), "t": "text", "p": Parameter(Tensor([True, False]), name="q")},
-                       name + "_dict.ckpt")
+    flags = Parameter(Tensor([True, False]), name="q")
+    ms.save_checkpoint({"a": Parameter(Tensor(wave(3))), "t": "text", "p": flags}, name + "_dict.ckpt")
     ms.save_checkpoint(list(net.get_parameters()), name + "_parameters")
 
 def show(name):
@@ -446,6 +446,8 @@ def save(name):
     ms.save_checkpoint(odd, name + "_odd.ckpt")
 
 def show(name):
+    yield str(list(ms.load_checkpoint_async(name + ".ckpt", net).result()))
+    yield str(list(ms.load_checkpoint(name + ".ckpt", net=net, strict_load=True)))
     for kind in ("", "_prefix", "_half", "_odd"):
         for strict in (False, True):
             entries = ms.load_checkpoint(f"{name}{kind}.ckpt")
@@ -454,8 +456,6 @@ def show(name):
                 yield from facts({p.name: p for p in net.get_parameters()})
             except Exception as error:
                 yield type(error).__name__
-    yield str(list(ms.load_checkpoint_async(name + ".ckpt", net).result()))
-    yield str(list(ms.load_checkpoint(name + ".ckpt", net=net, strict_load=True)))
 """,
     }.items()
 }

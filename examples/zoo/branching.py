@@ -107,16 +107,17 @@ class UNet(nn.Cell):
         def double(before, after):
             return nn.SequentialCell(conv_relu(before, after, 3), conv_relu(after, after, 3))
 
+        self.levels = levels
         self.down = nn.CellList([double(b, a) for b, a in zip([inputs, *sizes], sizes)])
         self.up = nn.CellList([nn.Conv2dTranspose(a, b, 2, 2) for b, a in zip(sizes, sizes[1:])])
         self.join = nn.CellList([double(2 * c, c) for c in sizes[:-1]])
         self.pool, self.head = nn.MaxPool2d(2, 2), nn.Conv2d(width, classes, 1, has_bias=True)
 
     def construct(self, x):
-        levels = []
+        found = []
         for block in self.down:
-            x = block(self.pool(x) if levels else x)
-            levels.append(x)
-        for level in reversed(range(len(self.up))):
-            x = self.join[level](ops.cat((levels[level], self.up[level](x)), 1))
+            x = block(self.pool(x) if found else x)
+            found.append(x)
+        for level in range(self.levels - 1, -1, -1):
+            x = self.join[level](ops.cat((found[level], self.up[level](x)), 1))
         return self.head(x)

@@ -1,6 +1,7 @@
 """save_checkpoint, load_checkpoint, load_param_into_net on Tensors, Parameters and nets."""
 
 import errno
+import io
 import os
 import pathlib
 import stat
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import Parameter, Tensor
+from mycelia import Parameter, Tensor, nn
 from mycelia.io import checkpoint, files
 from mycelia.io.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
 
@@ -239,3 +240,54 @@ def test_load_checkpoint_into_a_net(tmp_path):
 def test_wrong_arguments_of_load_param_into_net(net_, dict_):
     with pytest.raises(TypeError):
         load_param_into_net(net_() if callable(net_) else net_, dict_)
+
+
+def test_texts_arrays_and_states_of_generators(tmp_path):
+    path = str(tmp_path / "a.ckpt")
+    generator = ms.Generator().manual_seed(3)
+    ms.save_checkpoint({"a": np.ones(2, np.float32), "t": "text"}, path, append_dict={"g": generator})
+    found = ms.load_checkpoint(path)
+    assert (found["a"].asnumpy().tolist(), found["t"]) == ([1, 1], "text")
+    assert found["g"].asnumpy().tolist() == [3, *[0] * 15]
+
+
+def test_safetensors_from_memory(tmp_path):
+    path = str(tmp_path / "a.safetensors")
+    ms.save_checkpoint({"a": ms.Tensor([1.5])}, path, format="safetensors")
+    with open(path, "rb") as file:
+        content = io.BytesIO(file.read())
+    assert ms.load_checkpoint(content, format="safetensors")["a"].asnumpy().tolist() == [1.5]
+
+
+def test_a_folder_is_no_file(tmp_path):
+    with pytest.raises(IsADirectoryError):
+        ms.save_checkpoint({"a": ms.Tensor([1.5])}, str(tmp_path))
+
+
+def test_prefixes_go_before_the_choice(tmp_path):
+    path = str(tmp_path / "a.ckpt")
+    ms.save_checkpoint({"a.x": ms.Tensor(1), "b.x": ms.Tensor(2)}, path)
+    assert list(ms.load_checkpoint(path, specify_prefix="b", choice_func=lambda name: name == "a.x")) == [
+        "b.x"
+    ]
+
+
+_ADAM = ["learning_rate", "beta1_power [1]", "beta2_power [1]", "moment1.w", "moment2.w"]
+_STATES = [  # optimizer, what its checkpoint holds besides the step and the weights, as MindSpore writes it
+    (lambda p: nn.Momentum(p, 0.1, 0.9), ["learning_rate", "momentum", "moments.w"]),
+    (lambda p: nn.SGD(p, nn.ExponentialDecayLR(0.1, 0.9, 4)), ["momentum", "accum.w", "stat.w"]),
+    (lambda p: nn.LazyAdam(p, 0.1), _ADAM),
+    (lambda p: nn.AdamOffload(p, 0.1), _ADAM),
+    (lambda p: nn.Lamb(p, 0.1), ["learning_rate", "lamb_m.w", "lamb_v.w"]),
+    (lambda p: nn.LARS(nn.Momentum(p, 0.1, 0.9)),
+     ["fake_lr", "fake_param", "learning_rate", "momentum", "moments.w"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("make, names", _STATES)
+def test_states_of_optimizers_have_their_names(tmp_path, make, names):
+    path = str(tmp_path / "a.ckpt")
+    ms.save_checkpoint(make([ms.Parameter(ms.Tensor([1.0, 2.0]), name="w")]), path)
+    found = ms.load_checkpoint(path)
+    texts = [f"{n} [1]" if v.shape == (1,) else n for n, v in found.items() if n not in ("global_step", "w")]
+    assert sorted(texts) == sorted(names)

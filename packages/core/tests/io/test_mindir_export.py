@@ -263,3 +263,46 @@ def test_wrong_arguments(tmp_path, arguments, error):
     given = dict(net=Affine(), file_name=str(tmp_path / "x"), file_format="MINDIR") | arguments
     with pytest.raises(error):
         ms.export(given.pop("net"), random(4, 3), **given)
+
+
+def test_functions_and_new_folders(tmp_path):
+    def scaled(x, y):
+        return x * 2 - y
+
+    path = str(tmp_path / "new" / "folder" / "f")
+    ms.export(scaled, random(3), random(3), file_name=path, file_format="MINDIR")
+    graph = ms.load(path + ".mindir")
+    assert [name for name, *_ in graph.inputs] == ["x", "y"]
+    np.testing.assert_allclose(graph(random(3), random(3)).asnumpy(), random(3).asnumpy())
+
+
+def test_the_message_can_be_changed_before_it_is_written(tmp_path):
+    def mark(model):
+        model.user_info["version"] = "7"
+
+    assert ms.load_mindir(exported(tmp_path, Affine(), random(4, 3), custom_func=mark)).user_info == {
+        "version": "7"
+    }
+    with pytest.raises(ValueError, match="custom_func"):
+        ms.export(Affine(), random(4, 3), file_name="x", file_format="ONNX", custom_func=mark)
+    with pytest.raises(NotImplementedError):
+        ms.export(Affine(), random(4, 3), file_name="x", file_format="MINDIR", obf_func=mark)
+
+
+class Words(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.table, self.fc = nn.Embedding(20, 8), nn.Dense(8, 3)
+
+    def construct(self, tokens):
+        x = self.table(tokens)
+        return self.fc(x).mean(1), ops.reshape(x, (-1, 4))
+
+
+def test_two_unknown_sizes(tmp_path):
+    net = Words()
+    graph = ms.load(exported(tmp_path, net, Tensor(shape=[None, None], dtype=ms.int32)))
+    for shape in ((2, 3), (4, 1)):
+        tokens = Tensor(np.arange(np.prod(shape), dtype=np.int32).reshape(shape))
+        for found, expected in zip(graph(tokens), net(tokens)):
+            np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), 1e-5, 1e-6)

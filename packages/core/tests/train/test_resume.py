@@ -36,7 +36,9 @@ def build(optimizer, scaled, seed):
     ms.set_seed(seed)
     net = nn.SequentialCell(nn.Dense(4, 8), nn.BatchNorm1d(8), nn.Dropout(p=0.3), nn.Dense(8, 2))
     manager = ms.DynamicLossScaleManager(2**10, 2, 5) if scaled else None
-    options = {"loss_scale_manager": manager, "amp_level": "O2", "keep_batchnorm_fp32": True} if scaled else {}
+    options = (
+        {"loss_scale_manager": manager, "amp_level": "O2", "keep_batchnorm_fp32": True} if scaled else {}
+    )
     return train.Model(net, nn.MSELoss(), optimizer(net.trainable_params()), **options)
 
 

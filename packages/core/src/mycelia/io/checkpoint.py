@@ -240,7 +240,8 @@ def load_checkpoint(
     ckpt_file_name: a path, or for safetensors a BytesIO with the content.
     net: a Cell that receives the values as by `load_param_into_net(net, ..., strict_load)`. filter_prefix,
     specify_prefix: leave out, or take only, names with these prefixes (a str or a list of them).
-    choice_func: without prefixes, gets each name and says whether it is loaded. `remove_redundancy` concerns distributed runs.
+    choice_func: without prefixes, gets each name and says whether it is loaded.
+    `remove_redundancy` concerns distributed runs.
     crc_check: compares the CRC when the file has one.
     Errors: ValueError with the reason if the file is missing, damaged, encrypted, or nothing is left of it.
     """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -243,4 +244,10 @@ def _dense(w, node, inputs):
     name = w.op("MatMul", name, inputs[1], False, True, out=flat)
     if inputs[2] is not None:
         name = w.op("BiasAdd", name, inputs[2], 0, out=flat)
-    return name if x.rank == 2 else w.op("Reshape", name, out.shape, out=out)
+    if x.rank == 2:
+        return name
+    target: Any = out.shape
+    if target.count(-1) > 1:  # one may be -1, the others are read from x while the file runs
+        sizes = w.op("Shape", inputs[0])
+        target = w.tuple([w.item(sizes, i) if n == -1 else n for i, n in enumerate(target)])
+    return w.op("Reshape", name, target, out=out)

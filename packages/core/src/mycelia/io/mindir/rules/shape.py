@@ -30,7 +30,8 @@ from mycelia.tensor import Tensor
 @rule("reshape")
 def _reshape(w, node, inputs):
     source, out = node.inputs[0].type, result_type(node)
-    if source.rank > 2 and out.rank == 2 and source.shape[0] == out.shape[0]:
+    row = math.prod(source.shape[1:]) if -1 not in source.shape[1:] else None
+    if source.rank > 2 and out.rank == 2 and out.shape == (source.shape[0], row):
         return w.op("Flatten", inputs[0], out=out)  # knows no sizes: the file takes any batch
     return w.op("Reshape", inputs[0], tuple(node.attrs["shape"]), out=out)
 
