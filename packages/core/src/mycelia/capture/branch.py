@@ -8,9 +8,10 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mycelia import errors
 from mycelia.capture.jumps import RESULT
 from mycelia.capture.rewrite import Site
-from mycelia.capture.trace import Trace, active, number_tensor, type_of
+from mycelia.capture.trace import Trace, UnknownValue, active, number_tensor, traces, type_of
 from mycelia.capture.values import (
     NUMBERS,
     Mismatch,
@@ -29,10 +30,20 @@ from mycelia.capture.values import (
 from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
+_DEEPEST = 40  # regions inside one another; more are a recursion that a tensor ends
+
 
 def branch(
     test: Tensor, runs: Sequence[Callable[[], None]], get: Callable, set_: Callable, site: Site
 ) -> None:
+    if len(traces) > _DEEPEST:
+        raise errors.error(
+            UnknownValue,
+            "jit",
+            f"the condition at {site.file}:{site.line} is inside itself: how deep a recursion goes shows "
+            "only when the graph runs",
+            hint="write it as a loop",
+        )
     outer = active()
     before = get()
     sides = []

@@ -191,8 +191,8 @@ def alike(a: Any, b: Any) -> bool:
 class Mismatch(Exception):
     """Two values that no one tensor or container can stand for.
 
-    `kind` is the error that reading the variable is. Where the types are the same, or one value is None,
-    Python can go on: such code runs as Python, as with every size that depends on the data.
+    `kind` is the error that reading the variable is. Where the types are the same, one value is None, or
+    both are functions, Python can go on: such code runs as Python, as with every size that depends on data.
     """
 
     def __init__(self, a: Any, b: Any) -> None:
@@ -202,8 +202,12 @@ class Mismatch(Exception):
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             if a.dtype is b.dtype:
                 self.kind = UnknownSize
-        elif a is None or b is None or (type(a) is type(b) and not is_container(a)):
+        elif a is None or b is None or (callable(a) and callable(b)) or _same_kind(a, b):
             self.kind = UnknownValue
+
+
+def _same_kind(a: Any, b: Any) -> bool:
+    return type(a) is type(b) and not is_container(a)
 
 
 def common_dtype(a: Any, b: Any) -> Any:
