@@ -5,6 +5,8 @@ from mycelia.dataset.batching import BatchInfo
 from mycelia.dataset.callback import DSCallback, WaitedDSCallback
 from mycelia.dataset.config import ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook
+from mycelia.dataset.file_rows import CLUEDataset, CSVDataset, TextFileDataset
+from mycelia.dataset.image_files import Cifar10Dataset, Cifar100Dataset, FakeImageDataset, ImageFolderDataset
 from mycelia.dataset.mindrecord import MindDataset
 from mycelia.dataset.mnist import (
     EMnistDataset,
@@ -26,12 +28,18 @@ from mycelia.dataset.samplers import (
     SubsetSampler,
     WeightedRandomSampler,
 )
+from mycelia.dataset.schema import Schema
+from mycelia.dataset.serialize import compare, deserialize, serialize, show
 from mycelia.dataset.sources import GeneratorDataset, MappableDataset, NumpySlicesDataset, PaddedDataset
+from mycelia.dataset.tfrecord import TFRecordDataset
 
 __all__ = [
     "BatchInfo", "DSCallback", "Dataset", "DebugHook", "DistributedSampler", "EMnistDataset",
     "ErrorSamplesMode", "FashionMnistDataset", "GeneratorDataset", "KMnistDataset", "MappableDataset",
     "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset", "QMnistDataset",
     "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
-    "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms", "vision", "zip",
+    "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms",
+    "vision", "zip",
+    "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset", "ImageFolderDataset",
+    "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "serialize", "show",
 ]  # fmt: skip

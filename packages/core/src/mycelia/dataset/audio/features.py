@@ -443,17 +443,21 @@ class Resample(AudioTransform):
             return sound
         base = min(old, new) * self.rolloff
         width = math.ceil(self.width * old / base)
-        t = np.arange(-width, width + old)[None, :] / old - np.arange(new)[:, None] / new
-        t = np.clip(t * base, -self.width, self.width)
+        count = math.ceil(new * sound.shape[-1] / old)
+        centers = np.arange(count) * old / new  # where the new values lie among the old ones
+        first = np.floor(centers).astype(np.int64)
+        taps = np.arange(-width, width + 2)
+        t = np.clip((first[:, None] + taps - centers[:, None]) / old * base, -self.width, self.width)
         if self.method is ResampleMethod.SINC_INTERPOLATION:
             window = np.cos(t * math.pi / self.width / 2) ** 2
         else:
             window = np.i0(self.beta * np.sqrt(1 - (t / self.width) ** 2)) / np.i0(self.beta)
         kernel = np.sinc(t) * window * base / old
         padded = np.pad(sound, [(0, 0)] * (sound.ndim - 1) + [(width, width + old)])
-        frames = np.lib.stride_tricks.sliding_window_view(padded, kernel.shape[1], axis=-1)[..., ::old, :]
-        found = (frames @ kernel.T).reshape(*sound.shape[:-1], -1)
-        return found[..., : math.ceil(new * sound.shape[-1] / old)]
+        found = np.zeros((*sound.shape[:-1], count))
+        for i, tap in enumerate(taps):
+            found += padded[..., first + tap + width] * kernel[:, i]
+        return found
 
 
 class PitchShift(_Framed):
