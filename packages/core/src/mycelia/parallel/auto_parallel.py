@@ -25,14 +25,14 @@ class AutoParallel(Cell):
     all.
 
     `parallel_mode`: "semi_auto", "sharding_propagation" or "recursive_programming".
-    Errors: TypeError unless a Cell, ValueError for another mode.
+    Errors: TypeError unless a Cell or a function, ValueError for another mode.
     """
 
     def __init__(self, network, parallel_mode="semi_auto"):
         super().__init__(auto_prefix=False)
-        if not isinstance(network, Cell):
+        if not callable(network):
             raise errors.type_error(
-                "AutoParallel", f"network must be a Cell, but got {type(network).__name__}"
+                "AutoParallel", f"network must be a Cell or a function, but got {type(network).__name__}"
             )
         modes = ("semi_auto", "sharding_propagation", "recursive_programming")
         if parallel_mode not in modes:

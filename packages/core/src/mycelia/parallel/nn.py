@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mycelia import errors, ops
 from mycelia.nn.cell import Cell
+from mycelia.nn.wrap.distributed import PipelineGradReducer  # noqa: F401
 
 
 def _checked(owner: str, network, count, name: str) -> None:
@@ -74,16 +75,3 @@ class Pipeline(GradAccumulation):
             if value is not None and not isinstance(value, dict):
                 raise errors.type_error("Pipeline", f"{name} must be a dict, but got {type(value).__name__}")
         self.stage_config, self.segment_config = stage_config, segment_config
-
-
-class PipelineGradReducer(Cell):
-    """Gradients of a pipeline's stages, divided by the scale: one stage has them all.
-
-    Raises RuntimeError outside of a pipeline on several devices, as there is nothing to reduce.
-    """
-
-    def __init__(self, parameters, scale_sense=1.0, opt_shard=None):
-        raise errors.error(
-            errors.MyceliaRuntimeError, "PipelineGradReducer", "there is no pipeline of several devices",
-            hint="use the gradients as they are",
-        )  # fmt: skip
