@@ -47,6 +47,7 @@ class AudioTransform(Transform):
 
     rank = 1
     floats_only = False
+    single = False  # the result is float32 for float64 too
     scalar_error = staticmethod(errors.type_error)
 
     def change(self, sound: np.ndarray) -> np.ndarray:
@@ -64,7 +65,7 @@ class AudioTransform(Transform):
 
     def apply(self, array):
         self.check(array)
-        return self.change(array.astype(np.float64)).astype(_result(array))
+        return self.change(array.astype(np.float64)).astype(np.float32 if self.single else _result(array))
 
 
 class ComplexTransform(AudioTransform):

@@ -225,6 +225,7 @@ class MFCC(AudioTransform):
     """Cepstra of the mel scale: [..., time] -> [..., n_mfcc, frames]; `melkwargs` of `MelSpectrogram`."""
 
     scalar_error = staticmethod(errors.runtime_error)
+    single = True
 
     def __init__(
         self, sample_rate=16000, n_mfcc=40, dct_type=2, norm=NormMode.ORTHO, log_mels=False, melkwargs=None
@@ -249,6 +250,8 @@ class MFCC(AudioTransform):
 
 class LFCC(_Framed):
     """Cepstra of equal bands: [..., time] -> [..., n_lfcc, frames]; `speckwargs` of `Spectrogram`."""
+
+    single = True
 
     def __init__(
         self, sample_rate=16000, n_filter=128, n_lfcc=40, f_min=0.0, f_max=None, dct_type=2,
@@ -394,8 +397,8 @@ class TimeStretch(ComplexTransform):
         self.rate = 1 if fixed_rate is None else fixed_rate
 
     def change(self, sound):
-        if self.rate == 1:
-            return sound
+        if self.rate == 1:  # the channels in one axis, as the real one leaves them
+            return sound.reshape(-1, *sound.shape[-2:])
         rows = np.arange(sound.shape[-2]) % len(self.advance)
         return vocoder(sound, self.rate, self.advance[rows])
 
@@ -414,7 +417,9 @@ class PhaseVocoder(ComplexTransform):
             raise self.refuse(
                 f"phase_advance must be [{sound.shape[-2]}, 1], but has shape {self.advance.shape}"
             )
-        return sound if self.rate == 1 else vocoder(sound, self.rate, self.advance.astype(np.float64))
+        if self.rate == 1:
+            return sound.reshape(-1, *sound.shape[-2:])
+        return vocoder(sound, self.rate, self.advance.astype(np.float64))
 
 
 class Resample(AudioTransform):
@@ -488,6 +493,8 @@ class PitchShift(_Framed):
 
 class DetectPitchFrequency(AudioTransform):
     """The pitch of each frame in Hz: [..., time] -> [..., frames], by correlation and a median."""
+
+    single = True
 
     def __init__(self, sample_rate, frame_time=0.01, win_length=30, freq_low=85, freq_high=3400):
         name = "DetectPitchFrequency"
