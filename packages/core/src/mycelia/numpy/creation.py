@@ -52,13 +52,13 @@ def copy(a):
 
 
 def ones(shape, dtype=dtypes.float32):
-    """Ones.  Shapes: `shape`, an int or ints.  Errors: TypeError for others, ValueError for negative sizes."""
+    """Ones.  Shapes: `shape`, an int or ints.  Errors: ValueError for negative sizes."""
     dtype = checked_dtype("ones", dtype)
     return ops.ones(as_shape("ones", shape), dtype)
 
 
 def zeros(shape, dtype=dtypes.float32):
-    """Zeros.  Shapes: `shape`, an int or ints.  Errors: TypeError for others, ValueError for negative sizes."""
+    """Zeros.  Shapes: `shape`, an int or ints.  Errors: ValueError for negative sizes."""
     dtype = checked_dtype("zeros", dtype)
     return ops.zeros(as_shape("zeros", shape), dtype)
 

@@ -26,10 +26,10 @@ def _refused(name: str, x):
 
 
 def _half_or_single(x):
-    """Integers of 8 and 16 bits and bools as float16, wider ones as float32."""
+    """Integers of 8 bits and bools as float16, wider ones as float32."""
     if x.dtype.is_floating:
         return x
-    return to_dtype(x, dtypes.float16 if x.dtype.itemsize < 4 else dtypes.float32)
+    return to_dtype(x, dtypes.float16 if x.dtype.itemsize == 1 else dtypes.float32)
 
 
 def _tensor(name, x):
@@ -303,7 +303,10 @@ def _bits_pair(name, x1, x2):
 
 
 def _float_pair(name, x1, x2):
-    return tuple(as_float(x) for x in _pair(name, x1, x2))
+    x1, x2 = as_tensor(name, x1, "x1"), as_tensor(name, x2, "x2")
+    if not (x1.dtype.is_floating or x2.dtype.is_floating):
+        x1, x2 = as_float(x1), as_float(x2)
+    return _pair(name, x1, x2)
 
 
 def _trigonometric_pair(name, x1, x2):
@@ -369,12 +372,19 @@ def _of_integers(op):
 
 def _remainder(x1, x2):
     """What is left of x1 after floor division by x2; it has the sign of x2."""
-    return ops.floor_mod(x1, x2)
+    return _by_zero(x2, ops.floor_mod(x1, x2))
 
 
 def _fmod(x1, x2):
     """What is left of x1 after division by x2; it has the sign of x1."""
-    return ops.sub(x1, ops.mul(_truncated(x1, x2), x2))
+    return _by_zero(x2, ops.sub(x1, ops.mul(_truncated(x1, x2), x2)))
+
+
+def _by_zero(x2, rest):
+    """`rest` with 0 where integers are divided by 0."""
+    if x2.dtype.is_floating:
+        return rest
+    return ops.where(ops.equal(x2, 0), ops.zeros_like(rest), rest)
 
 
 def _truncated(x1, x2):
@@ -515,12 +525,13 @@ def divmod(x1, x2, dtype=None):
 def clip(x, xmin, xmax, dtype=None):
     """`x`, at least `xmin` and at most `xmax`; None is no bound.
 
-    Shapes: broadcast.  dtypes: promoted.  Errors: ValueError without any bound.
+    Shapes: broadcast.  dtypes: promoted; numbers take that of `x`.  Errors: ValueError without any bound.
     """
     if xmin is None and xmax is None:
         raise errors.value_error("clip", "one of xmin and xmax must be given")
     result = as_tensor("clip", x)
     for bound, op in ((xmin, ops.maximum), (xmax, ops.minimum)):
         if bound is not None:
-            result = op(*_pair("clip", result, bound))
-    return to_dtype(result, result_dtype("clip", dtype))
+            result = op(*_weak_pair("clip", result, bound))
+    result_dtype("clip", dtype)  # named for the sake of NumPy; the result keeps its own
+    return result

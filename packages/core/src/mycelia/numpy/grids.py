@@ -118,7 +118,7 @@ def diag(v, k=0):
 
 
 def diagflat(v, k=0):
-    """A matrix with all elements of `v` on its `k`-th diagonal.  Shapes: any of n elements -> [n + |k|, ..]."""
+    """A matrix with all n elements of `v` on its `k`-th diagonal.  Shapes: any -> [n + |k|, n + |k|]."""
     return ops.diagflat(ops.reshape(only_tensor("diagflat", v, "v"), (-1,)), k)
 
 

@@ -35,8 +35,8 @@ def pad(
 ):
     """`arr` made larger by `pad_width` at both ends of each axis, one axis after another.
 
-    `mode`: constant, edge, empty, linear_ramp, maximum, mean, minimum, reflect, symmetric, wrap, or a function
-    ``(vector, (before, after), axis, kwargs) -> vector``.  Shapes: each size grows by its two widths.
+    `mode`: constant, edge, empty, linear_ramp, maximum, mean, minimum, reflect, symmetric, wrap, or a
+    function ``(vector, (before, after), axis, kwargs) -> vector``.  Shapes: sizes grow by both widths.
     dtypes: number.  Errors: ValueError for widths that do not fit and unknown modes, NotImplementedError for
     the median.
     """
@@ -128,8 +128,7 @@ def _from_itself(x, axis, width, mode):
     if not any(width):
         return x
     n = x.shape[axis]
-    numpy_mode = {"edge": "edge", "wrap": "wrap", "reflect": "reflect", "symmetric": "symmetric"}[mode]
-    places = np.pad(np.arange(n), width, numpy_mode)
+    places = np.pad(np.arange(n), width, mode)
     return ops.gather(x, constant(places, dtypes.int64), axis)
 
 

@@ -35,11 +35,12 @@ def sum(a, axis=None, dtype=None, keepdims=False, initial=None):
     Shapes: the axes vanish, or become 1 with `keepdims`.  dtypes: integers and bool give int64, or `dtype`.
     """
     x = as_tensor("sum", a, "a")
-    axes = _axes("sum", x, axis)
+    dtype = result_dtype("sum", dtype)
+    x, axes = to_dtype(x, dtype), _axes("sum", x, axis)
     total = ops.sum(x, axes, _flag("sum", keepdims)) if axes else _whole(x)
     if initial is not None:
         total = ops.add(total, initial)
-    return to_dtype(total, result_dtype("sum", dtype))
+    return to_dtype(total, dtype)
 
 
 def _whole(x):
@@ -71,9 +72,13 @@ def var(x, axis=None, ddof=0, keepdims=False):
         raise errors.runtime_error("var", "bools have no variance")
     if isinstance(ddof, bool) or not isinstance(ddof, int):
         raise errors.type_error("var", f"ddof must be an int, but got {ddof!r}")
-    axes, x = _axes("var", x, axis), as_float(x)
+    axes = _axes("var", x, axis)
     if not axes:
-        return ops.zeros_like(x)
+        return ops.zeros_like(as_float(x))
+    if not x.dtype.is_floating:  # the mean of integers is one
+        off = as_float(x - mean(x, axes, True))
+        count = math.prod(x.shape[i] for i in axes) - ddof
+        return ops.sum(off * off, axes, _flag("var", keepdims)) / count
     return ops.var(x, axes, ddof, _flag("var", keepdims))
 
 
@@ -107,7 +112,7 @@ def _extreme(name: str, reduce, elementwise):
         return to_dtype(elementwise(*same_dtype([value, as_tensor(name, initial)], name)), value.dtype)
 
     extreme.__name__ = extreme.__qualname__ = name
-    extreme.__doc__ = f"""The {name[-3:]}imum over `axis`, of the elements where `where` is true, and `initial`.
+    extreme.__doc__ = f"""The {name[-3:]}imum over `axis`, where `where` is true, and of `initial`.
 
     Shapes: the axes vanish, or become 1 with `keepdims`.  dtypes: real -> same.
     Errors: TypeError for bools and what is no Tensor, ValueError for `where` without `initial`.
@@ -207,7 +212,7 @@ def _running(name, function, x, axis, dtype):
     if axis is None:
         x, axis = ops.reshape(x, (-1,)), 0
     result = function(x, one_axis(name, axis, x.ndim))
-    return to_dtype(result, result_dtype(name, dtype))
+    return to_dtype(result, result_dtype(name, dtype) or x.dtype)
 
 
 def cumsum(a, axis=None, dtype=None):
@@ -222,7 +227,7 @@ def cumsum(a, axis=None, dtype=None):
 def cumprod(a, axis=None, dtype=None):
     """Running product along `axis`, or of all elements.
 
-    Shapes: same; a vector without `axis`.  dtypes: small integers and bool give int32, Python's int64, or `dtype`.
+    Shapes: same; a vector without `axis`.  dtypes: small integers and bool give int32, Python's ints int64.
     """
     x = as_tensor("cumprod", a, "a")
     if x is not a and x.dtype is dtypes.int32:
@@ -294,7 +299,7 @@ def nancumsum(a, axis=None, dtype=None):
 
 
 def norm(x, ord=None, axis=None, keepdims=False):
-    """Norm of a vector or of matrices: `ord` None or "fro" (2), inf, -inf, 0, 1, -1 or for vectors any number.
+    """Norm of a vector or of matrices: `ord` None or "fro" (2), inf, -inf, 1, -1, of vectors any number.
 
     Shapes: the axes vanish, or become 1 with `keepdims`.  dtypes: float32 or float64.
     Errors: ValueError for an order that is not there, NotImplementedError for 2, -2 and "nuc" of matrices.

@@ -179,7 +179,8 @@ def piecewise(x, condlist, funclist, *args, **kw):
 def unique(x, return_inverse=False):
     """The different elements, in the order of their first appearance; and which of them each one is.
 
-    Shapes: n elements -> [number] (, [n]).  dtypes: number -> same (, int32).  Errors: TypeError unless a Tensor of numbers.
+    Shapes: n elements -> [number] (, [n]).  dtypes: number -> same (, int32).
+    Errors: TypeError unless a Tensor of numbers.
     """
     x = only_tensor("unique", x)
     if x.dtype.is_bool:
@@ -328,7 +329,7 @@ def ravel_multi_index(multi_index, dims, mode="clip", order="C"):
     return to_dtype(total, dtypes.float32)
 
 
-# ---------------------------------------------------------------------------------------- functions along axes
+# --------------------------------------------------------------------------------------- functions along axes
 
 
 def apply_along_axis(func1d, axis, arr, *args, **kwargs):

@@ -26,7 +26,7 @@ def _slices(x, axis, *bounds):
 
 
 def diff(a, n=1, axis=-1, prepend=None, append=None):
-    """Differences of neighbours along `axis`, `n` times over; `prepend` and `append` are put at the ends first.
+    """Differences of neighbours along `axis`, `n` times over; `prepend` and `append` are put at the ends.
 
     Shapes: the axis loses n elements.  dtypes: same; of bools whether they differ.
     Errors: TypeError unless a Tensor, ValueError for a negative n or too few elements.
@@ -140,9 +140,9 @@ def unwrap(p, discont=math.pi, axis=-1):
 
 
 def interp(x, xp, fp, left=None, right=None):
-    """Piecewise linear interpolation between the points (xp, fp); `left` and `right` stand for what lies outside.
+    """Linear interpolation between the points (xp, fp); `left` and `right` stand for what lies outside.
 
-    Shapes: any, [n], [n] -> as `x`.  dtypes: float32.  Errors: ValueError unless xp and fp are vectors of one length.
+    Shapes: any, [n], [n] -> as `x`.  dtypes: float32.  Errors: ValueError if xp and fp do not fit.
     """
     x, xp, fp = (to_dtype(as_tensor("interp", v), dtypes.float32) for v in (x, xp, fp))
     if xp.ndim != 1 or xp.shape != fp.shape:
@@ -208,10 +208,11 @@ def convolve(a, v, mode="full"):
 def correlate(a, v, mode="valid"):
     """Sums of products of `a` and `v` moved along it: `convolve` with `v` backwards.
 
+    dtypes: integers give float32.
     Errors: TypeError unless both are Tensors, ValueError for other shapes and modes.
     """
     only_tensor("correlate", a, "a"), only_tensor("correlate", v, "v")
-    a, v = _vectors("correlate", a, v)
+    a, v = (as_float(x) for x in _vectors("correlate", a, v))
     if a.shape[0] < v.shape[0] and mode in ("same", "valid"):
         return ops.flip(_convolved("correlate", v, ops.flip(a, (0,)), mode), (0,))
     return _convolved("correlate", a, ops.flip(v, (0,)), mode)
@@ -234,24 +235,24 @@ def _aligned(name, a1, a2):
 
 
 def polyadd(a1, a2):
-    """The sum of two polynomials, highest power first.  Shapes: [n], [m] -> [max(n, m)].  dtypes: promoted."""
+    """The sum of two polynomials, highest power first.  Shapes: [n], [m] -> [max(n, m)]."""
     a, b = _aligned("polyadd", a1, a2)
     return a + b
 
 
 def polysub(a1, a2):
-    """The difference of two polynomials, highest power first.  Shapes: [n], [m] -> [max(n, m)].  dtypes: promoted."""
+    """The difference of two polynomials, highest power first.  Shapes: [n], [m] -> [max(n, m)]."""
     a, b = _aligned("polysub", a1, a2)
     return a - b
 
 
 def polymul(a1, a2):
-    """The product of two polynomials, highest power first.  Shapes: [n], [m] -> [n + m - 1].  dtypes: promoted."""
+    """The product of two polynomials, highest power first.  Shapes: [n], [m] -> [n + m - 1]."""
     return convolve(_coefficients("polymul", a1), _coefficients("polymul", a2))
 
 
 def polyval(p, x):
-    """The polynomial `p`, highest power first, at the places `x`.  Shapes: as `x`.  dtypes: float32 or promoted."""
+    """The polynomial `p`, highest power first, at the places `x`.  Shapes: as `x`.  dtypes: floating."""
     p, x = same_dtype([_coefficients("polyval", p), as_tensor("polyval", x)], "polyval")
     p, x = as_float(p), as_float(x)
     result = ops.zeros_like(x)
@@ -261,7 +262,7 @@ def polyval(p, x):
 
 
 def polyder(p, m=1):
-    """The `m`-th derivative of a polynomial.  Shapes: [n] -> [n - m].  Errors: ValueError for a negative m."""
+    """The `m`-th derivative of a polynomial.  Shapes: [n] -> [n - m].  Errors: ValueError for m < 0."""
     if m < 0:
         raise errors.value_error("polyder", f"m cannot be negative, but got {m}")
     p = _coefficients("polyder", p)

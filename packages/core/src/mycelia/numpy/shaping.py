@@ -126,7 +126,7 @@ def concatenate(arrays, axis=0):
 
 
 def append(arr, values, axis=None):
-    """`values` after `arr`, both flattened without `axis`.  Errors: ValueError for shapes that do not match."""
+    """`values` after `arr`, both flattened without `axis`.  Errors: ValueError if shapes do not match."""
     only_tensor("append", arr, "arr"), only_tensor("append", values, "values")
     if axis is not None and arr.ndim != values.ndim:
         raise errors.value_error("append", f"ranks differ: {arr.ndim} and {values.ndim}")
@@ -292,10 +292,8 @@ def roll(a, shift, axis=None):
         flat = ops.reshape(x, (-1,))
         total = sum(shift) if isinstance(shift, (tuple, list)) else shift
         return ops.reshape(ops.roll(flat, total, 0), x.shape)
-    pairs = np.broadcast(np.asarray(shift), np.asarray(axis))
-    for step, one in (
-        zip(*(v.reshape(-1).tolist() for v in np.broadcast_arrays(shift, axis))) if pairs.size else ()
-    ):
+    shifts, axes = (v.reshape(-1).tolist() for v in np.broadcast_arrays(shift, axis))
+    for step, one in zip(shifts, axes):
         x = ops.roll(x, step, one_axis("roll", one, x.ndim))
     return x
 

@@ -180,8 +180,9 @@ def _place_in(a, v, right):
 
 
 def digitize(x, bins, right=False):
-    """The bin of each element: i if ``bins[i - 1] <= x < bins[i]``, with `right` ``<``, ``<=``; bins may fall.
+    """The bin of each element: i if ``bins[i - 1] <= x < bins[i]``, with `right` ``<``, ``<=``.
 
+    The bins may also fall.
     Shapes: any, [n] -> as `x`.  dtypes: promoted -> int32.  Errors: ValueError unless bins are a vector.
     """
     x, bins = same_dtype([as_tensor("digitize", x), as_tensor("digitize", bins, "bins")], "digitize")
