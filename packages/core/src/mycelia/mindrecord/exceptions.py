@@ -41,7 +41,7 @@ _TEXTS = {
     "ParamTypeError": "Invalid parameter type. '{}' expect {} type.",
     "ParamValueError": "Invalid parameter value. {}",
     "ParamMissError": "Miss parameter. '{}' is missing.",
-    "PathNotExistsError": "Invalid path. {} does not exist.",
+    "PathNotExistsError": "Invalid path. {}",
     "DbConnectionError": "Db connection is error. Detail: {}",
     "MRMOpenError": "MindRecord could not open.",
     "MRMOpenForAppendError": "MindRecord could not open for append.",

@@ -1,0 +1,294 @@
+"""Well-known data sets as MindRecord files: CIFAR, MNIST, ImageNet folders, CSV tables.
+
+Each class has `transform()`, which writes the files, and raises what is wrong with the source.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import math
+import os
+import pickle
+import re
+import struct
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.mindrecord import exceptions
+from mycelia.mindrecord.writer import FileWriter, checked_name
+
+_AT_ONCE = 256  # rows handed to the writer in one call
+
+
+def write(
+    destination: str, schema: dict, description: str, index: list[str], rows: Iterable[dict], shards: int = 1
+) -> None:
+    """Write rows as a data set."""
+    writer = FileWriter(destination, shards)
+    writer.add_schema(schema, description)
+    if index:
+        writer.add_index(index)
+    waiting = []
+    for row in rows:
+        waiting.append(row)
+        if len(waiting) == _AT_ONCE:
+            writer.write_raw_data(waiting)
+            waiting = []
+    if waiting:
+        writer.write_raw_data(waiting)
+    writer.commit()
+
+
+def _partitions(number) -> int:
+    if not isinstance(number, int):
+        raise errors.value_error("The parameter partition_number must be int")
+    return number
+
+
+def _jpeg(pixels: np.ndarray) -> bytes:
+    try:
+        from PIL import Image
+    except ImportError:
+        raise errors.error(
+            errors.MyceliaImportError,
+            "mindrecord",
+            "images are written as JPEG by 'pillow': pip install pillow",
+        ) from None
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=95)
+    return file.getvalue()
+
+
+# ---- CIFAR: pickled dicts of rows of 3072 bytes, channels first ----------------------------------------
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Dicts, lists, bytes and arrays only: other objects in a pickle could run any code."""
+
+    _KNOWN = {
+        ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"),
+        ("numpy.core.numeric", "_frombuffer"), ("numpy._core.numeric", "_frombuffer"),
+    }  # fmt: skip
+
+    def find_class(self, module, name):
+        if (module, name) not in self._KNOWN:
+            raise pickle.UnpicklingError(f"{module}.{name} has no place in a CIFAR file")
+        return super().find_class(module, name)
+
+
+def _batch(path: str, labels: dict[str, bytes]) -> tuple[np.ndarray, dict[str, list]]:
+    """Images [n, 32, 32, 3] and lists of labels by the names they get."""
+    try:
+        with open(path, "rb") as file:
+            content = _PlainUnpickler(file, encoding="bytes").load()
+        images = np.asarray(content[b"data"], np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+        found = {name: [int(v) for v in content[key]] for name, key in labels.items()}
+        if any(len(values) != len(images) for values in found.values()):
+            raise ValueError("images and labels differ in number")
+    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, AttributeError) as e:
+        raise exceptions.damaged(path, f"no CIFAR file of the Python version: {e}") from None
+    return images, found
+
+
+class _CifarToMR:
+    """Writes the training rows to `destination` and the test rows to ``<destination>_test``."""
+
+    labels: dict[str, bytes] = {}  # field -> key in the pickled dict
+
+    def __init__(self, source: str, destination: str):
+        self.source, self.destination = checked_name(source), destination
+        present = sorted(os.listdir(source))
+        self.train = [os.path.join(source, n) for n in present if re.match(self.train_files, n)]
+        self.test = [os.path.join(source, n) for n in present if n == self.test_file]
+        if not self.train:
+            raise exceptions.PathNotExistsError(self.train_files.replace("\\d", "*").rstrip("$"))
+        if not self.test:
+            raise exceptions.PathNotExistsError(self.test_file)
+        checked_name(destination)
+
+    def _rows(self, paths: list[str]) -> Iterator[dict]:
+        number = 0
+        for path in paths:
+            images, labels = _batch(path, self.labels)
+            for k, image in enumerate(images):
+                row = {name: values[k] for name, values in labels.items()}
+                yield {"id": number, "data": _jpeg(image), **row}
+                number += 1
+
+    def transform(self, fields: list[str] | None = None) -> None:
+        """Write the files; `fields` are the index fields. Errors: ValueError, RuntimeError."""
+        if fields is not None and not isinstance(fields, list):
+            raise errors.value_error("The parameter fields should be None or list")
+        schema = {"id": {"type": "int64"}, "data": {"type": "bytes"}}
+        schema.update((name, {"type": "int64"}) for name in self.labels)
+        for paths, destination in ((self.train, self.destination), (self.test, self.destination + "_test")):
+            write(destination, schema, "CIFAR images and labels", fields or [], self._rows(paths))
+
+    run = transform
+
+
+class Cifar10ToMR(_CifarToMR):
+    """CIFAR-10, Python version: fields id, label, data (JPEG)."""
+
+    labels = {"label": b"labels"}
+    train_files, test_file = r"data_batch_\d$", "test_batch"
+
+
+class Cifar100ToMR(_CifarToMR):
+    """CIFAR-100, Python version: fields id, fine_label, coarse_label, data (JPEG)."""
+
+    labels = {"fine_label": b"fine_labels", "coarse_label": b"coarse_labels"}
+    train_files, test_file = r"train$", "test"
+
+
+# ---- MNIST ---------------------------------------------------------------------------------------------
+
+
+def _idx(path: str, magic: int, rank: int) -> np.ndarray:
+    """The array of a gzipped IDX file."""
+    try:
+        with gzip.open(path) as file:
+            data = file.read()
+    except (gzip.BadGzipFile, EOFError) as e:
+        raise exceptions.damaged(path, f"the compressed data is damaged: {e}") from None
+    if len(data) < 4 + 4 * rank or struct.unpack_from(">I", data)[0] != magic:
+        raise exceptions.damaged(path, "no IDX file of MNIST")
+    shape = struct.unpack_from(f">{rank}I", data, 4)
+    if len(data) - 4 - 4 * rank != math.prod(shape):
+        raise exceptions.damaged(path, f"the IDX file is cut off: {list(shape)} bytes of data are needed")
+    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+
+
+class MnistToMR:
+    """MNIST's four gzipped files: fields label, data (JPEG).
+
+    Written are ``<destination>_train.mindrecord`` and ``<destination>_test.mindrecord``.
+    """
+
+    def __init__(self, source: str, destination: str, partition_number: int = 1):
+        self.source, self.destination = checked_name(source), checked_name(destination)
+        self.partition_number = _partitions(partition_number)
+
+    def _rows(self, part: str) -> Iterator[dict]:
+        path = os.path.join(self.source, f"{part}-%s-idx%d-ubyte.gz")
+        images, labels = _idx(path % ("images", 3), 2051, 3), _idx(path % ("labels", 1), 2049, 1)
+        if len(images) != len(labels):
+            raise exceptions.damaged(path % ("labels", 1), f"{len(labels)} labels for {len(images)} images")
+        for image, label in zip(images, labels.tolist()):
+            yield {"label": label, "data": _jpeg(image)}
+
+    def transform(self) -> None:
+        """Write the files. Errors: FileNotFoundError, RuntimeError."""
+        schema = {"label": {"type": "int64"}, "data": {"type": "bytes"}}
+        for part, name in (("train", "train"), ("t10k", "test")):
+            target = f"{self.destination}_{name}.mindrecord"
+            write(
+                target, schema, "MNIST images and labels", ["label"], self._rows(part), self.partition_number
+            )
+
+    run = transform
+
+
+# ---- ImageNet ------------------------------------------------------------------------------------------
+
+
+class ImageNetToMR:
+    """JPEG files in a directory per class: fields label, file_name, image (the file's bytes).
+
+    `map_file` has lines of a directory's name and its class number.
+    """
+
+    def __init__(self, map_file: str, image_dir: str, destination: str, partition_number: int = 1):
+        self.map_file, self.image_dir = checked_name(map_file), checked_name(image_dir)
+        self.destination = checked_name(destination)
+        self.partition_number = _partitions(partition_number)
+
+    def _classes(self) -> list[tuple[str, int]]:
+        if not os.path.exists(self.map_file):
+            raise errors.error(errors.MyceliaOSError, "ImageNetToMR", f"map file {self.map_file} not exists")
+        with open(self.map_file, encoding="utf-8") as file:
+            lines = [line.split() for line in file if line.strip()]
+        try:
+            return [(name, int(number)) for name, number in lines]
+        except ValueError:
+            raise exceptions.damaged(self.map_file, "each line must be a directory and a number") from None
+
+    def _rows(self) -> Iterator[dict]:
+        classes = self._classes()
+        if not os.path.isdir(self.image_dir):
+            raise exceptions.PathNotExistsError(f"not valid image dir in {self.image_dir}")
+        for name, label in classes:
+            directory = os.path.join(self.image_dir, name)
+            if not os.path.isdir(directory):
+                raise exceptions.PathNotExistsError(directory)
+            for file_name in sorted(os.listdir(directory)):
+                if file_name.endswith(".JPEG"):
+                    path = os.path.join(directory, file_name)
+                    with open(path, "rb") as file:
+                        yield {"label": label, "file_name": path, "image": file.read()}
+
+    def transform(self) -> None:
+        """Write the files. Errors: OSError, PathNotExistsError, RuntimeError."""
+        schema = {"label": {"type": "int32"}, "image": {"type": "bytes"}, "file_name": {"type": "string"}}
+        index = ["label", "file_name"]
+        write(self.destination, schema, "images by class", index, self._rows(), self.partition_number)
+
+    run = transform
+
+
+# ---- CSV -----------------------------------------------------------------------------------------------
+
+
+def _typed(values: list[str]) -> tuple[str, list]:
+    """A column as int64 if all are ints, as float64 if all are numbers or missing, else as texts."""
+    for name, convert in (("int64", int), ("float64", lambda v: float(v) if v else math.nan)):
+        try:
+            return name, [convert(v) for v in values]
+        except ValueError:
+            continue
+    return "string", values
+
+
+class CsvToMR:
+    """A CSV table whose first line names the columns; `columns_list`: only these."""
+
+    def __init__(
+        self, source: str, destination: str, columns_list: list[str] | None = None, partition_number: int = 1
+    ):
+        self.source, self.destination = checked_name(source), checked_name(destination)
+        if columns_list is not None and not (
+            isinstance(columns_list, list) and all(isinstance(c, str) for c in columns_list)
+        ):
+            raise errors.value_error("The parameter columns_list must be list of str or None")
+        self.columns_list, self.partition_number = columns_list, _partitions(partition_number)
+
+    def transform(self) -> None:
+        """Write the files. Errors: OSError, ValueError for the names of columns, RuntimeError."""
+        if not os.path.exists(self.source):
+            raise errors.error(errors.MyceliaOSError, "CsvToMR", f"csv file {self.source} not exists")
+        with open(self.source, encoding="utf-8", newline="") as file:
+            lines = [line for line in csv.reader(file) if line]
+        if not lines:
+            raise exceptions.damaged(self.source, "the table is empty")
+        names, lines = lines[0], lines[1:]
+        for number, line in enumerate(lines, 2):
+            if len(line) > len(names):
+                raise exceptions.damaged(self.source, f"row {number} has {len(line)} of {len(names)} columns")
+            line += [""] * (len(names) - len(line))
+        wanted = self.columns_list or names
+        for name in wanted:
+            if name not in names:
+                raise errors.runtime_error("CsvToMR", f"column {name!r} is not among the columns {names}")
+            if not name or name[0].isdigit():
+                raise errors.value_error("CsvToMR", f"a column's name must not begin with a number: {name!r}")
+        columns = {name: _typed([line[names.index(name)] for line in lines]) for name in wanted}
+        schema = {name: {"type": kind} for name, (kind, _) in columns.items()}
+        rows = (dict(zip(columns, values)) for values in zip(*(values for _, values in columns.values())))
+        write(self.destination, schema, "rows of a table", list(columns), rows, self.partition_number)
+
+    run = transform
