@@ -130,7 +130,7 @@ class _Policy(ImageTransform):
         strength = _strength(name, level, bins, width, height, wide)
         if name in _SIGNED:
             if negative is None:
-                negative = self.draws.integer(0, 1) == 1
+                negative = self.draws.integer(0, 1) == 0
             strength = -strength if negative else strength
         return self.step(image, name, strength)
 

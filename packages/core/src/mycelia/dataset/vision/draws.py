@@ -90,7 +90,13 @@ class Draws:
                 at += 1
                 if not count:
                     break
-        return chosen + items[at : at + count]
+        while count:
+            left -= 1
+            if self.integer(0, left) < count:
+                chosen.append(items[at])
+                count -= 1
+            at += 1
+        return chosen
 
     def normal(self, scale: float = 1.0) -> float:
         """A normal number with mean 0 (polar method)."""
