@@ -161,7 +161,7 @@ class BatchDataset(Dataset):
 
 
 def check_pad_info(owner: str, pad_info) -> dict | None:
-    """`pad_info` as given: {column: (shape, value)}, a shape of None for the longest, a value of None for 0."""
+    """`pad_info` as given: {column: (shape, value)}; a shape of None is the longest, a value of None 0."""
     if pad_info is None:
         return None
     nodes.of_type(owner, "pad_info", pad_info, dict)

@@ -26,7 +26,7 @@ class RunContext:
 
 
 class DSCallback:
-    """Base of callbacks given to `map`: override any of the events; `step_size`: rows between two step events.
+    """Base of callbacks given to `map`: override its events; `step_size`: rows between two step events.
 
     Errors: TypeError, ValueError for a `step_size` that is no positive int.
     """
@@ -59,9 +59,9 @@ class WaitedDSCallback(Callback, DSCallback):
     """Waits in the pipeline until the training has finished the step or epoch before; given to `map` and to
     `Model.train`.
 
-    `sync_epoch_begin` runs after the training's epoch end, `sync_step_begin` after its step end. A wait of more
-    than `dataset.config.get_callback_timeout()` seconds, in a pipeline that runs ahead in its own thread, ends in
-    a RuntimeError; a pipeline that is read by the training's thread is never behind or ahead and does not wait.
+    `sync_epoch_begin` runs after the training's epoch end, `sync_step_begin` after its step end. A wait of
+    more than `dataset.config.get_callback_timeout()` seconds, in a pipeline that runs ahead in its own thread,
+    ends in a RuntimeError; a pipeline that the training's thread reads is never ahead and does not wait.
     """
 
     def __init__(self, step_size: int = 1):
@@ -116,7 +116,7 @@ class WaitedDSCallback(Callback, DSCallback):
         if not done.acquire(timeout=seconds):
             raise errors.runtime_error(
                 type(self).__name__,
-                f"the training did not end its {what} within {seconds} s (dataset.config.set_callback_timeout)",
+                f"the training did not end its {what} within the {seconds} s of callback_timeout",
             )
 
 

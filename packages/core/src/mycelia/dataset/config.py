@@ -350,7 +350,7 @@ def get_video_backend() -> str:
 
 def load(file: str) -> None:
     """Take settings from a JSON file: ``numParallelWorkers``, ``prefetchSize``, ``seed``,
-    ``monitorSamplingInterval`` and ``callback_timeout``. RuntimeError for a file that is missing or no JSON object.
+    ``monitorSamplingInterval`` and ``callback_timeout``. RuntimeError for a file that is missing or no JSON.
     """
     owner = "dataset.config.load"
     path = Path(_of_type("load", file, str, "file"))

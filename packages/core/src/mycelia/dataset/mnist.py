@@ -152,7 +152,7 @@ class KMnistDataset(MnistDataset):
 
 
 class EMnistDataset(MnistDataset):
-    """EMNIST: letters and digits. `name`: 'byclass', 'bymerge', 'balanced', 'letters', 'digits' or 'mnist'."""
+    """EMNIST: letters and digits. `name`: 'byclass', 'bymerge', 'balanced', 'letters', 'digits', 'mnist'."""
 
     _NAMES = ("byclass", "bymerge", "balanced", "letters", "digits", "mnist")
 

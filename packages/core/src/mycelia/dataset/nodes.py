@@ -1,4 +1,4 @@
-"""What the nodes of a pipeline share: checks of arguments, columns as arrays, columns by name, user functions."""
+"""What the nodes of a pipeline share: checks of arguments, columns as arrays and by name, errors of users."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def workers(owner: str, value) -> None:
 
 
 def keywords(owner: str, given: dict, known: dict) -> None:
-    """Check the rarer keywords: TypeError for one that is not among `known` (name -> type) or of another type."""
+    """Check rarer keywords: TypeError for one that is not among `known` (name -> types) or of another type."""
     for name, value in given.items():
         if name not in known:
             raise errors.type_error(owner, f"got an unexpected keyword argument {name!r}")

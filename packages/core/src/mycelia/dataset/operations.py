@@ -14,7 +14,6 @@ from mycelia.dataset.debug import DebugHook
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, DistributedSampler, RandomSampler
 
-
 _SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
 
 
@@ -317,7 +316,7 @@ class RenameDataset(Dataset):
         if len(self.input_columns) != len(self.output_columns):
             raise errors.value_error(
                 "Dataset.rename",
-                f"{len(self.input_columns)} input_columns cannot get {len(self.output_columns)} output_columns",
+                f"input_columns {self.input_columns} cannot become output_columns {self.output_columns}",
             )
 
     def get_col_names(self):
@@ -368,8 +367,8 @@ class FilterDataset(Dataset):
 class SyncWaitDataset(Dataset):
     """A gate: lets `num_batch` rows through, then asks for an update.
 
-    Rows are read when the iterator asks for them, so an update that comes between two rows is in force for the
-    next one; a reader that gives none is not held up.
+    Rows are read when the iterator asks for them, so an update that comes between two rows is in force for
+    the next one; a reader that gives none is not held up.
     """
 
     def __init__(self, source, condition_name, num_batch=1, callback=None):

@@ -12,8 +12,8 @@ from mycelia.dataset import nodes
 INT64_MAX = 2**63 - 1
 
 
-class Shuffle(str, enum.Enum):
-    """How far sources of several files shuffle: not at all, rows of all files, only the files, only within files."""
+class Shuffle(str, enum.Enum):  # noqa: UP042 - it prints as Shuffle.GLOBAL
+    """How far sources of several files shuffle: not, all rows, only the files, only within files."""
 
     FALSE = "false"
     ADAPTIVE = "adaptive"
@@ -251,8 +251,8 @@ class SubsetRandomSampler(SubsetSampler):
 
 
 class WeightedRandomSampler(BuiltinSampler):
-    """Rows drawn with probabilities proportional to `weights`. RuntimeError, when reading, for weights that are
-    none, negative or all zero.
+    """Rows drawn with probabilities proportional to `weights`. RuntimeError, when reading, for weights that
+    are none, negative or all zero.
     """
 
     def __init__(self, weights, num_samples: int | None = None, replacement: bool = True):
@@ -322,7 +322,7 @@ class DistributedSampler(BuiltinSampler):
         if self.num_shards < 1 or not 0 <= self.shard_id < self.num_shards or self.offset >= self.num_shards:
             raise errors.runtime_error(
                 "DistributedSampler",
-                "num_shards must be positive, shard_id in [0, num_shards) and offset below num_shards, but got "
+                "num_shards must be positive, shard_id in [0, num_shards), offset below num_shards, but got "
                 f"{self.num_shards}, {self.shard_id} and {self.offset}",
             )
 

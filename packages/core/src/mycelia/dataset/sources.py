@@ -85,7 +85,7 @@ class MappableDataset(Dataset):
             if not hasattr(sampler, "__iter__"):
                 raise errors.type_error(
                     owner,
-                    f"sampler must be a sampler or an iterable of row numbers, but got {type(sampler).__name__}",
+                    f"sampler must be a sampler or iterable of row numbers, but got {type(sampler).__name__}",
                 )
             sampler = IterSampler(sampler)
         self.sampler = sampler

@@ -1,0 +1,311 @@
+"""Sources that read files from their beginning: lines of text, CSV, JSON lines, TFRecord.
+
+Rows of several files come in turns, one of each file that is open, as many files open as there are workers.
+Sharding gives every process equally many rows, in file order; what is missing at the end is filled up from the
+front. Shuffling mixes within a window over all files, or only the files.
+"""
+
+from __future__ import annotations
+
+import csv
+import glob
+import json
+import os
+from collections.abc import Iterator
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset import config, nodes
+from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.samplers import Shuffle
+from mycelia.dataset.sources import no_cache
+
+_WINDOW = 10_000  # rows that a global shuffle mixes at a time, and at least
+
+
+def find_files(owner: str, dataset_files) -> list[str]:
+    """The files of a name, a pattern or a list of them, sorted. Errors: TypeError, ValueError for no match."""
+    nodes.of_type(owner, "dataset_files", dataset_files, str, list)
+    patterns = [dataset_files] if isinstance(dataset_files, str) else dataset_files
+    if not patterns:
+        raise errors.value_error(owner, "dataset_files must not be empty")
+    found, missing = [], []
+    for pattern in patterns:
+        nodes.of_type(owner, "every element of dataset_files", pattern, str)
+        matches = glob.glob(pattern, recursive=True)
+        found += [m for m in matches if os.path.isfile(m)]
+        missing += [] if matches else [pattern]
+    if missing:
+        raise errors.value_error(owner, f"no file matches {missing}")
+    return sorted(found)
+
+
+class FileRowsDataset(Dataset):
+    """Base of the sources here: `read` gives the rows of one file."""
+
+    def __init__(
+        self,
+        dataset_files,
+        num_samples=None,
+        num_parallel_workers=None,
+        shuffle=Shuffle.GLOBAL,
+        num_shards=None,
+        shard_id=None,
+        cache=None,
+    ):
+        super().__init__()
+        owner = type(self).__name__
+        self.dataset_files = find_files(owner, dataset_files)
+        nodes.workers(owner, num_parallel_workers)
+        no_cache(owner, cache)
+        if num_samples is not None:
+            nodes.integer(owner, "num_samples", num_samples, 0, 2**63 - 1)
+        if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
+            raise errors.type_error(owner, f"shuffle must be a bool or a Shuffle, but got {shuffle!r}")
+        if (num_shards is None) != (shard_id is None):
+            raise errors.runtime_error(owner, "num_shards and shard_id must be given together")
+        if num_shards is not None:
+            nodes.integer(owner, "num_shards", num_shards, 1)
+            nodes.integer(owner, "shard_id", shard_id, 0, num_shards - 1)
+        shuffle = {True: Shuffle.GLOBAL, False: Shuffle.FALSE, None: Shuffle.GLOBAL}.get(shuffle, shuffle)
+        self.shuffle_mode: Shuffle = shuffle
+        self.num_samples, self.num_shards, self.shard_id = num_samples or None, num_shards, shard_id
+        self.num_parallel_workers = num_parallel_workers
+        self._sizes: dict[str, int] = {}
+
+    def read(self, path: str) -> Iterator[tuple]:
+        """The rows of one file."""
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "read(path) is not defined")
+
+    def size_of(self, path: str) -> int:
+        """Number of rows of one file, counted once."""
+        if path not in self._sizes:
+            self._sizes[path] = sum(1 for _ in self.read(path))
+        return self._sizes[path]
+
+    def get_dataset_size(self):
+        total = sum(map(self.size_of, self.dataset_files))
+        if self.num_shards is not None:
+            total = -(-total // self.num_shards)
+        return min(total, self.num_samples) if self.num_samples else total
+
+    def _parts(self, files: list[str]) -> list[tuple[str, int, int]]:
+        """(file, first row, rows) that this process reads."""
+        sizes = [self.size_of(f) for f in files] if self.num_shards else None
+        if sizes is None:
+            return [(f, 0, -1) for f in files]
+        total = sum(sizes)
+        each = -(-total // self.num_shards)
+        parts, at = [], self.shard_id * each
+        while each > 0 and total:
+            start = at % total
+            for file, size in zip(files, sizes):
+                if start < size:
+                    count = min(each, size - start)
+                    parts.append((file, start, count))
+                    each, at = each - count, at + count
+                    break
+                start -= size
+        return parts
+
+    def _in_turns(self, parts) -> Iterator[tuple]:
+        workers = self.num_parallel_workers or config.get_num_parallel_workers()
+        lanes = [self._lane(parts[i::workers]) for i in range(min(workers, len(parts)))]
+        while lanes:
+            left = []
+            for lane in lanes:
+                row = next(lane, None)
+                if row is not None:
+                    left.append(lane)
+                    yield row
+            lanes = left
+
+    def _lane(self, parts) -> Iterator[tuple]:
+        for file, start, count in parts:
+            for number, row in enumerate(self.read(file)):
+                if count >= 0 and number >= start + count:
+                    break
+                if number >= start:
+                    yield row
+
+    def rows(self, epoch):
+        rng = config.generator(epoch, self.salt())
+        files = self.dataset_files
+        if self.shuffle_mode in (Shuffle.FILES, Shuffle.GLOBAL) and self.num_shards is None:
+            files = [files[i] for i in rng.permutation(len(files))]
+        rows = self._in_turns(self._parts(files))
+        if self.shuffle_mode not in (Shuffle.FALSE, Shuffle.FILES):
+            rows = _mixed(rows, rng)
+        for number, row in enumerate(rows):
+            if self.num_samples and number >= self.num_samples:
+                return
+            yield row
+
+
+def _mixed(rows: Iterator[tuple], rng) -> Iterator[tuple]:
+    window: list[tuple] = []
+    for row in rows:
+        if len(window) < _WINDOW:
+            window.append(row)
+            continue
+        i = int(rng.integers(_WINDOW))
+        out, window[i] = window[i], row
+        yield out
+    for i in rng.permutation(len(window)):
+        yield window[i]
+
+
+class TextFileDataset(FileRowsDataset):
+    """Lines of text files, without empty ones: column text."""
+
+    def get_col_names(self):
+        return ["text"]
+
+    def read(self, path):
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                line = line.rstrip("\r\n")
+                if line:
+                    yield (np.asarray(line),)
+
+
+class CSVDataset(FileRowsDataset):
+    """Rows of CSV files. Without `column_names` the first line of the file names the columns.
+
+    `column_defaults`: a value per column, whose type the column gets (int32, float32, text); it stands in for an
+    empty field. Errors: ValueError for a `field_delim` of other than one character; RuntimeError, when reading,
+    for a row with another number of fields or a field of another type.
+    """
+
+    def __init__(
+        self,
+        dataset_files,
+        field_delim=",",
+        column_defaults=None,
+        column_names=None,
+        num_samples=None,
+        num_parallel_workers=None,
+        shuffle=Shuffle.GLOBAL,
+        num_shards=None,
+        shard_id=None,
+        cache=None,
+    ):
+        owner = "CSVDataset"
+        super().__init__(
+            dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache
+        )
+        nodes.of_type(owner, "field_delim", field_delim, str)
+        if len(field_delim) != 1 or field_delim in '"\r\n':
+            raise errors.value_error(owner, f"field_delim must be one character, but got {field_delim!r}")
+        if column_defaults is not None:
+            nodes.of_type(owner, "column_defaults", column_defaults, list)
+            for value in column_defaults:
+                nodes.of_type(owner, "every element of column_defaults", value, str, int, float)
+        self.field_delim, self.column_defaults = field_delim, column_defaults
+        self.column_names = None if column_names is None else nodes.names(owner, "column_names", column_names)
+
+    def get_col_names(self):
+        if self.column_names is None:
+            with open(self.dataset_files[0], newline="", encoding="utf-8") as file:
+                return next(csv.reader(file, delimiter=self.field_delim), [])
+        return list(self.column_names)
+
+    def read(self, path):
+        width = len(self.get_col_names())
+        defaults = self.column_defaults or [""] * width
+        with open(path, newline="", encoding="utf-8") as file:
+            lines = csv.reader(file, delimiter=self.field_delim)
+            if self.column_names is None:
+                next(lines, None)
+            for line in lines:
+                if not line:
+                    continue
+                if len(line) != width or len(defaults) != width:
+                    raise errors.runtime_error(
+                        "CSVDataset",
+                        f"{path}, line {lines.line_num}: {len(line)} fields for {width} columns and "
+                        f"{len(defaults)} column_defaults",
+                    )
+                try:
+                    yield tuple(_field(v, d) for v, d in zip(line, defaults))
+                except ValueError:
+                    raise errors.runtime_error(
+                        "CSVDataset", f"{path}, line {lines.line_num}: {line} does not fit column_defaults"
+                    ) from None
+
+
+def _field(text: str, default) -> np.ndarray:
+    if isinstance(default, str):
+        return np.asarray(text or default)
+    if isinstance(default, int):
+        return np.asarray(int(float(text)) if text else default, np.int32)
+    return np.asarray(float(text) if text else default, np.float32)
+
+
+_CLUE = {  # task: usage: column -> key of the JSON object
+    "AFQMC": {"train": ["label", "sentence1", "sentence2"], "test": ["id", "sentence1", "sentence2"]},
+    "CMNLI": {"train": ["label", "sentence1", "sentence2"], "test": ["id", "sentence1", "sentence2"]},
+    "CSL": {"train": ["abst", "id", "keyword", "label"], "test": ["abst", "id", "keyword"]},
+    "IFLYTEK": {"train": ["label", "label_des", "sentence"], "test": ["id", "sentence"]},
+    "TNEWS": {
+        "train": ["keywords", "label", "label_desc", "sentence"],
+        "test": ["id", "keywords", "sentence"],
+    },
+    "WSC": {
+        "train": ["id", "label", "span1_index", "span1_text", "span2_index", "span2_text", "text"],
+        "test": ["id", "span1_index", "span1_text", "span2_index", "span2_text", "text"],
+    },
+}
+
+
+class CLUEDataset(FileRowsDataset):
+    """JSON lines of the CLUE tasks; the columns depend on `task` and `usage` ('train', 'test', 'eval')."""
+
+    def __init__(
+        self,
+        dataset_files,
+        task="AFQMC",
+        usage="train",
+        num_samples=None,
+        num_parallel_workers=None,
+        shuffle=Shuffle.GLOBAL,
+        num_shards=None,
+        shard_id=None,
+        cache=None,
+    ):
+        if task not in _CLUE:
+            raise errors.one_of(task, list(_CLUE), subject="CLUEDataset", what="task")
+        if usage not in ("train", "test", "eval"):
+            raise errors.one_of(usage, ["train", "test", "eval"], subject="CLUEDataset", what="usage")
+        super().__init__(
+            dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache
+        )
+        self.task, self.usage = task, usage
+        self._columns = _CLUE[task]["test" if usage == "test" else "train"]
+
+    def get_col_names(self):
+        return list(self._columns)
+
+    def read(self, path):
+        with open(path, encoding="utf-8") as file:
+            for number, line in enumerate(file, 1):
+                if not line.strip():
+                    continue
+                try:
+                    table = json.loads(line)
+                    values = tuple(_member(table, name) for name in self._columns)
+                except (ValueError, KeyError, TypeError) as e:
+                    raise errors.runtime_error(
+                        "CLUEDataset", f"{path}, line {number}: no object of task {self.task}: {e}"
+                    ) from None
+                yield values
+
+
+def _member(table: dict, name: str) -> np.ndarray:
+    if name.startswith("span"):
+        return np.asarray(table["target"][name])
+    value = table[name]
+    if isinstance(value, int):
+        return np.asarray(value, np.uint32 if name.startswith("span") else np.int64)
+    return np.asarray(value)

@@ -1,0 +1,218 @@
+"""Sources that read files: text, CSV, JSON lines, TFRecord, CIFAR, a directory per class; pipelines as dicts."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import dataset as ds
+from mycelia.dataset.tfrecord import masked_crc
+
+
+def read(dataset, column=0):
+    rows = dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
+    return [row[column].tolist() for row in rows]
+
+
+# ---- text, CSV, JSON lines ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def texts(tmp_path):
+    (tmp_path / "t.txt").write_text("hello\n\nworld two\nlast")
+    (tmp_path / "u.txt").write_text("a\nb\n")
+    ds.config.set_num_parallel_workers(min(2, ds.config.get_num_parallel_workers()))
+    return [str(tmp_path / "u.txt"), str(tmp_path / "t.txt")]
+
+
+@pytest.mark.parametrize(
+    "arguments, lines",
+    [
+        ({}, ["hello", "a", "world two", "b", "last"]),
+        ({"num_samples": 3}, ["hello", "a", "world two"]),
+        ({"num_shards": 2, "shard_id": 0}, ["hello", "world two", "last"]),
+        ({"num_shards": 2, "shard_id": 1}, ["a", "hello", "b"]),
+        ({"num_shards": 3, "shard_id": 2}, ["b", "hello"]),
+    ],
+)
+def test_lines_of_files_come_in_turns_and_in_shards(texts, arguments, lines):
+    if ds.config.get_num_parallel_workers() < 2:
+        pytest.skip("one worker reads file after file")
+    dataset = ds.TextFileDataset(texts, shuffle=False, **arguments)
+    assert read(dataset) == lines and len(dataset) == len(lines)
+
+
+def test_a_shuffled_file_has_all_lines(texts):
+    assert sorted(read(ds.TextFileDataset(texts))) == ["a", "b", "hello", "last", "world two"]
+
+
+@pytest.mark.parametrize(
+    "kind, files, arguments",
+    [
+        (ValueError, "none.txt", {}),
+        (TypeError, 3, {}),
+        (ValueError, [], {}),
+        (TypeError, None, {"shuffle": 3}),
+        (RuntimeError, None, {"num_shards": 2}),
+        (ValueError, None, {"num_shards": 2, "shard_id": 2}),
+        (TypeError, None, {"cache": 3}),
+    ],
+)
+def test_wrong_arguments_of_file_sources(texts, kind, files, arguments):
+    with pytest.raises(kind):
+        ds.TextFileDataset(texts if files is None else files, **arguments)
+
+
+def test_csv_columns_have_the_types_of_their_defaults(tmp_path):
+    path = tmp_path / "c.csv"
+    path.write_text('1,2.5,ab\n3,4.5,"c,d"\n')
+    typed = ds.CSVDataset(
+        str(path), column_defaults=[1, 1.0, ""], column_names=["a", "b", "c"], shuffle=False
+    )
+    assert [t.str[1:2] for t in typed.output_types()] == ["i", "f", "U"] and read(typed, 2) == ["ab", "c,d"]
+    assert read(typed, 0) == [1, 3] and typed.output_types()[0] == np.int32
+    assert read(ds.CSVDataset(str(path), shuffle=False), 0) == ["3"]  # the first line names the columns
+    with pytest.raises(RuntimeError, match="line 1"):
+        read(ds.CSVDataset(str(path), column_names=["a", "b"], shuffle=False))
+
+
+def test_clue_tasks_choose_columns(tmp_path):
+    path = tmp_path / "q.json"
+    path.write_text('{"sentence1": "aa", "sentence2": "bb", "label": "0"}\n')
+    dataset = ds.CLUEDataset(str(path), task="AFQMC", usage="train", shuffle=False)
+    assert dataset.get_col_names() == ["label", "sentence1", "sentence2"] and read(dataset, 2) == ["bb"]
+    with pytest.raises(ValueError, match="task"):
+        ds.CLUEDataset(str(path), task="none")
+
+
+# ---- TFRecord ----------------------------------------------------------------------------------------------
+
+
+def varint(n):
+    out = b""
+    while n > 127:
+        out, n = out + bytes([n & 127 | 128]), n >> 7
+    return out + bytes([n])
+
+
+def field(number, data):
+    return varint(number << 3 | 2) + varint(len(data)) + data
+
+
+def feature(values):
+    if isinstance(values[0], bytes):
+        return field(1, b"".join(field(1, v) for v in values))
+    if isinstance(values[0], float):
+        return field(2, field(1, np.array(values, "<f4").tobytes()))
+    return field(3, field(1, b"".join(varint(v % 2**64) for v in values)))
+
+
+def write(path, rows):
+    with open(path, "wb") as file:
+        for row in rows:
+            pairs = (field(1, field(1, k.encode()) + field(2, feature(v))) for k, v in row.items())
+            data = field(1, b"".join(pairs))
+            head = struct.pack("<Q", len(data))
+            file.write(head + struct.pack("<I", masked_crc(head)))
+            file.write(data + struct.pack("<I", masked_crc(data)))
+    return str(path)
+
+
+@pytest.fixture
+def records(tmp_path):
+    rows = [{"i": [k, -1], "f": [float(k), 2.0], "s": [b"ab%d" % k]} for k in range(4)]
+    return write(tmp_path / "a.tfrecord", rows)
+
+
+def test_features_become_columns_by_name(records):
+    dataset = ds.TFRecordDataset(records, shuffle=False)
+    assert dataset.get_col_names() == ["f", "i", "s"] and len(dataset) == 4
+    assert dataset.output_types() == [np.float32, np.int64, np.uint8]
+    assert read(dataset, 1)[1] == [1, -1] and read(dataset, 2)[0] == [97, 98, 48]
+
+
+def test_a_schema_says_types_and_shapes(records):
+    schema = ds.Schema()
+    schema.add_column("s", ms.string, [1])
+    schema.add_column("f", ms.float32, [2, 1])
+    dataset = ds.TFRecordDataset(records, schema=schema, shuffle=False)
+    assert read(dataset)[3] == ["ab3"] and dataset.output_shapes() == [[1], [2, 1]]
+    schema.add_column("nothing", ms.int32)
+    for wrong in ({"schema": schema}, {"columns_list": ["nothing"]}):
+        with pytest.raises(RuntimeError, match="nothing"):
+            read(ds.TFRecordDataset(records, **wrong))
+
+
+def test_damaged_records_are_noticed(records, tmp_path):
+    broken = tmp_path / "b.tfrecord"
+    broken.write_bytes(b"x" + open(records, "rb").read())
+    with pytest.raises(RuntimeError, match=r"b\.tfrecord"):
+        read(ds.TFRecordDataset(str(broken)))
+
+
+def test_schemas_are_json():
+    schema = ds.Schema()
+    schema.add_column("x", ms.int64, [2])
+    again = ds.Schema()
+    again.parse_columns({"x": {"type": "int64", "shape": [2]}})
+    assert str(again) == schema.to_json() and '"rank": 1' in schema.to_json()
+    for kind, wrong in (
+        (TypeError, lambda: schema.add_column("z", "none")),
+        (TypeError, lambda: schema.add_column(3, ms.int8)),
+        (RuntimeError, lambda: schema.parse_columns([{"name": "q"}])),
+        (RuntimeError, lambda: schema.from_json({"columns": []})),
+        (ValueError, lambda: ds.Schema("none.json")),
+    ):
+        with pytest.raises(kind):
+            wrong()
+
+
+# ---- images ------------------------------------------------------------------------------------------------
+
+
+def test_cifar_records_are_planes_of_colours(tmp_path):
+    record = np.zeros((2, 3073), np.uint8)
+    record[:, 0], record[1, 1 + 1024] = [7, 3], 9  # green of the first pixel
+    record.tofile(tmp_path / "data_batch_1.bin")
+    dataset = ds.Cifar10Dataset(str(tmp_path), "train", shuffle=False)
+    (first, second) = dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
+    assert [int(first[1]), int(second[1])] == [7, 3] and second[0][0, 0].tolist() == [0, 9, 0]
+    assert dataset.output_types() == [np.uint8, np.uint32] and dataset.output_shapes() == [[32, 32, 3], []]
+    with pytest.raises(RuntimeError):
+        len(ds.Cifar10Dataset(str(tmp_path), "test"))
+    with pytest.raises(ValueError):
+        ds.Cifar100Dataset(str(tmp_path), "none")
+
+
+def test_directories_are_classes(tmp_path):
+    for name in ("cat/a.png", "cat/b.png", "dog/c.jpg"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_bytes(name.encode())
+    dataset = ds.ImageFolderDataset(str(tmp_path), shuffle=False)
+    assert read(dataset, 1) == [0, 0, 1] and bytes(read(dataset)[2]) == b"dog/c.jpg"
+    assert dataset.get_class_indexing() == {"cat": 0, "dog": 1} and dataset.num_classes() == 2
+    assert read(ds.ImageFolderDataset(str(tmp_path), class_indexing={"dog": 5}), 1) == [5]
+    assert read(ds.ImageFolderDataset(str(tmp_path), extensions=[".jpg"]), 1) == [1]
+    with pytest.raises(ValueError):
+        ds.ImageFolderDataset(str(tmp_path / "none"))
+
+
+def test_made_up_images_are_the_same_for_the_same_seed():
+    one, two = (ds.FakeImageDataset(5, (2, 2, 3), 3, 1, shuffle=False) for _ in range(2))
+    assert read(one) == read(two) and len(one) == 5 and set(read(one, 1)) <= {0, 1, 2}
+
+
+# ---- pipelines as dicts ------------------------------------------------------------------------------------
+
+
+def test_a_pipeline_comes_back_from_its_dict(texts):
+    made = ds.TextFileDataset(texts, shuffle=False).rename("text", "t").skip(1).repeat(2).batch(3, True)
+    table = ds.serialize(made)
+    again = ds.deserialize(table)
+    assert read(again) == read(made) and ds.compare(made, again) and len(again) == len(made)
+    assert not ds.compare(made, made.take(1)) and table["op_type"] == "Batch" and table["batch_size"] == 3
+    with pytest.raises(NotImplementedError):
+        ds.deserialize(ds.NumpySlicesDataset([1]).to_json())
