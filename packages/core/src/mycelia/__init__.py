@@ -44,7 +44,8 @@ _NAMES: dict[str, str] = {
         JitConfig Symbol enable_dynamic jit_class lazy_inline ms_memory_recycle no_inline set_dump
     """,
     "parallel": """
-        Layout build_searched_strategy get_ckpt_path_with_strategy load_distributed_checkpoint load_segmented_checkpoints
+        Layout build_searched_strategy get_ckpt_path_with_strategy load_distributed_checkpoint
+        load_segmented_checkpoints
         merge_pipeline_strategys merge_sliced_parameter parameter_broadcast rank_list_for_transform
         restore_group_info_list shard sync_pipeline_shared_parameters transform_checkpoint_by_rank
         transform_checkpoints unified_safetensors
@@ -64,8 +65,8 @@ _NAMES: dict[str, str] = {
     "profiler": "Profiler",
     "io": """
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
-        ckpt_to_safetensors safetensors_to_ckpt export load load_mindir load_obf_params_into_net obfuscate_ckpt
-        save_mindir
+        ckpt_to_safetensors safetensors_to_ckpt export load load_mindir save_mindir
+        load_obf_params_into_net obfuscate_ckpt
     """,
     "train": """
         Model Callback CheckpointConfig EarlyStopping History LambdaCallback LearningRateScheduler
