@@ -25,7 +25,7 @@ def test_quickstart_learns_exports_and_agrees(tmp_path):
     text = run(tmp_path)
     assert "4000 digits to learn from, 1000 held out" in text
     accuracy = float(text.split("accuracy ")[1].split(",")[0])
-    assert accuracy > 0.8, "two epochs are enough to see that it learns"
+    assert accuracy > 0.7, "two epochs are enough to see that it learns"
     assert "1000 predictions, bit for bit the same" in text
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
     saved = ms.load_checkpoint(str(next((tmp_path / "checkpoints").glob("lenet-2_*.ckpt"))))
