@@ -178,3 +178,12 @@ def test_tensor_kept_in_an_attribute_is_that_of_each_run():
         net(Tensor(value))
         assert net.last.item() == value + 1
     assert net.number().item() == 14.0 and net.weight.asnumpy() == np.float32(7)
+
+
+def test_generator_functions_are_refused_with_advice():
+    @ms.jit
+    def f(x):
+        yield x
+
+    with pytest.raises(RuntimeError, match="return a list"):
+        f(Tensor(1.0))

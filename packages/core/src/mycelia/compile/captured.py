@@ -189,6 +189,13 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
         return _form(tuple(value), trace, outputs)
     if isinstance(value, (ItemsView, filter)):
         return _form(list(value), trace, outputs)
+    if isinstance(value, (types.GeneratorType, types.CoroutineType)):
+        raise errors.error(
+            errors.CaptureError,
+            "jit",
+            f"{value.__qualname__} is a generator or coroutine: its code would run after the capture",
+            hint="return a list",
+        )
     if type(value) is Text:
         str(value)  # says that it is not known
     return "value", value
