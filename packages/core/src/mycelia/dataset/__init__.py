@@ -2,7 +2,7 @@
 
 from mycelia.dataset import audio, config, debug, text, transforms, vision
 from mycelia.dataset.batching import BatchInfo
-from mycelia.dataset.callback import DSCallback, WaitedDSCallback
+from mycelia.dataset.callback import DSCallback
 from mycelia.dataset.config import ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook
 from mycelia.dataset.file_rows import CLUEDataset, CSVDataset, TextFileDataset
@@ -43,3 +43,11 @@ __all__ = [
     "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset", "ImageFolderDataset",
     "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "serialize", "show",
 ]  # fmt: skip
+
+
+def __getattr__(name: str):
+    if name == "WaitedDSCallback":  # it is a callback of the training too, which is built upon this package
+        from importlib import import_module
+
+        return globals().setdefault(name, import_module("mycelia.train.callbacks.waited").WaitedDSCallback)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
