@@ -1,4 +1,4 @@
-"""Sources that read files: text, CSV, JSON lines, TFRecord, CIFAR, a directory per class; pipelines as dicts."""
+"""Sources that read files: text, CSV, JSON lines, TFRecord, CIFAR, image directories; pipelines as dicts."""
 
 from __future__ import annotations
 
@@ -216,3 +216,16 @@ def test_a_pipeline_comes_back_from_its_dict(texts):
     assert not ds.compare(made, made.take(1)) and table["op_type"] == "Batch" and table["batch_size"] == 3
     with pytest.raises(NotImplementedError):
         ds.deserialize(ds.NumpySlicesDataset([1]).to_json())
+
+
+def test_rows_are_saved_as_mindrecord(tmp_path):
+    from mycelia.mindrecord import FileReader
+
+    path = str(tmp_path / "rows.mindrecord")
+    data = {"x": np.arange(6.0, dtype=np.float32).reshape(3, 2), "n": np.arange(3), "t": ["a", "bc", "d"]}
+    ds.NumpySlicesDataset(data, shuffle=False).save(path)
+    rows = list(FileReader(path).get_next())
+    assert [int(r["n"]) for r in rows] == [0, 1, 2] and [str(r["t"]) for r in rows] == ["a", "bc", "d"]
+    assert np.asarray(rows[2]["x"]).ravel().tolist() == [4, 5]
+    with pytest.raises(TypeError):
+        ds.NumpySlicesDataset(data).save(3)

@@ -40,7 +40,8 @@ __all__ = [
     "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
     "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms",
     "vision", "zip",
-    "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset", "ImageFolderDataset",
+    "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset",
+    "ImageFolderDataset",
     "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "serialize", "show",
 ]  # fmt: skip
 

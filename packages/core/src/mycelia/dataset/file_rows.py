@@ -1,8 +1,8 @@
 """Sources that read files from their beginning: lines of text, CSV, JSON lines, TFRecord.
 
 Rows of several files come in turns, one of each file that is open, as many files open as there are workers.
-Sharding gives every process equally many rows, in file order; what is missing at the end is filled up from the
-front. Shuffling mixes within a window over all files, or only the files.
+Sharding gives every process equally many rows, in file order; what is missing at the end comes from
+the front. Shuffling mixes within a window over all files, or only the files.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _WINDOW = 10_000  # rows that a global shuffle mixes at a time, and at least
 
 
 def find_files(owner: str, dataset_files) -> list[str]:
-    """The files of a name, a pattern or a list of them, sorted. Errors: TypeError, ValueError for no match."""
+    """The files of a name, a pattern or a list of them, sorted. TypeError; ValueError for no match."""
     nodes.of_type(owner, "dataset_files", dataset_files, str, list)
     patterns = [dataset_files] if isinstance(dataset_files, str) else dataset_files
     if not patterns:
@@ -173,9 +173,9 @@ class TextFileDataset(FileRowsDataset):
 class CSVDataset(FileRowsDataset):
     """Rows of CSV files. Without `column_names` the first line of the file names the columns.
 
-    `column_defaults`: a value per column, whose type the column gets (int32, float32, text); it stands in for an
-    empty field. Errors: ValueError for a `field_delim` of other than one character; RuntimeError, when reading,
-    for a row with another number of fields or a field of another type.
+    `column_defaults`: a value per column, whose type the column gets (int32, float32, text); it stands in for
+    an empty field. Errors: ValueError for a `field_delim` of other than one character; RuntimeError, when
+    reading, for a row with another number of fields or a field of another type.
     """
 
     def __init__(

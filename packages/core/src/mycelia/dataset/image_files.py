@@ -106,7 +106,7 @@ class ImageFolderDataset(MappableDataset):
 
     The image is the file's bytes (uint8 [n]), with `decode` uint8 [H, W, 3]. `extensions`: endings to take
     (all by default); `class_indexing`: {directory: class number}, only these. `decrypt`: function of a path
-    that gives the bytes. Errors: TypeError, ValueError; RuntimeError, when reading, for files that cannot be read.
+    that gives the bytes. Errors: TypeError, ValueError; RuntimeError for files that cannot be read.
     """
 
     def __init__(

@@ -50,7 +50,7 @@ def workers(owner: str, value) -> None:
 
 
 def keywords(owner: str, given: dict, known: dict) -> None:
-    """Check rarer keywords: TypeError for one that is not among `known` (name -> types) or of another type."""
+    """Check rarer keywords: TypeError for one that `known` (name -> types) has not, or of another type."""
     for name, value in given.items():
         if name not in known:
             raise errors.type_error(owner, f"got an unexpected keyword argument {name!r}")

@@ -227,7 +227,7 @@ class Dataset:
         raise errors.runtime_error("Dataset.sync_update", f"there is no condition {condition_name!r}")
 
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
-        """Write all rows to MindRecord files. Errors: TypeError, ValueError."""
+        """Write all rows to MindRecord files. TypeError, ValueError; RuntimeError for what cannot be."""
         nodes.of_type("Dataset.save", "file_name", file_name, str)
         nodes.integer("Dataset.save", "num_files", num_files, 1, 1000)
         if file_type != "mindrecord":

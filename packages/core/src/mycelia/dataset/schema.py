@@ -48,7 +48,7 @@ class Schema:
         self.columns.append({"name": name, "type": _type_name(owner, de_type)} | _shape(shape))
 
     def parse_columns(self, columns) -> None:
-        """Columns of a list of dicts (name, type, shape) or of a dict name -> dict, in place of those before."""
+        """Columns of a list of dicts (name, type, shape) or of a dict name -> dict, replacing all."""
         owner = "Schema.parse_columns"
         if isinstance(columns, dict):
             columns = [{"name": name, **entry} for name, entry in sorted(columns.items())]

@@ -28,8 +28,9 @@ _FIELDS = {
     "GeneratorDataset": ("GeneratorDataset", []),
 }
 _SOURCE_FIELDS = (
-    "dataset_dir", "usage", "decode", "class_indexing", "extensions", "dataset_files", "num_samples", "num_shards",
-    "shard_id", "field_delim", "task", "columns_list", "shard_equal_rows", "compression_type", "name", "compat",
+    "dataset_dir", "usage", "decode", "class_indexing", "extensions", "dataset_files",
+    "num_samples", "num_shards", "shard_id", "field_delim", "task", "columns_list",
+    "shard_equal_rows", "compression_type", "name", "compat",
 )  # fmt: skip
 
 
@@ -100,7 +101,7 @@ def compare(pipeline1: Dataset, pipeline2: Dataset) -> bool:
 def deserialize(input_dict: dict | None = None, json_filepath: str | None = None) -> Dataset | None:
     """The pipeline of a dict or of a JSON file; None without either.
 
-    Errors: NotSupportedError for nodes made of Python objects (generators, functions), which no dict can hold.
+    Errors: NotSupportedError for nodes made of Python objects (generators, functions): no dict holds them.
     """
     if input_dict is None and json_filepath is None:
         return None

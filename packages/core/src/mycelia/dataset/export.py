@@ -1,0 +1,59 @@
+"""Datasets written to files."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia import errors
+
+_AS = {  # the types of MindRecord that hold each dtype
+    "bool": "int32", "int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32", "int32": "int32",
+    "uint32": "int64", "int64": "int64", "float16": "float32", "float32": "float32", "float64": "float64",
+}  # fmt: skip
+_ROWS = 1024  # written at a time
+
+
+def _entry(name: str, value) -> dict:
+    array = np.asarray(value)
+    if array.dtype.kind == "U" and array.ndim == 0:
+        return {"type": "string"}
+    if array.dtype.kind == "S" or (array.dtype == np.uint8 and array.ndim == 1):
+        return {"type": "bytes"}
+    if array.dtype.name not in _AS:
+        raise errors.runtime_error(
+            "Dataset.save", f"column '{name}' of dtype {array.dtype} and rank {array.ndim} cannot be saved"
+        )
+    kind = _AS[array.dtype.name]
+    return {"type": kind} if array.ndim == 0 else {"type": kind, "shape": list(array.shape)}
+
+
+def _value(value, entry: dict):
+    if entry["type"] == "bytes":
+        return np.asarray(value).tobytes()
+    if entry["type"] == "string":
+        return str(value)
+    array = np.asarray(value).astype(entry["type"])
+    return array if "shape" in entry else array.item()
+
+
+def to_mindrecord(dataset, file_name: str, num_files: int) -> None:
+    """All rows of one epoch to `num_files` MindRecord files, in order; types and shapes of the first row hold
+    for all. RuntimeError for an empty dataset or a column that MindRecord cannot hold.
+    """
+    from mycelia.mindrecord import FileWriter
+
+    writer, schema, pending = None, {}, []
+    for row in dataset.create_dict_iterator(num_epochs=1, output_numpy=True):
+        if writer is None:
+            schema = {name: _entry(name, value) for name, value in row.items()}
+            writer = FileWriter(file_name, num_files)
+            writer.add_schema(schema, "")
+        pending.append({name: _value(value, schema[name]) for name, value in row.items()})
+        if len(pending) == _ROWS:
+            writer.write_raw_data(pending)
+            pending = []
+    if writer is None:
+        raise errors.runtime_error("Dataset.save", "the dataset is empty")
+    if pending:
+        writer.write_raw_data(pending)
+    writer.commit()
