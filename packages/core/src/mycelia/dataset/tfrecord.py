@@ -139,8 +139,9 @@ class TFRecordDataset(FileRowsDataset):
     """Examples of TFRecord files: a column per feature, in the order of their names or as `schema` says.
 
     Without a schema bytes become uint8 [n], floats float32 [n], ints int64 [n].
-    `compression_type`: '', 'ZLIB' or 'GZIP'. `shard_equal_rows`: shards of rows and equally many; else whole files are shared out. Errors:
-    ValueError for files that are not there, RuntimeError, when reading, for damaged ones and missing columns.
+    `compression_type`: '', 'ZLIB' or 'GZIP'. `shard_equal_rows`: shards of rows and equally many; else whole
+    files are shared out. Errors: ValueError for files that are not there, RuntimeError, when reading, for
+    damaged ones and missing columns.
     """
 
     def __init__(
