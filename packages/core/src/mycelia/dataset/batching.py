@@ -28,8 +28,8 @@ class BatchInfo:
 
 def stacked(values, name: str, owner: str):
     """The values of one column as one array (dicts: per key). RuntimeError for different shapes or dtypes."""
-    if isinstance(values, np.ndarray):
-        return values
+    if isinstance(values, (np.ndarray, dict)):  # per_batch_map made it whole
+        return nodes.column(values, owner)
     if values and isinstance(values[0], dict):
         return {k: stacked([v[k] for v in values], f"{name}.{k}", owner) for k in values[0]}
     arrays = [np.asarray(v) for v in values]

@@ -380,7 +380,7 @@ class DatasetIterator:
         except StopIteration:
             self._rows = None
             raise
-        values = list(row) if self._numpy else [_to_tensor(c) for c in row]
+        values = [_to_numpy(c) for c in row] if self._numpy else [_to_tensor(c) for c in row]
         return values if self._names is None else dict(zip(self._names, values))
 
     def stop(self) -> None:
@@ -394,6 +394,13 @@ class DatasetIterator:
     def get_dataset_size(self) -> int:
         """Rows of one epoch."""
         return self._dataset.get_dataset_size()
+
+
+def _to_numpy(column):
+    # MindSpore's int64 arrays have C's type "long long", and NumPy prints it: array(0, dtype=int64).
+    if isinstance(column, np.ndarray) and column.dtype.char == "l" and column.dtype.itemsize == 8:
+        return column.view(np.longlong)
+    return column
 
 
 def _to_tensor(column):

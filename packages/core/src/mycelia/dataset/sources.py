@@ -37,6 +37,10 @@ def no_cache(owner: str, cache) -> None:
         raise errors.type_error(owner, f"cache must be a DatasetCache or None, but got {cache!r}")
 
 
+def _gives_rows(sampler) -> bool:
+    return any(hasattr(sampler, name) for name in ("__iter__", "__getitem__"))
+
+
 class MappableDataset(Dataset):
     """Rows with numbers: a sampler decides which are read and in which order."""
 
@@ -70,7 +74,7 @@ class MappableDataset(Dataset):
                 owner, f"shard_id must be less than num_shards {num_shards}, got {shard_id}"
             )
         if sampler is not None and (shuffle is not None or num_shards is not None or num_samples is not None):
-            if not isinstance(sampler, BuiltinSampler) and not hasattr(sampler, "__iter__"):
+            if not isinstance(sampler, BuiltinSampler) and not _gives_rows(sampler):
                 raise errors.type_error(owner, "sampler must be a sampler or an iterable of row numbers")
             raise errors.value_error(
                 owner, "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id"
@@ -82,7 +86,7 @@ class MappableDataset(Dataset):
             kind = RandomSampler if shuffled else SequentialSampler
             sampler = kind(num_samples=num_samples)
         elif not isinstance(sampler, BuiltinSampler):
-            if not hasattr(sampler, "__iter__"):
+            if not _gives_rows(sampler):
                 raise errors.type_error(
                     owner,
                     f"sampler must be a sampler or iterable of row numbers, but got {type(sampler).__name__}",
@@ -142,7 +146,7 @@ class MappableDataset(Dataset):
     def _sampler(self, sampler) -> BuiltinSampler:
         if isinstance(sampler, BuiltinSampler):
             return sampler
-        if not hasattr(sampler, "__iter__"):
+        if not _gives_rows(sampler):
             raise errors.type_error(
                 type(self).__name__, f"a sampler or an iterable of row numbers is needed, but got {sampler!r}"
             )
