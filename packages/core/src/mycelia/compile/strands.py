@@ -89,8 +89,8 @@ def _nanoseconds(node: Node, plan: _C.Plan | None) -> float | None:
 def _widest(
     order: Sequence[Node], prices: Sequence[float | None], begin: int, threads: int
 ) -> tuple[list[list[Node]], list[Node]] | None:
-    """Strands of the window from `begin` on that saves most, and nodes among them that run after it: those that
-    join what is long enough to be apart, and what depends on them."""
+    """Strands of the window from `begin` on that saves most, and nodes among them that run after it: those
+    that join what is long enough to be apart, and what depends on them."""
     component: dict[Node, int] = {}
     members: dict[int, list[Node]] = {}
     total: dict[int, float] = {}

@@ -41,4 +41,5 @@ def _doc(target: Callable) -> str:
     definition = getattr(target, "definition", None)
     described = definition.doc if definition is not None else target.__doc__ or ""
     name = definition.name if definition is not None else target.__name__
-    return f"{described.strip().split(chr(10))[0]}\n\nSource: `{name}` of mycelia.ops under other parameter names."
+    first = described.strip().split("\n")[0]
+    return f"{first}\n\nSource: `{name}` of mycelia.ops under other parameter names."

@@ -82,7 +82,7 @@ from mycelia.ops import tensor_facts, tensor_hooks, more_methods, overloads  # i
 import mycelia.tensor  # with it come dispatch and the operators of Tensor; it may be what imports the ops
 
 del mycelia  # the import has bound the package's name
-from mycelia.ops.moments import norm  # noqa: F401  (the family `norm` has taken the name)
+from mycelia.ops.moments import norm  # noqa: E402, F401  (the family `norm` has taken the name)
 
 # What is built upon the ops cannot be imported while they are defined: name -> its module.
 _LATE = {

@@ -28,7 +28,9 @@ from mycelia.ops.operations.define import registry
 from mycelia.ops.primitive import *
 
 _MODULES = tuple(
-    found.name for found in pkgutil.iter_modules(__path__) if found.name.endswith("_ops")  # noqa: F405
+    found.name
+    for found in pkgutil.iter_modules(__path__)
+    if found.name.endswith("_ops")  # noqa: F405
 )
 _ELSEWHERE = {"TCPStore": "mycelia.mint.distributed.store"}  # classes that lie above the ops
 

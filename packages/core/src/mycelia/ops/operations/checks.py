@@ -118,7 +118,7 @@ def optional(check: Callable) -> Callable:
 def within(
     check: Callable, low: float | None = None, high: float | None = None, *, open: str = ""
 ) -> Callable:
-    """What `check` takes, from `low` to `high`; `open` names the ends that do not belong, as in "low high"."""
+    """What `check` takes, from `low` to `high`; `open`: ends that do not belong, as in "low high"."""
 
     def checked(value: Any) -> Any:
         value = check(value)

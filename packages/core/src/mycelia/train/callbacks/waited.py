@@ -15,8 +15,8 @@ class WaitedDSCallback(Callback, DSCallback):
     `Model.train`.
 
     `sync_epoch_begin` runs after the training's epoch end, `sync_step_begin` after its step end. A wait of
-    more than `dataset.config.get_callback_timeout()` seconds, in a pipeline that runs ahead in its own thread,
-    ends in a RuntimeError; a pipeline that the training's thread reads is never ahead and does not wait.
+    more than `dataset.config.get_callback_timeout()` seconds, in a pipeline that runs ahead in a thread of
+    its own, ends in a RuntimeError; one that the training's thread reads is never ahead and does not wait.
     """
 
     def __init__(self, step_size: int = 1):
