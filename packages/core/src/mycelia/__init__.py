@@ -16,7 +16,8 @@ _NAMES: dict[str, str] = {
     "tensor": "Tensor Parameter ParameterTuple tensor is_tensor from_numpy",
     "dtypes": """
         DType Type TensorType Int QuantDtype bool int float bool_ int8 int16 int32 int64 uint8 uint16 uint32
-        uint64 float16 float32 float64 bfloat16 complex64 complex128 half single double byte short intc intp long ubyte ushort uintc uintp cfloat
+        uint64 float16 float32 float64 bfloat16 complex64 complex128 half single double byte short intc intp
+        long ubyte ushort uintc uintp cfloat
         cdouble qint4x2 float8_e4m3fn float8_e5m2 hifloat8 number int_ uint float_ string list_ tuple_
         tensor_type type_none dtype_to_nptype dtype_to_pytype pytype_to_dtype get_py_obj_dtype
     """,

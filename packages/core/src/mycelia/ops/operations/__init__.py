@@ -29,8 +29,8 @@ from mycelia.ops.primitive import *
 
 _MODULES = tuple(
     found.name
-    for found in pkgutil.iter_modules(__path__)
-    if found.name.endswith("_ops")  # noqa: F405
+    for found in pkgutil.iter_modules(__path__)  # noqa: F405  (the package's own)
+    if found.name.endswith("_ops")
 )
 _ELSEWHERE = {"TCPStore": "mycelia.mint.distributed.store"}  # classes that lie above the ops
 
