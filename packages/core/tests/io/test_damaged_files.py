@@ -263,7 +263,7 @@ def test_interrupted_training_can_save_and_go_on(mode, tmp_path):
         [sys.executable, "-c", textwrap.dedent(LOOP), str(mode), path],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.stdout == "saved after True\n", done.stderr
     assert set(ms.load_checkpoint(path)) == {"0.weight", "0.bias", "2.weight", "2.bias"}
