@@ -52,7 +52,7 @@ class AudioTransform(Transform):
 
     def change(self, sound: np.ndarray) -> np.ndarray:
         """The changed sound."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define change()")
 
     def check(self, array: np.ndarray) -> None:
         """Refuse what is no sound of the right rank."""

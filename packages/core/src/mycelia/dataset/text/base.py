@@ -28,7 +28,7 @@ class Elementwise(TextTransform):
 
     def change(self, text: str) -> str:
         """The changed text."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define change()")
 
     def apply(self, array):
         array = self.text_array(array)
@@ -47,7 +47,7 @@ class Tokenizer(TextTransform):
 
     def spans(self, text: str) -> tuple[str, list[tuple[int, int]]]:
         """The text as it is tokenized, and where its tokens start and end."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define spans()")
 
     def apply(self, array):
         array = self.text_array(array)

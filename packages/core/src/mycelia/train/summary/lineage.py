@@ -13,7 +13,7 @@ class Message:
 
     def SerializeToString(self) -> bytes:
         """The bytes of the message."""
-        raise NotImplementedError
+        raise NotImplementedError(f"{type(self).__name__} does not define SerializeToString()")
 
 
 def _given(make, number: int, value) -> bytes:
