@@ -56,21 +56,15 @@ Planes planes_of(int64_t outputs) {
   return planes<R>;
 }
 
-GatherSource source_of(const ConvShape& s) {
-  GatherAxis axis[3];
-  for (int d = 0; d < 3; ++d) axis[d] = {s.in[d], s.out[d], s.stride[d], s.kernel[d], -s.pad[d], s.dilation[d]};
-  return gather_source(axis);
-}
-
 }  // namespace
 
 bool conv_few_fits(const ConvShape& s) {
   return s.group == 1 && s.c > 0 && s.o > 0 && s.o <= kMostOutputs && s.c * s.taps() <= kMostTerms &&
-         s.out[2] >= kTileColumns && s.c * source_of(s).plane <= kSourceFloats;
+         s.out[2] >= kTileColumns && s.c * forward_source(s).plane <= kSourceFloats;
 }
 
 int32_t conv_few(const myc_call* call, const ConvShape& s, const float* x, const float* w, const float* bias, float* y) {
-  const GatherSource source = source_of(s);
+  const GatherSource source = forward_source(s);
   const RowPanels panels(s.o);
   const int64_t terms = s.c * s.taps(), floats = round_up(s.c * source.plane + 2 * kLanes, 16);
   Scratch scratch(call);

@@ -109,13 +109,6 @@ DotFn dot_of(int64_t taps) {
   return dot_taps<T>;
 }
 
-GatherSource forward_source(const ConvShape& s) {
-  GatherAxis axis[3];
-  for (int d = 0; d < 3; ++d)
-    axis[d] = {s.in[d], s.out[d], s.stride[d], s.kernel[d], -s.pad[d], s.dilation[d]};
-  return gather_source(axis);
-}
-
 // Work of one (image, group) in the measure of parallel_rows.
 int64_t group_work(const ConvShape& s) {
   return 8 * s.group_c() * (s.in_plane() + s.out_plane() * s.group_o() * s.taps());

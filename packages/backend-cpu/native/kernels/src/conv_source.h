@@ -7,6 +7,7 @@
 #ifndef MYCELIA_CONV_SOURCE_H_
 #define MYCELIA_CONV_SOURCE_H_
 
+#include "conv_shape.h"
 #include "mycelia/kernels.h"
 
 namespace mycelia::MYC_ISA {
@@ -78,6 +79,13 @@ inline GatherSource gather_source(const GatherAxis (&axis)[3]) {
   s.row = s.phase_length * axis[2].step;
   s.plane = s.extent[0] * s.extent[1] * s.row;
   return s;
+}
+
+// The source of the convolution itself.
+inline GatherSource forward_source(const ConvShape& s) {
+  GatherAxis axis[3];
+  for (int d = 0; d < 3; ++d) axis[d] = {s.in[d], s.out[d], s.stride[d], s.kernel[d], -s.pad[d], s.dilation[d]};
+  return gather_source(axis);
 }
 
 // dst[f * length + i] = src[i * step + f - before], zero outside [0, n).
