@@ -1,6 +1,9 @@
 """Options for all tests."""
 
 import os
+import sys
+
+import pytest
 
 
 def pytest_addoption(parser):
@@ -17,3 +20,13 @@ else:
     settings.register_profile("repeatable", derandomize=True, deadline=None)
     settings.register_profile("explore", deadline=None)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.fixture(autouse=True, scope="module")
+def process_is_left_as_found():
+    """What a module does to the whole process would show in whichever tests happen to run after it."""
+    main, arguments, folder = sys.modules["__main__"], sys.argv, os.getcwd()
+    yield
+    assert "mindspore" not in sys.modules, "compatibility mode stays on"
+    assert sys.modules["__main__"] is main and sys.argv is arguments, "a script took the process over"
+    assert os.getcwd() == folder, "the working directory has changed"

@@ -5,6 +5,7 @@ import mindspore.nn as nn
 import numpy as np
 from mindspore import Tensor
 from mindspore.common import dtype as mstype
+from mindspore.common import set_seed
 from mindspore.common.initializer import Normal
 from mindspore.common.parameter import ParameterTuple
 from mindspore.nn.optim.optimizer import Optimizer
@@ -102,6 +103,7 @@ def digits(count):
 
 
 if __name__ == "__main__":
+    set_seed(1)
     image, label = digits(64)
     net = LeNet()
     step = TrainStep(WithLossCell(net, CrossEntropy()), HeavyBall(net.trainable_params(), 0.05, 0.9))

@@ -129,6 +129,11 @@ def test_numpy_has_the_names_and_the_printing_of_its_first_version(mindspore):
     assert repr(np.float32(0.5)) == "0.5"
 
 
+def test_unknown_name_suggests_the_nearest(mindspore):
+    with pytest.raises(AttributeError, match="'mindspore' has no attribute 'set_contxt'; did you mean set_co"):
+        mindspore.set_contxt  # noqa: B018
+
+
 def test_nothing_stays():
     before, getter = type(ms.Tensor([1])).__module__, vars(nn).get("__getattr__")
     with compat.active():

@@ -82,10 +82,12 @@ def _attribute(module: ModuleType, name: str):
 def lookup(path: str, name: str):
     """What MindSpore calls `name` in its module `path`; AttributeError if it is not here."""
     below = f"{path}.{name}" if path else name
+    hint = ""
     for module in own_modules(path):
         try:
             value = _attribute(module, name)
-        except AttributeError:
+        except AttributeError as error:
+            hint = hint or "".join(str(error).partition("; did you mean")[1:])
             continue
         # `nn.layer.activation` is a front, and holds more than our `nn.activation`.
         if not isinstance(value, ModuleType) or _exists(below) or paths.modules(below) is None:
@@ -100,7 +102,7 @@ def lookup(path: str, name: str):
                 return lookup(path, target)
             return getattr(importlib.import_module(_full(where) if _exists(where) else where), target)
     where = f"{_FOREIGN}.{path}" if path else _FOREIGN
-    raise AttributeError(f"module {where!r} has no attribute {name!r}", name=name)
+    raise AttributeError(f"module {where!r} has no attribute {name!r}{hint}", name=name)
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
