@@ -6,6 +6,7 @@ from mycelia.dataset.callback import DSCallback
 from mycelia.dataset.config import ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook
 from mycelia.dataset.file_rows import CLUEDataset, CSVDataset, TextFileDataset
+from mycelia.dataset.generator import GeneratorDataset, PaddedDataset
 from mycelia.dataset.image_files import Cifar10Dataset, Cifar100Dataset, FakeImageDataset, ImageFolderDataset
 from mycelia.dataset.mindrecord import MindDataset
 from mycelia.dataset.mnist import (
@@ -30,7 +31,7 @@ from mycelia.dataset.samplers import (
 )
 from mycelia.dataset.schema import Schema
 from mycelia.dataset.serialize import compare, deserialize, serialize, show
-from mycelia.dataset.sources import GeneratorDataset, MappableDataset, NumpySlicesDataset, PaddedDataset
+from mycelia.dataset.sources import MappableDataset, NumpySlicesDataset
 from mycelia.dataset.tfrecord import TFRecordDataset
 
 __all__ = [

@@ -376,3 +376,9 @@ def generator(epoch: int, salt: int) -> np.random.Generator:
     """Random numbers of one operation in one epoch: the same for the same seed."""
     seed = given_seed()
     return np.random.default_rng(None if seed is None else (seed, epoch, salt))
+
+
+def stream_seed() -> int:
+    """The seed of a run: the one that was set, or an arbitrary one."""
+    seed = given_seed()
+    return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed

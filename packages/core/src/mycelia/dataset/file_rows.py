@@ -130,7 +130,7 @@ class FileRowsDataset(Dataset):
                     yield row
 
     def rows(self, epoch):
-        rng = config.generator(epoch, self.salt())
+        rng = self.generator(epoch)
         files = self.dataset_files
         if self.shuffle_mode in (Shuffle.FILES, Shuffle.GLOBAL) and self.num_shards is None:
             files = [files[i] for i in rng.permutation(len(files))]

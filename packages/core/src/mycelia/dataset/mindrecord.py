@@ -7,7 +7,6 @@ import os
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
     BuiltinSampler,
@@ -204,7 +203,7 @@ class MindDataset(MappableDataset):
 
     def rows(self, epoch):
         self.get_dataset_size()
-        generator = config.generator(epoch, self.salt())
+        generator = self.generator(epoch)
         for index in self.sampler.rows(self.source_size(), generator):
             yield self.row(int(index))
 

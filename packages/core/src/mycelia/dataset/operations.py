@@ -8,7 +8,7 @@ import itertools
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config, nodes
+from mycelia.dataset import config, nodes, streams
 from mycelia.dataset.callback import DSCallback, Runner
 from mycelia.dataset.debug import DebugHook
 from mycelia.dataset.pipeline import Dataset
@@ -91,13 +91,12 @@ class MapDataset(Dataset):
         picked = nodes.places("Dataset.map", inputs, names)
         kept = [i for i, n in enumerate(names) if n not in inputs]
         operations = self._chain()
-        for number, op in enumerate(operations):
-            if hasattr(op, "seed_epoch"):  # each its own random numbers, the same for the same place
-                op.seed_epoch(config.generator(epoch, 1000 * self.salt() + number))
+        base = streams.base_key(self.seed(), epoch, self.salt())
         mode = config.get_error_samples_mode()
         good, failed_rows = [], 0
         runner = Runner(self.callbacks, epoch)
-        for row in runner.steps(self.children[0].rows(epoch)):
+        for number, row in enumerate(runner.steps(self.children[0].rows(epoch))):
+            streams.enter(streams.row_key(base, number))
             try:
                 values = self._applied(operations, tuple(row[i] for i in picked), wanted)
             except errors.MyceliaRuntimeError:
@@ -105,6 +104,8 @@ class MapDataset(Dataset):
                     raise
                 failed_rows += 1
                 continue
+            finally:
+                streams.leave()
             if wanted == len(inputs):
                 out = list(row)
                 for i, v in zip(picked, values):
@@ -145,7 +146,7 @@ class ShuffleDataset(Dataset):
         self.buffer_size = nodes.integer("Dataset.shuffle", "buffer_size", buffer_size, 2)
 
     def rows(self, epoch):
-        rng = config.generator(epoch, self.salt())
+        rng = self.generator(epoch)
         window: list[tuple] = []
         for row in self.children[0].rows(epoch):
             if len(window) < self.buffer_size:
@@ -277,7 +278,7 @@ class ConcatDataset(Dataset):
         if self.sampler is None:
             yield from self._all(epoch)
             return
-        rng = config.generator(epoch, self.salt())
+        rng = self.generator(epoch)
         rows = list(self._all(epoch))
         for i in self._share(rng.permutation(len(rows)) if self.sampler.is_shuffled() else range(len(rows))):
             yield rows[int(i)]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import nodes
+from mycelia.dataset import config, nodes
 
 
 class Dataset:
@@ -40,6 +40,14 @@ class Dataset:
     def salt(self) -> int:
         """Number of this node's random stream: its height, so that equal pipelines have equal orders."""
         return 1 + max((child.salt() for child in self.children), default=0)
+
+    def seed(self) -> int:
+        """The seed of this run: the one that was set, or an arbitrary one."""
+        return config.stream_seed()
+
+    def generator(self, epoch: int) -> np.random.Generator:
+        """Random numbers of this node for one epoch: its order of rows, not their values."""
+        return np.random.default_rng((self.seed(), epoch, self.salt()))
 
     # ---- what a node defines -------------------------------------------------------------------------------
 

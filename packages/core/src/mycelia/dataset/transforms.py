@@ -13,7 +13,7 @@ import operator as operators
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import checks, config
+from mycelia.dataset import checks, config, streams
 from mycelia.dtypes import Type, as_dtype
 
 _salts = itertools.count(1)
@@ -71,7 +71,9 @@ class Transform:
 
 
 class RandomTransform(Transform):
-    """Base of random transforms: the pipeline gives each epoch its generator; alone, one per instance."""
+    """Base of random transforms: each row of a pipeline has its numbers; alone, one instance has some."""
+
+    random = True
 
     def __init__(self):
         self._salt = next(_salts)
@@ -79,18 +81,17 @@ class RandomTransform(Transform):
 
     @property
     def rng(self) -> np.random.Generator:
-        """The random numbers of this epoch."""
+        """The random numbers of the row."""
+        of_row = streams.rng()
+        if of_row is not None:
+            return of_row
         if self._rng is None:
             self._rng = config.generator(0, self._salt)
         return self._rng
 
-    def seed_epoch(self, generator: np.random.Generator) -> None:
-        """Take the random numbers of an epoch."""
-        self._rng = generator
-
 
 class _Group(RandomTransform):
-    """Several transforms; they share the random numbers of the epoch."""
+    """Several transforms."""
 
     inputs = None
 
@@ -110,12 +111,6 @@ class _Group(RandomTransform):
                     name, f"transforms[{i}] is the class {transform.__name__}: parentheses are missing"
                 )
         self.transforms = list(transforms)
-
-    def seed_epoch(self, generator):
-        super().seed_epoch(generator)
-        for transform in self.transforms:
-            if hasattr(transform, "seed_epoch"):
-                transform.seed_epoch(generator)
 
     def __call__(self, *values):
         if not values:
@@ -143,6 +138,11 @@ def _run(transforms, values: tuple):
 
 class Compose(_Group):
     """Several transforms, one after the other."""
+
+    @property
+    def random(self) -> bool:
+        """Whether one of them is random."""
+        return any(getattr(transform, "random", False) for transform in self.transforms)
 
     def __init__(self, transforms):
         super().__init__(transforms)

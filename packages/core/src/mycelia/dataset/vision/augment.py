@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import streams
 from mycelia.dataset.vision import checks, color, colours, geometry, resample
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import AutoAugmentPolicy, Inter
@@ -221,11 +221,11 @@ class UniformAugment(ImageTransform):
     def __call__(self, *images):
         image = images if len(images) > 1 else images[0]
         if is_pil(image):
-            for i in np.random.choice(len(self.transforms), self.num_ops, replace=False):
-                chance = random.random()
-                image = self.transforms[i](image.copy()) if random.random() < chance else image
+            for i in streams.numpy().choice(len(self.transforms), self.num_ops, replace=False):
+                chance = streams.python().random()
+                image = self.transforms[i](image.copy()) if streams.python().random() < chance else image
             return image
-        if not self._in_pipeline:
+        if not streams.active():
             self.__dict__.pop("_draws", None)
         for transform in self.draws.sample(self.transforms, self.num_ops):
             if self.draws.uniform() < 0.5:
@@ -257,7 +257,7 @@ class RandomSelectSubpolicy(ImageTransform):
         self.policy = policy
 
     def __call__(self, *images):
-        if not self._in_pipeline:
+        if not streams.active():
             self.__dict__.pop("_draws", None)
         images = tuple(np.asarray(image) if is_pil(image) else image for image in images)
         for transform, chance in self.policy[self.draws.integer(0, len(self.policy) - 1)]:
@@ -287,7 +287,7 @@ class BoundingBoxAugment(ImageTransform):
         from mycelia.dataset.vision.bbox import need_boxes
 
         image, boxes = need_boxes(self, columns)
-        if not self._in_pipeline:
+        if not streams.active():
             self.__dict__.pop("_draws", None)
         image = image.copy()
         count = math.floor(self.ratio * len(boxes))

@@ -7,6 +7,7 @@ import sys
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import streams
 from mycelia.dataset.vision.draws import Draws
 
 
@@ -50,7 +51,6 @@ class ImageTransform:
     on_pil = None
     ranks = (2, 3)
     device_target = "CPU"
-    _in_pipeline = False
 
     def __call__(self, *images):
         if not images:
@@ -61,7 +61,7 @@ class ImageTransform:
                     type(self).__name__,
                     f"the image must be a NumPy array or a PIL image, but got {type(image)}",
                 )
-        if self.random and not self._in_pipeline:
+        if self.random and not streams.active():
             self._draws = Draws()  # a call outside of a pipeline starts at the seed, if there is one
         if len(images) == 1:
             return self._one(images[0])
@@ -112,17 +112,14 @@ class ImageTransform:
 
     @property
     def draws(self) -> Draws:
-        """The random numbers of this transform, seeded at first use."""
+        """The random numbers of the row in a pipeline; elsewhere the transform's own, seeded at first use."""
+        of_row = streams.draws()
+        if of_row is not None:
+            return of_row
         own = self.__dict__.get("_draws")
         if own is None:
             own = self._draws = Draws()
         return own
-
-    def seed_epoch(self, generator: np.random.Generator) -> None:
-        """New random numbers for an epoch of a pipeline."""
-        if self.random:
-            self._in_pipeline = True
-            self._draws = Draws(int(generator.integers(2**32)))
 
     def device(self, device_target: str = "CPU"):
         """Where the transform runs: "CPU" here; "Ascend" is refused when there is none."""

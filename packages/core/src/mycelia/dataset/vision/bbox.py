@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import streams
 from mycelia.dataset.vision import checks, geometry
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import Inter
@@ -36,7 +37,7 @@ class _WithBoxes(ImageTransform):
 
     def __call__(self, *columns):
         image, boxes = need_boxes(self, columns)
-        if not self._in_pipeline:
+        if not streams.active():
             self.__dict__.pop("_draws", None)
         return self.both(image, boxes)
 

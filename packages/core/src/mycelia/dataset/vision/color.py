@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import random
-
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import streams
 from mycelia.dataset.vision import checks, colours, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pillow
 from mycelia.dataset.vision.tensor import to_grey
@@ -260,10 +259,10 @@ class RandomColorAdjust(ImageTransform):
 
     def on_pil(self, image):
         limits = (self.brightness, self.contrast, self.saturation, self.hue)
-        factors = [random.uniform(*pair) for pair in limits]
+        factors = [streams.python().uniform(*pair) for pair in limits]
         names = ["Brightness", "Contrast", "Color", None]
         steps = list(zip(names, factors))
-        random.shuffle(steps)
+        streams.python().shuffle(steps)
         for name, factor in steps:
             image = enhance(image, name, factor) if name else pil_hue(image, factor)
         return image
@@ -285,7 +284,7 @@ class RandomColor(ImageTransform):
 
     def on_pil(self, image):
         low, high = self.degrees
-        return enhance(image, "Color", (high - low) * random.random() + low)
+        return enhance(image, "Color", (high - low) * streams.python().random() + low)
 
 
 class RandomSharpness(ImageTransform):
@@ -301,7 +300,7 @@ class RandomSharpness(ImageTransform):
 
     def on_pil(self, image):
         low, high = self.degrees
-        return enhance(image, "Sharpness", (high - low) * random.random() + low)
+        return enhance(image, "Sharpness", (high - low) * streams.python().random() + low)
 
 
 class _Sometimes(ImageTransform):
@@ -359,7 +358,7 @@ class RandomGrayscale(ImageTransform):
 
     def __call__(self, img):
         need_pil("RandomGrayscale", img)
-        return to_grey(img, 1 if img.mode == "L" else 3) if self.prob > random.random() else img
+        return to_grey(img, 1 if img.mode == "L" else 3) if self.prob > streams.python().random() else img
 
 
 class RandomPosterize(ImageTransform):
@@ -424,6 +423,6 @@ class RandomLighting(ImageTransform):
         return resample.to_dtype(image.astype(np.float64) + light, image.dtype)
 
     def on_pil(self, image):
-        light = _LIGHT @ np.random.normal(0.0, self.alpha, 3)
+        light = _LIGHT @ streams.numpy().normal(0.0, self.alpha, 3)
         values = np.array(image.convert("RGB")).astype(np.float64) + light
         return pillow().fromarray(np.clip(values, 0, 255).astype(np.uint8))

@@ -11,6 +11,8 @@ import numpy as np
 
 from mycelia.dataset import config
 
+_NO_ENTROPY = np.random.SeedSequence(0)  # asking the system for random bits costs more than the seeding
+
 
 class Draws:
     """A stream of random numbers; `seed` None takes the dataset's seed, or an arbitrary one."""
@@ -20,7 +22,11 @@ class Draws:
             seed = config.get_seed()
         if seed is None:
             seed = int(np.random.default_rng().integers(2**32))
-        self._bits = np.random.MT19937()
+        self._bits = np.random.MT19937(_NO_ENTROPY)
+        self.reseed(seed)
+
+    def reseed(self, seed: int) -> None:
+        """Start again at a seed; its low 32 bits count."""
         self._bits._legacy_seeding(seed & 0xFFFFFFFF)
         self._spare: float | None = None
 

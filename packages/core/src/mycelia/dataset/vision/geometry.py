@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import random
 
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import streams
 from mycelia.dataset.vision import checks, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pil_mode, pillow
 from mycelia.dataset.vision.enums import Border, Inter, SliceMode
@@ -218,7 +218,7 @@ class RandomHorizontalFlip(ImageTransform):
         )
 
     def on_pil(self, image):
-        return pil_flip(image, self.axis) if self.prob > random.random() else image
+        return pil_flip(image, self.axis) if self.prob > streams.python().random() else image
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
@@ -351,8 +351,8 @@ class RandomCrop(ImageTransform):
             )
         if (rows, columns) == (height, width):
             return image
-        top = random.randint(0, height - rows)
-        return pil_cut(image, top, random.randint(0, width - columns), rows, columns)
+        top = streams.python().randint(0, height - rows)
+        return pil_cut(image, top, streams.python().randint(0, width - columns), rows, columns)
 
 
 def fitting_box(height: int, width: int, scale, ratio, attempts: int, uniform, integer, x_first: bool):
@@ -415,7 +415,14 @@ class RandomResizedCrop(ImageTransform):
     def on_pil(self, image):
         width, height = image.size
         box = fitting_box(
-            height, width, self.scale, self.ratio, self.max_attempts, random.uniform, random.randint, False
+            height,
+            width,
+            self.scale,
+            self.ratio,
+            self.max_attempts,
+            streams.python().uniform,
+            streams.python().randint,
+            False,
         )
         return pil_resize(type(self).__name__, pil_cut(image, *box), self.size, self.interpolation)
 
@@ -510,7 +517,7 @@ class RandomRotation(ImageTransform):
 
     def on_pil(self, image):
         mode = pil_mode("RandomRotation", self.resample)
-        angle = random.uniform(*self.degrees) % 360.0
+        angle = streams.python().uniform(*self.degrees) % 360.0
         if self.resample == Inter.ANTIALIAS and (angle not in (0, 90, 180, 270) or self.center):
             raise errors.value_error("RandomRotation", "ANTIALIAS can only turn by multiples of 90 degrees")
         return image.rotate(angle, mode, self.expand, self.center, fillcolor=self.fill_value)
@@ -617,11 +624,11 @@ class RandomAffine(ImageTransform):
     def on_pil(self, image):
         mode = pil_mode("RandomAffine", self.resample)
         width, height = image.size
-        angle = math.radians(random.uniform(*self.degrees))
+        angle = math.radians(streams.python().uniform(*self.degrees))
         reach = self.translate[0] * width, self.translate[1] * height
-        move = [round(random.uniform(-r, r)) for r in reach]
-        scale = random.uniform(*self.scale)
-        sx, sy = (math.radians(random.uniform(*self.shear[i : i + 2])) for i in (0, 2))
+        move = [round(streams.python().uniform(-r, r)) for r in reach]
+        scale = streams.python().uniform(*self.scale)
+        sx, sy = (math.radians(streams.python().uniform(*self.shear[i : i + 2])) for i in (0, 2))
         # Pillow asks for the way back: from a place in the result to one in the image.
         shrink = 1.0 / scale / math.cos(sx - sy)
         a, b = math.cos(angle + sx) * shrink, math.sin(angle + sx) * shrink
@@ -675,7 +682,7 @@ class RandomPerspective(ImageTransform):
         raise errors.value_error("RandomPerspective", "the image must be a PIL image, but got an array")
 
     def on_pil(self, image):
-        if self.prob <= random.random():
+        if self.prob <= streams.python().random():
             return image
         width, height = image.size
         dx, dy = int(width / 2 * self.distortion_scale), int(height / 2 * self.distortion_scale)
@@ -686,7 +693,7 @@ class RandomPerspective(ImageTransform):
             (height - dy - 1, height - 1),
         )
         sides = ((low_x, low_y), (high_x, low_y), (high_x, high_y), (low_x, high_y))
-        targets = [(random.randint(*x), random.randint(*y)) for x, y in sides]
+        targets = [(streams.python().randint(*x), streams.python().randint(*y)) for x, y in sides]
         corners = [(0, 0), (width - 1, 0), (width - 1, height - 1), (0, height - 1)]
         return pil_perspective("RandomPerspective", image, corners, targets, self.interpolation)
 
