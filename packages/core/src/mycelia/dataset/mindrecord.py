@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -22,6 +23,7 @@ from mycelia.dataset.sources import MappableDataset
 _OWNER = "MindDataset"
 _PARTIAL = 1_000_000  # rows that Shuffle.PARTIAL mixes with one another
 _ADAPTIVE = 100_000_000  # up to here Shuffle.ADAPTIVE is GLOBAL, above PARTIAL
+_CHUNK_ROWS, _CHUNK_BYTES = 1024, 1 << 18  # read in one step: much for NumPy, little for the cache
 _SAMPLERS = (SequentialSampler, RandomSampler, SubsetSampler, DistributedSampler, PKSampler)
 
 
@@ -202,10 +204,38 @@ class MindDataset(MappableDataset):
         return self.sampler.total(size)
 
     def rows(self, epoch):
+        for columns, count in self._chunks(epoch, 1):
+            for k in range(count):
+                # An index with "..." gives an array even of one number, a view of its chunk.
+                yield tuple(c[k, ...] if isinstance(c, np.ndarray) else c[k] for c in columns)
+
+    def batches(self, epoch: int, size: int, drop_remainder: bool) -> Iterator[tuple] | None:
+        """Columns of `size` rows each, without a row in between; None where rows are padded."""
+        return None if self.num_padded else self._batches(epoch, size, drop_remainder)
+
+    def _batches(self, epoch, size, drop_remainder):
+        for columns, count in self._chunks(epoch, size):
+            for at in range(0, count, size):
+                if at + size > count and drop_remainder:
+                    return
+                parts = [c[at : at + size] for c in columns]
+                yield tuple(_stacked(c, n) for n, c in zip(self._columns, parts))
+
+    def _chunks(self, epoch: int, multiple: int) -> Iterator[tuple[list, int]]:
+        """(columns, rows) for a few rows at a time, a multiple of `multiple` except for the last."""
         self.get_dataset_size()
-        generator = self.generator(epoch)
-        for index in self.sampler.rows(self.source_size(), generator):
-            yield self.row(int(index))
+        shards = self._open()
+        order = np.asarray(self.sampler.rows(self.source_size(), self.generator(epoch)), np.int64)
+        wanted = max(1, min(_CHUNK_ROWS, int(_CHUNK_BYTES / shards.row_bytes)))
+        step = max(1, wanted // multiple) * multiple
+        fields = shards.schema.fields
+        for at in range(0, len(order), step):
+            numbers = order[at : at + step]
+            if self.num_padded and int(numbers.max()) >= len(shards):
+                yield list(zip(*map(self.row, numbers.tolist()))), len(numbers)
+                continue
+            found = shards.columns(numbers, self._wanted)
+            yield [_array(found[name], fields[name]) for name in self._columns], len(numbers)
 
     def row(self, index):
         shards = self._open()
@@ -226,6 +256,21 @@ def _column(value, spec: dict) -> np.ndarray:
     if "shape" in spec:
         return np.asarray(value, kind)
     return np.array(value).astype(kind)
+
+
+def _array(values, spec: dict) -> np.ndarray | list:
+    """A column as `Shards.columns` gives it: one array, or a list of the arrays of the rows."""
+    if isinstance(values, np.ndarray) and values.dtype != object:
+        return values
+    return [_column(value, spec) for value in values]
+
+
+def _stacked(column, name: str):
+    if isinstance(column, np.ndarray):
+        return column
+    from mycelia.dataset.batching import stacked
+
+    return stacked(column, name, "Dataset.batch")
 
 
 def _level(shuffle) -> Shuffle | None:

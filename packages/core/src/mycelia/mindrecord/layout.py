@@ -16,9 +16,12 @@ import stat
 import struct
 import tempfile
 
+import numpy as np
+
 from mycelia import errors
 from mycelia.io.files import atomic_write
 from mycelia.mindrecord import crypt
+from mycelia.mindrecord.packing import Packed
 from mycelia.mindrecord.schema import INDEX_TYPES, Schema
 
 _FIXED = (
@@ -26,6 +29,7 @@ _FIXED = (
     "PAGE_OFFSET_RAW_END INT NOT NULL, ROW_GROUP_ID INT NOT NULL, PAGE_ID_BLOB INT NOT NULL, "
     "PAGE_OFFSET_BLOB INT NOT NULL, PAGE_OFFSET_BLOB_END INT NOT NULL"
 )
+_ROWS_A_STATEMENT, _MARKS_A_STATEMENT = 50, 900  # SQLite before 3.32 takes 999 marks
 
 
 class ShardFile:
@@ -36,10 +40,7 @@ class ShardFile:
         self.header_size, self.page_size = sizes
         self.pages: list[dict] = []
         self.rows = self.saved = 0
-        self._raw: list[bytes] = []
-        self._blob: list[bytes] = []
-        self._keys: list[tuple] = []
-        self._raw_size = self._blob_size = 0
+        self._begin_group()
         directory, name = os.path.split(os.path.abspath(path))
         handle, self._temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
         self._file = os.fdopen(handle, "w+b")
@@ -73,36 +74,51 @@ class ShardFile:
         self._connection = sqlite3.connect(self._database, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode=OFF")  # the file is thrown away when anything fails
         self._connection.execute("PRAGMA synchronous=OFF")
+        self._connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+        self._connection.execute("PRAGMA cache_size=-16384")  # KiB
         self._connection.execute("BEGIN")
 
-    def add(self, row: dict) -> None:
-        """Errors: RuntimeError for a row that no page can hold."""
-        raw = self.schema.encode_scalars(row)
-        blob, saved = self.schema.encode_blobs(row)
-        raw_size, blob_size = len(raw) + 8, len(blob) + 8
-        if max(raw_size, blob_size) > self.page_size:
+    def add(self, rows: Packed) -> None:
+        """Errors: RuntimeError for a row that no page can hold; then none is added."""
+        largest = max(int(rows.raw_sizes.max()), int(rows.blob_sizes.max()))
+        if largest > self.page_size:
             raise errors.runtime_error(
                 "FileWriter.write_raw_data",
-                f"a row of {max(raw_size, blob_size)} bytes does not fit into a page of {self.page_size}",
+                f"a row of {largest} bytes does not fit into a page of {self.page_size}",
                 hint="call set_page_size with a larger size before the first row",
             )
-        if self._blob_size + blob_size > self.page_size or self._raw_size + raw_size > self.page_size:
-            self._close_group()
-        self._raw.append(struct.pack("<Q", len(raw)) + raw)
-        self._blob.append(struct.pack("<Q", len(blob)) + blob)
-        self._keys.append(tuple(self._key(row[name]) for name in self.index))
-        self._raw_size += raw_size
-        self._blob_size += blob_size
-        self.saved += saved
-
-    @staticmethod
-    def _key(value):
-        return value if isinstance(value, str) else getattr(value, "item", lambda: value)()
+        raw_ends, blob_ends = np.cumsum(rows.raw_sizes), np.cumsum(rows.blob_sizes)
+        at = raw_at = blob_at = 0
+        while at < len(raw_ends):
+            raw_room = raw_at + self.page_size - self._raw_size
+            blob_room = blob_at + self.page_size - self._blob_size
+            fits = min(
+                int(np.searchsorted(raw_ends, raw_room, "right")),
+                int(np.searchsorted(blob_ends, blob_room, "right")),
+            )
+            if fits == at:
+                self._close_group()
+                continue
+            raw_end, blob_end = int(raw_ends[fits - 1]), int(blob_ends[fits - 1])
+            if not self._blob_size:
+                # The next page is the group's: no other begins before it is closed.
+                self._file.seek(self.header_size + len(self.pages) * self.page_size)
+            self._file.write(memoryview(rows.blob)[blob_at:blob_end])
+            self._raw.append(rows.raw[raw_at:raw_end])
+            self._raw_ends.append(raw_ends[at:fits] - raw_at + self._raw_size)
+            self._blob_ends.append(blob_ends[at:fits] - blob_at + self._blob_size)
+            for keys, new in zip(self._keys, rows.keys):
+                keys += new[at:fits]
+            self._raw_size += raw_end - raw_at
+            self._blob_size += blob_end - blob_at
+            self._waiting += fits - at
+            at, raw_at, blob_at = fits, raw_end, blob_end
+        self.saved += rows.saved
 
     @property
     def count(self) -> int:
         """Rows so far."""
-        return self.rows + len(self._raw)
+        return self.rows + self._waiting
 
     def _pages(self, kind: str) -> list[dict]:
         return [page for page in self.pages if page["page_type"] == kind]
@@ -116,41 +132,56 @@ class ShardFile:
         self.pages.append(page)
         return page
 
-    def _put(self, page: dict, parts: list[bytes]) -> list[tuple[int, int]]:
-        """Append to a page; begin and end of each part inside of it."""
-        self._file.seek(self.header_size + page["page_id"] * self.page_size + page["page_size"])
-        places = []
-        for part in parts:
-            self._file.write(part)
-            places.append((page["page_size"], page["page_size"] + len(part)))
-            page["page_size"] += len(part)
-        return places
+    def _begin_group(self) -> None:
+        """No row waits: blobs lie in the file already, the rest when the group is closed."""
+        self._raw: list[bytes] = []
+        self._raw_ends: list[np.ndarray] = []  # inside of the group
+        self._blob_ends: list[np.ndarray] = []
+        self._keys: list[list] = [[] for _ in self.index]
+        self._raw_size = self._blob_size = self._waiting = 0
 
     def _close_group(self) -> None:
-        if not self._raw:
+        if not self._waiting:
             return
-        count = len(self._raw)
         group = len(self._pages("BLOB_DATA"))
-        blob_page = self._new_page("BLOB_DATA", self.rows, self.rows + count)
+        blob_page = self._new_page("BLOB_DATA", self.rows, self.rows + self._waiting)
         blob_page["row_group_ids"].append({"id": 0, "offset": 0})
-        blobs = self._put(blob_page, self._blob)
+        blob_page["page_size"] = self._blob_size
         raw_page = next(iter(self._pages("RAW_DATA")[-1:]), None)
         if raw_page is None or raw_page["page_size"] + self._raw_size > self.page_size:
             raw_page = self._new_page("RAW_DATA")
-        raw_page["row_group_ids"].append({"id": group, "offset": raw_page["page_size"]})
-        raws = self._put(raw_page, self._raw)
-        marks = ", ".join("?" * (8 + 2 * len(self.index)))
-        self._connection.executemany(
-            f"INSERT INTO INDEXES VALUES ({marks})",
-            (
-                (self.rows + i, raw_page["page_id"], *raws[i], group, blob_page["page_id"], *blobs[i],
-                 *(v for key in self._keys[i] for v in (0, key)))
-                for i in range(count)
-            ),
+        offset = raw_page["page_size"]
+        raw_page["row_group_ids"].append({"id": group, "offset": offset})
+        self._file.seek(self.header_size + raw_page["page_id"] * self.page_size + offset)
+        self._file.write(b"".join(self._raw))
+        raw_page["page_size"] += self._raw_size
+        raw_ends = np.concatenate([[0], *self._raw_ends]) + offset
+        blob_ends = np.concatenate([[0], *self._blob_ends])
+        keys = ", 0, ?" * len(self.index)
+        self._insert(
+            f"(?, {raw_page['page_id']}, ?, ?, {group}, {blob_page['page_id']}, ?, ?{keys})",
+            [
+                range(self.rows, self.rows + self._waiting),
+                raw_ends[:-1].tolist(), raw_ends[1:].tolist(),
+                blob_ends[:-1].tolist(), blob_ends[1:].tolist(), *self._keys,
+            ],
         )  # fmt: skip
-        self.rows += count
-        self._raw, self._blob, self._keys = [], [], []
-        self._raw_size = self._blob_size = 0
+        self.rows += self._waiting
+        self._begin_group()
+
+    def _insert(self, marks: str, columns: list) -> None:
+        """Rows of the index; many in a statement, since a statement costs more than a row."""
+        width, count = len(columns), len(columns[0])
+        values: list = [None] * (width * count)
+        for k, column in enumerate(columns):
+            values[k::width] = column
+        most = max(1, min(_ROWS_A_STATEMENT, _MARKS_A_STATEMENT // width))
+        whole = count - count % most
+        for many, start, end in ((most, 0, whole), (1, whole, count)):
+            statement = "INSERT INTO INDEXES VALUES " + ", ".join([marks] * many)
+            step = many * width
+            places = range(start * width, end * width, step)
+            self._connection.executemany(statement, (values[at : at + step] for at in places))
 
     def complete(self, addresses: list[str], saved: int) -> None:
         """Write the last group and the header. Errors: RuntimeError when the header is too long."""

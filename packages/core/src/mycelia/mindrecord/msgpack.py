@@ -23,12 +23,10 @@ _FIRST = {form: first for table in (_NUMBERS,) for first, form in table.items()}
 def pack(value) -> bytes:
     """A dict of texts to texts, ints and floats, or one of these."""
     if isinstance(value, dict):
-        if len(value) > 0xFFFF:
-            raise ValueError(f"a row has {len(value)} fields, at most 65535 can be written")
-        head = bytes([0x80 | len(value)]) if len(value) < 16 else b"\xde" + struct.pack(">H", len(value))
-        return head + b"".join(pack(k) + pack(v) for k, v in value.items())
+        return map_head(len(value)) + b"".join(pack(k) + pack(v) for k, v in value.items())
     if isinstance(value, str):
-        return _pack_text(value.encode())
+        data = value.encode()
+        return text_head(len(data)) + data
     if isinstance(value, float):
         if (
             value != value
@@ -40,12 +38,20 @@ def pack(value) -> bytes:
     return _pack_int(int(value))
 
 
-def _pack_text(data: bytes) -> bytes:
-    if len(data) < 32:
-        return bytes([0xA0 | len(data)]) + data
+def map_head(size: int) -> bytes:
+    """What begins a map of `size` entries."""
+    if size > 0xFFFF:
+        raise ValueError(f"a row has {size} fields, at most 65535 can be written")
+    return bytes([0x80 | size]) if size < 16 else b"\xde" + struct.pack(">H", size)
+
+
+def text_head(size: int) -> bytes:
+    """What begins a text of `size` bytes."""
+    if size < 32:
+        return bytes([0xA0 | size])
     for first, form in _TEXTS.items():
-        if len(data) < 1 << 8 * struct.calcsize(form):
-            return bytes([first]) + struct.pack(form, len(data)) + data
+        if size < 1 << 8 * struct.calcsize(form):
+            return bytes([first]) + struct.pack(form, size)
     raise ValueError("a text of 4 GiB or more cannot be written")
 
 

@@ -152,7 +152,7 @@ def _python(value):
 
 
 # What a scalar field takes, as in MindSpore: NumPy numbers only of the very dtype.
-_TAKEN = {
+TAKEN = {
     "string": (str,),
     "int32": (int, np.int32),
     "int64": (int, np.int64),
@@ -165,11 +165,17 @@ _TAKEN = {
 def _misfit(value, spec: dict) -> str:
     kind = spec["type"]
     if "shape" not in spec:
-        if type(value) not in _TAKEN[kind]:  # no subclasses: a bool is no int here
+        if type(value) not in TAKEN[kind]:  # no subclasses: a bool is no int here
             return f"should be {kind}, but is {type(value).__name__}"
         return ""
     if not isinstance(value, np.ndarray):
         return f"should be an array, but is {type(value).__name__}"
+    return misfit_of_array(value, spec)
+
+
+def misfit_of_array(value: np.ndarray, spec: dict) -> str:
+    """Why an array does not fit its field, or an empty text."""
+    kind = spec["type"]
     if value.dtype != ARRAYS[kind]:
         return f"should be an array of {kind}, but is of {value.dtype}"
     known = math.prod(n for n in spec["shape"] if n != -1)

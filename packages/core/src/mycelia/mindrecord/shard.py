@@ -18,6 +18,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.mindrecord import crypt, exceptions
+from mycelia.mindrecord.columns import Windows, blob_column, locate_blobs, unpack_scalars
 from mycelia.mindrecord.schema import ARRAYS, Schema
 
 VERSIONS = ("2.0", "3.0")
@@ -25,6 +26,7 @@ _PLACES = (
     "ROW_ID, PAGE_ID_RAW, PAGE_OFFSET_RAW, PAGE_OFFSET_RAW_END, PAGE_ID_BLOB, PAGE_OFFSET_BLOB, "
     "PAGE_OFFSET_BLOB_END"
 )
+_AT_ONCE = 1 << 16  # rows of the index, as Python numbers
 
 
 def must_exist(path: str) -> None:
@@ -120,6 +122,7 @@ class Shard:
         must_exist(path + ".db")
         self.path = path
         self._file = None
+        self._windows: Windows | None = None
         if crypt.is_encrypted(path):
             self._data = crypt.read_plain(path)
         else:
@@ -133,6 +136,7 @@ class Shard:
             self.header = read_header(path, self._data)
             (schema,) = self.header["schema"]
             self.schema = Schema(schema["schema"], schema.get("desc", ""))
+            self._windows = Windows(self._data)
             self._places = self._locate()
         except BaseException:
             self.close()
@@ -141,7 +145,14 @@ class Shard:
     def __len__(self) -> int:
         return len(self._places)
 
+    @property
+    def used(self) -> int:
+        """Bytes of the rows."""
+        return int((self._places[:, [1, 3]] - self._places[:, [0, 2]]).sum())
+
     def close(self) -> None:
+        if self._windows is not None:
+            self._windows.close()
         if isinstance(self._data, mmap.mmap):
             self._data.close()
         if self._file is not None:
@@ -179,11 +190,14 @@ class Shard:
 
     def _locate(self) -> np.ndarray:
         """[rows, 4]: begin and end of the raw part and of the blob, in the file."""
-        with self.index() as connection:
-            found = connection.execute(f"SELECT {_PLACES} FROM INDEXES ORDER BY ROW_ID").fetchall()
         path = self.path + ".db"
+        parts = [np.zeros((0, 7), np.int64)]
         try:
-            table = np.array(found, np.int64).reshape(-1, 7)
+            with self.index() as connection:
+                cursor = connection.execute(f"SELECT {_PLACES} FROM INDEXES ORDER BY ROW_ID")
+                while found := cursor.fetchmany(_AT_ONCE):
+                    parts.append(np.array(found, np.int64))
+            table = np.concatenate(parts)
         except (TypeError, ValueError, OverflowError):
             raise exceptions.damaged(path, "the index holds something else than numbers") from None
         blob_rows = sum(
@@ -235,6 +249,46 @@ class Shard:
             raise exceptions.damaged(self.path, f"row {number}: {e}") from None
         return row
 
+    def columns(self, numbers: np.ndarray, wanted) -> dict[str, np.ndarray | list]:
+        """Fields of many rows: [rows, ...], bytes as [rows, 1], texts as objects; a list of the rows' values
+        where they differ in size.
+        """
+        schema, places = self.schema, self._places[numbers]
+        made: dict[str, np.ndarray | list] = {}
+        scalars = [n for n in schema.scalars if n in wanted]
+        if scalars:
+            begins, ends = self._bodies(numbers, places[:, 0], places[:, 1])
+            found, odd = unpack_scalars(self._windows, schema, scalars, begins, ends - begins)
+            for k in np.flatnonzero(odd).tolist():
+                row = self.row(int(numbers[k]), scalars)
+                for name, column in found.items():
+                    column[k] = row[name]
+            for name, column in found.items():
+                kind = schema.fields[name]["type"]
+                made[name] = column if kind == "string" else column.astype(kind)
+        blobs = [n for n in schema.blobs if n in wanted]
+        if blobs:
+            begins, ends = self._bodies(numbers, places[:, 2], places[:, 3])
+            parts, bad = locate_blobs(self._windows, schema, begins, ends)
+            self._refuse(numbers, bad)
+            for name in blobs:
+                column = blob_column(self._windows, schema.fields[name], *parts[name])
+                if column is None:
+                    column = [self.row(int(k), {name})[name] for k in numbers]
+                made[name] = column
+        return made
+
+    def _bodies(self, numbers, begins, ends) -> tuple[np.ndarray, np.ndarray]:
+        """Begin and end of the data behind the lengths, which are compared."""
+        self._refuse(numbers, self._windows.take("<i8", begins) != ends - begins - 8)
+        return begins + 8, ends
+
+    def _refuse(self, numbers: np.ndarray, bad: np.ndarray) -> None:
+        if bad.any():
+            number = int(numbers[np.flatnonzero(bad)[0]])
+            self.row(number)  # says what is wrong
+            raise exceptions.damaged(self.path, f"row {number} is damaged")
+
 
 def _quoted(path: str) -> str:
     from urllib.parse import quote
@@ -274,9 +328,26 @@ class Shards:
     def __len__(self) -> int:
         return int(self.starts[-1])
 
+    @property
+    def row_bytes(self) -> float:
+        """Bytes of a row in the files, on average."""
+        return sum(f.used for f in self.files) / max(1, len(self))
+
     def row(self, number: int, wanted=None) -> dict:
         which = int(np.searchsorted(self.starts, number, "right")) - 1
         return self.files[which].row(number - int(self.starts[which]), wanted)
+
+    def columns(self, numbers: np.ndarray, wanted) -> dict[str, np.ndarray | list]:
+        """Fields of many rows, as `Shard.columns` gives them."""
+        which = np.searchsorted(self.starts, numbers, "right") - 1
+        present = np.unique(which).tolist()
+        parts = {k: self.files[k].columns((numbers - self.starts[k])[which == k], wanted) for k in present}
+        if len(parts) == 1:
+            return parts[present[0]]
+        return {
+            name: _merged([(np.flatnonzero(which == k), part[name]) for k, part in parts.items()])
+            for name in parts[present[0]]
+        }
 
     def column(self, field: str) -> list:
         return [v for f in self.files for v in f.column(field)]
@@ -284,3 +355,19 @@ class Shards:
     def close(self) -> None:
         for file in self.files:
             file.close()
+
+
+def _merged(parts: list[tuple[np.ndarray, np.ndarray | list]]) -> np.ndarray | list:
+    """Columns of several files as one; `parts` are (rows, their values)."""
+    first = parts[0][1]
+    if all(isinstance(c, np.ndarray) and c.shape[1:] == first.shape[1:] and c.dtype == first.dtype
+           for _, c in parts):  # fmt: skip
+        whole = np.empty((sum(len(rows) for rows, _ in parts), *first.shape[1:]), first.dtype)
+        for rows, column in parts:
+            whole[rows] = column
+        return whole
+    whole = [None] * sum(len(rows) for rows, _ in parts)
+    for rows, column in parts:
+        for row, value in zip(rows.tolist(), column):
+            whole[row] = value
+    return whole

@@ -9,6 +9,7 @@ import weakref
 from mycelia import errors, log
 from mycelia.mindrecord import crypt, exceptions, shard
 from mycelia.mindrecord.layout import ShardFile
+from mycelia.mindrecord.packing import all_fit, pack_rows
 from mycelia.mindrecord.schema import Schema, check, is_blob
 
 SUCCESS, FAILED = 0, 1
@@ -204,17 +205,11 @@ class FileWriter:
             raise errors.type_error("The parameter `parallel_writer` must be bool.")
         if not isinstance(raw_data, list):
             raise exceptions.ParamTypeError("raw_data", "list")
-        if any(not isinstance(row, dict) for row in raw_data):
+        if not all(issubclass(kind, dict) for kind in set(map(type, raw_data))):
             raise exceptions.ParamTypeError("raw_data item", "dict")
         if not self._files:
             self._open()
-        rows = []
-        for number, row in enumerate(raw_data):
-            why = self._schema.misfit(row)
-            if why:
-                log.warning(f"FileWriter.write_raw_data leaves out row {number}: {why}")
-            else:
-                rows.append(row)
+        rows = raw_data if all_fit(self._schema, raw_data) else self._fitting(raw_data)
         if not rows:
             raise errors.runtime_error(
                 "FileWriter.write_raw_data",
@@ -222,10 +217,29 @@ class FileWriter:
                 hint="the warnings above say what is wrong with each row",
             )
         at = 0
-        for file, count in zip(self._files, self._shares(len(rows))):
-            for row in rows[at : at + count]:
-                file.add(row)
-            at += count
+        try:
+            for file, count in zip(self._files, self._shares(len(rows))):
+                if count:
+                    file.add(pack_rows(self._schema, rows[at : at + count], self._index))
+                at += count
+        except (OSError, sqlite3.Error) as e:  # a full disk
+            self._give_up()
+            raise errors.runtime_error("FileWriter.write_raw_data", f"{self._name}: {e}") from None
+
+    def _fitting(self, raw_data: list[dict]) -> list[dict]:
+        rows = []
+        for number, row in enumerate(raw_data):
+            why = self._schema.misfit(row)
+            if why:
+                log.warning(f"FileWriter.write_raw_data leaves out row {number}: {why}")
+            else:
+                rows.append(row)
+        return rows
+
+    def _give_up(self) -> None:
+        """Nothing of this writer stays on the disk, and nothing more can be written."""
+        self._cleaner()
+        self._flushed = True
 
     def _shares(self, total: int) -> list[int]:
         """How many rows each file gets: what is left over goes to the shortest, the last of them first."""
@@ -251,8 +265,7 @@ class FileWriter:
         except (OSError, sqlite3.Error) as e:
             raise errors.runtime_error("FileWriter.commit", f"{self._name}: {e}") from None
         finally:
-            self._cleaner()
-            self._flushed = True
+            self._give_up()
 
 
 def _discard(files: list[ShardFile]) -> None:
