@@ -1,0 +1,2 @@
+#define MYCELIA_LOOPS loops_base
+#include "loops.inc"

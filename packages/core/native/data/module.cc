@@ -1,0 +1,147 @@
+// Module mycelia._data: what Python calls. Arguments are checked here; the work is done without the interpreter's lock.
+#define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <numpy/arrayobject.h>
+
+#include <exception>
+
+#include "data.h"
+#include "module.h"
+
+namespace mycelia::data {
+
+PyObject* failed(const std::exception& e) {
+  if (dynamic_cast<const std::bad_alloc*>(&e)) return PyErr_NoMemory();
+  PyErr_SetString(PyExc_RuntimeError, e.what());
+  return nullptr;
+}
+
+bool pixels_of(PyObject* object, Pixels* out) {
+  if (!PyArray_Check(object)) {
+    PyErr_SetString(PyExc_TypeError, "an array is needed");
+    return false;
+  }
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
+  const npy_intp *shape = PyArray_DIMS(a), *strides = PyArray_STRIDES(a);
+  if (PyArray_TYPE(a) != NPY_UINT8 || PyArray_NDIM(a) != 3 || strides[2] != 1 || strides[1] != shape[2] || !shape[0] || !shape[1] ||
+      !shape[2] || shape[0] > kLargest || shape[1] > kLargest || shape[2] > kLargest || shape[1] * shape[2] > kLargest) {
+    PyErr_SetString(PyExc_ValueError, "uint8 [H, W, C] with whole pixels next to each other is needed");
+    return false;
+  }
+  *out = {static_cast<const uint8_t*>(PyArray_DATA(a)), static_cast<int>(shape[0]), static_cast<int>(shape[1]),
+          static_cast<int>(shape[2]), strides[0]};
+  return true;
+}
+
+namespace {
+
+PyObject* load_jpeg(PyObject*, PyObject* args) {
+  const char* path;
+  if (!PyArg_ParseTuple(args, "s", &path)) return nullptr;
+  return guarded([&]() -> PyObject* { return PyUnicode_FromString(jpeg_load(path).c_str()); });
+}
+
+bool bytes_of(PyObject* object, const uint8_t** data, size_t* size) {
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
+  if (!PyArray_Check(object) || PyArray_TYPE(a) != NPY_UINT8 || PyArray_NDIM(a) != 1 || !PyArray_IS_C_CONTIGUOUS(a)) {
+    PyErr_SetString(PyExc_TypeError, "uint8 [n] is needed");
+    return false;
+  }
+  *data = static_cast<const uint8_t*>(PyArray_DATA(a));
+  *size = static_cast<size_t>(PyArray_SIZE(a));
+  return true;
+}
+
+PyObject* jpeg_shape(PyObject*, PyObject* object) {
+  const uint8_t* data;
+  size_t size;
+  JpegHeader h;
+  if (!bytes_of(object, &data, &size)) return nullptr;
+  if (!jpeg_ready() || !jpeg_header(data, size, &h)) Py_RETURN_NONE;
+  return Py_BuildValue("iiN", h.rows, h.columns, PyBool_FromLong(h.ends));
+}
+
+bool inside(const Box& part, int rows, int columns) {
+  return part.top >= 0 && part.left >= 0 && part.rows > 0 && part.columns > 0 && part.top <= rows - part.rows &&
+         part.left <= columns - part.columns;
+}
+
+// transform(source, box, size, mode, window, flips, planar, table)
+PyObject* transform(PyObject*, PyObject* args) {
+  PyObject *source, *table_object;
+  Box box, window;
+  int rows, columns, mode, flip_x, flip_y, planar;
+  if (!PyArg_ParseTuple(args, "O(iiii)(ii)i(iiii)(pp)pO", &source, &box.top, &box.left, &box.rows, &box.columns, &rows, &columns, &mode,
+                        &window.top, &window.left, &window.rows, &window.columns, &flip_x, &flip_y, &planar, &table_object))
+    return nullptr;
+  const bool encoded = PyArray_Check(source) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(source)) == 1;
+  const uint8_t* data = nullptr;
+  size_t size = 0;
+  Pixels pixels{nullptr, 0, 0, 3, 0};
+  if (encoded) {
+    JpegHeader h;
+    if (!bytes_of(source, &data, &size)) return nullptr;
+    if (!jpeg_ready() || !jpeg_header(data, size, &h)) Py_RETURN_NONE;
+    pixels.rows = h.rows, pixels.columns = h.columns;
+  } else if (!pixels_of(source, &pixels)) {
+    return nullptr;
+  }
+  if (rows <= 0 || columns <= 0 || rows > kLargest / pixels.channels || columns > kLargest / pixels.channels ||
+      !inside(box, pixels.rows, pixels.columns) || !inside(window, rows, columns) || mode < 0 || mode > 4 || mode == 1)
+    return PyErr_Format(PyExc_ValueError, "transform: wrong part, size or mode");
+  PyArrayObject* table = nullptr;
+  PyArray_Descr* type = PyArray_DescrFromType(NPY_UINT8);
+  if (table_object != Py_None) {
+    table = reinterpret_cast<PyArrayObject*>(table_object);
+    const bool fits = PyArray_Check(table_object) && PyArray_NDIM(table) == 2 && PyArray_DIM(table, 0) == pixels.channels &&
+                      PyArray_DIM(table, 1) == 256 && PyArray_IS_C_CONTIGUOUS(table) &&
+                      (PyArray_ISNUMBER(table) || PyArray_ISBOOL(table)) && PyArray_ITEMSIZE(table) <= 8;
+    Py_DECREF(type);
+    if (!fits) return PyErr_Format(PyExc_ValueError, "transform: the table must be numbers [channels, 256]");
+    type = PyArray_DESCR(table);
+    Py_INCREF(type);
+  }
+  npy_intp shape[3] = {window.rows, window.columns, pixels.channels};
+  if (planar) shape[0] = pixels.channels, shape[1] = window.rows, shape[2] = window.columns;
+  PyObject* result = PyArray_SimpleNewFromDescr(3, shape, type);
+  if (!result) return nullptr;
+  const Sink sink{window.rows, window.columns, pixels.channels, flip_x != 0, flip_y != 0, planar != 0,
+                  table ? static_cast<int>(PyArray_ITEMSIZE(table)) : 1, table ? PyArray_DATA(table) : nullptr,
+                  PyArray_DATA(reinterpret_cast<PyArrayObject*>(result))};
+  bool done = false;
+  PyObject* reached = unlocked([&] {
+    const Resize resize(box, rows, columns, static_cast<Mode>(mode), window, pixels.channels);
+    const Box need = resize.need();
+    if (encoded) {
+      std::unique_ptr<Rows> opened = jpeg_open(data, size, need);
+      done = opened && resize.run(*opened, sink);
+    } else {
+      ArrayRows opened(pixels.first + need.top * pixels.stride + static_cast<ptrdiff_t>(need.left) * pixels.channels, pixels.stride);
+      done = resize.run(opened, sink);
+    }
+  });
+  if (reached && done) return result;
+  Py_DECREF(result);
+  if (!reached) return nullptr;
+  Py_RETURN_NONE;
+}
+
+PyMethodDef functions[] = {
+    {"load_jpeg", load_jpeg, METH_VARARGS, "load_jpeg(path): take this libjpeg; why it cannot be used, or ''."},
+    {"jpeg_shape", jpeg_shape, METH_O, "jpeg_shape(bytes): (rows, columns, has its end), or None for what is no plain JPEG."},
+    {"transform", transform, METH_VARARGS,
+     "transform(source, box, size, mode, window, flips, planar, table): the window of a box of JPEG bytes or of an array, resized,\n"
+     "mirrored (x, y) and looked up; None for a JPEG that is damaged."},
+    {nullptr, nullptr, 0, nullptr}};
+
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms of the dataset pipeline.", -1, functions, nullptr,
+                          nullptr, nullptr, nullptr};
+
+}  // namespace
+}  // namespace mycelia::data
+
+PyMODINIT_FUNC PyInit__data() {
+  import_array();
+  return PyModule_Create(&mycelia::data::definition);
+}
