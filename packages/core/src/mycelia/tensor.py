@@ -50,7 +50,12 @@ def _array_of(data, dtype: DType | None) -> np.ndarray:
 
 
 def _number_type(number):
-    return np.complex128 if isinstance(number, complex) else dtypes.as_dtype(type(number)).np
+    if isinstance(number, complex):
+        return np.complex128
+    kind = (
+        bool if isinstance(number, bool) else int if isinstance(number, int) else float
+    )  # of a subclass too
+    return dtypes.as_dtype(kind).np
 
 
 def _plain(data):
@@ -115,7 +120,9 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
 
 def _copy(value: Tensor) -> Tensor:
     """The same values in memory of their own, without history."""
-    return value._detach() if value.traced is not None else _C.from_array(value._bits(), value.dtype, False)
+    if value.traced is None:
+        return _C.from_array(value._bits(), value.dtype, False)
+    return value.reshape(()) if getattr(value.traced, "is_number", False) else value._detach()
 
 
 def _without_data(dtype, shape, init) -> Tensor:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mycelia import errors
 from mycelia.capture.jumps import RESULT
+from mycelia.capture.numbers import is_number, marked
 from mycelia.capture.rewrite import Site
 from mycelia.capture.trace import Trace, UnknownValue, active, number_tensor, traces, type_of
 from mycelia.capture.values import (
@@ -142,7 +143,7 @@ class _Join:
             ):
                 other = zeros(type_of(leaf))
                 position = self.pair(*((leaf, other) if side == 0 else (other, leaf)), leaf.dtype)
-                parts.append(functools.partial(_item, position))
+                parts.append(functools.partial(_number if is_number(leaf) else _item, position))
             else:
                 parts.append(_always(leaf))
         return lambda results: rebuild([p(results) for p in parts])
@@ -173,7 +174,7 @@ class _Join:
             if type(a) is type(b) and not isinstance(a, Tensor) and (a == b or a != a):
                 return _always(a)
             position = self.pair(a, b, common_dtype(a, b))
-            return functools.partial(_item, position)
+            return functools.partial(_number if is_number(a) and is_number(b) else _item, position)
         if equal_objects(a, b):
             return _always(a)
         raise Mismatch(a, b)
@@ -209,3 +210,7 @@ def _always(value: Any) -> Callable[[Sequence[Tensor]], Any]:
 
 def _item(position: int, results: Sequence[Tensor]) -> Tensor:
     return results[position]
+
+
+def _number(position: int, results: Sequence[Tensor]) -> Tensor:
+    return marked(results[position])

@@ -13,6 +13,7 @@ from typing import Any
 from mycelia import dtypes, errors
 from mycelia.capture import jumps, rewrite, source, text
 from mycelia.capture.conditions import and_, or_, predicate
+from mycelia.capture.numbers import is_number, kind_of, marked
 from mycelia.capture.trace import active, is_traced
 from mycelia.capture.values import Undefined
 
@@ -130,9 +131,16 @@ def _convert(kind: type, dtype: Any) -> Callable:
         from mycelia.ops.cast import cast
 
         value = predicate(args[0], f"the argument of {kind.__name__}()")
-        return cast(value if value.ndim == 0 else value.reshape(()), dtype=dtype)
+        number = cast(value if value.ndim == 0 else value.reshape(()), dtype=dtype)
+        return marked(number if number.traced is not value.traced else number.copy())
 
     return convert
+
+
+def _isinstance(value: Any, classes: Any) -> bool:
+    if is_traced(value) and is_number(value):
+        return isinstance(kind_of(value.dtype)(), classes)
+    return isinstance(value, classes)
 
 
 def _extreme(kind: Callable, op: str) -> Callable:
@@ -193,6 +201,7 @@ _BUILTINS: dict[Any, Callable] = {
     builtins.map: _sequence(map, tuple),
     builtins.filter: _sequence(filter, list),
     builtins.range: _range,
+    builtins.isinstance: _isinstance,
     builtins.int: _convert(int, dtypes.int64),
     builtins.float: _convert(float, dtypes.float32),
     builtins.bool: _convert(bool, dtypes.bool_),

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia import dtypes, errors
+from mycelia.capture.numbers import is_number, marked
 from mycelia.capture.trace import is_traced, type_of
 from mycelia.capture.values import NUMBERS
 from mycelia.ir import types as ir_types
@@ -27,7 +28,10 @@ def as_bool(value: Any) -> Any:
         return bool(value)
     from mycelia.ops.cast import cast
 
-    return value if value.dtype is dtypes.bool_ else cast(value, dtype=dtypes.bool_)
+    if value.dtype is dtypes.bool_:
+        return value
+    truth = cast(value, dtype=dtypes.bool_)
+    return marked(truth) if is_number(value) else truth
 
 
 def and_(*operands: Callable[[], Any]) -> Any:

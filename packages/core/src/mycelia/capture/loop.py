@@ -10,6 +10,7 @@ from typing import Any
 from mycelia import dtypes, errors
 from mycelia.capture.conditions import as_bool, predicate
 from mycelia.capture.jumps import RESULT
+from mycelia.capture.numbers import is_number, marked
 from mycelia.capture.rewrite import Site
 from mycelia.capture.trace import Trace, UnknownSize, active, is_traced, number_tensor, snapshot, type_of
 from mycelia.capture.values import (
@@ -56,6 +57,7 @@ class Loop:
             self.rebuild.append(flatten(value, leaves))
             self.leaves.append(leaves)
         self.carried: dict[tuple[int, int], TensorType] = {}
+        self.tensors: set[tuple[int, int]] = set()  # what began as a number and is a tensor after a round
         self.lost: dict[int, Undefined] = {}  # variables that have no value when a round begins
         self.objects: dict[int, tuple[Tensor, Tensor]] = {}  # tensors changed in place: (object, what it was)
         for i, leaves in enumerate(self.leaves):
@@ -81,7 +83,7 @@ class Loop:
         results = ops.while_loop(inputs, test=test.graph, body=body.graph, carried=len(values))
         after: list[list[Any]] = [list(leaves) for leaves in self.leaves]
         for (i, k), tensor in zip(keys, results):
-            after[i][k] = tensor
+            after[i][k] = marked(tensor) if self.is_number((i, k)) else tensor
         self.set(tuple(self.after(i, after[i]) for i in range(len(after))))
         for (tensor, _), value in zip(self.objects.values(), results[len(keys) :]):
             self.outer.see(tensor)
@@ -91,6 +93,10 @@ class Loop:
         if i in self.lost:
             return self.lost[i]
         return self.rebuild[i](leaves)
+
+    def is_number(self, key: tuple[int, int]) -> bool:
+        """Whether what is carried stands for a Python number."""
+        return key not in self.tensors and is_number(self.leaves[key[0]][key[1]])
 
     def error(self, text: str) -> Exception:
         return errors.error(
@@ -114,7 +120,8 @@ class Loop:
         """Gives the variables and objects the values they have when a round begins."""
         values = [list(leaves) for leaves in self.leaves]
         for (i, k), type_ in self.carried.items():
-            values[i][k] = region.parameter(type_, self.site.names[i] if k == 0 else "")
+            standing = region.parameter(type_, self.site.names[i] if k == 0 else "")
+            values[i][k] = marked(standing) if self.is_number((i, k)) else standing
         state = tuple(
             self.lost[i] if i in self.lost else fresh_containers(self.rebuild[i](leaves))
             for i, leaves in enumerate(values)
@@ -238,6 +245,9 @@ class Loop:
                 )
                 self.carried[key] = TensorType(dtype, ())
             return True
+        if self.is_number(key) and not is_number(b):
+            self.tensors.add(key)
+            return self.compare_leaf(region, i, k, a, b, outs) or True
         if isinstance(b, NUMBERS):
             dtype = dtypes.promote_number(carried.dtype, type(b))
             if carried.shape != ():

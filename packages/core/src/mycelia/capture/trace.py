@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from mycelia import _C, dispatch, dtypes, errors
+from mycelia.capture.numbers import gives_number, marked
 from mycelia.ir.graph import Graph, Value
 from mycelia.ir.interpret import evaluate
 from mycelia.ir.sizes import Size, SizeTable, hint_of, is_symbolic
@@ -246,6 +247,7 @@ class Trace:
         if definition.dynamic and self.sizes_known:
             raise errors.error(UnknownSize, op.name, "the size of the result depends on the data")
         recording = _C.tape_level() > 0 and not definition.nondiff
+        number = gives_number(op, flat)
         if recording and definition.vjp_function is None and definition.decomposition is not None:
             return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)
         types = tuple(
@@ -261,6 +263,8 @@ class Trace:
         node = self.graph.append(op, values, attrs, typing.out_types, self.place or errors.user_place(2))
         self.owned.update(node.outputs)
         outputs = [self.tensor(v) for v in node.outputs]
+        if number:
+            marked(outputs[0])
         if recording and any(t is not None and t._node is not None for t in flat):
             _C.record(op, attrs, typing.in_types, counts, tuple(flat), tuple(outputs))
         targets = [flat[definition.param_names.index(name)] for name in definition.updates]

@@ -12,6 +12,7 @@ from typing import Any
 from mycelia import errors
 from mycelia.capture import control
 from mycelia.capture.effects import collect
+from mycelia.capture.numbers import is_number
 from mycelia.capture.text import Text
 from mycelia.capture.trace import Trace, UnknownValue, capture_lock, number_tensor, type_of
 from mycelia.capture.values import kept_tensors
@@ -178,7 +179,7 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
     """Collects the tensors of a returned structure as outputs; the result says how to put it together."""
     if isinstance(value, Tensor):
         outputs.append(trace.value_of(value))
-        return "tensor", len(outputs) - 1
+        return "number" if is_number(value) else "tensor", len(outputs) - 1
     if type(value) is Size:
         value = value.fixed()
     if isinstance(value, (tuple, list)):
@@ -206,6 +207,8 @@ def _builder(form: tuple[str, Any]) -> Callable[[Sequence[Tensor]], Any]:
     sort, content = form
     if sort == "tensor":
         return lambda results: results[content]
+    if sort == "number":
+        return lambda results: results[content].item()
     if sort == "sequence":
         kind, parts = content[0], [_builder(part) for part in content[1]]
         if hasattr(kind, "_fields"):

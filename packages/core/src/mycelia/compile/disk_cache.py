@@ -363,7 +363,7 @@ class _Reader:
             return "sequence", (tuple if kind == "tuple" else list, [self.form(part) for part in content])
         if kind == "dict":
             return kind, {self.attribute(k): self.form(part) for k, part in content}
-        if kind not in ("tensor", "value"):
+        if kind not in ("tensor", "number", "value"):
             raise ValueError("a result of unknown form")
         return kind, self.attribute(content)
 

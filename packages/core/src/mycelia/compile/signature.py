@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from mycelia import dtypes
+from mycelia.capture.numbers import marked
 from mycelia.compile.mutable import MutableFloat, MutableInt, as_variable
 from mycelia.tensor import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_VARIABLE = (Tensor, MutableInt, MutableFloat)
+_NUMBERS = (MutableInt, MutableFloat)
 Shape = tuple[int, ...]
 
 
@@ -54,8 +55,10 @@ def _part(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
 def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
     """The argument with its tensors taken from an iterator, in the order of `signature`."""
     kind = type(value)
-    if kind in _VARIABLE:
+    if kind is Tensor:
         return next(tensors)
+    if kind in _NUMBERS:
+        return marked(next(tensors))
     if kind is list or kind is tuple:
         return kind(replaced(v, tensors) for v in value)
     if kind is dict:

@@ -20,7 +20,7 @@ _LIST = 2  # kind of a parameter that takes a tuple of tensors; see ops.define
 class Value:
     """One tensor in a graph: a parameter, an output of a node, or a constant. Equal only to itself."""
 
-    __slots__ = ("type", "name", "producer", "constant", "__weakref__")
+    __slots__ = ("type", "name", "producer", "constant", "is_number", "__weakref__")
 
     def __init__(
         self, type: TensorType, name: str = "", producer: Node | None = None, constant: Any = None
@@ -29,6 +29,7 @@ class Value:
         self.name = name
         self.producer = producer
         self.constant = constant  # a Tensor: the value is this tensor in every run
+        self.is_number = False  # the captured code has a Python number here
 
     @property
     def is_constant(self) -> bool:
