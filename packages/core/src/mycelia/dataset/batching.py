@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import deque
+
 import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.staff import computed, located, staff, title
+from mycelia.dataset.workers import Work
 
 
 class BatchInfo:
@@ -44,7 +49,30 @@ def stacked(values, name: str, owner: str):
         raise errors.runtime_error(
             owner, f"column '{name}' has rows of different dtypes {sorted(map(str, kinds))} within one batch"
         )
-    return np.stack(arrays)
+    # On arrays of one shape and dtype np.array does what np.stack does, without a Python step for each.
+    return np.array(arrays) if len(kinds) == 1 and kinds.pop().kind in "biufc" else np.stack(arrays)
+
+
+class BatchWork(Work):
+    """The columns of a batch as `per_batch_map` makes them."""
+
+    unit = "batch"
+
+    def __init__(self, owner: str, function, outputs: list[str], seed: int, salt: int):
+        super().__init__(owner, f"batch with {title([function])}", seed, salt)
+        self._function, self._outputs = function, outputs
+
+    def apply(self, epoch, number, item):
+        try:
+            made = self._function(*item, BatchInfo(number, epoch))
+        except Exception as e:
+            raise nodes.failed(self.owner, "per_batch_map", e) from e
+        made = made if isinstance(made, tuple) else (made,)
+        if len(made) != len(self._outputs):
+            raise errors.runtime_error(
+                self.owner, f"per_batch_map gave {len(made)} columns, but {len(self._outputs)} are expected"
+            )
+        return tuple([stacked(values, name, self.owner) for values, name in zip(made, self._outputs)])
 
 
 class BatchDataset(Dataset):
@@ -82,6 +110,8 @@ class BatchDataset(Dataset):
             owner, "output_columns", output_columns, empty=True
         )  # fmt: skip
         self.num_parallel_workers = num_parallel_workers
+        self.python_multiprocessing = bool(kwargs.get("python_multiprocessing"))
+        self.max_rowsize = kwargs.get("max_rowsize")
         self._counted: int | None = None
 
     def get_col_names(self):
@@ -106,24 +136,67 @@ class BatchDataset(Dataset):
         rows = self.children[0].get_dataset_size()
         return rows // self.batch_size if self.drop_remainder else -(-rows // self.batch_size)
 
-    def _groups(self, epoch):
+    def _groups(self, epoch, start=0):
         """The rows of each batch, with its number."""
-        number, pending = 0, []
-        size = self._size(number, epoch)
-        for row in self.children[0].rows(epoch):
-            pending.append(row)
-            if len(pending) == size:
-                yield number, pending
-                number, pending = number + 1, []
-                size = self._size(number, epoch)
-        if pending and not self.drop_remainder:
-            yield number, pending
+        if start and not callable(self.batch_size):
+            number, rows = start, self.children[0].rows_from(epoch, start * self.batch_size)
+        else:
+            number, rows = 0, iter(self.children[0].rows(epoch))
+        while group := list(itertools.islice(rows, size := self._size(number, epoch))):
+            if len(group) < size and self.drop_remainder:
+                return
+            if number >= start:
+                yield number, group
+            number += 1
 
     def rows(self, epoch):
+        return self.rows_from(epoch, 0)
+
+    def rows_from(self, epoch, start):
         names = self.children[0].get_col_names()
         nodes.places(self._owner, self.input_columns, names)
-        for number, group in self._groups(epoch):
-            yield self._stack(group, names, number, epoch)
+        if self.per_batch_map is not None:
+            return self._mapped(epoch, start, names)
+        if type(self) is BatchDataset and not callable(self.batch_size):
+            made = nodes.batches(self.children[0], epoch, self.batch_size, self.drop_remainder)
+            if made is not None:
+                return itertools.islice(made, start, None)
+        return self._stacked(epoch, start, names)
+
+    def origin(self, epoch, number):
+        size = self.get_batch_size()
+        return self.children[0].origin(epoch, number * size) if not callable(self.batch_size) else ""
+
+    def _stacked(self, epoch, start, names):
+        for number, group in self._groups(epoch, start):
+            try:
+                yield self._stack(group, names, number, epoch)
+            except errors.MyceliaRuntimeError as e:
+                raise located(e, self, epoch, number, "batch") from e.__cause__
+
+    def _stack(self, rows: list[tuple], names: list[str], number: int, epoch: int) -> tuple:
+        return tuple([stacked(list(c), n, self._owner) for c, n in zip(zip(*rows), names)])
+
+    def _mapped(self, epoch, start, names):
+        inputs = self.input_columns or names
+        outputs = self.output_columns or inputs
+        others = [n for n in names if n not in inputs]
+        waiting: deque[tuple] = deque()
+
+        def items():
+            for _, group in self._groups(epoch, start):
+                columns = dict(zip(names, zip(*group)))
+                waiting.append(tuple([list(columns[n]) for n in others]))
+                yield tuple([list(columns[n]) for n in inputs])
+
+        work = BatchWork(self._owner, self.per_batch_map, outputs, self.seed(), self.salt())
+        crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
+        order = self.get_col_names()
+        for made in computed(self, work, epoch, start, items(), crew):
+            ready = dict(zip(outputs, made))
+            for name, values in zip(others, waiting.popleft()):
+                ready[name] = stacked(values, name, self._owner)
+            yield tuple([ready[n] for n in order])
 
     def _size(self, number: int, epoch: int) -> int:
         if not callable(self.batch_size):
@@ -137,27 +210,6 @@ class BatchDataset(Dataset):
                 self._owner, f"the function batch_size must return a positive int, but returned {size!r}"
             )
         return int(size)
-
-    def _stack(self, rows: list[tuple], names: list[str], number: int, epoch: int) -> tuple:
-        columns = dict(zip(names, zip(*rows)))
-        if self.per_batch_map is None:
-            return tuple(stacked(list(columns[n]), n, self._owner) for n in names)
-        inputs = self.input_columns or names
-        outputs = self.output_columns or inputs
-        try:
-            made = self.per_batch_map(*(list(columns[n]) for n in inputs), BatchInfo(number, epoch))
-        except Exception as e:
-            raise nodes.failed(self._owner, "per_batch_map", e) from e
-        made = made if isinstance(made, tuple) else (made,)
-        if len(made) != len(outputs):
-            raise errors.runtime_error(
-                self._owner, f"per_batch_map gave {len(made)} columns, but {len(outputs)} are expected"
-            )
-        ready = dict(zip(outputs, made))
-        for name, values in columns.items():
-            if name not in inputs:
-                ready[name] = list(values)
-        return tuple(stacked(ready[n], n, self._owner) for n in self.get_col_names())
 
 
 def check_pad_info(owner: str, pad_info) -> dict | None:

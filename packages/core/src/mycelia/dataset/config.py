@@ -39,6 +39,7 @@ _DEFAULTS: dict = {
     "debug_mode": False,
     "dynamic_shape": False,
     "enable_autotune": False,
+    "enable_fusion": True,
     "enable_shared_mem": True,
     "enable_watchdog": True,
     "error_samples_mode": ErrorSamplesMode.RETURN,
@@ -242,6 +243,16 @@ def get_enable_shared_mem() -> bool:
     return _state["enable_shared_mem"]
 
 
+def set_enable_fusion(enable: bool) -> None:
+    """Whether a map runs native transforms that follow one another as one; the rows are the same."""
+    _state["enable_fusion"] = _of_type("enable_fusion", enable, bool, "enable")
+
+
+def get_enable_fusion() -> bool:
+    """Whether a map runs native transforms that follow one another as one."""
+    return _state["enable_fusion"]
+
+
 def set_enable_watchdog(enable: bool) -> None:
     """Whether a thread looks after worker processes."""
     _state["enable_watchdog"] = _of_type("enable_watchdog", enable, bool, "enable")
@@ -382,3 +393,8 @@ def stream_seed() -> int:
     """The seed of a run: the one that was set, or an arbitrary one."""
     seed = given_seed()
     return int(np.random.SeedSequence().generate_state(1)[0]) if seed is None else seed
+
+
+def default(name: str):
+    """The value of a setting that nobody has set."""
+    return _DEFAULTS[name]

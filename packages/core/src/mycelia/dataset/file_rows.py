@@ -19,7 +19,6 @@ from mycelia import errors
 from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import Shuffle
-from mycelia.dataset.sources import no_cache
 
 _WINDOW = 10_000  # rows that a global shuffle mixes at a time, and at least
 
@@ -55,10 +54,14 @@ class FileRowsDataset(Dataset):
         cache=None,
     ):
         super().__init__()
+        self.dataset_files = find_files(type(self).__name__, dataset_files)
+        self._options(num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache)
+
+    def _options(self, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache) -> None:
+        """Check and keep what all of these sources take."""
         owner = type(self).__name__
-        self.dataset_files = find_files(owner, dataset_files)
         nodes.workers(owner, num_parallel_workers)
-        no_cache(owner, cache)
+        self.cache = nodes.cache(owner, cache)
         if num_samples is not None:
             nodes.integer(owner, "num_samples", num_samples, 0, 2**63 - 1)
         if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):

@@ -2,12 +2,125 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import nodes
+from mycelia.dataset import nodes, streams
 from mycelia.dataset.batching import stacked
 from mycelia.dataset.sources import MappableDataset
+from mycelia.dataset.staff import computed, integers, staff
+from mycelia.dataset.workers import Work
+
+_OWNER = "GeneratorDataset"
+_NUMBERS = {int: "int64", float: "float64", bool: "bool"}
+
+
+class GeneratorWork(Work):
+    """Rows of a source with `__getitem__`, checked."""
+
+    def __init__(self, source, columns: list[str], types: list | None, seed: int, salt: int):
+        super().__init__(_OWNER, f"GeneratorDataset of {type(source).__name__}", seed, salt)
+        self._source, self._columns, self._types = source, columns, types
+
+    def get(self, index: int):
+        """What the source gives for an index. RuntimeError with the traceback if it raises."""
+        try:
+            return self._source[index]
+        except Exception as e:
+            raise nodes.failed(_OWNER, f"source[{index}]", e) from e
+
+    def apply(self, epoch, number, item):
+        return self.checked(self.get(item))
+
+    def checked(self, row) -> tuple:
+        """A row as arrays. RuntimeError for another number of columns or other dtypes."""
+        row = row if isinstance(row, (tuple, list)) else (row,)
+        if len(row) != len(self._columns):
+            # A text such as 'x,y' names columns, of which a row may have fewer only if it is the one column.
+            raise errors.runtime_error(
+                _OWNER, f"a row has {len(row)} columns, but column_names names {len(self._columns)}"
+            )
+        arrays = tuple([nodes.column(c, _OWNER) for c in row])
+        for array, dtype, name in zip(arrays, self._types or (), self._columns):
+            if isinstance(array, np.ndarray) and array.dtype != dtype:
+                raise errors.runtime_error(
+                    _OWNER, f"column '{name}' has dtype {array.dtype}, but column_types says {dtype}"
+                )
+        return arrays
+
+    def stacked(self, rows: list) -> tuple:
+        """Rows as the source gives them as one batch."""
+        if (made := self._quickly(rows)) is not None:
+            return made
+        columns = zip(*map(self.checked, rows))
+        return tuple([stacked(list(c), n, "Dataset.batch") for c, n in zip(columns, self._columns)])
+
+    def _quickly(self, rows: list) -> tuple | None:
+        """Columns that are plain numbers or arrays alike, made without a look at each row; else None."""
+        if len(self._columns) == 1 and type(rows[0]) not in (tuple, list):
+            columns = (rows,)
+        elif set(map(type, rows)) == {tuple} and set(map(len, rows)) == {len(self._columns)}:
+            columns = zip(*rows)
+        else:
+            return None
+        made = []
+        for i, values in enumerate(columns):
+            kinds = set(map(type, values))
+            kind = kinds.pop()
+            if kinds:
+                return None
+            if kind is np.ndarray:
+                if len({v.shape for v in values}) > 1 or len({v.dtype for v in values}) > 1:
+                    return None
+                dtype = values[0].dtype
+            elif kind in _NUMBERS:
+                dtype = np.dtype(_NUMBERS[kind])
+            elif issubclass(kind, np.number):
+                dtype = np.dtype(kind)
+            else:
+                return None
+            array = np.array(values)
+            if array.dtype != dtype or dtype.kind not in "biufc" or (self._types and dtype != self._types[i]):
+                return None
+            made.append(array)
+        return tuple(made)
+
+
+class StackedWork(Work):
+    """Batches of `size` rows with the given numbers."""
+
+    unit = "batch"
+
+    def __init__(self, rows: GeneratorWork, size: int):
+        super().__init__(_OWNER, rows.title, rows._seed, rows._salt)
+        self._rows, self._size = rows, size
+
+    def apply(self, epoch, number, item):
+        get, enter, base, made = self._rows.get, streams.enter, self.base(epoch), []
+        for row, index in enumerate(item, number * self._size):
+            enter(base, row)
+            made.append(get(index))
+        return self._rows.stacked(made)
+
+
+class CollatedWork(StackedWork):
+    """Batches of rows by `collate_fn`, or stacked without one."""
+
+    def __init__(self, rows: GeneratorWork, collate_fn):
+        super().__init__(rows, 0)
+        self._collate = collate_fn
+
+    def apply(self, epoch, number, item):
+        if self._collate is None:
+            return super().apply(epoch, number, item)
+        columns = zip(*(self._rows.apply(epoch, number, i) for i in item))
+        try:
+            made = self._collate(*map(list, columns))
+        except Exception as e:
+            raise nodes.failed(_OWNER, "collate_fn", e) from e
+        return self._rows.checked(made)
 
 
 class GeneratorDataset(MappableDataset):
@@ -79,6 +192,7 @@ class GeneratorDataset(MappableDataset):
         self.source, self.num_samples = source, num_samples
         self.batch_sampler, self.collate_fn = batch_sampler, collate_fn
         self._types = types
+        self.python_multiprocessing, self.max_rowsize = python_multiprocessing, max_rowsize
         self._counted: int | None = None
 
     def _shuffles_by_default(self):
@@ -87,39 +201,57 @@ class GeneratorDataset(MappableDataset):
     def source_size(self):
         return len(self.source)
 
-    def _checked(self, row) -> tuple:
-        owner = "GeneratorDataset"
-        row = tuple(row) if isinstance(row, (tuple, list)) else (row,)
-        if len(row) != len(self._columns):
-            # A text such as 'x,y' names columns, of which a row may have fewer only if it is the one column.
-            raise errors.runtime_error(
-                owner, f"a row has {len(row)} columns, but column_names names {len(self._columns)}"
-            )
-        arrays = tuple(nodes.column(c, owner) for c in row)
-        for array, dtype, name in zip(arrays, self._types or (), self._columns):
-            if isinstance(array, np.ndarray) and array.dtype != dtype:
-                raise errors.runtime_error(
-                    owner, f"column '{name}' has dtype {array.dtype}, but column_types says {dtype}"
-                )
-        return arrays
+    def _works(self) -> GeneratorWork:
+        return GeneratorWork(self.source, self._columns, self._types, self.seed(), self.salt())
+
+    def _crew(self, work):
+        many = (self.num_parallel_workers or 1) > 1 or self._run is None or id(self) in self._run.workers
+        processes = self.python_multiprocessing and many
+        return staff(self, work, processes=processes, max_rowsize=self.max_rowsize)
 
     def row(self, index):
-        try:
-            row = self.source[index]
-        except Exception as e:
-            raise nodes.failed("GeneratorDataset", f"source[{index}]", e) from e
-        return self._checked(row)
+        return self._works().apply(0, 0, index)
 
-    def rows(self, epoch):
+    def rows_from(self, epoch, start):
+        work = self._works()
         if self.batch_sampler is not None:
-            for indices in self.batch_sampler:
-                yield self._batch([self.row(int(i)) for i in indices])
-        elif self._random_access:
-            yield from super().rows(epoch)
-        else:
-            yield from self._from_iterator()
+            lists = itertools.islice(
+                ([int(i) for i in indices] for indices in self.batch_sampler), start, None
+            )
+            work = CollatedWork(work, self.collate_fn)
+            return computed(self, work, epoch, start, lists, self._crew(work))
+        if self._random_access:
+            numbers = integers(self.order(epoch)[start:])
+            return computed(self, work, epoch, start, numbers, self._crew(work))
+        return itertools.islice(self._from_iterator(), start, None)
+
+    def origin(self, epoch, number):
+        return super().origin(epoch, number) if self._random_access and self.batch_sampler is None else ""
+
+    def batches(self, epoch, size, drop_remainder):
+        """Batches of rows, stacked where the rows are made: without a step of its own for each of them."""
+        if self.batch_sampler is not None:
+            return None
+        if self._random_access:
+            order = self.order(epoch)
+            stop = len(order) // size * size if drop_remainder else len(order)
+            lists = (order[i : i + size].tolist() for i in range(0, stop, size))
+            work = StackedWork(self._works(), size)
+            return computed(self, work, epoch, 0, lists, self._crew(work))
+        return self._from_iterator_in_batches(size, drop_remainder)
+
+    def _from_iterator_in_batches(self, size, drop_remainder):
+        work, rows = self._works(), self._raw()
+        while chunk := list(itertools.islice(rows, size)):
+            if drop_remainder and len(chunk) < size:
+                return
+            yield work.stacked(chunk)
 
     def _from_iterator(self):
+        return map(self._works().checked, self._raw())
+
+    def _raw(self):
+        """What the source gives, as it is."""
         count = 0
         try:
             iterator = iter(self.source() if callable(self.source) else self.source)
@@ -132,18 +264,8 @@ class GeneratorDataset(MappableDataset):
                 return
             except Exception as e:
                 raise nodes.failed("GeneratorDataset", f"the source, at row {count},", e) from e
-            yield self._checked(row)
+            yield row
             count += 1
-
-    def _batch(self, rows: list[tuple]) -> tuple:
-        columns = [list(c) for c in zip(*rows)]
-        if self.collate_fn is None:
-            return tuple(stacked(c, n, "GeneratorDataset") for c, n in zip(columns, self._columns))
-        try:
-            made = self.collate_fn(*columns)
-        except Exception as e:
-            raise nodes.failed("GeneratorDataset", "collate_fn", e) from e
-        return self._checked(made)
 
     def get_dataset_size(self):
         if self.batch_sampler is not None and hasattr(self.batch_sampler, "__len__"):

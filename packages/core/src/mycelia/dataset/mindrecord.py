@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset import nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
     BuiltinSampler,
@@ -123,6 +124,7 @@ class MindDataset(MappableDataset):
         _check_padding(columns_list, padded_sample, num_padded, num_shards)
         _check_sampling(shuffle, num_shards, shard_id, sampler)
         Dataset.__init__(self)  # the sampler is chosen when the files are open
+        self.cache = cache
         self.sampler = sampler
         self.dataset_files, self.columns_list = dataset_files, list(columns_list or ())
         self.padded_sample, self.num_padded = dict(padded_sample or {}), num_padded or 0
@@ -306,8 +308,7 @@ def _check_arguments(columns_list, num_parallel_workers, shuffle, num_samples, c
             raise errors.value_error(
                 "num_samples exceeds the boundary between 0 and 9223372036854775807(INT64_MAX)!"
             )
-    if cache is not None:
-        raise errors.error(errors.NotSupportedError, _OWNER, "cache: the dataset cache is not built yet")
+    nodes.cache(_OWNER, cache)
 
 
 def _check_padding(columns_list, padded_sample, num_padded, num_shards) -> None:

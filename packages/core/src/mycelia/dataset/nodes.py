@@ -97,3 +97,29 @@ def failed(owner: str, what: str, cause: BaseException) -> errors.MyceliaRuntime
     """The error for a user's function that raised: RuntimeError with its traceback."""
     text = "".join(traceback.format_exception(cause)).rstrip()
     return errors.runtime_error(owner, f"{what} raised {type(cause).__name__}: {cause}\n{text}")
+
+
+def cache(owner: str, value):
+    """What is given as `cache=`: a `DatasetCache` or None. TypeError otherwise."""
+    from mycelia.dataset import cache as module
+
+    return module.checked(owner, value)
+
+
+def batches(node, epoch: int, size: int, drop_remainder: bool):
+    """The batches of a node that can make them faster than row by row, or None."""
+    make = getattr(node, "batches", None)
+    return None if make is None or node._run is None else make(epoch, size, drop_remainder)
+
+
+def fused(operations: list) -> list:
+    """The operations of a map, with runs of native ones as one (`fuse.fused`) unless that is switched off."""
+    from mycelia.dataset import config
+
+    if not config.get_enable_fusion():
+        return operations
+    try:
+        from mycelia.dataset.fuse import fused as join
+    except ModuleNotFoundError:
+        return operations
+    return join(operations)

@@ -1,4 +1,4 @@
-"""Nodes that change, choose or arrange rows: map, filter, shuffle, repeat, take, skip, zip, concat, ..."""
+"""Nodes that choose or arrange rows: shuffle, repeat, take, skip, zip, concat, project, rename, ..."""
 
 from __future__ import annotations
 
@@ -8,134 +8,9 @@ import itertools
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config, nodes, streams
-from mycelia.dataset.callback import DSCallback, Runner
-from mycelia.dataset.debug import DebugHook
+from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, DistributedSampler, RandomSampler
-
-_SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
-
-
-class MapDataset(Dataset):
-    """Functions applied to columns."""
-
-    def __init__(
-        self,
-        source,
-        operations,
-        input_columns=None,
-        output_columns=None,
-        num_parallel_workers=None,
-        callbacks=None,
-        cache=None,
-        **kwargs,
-    ):
-        super().__init__(source)
-        owner = "Dataset.map"
-        nodes.workers(owner, num_parallel_workers)
-        nodes.keywords(owner, kwargs, nodes.PARALLEL)
-        if cache is not None:
-            raise errors.type_error(owner, f"cache must be a DatasetCache or None, but got {cache!r}")
-        operations = list(operations) if isinstance(operations, (list, tuple)) else [operations]
-        for operation in operations:
-            if not callable(operation):
-                raise errors.value_error(
-                    owner,
-                    "every operation must be a Python function or an object that can be called, but got "
-                    f"{operation!r}",
-                )
-        self.operations = operations
-        self.input_columns = [] if input_columns is None else nodes.names(
-            owner, "input_columns", input_columns, empty=True
-        )  # fmt: skip
-        self.output_columns = [] if output_columns is None else nodes.names(
-            owner, "output_columns", output_columns, empty=True
-        )  # fmt: skip
-        callbacks = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-        self.callbacks = [c for c in callbacks if c is not None]
-        for c in self.callbacks:
-            nodes.of_type(owner, "callbacks", c, DSCallback)
-        self.num_parallel_workers = num_parallel_workers
-
-    def get_col_names(self):
-        names = self.children[0].get_col_names()
-        inputs = self.input_columns or names[:1]
-        outputs = self.output_columns or inputs
-        nodes.places("Dataset.map", inputs, names)
-        if len(inputs) == len(outputs):
-            table = dict(zip(inputs, outputs))
-            return [table.get(n, n) for n in names]
-        return [*outputs, *(n for n in names if n not in inputs)]
-
-    def _chain(self) -> list:
-        """The operations of this run, with the hooks of debug mode."""
-        if not config.get_debug_mode():
-            return [op for op in self.operations if not isinstance(op, DebugHook)]
-        chain, before = [], None
-        for operation in self.operations:
-            extra = [] if isinstance(operation, DebugHook) else config.debug_hooks()
-            if isinstance(operation, DebugHook):
-                operation.set_previous_op_name(before)
-            else:
-                before = getattr(operation, "__name__", type(operation).__name__)
-            for hook in extra:
-                hook.set_previous_op_name(before)
-            chain += [operation, *extra]
-        return chain
-
-    def rows(self, epoch):
-        names = self.children[0].get_col_names()
-        inputs = self.input_columns or names[:1]
-        wanted = len(self.output_columns or inputs)
-        picked = nodes.places("Dataset.map", inputs, names)
-        kept = [i for i, n in enumerate(names) if n not in inputs]
-        operations = self._chain()
-        base = streams.base_key(self.seed(), epoch, self.salt())
-        mode = config.get_error_samples_mode()
-        good, failed_rows = [], 0
-        runner = Runner(self.callbacks, epoch)
-        for number, row in enumerate(runner.steps(self.children[0].rows(epoch))):
-            streams.enter(streams.row_key(base, number))
-            try:
-                values = self._applied(operations, tuple(row[i] for i in picked), wanted)
-            except errors.MyceliaRuntimeError:
-                if mode == config.ErrorSamplesMode.RETURN:
-                    raise
-                failed_rows += 1
-                continue
-            finally:
-                streams.leave()
-            if wanted == len(inputs):
-                out = list(row)
-                for i, v in zip(picked, values):
-                    out[i] = v
-                made = tuple(out)
-            else:
-                made = (*values, *(row[i] for i in kept))
-            if mode == config.ErrorSamplesMode.REPLACE and len(good) < _SPARE_ROWS:
-                good.append(made)
-            yield made
-        if mode == config.ErrorSamplesMode.REPLACE and good:
-            yield from itertools.islice(itertools.cycle(good), failed_rows)
-
-    def _applied(self, operations, values: tuple, wanted: int) -> tuple:
-        for operation in operations:
-            try:
-                values = operation(*values)
-            except errors.MyceliaRuntimeError:
-                raise
-            except Exception as e:
-                name = getattr(operation, "__name__", type(operation).__name__)
-                raise nodes.failed("Dataset.map", f"the operation {name}", e) from e
-            if not isinstance(values, tuple):
-                values = (values,)
-        if len(values) != wanted:
-            raise errors.runtime_error(
-                "Dataset.map",
-                f"the operations gave {len(values)} columns, but output_columns needs {wanted}",
-            )
-        return tuple(nodes.column(v, "Dataset.map") for v in values)
 
 
 class ShuffleDataset(Dataset):
@@ -146,9 +21,17 @@ class ShuffleDataset(Dataset):
         self.buffer_size = nodes.integer("Dataset.shuffle", "buffer_size", buffer_size, 2)
 
     def rows(self, epoch):
+        return self._shuffled(self.children[0].rows(epoch), epoch)
+
+    def origin(self, epoch, number):
+        numbers = self._shuffled(range(self.children[0].get_dataset_size()), epoch)
+        below = next(itertools.islice(numbers, number, None), None)
+        return "" if below is None else self.children[0].origin(epoch, below)
+
+    def _shuffled(self, rows, epoch):
         rng = self.generator(epoch)
-        window: list[tuple] = []
-        for row in self.children[0].rows(epoch):
+        window: list = []
+        for row in rows:
             if len(window) < self.buffer_size:
                 window.append(row)
                 continue
@@ -177,10 +60,34 @@ class RepeatDataset(Dataset):
         size = self.children[0].get_dataset_size()
         return size if self.count == -1 else size * self.count
 
+    def _epoch(self, epoch: int, i: int) -> int:
+        return epoch * max(self.count, 1) + i
+
     def rows(self, epoch):
+        return self.rows_from(epoch, 0)
+
+    def rows_from(self, epoch, start):
         passes = itertools.count() if self.count == -1 else range(self.count)
+        size = self.children[0].get_dataset_size() if start else 0
         for i in passes:
-            yield from self.children[0].rows(epoch * max(self.count, 1) + i)
+            if start and start >= size:
+                start -= size
+                continue
+            source, empty = self.children[0], True
+            for row in (
+                source.rows_from(self._epoch(epoch, i), start)
+                if start
+                else source.rows(self._epoch(epoch, i))
+            ):
+                empty = False
+                yield row
+            if empty and not start:
+                return  # without rows a pipeline that repeats for ever ends too
+            start = 0
+
+    def origin(self, epoch, number):
+        i, below = divmod(number, max(1, self.children[0].get_dataset_size()))
+        return self.children[0].origin(self._epoch(epoch, i), below)
 
 
 class TakeDataset(Dataset):
@@ -201,6 +108,13 @@ class TakeDataset(Dataset):
         rows = self.children[0].rows(epoch)
         return rows if self.count == -1 else itertools.islice(rows, self.count)
 
+    def rows_from(self, epoch, start):
+        rows = self.children[0].rows_from(epoch, start)
+        return rows if self.count == -1 else itertools.islice(rows, max(0, self.count - start))
+
+    def origin(self, epoch, number):
+        return self.children[0].origin(epoch, number)
+
 
 class SkipDataset(Dataset):
     """All but the first rows."""
@@ -213,7 +127,13 @@ class SkipDataset(Dataset):
         return max(0, self.children[0].get_dataset_size() - self.count)
 
     def rows(self, epoch):
-        return itertools.islice(self.children[0].rows(epoch), self.count, None)
+        return self.rows_from(epoch, 0)
+
+    def rows_from(self, epoch, start):
+        return self.children[0].rows_from(epoch, start + self.count)
+
+    def origin(self, epoch, number):
+        return self.children[0].origin(epoch, number + self.count)
 
 
 class ZipDataset(Dataset):
@@ -235,8 +155,14 @@ class ZipDataset(Dataset):
             raise errors.runtime_error(
                 "zip", f"the datasets share the column names {self._twice}; rename them first"
             )
-        for parts in zip(*(child.rows(epoch) for child in self.children)):
+        return self.rows_from(epoch, 0)
+
+    def rows_from(self, epoch, start):
+        for parts in zip(*(c.rows_from(epoch, start) if start else c.rows(epoch) for c in self.children)):
             yield tuple(itertools.chain.from_iterable(parts))
+
+    def origin(self, epoch, number):
+        return "; ".join(filter(None, (child.origin(epoch, number) for child in self.children)))
 
 
 class ConcatDataset(Dataset):
@@ -302,9 +228,23 @@ class ProjectDataset(Dataset):
         return list(self.columns)
 
     def rows(self, epoch):
+        return self._picked(self.children[0].rows(epoch))
+
+    def rows_from(self, epoch, start):
+        return self._picked(self.children[0].rows_from(epoch, start))
+
+    def batches(self, epoch, size, drop_remainder):
+        """The source's fast batches, if it has some, with these columns."""
+        made = nodes.batches(self.children[0], epoch, size, drop_remainder)
+        return None if made is None else self._picked(made)
+
+    def _picked(self, rows):
         picked = nodes.places("Dataset.project", self.columns, self.children[0].get_col_names())
-        for row in self.children[0].rows(epoch):
-            yield tuple(row[i] for i in picked)
+        for row in rows:
+            yield tuple([row[i] for i in picked])
+
+    def origin(self, epoch, number):
+        return self.children[0].origin(epoch, number)
 
 
 class RenameDataset(Dataset):
@@ -334,35 +274,16 @@ class RenameDataset(Dataset):
         self.get_col_names()
         return self.children[0].rows(epoch)
 
+    def rows_from(self, epoch, start):
+        self.get_col_names()
+        return self.children[0].rows_from(epoch, start)
 
-class FilterDataset(Dataset):
-    """Rows that pass a test."""
+    def batches(self, epoch, size, drop_remainder):
+        """The source's fast batches, if it has some."""
+        return nodes.batches(self.children[0], epoch, size, drop_remainder)
 
-    def __init__(self, source, predicate, input_columns=None, num_parallel_workers=None):
-        super().__init__(source)
-        nodes.workers("Dataset.filter", num_parallel_workers)
-        if not callable(predicate):
-            raise errors.type_error(
-                "Dataset.filter", f"predicate must be callable, but got {type(predicate).__name__}"
-            )
-        self.input_columns = [] if input_columns is None else nodes.names(
-            "Dataset.filter", "input_columns", input_columns, empty=True
-        )  # fmt: skip
-        self.predicate = predicate
-
-    def get_dataset_size(self):
-        return sum(1 for _ in self.rows(0))
-
-    def rows(self, epoch):
-        names = self.children[0].get_col_names()
-        picked = nodes.places("Dataset.filter", self.input_columns or names, names)
-        for row in self.children[0].rows(epoch):
-            try:
-                passed = self.predicate(*(row[i] for i in picked))
-            except Exception as e:
-                raise nodes.failed("Dataset.filter", "predicate", e) from e
-            if bool(np.all(passed)) and passed is not None:
-                yield row
+    def origin(self, epoch, number):
+        return self.children[0].origin(epoch, number)
 
 
 class SyncWaitDataset(Dataset):

@@ -1,21 +1,29 @@
 """Dataset nodes: each reads rows from its sources and passes them on.
 
 A row is a tuple of NumPy arrays, one per column. Nodes are built lazily and read once per epoch; nothing is
-computed before an iterator asks for it.
+computed before an iterator asks for it. What an iterator reads is a copy of the nodes that belongs to its
+`Run` (see rewrite.py); one that belongs to none computes its rows without workers, and gives the same.
 """
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import config, nodes
+from mycelia.dataset.iterator import DatasetIterator
 
 
 class Dataset:
     """Base of all nodes. `children` are the nodes it reads."""
+
+    cache = None  # a `DatasetCache` for the rows of this node
+    num_parallel_workers: int | None = None
+    _run = None
+    _salt: int | None = None
 
     def __init__(self, *children: Dataset):
         for child in children:
@@ -39,11 +47,13 @@ class Dataset:
 
     def salt(self) -> int:
         """Number of this node's random stream: its height, so that equal pipelines have equal orders."""
+        if self._salt is not None:
+            return self._salt
         return 1 + max((child.salt() for child in self.children), default=0)
 
     def seed(self) -> int:
         """The seed of this run: the one that was set, or an arbitrary one."""
-        return config.stream_seed()
+        return config.stream_seed() if self._run is None else self._run.seed
 
     def generator(self, epoch: int) -> np.random.Generator:
         """Random numbers of this node for one epoch: its order of rows, not their values."""
@@ -54,6 +64,14 @@ class Dataset:
     def rows(self, epoch: int) -> Iterator[tuple]:
         """The rows of one epoch."""
         raise errors.error(errors.NotSupportedError, type(self).__name__, "rows(epoch) is not defined")
+
+    def rows_from(self, epoch: int, start: int) -> Iterator[tuple]:
+        """The rows of one epoch without the first `start`, which need not be computed."""
+        return itertools.islice(self.rows(epoch), start, None)
+
+    def origin(self, epoch: int, number: int) -> str:
+        """Where a row comes from (a file, a number in the source), for messages; "" if unknown."""
+        return ""
 
     def get_col_names(self) -> list[str]:
         """Names of the columns."""
@@ -145,9 +163,9 @@ class Dataset:
         **kwargs,
     ) -> Dataset:
         """Apply a function or a list of them to the input columns (default: the first)."""
-        return _node(
-            "MapDataset", self, operations, input_columns, output_columns, num_parallel_workers, **kwargs
-        )
+        from mycelia.dataset.mapping import MapDataset
+
+        return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers, **kwargs)
 
     def flat_map(self, func: Callable) -> Dataset:
         """The datasets that `func` makes of each row, one after the other."""
@@ -205,7 +223,9 @@ class Dataset:
         self, predicate: Callable, input_columns=None, num_parallel_workers: int | None = None
     ) -> Dataset:
         """Only rows for which ``predicate(columns...)`` is true."""
-        return _node("FilterDataset", self, predicate, input_columns, num_parallel_workers)
+        from mycelia.dataset.mapping import FilterDataset
+
+        return FilterDataset(self, predicate, input_columns, num_parallel_workers)
 
     def split(self, sizes: list, randomize: bool = True) -> list[Dataset]:
         """Parts of the given sizes: ints that sum to the size, or fractions that sum to 1."""
@@ -258,14 +278,20 @@ class Dataset:
         """An iterator over rows as lists of Tensors (arrays with `output_numpy`);
         one ``for`` loop is one epoch.
         """
-        source = self if columns is None else self.project(columns)
+        source = self._shown() if columns is None else self.project(columns)
         return DatasetIterator(source, num_epochs, output_numpy, do_copy, as_dict=False)
 
     def create_dict_iterator(
         self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
     ) -> DatasetIterator:
         """An iterator over rows as dicts by column name; one ``for`` loop is one epoch."""
-        return DatasetIterator(self, num_epochs, output_numpy, do_copy, as_dict=True)
+        return DatasetIterator(self._shown(), num_epochs, output_numpy, do_copy, as_dict=True)
+
+    def _shown(self) -> Dataset:
+        """This dataset without columns of a source's metadata, which only a rename makes visible."""
+        names = self.get_col_names()
+        shown = [name for name in names if not name.startswith("_meta-")]
+        return self if len(shown) == len(names) else self.project(shown)
 
     def next_epoch(self) -> DatasetIterator:
         """One epoch for a training loop: each call goes on to the next epoch's order."""
@@ -326,99 +352,3 @@ def _node(name: str, *args, **kwargs) -> Dataset:
     from mycelia.dataset import operations
 
     return getattr(operations, name)(*args, **kwargs)
-
-
-class DatasetIterator:
-    """Rows of a dataset, epoch after epoch, `num_epochs` of them (-1: no limit).
-    A loop that was left goes on where it was.
-
-    Errors: RuntimeError for columns that are not there, and for one epoch too many.
-    """
-
-    def __init__(
-        self,
-        dataset: Dataset,
-        num_epochs: int,
-        output_numpy: bool,
-        do_copy: bool = False,
-        as_dict: bool = False,
-    ):
-        nodes.of_type("create_iterator", "num_epochs", num_epochs, int)
-        nodes.of_type("create_iterator", "output_numpy", output_numpy, bool)
-        nodes.of_type("create_iterator", "do_copy", do_copy, bool)
-        if num_epochs < 1 and num_epochs != -1:
-            raise errors.runtime_error(
-                "create_iterator", f"num_epochs must be positive or -1, but got {num_epochs!r}"
-            )
-        self._dataset, self._epochs, self._numpy = dataset, num_epochs, output_numpy
-        names = dataset.get_col_names()
-        self._names = names if as_dict else None
-        self._epoch = 0
-        self._skip = 0
-        if dataset._init_step:
-            self._epoch, self._skip = divmod(dataset._init_step, max(1, dataset.get_dataset_size()))
-        self._rows: Iterator | None = None
-
-    def __iter__(self):
-        return self
-
-    def next_epoch(self) -> DatasetIterator:
-        """Leave the rest of the epoch that was begun."""
-        self._rows = None
-        return self
-
-    def _start(self) -> None:
-        if self._epochs != -1 and self._epoch >= self._epochs:
-            raise errors.runtime_error(
-                "create_iterator",
-                f"all {self._epochs} epochs (num_epochs) are read",
-                hint="make a new iterator, or give a larger num_epochs",
-            )
-        self._rows = self._dataset.rows(self._epoch)
-        self._epoch += 1
-        for _ in range(self._skip):
-            next(self._rows, None)
-        self._skip = 0
-
-    def __next__(self):
-        if self._rows is None:
-            self._start()
-        try:
-            row = next(self._rows)
-        except StopIteration:
-            self._rows = None
-            raise
-        values = [_to_numpy(c) for c in row] if self._numpy else [_to_tensor(c) for c in row]
-        return values if self._names is None else dict(zip(self._names, values))
-
-    def stop(self) -> None:
-        """Give up the rest."""
-        self._rows, self._epochs = None, self._epoch
-
-    def release(self) -> None:
-        """Give up the rest."""
-        self.stop()
-
-    def get_dataset_size(self) -> int:
-        """Rows of one epoch."""
-        return self._dataset.get_dataset_size()
-
-
-def _to_numpy(column):
-    # MindSpore's int64 arrays have C's type "long long", and NumPy prints it: array(0, dtype=int64).
-    if isinstance(column, np.ndarray) and column.dtype.char == "l" and column.dtype.itemsize == 8:
-        return column.view(np.longlong)
-    return column
-
-
-def _to_tensor(column):
-    from mycelia.tensor import Tensor
-
-    if isinstance(column, dict):
-        return {k: _to_tensor(v) for k, v in column.items()}
-    if isinstance(column, (list, tuple)):
-        return type(column)(_to_tensor(v) for v in column)
-    array = np.asarray(column)
-    if array.dtype.kind in "USO":  # texts stay arrays: Tensors hold numbers
-        return array
-    return Tensor(array)

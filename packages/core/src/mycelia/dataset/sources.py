@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ from mycelia.dataset.samplers import (
     RandomSampler,
     SequentialSampler,
 )
+from mycelia.dataset.staff import computed, integers
+from mycelia.dataset.workers import Work
 
 
 def directory(owner: str, name: str, value) -> Path:
@@ -30,14 +33,21 @@ def directory(owner: str, name: str, value) -> Path:
     return path
 
 
-def no_cache(owner: str, cache) -> None:
-    """Check `cache`: the cache's client does not exist in this build, so only None is taken."""
-    if cache is not None:
-        raise errors.type_error(owner, f"cache must be a DatasetCache or None, but got {cache!r}")
-
-
 def _gives_rows(sampler) -> bool:
     return any(hasattr(sampler, name) for name in ("__iter__", "__getitem__"))
+
+
+class RowWork(Work):
+    """Rows by their numbers."""
+
+    own = True
+
+    def __init__(self, owner: str, row: Callable[[int], tuple], seed: int, salt: int):
+        super().__init__(owner, owner, seed, salt)
+        self._row = row
+
+    def apply(self, epoch, number, item):
+        return self._row(item)
 
 
 class MappableDataset(Dataset):
@@ -58,7 +68,7 @@ class MappableDataset(Dataset):
         owner = type(self).__name__
         self._columns = columns
         nodes.workers(owner, num_parallel_workers)
-        no_cache(owner, cache)
+        self.cache = nodes.cache(owner, cache)
         if num_samples is not None:
             nodes.integer(owner, "num_samples", num_samples, 0, 2**63 - 1)
         nodes.of_type(owner, "shuffle", shuffle, bool, type(None))
@@ -151,9 +161,25 @@ class MappableDataset(Dataset):
             )
         return IterSampler(sampler)
 
+    def file_of(self, index: int) -> str:
+        """The file that holds a row, for messages; "" if there is none."""
+        return ""
+
+    def order(self, epoch: int) -> np.ndarray:
+        """Numbers of the rows of an epoch in their order, as the sampler chooses them."""
+        return np.asarray(self._ready().rows(self.source_size(), self.generator(epoch)))
+
+    def origin(self, epoch, number):
+        index = int(self.order(epoch)[number])
+        file = self.file_of(index)
+        return f"row {index} of {type(self).__name__}" + (f", file {file}" if file else "")
+
     def rows(self, epoch):
-        for index in self._ready().rows(self.source_size(), self.generator(epoch)):
-            yield self.row(int(index))
+        return self.rows_from(epoch, 0)
+
+    def rows_from(self, epoch, start):
+        work = RowWork(type(self).__name__, self.row, self.seed(), self.salt())
+        return computed(self, work, epoch, start, integers(self.order(epoch)[start:]))
 
 
 class NumpySlicesDataset(MappableDataset):

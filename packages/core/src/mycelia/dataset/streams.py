@@ -30,26 +30,31 @@ def base_key(seed: int, epoch: int, place: int) -> int:
     return mixed(mixed(mixed(seed & _MASK) ^ (epoch & _MASK)) ^ place)
 
 
-def row_key(base: int, row: int) -> int:
-    """The key of one row."""
-    return mixed(base ^ mixed(row))
-
-
 class _Here(threading.local):
     """The row that this thread computes, and its generators as far as they were asked for."""
 
     def __init__(self):
-        self.key = None
+        self.base: int | None = None
+        self.row = 0
         self.draws = self.rng = self.python = self.numpy = None
-        self.seeded: set[str] = set()  # which of them stand at the key's start or behind it
+        self.seeded: set[str] = set()  # which of them stand at the row's start or behind it
+
+    def key(self) -> int:
+        """The key of the row's stream: computed only when something is drawn."""
+        return row_key(self.base, self.row)
 
 
 _here = _Here()
 
 
-def enter(key: int | None) -> None:
-    """Let this thread draw from the stream `key`."""
-    _here.key = key
+def row_key(base: int, row: int) -> int:
+    """The key of one row."""
+    return mixed(base ^ mixed(row))
+
+
+def enter(base: int | None, row: int = 0) -> None:
+    """Let this thread draw from the stream of a row."""
+    _here.base, _here.row = base, row
     if _here.seeded:
         _here.seeded.clear()
 
@@ -61,34 +66,35 @@ def leave() -> None:
 
 def active() -> bool:
     """Whether this thread computes a row of a pipeline."""
-    return _here.key is not None
+    return _here.base is not None
 
 
 def draws():
     """The row's `vision.draws.Draws`; None outside of a pipeline."""
-    if _here.key is None:
+    if _here.base is None:
         return None
     if "draws" not in _here.seeded:
         if _here.draws is None:
             from mycelia.dataset.vision.draws import Draws
 
             _here.draws = Draws(0)
-        _here.draws.reseed(_here.key)
+        _here.draws.reseed(_here.key())
         _here.seeded.add("draws")
     return _here.draws
 
 
 def rng() -> np.random.Generator | None:
     """The row's NumPy generator; None outside of a pipeline."""
-    if _here.key is None:
+    if _here.base is None:
         return None
     if "rng" not in _here.seeded:
         if _here.rng is None:
             _here.rng = np.random.Generator(np.random.PCG64(0))
-        high, low = mixed(_here.key ^ 1), mixed(_here.key ^ 2)
+        key = _here.key()
+        high, low = mixed(key ^ 1), mixed(key ^ 2)
         _here.rng.bit_generator.state = {
             "bit_generator": "PCG64",
-            "state": {"state": high << 64 | low, "inc": _here.key << 1 | 1},
+            "state": {"state": high << 64 | low, "inc": key << 1 | 1},
             "has_uint32": 0,
             "uinteger": 0,
         }
@@ -98,23 +104,23 @@ def rng() -> np.random.Generator | None:
 
 def python() -> random.Random:
     """The row's numbers in the form of the module `random`; the module's own outside of a pipeline."""
-    if _here.key is None:
+    if _here.base is None:
         return random
     if "python" not in _here.seeded:
         if _here.python is None:
             _here.python = random.Random()
-        _here.python.seed(_here.key)
+        _here.python.seed(_here.key())
         _here.seeded.add("python")
     return _here.python
 
 
 def numpy() -> np.random.RandomState:
     """The row's numbers in the form of the module `numpy.random`; the module's own outside of a pipeline."""
-    if _here.key is None:
+    if _here.base is None:
         return np.random
     if "numpy" not in _here.seeded:
         if _here.numpy is None:
             _here.numpy = np.random.RandomState(0)
-        _here.numpy.seed(_here.key & 0xFFFFFFFF)
+        _here.numpy.seed(_here.key() & 0xFFFFFFFF)
         _here.seeded.add("numpy")
     return _here.numpy

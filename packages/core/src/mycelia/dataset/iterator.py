@@ -1,0 +1,164 @@
+"""Iterators over a pipeline: epochs, Tensors or arrays, and the place to go on from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset import nodes, rewrite
+from mycelia.dataset.run import Run
+
+_STATE_VERSION = 1
+
+
+class DatasetIterator:
+    """Rows of a dataset, epoch after epoch, `num_epochs` of them (-1: no limit).
+    A loop that was left goes on where it was.
+
+    Errors: RuntimeError for columns that are not there, and for one epoch too many.
+    """
+
+    def __init__(
+        self,
+        dataset,
+        num_epochs: int,
+        output_numpy: bool,
+        do_copy: bool = False,
+        as_dict: bool = False,
+    ):
+        nodes.of_type("create_iterator", "num_epochs", num_epochs, int)
+        nodes.of_type("create_iterator", "output_numpy", output_numpy, bool)
+        nodes.of_type("create_iterator", "do_copy", do_copy, bool)
+        if num_epochs < 1 and num_epochs != -1:
+            raise errors.runtime_error(
+                "create_iterator", f"num_epochs must be positive or -1, but got {num_epochs!r}"
+            )
+        self._dataset, self._epochs, self._numpy = dataset, num_epochs, output_numpy
+        names = dataset.get_col_names()
+        self._names = names if as_dict else None
+        self._epoch = 0  # that the next row belongs to
+        self._row = 0  # rows of it that were given
+        if dataset._init_step:
+            self._epoch, self._row = divmod(dataset._init_step, max(1, dataset.get_dataset_size()))
+        self._start(Run())
+        self._rows: Iterator | None = None
+
+    def _start(self, run: Run) -> None:
+        self._run = run
+        run.own(self)
+        self._tree = rewrite.executable(self._dataset, run)
+
+    def __iter__(self):
+        return self
+
+    def next_epoch(self) -> DatasetIterator:
+        """Leave the rest of the epoch that was begun."""
+        if self._rows is not None:
+            self._end_epoch()
+        return self
+
+    def _end_epoch(self) -> None:
+        rows, self._rows = self._rows, None
+        if hasattr(rows, "close"):
+            rows.close()
+        self._epoch, self._row = self._epoch + 1, 0
+        self._run.epoch_ended()
+        if self._epoch == self._epochs:
+            self._run.close()
+
+    def _begin_epoch(self) -> None:
+        if self._epochs != -1 and self._epoch >= self._epochs:
+            raise errors.runtime_error(
+                "create_iterator",
+                f"all {self._epochs} epochs (num_epochs) are read",
+                hint="make a new iterator, or give a larger num_epochs",
+            )
+        if self._row:
+            self._rows = self._tree.rows_from(self._epoch, self._row)
+        else:
+            self._rows = self._tree.rows(self._epoch)
+        self._rows = iter(self._rows)
+
+    def __next__(self):
+        if self._rows is None:
+            self._begin_epoch()
+        try:
+            row = next(self._rows)
+        except StopIteration:
+            self._end_epoch()
+            raise
+        except BaseException:
+            self.stop()
+            raise
+        self._row += 1
+        values = [_to_numpy(c) for c in row] if self._numpy else [_to_tensor(c) for c in row]
+        return values if self._names is None else dict(zip(self._names, values))
+
+    def state_dict(self) -> dict:
+        """Where this iterator is: `load_state_dict` of an iterator over an equal pipeline goes on there, with
+        the same order and the same random values.
+        """
+        return {
+            "version": _STATE_VERSION, "seed": self._run.seed, "epoch": self._epoch, "row": self._row,
+            "columns": self._dataset.get_col_names(),
+        }  # fmt: skip
+
+    def load_state_dict(self, state: dict) -> None:
+        """Go on where `state_dict` was called. TypeError, ValueError for what is no such state."""
+        owner = "load_state_dict"
+        nodes.of_type(owner, "state", state, dict)
+        if state.get("version") != _STATE_VERSION:
+            raise errors.value_error(owner, f"version {state.get('version')!r} of a state is not known")
+        if state["columns"] != self._dataset.get_col_names():
+            raise errors.value_error(
+                owner,
+                f"the state is of a pipeline with columns {state['columns']}, but this one has "
+                f"{self._dataset.get_col_names()}",
+            )
+        epoch = nodes.integer(owner, "epoch", state["epoch"], 0)
+        row = nodes.integer(owner, "row", state["row"], 0, 2**63 - 1)
+        self._close_rows()
+        self._run.close()
+        self._epoch, self._row = epoch, row
+        self._start(Run(seed=state["seed"]))
+
+    def _close_rows(self) -> None:
+        rows, self._rows = self._rows, None
+        if hasattr(rows, "close"):
+            rows.close()
+
+    def stop(self) -> None:
+        """Give up the rest, and end all workers."""
+        self._close_rows()
+        self._epochs = self._epoch
+        self._run.close()
+
+    def release(self) -> None:
+        """Give up the rest."""
+        self.stop()
+
+    def get_dataset_size(self) -> int:
+        """Rows of one epoch."""
+        return self._dataset.get_dataset_size()
+
+
+def _to_numpy(column):
+    # MindSpore's int64 arrays have C's type "long long", and NumPy prints it: array(0, dtype=int64).
+    if isinstance(column, np.ndarray) and column.dtype.char == "l" and column.dtype.itemsize == 8:
+        return column.view(np.longlong)
+    return column
+
+
+def _to_tensor(column):
+    from mycelia.tensor import Tensor
+
+    if isinstance(column, dict):
+        return {k: _to_tensor(v) for k, v in column.items()}
+    if isinstance(column, (list, tuple)):
+        return type(column)(_to_tensor(v) for v in column)
+    array = np.asarray(column)
+    if array.dtype.kind in "USO":  # texts stay arrays: Tensors hold numbers
+        return array
+    return Tensor(array)

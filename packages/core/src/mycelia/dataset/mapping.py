@@ -1,0 +1,274 @@
+"""`map` and `filter`: functions on the columns of each row, by the reader's thread or by workers."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+import numpy as np
+
+from mycelia import errors
+from mycelia.dataset import config, nodes, streams
+from mycelia.dataset.callback import DSCallback, Runner
+from mycelia.dataset.debug import DebugHook
+from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.staff import TRIED_ROWS, WORTH_S, located, own_transform, staff, title
+from mycelia.dataset.workers import Failure, Work, in_order
+
+_SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
+
+
+class MapWork(Work):
+    """Operations one after the other on the values of a row."""
+
+    def __init__(self, operations: list, wanted: int, seed: int, salt: int):
+        super().__init__("Dataset.map", f"map {title(operations)}", seed, salt)
+        self.operations, self.wanted = operations, wanted
+        self.own = all(map(own_transform, operations))
+
+    def apply(self, epoch, number, item):
+        values = item
+        for operation in self.operations:
+            try:
+                values = operation(*values)
+            except errors.MyceliaRuntimeError:
+                raise
+            except Exception as e:
+                name = getattr(operation, "__name__", type(operation).__name__)
+                raise nodes.failed(self.owner, f"the operation {name}", e) from e
+            if not isinstance(values, tuple):
+                values = (values,)
+        if len(values) != self.wanted:
+            raise errors.runtime_error(
+                self.owner,
+                f"the operations gave {len(values)} columns, but output_columns needs {self.wanted}",
+            )
+        return tuple([nodes.column(v, self.owner) for v in values])
+
+
+class _Computed(Dataset):
+    """A node whose rows are computed by a `Work`."""
+
+    _work: Work | None = None
+
+    def _pairs(
+        self, work: Work, epoch: int, start: int, rows: Iterable[tuple], picked: list[int], crew
+    ) -> Iterator[tuple]:
+        """Each row with the result of its picked values, or a `Failure`."""
+        if crew is None:
+            return self._by_itself(work, epoch, start, rows, picked)
+        pool = self._run.pool(self, crew.hire)
+        return self._by_workers(pool, epoch, start, rows, picked)
+
+    def _by_itself(self, work, epoch, start, rows, picked):
+        base = work.base(epoch)
+        try:
+            for number, row in enumerate(rows, start):
+                streams.enter(base, number)
+                try:
+                    made = work.apply(epoch, number, tuple([row[i] for i in picked]))
+                except errors.MyceliaError as e:
+                    made = Failure(e)
+                finally:
+                    streams.leave()
+                yield row, made
+        finally:
+            if hasattr(rows, "close"):
+                rows.close()
+
+    def _by_workers(self, pool, epoch, start, rows, picked):
+        waiting: deque[tuple] = deque()
+
+        def values():
+            for row in rows:
+                waiting.append(row)
+                yield tuple([row[i] for i in picked])
+
+        for _, made in in_order(pool, epoch, start, values(), self._ahead):
+            yield waiting.popleft(), made
+
+    def _ahead(self, workers: int, job: int) -> int:
+        return self._run.ahead(workers, job)
+
+
+class MapDataset(_Computed):
+    """Functions applied to columns."""
+
+    def __init__(
+        self,
+        source,
+        operations,
+        input_columns=None,
+        output_columns=None,
+        num_parallel_workers=None,
+        callbacks=None,
+        cache=None,
+        **kwargs,
+    ):
+        super().__init__(source)
+        owner = "Dataset.map"
+        nodes.workers(owner, num_parallel_workers)
+        nodes.keywords(owner, kwargs, nodes.PARALLEL)
+        self.cache = nodes.cache(owner, cache)
+        operations = list(operations) if isinstance(operations, (list, tuple)) else [operations]
+        for operation in operations:
+            if not callable(operation):
+                raise errors.value_error(
+                    owner,
+                    "every operation must be a Python function or an object that can be called, but got "
+                    f"{operation!r}",
+                )
+        self.operations = operations
+        self.input_columns = [] if input_columns is None else nodes.names(
+            owner, "input_columns", input_columns, empty=True
+        )  # fmt: skip
+        self.output_columns = [] if output_columns is None else nodes.names(
+            owner, "output_columns", output_columns, empty=True
+        )  # fmt: skip
+        callbacks = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
+        self.callbacks = [c for c in callbacks if c is not None]
+        for c in self.callbacks:
+            nodes.of_type(owner, "callbacks", c, DSCallback)
+        self.num_parallel_workers = num_parallel_workers
+        self.python_multiprocessing = bool(kwargs.get("python_multiprocessing"))
+        self.max_rowsize = kwargs.get("max_rowsize")
+
+    def get_col_names(self):
+        names = self.children[0].get_col_names()
+        inputs = self.input_columns or names[:1]
+        outputs = self.output_columns or inputs
+        nodes.places("Dataset.map", inputs, names)
+        if len(inputs) == len(outputs):
+            table = dict(zip(inputs, outputs))
+            return [table.get(n, n) for n in names]
+        return [*outputs, *(n for n in names if n not in inputs)]
+
+    def origin(self, epoch, number):
+        return self.children[0].origin(epoch, number)
+
+    def _chain(self) -> list:
+        """The operations of this run: native ones in one step, or each with the hooks of debug mode."""
+        if not config.get_debug_mode():
+            operations = [op for op in self.operations if not isinstance(op, DebugHook)]
+            return nodes.fused(operations)
+        chain, before = [], None
+        for operation in self.operations:
+            extra = [] if isinstance(operation, DebugHook) else config.debug_hooks()
+            if isinstance(operation, DebugHook):
+                operation.set_previous_op_name(before)
+            else:
+                before = getattr(operation, "__name__", type(operation).__name__)
+            for hook in extra:
+                hook.set_previous_op_name(before)
+            chain += [operation, *extra]
+        return chain
+
+    def rows(self, epoch):
+        return self.rows_from(epoch, 0)
+
+    def rows_from(self, epoch, start):
+        names = self.children[0].get_col_names()
+        inputs = self.input_columns or names[:1]
+        wanted = len(self.output_columns or inputs)
+        picked = nodes.places("Dataset.map", inputs, names)
+        kept = [i for i, n in enumerate(names) if n not in inputs]
+        replaced = sorted(zip(picked, range(wanted))) if wanted == len(inputs) else None
+        if self._work is None or self._run is None:
+            self._work = MapWork(self._chain(), wanted, self.seed(), self.salt())
+        mode = config.get_error_samples_mode()
+        good, failed_rows, number = [], 0, start - 1
+        for row, values in self._results(self._work, epoch, start, picked):
+            number += 1
+            if type(values) is Failure:
+                if mode == config.ErrorSamplesMode.RETURN:
+                    raise located(values.error, self, epoch, number)
+                failed_rows += 1
+                continue
+            if replaced is not None:
+                out = list(row)
+                for i, j in replaced:
+                    out[i] = values[j]
+                made = tuple(out)
+            else:
+                made = (*values, *[row[i] for i in kept])
+            if mode == config.ErrorSamplesMode.REPLACE and len(good) < _SPARE_ROWS:
+                good.append(made)
+            yield made
+        if mode == config.ErrorSamplesMode.REPLACE and good:
+            yield from itertools.islice(itertools.cycle(good), failed_rows)
+
+    def _results(self, work, epoch, start, picked) -> Iterator[tuple]:
+        source = self.children[0]
+        rows = source.rows_from(epoch, start) if start else source.rows(epoch)
+        rows = Runner(self.callbacks, epoch).steps(rows) if self.callbacks else iter(rows)
+        crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
+        if crew is None or not crew.optional:
+            return self._pairs(work, epoch, start, rows, picked, crew)
+        return self._tried(work, epoch, start, rows, picked, crew)
+
+    def _tried(self, work, epoch, start, rows, picked, crew):
+        """A few rows in this thread first: threads only where a row is worth being handed over."""
+        spent = 0.0
+        for row in itertools.islice(rows, TRIED_ROWS):
+            began = time.perf_counter()
+            pair = next(self._by_itself(work, epoch, start, iter((row,)), picked))
+            spent += time.perf_counter() - began
+            yield pair
+            start += 1
+        crew = crew if spent >= WORTH_S * TRIED_ROWS else None
+        yield from self._pairs(work, epoch, start, rows, picked, crew)
+
+    def _ahead(self, workers, job):
+        # A callback is told of a row before it is computed and after: rows one by one then.
+        return 1 if self.callbacks else super()._ahead(workers, job)
+
+
+class FilterWork(Work):
+    """The answer of a predicate."""
+
+    def __init__(self, predicate, seed: int, salt: int):
+        super().__init__("Dataset.filter", f"filter {title([predicate])}", seed, salt)
+        self.predicate = predicate
+
+    def apply(self, epoch, number, item):
+        try:
+            passed = self.predicate(*item)
+        except Exception as e:
+            raise nodes.failed(self.owner, "predicate", e) from e
+        return bool(np.all(passed)) and passed is not None
+
+
+class FilterDataset(_Computed):
+    """Rows that pass a test."""
+
+    def __init__(self, source, predicate, input_columns=None, num_parallel_workers=None):
+        super().__init__(source)
+        nodes.workers("Dataset.filter", num_parallel_workers)
+        if not callable(predicate):
+            raise errors.type_error(
+                "Dataset.filter", f"predicate must be callable, but got {type(predicate).__name__}"
+            )
+        self.input_columns = [] if input_columns is None else nodes.names(
+            "Dataset.filter", "input_columns", input_columns, empty=True
+        )  # fmt: skip
+        self.predicate = predicate
+        self.num_parallel_workers = num_parallel_workers
+
+    def get_dataset_size(self):
+        return sum(1 for _ in self.rows(0))
+
+    def rows(self, epoch):
+        names = self.children[0].get_col_names()
+        picked = nodes.places("Dataset.filter", self.input_columns or names, names)
+        if self._work is None or self._run is None:
+            self._work = FilterWork(self.predicate, self.seed(), self.salt())
+        crew = staff(self, self._work)
+        rows = self.children[0].rows(epoch)
+        pairs = self._pairs(self._work, epoch, 0, rows, picked, crew)
+        for number, (row, passed) in enumerate(pairs):
+            if type(passed) is Failure:
+                raise located(passed.error, self.children[0], epoch, number)
+            if passed:
+                yield row

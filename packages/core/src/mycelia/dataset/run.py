@@ -1,0 +1,64 @@
+"""One reading of a pipeline by an iterator: its seed, its workers, and what must be given back at its end."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+
+from mycelia.dataset import config
+
+
+class Run:
+    """What the nodes of one iterator share. `seed`: of all orders and random transforms of this run."""
+
+    def __init__(self, seed: int | None = None):
+        self.seed = config.stream_seed() if seed is None else seed
+        self.prefetch = config.get_prefetch_size()
+        self._strict = self.prefetch != config.default("prefetch_size")
+        self.workers: dict[int, int] = {}  # node -> workers that autotune chose
+        self.watch = None  # a `profile.Watch` that measures this run, or None
+        self._pools: dict[int, object] = {}
+        self.between_epochs: list[Callable[[], None]] = []
+        self._at_close: list[Callable[[], None]] = []
+        self.closed = False
+
+    def own(self, holder) -> None:
+        """Close when `holder` goes, or at the latest when the interpreter ends."""
+        weakref.finalize(holder, self.close)
+
+    def at_close(self, function: Callable[[], None]) -> None:
+        """Call a function when the run ends."""
+        self._at_close.append(function)
+
+    def pool(self, node, make: Callable[[], object]):
+        """The workers of a node: made when they are first needed, and kept from epoch to epoch."""
+        pool = self._pools.get(id(node))
+        if pool is None or pool.closed:
+            pool = self._pools[id(node)] = make()
+        return pool
+
+    def ahead(self, workers: int, job: int) -> int:
+        """How many rows may be under way. Jobs of many quick rows may need more than the default prefetch
+        size to keep all workers busy; one that was set holds.
+        """
+        rows = workers * self.prefetch
+        return rows if self._strict else max(rows, 2 * workers * job)
+
+    def pools(self) -> list:
+        """The workers of all nodes that have some."""
+        return list(self._pools.values())
+
+    def epoch_ended(self) -> None:
+        """What is done between two epochs."""
+        for function in self.between_epochs:
+            function()
+
+    def close(self) -> None:
+        """End all workers. The run may be used again: it then starts new ones."""
+        self.closed = True
+        pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
+            pool.close()
+        functions, self._at_close = self._at_close, []
+        for function in functions:
+            function()
