@@ -17,8 +17,10 @@ from mycelia.tensor import Tensor
 
 _PYTHON = (bool, int, float, Size)
 _OPERATORS = frozenset(
-    "add sub mul div floor_div mod floor_mod remainder pow neg abs equal not_equal less less_equal "
-    "greater greater_equal logical_and logical_or logical_not bitwise_and bitwise_or bitwise_xor maximum minimum".split()
+    """
+    abs add bitwise_and bitwise_or bitwise_xor div equal floor_div floor_mod greater greater_equal less
+    less_equal logical_and logical_not logical_or maximum minimum mod mul neg not_equal pow remainder sub
+    """.split()
 )
 
 
