@@ -66,6 +66,7 @@ from mycelia.ops import (  # noqa: F401  (they define and attach)
     debug,
     detection,
     distinct,
+    factors,
     fused,
     guards,
     methods,

@@ -235,12 +235,12 @@ def matrix_power(input, n):
 def _cholesky(input_x, *, upper: "bool" = False):
     """Triangular L with ``L @ L.T = input``, or with `upper` its transpose; reads one triangle of the input.
 
-    Shapes: [.., n, n] -> same.  dtypes: floating.  Errors: ValueError unless positive definite.
+    Shapes: [.., n, n] -> same.  dtypes: floating.  Errors: RuntimeError unless positive definite.
     """
     try:
         lower = _in_float32(np.linalg.cholesky, input_x)
     except np.linalg.LinAlgError:
-        raise ValueError("the input must be symmetric positive definite") from None
+        raise RuntimeError("the input must be symmetric positive definite") from None
     return np.swapaxes(lower, -1, -2) if upper else lower
 
 
@@ -276,7 +276,7 @@ def _cholesky(rand):
 def cholesky(input_x, upper=False):
     """Triangular L with ``L @ L.T = input_x``; with `upper` its transpose.
 
-    Shapes: [.., n, n] -> same.  Errors: ValueError unless positive definite.
+    Shapes: [.., n, n] -> same.  Errors: RuntimeError unless positive definite.
     """
     return _cholesky(input_x, upper)
 

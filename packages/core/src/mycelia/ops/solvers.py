@@ -30,25 +30,40 @@ def _adjoint(x):
     return swapaxes(ops.conj(x) if x.dtype.is_complex else x, -1, -2)
 
 
+def _np_substituted(triangle, rhs, lower, unit):
+    """Row after row from the end where an equation has one unknown; a zero on the diagonal gives
+    infinities.
+    """
+    n = triangle.shape[-1]
+    batch = np.broadcast_shapes(triangle.shape[:-2], rhs.shape[:-2])
+    found = np.array(np.broadcast_to(rhs, (*batch, *rhs.shape[-2:])))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for i in range(n) if lower else reversed(range(n)):
+            known = slice(0, i) if lower else slice(i + 1, n)
+            row = found[..., i, :] - np.squeeze(triangle[..., i : i + 1, known] @ found[..., known, :], -2)
+            found[..., i, :] = row if unit else row / triangle[..., i, i, None]
+    return found
+
+
 @op(infer=_solution_type, promote=("matrix", "rhs"))
-def triangular_matrix_solve(matrix, rhs, *, lower: "bool" = True, adjoint: "bool" = False):
+def triangular_matrix_solve(
+    matrix, rhs, *, lower: "bool" = True, adjoint: "bool" = False, unit: "bool" = False
+):
     """X with ``matrix @ X = rhs``, of which only the lower or upper triangle is read; `adjoint` turns it.
 
-    Shapes: [..., n, n], [..., n, k] -> [..., n, k].  dtypes: floating, complex.
+    `unit` takes ones for the diagonal. Shapes: [..., n, n], [..., n, k] -> [..., n, k].
+    dtypes: floating, complex.
     """
-    triangle = np.tril(matrix) if lower else np.triu(matrix)
-    triangle = np.swapaxes(triangle.conj(), -1, -2) if adjoint else triangle
-    try:
-        return _in_float32(np.linalg.solve, triangle, rhs).astype(rhs.dtype)
-    except np.linalg.LinAlgError:
-        raise ValueError("a matrix has a zero on its diagonal") from None
+    triangle = np.swapaxes(matrix.conj(), -1, -2) if adjoint else matrix
+    found = _in_float32(lambda a, b: _np_substituted(a, b, lower != adjoint, unit), triangle, rhs)
+    return found.astype(rhs.dtype)
 
 
 @triangular_matrix_solve.vjp
-def triangular_matrix_solve(ct, out, matrix, matrix_shape, rhs_shape, *, lower, adjoint):
-    solved = triangular_matrix_solve(matrix, ct, lower, not adjoint)
+def triangular_matrix_solve(ct, out, matrix, matrix_shape, rhs_shape, *, lower, adjoint, unit):
+    solved = triangular_matrix_solve(matrix, ct, lower, not adjoint, unit)
     d_matrix = batch_matmul(out, _adjoint(solved)) if adjoint else batch_matmul(solved, _adjoint(out))
-    triangle = tril(-d_matrix) if lower else triu(-d_matrix)
+    triangle = tril(-d_matrix, -int(unit)) if lower else triu(-d_matrix, int(unit))
     return unbroadcast(triangle, matrix_shape), unbroadcast(solved, rhs_shape)
 
 
@@ -58,6 +73,7 @@ def triangular_matrix_solve(rand):
     for lower in (True, False):
         for adjoint in (True, False):
             yield rand(3, 3) + big, rand(3, 2), dict(lower=lower, adjoint=adjoint)
+            yield rand(3, 3), rand(3, 1), dict(lower=lower, adjoint=adjoint, unit=True)
     yield rand(2, 3, 3) + big, rand(2, 3, 1)
 
 
