@@ -1,7 +1,17 @@
 """The dataset pipeline: sources, operations on rows, samplers, transforms."""
 
 from mycelia.dataset import audio, config, debug, text, transforms, vision
+from mycelia.dataset.audio_sources import (
+    CMUArcticDataset,
+    GTZANDataset,
+    LibriTTSDataset,
+    LJSpeechDataset,
+    SpeechCommandsDataset,
+    TedliumDataset,
+    YesNoDataset,
+)
 from mycelia.dataset.batching import BatchInfo
+from mycelia.dataset.cache import DatasetCache
 from mycelia.dataset.callback import DSCallback
 from mycelia.dataset.config import ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook
@@ -18,6 +28,7 @@ from mycelia.dataset.mnist import (
 )
 from mycelia.dataset.operations import zip_datasets as zip
 from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.random_rows import RandomDataset
 from mycelia.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -32,18 +43,76 @@ from mycelia.dataset.samplers import (
 from mycelia.dataset.schema import Schema
 from mycelia.dataset.serialize import compare, deserialize, serialize, show
 from mycelia.dataset.sources import MappableDataset, NumpySlicesDataset
+from mycelia.dataset.text_sources import (
+    AGNewsDataset,
+    AmazonReviewDataset,
+    CoNLL2000Dataset,
+    DBpediaDataset,
+    EnWik9Dataset,
+    IMDBDataset,
+    IWSLT2016Dataset,
+    IWSLT2017Dataset,
+    Multi30kDataset,
+    PennTreebankDataset,
+    SogouNewsDataset,
+    SQuADDataset,
+    SST2Dataset,
+    UDPOSDataset,
+    WikiTextDataset,
+    YahooAnswersDataset,
+    YelpReviewDataset,
+)
 from mycelia.dataset.tfrecord import TFRecordDataset
+from mycelia.dataset.vision_sources import (
+    Caltech101Dataset,
+    Caltech256Dataset,
+    CelebADataset,
+    CityscapesDataset,
+    CocoDataset,
+    DIV2KDataset,
+    FlickrDataset,
+    Flowers102Dataset,
+    Food101Dataset,
+    KITTIDataset,
+    LFWDataset,
+    LSUNDataset,
+    ManifestDataset,
+    OmniglotDataset,
+    PhotoTourDataset,
+    Places365Dataset,
+    RenderedSST2Dataset,
+    SBDataset,
+    SBUDataset,
+    SemeionDataset,
+    STL10Dataset,
+    SUN397Dataset,
+    SVHNDataset,
+    USPSDataset,
+    VOCDataset,
+    WIDERFaceDataset,
+)
 
 __all__ = [
-    "BatchInfo", "DSCallback", "Dataset", "DebugHook", "DistributedSampler", "EMnistDataset",
+    "BatchInfo", "DSCallback", "Dataset", "DatasetCache", "DebugHook", "DistributedSampler", "EMnistDataset",
     "ErrorSamplesMode", "FashionMnistDataset", "GeneratorDataset", "KMnistDataset", "MappableDataset",
     "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset", "QMnistDataset",
-    "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler", "SubsetSampler",
+    "RandomDataset", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
+    "SubsetSampler",
     "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms",
     "vision", "zip",
     "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset",
     "ImageFolderDataset",
     "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "serialize", "show",
+    "AGNewsDataset", "AmazonReviewDataset", "CMUArcticDataset", "Caltech101Dataset", "Caltech256Dataset",
+    "CelebADataset", "CityscapesDataset", "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset",
+    "DIV2KDataset", "EnWik9Dataset", "FlickrDataset", "Flowers102Dataset", "Food101Dataset",
+    "GTZANDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset", "KITTIDataset", "LFWDataset",
+    "LJSpeechDataset", "LSUNDataset", "LibriTTSDataset", "ManifestDataset", "Multi30kDataset",
+    "OmniglotDataset", "PennTreebankDataset", "PhotoTourDataset", "Places365Dataset",
+    "RenderedSST2Dataset", "SBDataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset",
+    "SUN397Dataset", "SVHNDataset", "SemeionDataset", "SogouNewsDataset", "SpeechCommandsDataset",
+    "TedliumDataset", "UDPOSDataset", "USPSDataset", "VOCDataset", "WIDERFaceDataset", "WikiTextDataset",
+    "YahooAnswersDataset", "YelpReviewDataset", "YesNoDataset",
 ]  # fmt: skip
 
 
