@@ -1,4 +1,4 @@
-"""Compiles the .proto files of mycelia.io: writes NAME_pb2.py next to each.
+"""Compiles the .proto files of mycelia.io and of the cache: writes NAME_pb2.py next to each.
 
     python tools/gen_proto.py          (needs grpcio-tools; nothing else of the repository does)
 
@@ -16,10 +16,11 @@ import textwrap
 from google.protobuf import descriptor_pb2
 from grpc_tools import protoc
 
-ROOT = pathlib.Path(__file__).resolve().parents[1] / "packages/core"
+ROOT = pathlib.Path(__file__).resolve().parents[1] / "packages"
 SOURCES = {  # proto file -> where its messages are used
-    "src/mycelia/io/mindir/mindir.proto": "src/mycelia/io/mindir/mindir_pb2.py",
-    "src/mycelia/io/checkpoint.proto": "tests/io/checkpoint_pb2.py",
+    "core/src/mycelia/io/mindir/mindir.proto": "core/src/mycelia/io/mindir/mindir_pb2.py",
+    "core/src/mycelia/io/checkpoint.proto": "core/tests/io/checkpoint_pb2.py",
+    "cache/src/mycelia_cache/proto/cache.proto": "cache/src/mycelia_cache/proto/cache_pb2.py",
 }
 
 

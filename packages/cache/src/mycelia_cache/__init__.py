@@ -1,4 +1,4 @@
-"""A dataset cache server."""
+"""A server that keeps preprocessed rows for several training processes, and its clients."""
 
 from __future__ import annotations
 

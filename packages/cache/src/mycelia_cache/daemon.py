@@ -1,0 +1,174 @@
+"""Servers as processes: the directory in which they find one another, starting one, what a dead one left.
+
+<cache_dir>/<port>/lock         held by the server as long as it lives
+                   server.json  pid, token, spill directory
+                   socket       for clients of the same user on this host
+<cache_dir>/log/cache_server_<port>.log
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from mycelia import config, errors
+
+
+def base_directory() -> Path:
+    """The runtime directory of this user's servers, made at need. RuntimeError if it is not ours."""
+    named = config.get("cache_dir")
+    path = Path(named) if named else Path(tempfile.gettempdir()) / f"mycelia-cache-{os.getuid()}"
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_uid != os.getuid() and os.getuid():
+        raise errors.runtime_error("mycelia-cache", f"{path} belongs to another user")
+    return path
+
+
+def directory_of(port: int) -> Path:
+    """The runtime directory of the server on a port."""
+    return base_directory() / str(port)
+
+
+def log_file(port: int) -> Path:
+    """Where the server on a port writes its log."""
+    return base_directory() / "log" / f"cache_server_{port}.log"
+
+
+def token_of(port: int) -> str:
+    """What clients of the same user show to the server on a port; empty if there is none."""
+    try:
+        return json.loads((directory_of(port) / "server.json").read_text())["token"]
+    except (OSError, ValueError, KeyError):
+        return ""
+
+
+@contextlib.contextmanager
+def _locked(directory: Path):
+    """The lock of a port, or None if a server holds it."""
+    fd = os.open(directory / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            yield None
+            return
+        yield fd
+    finally:
+        os.close(fd)
+
+
+def remove_leftovers(directory: Path, *, keep: bool) -> None:
+    """Remove what a dead server left: socket, description, and its spilled rows unless they are to be kept.
+
+    Its memory is gone with it: nothing of it has a name.
+    """
+    try:
+        left = json.loads((directory / "server.json").read_text())
+    except (OSError, ValueError):
+        left = {}
+    if left.get("spill") and not keep:
+        shutil.rmtree(left["spill"], ignore_errors=True)
+    for name in ("server.json", "socket"):
+        (directory / name).unlink(missing_ok=True)
+
+
+def serve(settings, ready=None) -> int:
+    """Be the server until it is stopped. `ready` is called once: with "" if it listens, else with why not."""
+    from mycelia_cache.server import PortTaken, Server
+
+    ready = ready or (lambda text: None)
+    directory = Path(settings.directory)
+    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    with _locked(directory) as lock:
+        if lock is None:
+            ready("Cache server is already up and running")
+            return 1
+        remove_leftovers(directory, keep=settings.keep)
+        settings.token = settings.token or secrets.token_hex(16)
+        spill = settings.spill_place()
+        description = {"pid": os.getpid(), "token": settings.token, "spill": str(spill) if spill else ""}
+        path = directory / "server.json"
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(description))
+        server = None
+        try:
+            server = Server(settings)
+            server.start()
+            for number in (signal.SIGTERM, signal.SIGINT):
+                signal.signal(number, lambda *_: server.stop())
+            ready("")
+            server.run()
+        except PortTaken:
+            ready(f"Port {settings.port} is in use by another program")
+            return 1
+        except (errors.MyceliaError, OSError) as e:
+            ready(str(e))
+            return 1
+        finally:
+            remove_leftovers(directory, keep=settings.keep)
+            fcntl.flock(lock, fcntl.LOCK_UN)
+            if server is not None:
+                server.hang_up()
+    return 0
+
+
+def start(settings) -> int:
+    """Start a server that outlives this process; its pid. RuntimeError if it does not come up."""
+    log_path = log_file(settings.port)
+    log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    ready, theirs = os.pipe()
+    command = [
+        sys.executable,
+        "-m",
+        "mycelia_cache.daemon",
+        json.dumps(dataclasses.asdict(settings)),
+        str(theirs),
+    ]
+    try:
+        with open(log_path, "ab") as output:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
+                pass_fds=(theirs,), start_new_session=True, cwd="/",
+            )  # fmt: skip
+        os.close(theirs)
+        theirs = -1
+        with os.fdopen(ready, "r") as pipe:
+            said = pipe.read()  # ends when the server listens, or is gone
+    finally:
+        if theirs >= 0:
+            os.close(theirs)
+    if said == "ready":
+        process.returncode = 0  # it is on its own from here: nobody waits for it
+        return process.pid
+    process.wait()
+    raise errors.runtime_error("", said or f"The cache server ended at once; its log is {log_path}")
+
+
+def main(arguments: list[str]) -> int:
+    """The process of a server: settings as JSON, and the descriptor on which to tell that it listens."""
+    from mycelia import log
+    from mycelia_cache.server import Settings
+
+    settings, fd = Settings(**json.loads(arguments[0])), int(arguments[1])
+    log.set_level(settings.log_level)
+
+    def ready(text: str) -> None:
+        with os.fdopen(fd, "w") as pipe:
+            pipe.write(text or "ready")
+
+    return serve(settings, ready)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

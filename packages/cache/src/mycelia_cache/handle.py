@@ -1,0 +1,379 @@
+"""A joined cache as a client sees it: which rows are there, reading and storing them.
+
+On the server's host rows are read from its memory without asking it; elsewhere they come in messages.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+import threading
+import zlib
+from collections.abc import Callable
+
+import numpy as np
+
+from mycelia_cache import index as table
+from mycelia_cache import rows as form
+from mycelia_cache.index import IndexReader
+from mycelia_cache.proto import cache_pb2 as pb
+from mycelia_cache.protocol import Refused, State, Unreachable
+from mycelia_cache.store import Place
+
+_FLUSH_ROWS = 256
+_FLUSH_BYTES = 4 << 20
+_IOV_MAX = 512
+
+
+class Handle:
+    """What both kinds share. `lost` is called with the reason when server or session are gone."""
+
+    def __init__(self, channel, joined, lost: Callable[[Exception], None]):
+        self.channel, self.cache, self._lost = channel, joined.cache, lost
+        self.shared_store = joined.shared_store
+        self.room = joined.room
+        self.alive = True
+        self.hits = self.misses = 0
+        self._lock = threading.RLock()
+        self._waiting: dict[int, tuple] = {}  # rows that are not sent yet: number -> (columns, layout)
+        self._waiting_bytes = 0
+
+    # ---- what the kinds define ---------------------------------------------------------------------------
+
+    def present(self, rows: np.ndarray) -> np.ndarray:
+        """Which rows are stored."""
+        raise NotImplementedError
+
+    def read(self, rows: np.ndarray) -> list[tuple | None]:
+        """Copies of rows; None for those that are not there."""
+        raise NotImplementedError
+
+    def _store(self, items: list[tuple[int, tuple, form.Layout]]) -> None:
+        raise NotImplementedError
+
+    def _store_block(self, rows: np.ndarray, columns: list, layout: form.Layout) -> None:
+        raise NotImplementedError
+
+    # ---- calls that must not end a pipeline --------------------------------------------------------------
+
+    def _call(self, **body):
+        return self.channel.call(pb.Request(**body))
+
+    def _tried(self, work, default=None):
+        if not self.alive:
+            return default
+        try:
+            return work()
+        except (Refused, Unreachable) as e:
+            self.alive = False
+            self._waiting.clear()
+            self._lost(e)
+            return default
+
+    # ---- storing -----------------------------------------------------------------------------------------
+
+    def put(self, row: int, columns: tuple) -> None:
+        """Store a row, some time before `flush` returns."""
+        if not self.alive:
+            return
+        layout = form.layout_of(columns)
+        if layout.size > self.room and not self.shared_store:
+            return
+        with self._lock:
+            # The caller may go on to change its arrays: what waits is a copy.
+            self._waiting[row] = (tuple(np.array(c) for c in columns), layout)
+            self._waiting_bytes += layout.size
+            if len(self._waiting) >= _FLUSH_ROWS or self._waiting_bytes >= _FLUSH_BYTES:
+                self.flush()
+
+    def put_batch(self, rows: np.ndarray, columns: list[np.ndarray]) -> None:
+        """Store rows of one shape, given as stacked columns."""
+        rows = np.ascontiguousarray(rows, np.int64)
+        layout = form.layout_of([c[0] for c in map(np.asarray, columns)])
+        self._tried(lambda: self._store_block(rows, columns, layout))
+
+    def flush(self) -> None:
+        """Send what waits."""
+        with self._lock:
+            items = [(row, *value) for row, value in self._waiting.items()]
+            if items:
+                self._tried(lambda: self._store(items))
+            self._waiting.clear()
+            self._waiting_bytes = 0
+
+    def waiting(self, row: int) -> tuple | None:
+        """A row that was put and is not sent yet, as a copy."""
+        with self._lock:
+            found = self._waiting.get(row)
+        return None if found is None else tuple(c.copy() for c in found[0])
+
+    # ---- the rest ----------------------------------------------------------------------------------------
+
+    def report(self) -> bool:
+        """Tell the server how often rows were there; whether it answers."""
+        hits, misses, self.hits, self.misses = self.hits, self.misses, 0, 0
+        body = pb.Report(cache=self.cache, hits=hits, misses=misses)
+        return self._tried(lambda: self._call(report=body)) is not None
+
+    def lease(self, **wish) -> tuple[State, bool, int]:
+        """The state of a build. Raises Refused, Unreachable."""
+        reply = self._call(lease=pb.Lease(cache=self.cache, **wish)).lease
+        return State(reply.state), reply.mine, reply.rows
+
+    def close(self) -> None:
+        """Let go of the cache."""
+
+
+class LocalHandle(Handle):
+    """A cache of a server on this host, mapped."""
+
+    def __init__(self, channel, joined, fds: list[int], lost):
+        super().__init__(channel, joined, lost)
+        self.index = IndexReader(fds[0])
+        self._data_fd = fds[1]
+        memory = mmap.mmap(self._data_fd, joined.data_bytes, mmap.MAP_SHARED, mmap.PROT_READ)
+        self._view = memoryview(memory)
+        self._data = np.frombuffer(memory, np.uint8)
+        self._spill_fd = -1
+        if joined.spill_file:
+            with contextlib.suppress(OSError):
+                self._spill_fd = os.open(joined.spill_file, os.O_RDWR | os.O_CLOEXEC)
+
+    @property
+    def gone(self) -> bool:
+        """Whether the session was destroyed or the server was stopped in an orderly way."""
+        return self.index.gone
+
+    @property
+    def clients(self) -> int:
+        """How many clients use the cache."""
+        return self.index.clients
+
+    def present(self, rows):
+        states = self.index.states(rows)
+        there = (states == table.IN_MEMORY) | (states == table.ON_DISK)
+        if self.shared_store and not there.all():
+            there |= self._shared_present(rows)
+        return there
+
+    def _shared_present(self, rows):
+        none = np.zeros(len(rows), bool)
+        body = pb.Present(cache=self.cache, rows=rows.tobytes())
+        reply = self._tried(lambda: self._call(present=body).mask.present)
+        return none if reply is None else np.frombuffer(reply, bool)
+
+    def in_memory(self, rows: np.ndarray) -> bool:
+        """Whether all these rows are in memory and of one length, so that `gather` gives them."""
+        if not len(rows) or not (self.index.states(rows) == table.IN_MEMORY).all():
+            return False
+        lengths = self.index.places(rows)["length"]
+        return bool((lengths == lengths[0]).all())
+
+    def gather(self, rows: np.ndarray) -> list[np.ndarray] | None:
+        """Stacked columns of rows; None unless all are in memory and of one shape."""
+        if not len(rows) or not (self.index.states(rows) == table.IN_MEMORY).all():
+            return None
+        places = self.index.places(rows)
+        length = int(places["length"][0])
+        if not (places["length"] == length).all():
+            return None
+        return form.gathered(self._data, places["offset"].astype(np.int64), rows, length)
+
+    def read(self, rows):
+        states = self.index.states(rows)
+        found: list[tuple | None] = [None] * len(rows)
+        there = np.flatnonzero((states == table.IN_MEMORY) | (states == table.ON_DISK))
+        damaged = []
+        for i, entry in zip(there.tolist(), self.index.places(rows[there])):
+            row, at, length = int(rows[i]), int(entry["offset"]), int(entry["length"])
+            if states[i] == table.IN_MEMORY:
+                found[i] = form.decoded(self._view, at, row, length)
+                continue
+            found[i] = self._from_disk(at, row, length, int(entry["crc"]))
+            if found[i] is None:
+                damaged.append(row)
+        if damaged:
+            body = pb.Forget(cache=self.cache, rows=np.array(damaged, np.int64).tobytes())
+            self._tried(lambda: self._call(forget=body))
+        if self.shared_store and len(there) < len(rows):
+            missing = np.flatnonzero([f is None for f in found])
+            for i, row in zip(missing.tolist(), _fetch(self, rows[missing])):
+                found[i] = row
+        return found
+
+    def _from_disk(self, at: int, row: int, length: int, crc: int) -> tuple | None:
+        try:
+            data = os.pread(self._spill_fd, length, at)
+        except OSError:
+            return None
+        if len(data) != length or zlib.crc32(data) != crc:
+            return None
+        return form.decoded(data, 0, row, length)
+
+    def _store(self, items):
+        rows = np.array([i[0] for i in items], np.int64)
+        lengths = np.array([i[2].size for i in items], np.uint64)
+        ticket, places, offsets = self._reserve(rows, lengths)
+        if ticket:
+            given = np.flatnonzero((places == Place.MEMORY) | (places == Place.DISK)).tolist()
+            pieces = [form.encoded(*items[i]) for i in given]
+            self._write(ticket, pieces, places[given], offsets[given], lengths[given])
+        if self.shared_store:
+            self._send_refused(items, places)
+
+    def _send_refused(self, items, places) -> None:
+        """Rows that find no place on this host go to the store beyond."""
+        full = [items[i] for i in np.flatnonzero(places == Place.FULL).tolist()]
+        if full:
+            _send(self, full)
+
+    def _reserve(self, rows, lengths):
+        body = pb.Reserve(cache=self.cache, rows=rows.tobytes(), lengths=lengths.tobytes())
+        reply = self._call(reserve=body).reserved
+        self.room = reply.room
+        return reply.ticket, np.frombuffer(reply.places, np.uint8), np.frombuffer(reply.offsets, "<u8")
+
+    def _write(self, ticket: int, pieces: list[list], places, offsets, lengths) -> None:
+        count = len(pieces)
+        written, crcs = np.zeros(count, np.uint8), np.zeros(count, np.uint32)
+        ends = offsets + lengths
+        joined = len(places) > 0 and (places == Place.MEMORY).all() and (ends[:-1] == offsets[1:]).all()
+        if joined and sum(map(len, pieces)) <= _IOV_MAX:
+            flat = [p for row in pieces for p in row]
+            written[:] = _pwritev(self._data_fd, flat, int(offsets[0]), int(lengths.sum()))
+        else:
+            for i, row in enumerate(pieces):
+                on_disk = places[i] == Place.DISK
+                crcs[i] = form.checksum(row) if on_disk else 0
+                fd = self._spill_fd if on_disk else self._data_fd
+                written[i] = _pwritev(fd, row, int(offsets[i]), int(lengths[i]))
+        self._commit(ticket, written, crcs)
+
+    def _commit(self, ticket, written, crcs) -> None:
+        body = pb.Commit(cache=self.cache, ticket=ticket, written=written.tobytes(), checksums=crcs.tobytes())
+        self._call(commit=body)
+
+    def _store_block(self, rows, columns, layout):
+        lengths = np.full(len(rows), layout.size, np.uint64)
+        ticket, places, offsets = self._reserve(rows, lengths)
+        if not ticket:
+            return
+        given = np.flatnonzero((places == Place.MEMORY) | (places == Place.DISK))
+        whole = len(given) == len(rows)
+        chosen = columns if whole else [np.asarray(c)[given] for c in columns]
+        block = form.encoded_block(rows[given], chosen, layout)
+        self._write(ticket, _as_pieces(block, places[given], offsets[given]), places[given], offsets[given],
+                    lengths[given])  # fmt: skip
+
+    def close(self):
+        self.index.close()
+        self._data = None
+        os.close(self._data_fd)
+        if self._spill_fd >= 0:
+            os.close(self._spill_fd)
+
+
+def _as_pieces(block: np.ndarray, places, offsets) -> list[list]:
+    """The rows of a block as pieces to write; as one piece where they lie side by side."""
+    side_by_side = (places == Place.MEMORY).all() and (np.diff(offsets) == block.shape[1]).all()
+    if side_by_side:
+        return [[memoryview(block).cast("B")], *([[]] * (len(block) - 1))]
+    return [[memoryview(row)] for row in block]
+
+
+def _pwritev(fd: int, pieces: list, at: int, length: int) -> bool:
+    """Whether all bytes could be written."""
+    try:
+        done = os.pwritev(fd, pieces, at)
+        while done < length:  # a write may stop short, at 2 GB for one
+            rest = b"".join(bytes(p) for p in pieces)[done:]
+            more = os.pwrite(fd, rest, at + done)
+            if not more:
+                return False
+            done += more
+    except OSError:
+        return False
+    return True
+
+
+def _fetch(handle: Handle, rows: np.ndarray) -> list[tuple | None]:
+    """Rows in a message from the server."""
+    body = pb.Get(cache=handle.cache, rows=rows.tobytes())
+    reply = handle._tried(lambda: handle._call(get=body).rows)
+    return [None] * len(rows) if reply is None else _unpacked(rows, reply)
+
+
+def _unpacked(rows: np.ndarray, reply) -> list[tuple | None]:
+    lengths = np.frombuffer(reply.lengths, "<u8").tolist()
+    data, at, found = reply.data, 0, []
+    for row, length in zip(rows.tolist(), lengths):
+        found.append(form.decoded(data, at, row, length) if length else None)
+        at += length
+    return found
+
+
+def _send(handle: Handle, items) -> None:
+    """Rows in a message to the server."""
+    rows = np.array([i[0] for i in items], np.int64)
+    lengths = np.array([i[2].size for i in items], np.uint64)
+    data = b"".join(bytes(p) for item in items for p in form.encoded(*item))
+    body = pb.Put(cache=handle.cache, rows=rows.tobytes(), lengths=lengths.tobytes(), data=data)
+    handle.room = handle._call(put=body).reserved.room
+
+
+class RemoteHandle(Handle):
+    """A cache of a server on another host. `ahead`: rows of a request; `connections`: requests under way."""
+
+    gone = False
+    clients = 2  # as good as known: rows may come from others at any time
+
+    def __init__(self, channel, joined, lost, ahead: int, connections: int):
+        super().__init__(channel, joined, lost)
+        self._ahead, self._connections = ahead, connections
+
+    def present(self, rows):
+        body = pb.Present(cache=self.cache, rows=rows.tobytes())
+        reply = self._tried(lambda: self._call(present=body).mask.present)
+        return np.zeros(len(rows), bool) if reply is None else np.frombuffer(reply, bool)
+
+    def in_memory(self, rows):
+        """Rows of another host have to be fetched."""
+        return False
+
+    def read(self, rows):
+        return self._tried(lambda: self._read(rows), [None] * len(rows))
+
+    def _read(self, rows):
+        parts = [rows[at : at + self._ahead] for at in range(0, len(rows), self._ahead)]
+        found, under_way = [], []
+        for i in range(len(parts) + self._connections):
+            if i < len(parts):
+                body = pb.Get(cache=self.cache, rows=parts[i].tobytes())
+                under_way.append(self.channel.later(pb.Request(get=body)))
+            k = i - self._connections
+            if k >= 0:
+                found += _unpacked(parts[k], under_way[k]().rows)
+                under_way[k] = None
+        return found
+
+    def gather(self, rows):
+        """Stacked columns of rows of one shape; None if they are not."""
+        body = pb.Get(cache=self.cache, rows=rows.tobytes())
+        reply = self._tried(lambda: self._call(get=body).rows)
+        if reply is None:
+            return None
+        lengths = np.frombuffer(reply.lengths, "<u8")
+        if not len(lengths) or not lengths[0] or not (lengths == lengths[0]).all():
+            return None
+        offsets = np.arange(len(rows), dtype=np.int64) * int(lengths[0])
+        return form.gathered(np.frombuffer(reply.data, np.uint8), offsets, rows, int(lengths[0]))
+
+    def _store(self, items):
+        _send(self, items)
+
+    def _store_block(self, rows, columns, layout):
+        lengths = np.full(len(rows), layout.size, np.uint64)
+        data = form.encoded_block(rows, columns, layout).tobytes()
+        body = pb.Put(cache=self.cache, rows=rows.tobytes(), lengths=lengths.tobytes(), data=data)
+        self.room = self._call(put=body).reserved.room

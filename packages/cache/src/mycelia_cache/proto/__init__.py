@@ -1,0 +1,1 @@
+"""Messages between clients and the cache server."""
