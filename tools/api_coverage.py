@@ -115,9 +115,14 @@ def own_parameters(thing, is_method: bool) -> list[tuple[str, str | None]] | Non
     for p in signature.parameters.values():
         star = {p.VAR_POSITIONAL: "*", p.VAR_KEYWORD: "**"}.get(p.kind, "")
         rows.append((star + p.name, None if p.default is p.empty else str(p.default)))
-    return (
-        rows[1:] if is_method and not inspect.ismethod(thing) and not rows[:1] == [("*args", None)] else rows
-    )
+    bound = not is_method or inspect.ismethod(thing) or rows[:1] == [("*args", None)]
+    return rows if bound else rows[1:]
+
+
+def is_static(name: str) -> bool:
+    """Whether this method is called without an object."""
+    owner, _, last = name.rpartition(".")
+    return isinstance(inspect.getattr_static(find(owner), last, None), staticmethod)
 
 
 def compatible(theirs: list, ours: list | None) -> bool:
@@ -138,7 +143,7 @@ def compatible(theirs: list, ours: list | None) -> bool:
         if i >= len(named):
             return anything
         own_name, own_default = named[i]
-        if own_name != name:
+        if own_name != name and not re.fullmatch(r"arg\d+", name):  # a native parameter has no name
             return anything or (name in dict(named) and bool(free))
         if default is not None and not _same_default(default, own_default):
             return False
@@ -185,7 +190,8 @@ def judge(entries: list[Entry]) -> None:
         entry.present = True
         known = [p for p in map(parameters, entry.signatures) if p is not None]
         callable_kind = entry.kind in ("function", "method", "class")
-        ours = own_parameters(thing, entry.kind == "method") if callable_kind and known else None
+        is_method = entry.kind == "method" and not is_static(entry.name)
+        ours = own_parameters(thing, is_method) if callable_kind and known else None
         entry.compatible = not callable_kind or not known or any(compatible(p, ours) for p in known)
         entry.tested = entry.name.rpartition(".")[2] in words
 

@@ -145,9 +145,9 @@ def _filled(init, shape, dtype) -> Tensor:
     return initializer(init, shape, dtype)
 
 
-def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False) -> Tensor:
+def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None) -> Tensor:
     """A new Tensor; the function form of ``Tensor(...)``."""
-    return Tensor(input_data, dtype, shape, init, const_arg)
+    return Tensor(input_data, dtype, shape, init, const_arg, device)
 
 
 def _rebuild(array: np.ndarray, dtype: DType) -> Tensor:
@@ -299,6 +299,10 @@ class Parameter(Tensor):
     def copy(self) -> Parameter:
         """A new Parameter with the same values and the same name."""
         return self.clone()
+
+    def register_hook(self, hook_fn):
+        """Call ``hook_fn(gradient)`` when the gradient is known, see `Tensor.register_hook`."""
+        return super().register_hook(hook_fn)
 
     def value(self) -> Tensor:
         """The value as a Tensor of its own."""

@@ -193,7 +193,8 @@ def _as_row(x: Tensor | None, size: int) -> Tensor | None:
 
 #: Ops on the last axes: what is in front is a batch already. Operands are repeated to the same leading axes.
 _LEADING = """cholesky inverse det slogdet matrix_exp eigh eig qr svd tril triu matrix_solve
-    triangular_matrix_solve lu pseudo_inverse singular_values row_order geqrf matrix_logarithm betainc""".split()
+    triangular_matrix_solve lu pseudo_inverse singular_values row_order geqrf matrix_logarithm
+    betainc""".split()
 
 
 @rule(*_LEADING)

@@ -184,7 +184,7 @@ class CellMarks:
             parameter.comm_fusion = fusion_type
         return self
 
-    def shard(self, in_strategy, out_strategy=None, parameter_plan=None):
+    def shard(self, in_strategy, out_strategy=None, parameter_plan=None, device="Ascend", level=0):
         """Spreading over devices: not there. Raises NotSupportedError; the Ascend backend would have it."""
         raise errors.error(
             errors.NotSupportedError,

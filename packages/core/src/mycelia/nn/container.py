@@ -83,6 +83,12 @@ class _Ordered(Cell):
         members.insert(index, self._check(cell))
         self._replace_all(members)
 
+    def set_grad(self, flag: bool = True) -> Cell:
+        """Mark this cell and its own for gradients, which need no mark here."""
+        for cell in self:
+            cell.set_grad(flag)
+        return super().set_grad(flag)
+
     def extend(self, cells: Iterable[Cell]):
         """Add several cells at the end; returns self."""
         if not isinstance(cells, (list, tuple, _Ordered)):

@@ -254,6 +254,10 @@ class _ConvTranspose(_Conv):
     _transposed = True
     output_padding = 0
 
+    def shard(self, strategy):
+        """Spreading over devices: not there, see `Cell.shard`."""
+        return super().shard(strategy)
+
     def _set_output_padding(self, output_padding) -> None:
         owner = type(self).__name__
         extra = _conv.spread("output_padding", output_padding, self._rank, 0, owner)

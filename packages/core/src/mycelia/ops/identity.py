@@ -1,9 +1,9 @@
 """Functions that return their argument: `identity`, `depend`."""
 
 
-def identity(input_x):
+def identity(x):
     """The argument itself."""
-    return input_x
+    return x
 
 
 def depend(value, expr):

@@ -19,7 +19,7 @@ from mycelia.ops.shape import broadcast_to, constant, reshape
 _FUNCTIONS = {
     "angle": None, "conj": None, "real": None, "imag": None, "approximate_equal": None, "col2im": None,
     "fold": None, "unfold": None, "hsplit": None, "vsplit": None, "dsplit": None, "hardshrink": None,
-    "multinomial": None, "random_categorical": None, "reverse_sequence": None, "soft_shrink": "softshrink",
+    "multinomial": None, "random_categorical": None, "soft_shrink": "softshrink",
     "top_k": None, "unique_with_pad": None, "unsorted_segment_max": None, "unsorted_segment_min": None,
     "unsorted_segment_prod": None, "normal_": None, "exponential_": None, "random_": None,
 }  # fmt: skip
@@ -36,6 +36,11 @@ def _function(method: str, name: str):
     late.__name__ = method
     late.__doc__ = f"`ops.{name}` of this tensor."
     return late
+
+
+def _reverse_sequence(self, seq_lengths, seq_dim=0, batch_dim=0):
+    """`ops.reverse_sequence` of this tensor."""
+    return ops.reverse_sequence(self, seq_lengths, seq_dim, batch_dim)
 
 
 def _softmax(self, axis, dtype=None):
@@ -182,8 +187,8 @@ def _in_place(function):
 
 
 _METHODS = {
-    "softmax": _softmax, "triangular_solve": _triangular_solve, "choose": _choose,
-    "sum_to_size": _sum_to_size,
+    "softmax": _softmax, "reverse_sequence": _reverse_sequence, "triangular_solve": _triangular_solve,
+    "choose": _choose, "sum_to_size": _sum_to_size,
     "fill_diagonal": _fill_diagonal, "cauchy": _cauchy, "log_normal": _log_normal, "uniform": _uniform,
     "bernoulli": _bernoulli, "uniform_": ops.uniform_,
 }  # fmt: skip

@@ -28,8 +28,7 @@ class TensorHookHandle:
 
 
 def _register_hook(self, hook):
-    """Call ``hook(gradient)`` when the gradient of this tensor is known; what it returns replaces the
-    gradient.
+    """Call ``hook(gradient)`` when the gradient of this tensor is known; what it returns replaces it.
 
     Returns a handle to remove it.  Errors: TypeError unless `hook` can be called.
     """

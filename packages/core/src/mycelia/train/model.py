@@ -310,9 +310,7 @@ class Model:
                 batch = next(iter(dataset.create_tuple_iterator(num_epochs=1)))
                 network.compile(*batch)
 
-    def infer_train_layout(
-        self, train_dataset, auto_parallel_mode=None, loss_scale_manager=None, sink_size=-1
-    ):
+    def infer_train_layout(self, train_dataset, dataset_sink_mode=True, sink_size=-1):
         """How Parameters would lie on several devices: not there, the Ascend backend would say."""
         raise self._one_device("infer_train_layout")
 

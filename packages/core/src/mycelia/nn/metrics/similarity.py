@@ -35,8 +35,8 @@ class CosineSimilarity(Metric):
         self._matrix = None
 
     @rearrange_inputs
-    def update(self, *inputs):
-        (rows,) = self._arrays(inputs, 1)
+    def update(self, inputs):
+        (rows,) = self._arrays((inputs,), 1)
         if rows.ndim != 2:
             raise errors.value_error(
                 "CosineSimilarity", f"the input must be [N, D], but its shape is {rows.shape}"
