@@ -133,6 +133,8 @@ class GeneratorDataset(MappableDataset):
     number of columns, another dtype, or the source raises.
     """
 
+    conflict = staticmethod(errors.value_error)
+
     def __init__(
         self,
         source,
@@ -227,6 +229,9 @@ class GeneratorDataset(MappableDataset):
 
     def origin(self, epoch, number):
         return super().origin(epoch, number) if self._random_access and self.batch_sampler is None else ""
+
+    def prepare_multiprocessing(self) -> None:
+        """Nothing is left to do: an iterator starts the workers that it needs, and ends them."""
 
     def batches(self, epoch, size, drop_remainder):
         """Batches of rows, stacked where the rows are made: without a step of its own for each of them."""

@@ -18,6 +18,7 @@ from mycelia.dataset.samplers import (
     PKSampler,
     RandomSampler,
     SequentialSampler,
+    SubsetSampler,
 )
 from mycelia.dataset.staff import computed, integers
 from mycelia.dataset.workers import Work
@@ -53,6 +54,9 @@ class RowWork(Work):
 class MappableDataset(Dataset):
     """Rows with numbers: a sampler decides which are read and in which order."""
 
+    # The error for arguments that exclude each other.
+    conflict = staticmethod(errors.runtime_error)
+
     def __init__(
         self,
         columns: list[str],
@@ -77,30 +81,24 @@ class MappableDataset(Dataset):
         if shard_id is not None:
             nodes.integer(owner, "shard_id", shard_id, 0)
         if (num_shards is None) != (shard_id is None):
-            raise errors.value_error(owner, "num_shards and shard_id must be given together")
+            raise self.conflict(owner, "num_shards and shard_id must be given together")
         if num_shards is not None and shard_id >= num_shards:
             raise errors.value_error(
                 owner, f"shard_id must be less than num_shards {num_shards}, got {shard_id}"
             )
-        if sampler is not None and (shuffle is not None or num_shards is not None or num_samples is not None):
-            if not isinstance(sampler, BuiltinSampler) and not _gives_rows(sampler):
-                raise errors.type_error(owner, "sampler must be a sampler or an iterable of row numbers")
-            raise errors.value_error(
-                owner, "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id"
-            )
-        if num_shards is not None:
+        if sampler is not None:
+            sampler = self._sampler(sampler)
+            if shuffle is not None or num_shards is not None or num_samples is not None:
+                raise self.conflict(
+                    owner,
+                    "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id",
+                )
+        elif num_shards is not None:
             sampler = DistributedSampler(num_shards, shard_id, shuffle is not False, num_samples)
-        elif sampler is None:
+        else:
             shuffled = self._shuffles_by_default() if shuffle is None else shuffle
             kind = RandomSampler if shuffled else SequentialSampler
             sampler = kind(num_samples=num_samples)
-        elif not isinstance(sampler, BuiltinSampler):
-            if not _gives_rows(sampler):
-                raise errors.type_error(
-                    owner,
-                    f"sampler must be a sampler or iterable of row numbers, but got {type(sampler).__name__}",
-                )
-            sampler = IterSampler(sampler)
         self.sampler = sampler
         self.num_parallel_workers = num_parallel_workers
 
@@ -126,10 +124,18 @@ class MappableDataset(Dataset):
         """The sampler, its PK samplers told the classes."""
         sampler = self.sampler
         while sampler is not None:
-            if isinstance(sampler, PKSampler) and sampler.labels is None:
-                sampler.labels = self.labels()
+            if isinstance(sampler, PKSampler):
+                sampler.labels = self.labels()  # another source may have used it before
             sampler = sampler.child_sampler
         return self.sampler
+
+    def is_shuffled(self) -> bool:
+        """Whether the rows come in a random order."""
+        return self.sampler is not None and self.sampler.is_shuffled()
+
+    def is_sharded(self) -> bool:
+        """Whether the rows are shared among processes."""
+        return self.sampler is not None and self.sampler.is_sharded()
 
     def get_dataset_size(self):
         return self._ready().total(self.source_size())
@@ -155,7 +161,9 @@ class MappableDataset(Dataset):
     def _sampler(self, sampler) -> BuiltinSampler:
         if isinstance(sampler, BuiltinSampler):
             return sampler
-        if not _gives_rows(sampler):
+        if isinstance(sampler, list):
+            return SubsetSampler(sampler)
+        if not _gives_rows(sampler) or isinstance(sampler, str):
             raise errors.type_error(
                 type(self).__name__, f"a sampler or an iterable of row numbers is needed, but got {sampler!r}"
             )
@@ -184,6 +192,8 @@ class MappableDataset(Dataset):
 
 class NumpySlicesDataset(MappableDataset):
     """Rows along the first axis: of one array or list, of a tuple of them, or of a dict name -> array."""
+
+    conflict = staticmethod(errors.value_error)
 
     def __init__(
         self,
@@ -234,6 +244,14 @@ class NumpySlicesDataset(MappableDataset):
 
     def row(self, index):
         return tuple(nodes.column(a[index], "NumpySlicesDataset") for a in self._arrays)
+
+    def batches(self, epoch, size, drop_remainder):
+        """Batches of rows, cut out of the arrays at once; None where a column is no array of numbers."""
+        if any(not isinstance(a, np.ndarray) or a.dtype.kind not in "biufc" for a in self._arrays):
+            return None
+        order = self.order(epoch)
+        stop = len(order) // size * size if drop_remainder else len(order)
+        return (tuple([a[order[i : i + size]] for a in self._arrays]) for i in range(0, stop, size))
 
 
 def _sliced(values):

@@ -17,7 +17,7 @@ def load(owner: str, path) -> dict:
         from scipy.io import loadmat
     except ImportError:
         raise ImportError(f"{owner} reads MATLAB files with SciPy: pip install scipy") from None
-    return loadmat(path)
+    return loadmat(str(path))
 
 
 class SVHNDataset(InMemoryDataset):
@@ -116,7 +116,7 @@ class Caltech101Dataset(InMemoryDataset):
             path = self.dataset_dir / "Annotations" / folder / f"annotation_{number:04}.mat"
             try:
                 row.append(load("Caltech101Dataset", path)["obj_contour"])
-            except (OSError, KeyError, ValueError) as e:
+            except Exception as e:  # SciPy has errors of its own for damaged files
                 raise self.problem(f"{path} holds no contour: {e}") from None
         return tuple(row)
 
@@ -208,7 +208,7 @@ class SBDataset(InMemoryDataset):
         image = self.image(self.dataset_dir / "img" / f"{entry}.jpg")
         try:
             truth = load("SBDataset", path)["GTcls"][0][self.task][0]
-        except (OSError, KeyError, IndexError, ValueError) as e:
+        except Exception as e:  # SciPy has errors of its own for damaged files
             raise errors.runtime_error("SBDataset", f"{path} holds no {self.task}: {e}") from None
         if self.task == "Segmentation":
             return image, np.asarray(truth)
