@@ -9,7 +9,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import dataset as ds
-from mycelia.dataset.tfrecord import masked_crc
+from mycelia.io.crc32c import crc32c, masked
 
 
 def read(dataset, column=0):
@@ -116,8 +116,8 @@ def write(path, rows):
             pairs = (field(1, field(1, k.encode()) + field(2, feature(v))) for k, v in row.items())
             data = field(1, b"".join(pairs))
             head = struct.pack("<Q", len(data))
-            file.write(head + struct.pack("<I", masked_crc(head)))
-            file.write(data + struct.pack("<I", masked_crc(data)))
+            file.write(head + struct.pack("<I", masked(crc32c(head))))
+            file.write(data + struct.pack("<I", masked(crc32c(data))))
     return str(path)
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from mycelia import mindrecord
+from mycelia.io.crc32c import crc32c, masked
 from mycelia.mindrecord import FileReader
 
 
@@ -96,7 +97,8 @@ def test_tfrecord(tmp_path):
     }
     entries = (field(1, field(1, k.encode()) + field(2, v)) for k, v in values.items())
     example = field(1, b"".join(entries))
-    record = struct.pack("<QI", len(example), 0) + example + bytes(4)
+    length = struct.pack("<Q", len(example))
+    record = b"".join(part + struct.pack("<I", masked(crc32c(part))) for part in (length, example))
     (tmp_path / "t").write_bytes(record * 2)
 
     def feature(shape, dtype):

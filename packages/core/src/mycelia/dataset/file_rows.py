@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import glob
+import itertools
 import json
 import os
 from collections.abc import Iterator
@@ -115,6 +116,9 @@ class FileRowsDataset(Dataset):
     def _in_turns(self, parts) -> Iterator[tuple]:
         workers = self.num_parallel_workers or config.get_num_parallel_workers()
         lanes = [self._lane(parts[i::workers]) for i in range(min(workers, len(parts)))]
+        if len(lanes) == 1:
+            yield from lanes[0]
+            return
         while lanes:
             left = []
             for lane in lanes:
@@ -126,6 +130,9 @@ class FileRowsDataset(Dataset):
 
     def _lane(self, parts) -> Iterator[tuple]:
         for file, start, count in parts:
+            if count < 0 and start == 0:
+                yield from self.read(file)
+                continue
             for number, row in enumerate(self.read(file)):
                 if count >= 0 and number >= start + count:
                     break
@@ -140,19 +147,20 @@ class FileRowsDataset(Dataset):
         rows = self._in_turns(self._parts(files))
         if self.shuffle_mode not in (Shuffle.FALSE, Shuffle.FILES):
             rows = _mixed(rows, rng)
-        for number, row in enumerate(rows):
-            if self.num_samples and number >= self.num_samples:
-                return
-            yield row
+        yield from itertools.islice(rows, self.num_samples)
 
 
 def _mixed(rows: Iterator[tuple], rng) -> Iterator[tuple]:
     window: list[tuple] = []
+    draws: Iterator[int] = iter(())
     for row in rows:
         if len(window) < _WINDOW:
             window.append(row)
             continue
-        i = int(rng.integers(_WINDOW))
+        i = next(draws, -1)
+        if i < 0:  # many numbers in a call: a call costs more than a row
+            draws = iter(rng.integers(_WINDOW, size=_WINDOW).tolist())
+            i = next(draws)
         out, window[i] = window[i], row
         yield out
     for i in rng.permutation(len(window)):

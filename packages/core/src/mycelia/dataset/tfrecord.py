@@ -1,15 +1,9 @@
-"""TFRecord files and the Example messages in them, read without TensorFlow.
-
-A record is its length (8 bytes), a checksum of the length, the data and a checksum of the data; an Example is
-a protobuf map from names to lists of bytes, floats or ints.
-"""
+"""Examples of TFRecord files as a dataset."""
 
 from __future__ import annotations
 
-import gzip
-import io
-import struct
-import zlib
+import itertools
+import os
 from collections.abc import Iterator
 
 import numpy as np
@@ -19,120 +13,14 @@ from mycelia.dataset import nodes
 from mycelia.dataset.file_rows import FileRowsDataset
 from mycelia.dataset.samplers import Shuffle
 from mycelia.dataset.schema import Schema
+from mycelia.io import tfrecord
+from mycelia.io.examples import features, int_columns
+from mycelia.io.windows import spread
 
 _OWNER = "TFRecordDataset"
-
-
-def _crc_table() -> list[int]:
-    table = []
-    for value in range(256):
-        for _ in range(8):
-            value = (value >> 1) ^ 0x82F63B78 if value & 1 else value >> 1
-        table.append(value)
-    return table
-
-
-_CRC = _crc_table()
-
-
-def masked_crc(data: bytes) -> int:
-    """CRC-32C as TFRecord stores it: rotated by 15 bits, plus a constant."""
-    crc = 0xFFFFFFFF
-    for byte in data:
-        crc = _CRC[(crc ^ byte) & 0xFF] ^ (crc >> 8)
-    crc ^= 0xFFFFFFFF
-    return (((crc >> 15) | (crc << 17)) + 0xA282EAD8) & 0xFFFFFFFF
-
-
-def records(path: str, compression: str = "") -> Iterator[bytes]:
-    """The data of each record; the checksum of every length is compared. RuntimeError for a damaged file."""
-    damaged = errors.runtime_error(_OWNER, f"{path} is no TFRecord file, or is damaged")
-    try:
-        with _opened(path, compression) as file:
-            while head := file.read(12):
-                if len(head) < 12 or masked_crc(head[:8]) != struct.unpack("<I", head[8:])[0]:
-                    raise damaged
-                size = struct.unpack("<Q", head[:8])[0]
-                data = file.read(size + 4)
-                if len(data) < size + 4:
-                    raise damaged
-                yield data[:size]
-    except (gzip.BadGzipFile, EOFError, zlib.error):
-        raise damaged from None
-
-
-def _opened(path: str, compression: str):
-    if compression == "GZIP":
-        return gzip.open(path, "rb")
-    if compression == "ZLIB":
-        with open(path, "rb") as file:
-            return io.BytesIO(zlib.decompress(file.read()))
-    return open(path, "rb")  # the caller closes it
-
-
-def _varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while True:
-        byte = data[at]
-        at += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, at
-        shift += 7
-
-
-def _fields(data: bytes) -> Iterator[tuple[int, int, bytes | int]]:
-    """(number, wire type, value) of each field of a message."""
-    at = 0
-    while at < len(data):
-        key, at = _varint(data, at)
-        kind = key & 7
-        if kind == 0:
-            value, at = _varint(data, at)
-        elif kind == 2:
-            size, at = _varint(data, at)
-            value, at = data[at : at + size], at + size
-        elif kind in (1, 5):
-            size = 8 if kind == 1 else 4
-            value, at = data[at : at + size], at + size
-        else:
-            raise ValueError(f"wire type {kind}")
-        yield key >> 3, kind, value
-
-
-def example(data: bytes) -> dict[str, list[bytes] | np.ndarray]:
-    """The features of an Example: lists of bytes, float32 or int64 arrays. ValueError for another message."""
-    found: dict[str, list[bytes] | np.ndarray] = {}
-    try:
-        for number, _, features in _fields(data):
-            if number != 1:
-                continue
-            for number, _, entry in _fields(features):
-                if number == 1:
-                    pair = {n: v for n, _, v in _fields(entry)}
-                    found[pair[1].decode()] = _feature(pair.get(2, b""))
-    except (IndexError, KeyError, TypeError, UnicodeDecodeError) as e:
-        raise ValueError(f"no Example: {e}") from None
-    return found
-
-
-def _feature(data: bytes):
-    for number, _, values in _fields(data):
-        if number == 1:
-            return [v for _, _, v in _fields(values)]
-        if number == 2:
-            return np.frombuffer(b"".join(v for _, _, v in _fields(values)), "<f4").astype(np.float32)
-        if number == 3:
-            ints: list[int] = []
-            for _, kind, value in _fields(values):
-                at = 0
-                while kind == 2 and at < len(value):
-                    number, at = _varint(value, at)
-                    ints.append(number)
-                if kind == 0:
-                    ints.append(value)
-            return np.asarray(ints, np.uint64).astype(np.int64)
-    return np.zeros(0, np.int64)
+_AT_ONCE = 512  # records parsed in one step
+_LEAST = 16  # fewer are parsed one by one: a step of NumPy costs as much as a record
+_BYTE_TYPES = (None, "uint8", "int8", "bool")  # what a feature of bytes becomes, besides texts
 
 
 class TFRecordDataset(FileRowsDataset):
@@ -140,8 +28,9 @@ class TFRecordDataset(FileRowsDataset):
 
     Without a schema bytes become uint8 [n], floats float32 [n], ints int64 [n].
     `compression_type`: '', 'ZLIB' or 'GZIP'. `shard_equal_rows`: shards of rows and equally many; else whole
-    files are shared out. Errors: ValueError for files that are not there, RuntimeError, when reading, for
-    damaged ones and missing columns.
+    files are shared out. Checksums of the data are compared when a file is read for the first time.
+    Errors: ValueError for files that are not there, RuntimeError, when reading, for damaged ones and missing
+    columns.
     """
 
     def __init__(
@@ -172,6 +61,7 @@ class TFRecordDataset(FileRowsDataset):
             )
         self.compression_type = compression_type or ""
         self._columns: list[dict] | None = None
+        self._checked: dict[str, tuple] = {}  # files whose data was compared with its checksums
 
     def _described(self) -> list[dict]:
         """The columns as a schema has them."""
@@ -179,8 +69,7 @@ class TFRecordDataset(FileRowsDataset):
             if self.schema is not None:
                 columns = self.schema.columns
             else:
-                first = self._example(next(records(self.dataset_files[0], self.compression_type), b""))
-                columns = [{"name": name, "type": None} for name in sorted(first)]
+                columns = [{"name": name, "type": None} for name in self._names()]
             if self.columns_list is not None:
                 table = {c["name"]: c for c in columns}
                 missing = [n for n in self.columns_list if n not in table]
@@ -190,18 +79,21 @@ class TFRecordDataset(FileRowsDataset):
             self._columns = columns
         return self._columns
 
+    def _names(self) -> list[str]:
+        """The features of the first record."""
+        path = self.dataset_files[0]
+        first = next(tfrecord.blocks(path, self.compression_type, check=False), None)
+        try:
+            return [] if first is None else sorted(tfrecord.example(first.record(0)))
+        except ValueError as e:
+            raise tfrecord.damaged(path, f"record 0 is no Example: {e}") from None
+
     def get_col_names(self):
         return [c["name"] for c in self._described()]
 
-    def _example(self, data: bytes) -> dict:
-        try:
-            return example(data)
-        except ValueError as e:
-            raise errors.runtime_error(_OWNER, f"a record holds {e}") from None
-
     def size_of(self, path):
         if path not in self._sizes:
-            self._sizes[path] = sum(1 for _ in records(path, self.compression_type))
+            self._sizes[path] = tfrecord.count(path, self.compression_type)
         return self._sizes[path]
 
     def _parts(self, files):
@@ -210,17 +102,163 @@ class TFRecordDataset(FileRowsDataset):
         return [(f, 0, -1) for f in files[self.shard_id :: self.num_shards]]
 
     def read(self, path):
-        columns = self._described()
-        for data in records(path, self.compression_type):
-            features = self._example(data)
-            yield tuple(_column(features, column) for column in columns)
+        """Where the records lie: they are ordered and mixed before they are parsed."""
+        status = os.stat(path)
+        state = (status.st_size, status.st_mtime_ns)
+        check = self._checked.get(path) != state
+        for block in tfrecord.blocks(path, self.compression_type, check):
+            yield from zip(itertools.repeat(block), range(len(block)))
+        self._checked[path] = state
+
+    def rows(self, epoch):
+        for columns, count in self._chunks(epoch, 1):
+            for k in range(count):
+                yield tuple(c[k, ...] if isinstance(c, np.ndarray) else c[k] for c in columns)
+
+    def batches(self, epoch: int, size: int, drop_remainder: bool) -> Iterator[tuple]:
+        """Columns of `size` rows each, without a row in between."""
+        names = self.get_col_names()
+        for columns, count in self._chunks(epoch, size):
+            for at in range(0, count, size):
+                if at + size > count and drop_remainder:
+                    return
+                yield tuple(_stacked(c[at : at + size], n) for n, c in zip(names, columns))
+
+    def _chunks(self, epoch: int, multiple: int) -> Iterator[tuple[list, int]]:
+        """(columns, rows) for a few records at a time, a multiple of `multiple` except for the last."""
+        described = self._described()
+        step = max(1, _AT_ONCE // multiple) * multiple
+        places = super().rows(epoch)
+        while chunk := list(itertools.islice(places, step)):
+            yield _columns(chunk, described), len(chunk)
 
 
-def _column(features: dict, column: dict) -> np.ndarray:
+def _columns(places: list[tuple], described: list[dict]) -> list[np.ndarray | list]:
+    """The columns of the records (block, number): [rows, ...], or a list of arrays if they differ."""
+    blocks, numbers_inside = zip(*places)
+    inside = np.array(numbers_inside)
+    numbers = {id(block): k for k, block in enumerate(dict.fromkeys(blocks))}
+    which = np.array([numbers[id(block)] for block in blocks] if len(numbers) > 1 else [0] * len(blocks))
+    begins, ends = np.empty((2, len(places)), np.int64)
+    files: dict[int, tuple[tfrecord.Block, list]] = {}
+    for number in range(len(numbers)):
+        rows = np.flatnonzero(which == number)
+        block = places[rows[0]][0]
+        begins[rows] = block.begins[inside[rows]]
+        ends[rows] = begins[rows] + block.sizes[inside[rows]]
+        files.setdefault(id(block.windows), (block, []))[1].append(rows)
+    parts = []
+    for block, found in files.values():
+        rows = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
+        parts += _parsed(block, rows, begins[rows], ends[rows], places, described)
+    if len(parts) == 1:
+        return parts[0][1]
+    whole: list[list] = [[None] * len(places) for _ in described]
+    for rows, columns in parts:
+        for into, column in zip(whole, columns):
+            for k, row in enumerate(rows.tolist()):
+                into[row] = column[k, ...] if isinstance(column, np.ndarray) else column[k]
+    return whole
+
+
+def _parsed(block, rows: np.ndarray, begins, ends, places: list[tuple], described: list[dict]) -> list[tuple]:
+    """(rows, their columns) of records in one file: most together, odd ones by themselves."""
+    parts, alone = [], np.ones(len(rows), bool)
+    if len(rows) >= _LEAST:
+        found, alone = features(block.windows, begins, ends, [c["name"] for c in described])
+        for kinds, _, _ in found.values():
+            alone |= kinds != kinds[np.argmin(alone)]
+        good = ~alone
+        columns = _together(block, {n: [v[good] for v in f] for n, f in found.items()}, described)
+        if columns is None:
+            alone[:] = True
+        else:
+            parts.append((rows[good], columns))
+    if alone.any():
+        one = [_row(*places[row], described) for row in rows[alone]]
+        parts.append((rows[alone], [list(column) for column in zip(*one)]))
+    return parts
+
+
+def _row(block: tfrecord.Block, k: int, described: list[dict]) -> tuple:
+    try:
+        table = tfrecord.example(block.record(k))
+    except ValueError as e:
+        raise tfrecord.damaged(block.path, f"record {block.first + k} is no Example: {e}") from None
+    return tuple(_column(table, column) for column in described)
+
+
+def _together(block: tfrecord.Block, found: dict, described: list[dict]) -> list[np.ndarray | list] | None:
+    """Columns of records of one kind; None where one does not fit, and reading it alone says why."""
+    columns = []
+    for column in described:
+        kinds, begins, ends = found[column["name"]]
+        if not len(kinds):
+            return None
+        values = _values(block, int(kinds[0]), begins, ends, column["type"])
+        shape = column.get("shape")
+        try:
+            if isinstance(values, np.ndarray) and shape is not None:
+                values = values.reshape(len(values), *shape)
+            elif values is not None and shape is not None:
+                values = [v.reshape(shape) for v in values]
+        except ValueError:
+            return None
+        if values is None:
+            return None
+        columns.append(values)
+    return columns
+
+
+def _values(block: tfrecord.Block, kind: int, begins, ends, wanted: str | None) -> np.ndarray | list | None:
+    """[records, values] of one feature, or a list if records have different counts."""
+    if kind == tfrecord.BYTES:
+        return _byte_values(block, begins, ends, wanted)
+    if wanted in ("string", "bytes"):
+        return None
+    if wanted is not None and (np.dtype(wanted).kind == "f") != (kind == tfrecord.FLOATS):
+        return None
+    if kind == tfrecord.INTS:
+        found = int_columns(block.windows, begins, ends)
+        if found is None:
+            return None
+        flat, counts = found
+    else:
+        counts, rest = np.divmod(ends - begins, 4)
+        if rest.any():
+            return None
+        flat = block.windows.take("u1", spread(begins, ends - begins)).view("<f4")
+    flat = flat.astype(wanted or flat.dtype.newbyteorder("="), copy=False)
+    if len(counts) and counts[0] and (counts == counts[0]).all():
+        return flat.reshape(len(counts), -1)
+    return [part.copy() for part in np.split(flat, np.cumsum(counts)[:-1])]
+
+
+def _byte_values(block: tfrecord.Block, begins, ends, wanted: str | None) -> np.ndarray | list | None:
+    size = int(ends[0] - begins[0])
+    if wanted in _BYTE_TYPES and size and (ends - begins == size).all():
+        return block.windows.rows(size, begins)
+    parts = [block.data[b:e] for b, e in zip(begins.tolist(), ends.tolist())]
+    if wanted == "bytes":
+        return [np.asarray([part]) for part in parts]
+    if wanted == "string":
+        return [np.asarray([part.decode("utf-8", "surrogateescape")]) for part in parts]
+    return [np.frombuffer(bytearray(part), np.uint8) for part in parts] if wanted in _BYTE_TYPES else None
+
+
+def _stacked(column, name: str):
+    if isinstance(column, np.ndarray):
+        return column
+    from mycelia.dataset.batching import stacked
+
+    return stacked(column, name, "Dataset.batch")
+
+
+def _column(table: dict, column: dict) -> np.ndarray:
     name = column["name"]
-    if name not in features:
-        raise errors.runtime_error(_OWNER, f"a record has no feature '{name}', only {sorted(features)}")
-    values, kind = features[name], column["type"]
+    if name not in table:
+        raise errors.runtime_error(_OWNER, f"a record has no feature '{name}', only {sorted(table)}")
+    values, kind = table[name], column["type"]
     if isinstance(values, list):
         if kind == "string":
             array = np.asarray([v.decode("utf-8", "surrogateescape") for v in values])
@@ -228,7 +266,7 @@ def _column(features: dict, column: dict) -> np.ndarray:
             array = np.asarray(values)
         else:
             array = np.frombuffer(b"".join(values), np.uint8)
-            if kind not in (None, "uint8", "int8", "bool"):
+            if kind not in _BYTE_TYPES:
                 raise errors.runtime_error(
                     _OWNER, f"feature '{name}' holds bytes, but the schema says {kind}"
                 )

@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from mycelia.io.windows import Windows
 from mycelia.mindrecord import msgpack
 from mycelia.mindrecord.schema import ARRAYS, Schema
 
@@ -32,28 +33,6 @@ def _classes() -> np.ndarray:
 _CLASS = _classes()
 
 
-class Windows:
-    """The bytes of a file, to be read at many places in one step."""
-
-    def __init__(self, data):
-        self._data, self._views = data, {}
-
-    def take(self, dtype: str, places: np.ndarray) -> np.ndarray:
-        """The values that begin at `places`, all inside of the data; copied."""
-        view = self._views.get(dtype)
-        if view is None:
-            if len(self._views) > 64:  # texts and blobs of many lengths
-                self._views.clear()
-            size = np.dtype(dtype).itemsize
-            view = np.ndarray((len(self._data) - size + 1,), dtype, self._data, strides=(1,))
-            self._views[dtype] = view
-        return view[places]
-
-    def close(self) -> None:
-        """Let the data go."""
-        self._views.clear()
-
-
 def unpack_scalars(
     windows: Windows, schema: Schema, wanted: list[str], begins: np.ndarray, sizes: np.ndarray
 ) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -69,7 +48,7 @@ def unpack_scalars(
         if len(rows) < _FEW or size <= head.size:
             odd[rows] = True
             continue
-        matrix = windows.take(f"V{size}", begins[rows]).view(np.uint8).reshape(len(rows), size)
+        matrix = windows.rows(int(size), begins[rows])
         if (matrix[:, : head.size] != head).any():
             odd[rows] = True
         else:
@@ -200,7 +179,7 @@ def blob_column(windows: Windows, spec: dict, begins: np.ndarray, ends: np.ndarr
     shape = None if size % dtype.itemsize else _shape(spec["shape"], size // dtype.itemsize)
     if shape is None or not size:
         return None
-    raw = windows.take(f"V{size}", begins).view(dtype.newbyteorder("<"))
+    raw = windows.rows(size, begins).view(dtype.newbyteorder("<"))
     return raw.astype(dtype, copy=False).reshape(len(begins), *shape)
 
 
@@ -214,7 +193,7 @@ def _int_column(windows: Windows, spec: dict, begins: np.ndarray, sizes: np.ndar
     start = 4 + -(-count // 4)
     if (counts != counts[0]).any() or shape is None or int(sizes.min()) < start:
         return None
-    packed = windows.take(f"V{start - 4}", begins + 4).view(np.uint8).reshape(len(begins), start - 4, 1)
+    packed = windows.rows(start - 4, begins + 4)[:, :, None]
     codes = ((packed >> np.array([6, 4, 2, 0], np.uint8)) & 3).reshape(len(begins), -1)[:, :count]
     widths = np.left_shift(1, codes, dtype=np.int64)
     ends = np.cumsum(widths, 1)

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mycelia.io.windows import spread
 from mycelia.mindrecord import msgpack
 from mycelia.mindrecord.schema import ARRAYS, TAKEN, Schema, misfit_of_array
 
@@ -87,8 +88,7 @@ def _interleave(pieces: list[Ragged]) -> Ragged:
     starts = np.cumsum(sizes) - sizes
     out = np.empty(int(sizes.sum()), np.uint8)
     for flat, size in pieces:
-        shift = starts - (np.cumsum(size) - size)  # from a row's place in the piece to its place in all
-        out[np.arange(len(flat)) + np.repeat(shift, size)] = flat
+        out[spread(starts, size)] = flat
         starts = starts + size
     return out, sizes
 
@@ -227,8 +227,7 @@ def pack_int_arrays(arrays: list[np.ndarray]) -> Ragged:
         codes += (flat < limits.min) | (flat > limits.max)
     groups = -(-counts // 4)
     padded = np.zeros(int(groups.sum()) * 4, np.uint8)
-    shift = 4 * (np.cumsum(groups) - groups) - (np.cumsum(counts) - counts)
-    padded[np.arange(len(flat)) + np.repeat(shift, counts)] = codes
+    padded[spread(4 * (np.cumsum(groups) - groups), counts)] = codes
     packed = (padded.reshape(-1, 4) << np.array([6, 4, 2, 0], np.uint8)).sum(1, dtype=np.uint8)
     widths = np.left_shift(1, codes, dtype=np.int64)
     raw = flat.astype("<i8").view(np.uint8).reshape(-1, 8)

@@ -17,8 +17,9 @@ import struct
 import numpy as np
 
 from mycelia import errors
+from mycelia.io.windows import Windows
 from mycelia.mindrecord import crypt, exceptions
-from mycelia.mindrecord.columns import Windows, blob_column, locate_blobs, unpack_scalars
+from mycelia.mindrecord.columns import blob_column, locate_blobs, unpack_scalars
 from mycelia.mindrecord.schema import ARRAYS, Schema
 
 VERSIONS = ("2.0", "3.0")

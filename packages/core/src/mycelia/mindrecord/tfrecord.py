@@ -1,65 +1,18 @@
-"""TFRecord files of tf.train.Example as MindRecord files, without TensorFlow.
-
-A record is u64 length, u32 CRC, data, u32 CRC. An Example maps names to lists of bytes, floats or int64.
-"""
+"""TFRecord files of tf.train.Example as MindRecord files, without TensorFlow."""
 
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterator
 
 import numpy as np
 
 from mycelia import errors
-from mycelia.io import wire
-from mycelia.mindrecord import exceptions
+from mycelia.io import tfrecord
 from mycelia.mindrecord.converters import write
 from mycelia.mindrecord.writer import checked_name
 
-_BYTES, _FLOATS, _INTS = 1, 2, 3
 _KINDS = {"string": "string", "int64": "int64", "float32": "float32"}
-
-
-def records(path: str) -> Iterator[bytes]:
-    """The records of a file. Errors: RuntimeError when it is cut off."""
-    size = os.path.getsize(path)
-    with open(path, "rb") as file:
-        while head := file.read(12):
-            length = int.from_bytes(head[:8], "little")
-            if len(head) < 12 or length + 4 > size - file.tell():
-                raise exceptions.damaged(path, f"the record before byte {file.tell()} is cut off")
-            yield file.read(length)
-            file.read(4)
-
-
-def _values(feature: memoryview) -> list:
-    """The list of a Feature."""
-    made: list = []
-    for kind, body in wire.fields(feature):
-        for _, value in wire.fields(body):
-            if kind == _BYTES:
-                made.append(bytes(value))
-            elif kind == _FLOATS:
-                made += np.frombuffer(value, "<f4").tolist()
-            elif isinstance(value, int):
-                made.append(wire.signed(value))
-            else:
-                at = 0
-                while at < len(value):
-                    number, at = wire.read_varint(value, at)
-                    made.append(wire.signed(number))
-    return made
-
-
-def example(data: bytes) -> dict[str, list]:
-    """The features of a serialized Example. Errors: ValueError when it is none."""
-    made = {}
-    for _, features in wire.fields(memoryview(data)):
-        for _, entry in wire.fields(features):
-            parts = dict(wire.fields(entry))
-            made[bytes(parts[1]).decode()] = _values(parts.get(2, memoryview(b"")))
-    return made
 
 
 class TFRecordToMR:
@@ -101,23 +54,27 @@ class TFRecordToMR:
         row = {}
         for name, spec in self.schema.items():
             values = features.get(name)
-            if not values:
+            if values is None or not len(values):
                 raise ValueError(f"feature {name!r} is missing")
             if "shape" in spec:
                 row[name] = np.asarray(values, spec["type"]).reshape(spec["shape"])
             elif len(values) != 1:
                 raise ValueError(f"feature {name!r} has {len(values)} values, one is wanted")
             else:
-                row[name] = values[0].decode() if spec["type"] == "string" else values[0]
+                row[name] = self._scalar(values[0], spec["type"])
         return row
+
+    @staticmethod
+    def _scalar(value, kind: str):
+        return value.decode() if kind == "string" else value if kind == "bytes" else value.item()
 
     def tfrecord_iterator(self) -> Iterator[dict]:
         """The rows. Errors: RuntimeError for damaged files, and for records that lack a feature."""
-        for number, data in enumerate(records(self.source)):
+        for number, data in enumerate(tfrecord.records(self.source)):
             try:
-                yield self._row(example(data))
-            except (ValueError, KeyError, TypeError, struct.error) as e:
-                raise exceptions.damaged(self.source, f"record {number}: {e}") from None
+                yield self._row(tfrecord.example(data))
+            except (ValueError, TypeError, AttributeError) as e:
+                raise tfrecord.damaged(self.source, f"record {number}: {e}") from None
 
     def transform(self) -> None:
         """Write the file."""

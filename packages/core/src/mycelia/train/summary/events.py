@@ -5,7 +5,6 @@ Each record goes to the file in one write, so that a reader finds whole records 
 
 from __future__ import annotations
 
-import functools
 import os
 import socket
 import struct
@@ -15,52 +14,12 @@ from typing import BinaryIO
 import numpy as np
 
 from mycelia import log
+from mycelia.io.crc32c import crc32c, masked
 from mycelia.io.wire import field, varint
-
-_CASTAGNOLI = 0x82F63B78  # reflected
-_BLOCK = 1024  # bytes per lane of the checksum: long lanes cost steps, many lanes cost joins
-
-
-@functools.cache
-def _table() -> np.ndarray:
-    table = np.arange(256, dtype=np.uint32)
-    for _ in range(8):
-        table = np.where(table & 1, (table >> 1) ^ np.uint32(_CASTAGNOLI), table >> 1)
-    return table
-
-
-@functools.cache
-def _over_block() -> list[list[int]]:
-    """For each of the four bytes of a state: what it becomes after a block of zeros."""
-    states = (np.arange(256, dtype=np.uint32) << np.arange(0, 32, 8, dtype=np.uint32)[:, None]).ravel()
-    table = _table()
-    for _ in range(_BLOCK):
-        states = table[states & 0xFF] ^ (states >> 8)
-    return states.reshape(4, 256).tolist()
-
-
-def crc32c(data: bytes) -> int:
-    """The CRC-32C of `data`; blocks run side by side in NumPy and are joined by the table of zeros."""
-    table, crc = _table(), 0xFFFFFFFF
-    blocks = len(data) // _BLOCK
-    if blocks > 1:
-        lanes = np.frombuffer(data, np.uint8, blocks * _BLOCK).reshape(blocks, _BLOCK)
-        states = np.zeros(blocks, np.uint32)
-        for column in np.ascontiguousarray(lanes.T):
-            states = table[(states ^ column) & 0xFF] ^ (states >> 8)
-        a, b, c, d = _over_block()
-        for state in states.tolist():
-            crc = a[crc & 255] ^ b[crc >> 8 & 255] ^ c[crc >> 16 & 255] ^ d[crc >> 24] ^ state
-        data = data[blocks * _BLOCK :]
-    steps = table.tolist()
-    for byte in data:
-        crc = steps[(crc ^ byte) & 255] ^ (crc >> 8)
-    return crc ^ 0xFFFFFFFF
 
 
 def _masked(data: bytes) -> bytes:
-    crc = crc32c(data)
-    return struct.pack("<I", ((crc >> 15 | crc << 17) + 0xA282EAD8) & 0xFFFFFFFF)
+    return struct.pack("<I", masked(crc32c(data)))
 
 
 def framed(message: bytes) -> bytes:
