@@ -390,6 +390,8 @@ def set_context(**kwargs) -> None:
 
     Errors: ValueError for an unknown key or value, TypeError for a wrong type; then nothing is changed.
     """
+    if "jit_level" in kwargs:  # a key that MindSpore takes without documenting it
+        kwargs["jit_config"] = {**get("jit_config"), "jit_level": kwargs.pop("jit_level")}
     for key, value in kwargs.items():
         setting = SETTINGS.get(key)
         if setting is None or not setting.in_context:

@@ -25,7 +25,13 @@ _PATHS = """
         nn.optim.* nn.sparse.* nn.transformer.* nn.utils.* nn.wrap.* : nn train amp .
     nn.probability.* : nn.probability nn
     ops.functional_overload : mint ops
-    ops.auto_generate.* ops.function.* ops.extend.* : ops.operations ops autodiff . mint.ext
+    ops.auto_generate.* : ops.operations ops autodiff . mint.ext compat.generated
+    ops.function.* ops.extend.* : ops.operations ops autodiff . mint.ext
+    _checkparam : compat.checkparam
+    _c_expression : compat.native .
+    _c_expression.security : compat.native
+    _extends.parse.compile_config : compat.compile_config
+    _extends.* : .
     ops.operations.* ops.composite.* ops.functional ops.primitive ops.deprecated ops.op_info_register
         ops.op_selector ops.vm_impl_registry ops.signature ops.tensor_method ops._vmap.* ops._grad.*
         ops._grad_experimental.* ops._op_impl.* ops._utils.* ops.custom_ops ops._register_for_op
@@ -64,9 +70,12 @@ _PATHS = """
 
 # The modules of MindSpore 2.10 and of 1.x that are in reach of scripts: a module, and what lies in it.
 _BELOW = """
-    : amp boost common communication context dataset device_context dtype experimental graph hal log
-        mindrecord mint multiprocessing nn numpy ops parallel profiler rewrite run_check runtime scipy
-        tools train utils version
+    : _c_expression _checkparam _extends amp boost common communication context dataset device_context dtype
+        experimental graph hal log mindrecord mint multiprocessing nn numpy ops parallel profiler rewrite
+        run_check runtime scipy tools train utils version
+    _c_expression: security
+    _extends: parse
+    _extends.parse: compile_config
     boost: adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze
         group_loss_scale_manager less_batch_normalization
     common: _decorator _grad_function _pijit_context _register_for_recompute _register_for_tensor
