@@ -24,8 +24,11 @@ bool pixels_of(PyObject* object, Pixels* out) {
   }
   PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
   const npy_intp *shape = PyArray_DIMS(a), *strides = PyArray_STRIDES(a);
-  if (PyArray_TYPE(a) != NPY_UINT8 || PyArray_NDIM(a) != 3 || strides[2] != 1 || strides[1] != shape[2] || !shape[0] || !shape[1] ||
-      !shape[2] || shape[0] > kLargest || shape[1] > kLargest || shape[2] > kLargest || shape[1] * shape[2] > kLargest) {
+  const auto whole = [&] {  // the stride of an axis of one element says nothing
+    return (shape[2] == 1 || strides[2] == 1) && (shape[1] == 1 || strides[1] == shape[2]);
+  };
+  if (PyArray_TYPE(a) != NPY_UINT8 || PyArray_NDIM(a) != 3 || !whole() || !PyArray_SIZE(a) || shape[0] > kLargest ||
+      shape[1] > kLargest || shape[2] > kLargest || shape[1] * shape[2] > kLargest) {
     PyErr_SetString(PyExc_ValueError, "uint8 [H, W, C] with whole pixels next to each other is needed");
     return false;
   }

@@ -27,19 +27,24 @@ class Draws:
 
     def reseed(self, seed: int) -> None:
         """Start again at a seed; its low 32 bits count."""
-        self._bits._legacy_seeding(seed & 0xFFFFFFFF)
+        self._seed, self._drawn = seed & 0xFFFFFFFF, 0
+        self._bits._legacy_seeding(self._seed)
         self._spare: float | None = None
 
     def state(self):
-        """What `restore` needs to draw the same numbers again."""
-        return self._bits.state, self._spare
+        """What `restore` needs to draw the same numbers again; cheap, unlike the twister's own state."""
+        return self._seed, self._drawn, self._spare
 
     def restore(self, state) -> None:
         """Go back to `state`."""
-        self._bits.state, self._spare = state
+        seed, drawn, spare = state
+        self.reseed(seed)
+        self._bits.random_raw(drawn, False)
+        self._drawn, self._spare = drawn, spare
 
     def word(self) -> int:
         """32 random bits."""
+        self._drawn += 1
         return int(self._bits.random_raw())
 
     def uniform(self, low: float = 0.0, high: float = 1.0) -> float:

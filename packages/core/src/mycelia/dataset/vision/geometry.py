@@ -8,7 +8,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import streams
-from mycelia.dataset.vision import checks, resample
+from mycelia.dataset.vision import checks, native, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pil_mode, pillow
 from mycelia.dataset.vision.enums import Border, Inter, SliceMode
 from mycelia.dataset.vision.tensor import decode
@@ -19,8 +19,8 @@ def array_resize(transform: ImageTransform, image: np.ndarray, size, mode: Inter
     if mode == Inter.ANTIALIAS:
         raise errors.type_error(type(transform).__name__, "ANTIALIAS is for PIL images only")
     height, width = image.shape[:2]
-    rows, columns = size if len(size) == 2 else _shorter(height, width, size[0])
-    if rows > height * 1000 or columns > width * 1000:
+    rows, columns = wanted(height, width, size)
+    if not reachable(height, width, rows, columns):
         raise transform.failure(f"{[height, width]} cannot grow to {[rows, columns]}: more than 1000 times")
     if mode == Inter.PILCUBIC:
         transform.need_channels(image, 3)
@@ -31,10 +31,19 @@ def array_resize(transform: ImageTransform, image: np.ndarray, size, mode: Inter
     return resample.resize(image, rows, columns, mode)
 
 
-def _shorter(height: int, width: int, size: int) -> tuple[int, int]:
+def wanted(height: int, width: int, size) -> tuple[int, int]:
+    """Rows and columns for a `size` of both, or of the shorter side."""
+    if len(size) == 2:
+        return size
+    side = size[0]
     if height < width:
-        return size, math.floor(np.float32(width) / np.float32(height) * np.float32(size))
-    return math.floor(np.float32(height) / np.float32(width) * np.float32(size)), size
+        return side, math.floor(np.float32(width) / np.float32(height) * np.float32(side))
+    return math.floor(np.float32(height) / np.float32(width) * np.float32(side)), side
+
+
+def reachable(height: int, width: int, rows: int, columns: int) -> bool:
+    """Whether an image may grow that much."""
+    return rows <= height * 1000 and columns <= width * 1000
 
 
 def pil_resize(op: str, image, size, mode: Inter):
@@ -185,6 +194,13 @@ def pil_flip(image, axis: int):
     return image.transpose(ways.FLIP_LEFT_RIGHT if axis else ways.FLIP_TOP_BOTTOM)
 
 
+def mirrored(image: np.ndarray, axis: int) -> np.ndarray:
+    """An array upside down (axis 0) or mirrored (axis 1)."""
+    if axis and native.fits(image):
+        return native.changed(image, flips=(True, False))
+    return np.ascontiguousarray(np.flip(image, axis))
+
+
 class HorizontalFlip(ImageTransform):
     """Left and right exchanged."""
 
@@ -192,7 +208,7 @@ class HorizontalFlip(ImageTransform):
     axis = 1
 
     def on_array(self, image):
-        return np.ascontiguousarray(np.flip(image, self.axis))
+        return mirrored(image, self.axis)
 
 
 class VerticalFlip(HorizontalFlip):
@@ -213,9 +229,7 @@ class RandomHorizontalFlip(ImageTransform):
         self.prob = prob
 
     def on_array(self, image):
-        return (
-            np.ascontiguousarray(np.flip(image, self.axis)) if self.draws.chance(self.prob) else image.copy()
-        )
+        return mirrored(image, self.axis) if self.draws.chance(self.prob) else image.copy()
 
     def on_pil(self, image):
         return pil_flip(image, self.axis) if self.prob > streams.python().random() else image
@@ -313,10 +327,10 @@ class RandomCrop(ImageTransform):
         checks.kind(op, "padding_mode", padding_mode, Border)
         self.pad_if_needed, self.padding_mode = pad_if_needed, padding_mode
 
-    def choose(self, image: np.ndarray):
+    def choose(self, height: int, width: int):
         """(left, top, right, bottom) of the padding; (top, left) of the crop in the padded image."""
         left, top, right, bottom = self.padding
-        height, width = image.shape[0] + top + bottom, image.shape[1] + left + right
+        height, width = height + top + bottom, width + left + right
         if self.pad_if_needed:
             high, wide = max(0, self.size[0] - height), max(0, self.size[1] - width)
             top, bottom, left, right = top + high, bottom + high, left + wide, right + wide
@@ -328,7 +342,7 @@ class RandomCrop(ImageTransform):
         return (left, top, right, bottom), y, x
 
     def on_array(self, image):
-        padding, top, left = self.choose(image)
+        padding, top, left = self.choose(*image.shape[:2])
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             raise self.failure(f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}")
         if any(padding):
@@ -436,7 +450,7 @@ class RandomCropDecodeResize(RandomResizedCrop):
             raise errors.type_error(
                 "RandomCropDecodeResize", f"the encoded image must be uint8 [n], but got {what}"
             )
-        return super().__call__(decode(img.tobytes(), "RandomCropDecodeResize"))
+        return super().__call__(decode(img, "RandomCropDecodeResize"))
 
 
 class ResizedCrop(ImageTransform):

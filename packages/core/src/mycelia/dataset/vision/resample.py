@@ -10,10 +10,10 @@ import math
 
 import numpy as np
 
+from mycelia.dataset.vision import native
 from mycelia.dataset.vision.enums import Inter
 
 _CUBIC = -0.75  # the free parameter of the cubic kernel
-_WEIGHT = 2048  # 11 bits
 _POSITIONS = 32  # places between two pixels
 
 
@@ -64,6 +64,8 @@ def resize(image: np.ndarray, rows: int, columns: int, mode: Inter) -> np.ndarra
     height, width = image.shape[:2]
     if (rows, columns) == (height, width):
         return image.copy()
+    if image.dtype == np.uint8 and image.size:
+        return native.resized(image, rows, columns, mode)
     if mode == Inter.NEAREST:
         r = np.minimum(np.floor(np.arange(rows) * (1.0 / (rows / height))).astype(np.int64), height - 1)
         c = np.minimum(np.floor(np.arange(columns) * (1.0 / (columns / width))).astype(np.int64), width - 1)
@@ -80,28 +82,12 @@ def resize(image: np.ndarray, rows: int, columns: int, mode: Inter) -> np.ndarra
     upscaled_area = mode == Inter.AREA
     ri, rw = _taps(height, rows, mode, upscaled_area)
     ci, cw = _taps(width, columns, mode, upscaled_area)
-    if image.dtype == np.uint8:
-        return _resize_bytes(image, ri, rw, ci, cw)
     part = np.float64 if image.dtype == np.float64 else np.float32
     extra = (1,) * (image.ndim - 2)
     values = image.astype(part)
     lines = sum(values[:, ci[:, k]] * cw[:, k].reshape(1, -1, *extra) for k in range(cw.shape[1]))
     result = sum(lines[ri[:, k]] * rw[:, k].reshape(-1, 1, *extra) for k in range(rw.shape[1]))
     return to_dtype(result, image.dtype)
-
-
-def _resize_bytes(image, ri, rw, ci, cw):
-    extra = (1,) * (image.ndim - 2)
-    rw, cw = (np.rint(w * _WEIGHT).astype(np.int64) for w in (rw, cw))
-    values = image.astype(np.int64)
-    lines = sum(values[:, ci[:, k]] * cw[:, k].reshape(1, -1, *extra) for k in range(cw.shape[1]))
-    weights = [rw[:, k].reshape(-1, 1, *extra) for k in range(rw.shape[1])]
-    if len(weights) == 2:
-        high = [(weights[k] * (lines[ri[:, k]] >> 4)) >> 16 for k in range(2)]
-        result = (high[0] + high[1] + 2) >> 2
-    else:
-        result = (sum(weights[k] * lines[ri[:, k]] for k in range(4)) + (1 << 21)) >> 22
-    return np.clip(result, 0, 255).astype(np.uint8)
 
 
 def to_dtype(values: np.ndarray, dtype) -> np.ndarray:

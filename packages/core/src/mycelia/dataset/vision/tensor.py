@@ -10,15 +10,22 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset.transforms import TypeCast
-from mycelia.dataset.vision import checks, colours
+from mycelia.dataset.vision import checks, colours, native
 from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array, need_pil, pillow
 from mycelia.dataset.vision.enums import ConvertMode
 
 
-def decode(data, op: str = "Decode", pil: bool = False):
-    """Bytes of an image file -> uint8 [H, W, 3], or a PIL image."""
+def decode(data: np.ndarray, op: str = "Decode", pil: bool = False):
+    """Bytes of an image file, uint8 [n] -> uint8 [H, W, 3], or a PIL image.
+
+    JPEGs by libjpeg-turbo itself where there is one; other formats, and what it cannot read, by Pillow.
+    """
+    if not pil:
+        pixels = native.decoded(data)
+        if pixels is not None:
+            return pixels
     try:
-        image = pillow().open(io.BytesIO(bytes(data)))
+        image = pillow().open(io.BytesIO(data.tobytes()))
         image = image.convert("RGB")
     except OSError as cause:
         kind = errors.value_error if pil else errors.runtime_error
@@ -41,7 +48,7 @@ class Decode(ImageTransform):
             raise errors.type_error(
                 "Decode", f"the encoded image must be an array of bytes [n], but got {what}"
             )
-        return decode(img.tobytes(), pil=self.to_pil)
+        return decode(img, pil=self.to_pil)
 
 
 def _per_channel(transform: ImageTransform, image: np.ndarray):
