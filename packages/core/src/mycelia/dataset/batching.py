@@ -163,6 +163,9 @@ class BatchDataset(Dataset):
                 return itertools.islice(made, start, None)
         return self._stacked(epoch, start, names)
 
+    def makes_arrays(self):
+        return self.per_batch_map is None
+
     def origin(self, epoch, number):
         size = self.get_batch_size()
         return self.children[0].origin(epoch, number * size) if not callable(self.batch_size) else ""

@@ -35,7 +35,7 @@ class DatasetIterator:
             raise errors.runtime_error(
                 "create_iterator", f"num_epochs must be positive or -1, but got {num_epochs!r}"
             )
-        self._dataset, self._epochs, self._numpy = dataset, num_epochs, output_numpy
+        self._dataset, self._epochs, self._numpy, self._copy = dataset, num_epochs, output_numpy, do_copy
         names = dataset.get_col_names()
         self._names = names if as_dict else None
         self._epoch = 0  # that the next row belongs to
@@ -49,6 +49,8 @@ class DatasetIterator:
         self._run = run
         run.own(self)
         self._tree = rewrite.executable(self._dataset, run)
+        # Arrays that only this iterator knows become Tensors as they are.
+        self._share = not self._copy and self._tree.makes_arrays()
 
     def __iter__(self):
         return self
@@ -93,7 +95,10 @@ class DatasetIterator:
             self.stop()
             raise
         self._row += 1
-        values = [_to_numpy(c) for c in row] if self._numpy else [_to_tensor(c) for c in row]
+        if self._numpy:
+            values = [_to_numpy(c) for c in row]
+        else:
+            values = [_to_tensor(c, self._share) for c in row]
         return values if self._names is None else dict(zip(self._names, values))
 
     def state_dict(self) -> dict:
@@ -144,6 +149,20 @@ class DatasetIterator:
         return self._dataset.get_dataset_size()
 
 
+def _tensor(array: np.ndarray):
+    global _tensor
+    from mycelia.tensor import Tensor  # it takes its time to load, which pipelines of arrays need not spend
+
+    _tensor = Tensor
+    return Tensor(array)
+
+
+def _shared_tensor(array: np.ndarray):
+    from mycelia.tensor import from_numpy
+
+    return from_numpy(array)
+
+
 def _to_numpy(column):
     # MindSpore's int64 arrays have C's type "long long", and NumPy prints it: array(0, dtype=int64).
     if isinstance(column, np.ndarray) and column.dtype.char == "l" and column.dtype.itemsize == 8:
@@ -151,14 +170,13 @@ def _to_numpy(column):
     return column
 
 
-def _to_tensor(column):
-    from mycelia.tensor import Tensor
-
+def _to_tensor(column, share: bool):
+    if type(column) is np.ndarray:
+        if column.dtype.kind in "USO":  # texts stay arrays: Tensors hold numbers
+            return column
+        return _shared_tensor(column) if share and column.base is None else _tensor(column)
     if isinstance(column, dict):
-        return {k: _to_tensor(v) for k, v in column.items()}
+        return {k: _to_tensor(v, share) for k, v in column.items()}
     if isinstance(column, (list, tuple)):
-        return type(column)(_to_tensor(v) for v in column)
-    array = np.asarray(column)
-    if array.dtype.kind in "USO":  # texts stay arrays: Tensors hold numbers
-        return array
-    return Tensor(array)
+        return type(column)(_to_tensor(v, share) for v in column)
+    return _to_tensor(np.asarray(column), share)

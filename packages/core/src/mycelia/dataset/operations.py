@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 import itertools
+import threading
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import errors, log
 from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, DistributedSampler, RandomSampler
@@ -85,6 +86,9 @@ class RepeatDataset(Dataset):
                 return  # without rows a pipeline that repeats for ever ends too
             start = 0
 
+    def makes_arrays(self):
+        return self.children[0].makes_arrays()
+
     def origin(self, epoch, number):
         i, below = divmod(number, max(1, self.children[0].get_dataset_size()))
         return self.children[0].origin(self._epoch(epoch, i), below)
@@ -114,6 +118,9 @@ class TakeDataset(Dataset):
 
     def origin(self, epoch, number):
         return self.children[0].origin(epoch, number)
+
+    def makes_arrays(self):
+        return self.children[0].makes_arrays()
 
 
 class SkipDataset(Dataset):
@@ -246,6 +253,9 @@ class ProjectDataset(Dataset):
     def origin(self, epoch, number):
         return self.children[0].origin(epoch, number)
 
+    def makes_arrays(self):
+        return self.children[0].makes_arrays()
+
 
 class RenameDataset(Dataset):
     """Other column names."""
@@ -285,34 +295,87 @@ class RenameDataset(Dataset):
     def origin(self, epoch, number):
         return self.children[0].origin(epoch, number)
 
+    def makes_arrays(self):
+        return self.children[0].makes_arrays()
+
+
+class Gate:
+    """Lets rows through as far as updates allow; a thread that waits too long opens it for good."""
+
+    def __init__(self, name: str, rows: int, callback):
+        self._name, self._rows, self._callback = name, rows, callback
+        self._left, self._given_up = rows, False
+        self._changed = threading.Condition()
+
+    def update(self, rows: int | None, data) -> None:
+        """Hand `data` to the callback and let `rows` more through, by default as many as at the beginning."""
+        with self._changed:
+            self._left += self._rows if rows is None else rows
+            if self._callback is not None:
+                self._callback(data)
+            self._changed.notify_all()
+
+    def restart(self) -> None:
+        """Close a gate again that nobody had opened in time."""
+        with self._changed:
+            if self._given_up:
+                self._left, self._given_up = self._rows, False
+
+    def passed(self) -> None:
+        """Wait until a row may pass."""
+        seconds = config.get_callback_timeout()
+        with self._changed:
+            if not self._changed.wait_for(lambda: self._left > 0 or self._given_up, seconds):
+                log.logger("mycelia.dataset").warning(
+                    "sync_wait: no sync_update(%r) came within the %s s of callback_timeout; rows are not "
+                    "held up any more", self._name, seconds,
+                )  # fmt: skip
+                self._given_up = True
+            self._left -= 1
+
 
 class SyncWaitDataset(Dataset):
-    """A gate: lets `num_batch` rows through, then asks for an update.
+    """A gate: lets `num_batch` rows through, then waits for an update.
 
-    Rows are read when the iterator asks for them, so an update that comes between two rows is in force for
-    the next one; a reader that gives none is not held up.
+    After `callback_timeout` seconds without one the gate stays open, with a warning. Nothing above it reads
+    ahead, so an update that comes between two rows is in force for the next one.
     """
 
     def __init__(self, source, condition_name, num_batch=1, callback=None):
         super().__init__(source)
         nodes.of_type("Dataset.sync_wait", "condition_name", condition_name, str)
         nodes.integer("Dataset.sync_wait", "num_batch", num_batch, 1)
+        if callback is not None and not callable(callback):
+            raise errors.type_error("Dataset.sync_wait", f"callback must be callable, but got {callback!r}")
         for node in source.walk():
             if isinstance(node, SyncWaitDataset) and node.condition_name == condition_name:
                 raise errors.runtime_error(
                     "Dataset.sync_wait", f"condition_name {condition_name!r} is already in use"
                 )
         self.condition_name, self.num_batch, self.callback = condition_name, num_batch, callback
+        self._gate = Gate(condition_name, num_batch, callback)  # copies of the node share it
 
     def update(self, num_batch=None, data=None) -> None:
-        """Hand `data` to the callback."""
+        """Hand `data` to the callback and let rows through."""
         if num_batch is not None:
-            self.num_batch = nodes.integer("Dataset.sync_update", "num_batch", num_batch, 1)
-        if self.callback is not None:
-            self.callback(data)
+            nodes.integer("Dataset.sync_update", "num_batch", num_batch, 1)
+        self._gate.update(num_batch, data)
 
     def rows(self, epoch):
-        return self.children[0].rows(epoch)
+        if self._run is None:  # somebody asks for shapes or counts
+            yield from self.children[0].rows(epoch)
+            return
+        if epoch == 0:
+            self._gate.restart()
+        for row in self.children[0].rows(epoch):
+            self._gate.passed()
+            yield row
+
+    def origin(self, epoch, number):
+        return self.children[0].origin(epoch, number)
+
+    def makes_arrays(self):
+        return self.children[0].makes_arrays()
 
 
 class SplitDataset(Dataset):

@@ -69,6 +69,10 @@ class Dataset:
         """The rows of one epoch without the first `start`, which need not be computed."""
         return itertools.islice(self.rows(epoch), start, None)
 
+    def makes_arrays(self) -> bool:
+        """Whether the arrays of its rows are new ones that nobody else holds."""
+        return False
+
     def origin(self, epoch: int, number: int) -> str:
         """Where a row comes from (a file, a number in the source), for messages; "" if unknown."""
         return ""

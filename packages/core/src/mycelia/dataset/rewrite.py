@@ -2,8 +2,7 @@
 
 A rewriter is a function ``rewriter(root, run) -> root``. It gets the copy (so it may set attributes, put
 nodes between others or replace some) and the `Run` that will read it, and gives the root that is read.
-Rewriters run in the order in which they were added; the exchange of cached nodes (cache.py) is one.
-`identity.describe(node)` is the canonical description of a node and all below it.
+Rewriters run in the order in which they were added; the exchange of cached nodes (cache.py) is the first.
 """
 
 from __future__ import annotations
