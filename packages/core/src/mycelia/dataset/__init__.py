@@ -1,6 +1,6 @@
 """The dataset pipeline: sources, operations on rows, samplers, transforms."""
 
-from mycelia.dataset import audio, config, debug, text, transforms, vision
+from mycelia.dataset import audio, config, debug, text, transforms, utils, vision
 from mycelia.dataset.audio_sources import (
     CMUArcticDataset,
     GTZANDataset,
@@ -29,6 +29,7 @@ from mycelia.dataset.mnist import (
 from mycelia.dataset.operations import zip_datasets as zip
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.random_rows import RandomDataset
+from mycelia.dataset.remote import OBSMindDataset, sync_wait_for_dataset
 from mycelia.dataset.samplers import (
     DistributedSampler,
     PKSampler,
@@ -63,6 +64,7 @@ from mycelia.dataset.text_sources import (
     YelpReviewDataset,
 )
 from mycelia.dataset.tfrecord import TFRecordDataset
+from mycelia.dataset.utils import LineReader
 from mycelia.dataset.vision_sources import (
     Caltech101Dataset,
     Caltech256Dataset,
@@ -99,7 +101,7 @@ __all__ = [
     "RandomDataset", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
     "SubsetSampler",
     "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms",
-    "vision", "zip",
+    "utils", "vision", "zip", "LineReader", "OBSMindDataset", "sync_wait_for_dataset",
     "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset",
     "ImageFolderDataset",
     "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "serialize", "show",

@@ -1,5 +1,6 @@
 """Transforms of sounds: filters, effects, spectra and features of them."""
 
+from mycelia.dataset.audio.activity import Vad
 from mycelia.dataset.audio.base import (
     BorderType,
     DensityFunction,
@@ -86,5 +87,5 @@ __all__ = [
     "MelType", "Modulation", "MuLawDecoding", "MuLawEncoding", "NormMode", "NormType", "Overdrive",
     "PhaseVocoder", "Phaser", "PitchShift", "Resample", "ResampleMethod", "RiaaBiquad", "ScaleType",
     "SlidingWindowCmn", "SpectralCentroid", "Spectrogram", "TimeMasking", "TimeStretch", "TrebleBiquad",
-    "Vol", "WindowType", "create_dct", "linear_fbanks", "melscale_fbanks",
+    "Vad", "Vol", "WindowType", "create_dct", "linear_fbanks", "melscale_fbanks",
 ]  # fmt: skip
