@@ -61,7 +61,7 @@ class Dense(Cell):
 
     def extend_repr(self):
         sizes = f"input_channels={self.in_channels}, output_channels={self.out_channels}"
-        text = f"{sizes}, has_bias={self.has_bias}"
+        text = f"{sizes}, has_bias=True" if self.has_bias else sizes
         return text if self.activation is None else f"{text}, activation={self.activation}"
 
 
@@ -90,7 +90,7 @@ class Linear(Cell):
 
     def extend_repr(self):
         sizes = f"input_features={self.in_features}, output_features={self.out_features}"
-        return f"{sizes}, has_bias={self.has_bias}"
+        return f"{sizes}, has_bias=True" if self.has_bias else sizes
 
 
 class BiDense(Cell):
@@ -264,7 +264,7 @@ class _ChannelDropout(Cell):
         return getattr(random, self._function)(x, self.p)
 
     def extend_repr(self):
-        return f"p={self.p}"
+        return f"p={1 - self.p}"  # MindSpore prints how many it keeps
 
 
 class Dropout1d(_ChannelDropout):
@@ -273,6 +273,9 @@ class Dropout1d(_ChannelDropout):
     """
 
     _function = "dropout1d"
+
+    def extend_repr(self):
+        return ""
 
 
 class Dropout2d(_ChannelDropout):

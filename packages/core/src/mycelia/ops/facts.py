@@ -10,7 +10,6 @@ from mycelia import dtypes, errors
 from mycelia.ops import linalg as _linalg
 from mycelia.ops import logic as _logic
 from mycelia.ops import math as _math
-from mycelia.ops import rounding as _rounding
 from mycelia.ops.activation import relu, softshrink
 from mycelia.ops.cast import cast
 from mycelia.ops.create import full_like
@@ -209,8 +208,8 @@ def soft_shrink(input, lambd=0.5):
 
 
 #: What the augmented assignments of graphs do.
-augassign_add, augassign_sub, augassign_mul = _math.add, _math.sub, _math.mul
-augassign_div, augassign_floordiv, augassign_mod = _math.true_div, _rounding.floor_div, _rounding.floor_mod
+augassign_add, augassign_sub, augassign_mul = operator.add, operator.sub, operator.mul
+augassign_div, augassign_floordiv, augassign_mod = operator.truediv, operator.floordiv, operator.mod
 
 
 def _in_place(name):
