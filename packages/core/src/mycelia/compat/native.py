@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
+from typing import Any
 
+from mycelia import dtypes
 from mycelia.tensor import Tensor as TensorPy
 
-__all__ = ["TensorPy", "enable_security", "security"]
+__all__ = ["TensorPy", "enable_security", "security", "typing"]
 
 
 def enable_security() -> bool:
@@ -15,3 +17,22 @@ def enable_security() -> bool:
 
 
 security = SimpleNamespace(enable_security=enable_security)
+
+
+class _Kind(type):
+    """A class of element types, which are its instances: ``isinstance(ms.int32, typing.Int)``."""
+
+    letters: str
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, dtypes.DType) and value.kind in cls.letters
+
+    def __subclasscheck__(cls, other: Any) -> bool:
+        return isinstance(other, _Kind) and set(other.letters) <= set(cls.letters)
+
+
+_KINDS = {"Number": "biufc", "Bool": "b", "Int": "i", "UInt": "u", "Float": "f", "Complex": "c"}
+_NAMED = {name: _Kind(name, (), {"letters": letters}) for name, letters in _KINDS.items()}
+typing = SimpleNamespace(
+    **_NAMED, Type=dtypes.Type, TensorType=dtypes.TensorType, String=str, Tuple=tuple, List=list, Dict=dict
+)

@@ -1,8 +1,9 @@
 """Primitives that MindSpore's own layers are written with, and that tests and older code call."""
 
-from mycelia import errors, ops
-from mycelia.ops.operations.checks import anything, boolean
+from mycelia import dtypes, errors, ops
+from mycelia.ops.operations.checks import anything, boolean, integer
 from mycelia.ops.operations.define import primitive, table
+from mycelia.ops.shape import as_ints
 from mycelia.tensor import Tensor
 
 table(ops, {"CopyWithSlice": "assign"})
@@ -77,6 +78,28 @@ def MatrixSetDiag(x, diagonal, assist):
     """Matrices with `diagonal` on their diagonals."""
     placed = ops.expand_dims(diagonal, -1 if x.shape[-2] == diagonal.shape[-1] else -2)
     return x * (1 - assist) + placed * assist
+
+
+@primitive
+def Load(parameter, u=None):
+    """The value of a Parameter now, whatever is assigned to it later."""
+    return ops.identity(parameter)
+
+
+@primitive
+def FlattenGrad(x, shape):
+    """Gradient of `Flatten`: the elements in the shape they had."""
+    return ops.reshape(x, as_ints(shape))
+
+
+@primitive
+def ConcatOffset(input_x, *, N: integer = 2, axis: integer = 0):
+    """Where each of some tensors begins after they are joined along `axis`: a row of starts for each."""
+    starts, place = [], 0
+    for x in input_x:
+        starts.append([place if i == axis % x.ndim else 0 for i in range(x.ndim)])
+        place += x.shape[axis]
+    return Tensor(starts, dtypes.int64)
 
 
 # ---- sequences -------------------------------------------------------------------------------------------
