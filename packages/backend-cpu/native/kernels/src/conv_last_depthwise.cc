@@ -3,7 +3,7 @@
 //
 // Common kernels (3 and 5 wide, stride 1 and 2) take blocks of neighbouring positions, whose windows share their
 // pixels; rows above and below the image are read from a row of zeros.  Everything else, and the columns whose window
-// leaves the image, goes pixel by pixel through a list of taps.
+// leaves the image by more than a pixel, goes pixel by pixel through a list of taps.
 // Cost: 2 n positions channels taps flops; x and y are touched once in memory, weights stay in L1.
 #include "conv_last_depthwise.h"
 
@@ -36,8 +36,9 @@ struct Lane {
 };
 
 // kRows x kPixels positions; rows[r]: the first pixel under the block in row r of x; residual may be null, else it
-// lies as y.  y_row: floats between rows of y.
-template <int K, int S, int kRows>
+// lies as y.  y_row: floats between rows of y.  With kLeft the first pixel, with kRight the last one lies outside of the
+// image: it is zero.
+template <int K, int S, int kRows, bool kLeft, bool kRight>
 __attribute__((noinline)) void block(const Lane& l, const float* const* rows, const float* w, const float* residual,
                                      float* y, int64_t y_row) {
   constexpr int kUnder = K + S * (kRows - 1), kColumns = K + S * (kPixels - 1);
@@ -52,7 +53,10 @@ __attribute__((noinline)) void block(const Lane& l, const float* const* rows, co
       const float* from = rows[r] + c;
       f32v x[kColumns];
 #pragma GCC unroll 16
-      for (int q = 0; q < kColumns; ++q) x[q] = load_lanes(from + q * n, lanes);
+      for (int q = 0; q < kColumns; ++q) {
+        const bool outside = (kLeft && q == 0) || (kRight && q == kColumns - 1);
+        x[q] = outside ? f32v{} : load_lanes(from + q * n, lanes);
+      }
 #pragma GCC unroll 8
       for (int b = 0; b < K; ++b) {
 #pragma GCC unroll 2
@@ -82,18 +86,25 @@ __attribute__((noinline)) void block(const Lane& l, const float* const* rows, co
 
 using Block = void (*)(const Lane&, const float* const*, const float*, const float*, float*, int64_t);
 
-// The block kernel of a geometry and its rows; null without one.
+// The block kernels of a geometry, by what lies outside: nothing, the first pixel, the last one; none without one.
 struct BlockKernel {
-  Block run = nullptr, run_one = nullptr;  // `rows` rows, one row
+  Block run[3] = {}, run_one[3] = {};  // `rows` rows, one row
   int64_t rows = 1;
 };
 
+template <int K, int S, int kRows>
+BlockKernel blocks_of() {
+  return {{block<K, S, kRows, false, false>, block<K, S, kRows, true, false>, block<K, S, kRows, false, true>},
+          {block<K, S, 1, false, false>, block<K, S, 1, true, false>, block<K, S, 1, false, true>},
+          kRows};
+}
+
 BlockKernel block_of(const ConvLast& s) {
   if (s.kernel[0] != s.kernel[1] || s.stride[0] != s.stride[1] || s.dilation[0] != 1 || s.dilation[1] != 1) return {};
-  if (s.kernel[0] == 3 && s.stride[0] == 1) return {block<3, 1, 2>, block<3, 1, 1>, 2};
-  if (s.kernel[0] == 3 && s.stride[0] == 2) return {block<3, 2, 1>, block<3, 2, 1>, 1};
-  if (s.kernel[0] == 5 && s.stride[0] == 1) return {block<5, 1, 1>, block<5, 1, 1>, 1};
-  if (s.kernel[0] == 5 && s.stride[0] == 2) return {block<5, 2, 1>, block<5, 2, 1>, 1};
+  if (s.kernel[0] == 3 && s.stride[0] == 1) return blocks_of<3, 1, 2>();
+  if (s.kernel[0] == 3 && s.stride[0] == 2) return blocks_of<3, 2, 1>();
+  if (s.kernel[0] == 5 && s.stride[0] == 1) return blocks_of<5, 1, 1>();
+  if (s.kernel[0] == 5 && s.stride[0] == 2) return blocks_of<5, 2, 1>();
   return {};
 }
 
@@ -176,21 +187,28 @@ void DepthwiseRows::run(const float* const* under, int64_t rows, const float* re
   if (e.activation == Activation::relu6) l.high = splat(6.0f);
   const BlockKernel kernel = block_of(s);
   const Inside columns(s, 1);
-  int64_t done = columns.first;  // positions from columns.first on that blocks have computed
-  if (kernel.run) {
+  // Blocks also take the first and the last position where these miss one pixel only.
+  const int64_t overhang = (s.out[1] - 1) * s.stride[1] - s.pad[1] + s.kernel[1] - s.in[1];
+  const bool wide = s.out[1] >= 2 * kPixels;
+  const bool left = wide && columns.first == 1 && s.pad[1] == 1;
+  const bool right = wide && columns.last == s.out[1] - 1 && overhang == 1;
+  const int64_t first = left ? 0 : columns.first, last = right ? s.out[1] : columns.last;
+  int64_t done = first;  // positions from `first` on that blocks have computed
+  if (kernel.run[0]) {
     const int64_t count = rows_under(rows);
     const float* here[kMaxRows];
-    done = for_blocks(columns.first, columns.last, [&](int64_t p) {
+    const Block* run = rows == kernel.rows ? kernel.run : kernel.run_one;
+    done = for_blocks(first, last, [&](int64_t p) {
       const int64_t offset = (p * s.stride[1] - s.pad[1]) * n;
       for (int64_t r = 0; r < count; ++r) here[r] = under[r] ? under[r] + offset : zeros;
-      (rows == kernel.rows ? kernel.run : kernel.run_one)(l, here, weights, residual ? residual + p * n : nullptr,
-                                                          to + p * n, y_line);
+      const int outside = p == 0 && left ? 1 : p + kPixels == s.out[1] && right ? 2 : 0;
+      run[outside](l, here, weights, residual ? residual + p * n : nullptr, to + p * n, y_line);
     });
   }
   DepthwiseTap* list = taps + worker * s.taps();
   for (int64_t i = 0; i < rows; ++i) {
     for (int64_t p = 0; p < s.out[1]; ++p) {
-      if (p == columns.first) p = done;
+      if (p == first) p = done;
       if (p == s.out[1]) break;
       int64_t count = 0;
       for (int64_t a = 0; a < s.kernel[0]; ++a) {

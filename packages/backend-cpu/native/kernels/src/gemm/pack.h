@@ -104,7 +104,7 @@ inline void pack_panels(const View& b, int64_t columns, int64_t depth, float* to
 constexpr int kBlockWidth = (kBlockRows + kLanes - 1) / kLanes * kLanes;
 constexpr int64_t kPackSlack = kBlockWidth;  // floats that packing A may write behind its block
 
-constexpr int64_t kBlocksAtOnce = 16;  // blocks of A that one pass over a transposed A fills
+constexpr int64_t kBlocksAtOnce = 8;  // blocks of A that one pass over a transposed A fills; more evict each other
 
 // All blocks of kBlockRows rows of A, one behind the other: rows x depth of the view.
 inline void pack_blocks(const View& a, int64_t rows, int64_t depth, float* to) {
