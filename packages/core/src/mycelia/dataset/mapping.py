@@ -166,9 +166,14 @@ class MapDataset(_Computed):
         return chain
 
     def rows(self, epoch):
-        return self.rows_from(epoch, 0)
+        return self._mapped(epoch, 0)
 
     def rows_from(self, epoch, start):
+        if self.callbacks or config.get_error_samples_mode() != config.ErrorSamplesMode.RETURN:
+            return itertools.islice(self._mapped(epoch, 0), start, None)  # every row counts
+        return self._mapped(epoch, start)
+
+    def _mapped(self, epoch, start):
         names = self.children[0].get_col_names()
         inputs = self.input_columns or names[:1]
         wanted = len(self.output_columns or inputs)

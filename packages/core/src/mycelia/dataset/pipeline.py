@@ -310,7 +310,8 @@ class Dataset:
         return self.get_dataset_size()
 
     def reset(self) -> None:
-        """Start from the first epoch again: every iterator does, so there is nothing left to do."""
+        """Start from the first epoch again, also in a training loop; every iterator does anyway."""
+        self._epochs = None
 
     def get_init_step(self) -> int:
         """Step that an iterator starts from."""

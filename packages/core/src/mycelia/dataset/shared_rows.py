@@ -32,14 +32,11 @@ def _anonymous_file(size: int) -> int:
 
 
 class Channel:
-    """One end. `limit`: bytes of a message that are announced when they are exceeded, None for any number;
-    with 0 nothing goes through segments.
-    """
+    """One end. Without `shared` everything goes through the connection itself."""
 
-    def __init__(self, connection, limit: int | None = None):
-        self.connection, self.limit = connection, limit
-        self.largest = 0  # bytes of the largest message sent or received through a segment
-        self.exceeded = False  # whether a message was larger than the limit
+    def __init__(self, connection, shared: bool = True):
+        self.connection, self._shared = connection, shared
+        self.largest_sent = self.largest_received = 0  # bytes of a message that went through a segment
         self._out: dict[int, mmap.mmap] = {}
         self._in: dict[int, mmap.mmap] = {}
 
@@ -59,12 +56,11 @@ class Channel:
         head = pickle.dumps(value, 5, buffer_callback=aside)
         sizes = struct.pack(f"<{len(buffers)}Q", *(b.nbytes for b in buffers))
         total = _aligned(len(head)) + sum(_aligned(b.nbytes) for b in buffers)
-        if total + len(sizes) <= _SMALL or self.limit == 0:
+        if total + len(sizes) <= _SMALL or not self._shared:
             message = _HEAD.pack(_IN_MESSAGE, slot, len(buffers), len(head))
             self.connection.send_bytes(b"".join([message, sizes, *_padded(head, buffers)]))
             return
-        self.exceeded = self.exceeded or (self.limit is not None and total > self.limit)
-        self.largest = max(self.largest, total)
+        self.largest_sent = max(self.largest_sent, total)
         total += len(sizes)
         segment, fd = self._out.get(slot), None
         if segment is None or len(segment) < total:
@@ -96,7 +92,7 @@ class Channel:
         data = bytearray(source[8 * count : 8 * count + total])
         source.release()
         if kind != _IN_MESSAGE:
-            self.largest = max(self.largest, total)
+            self.largest_received = max(self.largest_received, total)
         view, at, buffers = memoryview(data), _aligned(head_size), []
         for size in sizes:
             buffers.append(view[at : at + size])

@@ -11,6 +11,7 @@ import faulthandler
 import heapq
 import multiprocessing
 import os
+import pickle
 import random
 import select
 import signal
@@ -45,7 +46,7 @@ class ProcessPool:
     def __init__(self, work: Work, count: int, limits: tuple[int | None, int | None] = (None, None)):
         self.work, self.count = work, count
         self.closed = self.warned = False
-        self._limits = limits if config.get_enable_shared_mem() else (0, 0)
+        self._limits, self._shared = limits, config.get_enable_shared_mem()
         self._method = config.get_multiprocessing_start_method()
         self._turn = 0
         self._workers: list[_Worker] = []
@@ -76,9 +77,9 @@ class ProcessPool:
         return len(worker.jobs) < self._slots(worker) or worker.channel.connection.poll()
 
     def _slots(self, worker: _Worker) -> int:
-        if self._limits[1] == 0:  # a pipe takes a large row only while the other end reads
+        if not self._shared:  # a pipe takes a large row only while the other end reads
             return 1
-        largest = max(worker.channel.largest, 1)
+        largest = max(worker.channel.largest_sent, worker.channel.largest_received, 1)
         return max(_FEWEST, min(_MOST, _MEMORY // (2 * largest * len(self._workers))))
 
     def wait(self, job: Job) -> list:
@@ -124,13 +125,19 @@ class _Worker:
         inherited = [*_connections, ours] if pool._method == "fork" else []
         self.process = method.Process(
             target=_serve,
-            args=(theirs, inherited, pool.work, os.getpid(), pool._limits[1], self._stacks),
+            args=(theirs, inherited, pool.work, os.getpid(), pool._shared, self._stacks),
             name=f"mycelia-{pool.work.title}-{index}",
             daemon=True,
         )
         try:
             self.process.start()
-        except (AttributeError, TypeError, OSError, ValueError) as e:  # what cannot be pickled for 'spawn'
+        except (
+            pickle.PicklingError,
+            AttributeError,
+            TypeError,
+            OSError,
+            ValueError,
+        ) as e:  # what cannot be pickled for 'spawn'
             ours.close()
             raise errors.runtime_error(
                 pool.work.owner, f"a worker process of {pool.work.title} cannot be started: {e}",
@@ -139,7 +146,7 @@ class _Worker:
         finally:
             theirs.close()
         _connections.add(ours)
-        self.channel = Channel(ours, pool._limits[0])
+        self.channel = Channel(ours, pool._shared)
         self._poll = select.poll()
         self._poll.register(ours.fileno(), select.POLLIN)
         self._poll.register(self.process.sentinel, select.POLLIN)
@@ -173,16 +180,16 @@ class _Worker:
             raise self._died() from None
 
     def _take(self) -> None:
-        results, seconds, exceeded = self.channel.receive()
+        results, seconds = self.channel.receive()
         job = self.jobs.popleft()
         heapq.heappush(self._free, job.slot)
         job.results, job.seconds = unstacked(results), seconds
-        if exceeded or self.channel.exceeded:
-            self._warn_of_size()
-
-    def _warn_of_size(self) -> None:
-        self.channel.exceeded = False
         if not self.pool.warned:
+            self._look_at_sizes()
+
+    def _look_at_sizes(self) -> None:
+        sizes = self.channel.largest_sent, self.channel.largest_received
+        if any(limit is not None and size > limit for size, limit in zip(sizes, self.pool._limits)):
             self.pool.warned = True
             log.logger("mycelia.dataset").warning(
                 "%ss of %s are larger than max_rowsize: memory for them is made as they need it",
@@ -245,7 +252,7 @@ class _Worker:
 # ---- in the worker -----------------------------------------------------------------------------------------
 
 
-def _serve(connection, inherited, work: Work, parent: int, limit, stacks) -> None:
+def _serve(connection, inherited, work: Work, parent: int, shared: bool, stacks) -> None:
     for other in inherited:
         other.close()
     _connections.clear()
@@ -254,7 +261,7 @@ def _serve(connection, inherited, work: Work, parent: int, limit, stacks) -> Non
     if stacks is not None:
         faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    channel, seeds = Channel(connection, limit), _Seeds()
+    channel, seeds = Channel(connection, shared), _Seeds()
     while True:
         try:
             slot, epoch, number, items = channel.receive()
@@ -274,13 +281,13 @@ def _serve(connection, inherited, work: Work, parent: int, limit, stacks) -> Non
 
 def _send(channel: Channel, slot: int, results: list, seconds: float, work: Work) -> None:
     try:
-        channel.send((stacked(results), seconds, channel.exceeded), slot)
+        channel.send((stacked(results), seconds), slot)
     except OSError:
         raise
     except Exception as e:  # pickle raises whatever the objects of a user raise
         text = f"the result of {work.title} cannot be sent to another process: {type(e).__name__}: {e}"
         failure = Failure(errors.runtime_error(work.owner, text))
-        channel.send(([failure] * len(results), seconds, False), slot)
+        channel.send(([failure] * len(results), seconds), slot)
 
 
 def _end_with(parent: int) -> None:
