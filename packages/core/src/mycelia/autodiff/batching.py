@@ -258,7 +258,7 @@ def _batch_size(args: tuple, in_axes: Any) -> int:
 
 def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) -> Any:
     cells = list(fn) if _is_cell_list(fn) else []
-    if cells and in_axes is None:
+    if cells and all(axes is None for axes in (in_axes if isinstance(in_axes, tuple) else (in_axes,))):
         size = len(cells)
     else:
         size = _batch_size(args, in_axes)

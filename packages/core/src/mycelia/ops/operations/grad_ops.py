@@ -182,6 +182,8 @@ def StridedSliceGrad(
     """Gradient of `StridedSlice`: `dy` in its place, zeros elsewhere."""
     masks = (begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask)
     zeros = ops.zeros(tuple(shapex), dy.dtype)
+    part = ops.strided_slice(zeros, begin, end, strides, *masks)
+    dy = dy if dy.shape == part.shape else ops.broadcast_to(dy, part.shape)
     return _pull(lambda v: ops.strided_slice(v, begin, end, strides, *masks), dy, zeros)
 
 
