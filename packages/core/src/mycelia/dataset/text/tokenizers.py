@@ -189,8 +189,8 @@ class WordpieceTokenizer(TextTransform):
     def _pieces(self, word: str) -> list[tuple[str, int, int]]:
         size = len(word.encode("utf8"))
         unknown = [(self.unknown_token or word, 0, size)]
-        if size > self.max_bytes_per_token:
-            return unknown
+        if size > self.max_bytes_per_token:  # here the end is counted in what stands for the word
+            return [(unknown[0][0], 0, len(unknown[0][0].encode("utf8")))]
         words, out, start, at = self.vocab._built(), [], 0, 0
         while start < len(word):
             for end in range(len(word), start, -1):
