@@ -1,13 +1,11 @@
 // Module mycelia._data: what Python calls. Arguments are checked here; the work is done without the interpreter's lock.
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
-#define PY_SSIZE_T_CLEAN
-#include <Python.h>
+#define PY_ARRAY_UNIQUE_SYMBOL mycelia_data_array_api
+#include "module.h"
+
 #include <numpy/arrayobject.h>
 
-#include <exception>
-
-#include "data.h"
-#include "module.h"
+#include <new>
 
 namespace mycelia::data {
 
@@ -146,5 +144,7 @@ PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transfo
 
 PyMODINIT_FUNC PyInit__data() {
   import_array();
-  return PyModule_Create(&mycelia::data::definition);
+  PyObject* module = PyModule_Create(&mycelia::data::definition);
+  if (module && PyModule_AddFunctions(module, mycelia::data::image_functions) < 0) Py_CLEAR(module);
+  return module;
 }

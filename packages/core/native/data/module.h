@@ -20,6 +20,8 @@ struct Pixels {
 };
 bool pixels_of(PyObject* object, Pixels* out);
 
+extern PyMethodDef image_functions[];
+
 PyObject* failed(const std::exception& e);  // sets the error, gives nullptr
 
 template <class Body>

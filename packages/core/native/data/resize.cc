@@ -34,7 +34,7 @@ int nearest(int at, int size, int wanted) {
   return std::min(static_cast<int>(std::floor(at * scale)), size - 1);
 }
 
-int fixed(float w) { return static_cast<int>(std::nearbyintf(w * kWeight)); }
+int fixed(float w) { return static_cast<int>(std::lrint(w * kWeight)); }
 
 struct Cubic {
   int at[4], weight[4];
@@ -260,7 +260,7 @@ bool Resize::run(Rows& source, const Sink& sink) const {
               for (int c = 0; c < channels; ++c) sums[x * channels + c] += in[c];
         }
         for (int i = 0; i < count; ++i)
-          pixels[i] = static_cast<uint8_t>(halves ? (sums[i] + 2) >> 2 : static_cast<int>(std::nearbyintf(sums[i] * share)));
+          pixels[i] = static_cast<uint8_t>(halves ? (sums[i] + 2) >> 2 : static_cast<int>(std::lrint(sums[i] * share)));
         sink.put(y, pixels.data());
       }
       return true;
@@ -290,7 +290,7 @@ bool Resize::run(Rows& source, const Sink& sink) const {
           for (int i = 0; i < count; ++i) sums[i] = k ? sums[i] + share * line[i] : share * line[i];
         }
         for (int i = 0; i < count; ++i)
-          pixels[i] = static_cast<uint8_t>(std::clamp(static_cast<int>(std::nearbyintf(sums[i])), 0, 255));
+          pixels[i] = static_cast<uint8_t>(std::clamp(static_cast<int>(std::lrint(sums[i])), 0, 255));
         sink.put(y, pixels.data());
       }
       return true;
@@ -333,6 +333,14 @@ void looked_up(const Sink& s, int y, const uint8_t* pixels) {
     return;
   }
   T* line = out + static_cast<ptrdiff_t>(y) * columns * n;
+  if (table && n == 3 && !s.flip_x) {
+    for (int x = 0; x < 3 * columns; x += 3) {
+      line[x] = table[pixels[x]];
+      line[x + 1] = table[256 + pixels[x + 1]];
+      line[x + 2] = table[512 + pixels[x + 2]];
+    }
+    return;
+  }
   for (int x = 0; x < columns; ++x)
     for (int c = 0; c < n; ++c) line[(s.flip_x ? columns - 1 - x : x) * n + c] = value(c, x);
 }

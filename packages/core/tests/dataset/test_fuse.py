@@ -57,6 +57,7 @@ KINDS = {
     "no end": lambda im: jpeg(im)[:-2],
     "junk": lambda im: np.concatenate([jpeg(im), np.full(40, 7, np.uint8)]),
 }
+FLIP, MIRROR, CHW = vision.VerticalFlip(), vision.HorizontalFlip(), vision.ToTensor()
 EVAL = [
     vision.Decode(), vision.Resize(40), vision.CenterCrop(32), vision.Normalize(MEAN, STD), vision.HWC2CHW(),
 ]  # fmt: skip
@@ -127,8 +128,8 @@ def test_fused_is_equal_to_the_steps(kind, size):
         [vision.Resize((45, 70), Inter.CUBIC), vision.CenterCrop((21, 33)), vision.Rescale(1 / 255, 0.5)],
         [vision.Resize((13, 17), Inter.AREA), vision.ToTensor()],
         [vision.Resize((24, 32)), vision.HWC2CHW()],
-        [vision.Crop((3, 5), (40, 50)), vision.VerticalFlip(), vision.HorizontalFlip(), vision.Crop((1, 2), (9, 9))],
-        [vision.RandomCrop((30, 20)), vision.RandomVerticalFlip(), vision.RandomHorizontalFlip(), vision.ToTensor()],
+        [vision.Crop((3, 5), (40, 50)), FLIP, MIRROR, vision.Crop((1, 2), (9, 8))],
+        [vision.RandomCrop((30, 20)), vision.RandomVerticalFlip(), vision.RandomHorizontalFlip(), CHW],
         [vision.RandomResizedCrop((19, 23), interpolation=Inter.CUBIC), vision.RandomHorizontalFlip()],
         [vision.ResizedCrop(2, 4, 30, 33, (50, 20)), vision.RandomHorizontalFlip(1.0), vision.CenterCrop(20)],
         [vision.RandomResize((30, 31)), vision.HWC2CHW()],

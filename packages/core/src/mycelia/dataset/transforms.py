@@ -288,10 +288,13 @@ class OneHot(Transform):
             label.size and (label.min() < 0 or label.max() >= self.num_classes)
         ):
             raise self.refuse(f"labels must be ints in [0, {self.num_classes}), but got {label}")
-        rows = np.eye(self.num_classes, dtype=np.float64 if self.smoothing_rate else label.dtype)
-        if self.smoothing_rate:
-            rows = rows * (1 - self.smoothing_rate) + self.smoothing_rate / self.num_classes
-        return rows[label.reshape(-1) if label.ndim > 1 else label]
+        flat = label.reshape(-1)
+        others = self.smoothing_rate / self.num_classes
+        rows = np.full(
+            (len(flat), self.num_classes), others, np.float64 if self.smoothing_rate else label.dtype
+        )
+        rows[np.arange(len(flat)), flat] = 1 - self.smoothing_rate + others
+        return rows if label.ndim else rows[0]
 
 
 class PadEnd(Transform):

@@ -58,6 +58,12 @@ def fits(image: np.ndarray) -> bool:
     return (channels == 1 or image.strides[2] == 1) and (columns == 1 or image.strides[1] == channels)
 
 
+def flat(image: np.ndarray) -> np.ndarray:
+    """uint8 [H, W] or [H, W, C] as an image that `fits`."""
+    image = image if image.ndim == 3 else image[:, :, None]
+    return image if fits(image) else np.ascontiguousarray(image)
+
+
 def changed(
     source,
     box=None,
@@ -80,14 +86,11 @@ def changed(
 
 def resized(image: np.ndarray, rows: int, columns: int, mode: Inter) -> np.ndarray:
     """uint8 [H, W] or [H, W, C] in another size."""
-    flat = image if image.ndim == 3 else image[:, :, None]
-    flat = flat if fits(flat) else np.ascontiguousarray(flat)
-    return changed(flat, size=(rows, columns), mode=mode).reshape(rows, columns, *image.shape[2:])
+    return changed(flat(image), size=(rows, columns), mode=mode).reshape(rows, columns, *image.shape[2:])
 
 
 def looked_up(image: np.ndarray, tables: np.ndarray) -> np.ndarray:
     """Each byte of an image replaced by that of its channel's table; tables [256] or [channels, 256]."""
-    flat = image if image.ndim == 3 else image[:, :, None]
-    flat = flat if fits(flat) else np.ascontiguousarray(flat)
-    tables = np.ascontiguousarray(np.broadcast_to(tables, (flat.shape[2], 256)))
-    return changed(flat, table=tables).reshape(image.shape)
+    pixels = flat(image)
+    tables = np.ascontiguousarray(np.broadcast_to(tables, (pixels.shape[2], 256)))
+    return changed(pixels, table=tables).reshape(image.shape)

@@ -8,7 +8,7 @@ import numbers
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import _data, errors
 from mycelia.dataset.transforms import TypeCast
 from mycelia.dataset.vision import checks, colours, native
 from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array, need_pil, pillow
@@ -81,6 +81,12 @@ class Normalize(ImageTransform):
         if image.ndim < 2:
             raise self.failure(f"the image must have height and width, but its shape is {list(image.shape)}")
         mean, std = _per_channel(self, image)
+        if self.is_hwc and image.ndim == 3 and image.flags.c_contiguous:
+            if native.fits(image):  # a value for each byte of each channel
+                bytes_ = np.arange(256, dtype=np.float32)
+                return native.looked_up(image, (bytes_ - mean.reshape(-1, 1)) / std.reshape(-1, 1))
+            if image.dtype == np.float32 and image.size:
+                return _data.normalize(image, *(np.resize(v, image.shape[2]) for v in (mean, std)))
         return (image.astype(np.float32) - mean) / std
 
 
@@ -130,7 +136,14 @@ class HWC2CHW(ImageTransform):
     """[H, W, C] -> [C, H, W]. RuntimeError for another rank."""
 
     def on_array(self, image):
-        return image if image.ndim == 2 else np.ascontiguousarray(image.transpose(2, 0, 1))
+        return image if image.ndim == 2 else channels_first(image)
+
+
+def channels_first(image: np.ndarray) -> np.ndarray:
+    """[H, W, C] -> [C, H, W]."""
+    if image.dtype.kind in "biuf" and image.itemsize <= 8 and image.flags.c_contiguous:
+        return _data.planes(image)
+    return np.ascontiguousarray(image.transpose(2, 0, 1))
 
 
 class ToTensor(ImageTransform):
@@ -148,8 +161,12 @@ class ToTensor(ImageTransform):
 
     def on_array(self, image):
         image = image if image.ndim == 3 else image[:, :, None]
-        scaled = image.transpose(2, 0, 1).astype(np.float32) / np.float32(255)
-        return np.ascontiguousarray(scaled).astype(self.output_type)
+        if native.fits(image):
+            table = (np.arange(256, dtype=np.float32) / np.float32(255)).astype(self.output_type)
+            table = np.repeat(table[None], image.shape[2], axis=0)
+            return native.changed(image, planar=True, table=table)
+        scaled = channels_first(image).astype(np.float32) / np.float32(255)
+        return scaled.astype(self.output_type, copy=False)
 
 
 class ToNumpy(ImageTransform):
