@@ -32,6 +32,8 @@ FILES_WORKERS_LAST = f"num_samples=None, shuffle=GLOBAL, {SHARDS}, num_parallel_
 IN_MEMORY = f"num_samples=None, num_parallel_workers=1, shuffle=None, sampler=None, {SHARDS}"
 IN_MEMORY_DECODED = IN_MEMORY.replace("sampler=", "decode=False, sampler=")
 
+# Arguments of which a dict of a pipeline tells otherwise, or not at all.
+_NOT_SERIALIZED = frozenset(("num_parallel_workers", "shuffle", "sampler", "cache", "decrypt"))
 _COMMON = frozenset(
     ("num_samples", "num_parallel_workers", "shuffle", "sampler", "num_shards", "shard_id", "cache")
 )
@@ -103,10 +105,13 @@ class Described:
     CHOICES: ClassVar[dict[str, tuple]] = {}
     MEANS: ClassVar[dict[str, Any]] = {}
     CHECKS: ClassVar[dict[str, tuple]] = {}
+    source_fields: ClassVar[tuple[str, ...]] = ()  # attributes that say in a dict what is read
 
     def __init_subclass__(cls, **keywords):
         super().__init_subclass__(**keywords)
         if "ARGUMENTS" in cls.__dict__:
+            names = signature(cls.ARGUMENTS).parameters
+            cls.source_fields = tuple(name for name in names if name not in _NOT_SERIALIZED)
             cls.__init__ = _constructor(cls.ARGUMENTS)  # type: ignore[method-assign]
 
     def _keep(self, given: dict) -> dict:
