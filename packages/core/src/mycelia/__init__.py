@@ -90,7 +90,7 @@ _MODULES: dict[str, str] = {
         for name in """
             amp autodiff backends boost capture common communication compile config context dataset
             device_context dtypes errors experimental hal hookspecs io ir log mindrecord mint nn numpy ops
-            parallel plugins profiler runtime scipy testing train utils
+            parallel plugins profiler rewrite runtime scipy testing train utils
         """.split()
     },
 }  # fmt: skip

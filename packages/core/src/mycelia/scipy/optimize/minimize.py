@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mycelia import autodiff, errors, nn, ops
-from mycelia.scipy.optimize.search import dot, number, searched
+from mycelia.scipy.optimize.line_search import dot, number, searched
 from mycelia.tensor import Parameter, Tensor
 
 __all__ = ["minimize"]
