@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
+import weakref
 from dataclasses import dataclass
 
 from mycelia import config, errors, log
@@ -129,14 +130,20 @@ class CacheClient:
 
     def _joined(self, wish) -> Handle:
         request = pb.Request(join=wish)
+        client = weakref.ref(self)  # in a circle the connection would outlive who needs it
+
+        def lost(cause: Exception) -> None:
+            if client() is not None:
+                client()._lost(cause)
+
         if self._channel.local:
             reply, fds = self._channel.call_for_files(request)
-            handle: Handle = LocalHandle(self._channel, reply.joined, fds, self._lost)
+            handle: Handle = LocalHandle(self._channel, reply.joined, fds, lost)
         else:
             reply = self._channel.call(request)
             settings = self.settings
             handle = RemoteHandle(
-                self._channel, reply.joined, self._lost,
+                self._channel, reply.joined, lost,
                 settings.prefetch_size or _PREFETCH, settings.num_connections or _CONNECTIONS,
             )  # fmt: skip
         if reply.joined.warning:

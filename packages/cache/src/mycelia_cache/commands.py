@@ -10,7 +10,7 @@ from mycelia import config, errors
 from mycelia_cache import channel, daemon
 from mycelia_cache.proto import cache_pb2 as pb
 from mycelia_cache.protocol import Code, Refused, State, Unreachable
-from mycelia_cache.server import Settings
+from mycelia_cache.settings import Settings
 
 GIGABYTE = 1 << 30
 MEGABYTE = 1 << 20

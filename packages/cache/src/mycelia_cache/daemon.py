@@ -158,7 +158,7 @@ def start(settings) -> int:
 def main(arguments: list[str]) -> int:
     """The process of a server: settings as JSON, and the descriptor on which to tell that it listens."""
     from mycelia import log
-    from mycelia_cache.server import Settings
+    from mycelia_cache.settings import Settings
 
     settings, fd = Settings(**json.loads(arguments[0])), int(arguments[1])
     log.set_level(settings.log_level)

@@ -22,8 +22,8 @@ import numpy as np
 _NOT_COUNTED = frozenset(
     {
         "self", "source", "cache", "sampler", "num_samples", "shuffle", "shuffle_mode", "num_shards",
-        "shard_id", "num_parallel_workers", "python_multiprocessing", "max_rowsize", "callbacks", "offload", "children",
-        "parent", "datasets",
+        "shard_id", "num_parallel_workers", "python_multiprocessing", "max_rowsize", "callbacks", "offload",
+        "children", "parent", "datasets",
     }
 )  # fmt: skip
 _NO_CONTENT = ("numpy.random._generator", "random", "_thread")  # modules of such objects
@@ -170,12 +170,10 @@ class _Words:
 
     def _object(self, value, depth: int) -> str:
         kind = type(value)
-        call = kind.__dict__.get("__call__")
         own = kind.__module__.partition(".")[0] == "mycelia"
-        code = "" if own or not isinstance(call, types.FunctionType) else _code(call.__code__)
-        fields = _arguments(value, frozenset({"self"})) if own else _state(value)
+        fields = _arguments(value, frozenset())
         items = (f"{name}={self._value(v, depth)}" for name, v in sorted(fields.items()))
-        return f"{kind.__module__}.{kind.__qualname__}{code}({', '.join(items)})"
+        return f"{kind.__module__}.{kind.__qualname__}{'' if own else _methods(kind)}({', '.join(items)})"
 
 
 def _state(value) -> dict:
@@ -195,7 +193,8 @@ def _state(value) -> dict:
 def _arguments(value, left_out: frozenset) -> dict:
     """What an object of ours was made with: attributes named like the arguments of its constructor.
 
-    Where one is kept under another name, all attributes count, or all public ones of a node.
+    What it gathers as it is used does not count. Where an argument is kept under another name, all attributes
+    do, or all public ones of a node.
     """
     state = _state(value)
     found, complete = {}, True
@@ -210,13 +209,25 @@ def _arguments(value, left_out: frozenset) -> dict:
             complete = False
         else:
             found[name] = kept
-    if complete and (found or not state):
+    if complete:
         return found
     is_node = "children" in left_out
     return {
         name: v for name, v in state.items()
         if name not in left_out and not (is_node and name.startswith("_"))
     } | found  # fmt: skip
+
+
+def _methods(kind: type) -> str:
+    """A hash of what the methods of a class of the user's do."""
+    functions = [
+        f"{name}{_code(f.__code__)}"
+        for base in kind.__mro__
+        for name, f in vars(base).items()
+        if isinstance(f, types.FunctionType)
+    ]
+    text = "".join(sorted(functions))
+    return f"<{hashlib.blake2b(text.encode(), digest_size=16).hexdigest()}>"
 
 
 def _code(code: types.CodeType) -> str:

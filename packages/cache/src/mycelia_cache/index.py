@@ -108,8 +108,3 @@ class IndexReader:
     def places(self, rows: np.ndarray) -> np.ndarray:
         """Entries of rows whose states said that they are there."""
         return self.entries[rows]
-
-    def close(self) -> None:
-        """Let go of the map; views of it keep it alive."""
-        self.head = self.entries = self._memory = None
-        os.close(self.fd)

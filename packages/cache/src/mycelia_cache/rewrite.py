@@ -32,7 +32,7 @@ from mycelia_cache.handle import Handle
 from mycelia_cache.protocol import Refused, State, Unreachable
 
 _ALONE, _TOGETHER = 1 << 20, 512  # rows whose presence is asked for at once: alone, and with other clients
-_READ = 32  # rows that are read at once
+_READ = 64  # rows that are read at once
 _POLL_S = 0.05  # how often one who waits for a build asks
 _ALLOWED = ("MapDataset", "RenameDataset", "ProjectDataset")
 _NAMES = {  # the words that MindSpore has for its operators
@@ -430,6 +430,9 @@ class Cache(Dataset):
             rows = handle.read(group)
             handle.hits += sum(r is not None for r in rows)
             missing = [int(n) for n, r in zip(group, rows) if r is None]
+            if missing and not handle.alive:
+                yield from self._rest(epoch, numbers[at:])
+                return
             again = self._again(handle, epoch, missing) if missing else {}
             for number, row in zip(group.tolist(), rows):
                 yield again[number] if row is None else row
@@ -447,6 +450,21 @@ class Cache(Dataset):
         raise errors.runtime_error(
             "DatasetCache", f"row {min(wanted - set(found))} is in the cache no longer, nor in the source"
         )
+
+    def _rest(self, epoch: int, numbers: np.ndarray) -> Iterator[tuple]:
+        """The remaining rows of an epoch, from the source."""
+        if (np.diff(numbers) > 0).all():
+            wanted = iter(numbers.tolist())
+            number = next(wanted, None)
+            for at, row in enumerate(self._below.rows(epoch)):
+                if at == number:
+                    yield row
+                    number = next(wanted, None)
+            return
+        chosen = set(numbers.tolist())
+        rows = {at: row for at, row in enumerate(self._below.rows(epoch)) if at in chosen}
+        for number in numbers.tolist():
+            yield rows[number]
 
     def batches(self, epoch: int, size: int, drop_remainder: bool):
         """Stacked columns straight from the cache; None unless all rows are in its memory."""

@@ -4,7 +4,7 @@
     0       4     MAGIC
     4       4     length of the description
     8       8     number of the row
-    16      8     length of all of it, a multiple of 8
+    16      8     length of all of it, a multiple of 8 (of 64 if it is large)
     24            description: "<f4:3,224,224;<i4:" - dtype and shape of each column
                   columns one after the other, each at a multiple of 8 (of 64 if it is large)
 
@@ -48,7 +48,7 @@ class Layout:
             fields.append((dtype, shape, at, size, count))
             at += size
         self.fields = tuple(fields)
-        self.size = _up(at, 8)
+        self.size = _up(at, 64 if at >= LARGE else 8)
 
 
 def _up(n: int, step: int) -> int:
@@ -66,10 +66,16 @@ class _Known(dict):
 
 
 _layouts = _Known()
+_by_columns: dict[tuple, Layout] = {}
 
 
 def layout_of(columns) -> Layout:
     """The layout of a row of arrays. RuntimeError for a column that cannot be cached."""
+    try:
+        key = tuple([(c.dtype, c.shape) for c in columns])
+        return _by_columns[key]
+    except (AttributeError, KeyError):
+        pass
     parts = []
     for column in columns:
         if not isinstance(column, np.ndarray) or column.dtype.kind not in _KINDS:
@@ -78,11 +84,14 @@ def layout_of(columns) -> Layout:
                 "DatasetCache", f"only numbers and texts can be cached, but a column is of type {what}"
             )
         parts.append(f"{column.dtype.str}:{','.join(map(str, column.shape))}")
-    return _layouts[";".join(parts).encode()]
+    if len(_by_columns) >= 4096:
+        _by_columns.clear()
+    layout = _by_columns[key] = _layouts[";".join(parts).encode()]
+    return layout
 
 
-def encoded(row: int, columns, layout: Layout) -> list:
-    """The pieces of a row, one after the other `layout.size` bytes."""
+def encoded(row: int, columns, layout: Layout) -> list[bytes]:
+    """Copies of the pieces of a row, one after the other `layout.size` bytes."""
     text = layout.text
     head = HEAD.pack(MAGIC, len(text), row, layout.size) + text
     pieces, at = [head], len(head)
@@ -90,9 +99,7 @@ def encoded(row: int, columns, layout: Layout) -> list:
         if start > at:
             pieces.append(bytes(start - at))
         if size:
-            pieces.append(
-                column.tobytes() if size < LARGE else memoryview(np.ascontiguousarray(column)).cast("B")
-            )
+            pieces.append(column.tobytes())
         at = start + size
     if layout.size > at:
         pieces.append(bytes(layout.size - at))
@@ -121,6 +128,10 @@ def decoded(data, at: int, row: int, length: int) -> tuple | None:
     layout = _layouts[bytes(data[at + HEAD.size : at + HEAD.size + words])]
     if layout.size != length:
         return None
+    return _columns_at(data, at, layout)
+
+
+def _columns_at(data, at: int, layout: Layout) -> tuple:
     return tuple(
         np.frombuffer(data, dtype, count, at + start).reshape(shape).copy()
         if size
@@ -179,6 +190,12 @@ def _gathered_small(data, offsets, rows, layout: Layout) -> list[np.ndarray] | N
         else:
             out.append(np.zeros((len(at), *shape), dtype))
     return out
+
+
+def split(columns: list[np.ndarray]) -> list[tuple]:
+    """The rows of stacked columns."""
+    parts = [list(c) if c.ndim > 1 else [c[i : i + 1].reshape(()) for i in range(len(c))] for c in columns]
+    return list(zip(*parts))
 
 
 def checksum(pieces) -> int:

@@ -10,7 +10,6 @@ import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -21,33 +20,10 @@ from mycelia_cache.memory import Budget, system_memory
 from mycelia_cache.proto import cache_pb2 as pb
 from mycelia_cache.protocol import Code, Refused, State
 from mycelia_cache.session import Cache, Registry
+from mycelia_cache.settings import Settings
 from mycelia_cache.spill import Quota
 
 _REAP_EVERY_S = 1.0
-
-
-@dataclass
-class Settings:
-    """What a server is started with. `spill_dir` is the user's; the server works in a directory inside."""
-
-    port: int
-    directory: str
-    bind: str = "127.0.0.1"
-    workers: int = 1
-    log_level: int = 1
-    spill_dir: str = ""
-    spill_limit: int | None = None
-    memory: int | None = None
-    memory_cap_ratio: float = 0.8
-    keep: bool = False
-    idle_s: float | None = None
-    backend: str = ""
-    token: str = ""
-    tls: str = ""
-
-    def spill_place(self) -> Path | None:
-        """The directory of this port's servers inside the user's."""
-        return Path(self.spill_dir) / f"mycelia-cache-{self.port}" if self.spill_dir else None
 
 
 class PortTaken(Exception):

@@ -191,14 +191,14 @@ class Store:
         """Places for the rows `todo`: all side by side if they fit, else each for itself."""
         if not len(todo):
             return
-        spans = _spans(lengths[todo])
-        start = self._memory_for(int(spans.sum())) if int(spans.sum()) <= self._memory_room() else None
+        sizes = lengths[todo].astype(np.int64)
+        start = self._memory_for(int(sizes.sum())) if int(sizes.sum()) <= self._memory_room() else None
         if start is not None:
             places[todo] = Place.MEMORY
-            offsets[todo] = start + np.cumsum(spans) - spans
+            offsets[todo] = start + np.cumsum(sizes) - sizes
             return
-        for i, span in zip(todo.tolist(), spans.tolist()):
-            at = self._memory_for(span) if span <= self._memory_room() or self._holes else None
+        for i, size in zip(todo.tolist(), sizes.tolist()):
+            at = self._memory_for(size) if size <= self._memory_room() or self._holes else None
             if at is not None:
                 places[i], offsets[i] = Place.MEMORY, at
                 continue
@@ -265,7 +265,7 @@ class Store:
     def _give_up(self, ticket: Ticket, i: int) -> None:
         self.index.entries["state"][ticket.rows[i]] = table.EMPTY
         if ticket.places[i] == Place.MEMORY:
-            self._free(int(ticket.offsets[i]), int(_spans(ticket.lengths[i : i + 1])[0]))
+            self._free(int(ticket.offsets[i]), int(ticket.lengths[i]))
 
     def abandon(self, client: int) -> None:
         """A client is gone: what it had reserved and not written is free again."""
@@ -388,12 +388,6 @@ class Store:
             os.close(self.data_fd)
             if self.spill is not None:
                 self.spill.close(remove=not keep)
-
-
-def _spans(lengths: np.ndarray) -> np.ndarray:
-    """Memory of rows: if there are large ones among them, each begins on a cache line."""
-    lengths = lengths.astype(np.int64)
-    return -(-lengths // 64) * 64 if (lengths >= form.LARGE).any() else lengths
 
 
 def _side_by_side(places, offsets, lengths) -> bool:

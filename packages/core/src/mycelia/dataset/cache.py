@@ -10,7 +10,7 @@ import copy
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from mycelia import errors
+from mycelia import config, errors
 from mycelia.dataset import nodes
 
 if TYPE_CHECKING:
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _OWNER = "DatasetCache"
 UINT32_MAX = 2**32 - 1
+_LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
 class DatasetCache:
@@ -33,7 +34,8 @@ class DatasetCache:
     without numbered rows finds no room: "error", or "source" to read it without the cache. `check_content`:
     the files' content, not only their sizes and times, tells whether two pipelines are the same.
 
-    Nothing is contacted before a pipeline is read. Errors: TypeError, ValueError.
+    Nothing is contacted before a pipeline is read. Errors: TypeError, ValueError; RuntimeError for another
+    host without a token or certificates.
     """
 
     def __init__(
@@ -55,8 +57,8 @@ class DatasetCache:
         nodes.integer(_OWNER, "size", size, 0, 2**63 - 1)
         nodes.of_type(_OWNER, "spilling", spilling, bool)
         nodes.of_type(_OWNER, "hostname", hostname, str, type(None))
-        if hostname is not None and not hostname.strip():
-            raise errors.runtime_error(_OWNER, "hostname must name a host, such as '127.0.0.1', but is empty")
+        if hostname is not None:
+            _check_host(hostname)
         if port is not None:
             nodes.integer(_OWNER, "port", port, 1025, 65535)
         if num_connections is not None:
@@ -106,6 +108,16 @@ class DatasetCache:
 
     def __getstate__(self):
         return {**self.__dict__, "_shared": SimpleNamespace(client=None)}  # another process connects itself
+
+
+def _check_host(hostname: str) -> None:
+    if hostname in _LOCAL_HOSTS or (hostname and (config.get("cache_token") or config.get("cache_tls"))):
+        return
+    raise errors.runtime_error(
+        _OWNER,
+        f"Invalid host interface: {hostname!r}. The server must be on the same host: 127.0.0.1.",
+        hint="a server on another host needs MYCELIA_CACHE_TOKEN or MYCELIA_CACHE_TLS",
+    )
 
 
 def checked(owner: str, cache) -> DatasetCache | None:

@@ -1,0 +1,30 @@
+"""What a cache server is started with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass
+class Settings:
+    """What a server is started with. `spill_dir` is the user's; the server works in a directory inside."""
+
+    port: int
+    directory: str
+    bind: str = "127.0.0.1"
+    workers: int = 1
+    log_level: int = 1
+    spill_dir: str = ""
+    spill_limit: int | None = None
+    memory: int | None = None
+    memory_cap_ratio: float = 0.8
+    keep: bool = False
+    idle_s: float | None = None
+    backend: str = ""
+    token: str = ""
+    tls: str = ""
+
+    def spill_place(self) -> Path | None:
+        """The directory of this port's servers inside the user's."""
+        return Path(self.spill_dir) / f"mycelia-cache-{self.port}" if self.spill_dir else None

@@ -1,0 +1,153 @@
+"""A real cache server for tests: in private directories, on a port that was free, ended whatever happens."""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import os
+import signal
+import socket
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mycelia.dataset as ds
+from mycelia import config
+from mycelia_cache import commands
+
+WAIT_S = 60.0
+
+
+@dataclasses.dataclass
+class Running:
+    """A server and how to reach it."""
+
+    port: int
+    pid: int
+    directory: Path
+    options: dict
+
+    def session(self) -> int:
+        return commands.new_session("127.0.0.1", self.port)
+
+    def cache(self, session: int | None = None, **arguments) -> ds.DatasetCache:
+        """A DatasetCache of a session of this server, by default a new one."""
+        return ds.DatasetCache(self.session() if session is None else session, port=self.port, **arguments)
+
+    def kill(self) -> None:
+        """End the server as a crash would."""
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(self.pid, signal.SIGKILL)
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(self.pid, 0)
+
+    def again(self) -> None:
+        """Start a server on the same port."""
+        self.pid = commands.start(commands.settings(self.port, **self.options))
+
+    def wait_for(self, condition) -> None:
+        """Wait until a function is true."""
+        end = time.monotonic() + WAIT_S
+        while not condition():
+            assert time.monotonic() < end, "it does not come true"
+            time.sleep(0.02)
+
+
+def free_port() -> int:
+    """A port that is free now. Another program may take it: who starts a server there tries again."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port > 1024:
+            return port
+
+
+def start(directory: Path, **options) -> Running:
+    """Start a server."""
+    for _ in range(20):
+        port = free_port()
+        try:
+            pid = commands.start(commands.settings(port, **options))
+        except commands.Failed as e:
+            if "in use" in str(e):
+                continue
+            raise
+        return Running(port, pid, directory, options)
+    raise AssertionError("no port stays free")
+
+
+@contextlib.contextmanager
+def private_directory(path: Path):
+    """Servers of this test do not meet those of others."""
+    path.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("MS_CACHE_HOST", "MS_CACHE_PORT", "MYCELIA_CACHE_HOST", "MYCELIA_CACHE_PORT"):
+            patch.delenv(name, raising=False)
+        patch.setenv("MYCELIA_CACHE_DIR", str(path))
+        config.reset("cache_dir", "cache_host", "cache_port", "cache_token", "cache_tls")
+        yield path
+    config.reset("cache_dir", "cache_host", "cache_port", "cache_token", "cache_tls")
+
+
+@pytest.fixture(scope="module")
+def cache_dir(tmp_path_factory):
+    """The runtime directory of this module's servers."""
+    with private_directory(tmp_path_factory.mktemp("cache") / "run") as path:
+        yield path
+
+
+@pytest.fixture(scope="module")
+def server(cache_dir, tmp_path_factory):
+    """One server for the tests of a module, with a spill directory."""
+    running = start(cache_dir, spill_dir=str(tmp_path_factory.mktemp("spill")))
+    yield running
+    running.kill()
+
+
+@pytest.fixture
+def make_server(cache_dir):
+    """Servers of a test's own."""
+    running = []
+
+    def make(**options) -> Running:
+        running.append(start(cache_dir, **options))
+        return running[-1]
+
+    yield make
+    for one in running:
+        one.kill()
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    """The same order of rows in every run; the seed of others is put back."""
+    before = dict(ds.config._state)
+    ds.config.set_seed(11)
+    yield
+    ds.config._state.clear()
+    ds.config._state.update(before)
+
+
+@pytest.fixture(scope="session")
+def images(tmp_path_factory):
+    """A folder of 24 small images in two classes."""
+    from PIL import Image
+
+    folder = tmp_path_factory.mktemp("images")
+    rng = np.random.default_rng(5)
+    for name in ("cat", "dog"):
+        (folder / name).mkdir()
+        for i in range(12):
+            Image.fromarray(rng.integers(0, 256, (10, 12, 3), np.uint8)).save(folder / name / f"{i:02}.png")
+    return str(folder)
+
+
+@pytest.fixture(scope="session")
+def lines(tmp_path_factory):
+    """A text file of 100 lines."""
+    path = tmp_path_factory.mktemp("lines") / "lines.txt"
+    path.write_text("".join(f"line {i}\n" for i in range(100)))
+    return str(path)
