@@ -28,6 +28,7 @@ from mycelia.dataset.mnist import (
 )
 from mycelia.dataset.operations import zip_datasets as zip
 from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.profiling import profile
 from mycelia.dataset.random_rows import RandomDataset
 from mycelia.dataset.remote import OBSMindDataset, sync_wait_for_dataset
 from mycelia.dataset.samplers import (
@@ -104,7 +105,7 @@ __all__ = [
     "utils", "vision", "zip", "LineReader", "OBSMindDataset", "sync_wait_for_dataset",
     "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset",
     "ImageFolderDataset",
-    "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "serialize", "show",
+    "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "profile", "serialize", "show",
     "AGNewsDataset", "AmazonReviewDataset", "CMUArcticDataset", "Caltech101Dataset", "Caltech256Dataset",
     "CelebADataset", "CityscapesDataset", "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset",
     "DIV2KDataset", "EnWik9Dataset", "FlickrDataset", "Flowers102Dataset", "Food101Dataset",

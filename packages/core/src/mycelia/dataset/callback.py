@@ -69,12 +69,14 @@ class Runner:
             self._call(runtime, "ds_begin", done, 0)
         self._call(runtime, "ds_epoch_begin", done, 0)
         step = 0
-        for row in rows:
-            step += 1
-            self._call(runtime, "ds_step_begin", done + step, step)
-            yield row
-            self._call(runtime, "ds_step_end", done + step, step)
-        self._callbacks[0]._rows_before = done + step
+        try:
+            for row in rows:
+                step += 1
+                self._call(runtime, "ds_step_begin", done + step, step)
+                yield row
+                self._call(runtime, "ds_step_end", done + step, step)
+        finally:  # a training may leave an epoch after its last row, without asking for more
+            self._callbacks[0]._rows_before = done + step
         self._call(runtime, "ds_epoch_end", done + step, step)
 
     def _call(self, runtime, event: str, step: int, step_in_epoch: int) -> None:

@@ -1,8 +1,7 @@
 """Settings of the dataset pipeline.
 
-What has an effect here: seed, debug_mode, error_samples_mode, callback_timeout. Settings of things that this
-pipeline has not (workers and their watchdog, NUMA binding, offload to a device, tuning) are checked, kept and
-given back, so that scripts that set them run.
+Settings of things that this pipeline has not (NUMA binding, offload to a device, videos, queues to devices)
+are checked, kept and given back, so that scripts that set them run.
 """
 
 from __future__ import annotations

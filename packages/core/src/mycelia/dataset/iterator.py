@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import nodes, rewrite
+from mycelia.dataset import config, nodes, profiling, rewrite
+from mycelia.dataset.autotune import Tuner
 from mycelia.dataset.run import Run
 
 _STATE_VERSION = 1
@@ -49,6 +50,9 @@ class DatasetIterator:
         self._run = run
         run.own(self)
         self._tree = rewrite.executable(self._dataset, run)
+        run.watch = profiling.watched(self._tree)
+        if config.get_enable_autotune():
+            run.tuner = Tuner(run, self._tree)
         # Arrays that only this iterator knows become Tensors as they are.
         self._share = not self._copy and self._tree.makes_arrays()
 
@@ -95,6 +99,8 @@ class DatasetIterator:
             self.stop()
             raise
         self._row += 1
+        if self._run.tuner is not None:
+            self._run.tuner.row_given()
         if self._numpy:
             values = [_to_numpy(c) for c in row]
         else:

@@ -118,8 +118,6 @@ def fused(operations: list) -> list:
 
     if not config.get_enable_fusion():
         return operations
-    try:
-        from mycelia.dataset.fuse import fused as join
-    except ModuleNotFoundError:
-        return operations
+    from mycelia.dataset.fuse import fused as join
+
     return join(operations)

@@ -268,6 +268,12 @@ class Dataset:
 
         to_mindrecord(self, file_name, num_files)
 
+    def profile(self, rows: int | None = None, *, show: bool = True):
+        """Read the pipeline once and tell where the time goes; see `mycelia.dataset.profile`."""
+        from mycelia.dataset.profiling import profile
+
+        return profile(self, rows, show=show)
+
     def to_json(self, filename: str = "") -> dict:
         """The pipeline as a dict, also written to the file if one is named."""
         from mycelia.dataset.serialize import serialize

@@ -16,9 +16,9 @@ class Run:
         self.prefetch = config.get_prefetch_size()
         self._strict = self.prefetch != config.default("prefetch_size")
         self.workers: dict[int, int] = {}  # node -> workers that autotune chose
-        self.watch = None  # a `profile.Watch` that measures this run, or None
+        self.watch = None  # a `profiling.Watch` that measures this run, or None
+        self.tuner = None  # an `autotune.Tuner` that changes it while it runs, or None
         self._pools: dict[int, object] = {}
-        self.between_epochs: list[Callable[[], None]] = []
         self._at_close: list[Callable[[], None]] = []
         self.closed = False
 
@@ -44,18 +44,20 @@ class Run:
         rows = workers * self.prefetch
         return rows if self._strict else max(rows, 2 * workers * job)
 
-    def pools(self) -> list:
-        """The workers of all nodes that have some."""
-        return list(self._pools.values())
+    def pool_of(self, node):
+        """The workers that a node has now, or None."""
+        return self._pools.get(id(node))
 
     def epoch_ended(self) -> None:
-        """What is done between two epochs."""
-        for function in self.between_epochs:
-            function()
+        """The last row of an epoch has left the pipeline."""
+        if self.tuner is not None:
+            self.tuner.epoch_ended()
 
     def close(self) -> None:
         """End all workers. The run may be used again: it then starts new ones."""
         self.closed = True
+        if self.watch is not None:
+            self.watch.stop()
         pools, self._pools = list(self._pools.values()), {}
         for pool in pools:
             pool.close()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 from mycelia import errors, log
@@ -37,13 +38,14 @@ _SOURCE_FIELDS = (
 def describe(node: Dataset) -> dict:
     """A node and all below it as a dict."""
     kind = type(node).__name__
-    name, fields = _FIELDS.get(kind, (kind, _SOURCE_FIELDS))
+    name, fields = _FIELDS.get(kind, (kind, getattr(node, "source_fields", _SOURCE_FIELDS)))
     workers = getattr(node, "num_parallel_workers", None) or (
         1 if name == "GeneratorDataset" else config.get_num_parallel_workers()
     )
     table: dict = {"op_type": name, "children": [describe(child) for child in node.children]}
     if name not in ("Concat", "Project", "Rename", "Repeat", "Skip", "Take", "Zip"):
-        table |= {"num_parallel_workers": workers, "connector_queue_size": config.get_prefetch_size()}
+        ahead = config.get_prefetch_size() if node._run is None else node._run.prefetch
+        table |= {"num_parallel_workers": workers, "connector_queue_size": ahead}
     for field in fields:
         value = getattr(node, field, None)
         if value is not None and not callable(value):
@@ -112,17 +114,21 @@ def deserialize(input_dict: dict | None = None, json_filepath: str | None = None
         except (OSError, ValueError) as e:
             raise errors.runtime_error("deserialize", f"{path} cannot be read as JSON: {e}") from None
     nodes.of_type("deserialize", "input_dict", input_dict, dict)
+    if "tree" in input_dict:  # what autotune has written: its numbers of workers hold
+        return _made(input_dict["tree"], tuned=True)
     return _made(input_dict) if input_dict else None
 
 
-def _made(table: dict) -> Dataset:
+def _made(table: dict, tuned: bool = False) -> Dataset:
     import mycelia.dataset as ds
 
-    children = [_made(child) for child in table.get("children", [])]
+    children = [_made(child, tuned) for child in table.get("children", [])]
     name = table.get("op_type", "")
+    workers = min(table.get("num_parallel_workers", 1), os.cpu_count() or 1) if tuned else None
     if name == "Map":
         operations = [_made_operation(op) for op in table["operations"]]
-        return children[0].map(operations, table["input_columns"] or None, table["output_columns"] or None)
+        columns = table["input_columns"] or None, table["output_columns"] or None
+        return children[0].map(operations, *columns, num_parallel_workers=workers)
     if name in ("Zip", "Concat"):
         return ds.zip(tuple(children)) if name == "Zip" else children[0].concat(children[1:])
     for kind, (short, fields) in _FIELDS.items():
@@ -141,13 +147,15 @@ def _made(table: dict) -> Dataset:
         raise errors.error(
             errors.NotSupportedError, "deserialize", f"a node {name!r} cannot be made from a dict"
         )
-    arguments = {f: table[f] for f in _SOURCE_FIELDS if f in table}
+    arguments = {f: table[f] for f in getattr(source, "source_fields", _SOURCE_FIELDS) if f in table}
     if "sampler" in table:
         for field in ("num_samples", "num_shards", "shard_id"):
             arguments.pop(field, None)
         arguments["sampler"] = _made_sampler(table["sampler"])
     elif "shuffle" in table:
         arguments["shuffle"] = ds.Shuffle(table["shuffle"])
+    if workers is not None:
+        arguments["num_parallel_workers"] = workers
     return source(**arguments)
 
 

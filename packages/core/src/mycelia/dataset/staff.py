@@ -41,7 +41,7 @@ def staff(node, work: Work, *, processes: bool = False, max_rowsize=None) -> Cre
 
     Processes are asked for with `python_multiprocessing`, and only functions of the user need them: the
     package's own transforms release the interpreter's lock. Without a number of workers the user's functions
-    run one after the other, as written; own transforms may get threads.
+    run one after the other, as written; own transforms may get threads, with autotune the user's too.
     """
     run, own = node._run, work.own
     if run is None or config.get_debug_mode() or _waits(node):
@@ -51,8 +51,10 @@ def staff(node, work: Work, *, processes: bool = False, max_rowsize=None) -> Cre
     if processes and not own:
         return Crew(work, count, True, limits=_limits(max_rowsize))
     if asked is None:
-        return Crew(work, count, optional=True) if own and count > 1 else None
-    return Crew(work, count) if count > 1 else None
+        return Crew(work, count, optional=True) if count > 1 and (own or run.tuner is not None) else None
+    if count == 1:
+        return None if run.tuner is None else Crew(work, 1, optional=True)
+    return Crew(work, count)
 
 
 def _waits(node) -> bool:

@@ -27,7 +27,7 @@ import numpy as np
 from mycelia import errors, log
 from mycelia.dataset import config, streams
 from mycelia.dataset.shared_rows import Channel, stacked, unstacked
-from mycelia.dataset.workers import Failure, Job, Work
+from mycelia.dataset.workers import Failure, Job, Stats, Work
 
 _LOOK_S = 0.5  # between two looks of a worker at its parent
 _CHECKED_ROWS = 16  # of a worker, after which only every 16th is looked at for use of the global generators
@@ -46,6 +46,7 @@ class ProcessPool:
     def __init__(self, work: Work, count: int, limits: tuple[int | None, int | None] = (None, None)):
         self.work, self.count = work, count
         self.closed = self.warned = False
+        self.stats = Stats()
         self._limits, self._shared = limits, config.get_enable_shared_mem()
         self._method = config.get_multiprocessing_start_method()
         self._turn = 0
@@ -75,6 +76,10 @@ class ProcessPool:
         """Whether a job can be handed over without waiting."""
         worker = self._workers[self._turn % len(self._workers)]
         return len(worker.jobs) < self._slots(worker) or worker.channel.connection.poll()
+
+    def is_ready(self, job: Job) -> bool:
+        """Whether the results of a job are there."""
+        return job.results is not None or (job is job.worker.jobs[0] and job.worker.channel.connection.poll())
 
     def _slots(self, worker: _Worker) -> int:
         if not self._shared:  # a pipe takes a large row only while the other end reads

@@ -90,6 +90,25 @@ class Job:
         return f"{self.number}" if last == self.number else f"{self.number} to {last}"
 
 
+class Stats:
+    """Figures of workers: seconds that jobs took and that the reader waited, and how full the queue was."""
+
+    def __init__(self):
+        self.busy = self.waited = 0.0
+        self.jobs = self.ready = self.asked = 0
+
+    @property
+    def fill(self) -> float:
+        """Which part of the items under way was ready when the reader asked, from 0 to 1."""
+        return self.ready / self.asked if self.asked else 0.0
+
+    def copy(self) -> Stats:
+        """The figures as they are now."""
+        twin = Stats()
+        twin.__dict__.update(self.__dict__)
+        return twin
+
+
 class ThreadPool:
     """Threads that compute jobs; they start with the first job."""
 
@@ -97,7 +116,7 @@ class ThreadPool:
 
     def __init__(self, work: Work, count: int):
         self.work, self.count = work, count
-        self.closed = False
+        self.closed, self.stats = False, Stats()
         self._jobs: queue.SimpleQueue = queue.SimpleQueue()
         self._threads = 0
 
@@ -118,6 +137,10 @@ class ThreadPool:
     def room(self) -> bool:
         """Whether a job can be handed over without waiting."""
         return True
+
+    def is_ready(self, job: Job) -> bool:
+        """Whether the results of a job are there."""
+        return not job.done.locked()
 
     def resize(self, count: int) -> None:
         """Work with another number of threads."""
@@ -149,7 +172,9 @@ class ThreadPool:
     def close(self) -> None:
         """End the threads once they are done with what they have begun."""
         self.closed = True
-        self.resize(0)
+        for _ in range(self._threads):
+            self._jobs.put(None)
+        self._threads = 0
 
 
 def _serve(jobs: queue.SimpleQueue, work: Work) -> None:
@@ -197,7 +222,11 @@ def in_order(
             if not pending:
                 break
             job = pending[0]
+            _note(pool, pending)
+            began = time.perf_counter()
             results = pool.wait(job)
+            pool.stats.waited += time.perf_counter() - began
+            pool.stats.busy += job.seconds
             pending.popleft()
             taken, under_way = job.items, under_way - len(job.items)
             per_item = job.seconds / len(taken)
@@ -209,3 +238,11 @@ def in_order(
         pool.forget(pending)
     if not isinstance(broken, StopIteration):
         raise broken
+
+
+def _note(pool, pending: deque[Job]) -> None:
+    stats = pool.stats
+    stats.jobs += 1
+    if stats.jobs % 8 == 1:  # enough to know how full the queue is
+        stats.asked += len(pending)
+        stats.ready += sum(map(pool.is_ready, pending))
