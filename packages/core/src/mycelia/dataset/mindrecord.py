@@ -24,7 +24,7 @@ from mycelia.dataset.sources import MappableDataset
 _OWNER = "MindDataset"
 _PARTIAL = 1_000_000  # rows that Shuffle.PARTIAL mixes with one another
 _ADAPTIVE = 100_000_000  # up to here Shuffle.ADAPTIVE is GLOBAL, above PARTIAL
-_CHUNK_ROWS, _CHUNK_BYTES = 1024, 1 << 18  # read in one step: much for NumPy, little for the cache
+_CHUNK_ROWS, _CHUNK_BYTES = 1024, 1 << 20  # read in one step: much for NumPy, little for the cache
 _SAMPLERS = (SequentialSampler, RandomSampler, SubsetSampler, DistributedSampler, PKSampler)
 
 
@@ -176,9 +176,6 @@ class MindDataset(MappableDataset):
                 level = Shuffle.GLOBAL if self.source_size() <= _ADAPTIVE else Shuffle.PARTIAL
             sizes = [len(file) for file in self._shards.files]
             self.sampler = _ShuffleSampler(level, sizes, self.num_samples, shard)
-
-    def __getstate__(self):
-        return {**self.__dict__, "_shards": None}  # a worker process maps the files itself
 
     def add_sampler(self, new_sampler) -> None:
         """Let another sampler choose first: the one that is there chooses among its rows."""

@@ -18,7 +18,7 @@ from mycelia.io.examples import features, int_columns
 from mycelia.io.windows import spread
 
 _OWNER = "TFRecordDataset"
-_AT_ONCE = 512  # records parsed in one step
+_AT_ONCE = 1024  # records parsed in one step
 _LEAST = 16  # fewer are parsed one by one: a step of NumPy costs as much as a record
 _BYTE_TYPES = (None, "uint8", "int8", "bool")  # what a feature of bytes becomes, besides texts
 

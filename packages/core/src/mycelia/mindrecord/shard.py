@@ -317,6 +317,15 @@ class Shards:
             raise
         self.starts = np.cumsum([0, *(len(f) for f in self.files)])
 
+    def __reduce__(self):
+        return Shards, ([f.path for f in self.files],)  # another process maps the files itself
+
+    def __copy__(self):
+        return self
+
+    def __deepcopy__(self, memo):
+        return self
+
     @classmethod
     def open(cls, file_name: str | list[str]) -> Shards:
         """Of a list just these files; of a name all files of its data set."""

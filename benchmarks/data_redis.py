@@ -1,0 +1,62 @@
+"""Small rows in a Redis server on this host, put and fetched in pipelines of a batch."""
+
+import atexit
+import shutil
+import socket
+import subprocess
+import time
+
+import numpy as np
+import redis
+from data_files import BATCH, ROWS, not_run
+from peers import FILES, Items
+
+
+def serve() -> tuple[redis.Redis, int]:
+    """A client, and the process of its server, which ends with this one."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(FILES)]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    atexit.register(server.kill)
+    client = redis.Redis(port=port)
+    for _ in range(200):
+        try:
+            client.ping()
+            break
+        except redis.ConnectionError:
+            time.sleep(0.05)
+    return client, server.pid
+
+
+def cases(threads: int):
+    if shutil.which("redis-server") is None:
+        return lambda case: not_run(f"redis, {case}", "there is no redis-server")
+    client, _ = serve()  # a child: its CPU time is counted without being named
+    table = np.random.default_rng(0).integers(0, 1 << 30, (ROWS, 32)).astype(np.int32)
+    rows = [(f"row:{k}", row.tobytes()) for k, row in enumerate(table)]
+
+    def put() -> int:
+        for at in range(0, ROWS, BATCH):
+            pipeline = client.pipeline(transaction=False)
+            for key, value in rows[at : at + BATCH]:
+                pipeline.set(key, value)
+            pipeline.execute()
+        return ROWS
+
+    def get() -> int:
+        for at in range(0, ROWS, BATCH):
+            pipeline = client.pipeline(transaction=False)
+            for key, _ in rows[at : at + BATCH]:
+                pipeline.get(key)
+            np.stack([np.frombuffer(value, np.int32) for value in pipeline.execute()])
+        return ROWS
+
+    def make(case: str) -> Items | None:
+        if not case.startswith("cache "):
+            return None
+        put()
+        return Items(get if "get" in case else put)
+
+    return make
