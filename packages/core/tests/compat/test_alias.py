@@ -129,8 +129,36 @@ def test_numpy_has_the_names_and_the_printing_of_its_first_version(mindspore):
     assert repr(np.float32(0.5)) == "0.5"
 
 
+def test_arrays_of_one_element_are_numbers(mindspore):
+    one = mindspore.Tensor([[2.5]]).asnumpy()
+    assert (float(one), int(one * 2), complex(np.exp(one) * 0)) == (2.5, 5, 0j)
+    assert repr(one) == "array([[2.5]], dtype=float32)" and isinstance(one, np.ndarray)
+    assert type(pickle.loads(pickle.dumps(one))) is type(one + np.ones(3)) is np.ndarray
+    with pytest.raises(TypeError):
+        float(mindspore.Tensor([1.0, 2.0]).asnumpy())
+
+
+def test_inner_modules_that_scripts_reach(mindspore):
+    checks = importlib.import_module("mindspore._checkparam")
+    assert checks.check_int_range(2, 1, 3, checks.INC_LEFT, "size") == 2
+    with pytest.raises(ValueError, match=r"For 'Net', the 'size' must be in range of \[1, 3\)"):
+        checks.check_int_range(3, 1, 3, checks.INC_LEFT, "size", "Net")
+    with pytest.raises(TypeError, match="must be int"):
+        checks.check_positive_int(1.5, "size")
+    generated = importlib.import_module("mindspore.ops.auto_generate")
+    x = mindspore.Tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert generated.SumExt()(x, (0,), False, None).asnumpy().tolist() == [4.0, 6.0]
+    with pytest.raises(AttributeError):
+        generated.NoSuchPrimitive  # noqa: B018
+    switches = importlib.import_module("mindspore._extends.parse.compile_config")
+    assert switches.CHECK_BPROP == ""
+    assert importlib.import_module("mindspore._c_expression").security.enable_security() is False
+
+
 def test_unknown_name_suggests_the_nearest(mindspore):
-    with pytest.raises(AttributeError, match="'mindspore' has no attribute 'set_contxt'; did you mean set_co"):
+    with pytest.raises(
+        AttributeError, match="'mindspore' has no attribute 'set_contxt'; did you mean set_co"
+    ):
         mindspore.set_contxt  # noqa: B018
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copyreg
 
 from mycelia import dtypes
+from mycelia.compat import numpy1
 from mycelia.tensor import Parameter, Tensor
 
 _MODULES = {Tensor: "mindspore.common.tensor", Parameter: "mindspore.common.parameter"}
@@ -29,7 +30,16 @@ def _reduce_parameter(self):
     return Parameter, (self._detach(), self.name, self.requires_grad, self.layerwise_parallel)
 
 
+_asnumpy = Tensor.asnumpy
+
+
+def _as_numbers(self):
+    """`asnumpy`, whose arrays of one element are numbers where scripts want them."""
+    return numpy1.as_number(_asnumpy(self))
+
+
 _METHODS = {
+    (Tensor, "asnumpy"): _as_numbers,
     (Tensor, "__reduce__"): _reduce_tensor,
     (Tensor, "__setstate__"): _set_tensor_state,
     (Parameter, "__reduce__"): _reduce_parameter,

@@ -48,3 +48,34 @@ def uninstall() -> None:
         _printing.clear()
     while _added:
         delattr(np, _added.pop())
+
+
+class _One(np.ndarray):
+    """An array of one element that converts to a number, as all did before NumPy 2.4."""
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return array[()] if return_scalar else as_number(np.asarray(array))
+
+    def __reduce__(self):
+        return np.asarray(self).__reduce__()
+
+    def __repr__(self) -> str:
+        return repr(np.asarray(self))
+
+
+_One.__name__ = _One.__qualname__ = "ndarray"
+_One.__module__ = "numpy"
+
+
+def as_number(array: np.ndarray) -> np.ndarray:
+    """The same array; one of one element so that `float`, `int` and `complex` take it."""
+    return array.view(_One) if array.ndim and array.size == 1 else array
