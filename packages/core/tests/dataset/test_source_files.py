@@ -131,3 +131,23 @@ def test_random_rows_have_the_types_and_shapes_of_a_schema():
             ds.RandomDataset(*arguments)
     with pytest.raises(RuntimeError, match="columns_list"):
         ds.RandomDataset(5, schema, columns_list=["q"]).get_col_names()
+
+
+@pytest.mark.parametrize(
+    "name, path, arguments",
+    [
+        ("CocoDataset", "coco/train", {"annotation_file": "coco/stuff.json", "task": "Stuff"}),
+        ("LFWDataset", "lfw", {"task": "pairs", "usage": "10fold", "num_samples": 3}),
+        ("IWSLT2016Dataset", "iwslt/2016", {"usage": "valid", "valid_set": "dev2010"}),
+        ("GTZANDataset", "audio/gtzan", {"num_shards": 2, "shard_id": 1}),
+    ],
+)
+def test_pipelines_of_sources_are_written_and_read(root, name, path, arguments):
+    if "annotation_file" in arguments:
+        arguments = arguments | {"annotation_file": str(root / arguments["annotation_file"])}
+    dataset = getattr(ds, name)(str(root / path), shuffle=False, **arguments).batch(1)
+    table = json.loads(json.dumps(ds.serialize(dataset)))
+    again = ds.deserialize(table)
+    assert ds.compare(dataset, again) and len(dataset) == len(again)
+    for row, other in zip(read(dataset), read(again)):
+        assert all((np.asarray(a) == np.asarray(b)).all() for a, b in zip(row, other))
