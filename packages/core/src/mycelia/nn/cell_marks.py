@@ -138,7 +138,7 @@ class CellMarks:
 
     def run_construct(self, cast_inputs, kwargs):
         """Call `construct` as the cell's own call would; kept for old scripts."""
-        return self._run((cast_inputs, kwargs), {})
+        return self._run(tuple(cast_inputs), kwargs)
 
     def compile_and_run(self, *args, **kwargs):
         """Compile for these arguments and run."""
