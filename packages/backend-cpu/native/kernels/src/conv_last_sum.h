@@ -7,19 +7,10 @@
 
 namespace mycelia::MYC_ISA {
 
-constexpr int kTileVectors = 2;
 constexpr int kCopies = (kTileRows + kLanes - 1) / kLanes;  // vectors that hold a tile's rows
 
 // Panels at distances that are odd multiples of 64 bytes do not meet in the same cache sets.
 constexpr int64_t panel_stride(int64_t floats) { return (ceil_div(floats, 16) | 1) * 16; }
-
-// Rows of the tile cut into panels of nearly equal height, none above kTileRows.
-struct RowPanels {
-  int64_t rows, count;
-  explicit RowPanels(int64_t rows) : rows(rows), count(ceil_div(rows, int64_t{kTileRows})) {}
-  int64_t begin(int64_t i) const { return rows * i / count; }
-  int64_t height(int64_t i) const { return begin(i + 1) - begin(i); }
-};
 
 // c[i][v] (+)= sum over runs and their positions of a[position * advance + i] * b[position][v].
 template <int R, int V>

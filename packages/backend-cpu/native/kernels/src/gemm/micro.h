@@ -5,17 +5,12 @@
 
 #include "gemm/gemm.h"
 #include "gemm/steps.h"
-#include "simd/vec.h"
+#include "gemm/tile_shape.h"
 
 namespace mycelia::MYC_ISA {
 
-// Rows of a block: accumulators (2 x rows), two of B and one of A must fit the register file.
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kBlockRows = 12;  // 32 registers
-#else
-constexpr int kBlockRows = 6;  // 16 registers
-#endif
-constexpr int kPanel = 2 * kLanes;  // columns of a block
+constexpr int kBlockRows = kTileRows;
+constexpr int kPanel = kTileColumns;  // columns of a block
 
 // How a block leaves the registers.
 struct Store {

@@ -8,19 +8,12 @@
 #define MYCELIA_GEMM_ROWS_H_
 
 #include "gemm/steps.h"
+#include "gemm/tile_shape.h"
 #include "simd/activations.h"
 
 namespace mycelia::MYC_ISA {
 
-constexpr int64_t kPackedColumns = 16;  // of a panel; one format for all instruction sets
-
-// Rows of a block: its accumulators, two vectors of B and one of A must fit the register file.
-#if defined(__AVX512F__) || defined(__aarch64__)
-constexpr int kTileRows = 12;  // 32 registers
-#else
-constexpr int kTileRows = 6;  // 16 registers
-#endif
-constexpr int kTileColumns = 2 * kLanes;  // half a panel, a panel or two
+constexpr int64_t kPackedColumns = 16;  // of a panel; one format for all instruction sets, half a tile, one or two
 
 // Functions that may follow a product; the order is that of the ops' attribute `activation`.
 enum class Activation : int64_t { none, relu, relu6, hardswish, silu, sigmoid, gelu, gelu_tanh };
