@@ -66,6 +66,53 @@ def test_wrong_arguments_of_file_sources(texts, kind, files, arguments):
         ds.TextFileDataset(texts if files is None else files, **arguments)
 
 
+@pytest.mark.parametrize(
+    "text, defaults, rows",
+    [
+        (",\n", None, [["", ""]]),
+        (",\n", ["x", "y"], [["", ""]]),
+        ("1,2\n3,4\n", [1], [[1, "2"], [3, "4"]]),
+        (" 1.7,2 \n", [1, 2.5], [[1, 2.0]]),
+        ("1abc,2e1x\n", [1, 2.5], [[1, 20.0]]),
+        ("-5,inf\n", [1, 2.5], [[-5, float("inf")]]),
+        ('"a""b","c\nd"\r\n\r\n1,2', None, [['a"b', "c\nd"], ["1", "2"]]),
+    ],
+)
+def test_csv_fields(tmp_path, text, defaults, rows):
+    path = tmp_path / "c.csv"
+    path.write_text(text, newline="")
+    dataset = ds.CSVDataset(str(path), column_names=["a", "b"], column_defaults=defaults, shuffle=False)
+    found = dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
+    assert [[column.tolist() for column in row] for row in found] == rows and len(dataset) == len(rows)
+
+
+@pytest.mark.parametrize(
+    "text, defaults",
+    [
+        ("", None),
+        ("1,\n", [1, 2]),
+        ("3000000000,1\n", [1, 2.5]),
+        ("1,2\n", [1, 2, 3]),
+        ('"a"b,2\n', None),
+        ('"a,2\n', None),
+        ("1\n", None),
+    ],
+)
+def test_csv_files_that_do_not_fit(tmp_path, text, defaults):
+    path = tmp_path / "c.csv"
+    path.write_text(text)
+    with pytest.raises(RuntimeError, match="c.csv"):
+        read(ds.CSVDataset(str(path), column_names=["a", "b"], column_defaults=defaults, shuffle=False))
+
+
+@pytest.mark.parametrize("data", [b"", b"\n\n", b"\xff\xfe\x00abc\n"])
+def test_text_files_without_text(tmp_path, data):
+    path = tmp_path / "t.txt"
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match="t.txt"):
+        read(ds.TextFileDataset(str(path), shuffle=False))
+
+
 def test_csv_columns_have_the_types_of_their_defaults(tmp_path):
     path = tmp_path / "c.csv"
     path.write_text('1,2.5,ab\n3,4.5,"c,d"\n')

@@ -267,14 +267,6 @@ class RecordsDataset(Described, FileRowsDataset):
             raise errors.runtime_error(type(self).__name__, f"{self.dataset_files} hold no rows")
         return super().get_dataset_size()
 
-    def rows(self, epoch):
-        empty = True
-        for row in super().rows(epoch):
-            empty = False
-            yield row
-        if empty:
-            raise errors.runtime_error(type(self).__name__, f"{self.dataset_files} hold no rows")
-
 
 class InMemoryDataset(ListedDataset):
     """A source whose lists are read when it is made; errors of missing files come then, as they are."""

@@ -12,6 +12,7 @@ import glob
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,6 +22,7 @@ from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import Shuffle
 
+_UNREADABLE = (OSError, UnicodeDecodeError, csv.Error)
 _WINDOW = 10_000  # rows that a global shuffle mixes at a time, and at least
 
 
@@ -85,8 +87,18 @@ class FileRowsDataset(Dataset):
     def size_of(self, path: str) -> int:
         """Number of rows of one file, counted once."""
         if path not in self._sizes:
-            self._sizes[path] = sum(1 for _ in self.read(path))
+            try:
+                self._sizes[path] = self.count(path)
+            except _UNREADABLE as e:
+                raise self._unreadable(path, e) from None
         return self._sizes[path]
+
+    def count(self, path: str) -> int:
+        """Number of rows of one file, where that is found out faster than by `read`."""
+        return sum(1 for _ in self.read(path))
+
+    def _unreadable(self, path, cause: BaseException) -> BaseException:
+        return errors.runtime_error(type(self).__name__, f"{path} cannot be read: {cause}")
 
     def get_dataset_size(self):
         total = sum(map(self.size_of, self.dataset_files))
@@ -130,14 +142,17 @@ class FileRowsDataset(Dataset):
 
     def _lane(self, parts) -> Iterator[tuple]:
         for file, start, count in parts:
-            if count < 0 and start == 0:
-                yield from self.read(file)
-                continue
-            for number, row in enumerate(self.read(file)):
-                if count >= 0 and number >= start + count:
-                    break
-                if number >= start:
-                    yield row
+            try:
+                if count < 0 and start == 0:
+                    yield from self.read(file)
+                    continue
+                for number, row in enumerate(self.read(file)):
+                    if count >= 0 and number >= start + count:
+                        break
+                    if number >= start:
+                        yield row
+            except _UNREADABLE as e:
+                raise self._unreadable(file, e) from None
 
     def rows(self, epoch):
         rng = self.generator(epoch)
@@ -147,7 +162,10 @@ class FileRowsDataset(Dataset):
         rows = self._in_turns(self._parts(files))
         if self.shuffle_mode not in (Shuffle.FALSE, Shuffle.FILES):
             rows = _mixed(rows, rng)
-        yield from itertools.islice(rows, self.num_samples)
+        first = next(rows, None)
+        if first is None:
+            raise errors.runtime_error(type(self).__name__, f"{self.dataset_files} hold no rows")
+        yield from itertools.islice(itertools.chain((first,), rows), self.num_samples)
 
 
 def _mixed(rows: Iterator[tuple], rng) -> Iterator[tuple]:
@@ -180,13 +198,17 @@ class TextFileDataset(FileRowsDataset):
                 if line:
                     yield (np.asarray(line),)
 
+    def count(self, path):
+        with open(path, "rb") as file:
+            return sum(1 for line in file if line not in (b"\n", b"\r\n"))
+
 
 class CSVDataset(FileRowsDataset):
     """Rows of CSV files. Without `column_names` the first line of the file names the columns.
 
-    `column_defaults`: a value per column, whose type the column gets (int32, float32, text); it stands in for
-    an empty field. Errors: ValueError for a `field_delim` of other than one character; RuntimeError, when
-    reading, for a row with another number of fields or a field of another type.
+    `column_defaults`: a value per column, whose type the column gets (int32, float32, text); columns without
+    one are text. Numbers end where they stop being numbers. Errors: ValueError for a `field_delim` of other
+    than one character; RuntimeError, when reading, for a row with another number of fields or no number.
     """
 
     def __init__(
@@ -212,7 +234,7 @@ class CSVDataset(FileRowsDataset):
         if column_defaults is not None:
             nodes.of_type(owner, "column_defaults", column_defaults, list)
             for value in column_defaults:
-                nodes.of_type(owner, "every element of column_defaults", value, str, int, float)
+                nodes.of_type(owner, "every element of column_defaults", value, str, int, float, bool)
         self.field_delim, self.column_defaults = field_delim, column_defaults
         self.column_names = None if column_names is None else nodes.names(owner, "column_names", column_names)
 
@@ -224,9 +246,10 @@ class CSVDataset(FileRowsDataset):
 
     def read(self, path):
         width = len(self.get_col_names())
-        defaults = self.column_defaults or [""] * width
+        defaults = list(self.column_defaults or ())
+        defaults += [""] * (width - len(defaults))
         with open(path, newline="", encoding="utf-8") as file:
-            lines = csv.reader(file, delimiter=self.field_delim)
+            lines = csv.reader(file, delimiter=self.field_delim, strict=True)
             if self.column_names is None:
                 next(lines, None)
             for line in lines:
@@ -245,13 +268,33 @@ class CSVDataset(FileRowsDataset):
                         "CSVDataset", f"{path}, line {lines.line_num}: {line} does not fit column_defaults"
                     ) from None
 
+    def count(self, path):
+        with open(path, newline="", encoding="utf-8") as file:
+            lines = csv.reader(file, delimiter=self.field_delim, strict=True)
+            return max(0, sum(1 for line in lines if line) - (self.column_names is None))
+
+
+_NUMBERS = {
+    int: re.compile(r"\s*[+-]?\d+"),
+    float: re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|\s*[+-]?(inf(inity)?|nan)", re.IGNORECASE),
+}
+
 
 def _field(text: str, default) -> np.ndarray:
+    """A field in the type of its default. ValueError for no number, or one that is too large."""
     if isinstance(default, str):
-        return np.asarray(text or default)
-    if isinstance(default, int):
-        return np.asarray(int(float(text)) if text else default, np.int32)
-    return np.asarray(float(text) if text else default, np.float32)
+        return np.asarray(text)
+    kind = int if isinstance(default, int) else float
+    try:
+        value = kind(text)
+    except ValueError:
+        start = _NUMBERS[kind].match(text)
+        if start is None:
+            raise
+        value = kind(start[0])
+    if kind is int and not -(2**31) <= value < 2**31:
+        raise ValueError(f"{value} is no int32")
+    return np.asarray(value, np.int32 if kind is int else np.float32)
 
 
 _CLUE = {  # task: usage: column -> key of the JSON object
@@ -311,6 +354,10 @@ class CLUEDataset(FileRowsDataset):
                         "CLUEDataset", f"{path}, line {number}: no object of task {self.task}: {e}"
                     ) from None
                 yield values
+
+    def count(self, path):
+        with open(path, "rb") as file:
+            return sum(1 for line in file if line.strip())
 
 
 def _member(table: dict, name: str) -> np.ndarray:

@@ -64,7 +64,7 @@ class MnistDataset(MappableDataset):
     """MNIST's IDX files in a directory: columns image (uint8 [28, 28, 1]) and label (uint32 []).
 
     `usage`: 'train', 'test' or 'all' (default). Errors: ValueError for a missing directory or a wrong usage,
-    RuntimeError, when reading, for missing files, FileFormatError (a ValueError) for damaged ones.
+    RuntimeError, when reading, for missing and damaged files.
     """
 
     _FILES = {  # as the set is published; a name with a dot in the middle is common too
@@ -116,13 +116,16 @@ class MnistDataset(MappableDataset):
                 raise errors.runtime_error(
                     type(self).__name__, f"{self.dataset_dir} holds no files {' and '.join(patterns)}"
                 )
-            images.append(read_idx(found[0]))
-            labels.append(read_idx(found[1]))
+            try:
+                images.append(read_idx(found[0]))
+                labels.append(read_idx(found[1]))
+            except errors.FileFormatError as e:
+                raise errors.runtime_error(type(self).__name__, f"{e.subject}: {e.message}") from None
             if images[-1].ndim != 3 or labels[-1].shape[:1] != images[-1].shape[:1]:
-                raise errors.error(
-                    errors.FileFormatError,
-                    found[0].name,
-                    f"images {images[-1].shape} and labels {labels[-1].shape} do not fit together",
+                raise errors.runtime_error(
+                    type(self).__name__,
+                    f"{found[0].name}: images {images[-1].shape} and labels {labels[-1].shape} "
+                    "do not fit together",
                 )
         if not images:
             raise errors.runtime_error(type(self).__name__, f"{self.dataset_dir} holds no files of the set")

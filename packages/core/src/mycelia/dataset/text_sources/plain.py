@@ -31,6 +31,9 @@ class EnWik9Dataset(RecordsDataset):
         for line in lines(path, empty=True):
             yield (text(line),)
 
+    def count(self, path):
+        return sum(1 for _ in lines(path, empty=True))
+
 
 class _LinesDataset(RecordsDataset):
     """Lines, without empty ones, of a file per part."""
@@ -47,6 +50,9 @@ class _LinesDataset(RecordsDataset):
     def read(self, path):
         for line in lines(path):
             yield (text(line),)
+
+    def count(self, path):
+        return sum(1 for _ in lines(path))
 
 
 class PennTreebankDataset(_LinesDataset):

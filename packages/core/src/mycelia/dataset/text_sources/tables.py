@@ -24,7 +24,7 @@ class _TableDataset(RecordsDataset):
 
     def read(self, path):
         with open(path, newline="", encoding="utf-8") as file:
-            table = csv.reader(file)
+            table = csv.reader(file, strict=True)
             for fields in table:
                 if len(fields) not in (0, len(self.COLUMNS)):
                     raise errors.runtime_error(
@@ -33,6 +33,10 @@ class _TableDataset(RecordsDataset):
                     )
                 if fields:
                     yield tuple(map(text, fields))
+
+    def count(self, path):
+        with open(path, newline="", encoding="utf-8") as file:
+            return sum(1 for fields in csv.reader(file, strict=True) if fields)
 
 
 class AGNewsDataset(_TableDataset):
