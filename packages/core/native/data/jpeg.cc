@@ -153,25 +153,28 @@ std::string jpeg_load(const char* path) {
     const char* why = dlerror();
     return why ? why : "it cannot be loaded";
   }
+  Library found;
   struct {
     const char* name;
     void** slot;
   } const wanted[] = {
-      {"jpeg_std_error", reinterpret_cast<void**>(&library.std_error)},
-      {"jpeg_CreateDecompress", reinterpret_cast<void**>(&library.create)},
-      {"jpeg_read_header", reinterpret_cast<void**>(&library.read_header)},
-      {"jpeg_start_decompress", reinterpret_cast<void**>(&library.start)},
-      {"jpeg_crop_scanline", reinterpret_cast<void**>(&library.crop)},
-      {"jpeg_skip_scanlines", reinterpret_cast<void**>(&library.skip)},
-      {"jpeg_read_scanlines", reinterpret_cast<void**>(&library.read)},
-      {"jpeg_destroy_decompress", reinterpret_cast<void**>(&library.destroy)},
-      {"jpeg_resync_to_restart", reinterpret_cast<void**>(&library.resync)},
+      {"jpeg_std_error", reinterpret_cast<void**>(&found.std_error)},
+      {"jpeg_CreateDecompress", reinterpret_cast<void**>(&found.create)},
+      {"jpeg_read_header", reinterpret_cast<void**>(&found.read_header)},
+      {"jpeg_start_decompress", reinterpret_cast<void**>(&found.start)},
+      {"jpeg_crop_scanline", reinterpret_cast<void**>(&found.crop)},
+      {"jpeg_skip_scanlines", reinterpret_cast<void**>(&found.skip)},
+      {"jpeg_read_scanlines", reinterpret_cast<void**>(&found.read)},
+      {"jpeg_destroy_decompress", reinterpret_cast<void**>(&found.destroy)},
+      {"jpeg_resync_to_restart", reinterpret_cast<void**>(&found.resync)},
   };
   for (const auto& symbol : wanted) {
     if ((*symbol.slot = dlsym(handle, symbol.name))) continue;
     dlclose(handle);
     return std::string("it has no function ") + symbol.name;
   }
+  if (loaded) return "";  // the first one stays: images may be open with it
+  library = found;
   std::unique_ptr<Session> s(new Session);
   static const uint8_t nothing[2] = {0xFF, 0xD9};
   if (!begin(s.get(), nothing, sizeof nothing)) {

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import mycelia.dataset as ds
+from mycelia import _data
 from mycelia.dataset import streams, transforms, vision
 from mycelia.dataset.fuse import Fused, fused
 from mycelia.dataset.vision import Inter, native
@@ -213,6 +214,23 @@ def test_random_bytes_are_refused_or_decoded_but_never_worse():
             assert vision.Decode()(data).ndim == 3
         except RuntimeError:
             pass
+
+
+def test_without_libjpeg_pillow_decodes(monkeypatch):
+    data = KINDS["4:2:0"](picture(60, 50))
+    with_it = [at_once(operations, data, 1) for operations in (EVAL, TRAIN)]
+    monkeypatch.setattr(native, "jpeg", lambda: False)
+    assert native.decoded(data) is None
+    np.testing.assert_array_equal(vision.Decode()(data), by_pillow(data))
+    for expected, operations in zip(with_it, (EVAL, TRAIN)):
+        np.testing.assert_array_equal(at_once(operations, data, 1), expected)
+
+
+def test_libraries_that_are_none_say_so():
+    assert "/there/is/none" in _data.load_jpeg("/there/is/none.so.62")
+    before = native.jpeg()
+    assert _data.load_jpeg(_data.__file__) != ""
+    assert native.jpeg() == before
 
 
 def test_errors_name_the_operation_of_the_user():
