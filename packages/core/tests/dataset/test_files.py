@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import struct
 
 import numpy as np
@@ -111,6 +112,26 @@ def test_text_files_without_text(tmp_path, data):
     path.write_bytes(data)
     with pytest.raises(RuntimeError, match="t.txt"):
         read(ds.TextFileDataset(str(path), shuffle=False))
+
+
+@pytest.mark.parametrize(
+    "task, usage, line, columns, kinds",
+    [
+        ("AFQMC", "test", {"id": 3, "sentence1": "a", "sentence2": "b"}, "id sentence1 sentence2", "uUU"),
+        ("CSL", "eval", {"id": 1, "abst": "q", "keyword": ["k", "l"], "label": "1"},
+         "abst id keyword label", "UuUU"),
+        ("WSC", "test", {"idx": 3, "text": "t", "target": {"span1_index": 1, "span2_index": 2,
+                                                           "span1_text": "a", "span2_text": "b"}},
+         "idx span1_index span1_text span2_index span2_text text", "uuUuUU"),
+    ],
+)  # fmt: skip
+def test_clue_tasks_have_their_columns(tmp_path, task, usage, line, columns, kinds):
+    path = tmp_path / "clue.json"
+    path.write_text(json.dumps(line) + "\n\n")
+    dataset = ds.CLUEDataset(str(path), task, usage, shuffle=False)
+    assert dataset.get_col_names() == columns.split() and len(dataset) == 1
+    row = next(dataset.create_tuple_iterator(num_epochs=1, output_numpy=True))
+    assert "".join(column.dtype.kind for column in row) == kinds
 
 
 def test_csv_columns_have_the_types_of_their_defaults(tmp_path):

@@ -307,8 +307,8 @@ _CLUE = {  # task: usage: column -> key of the JSON object
         "test": ["id", "keywords", "sentence"],
     },
     "WSC": {
-        "train": ["id", "label", "span1_index", "span1_text", "span2_index", "span2_text", "text"],
-        "test": ["id", "span1_index", "span1_text", "span2_index", "span2_text", "text"],
+        "train": ["idx", "label", "span1_index", "span1_text", "span2_index", "span2_text", "text"],
+        "test": ["idx", "span1_index", "span1_text", "span2_index", "span2_text", "text"],
     },
 }
 
@@ -361,9 +361,5 @@ class CLUEDataset(FileRowsDataset):
 
 
 def _member(table: dict, name: str) -> np.ndarray:
-    if name.startswith("span"):
-        return np.asarray(table["target"][name])
-    value = table[name]
-    if isinstance(value, int):
-        return np.asarray(value, np.uint32 if name.startswith("span") else np.int64)
-    return np.asarray(value)
+    value = table["target"][name] if name.startswith("span") else table[name]
+    return np.asarray(value, np.uint32) if isinstance(value, int) else np.asarray(value)
