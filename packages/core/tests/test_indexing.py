@@ -224,3 +224,16 @@ def test_bad_values_say_both_shapes():
         x[::0]
     with pytest.raises(TypeError, match="str"):
         x[0] = "a"
+
+
+def test_a_list_of_tensors_of_several_shapes_is_a_tuple():
+    x = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
+    assert x[[Tensor([True, False]), 0]].asnumpy().tolist() == [0.0]
+    x[[Tensor([True, False]), 0]] = 9
+    assert x[0, 0].item() == 9
+
+
+def test_positions_out_of_range_are_errors_of_every_kind_that_users_catch():
+    for kind in (IndexError, RuntimeError, ValueError):
+        with pytest.raises(kind, match="out of bounds"):
+            ms.ops.gather(Tensor([1.0, 2.0]), Tensor([5]), 0)

@@ -119,8 +119,11 @@ class DTypeError(MyceliaTypeError):
     code = "MYC-DTYPE"
 
 
-class MyceliaIndexError(MyceliaError, IndexError):
-    """An index is outside its range."""
+class MyceliaIndexError(MyceliaError, IndexError, RuntimeError, ValueError):
+    """An index is outside its range.
+
+    Python calls that an IndexError; MindSpore's operators raise RuntimeError, those that scatter ValueError.
+    """
 
     code = "MYC-INDEX"
 

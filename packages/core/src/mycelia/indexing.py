@@ -175,6 +175,8 @@ def _remembered(shape, key):
 
 
 def _read(shape: tuple[int, ...], key) -> _Selection:
+    if type(key) is list and len({v.shape if isinstance(v, _Tensor) else () for v in key}) > 1:
+        key = tuple(key)  # Tensors of several shapes, or with numbers, are no one array
     items = [_classify(k) for k in (key if type(key) is tuple else (key,))]
     used = sum(consumed for _, _, consumed in items)
     if used > len(shape):

@@ -20,12 +20,16 @@ def _text(tensor: Tensor) -> str:
     return f"Tensor(shape={list(tensor.shape)}, dtype={tensor.dtype}, value={gap}{value})"
 
 
-class _Sparse:
+class Sparse:
     """What the kinds have in common: a shape, values, and the facts that follow."""
 
     _members: tuple[str, ...] = ()
     _printed = ""  # the name in its text, if another than the class's
     _values: Tensor
+
+    def parts(self) -> list[Tensor]:
+        """The tensors that it is made of, in the order of the constructor."""
+        return [getattr(self, "_" + name) for name in self._members]
 
     @property
     def values(self) -> Tensor:
@@ -105,7 +109,7 @@ class _Sparse:
         return f"{name}(shape={list(self._shape)}, dtype={self.dtype}, {members})"
 
 
-class COOTensor(_Sparse):
+class COOTensor(Sparse):
     """A tensor given by the places of its values: `indices` [n, 2] (rows of integers), `values` [n].
 
     Errors: TypeError unless tensors and a tuple, ValueError for shapes that do not fit.
@@ -204,7 +208,7 @@ def _same_shape(operator: str, shape: tuple, other: Any) -> None:
         )
 
 
-class CSRTensor(_Sparse):
+class CSRTensor(Sparse):
     """A matrix by rows: row i has the columns ``indices[indptr[i]:indptr[i + 1]]`` and the `values` there.
 
     Errors: TypeError unless tensors and a tuple, ValueError for shapes that do not fit.
@@ -321,7 +325,7 @@ class CSRTensor(_Sparse):
         return self.values / self._there(other)
 
 
-class RowTensor(_Sparse):
+class RowTensor(Sparse):
     """Some rows of a tensor: `values` [n, ...] are those at `indices` [n].
 
     Errors: TypeError unless tensors and a tuple, ValueError if the numbers of rows differ.

@@ -287,3 +287,15 @@ def test_loop_that_grows_a_tensor_runs_as_python():
         return x
 
     np.testing.assert_array_equal(ms.jit(f)(Tensor(X)).asnumpy(), f(Tensor(X)).asnumpy())
+
+
+def test_sparse_tensors_made_inside_are_returned():
+    where, shape = Tensor([[0, 1], [1, 2]], ms.int32), (2, 3)
+
+    @ms.jit
+    def scaled(values):
+        return ms.COOTensor(where, values * 2, shape), values
+
+    coo, _ = scaled(Tensor([1.0, 2.0]))
+    assert isinstance(coo, ms.COOTensor) and coo.shape == shape
+    assert coo.to_dense().asnumpy().tolist() == [[0, 2, 0], [0, 0, 4]]

@@ -306,3 +306,14 @@ def test_two_unknown_sizes(tmp_path):
         tokens = Tensor(np.arange(np.prod(shape), dtype=np.int32).reshape(shape))
         for found, expected in zip(graph(tokens), net(tokens)):
             np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), 1e-5, 1e-6)
+
+
+def test_flattening_with_an_open_batch(tmp_path):
+    class Flat(nn.Cell):
+        def construct(self, x):
+            return ops.reshape(x, (x.shape[0], -1)).sum(-1)
+
+    graph = ms.load(exported(tmp_path, Flat(), Tensor(shape=[None, 2, 3], dtype=ms.float32)))
+    for batch in (1, 4):
+        found = nn.GraphCell(graph)(Tensor(np.ones((batch, 2, 3), np.float32)))
+        assert found.asnumpy().tolist() == [6.0] * batch

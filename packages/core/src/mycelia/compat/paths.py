@@ -218,7 +218,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "ms_function": "jit", "ms_class": "jit_class", "MetaTensor": "Tensor",
         "parse_print": "train:parse_print", "hypermap": "ops:HyperMap",
         "_cell_graph_executor": "compat.legacy:cell_graph_executor",
-        "_executor": "compat.legacy:cell_graph_executor",
+        "_executor": "compat.legacy:cell_graph_executor", "RowTensorInner": "RowTensor",
         "_pynative_executor": "compat.legacy:pynative_executor",
     },
     "ops": {

@@ -23,6 +23,7 @@ from mycelia.compile.signature import Shape, replaced, signature
 from mycelia.ir.graph import Value
 from mycelia.ir.sizes import Size, SizeTable, instantiate
 from mycelia.ir.types import TensorType
+from mycelia.sparse import Sparse
 from mycelia.tensor import Parameter, Tensor
 
 Guard = tuple[dict, str, Any]  # attributes of a Cell, a name among them, the value that the graph is for
@@ -186,6 +187,8 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
         return "sequence", (type(value), [_form(v, trace, outputs) for v in value])
     if isinstance(value, dict):
         return "dict", {k: _form(v, trace, outputs) for k, v in value.items()}
+    if isinstance(value, Sparse):
+        return "sparse", (type(value), [_form(v, trace, outputs) for v in value.parts()], value.shape)
     if isinstance(value, (range, KeysView, ValuesView, zip, map, enumerate)):
         return _form(tuple(value), trace, outputs)
     if isinstance(value, (ItemsView, filter)):
@@ -214,6 +217,9 @@ def _builder(form: tuple[str, Any]) -> Callable[[Sequence[Tensor]], Any]:
         if hasattr(kind, "_fields"):
             return lambda results: kind(*(p(results) for p in parts))
         return lambda results: kind([p(results) for p in parts])
+    if sort == "sparse":
+        kind, parts, shape = content[0], [_builder(part) for part in content[1]], content[2]
+        return lambda results: kind(*(p(results) for p in parts), shape)
     if sort == "dict":
         named = {k: _builder(part) for k, part in content.items()}
         return lambda results: {k: p(results) for k, p in named.items()}

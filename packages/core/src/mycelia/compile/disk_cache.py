@@ -301,6 +301,8 @@ class _Writer:
             if content[0] not in (tuple, list):
                 raise NotKept(f"it returns a {content[0].__name__}")
             return [content[0].__name__, [self.form(part) for part in content[1]]]
+        if kind == "sparse":
+            raise NotKept(f"it returns a {content[0].__name__}")
         if kind == "dict":
             return [kind, [[self.attribute(k), self.form(part)] for k, part in content.items()]]
         return [kind, self.attribute(content)]

@@ -190,8 +190,9 @@ class Cell(CellState, CellMarks):
             found = self.__dict__.get(table, {}).get(name)
             if found is not None:
                 return found
+        advice = "" if "_params" in self.__dict__ else " Was super().__init__() called?"
         raise AttributeError(
-            f"The '{type(self).__name__}' object has no attribute '{name}'.", name=name, obj=self
+            f"The '{type(self).__name__}' object has no attribute '{name}'.{advice}", name=name, obj=self
         )
 
     def __delattr__(self, name: str) -> None:

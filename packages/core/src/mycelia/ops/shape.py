@@ -81,9 +81,25 @@ def shaped_by(rule):
 # ------------------------------------------------------------------------------------------ reshape family
 
 
+def _one_taken_over(old, shape):
+    """`shape` with one -1: of the two, one is a size of `old` in its place that is not known yet.
+
+    ``reshape(x, (x.shape[0], -1))`` arrives like this when the batch is left open; the other size follows.
+    """
+    places = [axis for axis, n in enumerate(shape) if n == -1]
+    taken = next((a for a in places if a < len(old) and old[a] == -1), None)
+    known = math.prod(n for n in shape if n != -1)
+    if taken is None or old.count(-1) > 1 or not known or math.prod(n for n in old if n != -1) % known:
+        return shape
+    rest = math.prod(n for n in old if n != -1) // known
+    return tuple(rest if n == -1 and axis != taken else n for axis, n in enumerate(shape))
+
+
 def _reshaped(old, shape):
     if any(n < -1 for n in shape):
         raise ValueError(f"shape holds a negative size: {shape}")
+    if shape.count(-1) == 2 and -1 in old:
+        shape = _one_taken_over(old, shape)
     if shape.count(-1) > 1:
         raise ValueError(f"only one size of shape can be -1, but got {shape}")
     if -1 in old:
@@ -559,6 +575,10 @@ def repeat_elements(x, rep, axis=0):
     """Repeat each element `rep` times along `axis`."""
     if not isinstance(rep, int) or rep <= 0:
         raise errors.value_error(f"For 'repeat_elements', rep must be a positive int, but got {rep!r}")
+    if x.ndim > 7:
+        raise errors.value_error(
+            f"For repeat_elements, the rank of x should be less than or equal to 7, but got {x.ndim}."
+        )
     return repeat_interleave(x, rep, axis)
 
 
