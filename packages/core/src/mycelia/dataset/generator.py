@@ -203,6 +203,9 @@ class GeneratorDataset(MappableDataset):
     def source_size(self):
         return len(self.source)
 
+    def prepare(self):
+        pass  # the user's source may change from epoch to epoch
+
     def _works(self) -> GeneratorWork:
         return GeneratorWork(self.source, self._columns, self._types, self.seed(), self.salt())
 

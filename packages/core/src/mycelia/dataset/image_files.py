@@ -180,6 +180,9 @@ class ImageFolderDataset(MappableDataset):
     def source_size(self):
         return len(self._files()[0])
 
+    def file_of(self, index):
+        return str(self._files()[0][index])
+
     def row(self, index):
         paths, labels = self._files()
         path = paths[index]

@@ -23,8 +23,8 @@ _SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
 class MapWork(Work):
     """Operations one after the other on the values of a row."""
 
-    def __init__(self, operations: list, wanted: int, seed: int, salt: int):
-        super().__init__("Dataset.map", f"map {title(operations)}", seed, salt)
+    def __init__(self, operations: list, wanted: int, name: str, seed: int, salt: int):
+        super().__init__("Dataset.map", f"map {name}", seed, salt)
         self.operations, self.wanted = operations, wanted
         self.own = all(map(own_transform, operations))
 
@@ -181,7 +181,7 @@ class MapDataset(_Computed):
         kept = [i for i, n in enumerate(names) if n not in inputs]
         replaced = sorted(zip(picked, range(wanted))) if wanted == len(inputs) else None
         if self._work is None or self._run is None:
-            self._work = MapWork(self._chain(), wanted, self.seed(), self.salt())
+            self._work = MapWork(self._chain(), wanted, title(self.operations), self.seed(), self.salt())
         mode = config.get_error_samples_mode()
         good, failed_rows, number = [], 0, start - 1
         for row, values in self._results(self._work, epoch, start, picked):

@@ -69,6 +69,9 @@ class Dataset:
         """The rows of one epoch without the first `start`, which need not be computed."""
         return itertools.islice(self.rows(epoch), start, None)
 
+    def prepare(self) -> None:
+        """Find out, once for all iterators, what they would find out each for itself."""
+
     def makes_arrays(self) -> bool:
         """Whether the arrays of its rows are new ones that nobody else holds."""
         return False

@@ -43,6 +43,7 @@ def adopt(root: Dataset, run: Run) -> Dataset:
 
 def _copied(node: Dataset, run: Run, made: dict[int, Dataset]) -> Dataset:
     if id(node) not in made:
+        node.prepare()
         twin = made[id(node)] = copy.copy(node)
         # The random numbers of a node do not change when a rewriter puts others below it.
         twin._salt = node.salt()

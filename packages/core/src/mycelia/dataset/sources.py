@@ -169,6 +169,9 @@ class MappableDataset(Dataset):
             )
         return IterSampler(sampler)
 
+    def prepare(self):
+        self.source_size()
+
     def file_of(self, index: int) -> str:
         """The file that holds a row, for messages; "" if there is none."""
         return ""
