@@ -1,4 +1,4 @@
-"""Sets with MATLAB files, which SciPy reads: SVHN, Caltech-101, Flowers-102, semantic boundaries."""
+"""Sets with MATLAB files: SVHN, Caltech-101, Flowers-102, semantic boundaries."""
 
 from __future__ import annotations
 
@@ -7,17 +7,7 @@ import numpy as np
 from mycelia import errors
 from mycelia.dataset.described import IN_MEMORY, IN_MEMORY_DECODED, InMemoryDataset, existing_file, lines
 from mycelia.dataset.sources import directory
-
-
-def load(owner: str, path) -> dict:
-    """The variables of a MATLAB file. ImportError without SciPy, FileNotFoundError, ValueError for another
-    file.
-    """
-    try:
-        from scipy.io import loadmat
-    except ImportError:
-        raise ImportError(f"{owner} reads MATLAB files with SciPy: pip install scipy") from None
-    return loadmat(str(path))
+from mycelia.dataset.vision_sources.matfile import load
 
 
 class SVHNDataset(InMemoryDataset):
@@ -41,7 +31,7 @@ class SVHNDataset(InMemoryDataset):
     def entries(self):
         found = []
         for path in self._paths():
-            table = load("SVHNDataset", path)
+            table = load(path)
             labels = table["y"].astype(np.uint32).reshape(-1) % 10  # 10 stands for the digit 0
             found += list(zip(table["X"].transpose(3, 0, 1, 2), labels))
         return found
@@ -115,8 +105,8 @@ class Caltech101Dataset(InMemoryDataset):
             folder = self._CONTOURS.get(name, name)
             path = self.dataset_dir / "Annotations" / folder / f"annotation_{number:04}.mat"
             try:
-                row.append(load("Caltech101Dataset", path)["obj_contour"])
-            except Exception as e:  # SciPy has errors of its own for damaged files
+                row.append(load(path)["obj_contour"])
+            except (OSError, KeyError, ValueError) as e:
                 raise self.problem(f"{path} holds no contour: {e}") from None
         return tuple(row)
 
@@ -163,8 +153,8 @@ class Flowers102Dataset(InMemoryDataset):
         return ("image", "segmentation", "label") if self.task == "Segmentation" else ("image", "label")
 
     def entries(self):
-        labels = load("Flowers102Dataset", self.dataset_dir / "imagelabels.mat")["labels"].reshape(-1)
-        sets = load("Flowers102Dataset", self.dataset_dir / "setid.mat")
+        labels = load(self.dataset_dir / "imagelabels.mat")["labels"].reshape(-1)
+        sets = load(self.dataset_dir / "setid.mat")
         numbers = [int(n) for key in self._SETS[self.usage] for n in sets[key].reshape(-1)]
         return [(number, int(labels[number - 1]) - 1) for number in numbers]
 
@@ -207,9 +197,9 @@ class SBDataset(InMemoryDataset):
         path = self.dataset_dir / "cls" / f"{entry}.mat"
         image = self.image(self.dataset_dir / "img" / f"{entry}.jpg")
         try:
-            truth = load("SBDataset", path)["GTcls"][0][self.task][0]
-        except Exception as e:  # SciPy has errors of its own for damaged files
+            truth = load(path)["GTcls"][self.task]
+        except (OSError, KeyError, TypeError, ValueError) as e:
             raise errors.runtime_error("SBDataset", f"{path} holds no {self.task}: {e}") from None
         if self.task == "Segmentation":
             return image, np.asarray(truth)
-        return image, np.stack([truth[i][0].toarray() for i in range(self._CLASSES)])
+        return image, np.stack([truth[i, 0] for i in range(self._CLASSES)])
