@@ -47,7 +47,9 @@ def cases(threads: int):
     torch.set_num_threads(threads)
 
     def read(source, batch: int, count: int, workers: int = 0) -> Items:
-        loader = torch.utils.data.DataLoader(source, batch, num_workers=workers)
+        loader = torch.utils.data.DataLoader(
+            source, batch, num_workers=workers, persistent_workers=workers > 0
+        )
 
         def epoch() -> int:
             for _ in loader:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import struct
 
@@ -219,6 +220,63 @@ def test_damaged_records_are_noticed(records, tmp_path):
     broken.write_bytes(b"x" + open(records, "rb").read())
     with pytest.raises(RuntimeError, match=r"b\.tfrecord"):
         read(ds.TFRecordDataset(str(broken)))
+
+
+@pytest.mark.parametrize("shuffle", [False, True])
+@pytest.mark.parametrize("compression", ["", "GZIP"])
+def test_batches_of_records_are_stacked_rows(tmp_path, monkeypatch, shuffle, compression):
+    monkeypatch.setitem(ds.config._state, "seed", 5)
+    rng = np.random.default_rng(0)
+    rows = [
+        {"i": [int(v) for v in rng.integers(-5, 2**40, 2)], "f": [k / 7], "s": [b"%03d" % k]}
+        for k in range(300)
+    ]
+    rows[17] = {"f": rows[17]["f"], "s": rows[17]["s"], "i": rows[17]["i"], "other": [b"a", b"b"]}
+    paths = [write(tmp_path / f"{n}.tfrecord", rows[n::2]) for n in range(2)]
+    if compression:
+        for path in paths:
+            data = gzip.compress(open(path, "rb").read())
+            open(path, "wb").write(data)
+    dataset = ds.TFRecordDataset(paths, shuffle=shuffle, compression_type=compression)
+    expected = list(dataset.rows(1))
+    assert sorted(float(row[0][0]) for row in expected) == pytest.approx([k / 7 for k in range(300)])
+    at = 0
+    for batch in dataset.batches(1, 64, False):
+        for column, *values in zip(batch, *expected[at : at + 64]):
+            np.testing.assert_array_equal(column, np.stack(values))
+            assert column.dtype == values[0].dtype
+        at += len(batch[0])
+    assert at == 300
+
+
+def test_features_of_other_lengths_and_types_are_read_alone(tmp_path):
+    rows = [{"i": list(range(k % 3 + 1)), "s": [b"x" * k]} for k in range(40)]
+    path = write(tmp_path / "a.tfrecord", rows)
+    dataset = ds.TFRecordDataset(path, shuffle=False)
+    assert read(dataset)[:4] == [[0], [0, 1], [0, 1, 2], [0]] and len(read(dataset, 1)[39]) == 39
+    schema = ds.Schema()
+    schema.add_column("s", ms.string, [1])
+    assert read(ds.TFRecordDataset(path, schema=schema, shuffle=False))[2] == ["xx"]
+    schema.add_column("i", ms.float32)
+    with pytest.raises(RuntimeError, match="schema says float32"):
+        read(ds.TFRecordDataset(path, schema=schema, shuffle=False))
+
+
+def test_data_is_compared_with_its_checksum(records):
+    data = bytearray(open(records, "rb").read())
+    data[40] ^= 1
+    open(records, "wb").write(data)
+    dataset = ds.TFRecordDataset(records)
+    with pytest.raises(RuntimeError, match="checksum of the data of record 0"):
+        read(dataset)
+    assert len(dataset) == 4
+    data[40] ^= 1
+    body = b"no Example"
+    for part in (struct.pack("<Q", len(body)), body):
+        data += part + struct.pack("<I", masked(crc32c(part)))
+    open(records, "wb").write(data)
+    with pytest.raises(RuntimeError, match="record 4 is no Example"):
+        read(ds.TFRecordDataset(records, shuffle=False))
 
 
 def test_schemas_are_json():

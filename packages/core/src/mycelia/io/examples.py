@@ -53,12 +53,17 @@ class _Walk:
         self.bad |= size > limit - self.at
         return np.where(self.bad, self.at, self.at + size)
 
-    def feature(self, limit: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The kind of a Feature that fills the bytes up to `limit`; step to its value or packed values."""
+    def feature(self, limit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The kind of a Feature that fills the bytes up to `limit`, where its value or packed values begin,
+        and whether it has just these.
+        """
         kind = _KINDS[self.byte()]
         self.bad |= (kind == 0) | (self._until(limit) != limit)
-        self.bad |= self.bytes_of(_FIRST, limit) != limit
-        return kind, self.at
+        before, self.bad = self.bad, self.bad.copy()
+        alone = self.bytes_of(_FIRST, limit) == limit
+        alone &= ~self.bad
+        self.bad = before
+        return kind, self.at, alone
 
 
 def features(windows: Windows, begins, ends, names: list[str]) -> tuple[Found, np.ndarray]:
@@ -87,7 +92,7 @@ def _entry(walk: _Walk, rows: np.ndarray, keys: dict[str, np.ndarray], found: Fo
     key_end = walk.bytes_of(_FIRST, entry_end)
     key_begin, walk.at = walk.at, key_end
     walk.bad |= walk.bytes_of(_SECOND, entry_end) != entry_end
-    kind, begin = walk.feature(entry_end)
+    kind, begin, alone = walk.feature(entry_end)
     walk.at = entry_end
     for name, key in keys.items():
         same = ~walk.bad & (key_end - key_begin == key.size)
@@ -95,6 +100,7 @@ def _entry(walk: _Walk, rows: np.ndarray, keys: dict[str, np.ndarray], found: Fo
             chosen = slice(None) if same.all() else np.flatnonzero(same)
             equal = (walk.windows.rows(key.size, key_begin[chosen]) == key).all(1)
             same[chosen] = equal
+            walk.bad |= same & ~alone
         for column, value in zip(found[name], (kind, begin, entry_end)):
             if same.all():
                 column[rows] = value
