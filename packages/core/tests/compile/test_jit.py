@@ -299,3 +299,11 @@ def test_sparse_tensors_made_inside_are_returned():
     coo, _ = scaled(Tensor([1.0, 2.0]))
     assert isinstance(coo, ms.COOTensor) and coo.shape == shape
     assert coo.to_dense().asnumpy().tolist() == [[0, 2, 0], [0, 0, 4]]
+
+
+def test_strict_syntax_is_about_the_users_code():
+    ones = ms.jit(lambda size: ops.ones(size, ms.float32))
+    with ms.config.context(jit_syntax_level=ms.STRICT):
+        assert ones(Tensor([2, 3])).shape == (2, 3)  # a size that depends on data: runs as Python
+        with pytest.raises(RuntimeError, match="asnumpy"):
+            ms.jit(lambda x: x.asnumpy())(Tensor([2, 3]))

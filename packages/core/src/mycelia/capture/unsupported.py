@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -49,6 +50,21 @@ def _not_rewritten(frame: Any) -> str:
         return ""
     failed = rewrite.failure(frame.f_code)
     return str(failed) if failed is not None else ""
+
+
+def asked_by_user(error: BaseException) -> bool:
+    """Whether the user's own code asked for the value, not a function of ours that takes tensors."""
+    asking, trace = "", error.__traceback__
+    while trace is not None:
+        name = trace.tb_frame.f_code.co_filename
+        if not name.startswith(_BETWEEN):
+            asking = name
+        trace = trace.tb_next
+    return not source.is_library_file(asking)
+
+
+_HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
+_BETWEEN = (os.path.join(_HERE, "capture") + os.sep, os.path.join(_HERE, "compat") + os.sep)
 
 
 def install() -> None:

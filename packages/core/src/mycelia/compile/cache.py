@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from mycelia import _C, config, log
-from mycelia.capture import validity
+from mycelia.capture import unsupported, validity
 from mycelia.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
 from mycelia.compile.captured import (
     Guard,
@@ -219,7 +219,11 @@ class Cache:
             return _Member(*self.captured(args, kwargs, None))
         except (UnknownSize, UnknownValue) as error:
             strict = isinstance(error, UnknownValue) and config.get("jit_syntax_level") != config.LAX
-            if strict or self.fullgraph or config.get("fallback") == "error":
+            if (
+                (strict and unsupported.asked_by_user(error))
+                or self.fullgraph
+                or config.get("fallback") == "error"
+            ):
                 raise
             log.logger(__name__).info("%s runs as Python instead of as a graph: %s", self.name, error)
             return _Member(None, [])
