@@ -158,6 +158,7 @@ typedef struct { int64_t nonlinearity; /* 0 tanh, 1 relu */ } myc_rnn_layer_grad
 typedef struct { myc_ints pooled; double scale; int64_t samples; int64_t end_mode; } myc_roi_align_attrs;
 typedef struct { myc_ints size; myc_ints pooled; double scale; int64_t samples; int64_t end_mode; } myc_roi_align_grad_attrs;
 typedef struct { myc_ints shifts; myc_ints dims; } myc_roll_attrs;
+typedef struct { int64_t trans; int64_t mode; int64_t is_cross; } myc_rotated_iou_attrs;
 typedef struct { int64_t decimals; } myc_round_attrs;
 typedef struct { double eta_minus; double eta_plus; double step_min; double step_max; } myc_rprop_attrs;
 typedef struct { int64_t count; int64_t unique; int64_t range_max; int64_t distribution; /* 0 uniform, 1 log_uniform */ int64_t avoid; } myc_sample_candidates_attrs;

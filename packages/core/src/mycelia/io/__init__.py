@@ -9,6 +9,7 @@ _NAMES = {
     "convert": "ckpt_to_safetensors safetensors_to_ckpt",
     "obfuscation": "load_obf_params_into_net obfuscate_ckpt",
     "mindir": "export load load_mindir save_mindir",
+    "other_devices": "export_split_mindir mindio_preload set_mindio_server_info",
 }
 _TABLE = {name: module for module, names in _NAMES.items() for name in names.split()}
 

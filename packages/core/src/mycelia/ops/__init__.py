@@ -74,6 +74,7 @@ from mycelia.ops import (  # noqa: F401  (they define and attach)
     quantized,
     ratio_pool,
     resize,
+    rotated_boxes,
     segments,
     shape_methods,
     solvers,
@@ -106,9 +107,32 @@ _LATE |= dict.fromkeys(
     "mycelia.mint.ext",
 )
 _LATE |= dict.fromkeys(
-    """all_gather all_reduce barrier broadcast get_backend get_process_group_ranks get_rank is_available
-    new_group recv send set_comm_ops_inplace""".split(),
+    """all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
+    all_to_all_single barrier batch_isend_irecv broadcast broadcast_object_list destroy_process_group
+    gather_into_tensor gather_object get_backend get_global_rank get_group_rank get_process_group_ranks
+    get_rank get_world_size init_process_group irecv is_available is_initialized isend new_group recv
+    recv_object_list reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_uneven scatter_object_list
+    scatter_tensor send send_object_list set_comm_ops_inplace""".split(),
     "mycelia.mint.distributed",
+)
+_LATE["rotated_iou"] = "mycelia.ops.rotated_boxes"
+_LATE |= dict.fromkeys(
+    """all_gather_matmul all_to_all_v_c flash_attention_score fused_infer_attention_score
+    incre_flash_attention lightning_indexer matmul_reduce_scatter moe_distribute_combine
+    moe_distribute_dispatch moe_init_routing_v2 multi_scale_deformable_attn_function nsa_compress
+    nsa_compress_attention nsa_select_attention prompt_flash_attention ring_attention_update
+    sparse_flash_attention speed_fusion_attention""".split(),
+    "mycelia.ops.ascend_only",
+)
+_LATE |= dict.fromkeys(
+    """array_to_scalar bernoulli_ coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values
+    csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
+    inplace_sigmoid is_dynamic_sequence_element_unknown is_sequence_shape_unknown is_sequence_value_unknown
+    make_coo_tensor make_csr_tensor make_row_tensor make_row_tensor_inner make_sparse_tensor
+    moe_token_permute moe_token_unpermute put_ reshape_ rotary_position_embedding row_tensor_add
+    row_tensor_get_dense_shape row_tensor_get_indices row_tensor_get_values stop_gradient_ tail tensor_muls
+    tensor_range zero_""".split(),
+    "mycelia.ops.rare",
 )
 _SPARSE = ("coo_", "csr_", "coo2", "csr2", "dense_to_sparse_")
 

@@ -19,7 +19,7 @@ _LATE = {
     **dict.fromkeys(
         """
         profile schedule mstx _ExperimentalConfig ProfilerLevel ProfilerActivity ProfilerAction AicoreMetrics
-        ExportType
+        ExportType EnvProfiler HostSystem
         """.split(),
         "mycelia.profiler.steps",
     ),

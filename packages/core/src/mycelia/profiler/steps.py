@@ -27,6 +27,26 @@ class ProfilerActivity(enum.Enum):
     GPU = "GPU"
 
 
+class HostSystem(enum.Enum):
+    """What of the host a profiler of a device watches beside it."""
+
+    CPU = "cpu"
+    MEM = "mem"
+    DISK = "disk"
+    NETWORK = "network"
+    OSRT = "osrt"
+
+
+class EnvProfiler:
+    """A profiler that the variable MS_PROFILER_OPTIONS starts on Ascend: here it measures nothing."""
+
+    def init_profiler(self) -> None:
+        """Begin, if the environment asks for it."""
+
+    def analyse(self) -> None:
+        """Write what was measured: nothing."""
+
+
 class AicoreMetrics(enum.Enum):
     """Counters of an Ascend core."""
 

@@ -24,6 +24,10 @@ class Stream:
         self.device_id = config.get("device_id")
         self.id = 0
 
+    def stream_id(self) -> int:
+        """Its number."""
+        return self.id
+
     def record_event(self, event: Event | None = None) -> Event:
         """Record an event now, a new one by default, and return it."""
         event = Event() if event is None else event

@@ -11,7 +11,12 @@ _HOMES = {
         ("DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"),
         "mycelia.train.loss_scale_manager",
     ),
-    "get_ckpt_path_with_strategy": "mycelia.parallel",
+    **dict.fromkeys(
+        """build_searched_strategy get_ckpt_path_with_strategy load_distributed_checkpoint
+        merge_sliced_parameter restore_group_info_list""".split(),
+        "mycelia.parallel",
+    ),
+    "export_split_mindir": "mycelia.io",
     "SummaryRecord": "mycelia.train.summary",
     "SummaryLandscape": "mycelia.train.summary.landscape",
     **dict.fromkeys(
