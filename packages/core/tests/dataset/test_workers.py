@@ -405,8 +405,8 @@ def test_no_process_and_no_memory_outlives_the_reader(end, code):
     try:
         workers = [int(pid) for pid in reader.stdout.readline().split()]
         assert len(workers) == 1
-        mapped = Path(f"/proc/{workers[0]}/maps").read_text()
-        assert "memfd:mycelia-rows" in mapped or not hasattr(os, "memfd_create")
+        if end != "exit" and hasattr(os, "memfd_create"):
+            assert "memfd:mycelia-rows" in Path(f"/proc/{workers[0]}/maps").read_text()
         if end == "SIGINT":
             os.killpg(reader.pid, signal.SIGINT)  # as Ctrl-C does
         elif end != "exit":
