@@ -199,6 +199,20 @@ def test_failing_rows_are_left_out_as_without_a_cache(server, pictures, images):
     assert all(equal(e, without) for e in epochs(make(server.cache()), 2))
 
 
+@pytest.mark.parametrize("processes", [False, True], ids=["threads", "processes"])
+def test_workers_compute_what_the_cache_has_not(server, images, processes):
+    def make(cache):
+        source = ds.ImageFolderDataset(images, shuffle=True)
+        return source.map(
+            [vision.Decode(), lambda x: x[:4]], "image", num_parallel_workers=2,
+            python_multiprocessing=processes, cache=cache,
+        )  # fmt: skip
+
+    cache = server.cache()
+    assert all(map(equal, epochs(make(None), 3), epochs(make(cache), 3)))
+    assert cache.get_stat().num_miss == 24
+
+
 # ---- sources without row numbers -------------------------------------------------------------------------
 
 

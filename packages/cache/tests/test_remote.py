@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import datetime
+import ipaddress
 import os
 import shutil
 import subprocess
@@ -83,6 +85,56 @@ def test_batches_of_rows_go_in_one_message(remote):
     assert np.array_equal(handle.gather(order)[0], x[order])
     assert handle.gather(np.array([3, 1000])) is None
     way.close()
+
+
+@pytest.fixture(scope="module")
+def certificates(tmp_path_factory):
+    """A directory with an authority and a certificate for 127.0.0.1, for both sides."""
+    pytest.importorskip("cryptography")
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    directory = tmp_path_factory.mktemp("tls")
+    now = datetime.datetime.now(datetime.UTC)
+
+    def make(name, issuer, public, signer, *extensions):
+        builder = x509.CertificateBuilder().subject_name(name).issuer_name(issuer).public_key(public)
+        builder = builder.serial_number(x509.random_serial_number())
+        builder = builder.not_valid_before(now - datetime.timedelta(days=1))
+        builder = builder.not_valid_after(now + datetime.timedelta(days=1))
+        for extension, critical in extensions:
+            builder = builder.add_extension(extension, critical)
+        return builder.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+    def named(text):
+        return x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, text)])
+
+    root, key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(2))
+    address = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+    authority = (x509.BasicConstraints(ca=True, path_length=None), True)
+    ca = make(named("authority"), named("authority"), root.public_key(), root, authority)
+    alternative = (x509.SubjectAlternativeName([address]), False)
+    cert = make(named("cache"), named("authority"), key.public_key(), root, alternative)
+    (directory / "ca.pem").write_bytes(ca)
+    (directory / "cert.pem").write_bytes(cert)
+    private = key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    (directory / "key.pem").write_bytes(private)
+    return str(directory)
+
+
+def test_certificates_of_both_sides(make_server, certificates):
+    server = make_server(tls=certificates)
+    token = daemon.token_of(server.port)
+    way = channel.GrpcChannel("127.0.0.1", server.port, token, certificates)
+    assert channel.hello(way)
+    way.close()
+    plain = channel.GrpcChannel("127.0.0.1", server.port, token, "")
+    with pytest.raises(channel.Unreachable):
+        channel.hello(plain)
+    plain.close()
 
 
 def test_a_wrong_token_is_refused(server):

@@ -367,7 +367,10 @@ class _Missing:
         self._left.discard(number)
         if self._rows is None:
             self._rows = self._pass(self._todo)
-        return next(self._rows)
+        row = next(self._rows, None)
+        if row is None:
+            raise errors.runtime_error("DatasetCache", f"the source ended before its row {number}")
+        return row
 
     def _pass(self, numbers: np.ndarray) -> Iterator[tuple]:
         return iter(self._merge._computed(self._epoch, numbers))
