@@ -431,12 +431,30 @@ def _direction(x, d, index: int) -> Tensor:
         ) from None
 
 
-def custom_vjp(fn: Callable, rule: Callable) -> Callable:
+class _WithRule:
+    """A function that is told its gradient later."""
+
+    def __init__(self, fn: Callable) -> None:
+        functools.update_wrapper(self, fn)
+        self._run = fn
+
+    def defbwd(self, bwd: Callable) -> None:
+        """Set the rule of the gradient."""
+        self._run = custom_vjp(self.__wrapped__, bwd)
+
+    def __call__(self, *args, **kwargs):
+        return self._run(*args, **kwargs)
+
+
+def custom_vjp(fn: Callable, rule: Callable | None = None) -> Callable:
     """`fn` with its own gradient: ``rule(*inputs, output, cotangent)`` returns the inputs' gradients.
 
     Output and cotangent are as `fn` returns them (nested tuples for several outputs); the rule returns one
     Tensor or None for one input, else a tuple.  This is what a Cell's `bprop` method means.
+    As a decorator, without a rule: the function gets it by `fn.defbwd(rule)`.
     """
+    if rule is None:
+        return _WithRule(fn)
 
     def run(*args, **kwargs):
         # While a graph is captured, the rule becomes part of it.

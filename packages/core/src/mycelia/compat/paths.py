@@ -219,13 +219,16 @@ RENAMED: dict[str, dict[str, str]] = {
         "parse_print": "train:parse_print", "hypermap": "ops:HyperMap",
         "_cell_graph_executor": "compat.legacy:cell_graph_executor",
         "_executor": "compat.legacy:cell_graph_executor", "RowTensorInner": "RowTensor",
+        "_Function": "autodiff.function:Function", "_no_grad": "autodiff.function:no_grad",
+        "cell_attr_register": "compat.legacy:cell_attr_register",
         "_pynative_executor": "compat.legacy:pynative_executor",
     },
     "ops": {
         "TensorAdd": "Add", "TensorSub": "Sub", "TensorPow": "Pow", "TensorMod": "FloorMod",
         "GatherV2": "Gather", "Pack": "Stack", "Unpack": "Unstack", "pack": "stack", "Gelu": "GeLU",
         "FastGelu": "FastGeLU", "FusedBatchNorm": "BatchNorm", "FusedBatchNormEx": "BatchNorm",
-        "ReLUV2": "ReLU", "Inverse": "MatrixInverse", "ScalarToArray": "ScalarToTensor",
+        "ReLUV2": "ReLU", "Inverse": "MatrixInverse",
+        "contiguous": "compat.legacy:contiguous", "ScalarToArray": "ScalarToTensor",
         "ResizeBilinear": "ResizeBilinearV2", "Dropout2d": "Dropout2D",
         "DepthwiseConv2dNative": "compat.legacy:DepthwiseConv2dNative",
         "BatchMatmul": "BatchMatMul", "issubclass_": "builtins:issubclass",
@@ -263,4 +266,4 @@ RENAMED: dict[str, dict[str, str]] = {
 def renamed(path: str, name: str) -> str | None:
     """What replaced `name` of `path`: a name of the same module or `module:name`; None: nothing."""
     family = path.split(".")[0]
-    return RENAMED.get("" if family in ("common", "context", "graph") else family, {}).get(name)
+    return RENAMED.get("" if family in ("common", "context", "graph", "_extends") else family, {}).get(name)

@@ -60,12 +60,9 @@ class Adam(_Moments):
         unknown = set(kwargs) - {"use_lazy", "use_offload"}
         if unknown:
             raise errors.error(errors.MyceliaKeyError, "Adam", f"got unexpected arguments {sorted(unknown)}")
-        if any(kwargs.values()):
-            raise errors.error(
-                errors.NotSupportedError,
-                "Adam",
-                "use_lazy and use_offload are not built: gradients are dense and on the host",
-            )
+        if kwargs.get("use_lazy") and kwargs.get("use_offload"):
+            raise errors.value_error("Adam", "use_lazy and use_offload cannot both be True")
+        # They say where and for which rows the step is computed: the same for dense gradients on the host.
         self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
         self.beta1_power = _scalar(1.0, "beta1_power")
         self.beta2_power = _scalar(1.0, "beta2_power")

@@ -1,0 +1,76 @@
+"""Functions with their own gradient: classes, decorated functions, and parts without any."""
+
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor, ops
+from mycelia.autodiff.function import Function, no_grad
+from mycelia.autodiff.transforms import custom_vjp
+
+X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+
+
+class Scaled(Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.save_for_backward(x)
+        ctx.factor = factor
+        return x * factor, x + 1
+
+    @staticmethod
+    def backward(ctx, product, shifted):
+        (x,) = ctx.saved_tensors
+        return product * ctx.factor * x + shifted, None
+
+
+class Apart(Function):
+    @staticmethod
+    def forward(x, y):
+        return x * y
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        x, y = ctx.saved_tensors
+        return gradient * y * 10, gradient * x
+
+
+def test_classes_give_the_gradients_they_return():
+    product, shifted = Scaled.apply(X, 5)
+    assert product.asnumpy().tolist() == [5.0, 10.0] and shifted.asnumpy().tolist() == [2.0, 3.0]
+    assert ms.grad(lambda x: Scaled.apply(x, 5)[0].sum())(X).asnumpy().tolist() == [5.0, 10.0]
+    assert ms.grad(lambda x: Scaled.apply(x, 5)[1].sum())(X).asnumpy().tolist() == [1.0, 1.0]
+    dx, dy = ms.grad(Apart.apply, (0, 1))(X, Y)
+    assert dx.asnumpy().tolist() == [30.0, 40.0] and dy.asnumpy().tolist() == [1.0, 2.0]
+
+
+def test_a_wrong_number_of_gradients_is_an_error():
+    class Wrong(Apart):
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient
+
+    with pytest.raises(RuntimeError, match="for each of 2 inputs, got 1"):
+        ms.grad(Wrong.apply, (0, 1))(X, Y)
+
+
+def test_decorated_functions_get_their_rule_later():
+    @custom_vjp
+    def product(x, y):
+        return x * y
+
+    assert ms.grad(product)(X, Y).asnumpy().tolist() == [3.0, 4.0]
+    product.defbwd(lambda x, y, out, gradient: (x + x, y + y))
+    assert ms.grad(product)(X, Y).asnumpy().tolist() == [2.0, 4.0]
+
+
+def test_what_no_grad_computes_is_constant():
+    def loss(x):
+        with no_grad():
+            factor = ops.exp(x) * 0 + 3
+        return (factor * x).sum()
+
+    assert ms.grad(loss)(X).asnumpy().tolist() == [3.0, 3.0]
