@@ -119,6 +119,9 @@ def test_boxes_follow_the_image():
     np.testing.assert_array_equal(flipped, [[1, 0, 2, 3]])
     _, scaled = vision.ResizeWithBBox((8, 8))(STEPS, boxes)
     np.testing.assert_array_equal(scaled, [[2, 0, 4, 6]])
+    cropped, kept = vision.RandomCropWithBBox(STEPS.shape[:2], padding=0)(STEPS, boxes)
+    np.testing.assert_array_equal(cropped, STEPS)
+    np.testing.assert_array_equal(kept, boxes)
 
 
 @pytest.mark.parametrize("transform", [vision.MixUpBatch(), vision.CutMixBatch(ImageBatchFormat.NHWC)])

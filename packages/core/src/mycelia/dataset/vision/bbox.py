@@ -120,7 +120,7 @@ class RandomCropWithBBox(_WithBoxes, geometry.RandomCrop):
 
     def both(self, image, boxes):
         """The image and the boxes."""
-        padding, top, left = self.choose(image)
+        padding, top, left = self.choose(*image.shape[:2])
         image = geometry.array_pad(self, image, padding, self.fill_value, self.padding_mode)
         boxes[:, 0] += padding[0]
         boxes[:, 1] += padding[1]

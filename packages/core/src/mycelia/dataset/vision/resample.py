@@ -1,7 +1,8 @@
 """Resizing, warping and filtering of arrays, with the arithmetic of OpenCV.
 
 8-bit images are interpolated in fixed point (11 bits of weight for resizing, 5 bits of position for warping),
-so that results are equal to those of MindSpore's native transforms.
+so that results are equal to those of MindSpore's native transforms. They go to `mycelia._data`, which
+computes what is written here for the other dtypes.
 """
 
 from __future__ import annotations
