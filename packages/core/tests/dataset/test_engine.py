@@ -192,6 +192,49 @@ def test_orders_without_a_seed_are_kept_in_the_state():
     assert [int(row[0]) for row in other] == [int(row[0]) for row in iterator]
 
 
+@pytest.mark.parametrize("before, after", [(2, 3), (3, 2), (4, 1), (1, 2)])
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_another_number_of_shards_goes_on(before, after, shuffle):
+    def shard(count, i):
+        options = {"num_shards": count, "shard_id": i} if count > 1 else {}
+        source = ds.NumpySlicesDataset(np.arange(48), ["x"], shuffle=shuffle, **options)
+        return source.map(lambda x: x * 10).batch(2).create_tuple_iterator(num_epochs=3, output_numpy=True)
+
+    ranks = [shard(before, i) for i in range(before)]
+    for rank in ranks:
+        list(rank)  # the first epoch
+    read = [int(x) for _ in range(3) for rank in ranks for x in next(rank)[0]]
+    state = ranks[0].state_dict()
+    others = [shard(after, i) for i in range(after)]
+    for other in others:
+        other.load_state_dict(state)
+    read += [int(x) for other in others for x in next(other)[0]]
+    again = [shard(before, i) for i in range(before)]  # and back
+    for rank in again:
+        rank.load_state_dict(others[0].state_dict())
+    same = shard(after, 0)
+    same.load_state_dict(others[0].state_dict())
+    assert [row[0].tolist() for row in same] == [row[0].tolist() for row in others[0]]
+    left = [int(x) for rank in again for row in rank for x in row[0]]
+    assert set(read) | set(left) == set(range(0, 480, 10))
+    assert not set(read) & set(left) and len(left) - len(set(left)) < before  # filled up to equal counts
+    final = [int(x) for rank in again for row in rank for x in row[0]]
+    assert sorted(final) == list(range(0, 480, 10))  # the next epoch is whole
+
+
+def test_not_every_pipeline_can_be_dealt_anew():
+    def shard(count):
+        source = ds.NumpySlicesDataset(np.arange(8), ["x"], num_shards=count, shard_id=0)
+        return source.filter(lambda x: x > 1).create_tuple_iterator(output_numpy=True)
+
+    state = shard(3).state_dict()
+    with pytest.raises(ValueError, match="only map, project, rename and batch"):
+        shard(2).load_state_dict(state)
+    other = shard(3)
+    other.load_state_dict(state)  # the same number needs no dealing
+    assert len(list(other)) > 0
+
+
 @pytest.mark.parametrize(
     "kind, state",
     [

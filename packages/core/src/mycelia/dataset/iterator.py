@@ -109,11 +109,14 @@ class DatasetIterator:
 
     def state_dict(self) -> dict:
         """Where this iterator is: `load_state_dict` of an iterator over an equal pipeline goes on there, with
-        the same order and the same random values.
+        the same order and the same random values. The pipeline may have another number of shards, if all
+        ranks have read equally far: the rest of the epoch is then dealt out anew.
         """
+        from mycelia.dataset.elastic import place
+
         return {
             "version": _STATE_VERSION, "seed": self._run.seed, "epoch": self._epoch, "row": self._row,
-            "columns": self._dataset.get_col_names(),
+            "columns": self._dataset.get_col_names(), **place(self._tree, self._epoch),
         }  # fmt: skip
 
     def load_state_dict(self, state: dict) -> None:
@@ -129,11 +132,13 @@ class DatasetIterator:
                 f"{self._dataset.get_col_names()}",
             )
         epoch = nodes.integer(owner, "epoch", state["epoch"], 0)
-        row = nodes.integer(owner, "row", state["row"], 0, 2**63 - 1)
+        nodes.integer(owner, "row", state["row"], 0, 2**63 - 1)
         self._close_rows()
         self._run.close()
-        self._epoch, self._row = epoch, row
+        from mycelia.dataset.elastic import go_on
+
         self._start(Run(seed=state["seed"]))
+        self._epoch, self._row = epoch, go_on(self._tree, state)
 
     def _close_rows(self) -> None:
         rows, self._rows = self._rows, None

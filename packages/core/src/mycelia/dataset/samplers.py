@@ -326,10 +326,14 @@ class DistributedSampler(BuiltinSampler):
                 f"{self.num_shards}, {self.shard_id} and {self.offset}",
             )
 
+    def whole(self, size: int, rng: np.random.Generator) -> np.ndarray:
+        """All rows in the order in which they are dealt to the shards."""
+        # All processes must shuffle alike: they share the seed of `dataset.config`.
+        return rng.permutation(size) if self._shuffles() else np.arange(size)
+
     def choose(self, size, rng):
         self._check()
-        # All processes must shuffle alike: they share the seed of `dataset.config`.
-        order = rng.permutation(size) if self._shuffles() else np.arange(size)
+        order = self.whole(size, rng)
         each = -(-size // self.num_shards)
         start = self.shard_id - max(self.offset, 0)
         places = start + self.num_shards * np.arange(each)

@@ -54,6 +54,8 @@ class RowWork(Work):
 class MappableDataset(Dataset):
     """Rows with numbers: a sampler decides which are read and in which order."""
 
+    rest = None  # an `elastic.Rest`: what is left of an epoch that other shards have begun
+
     # The error for arguments that exclude each other.
     conflict = staticmethod(errors.runtime_error)
 
@@ -178,6 +180,8 @@ class MappableDataset(Dataset):
 
     def order(self, epoch: int) -> np.ndarray:
         """Numbers of the rows of an epoch in their order, as the sampler chooses them."""
+        if self.rest is not None and self.rest.epoch == epoch:
+            return self.rest.order(self._ready(), self.source_size(), self.generator(epoch))
         return np.asarray(self._ready().rows(self.source_size(), self.generator(epoch)))
 
     def origin(self, epoch, number):
