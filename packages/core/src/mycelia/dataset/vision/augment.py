@@ -117,6 +117,7 @@ class _Policy(ImageTransform):
             return color.Posterize(int(strength)).on_array(image)
         if name == "Solarize":
             return colours.solarize(image, strength, strength)
+        # By pixels; MindSpore 2.10 moves by as many widths of the image, which leaves nothing of it.
         move, shear = [0.0, 0.0], [0.0, 0.0]
         (move if name.startswith("Translate") else shear)["XY".index(name[-1])] = (
             float(int(strength)) if name.startswith("Translate") else math.degrees(strength)
@@ -124,15 +125,15 @@ class _Policy(ImageTransform):
         matrix = resample.affine_matrix(width, height, 0.0, move, 1.0, shear)
         return resample.warp_affine(image, matrix, height, width, self.interpolation, self.fill_value)
 
-    def signed_step(self, image, name: str, level: int, bins: int, wide: bool, negative: bool | None = None):
-        """One step, with a sign where it has one; `negative` None draws it."""
+    def signed_step(self, image, name: str, level: int, bins: int, wide: bool, negative: bool):
+        """One step, with a sign where it has one."""
         height, width = image.shape[:2]
         strength = _strength(name, level, bins, width, height, wide)
-        if name in _SIGNED:
-            if negative is None:
-                negative = self.draws.integer(0, 1) == 0
-            strength = -strength if negative else strength
-        return self.step(image, name, strength)
+        return self.step(image, name, -strength if negative and name in _SIGNED else strength)
+
+    def below(self, count: int) -> int:
+        """An int in [0, count), 0 twice as likely as the others: as MindSpore draws here."""
+        return self.draws.integer(0, count) % count
 
     def _common(self, interpolation, fill_value) -> None:
         checks.kind(type(self).__name__, "interpolation", interpolation, Inter)
@@ -176,8 +177,9 @@ class RandAugment(_Policy):
     def on_array(self, image):
         self.need_channels(image, 3)
         for _ in range(self.num_ops):
-            name = _NAMES[self.draws.integer(0, len(_NAMES) - 1)]
-            image = self.signed_step(image, name, self.magnitude, self.num_magnitude_bins, False)
+            name = _NAMES[self.below(len(_NAMES))]
+            negative = self.below(2) == 1
+            image = self.signed_step(image, name, self.magnitude, self.num_magnitude_bins, False, negative)
         return image.copy()
 
 
@@ -191,9 +193,10 @@ class TrivialAugmentWide(_Policy):
 
     def on_array(self, image):
         self.need_channels(image, 3)
-        name = _NAMES[self.draws.integer(0, len(_NAMES) - 1)]
-        level = 0 if name in _PLAIN else self.draws.integer(0, self.num_magnitude_bins - 1)
-        return self.signed_step(image, name, level, self.num_magnitude_bins, True).copy()
+        name = _NAMES[self.below(len(_NAMES))]
+        level = 0 if name in _PLAIN else self.below(self.num_magnitude_bins)
+        negative = self.below(2) == 1
+        return self.signed_step(image, name, level, self.num_magnitude_bins, True, negative).copy()
 
 
 def _need_transform(op: str, name: str, value) -> None:
