@@ -4,6 +4,7 @@
 redis needs redis-server besides, warm caches the cache server of each side.
 """
 
+import os
 import subprocess
 import sys
 
@@ -140,6 +141,7 @@ def report_memory(write: bool) -> None:
 if __name__ == "__main__":
     if "--side" not in sys.argv:
         data_files.prepare()
+        os.environ.setdefault("MYCELIA_CACHE_TOKEN", "of this bench")  # for clients of another host
     peers.main(__file__, TABLES)
     if "--side" not in sys.argv and not peers.option("--case") and peers.option("--table") in "Data: memory":
         report_memory("--no-write" not in sys.argv)

@@ -261,11 +261,18 @@ def test_a_damaged_or_foreign_index_is_refused(copy):
 
 
 @pytest.fixture
-def key():
-    pytest.importorskip("cryptography")
-    mindrecord.set_enc_key("0123456789abcdef")
+def settings():
+    """Later tests write plain files, whatever becomes of this one."""
     yield
     mindrecord.set_enc_key(None)
+    mindrecord.set_enc_mode("AES-GCM")
+    mindrecord.set_dec_mode(None)
+
+
+@pytest.fixture
+def key(settings):
+    pytest.importorskip("cryptography")
+    mindrecord.set_enc_key("0123456789abcdef")
 
 
 def test_encrypted_files_need_their_key(tmp_path, key):
@@ -279,7 +286,30 @@ def test_encrypted_files_need_their_key(tmp_path, key):
         read(path)
 
 
-def test_settings_of_the_encryption():
+def flipped(source, size, target, key):
+    """Encryption and decryption at once."""
+    target.write(bytes(byte ^ ord(key[0]) for byte in source.read(size)))
+
+
+def flipped_back(source, size, target, key):
+    flipped(source, size - 11, target, key)  # the end says how the file is encrypted
+
+
+def test_files_encrypted_by_a_function(tmp_path, settings):
+    mindrecord.set_enc_key("k" * 16)
+    mindrecord.set_enc_mode(flipped)
+    path = write(tmp_path / "a", TOKENS, token_rows())
+    assert pathlib.Path(path).read_bytes().endswith(bytes(4) + b"UDF-ENCENCRYPT")
+    with pytest.raises(RuntimeError, match="set_dec_mode"):
+        read(path)
+    mindrecord.set_dec_mode(flipped_back)
+    assert_same_rows(read(path), token_rows())
+    mindrecord.set_dec_mode("AES-GCM")
+    with pytest.raises(RuntimeError, match="encrypted with UDF-ENC"):
+        read(path)
+
+
+def test_settings_of_the_encryption(settings):
     for bad in ("short", 3, b"0123456789012345"):
         with pytest.raises(ValueError):
             mindrecord.set_enc_key(bad)

@@ -6,8 +6,10 @@ A file becomes blocks: i32 big endian size, an encryption block of `io/crypto.py
 
 from __future__ import annotations
 
+import io
 import os
 import struct
+from collections.abc import Callable
 
 from mycelia import errors
 from mycelia.io import crypto
@@ -15,6 +17,7 @@ from mycelia.mindrecord import exceptions
 
 _END = b"ENCRYPT"
 _MODES = ("AES-GCM",)
+_OWN = "UDF-ENC"  # stands for a function of the user's
 _state: dict = {"key": None, "enc_mode": "AES-GCM", "dec_mode": None}
 
 
@@ -32,11 +35,9 @@ def get_enc_key() -> str | None:
     return _state["key"]
 
 
-def _mode(owner: str, name: str, mode) -> str:
+def _mode(owner: str, name: str, mode) -> str | Callable:
     if callable(mode):
-        raise errors.error(
-            errors.NotSupportedError, owner, f"{name} as a function is not built; 'AES-GCM' is"
-        )
+        return mode
     if not isinstance(mode, str):
         raise errors.value_error(owner, f"The input {name} is not str.")
     if mode not in _MODES:
@@ -44,36 +45,45 @@ def _mode(owner: str, name: str, mode) -> str:
     return mode
 
 
-def set_enc_mode(enc_mode: str = "AES-GCM") -> None:
-    """How files are encrypted: 'AES-GCM'."""
+def set_enc_mode(enc_mode: str | Callable = "AES-GCM") -> None:
+    """How files are encrypted: 'AES-GCM', or a function ``(file, size, encrypted_file, key)`` that writes one
+    open file into another.
+    """
     _state["enc_mode"] = _mode("set_enc_mode", "enc_mode", enc_mode)
 
 
-def get_enc_mode() -> str:
+def get_enc_mode() -> str | Callable:
     """How files are encrypted."""
     return _state["enc_mode"]
 
 
-def set_dec_mode(dec_mode: str | None = "AES-GCM") -> None:
-    """How files are decrypted: 'AES-GCM', or None for the mode of the encryption."""
+def set_dec_mode(dec_mode: str | Callable | None = "AES-GCM") -> None:
+    """How files are decrypted: 'AES-GCM', None for the mode of the encryption, or a function
+    ``(encrypted_file, size, file, key)``; 11 bytes behind what was written are counted in the size.
+    """
     _state["dec_mode"] = None if dec_mode is None else _mode("set_dec_mode", "dec_mode", dec_mode)
 
 
-def get_dec_mode() -> str | None:
+def get_dec_mode() -> str | Callable | None:
     """How files are decrypted; None: as they were encrypted."""
     return _state["dec_mode"]
 
 
 def check_settings() -> None:
     """Errors: ValueError, ImportError when files cannot be encrypted with the present key and mode."""
-    crypto.encrypt(b"", _state["key"].encode(), _state["enc_mode"])
+    if not callable(_state["enc_mode"]):
+        crypto.encrypt(b"", _state["key"].encode(), _state["enc_mode"])
 
 
 def encrypt_file(source, target) -> None:
     """Rewrite an open plain file into another one, encrypted with the present key and mode."""
     key, mode = _state["key"].encode(), _state["enc_mode"]
-    crypto.check_key(key, mode, "enc")
     source.seek(0)
+    if callable(mode):
+        mode(source, os.fstat(source.fileno()).st_size, target, _state["key"])
+        target.write(struct.pack(">i", 0) + _OWN.encode() + _END)
+        return
+    crypto.check_key(key, mode, "enc")
     while piece := source.read(crypto.BLOCK_SIZE):
         block = crypto.encrypt_block(piece, key, mode)
         target.write(struct.pack(">i", len(block)) + block)
@@ -101,6 +111,18 @@ def read_plain(path: str) -> bytes:
     with open(path, "rb") as file:
         data = memoryview(file.read())
     mode = bytes(data[-14:-7]).decode("ascii", "replace")
+    wanted = _state["dec_mode"] or _state["enc_mode"]
+    if mode == _OWN and _state["dec_mode"] is None:
+        raise errors.runtime_error(
+            path, "the file is encrypted by a function", hint="give its inverse to set_dec_mode"
+        )
+    if mode in (*_MODES, _OWN) and mode != (_OWN if callable(wanted) else wanted):
+        raise errors.runtime_error(path, f"the file is encrypted with {mode}, not as set_dec_mode says")
+    if mode == _OWN:
+        plain = io.BytesIO()
+        with open(path, "rb") as file:
+            wanted(file, len(data) - len(_END), plain, _state["key"])
+        return plain.getvalue()
     if mode not in _MODES:
         raise exceptions.damaged(path, f"the file is encrypted with {mode!r}, which is not known")
     parts, at, end = [], 0, len(data) - 14
