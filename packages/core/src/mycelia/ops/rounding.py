@@ -65,11 +65,17 @@ def floor_div(x, y):
 floor_div.samples(_division_samples)
 
 
-@op(infer=broadcast(), promote=("x", "y"), nondiff=True, mindir="TruncateDiv")
+def _of_numbers(x, y, **attrs):
+    if x.dtype.is_bool:
+        raise TypeError("x and y must be numbers, but are bool")
+    return broadcast()(x, y)
+
+
+@op(infer=_of_numbers, promote=("x", "y"), nondiff=True, mindir="TruncateDiv")
 def truncate_div(x, y):
     """Quotient rounded to zero: ``trunc(x / y)``; integers by 0 give the largest, the smallest or (0 / 0) 0.
 
-    Shapes: broadcast.  dtypes: any, promoted.
+    Shapes: broadcast.  dtypes: any but bool, promoted.
     """
     return _quotient(x, y, np.trunc)
 
@@ -110,7 +116,7 @@ def floor_mod(ct, x, y, x_shape, y_shape, needs):
 floor_mod.samples(_division_samples)
 
 
-@op(infer=broadcast(), promote=("x", "y"), mindir="TruncateMod")
+@op(infer=_of_numbers, promote=("x", "y"), mindir="TruncateMod")
 def truncate_mod(x, y):
     """Remainder with the sign of the dividend: ``x - trunc(x / y) * y``; an integer modulo zero is itself.
 

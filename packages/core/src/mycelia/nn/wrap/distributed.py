@@ -129,7 +129,8 @@ class Vjp(Cell):
 
     def construct(self, *args):
         outputs, pull = vjp(self.fn, *args[:-1])
-        return outputs, pull(args[-1])
+        gradients = pull(args[-1])
+        return outputs, gradients[0] if len(args) == 2 and isinstance(gradients, tuple) else gradients
 
 
 class GetNextSingleOp(Cell):

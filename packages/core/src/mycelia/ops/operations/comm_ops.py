@@ -39,13 +39,13 @@ def AllReduce(input_x, *, op: text = "sum", group: text = _WORLD):
     return _alone("AllReduce", group, input_x)
 
 
-@primitive(extra={"fusion": 0, "mean_flag": False, **_KEPT})
+@primitive(extra={"rank_size": 1, "fusion": 0, "mean_flag": False, **_KEPT})
 def AllGather(input_x, *, group: text = _WORLD):
     """Values of all processes joined along the first axis, to all."""
     return _alone("AllGather", group, input_x)
 
 
-@primitive(extra={"fusion": 0, **_KEPT})
+@primitive(extra={"rank_size": 1, "fusion": 0, **_KEPT})
 def ReduceScatter(input_x, *, op: text = "sum", group: text = _WORLD):
     """Values of all processes combined, to each its part of the first axis."""
     return _alone("ReduceScatter", group, input_x)

@@ -1,6 +1,7 @@
 """Steps of optimizers: they change their parameters and state in place, and return what these have become."""
 
 from mycelia import errors, ops
+from mycelia.dtypes import TensorType, float16, float32
 from mycelia.ops import optim as _optim
 from mycelia.ops.operations.checks import anything, boolean, number, real
 from mycelia.ops.operations.define import primitive
@@ -45,6 +46,26 @@ def SGD(
         weight_decay=float(weight_decay), nesterov=nesterov,
     )  # fmt: skip
     return _now(parameters)
+
+
+def _check_sgd_shapes(
+    self, parameters_shape, gradient_shape, learning_rate_shape, accum_shape, momentum_shape, stat_shape
+):
+    """Any shapes do; those of a call are checked by the call."""
+
+
+def _check_sgd_dtypes(
+    self, parameters_dtype, gradient_dtype, learning_rate_dtype, accum_dtype, momentum_dtype, stat_dtype
+):
+    """TypeError unless all are types of float16 or float32 tensors."""
+    for given in (
+        parameters_dtype, gradient_dtype, learning_rate_dtype, accum_dtype, momentum_dtype, stat_dtype
+    ):  # fmt: skip
+        if given not in (TensorType(float16), TensorType(float32)):
+            raise errors.type_error("SGD", f"a tensor of float16 or float32 is expected, but got {given}")
+
+
+SGD.check_shape, SGD.check_dtype = _check_sgd_shapes, _check_sgd_dtypes
 
 
 @_step

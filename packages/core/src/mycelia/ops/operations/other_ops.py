@@ -149,10 +149,10 @@ class Morph(Primitive):
         self.add_prim_attr("__metamorphosis__", fn)
         self.fn, self.bprop_fn = fn, bprop_fn
 
-    def __call__(self, *inputs: Any) -> Any:
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
         if self.bprop_fn is None:
-            return self.fn(*inputs)
-        return custom_vjp(self.fn, self.bprop_fn)(*inputs)
+            return self.fn(*inputs, **named)
+        return custom_vjp(self.fn, self.bprop_fn)(*inputs, **named)
 
 
 # ---- Python values ---------------------------------------------------------------------------------------
