@@ -96,8 +96,9 @@ def test_a_shuffled_source_has_all_rows_in_another_order(root):
 def test_classes_are_counted(root):
     folders = root / "folders"
     assert ds.Caltech256Dataset(str(folders / "caltech256")).num_classes() == 3
-    assert ds.VOCDataset(str(root / "voc"), "Detection").num_classes() == 3
-    assert ds.CocoDataset(str(root / "coco/train"), str(root / "coco/detection.json")).num_classes() == 2
+    assert ds.LSUNDataset(str(folders / "lsun")).num_classes() == 3
+    assert ds.SUN397Dataset(str(folders / "sun397")).num_classes() is None
+    assert ds.VOCDataset(str(root / "voc"), "Detection").num_classes() is None
     assert ds.ManifestDataset(str(root / "manifest/all.manifest")).num_classes() == 2
 
 
@@ -107,6 +108,9 @@ def test_images_are_decrypted_by_a_function(root, kind, tmp_path):
     source_files.put(tmp_path, "class/1.png", source_files.png(1))
     dataset = kind(str(places.get(kind, tmp_path)), shuffle=False, decrypt=lambda path: b"plain")
     assert bytes(next(iter(read(dataset)))[0]) == b"plain"
+    for wrong in (lambda path: "text", lambda: b"plain"):
+        with pytest.raises(RuntimeError, match="decrypt"):
+            read(kind(str(places.get(kind, tmp_path)), shuffle=False, decrypt=wrong))
 
 
 def test_a_wrong_image_names_its_file(tmp_path):

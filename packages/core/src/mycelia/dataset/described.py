@@ -223,12 +223,13 @@ class LabelledDataset(ListedDataset):
     """Entries of a path and a class number: columns image and label."""
 
     LABEL: ClassVar[type] = np.uint32
+    COUNTS_CLASSES: ClassVar[bool] = True  # whether `num_classes` tells
 
     def labels(self):
         return np.asarray([label for _, label in self._entries])
 
     def num_classes(self):
-        return len(np.unique(self.labels()))
+        return len(np.unique(self.labels())) if self.COUNTS_CLASSES else None
 
     def read(self, entry):
         path, label = entry
@@ -279,7 +280,7 @@ class InMemoryDataset(ListedDataset):
 def image_of(owner: str, path, decoded: bool, decrypt: Callable | None = None) -> np.ndarray:
     """Bytes of an image file (uint8 [n]), or its pixels (uint8 [H, W, 3]). RuntimeError if it is none."""
     try:
-        data = np.fromfile(path, np.uint8) if decrypt is None else np.frombuffer(decrypt(str(path)), np.uint8)
+        data = np.fromfile(path, np.uint8) if decrypt is None else decrypted(owner, decrypt, path)
     except OSError as e:
         raise errors.runtime_error(owner, f"{path} cannot be read: {e}") from None
     if not decoded:
@@ -287,6 +288,19 @@ def image_of(owner: str, path, decoded: bool, decrypt: Callable | None = None) -
     from mycelia.dataset.vision.tensor import decode
 
     return decode(data, f"{owner}, {path}")
+
+
+def decrypted(owner: str, decrypt: Callable, path) -> np.ndarray:
+    """What a user's function makes of an image file, as bytes. RuntimeError if it raises or gives something
+    else.
+    """
+    try:
+        data = decrypt(str(path))
+    except Exception as e:
+        raise nodes.failed(owner, f"decrypt({str(path)!r})", e) from e
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        raise errors.runtime_error(owner, f"decrypt must give bytes, but gave {type(data).__name__}")
+    return np.frombuffer(data, np.uint8)
 
 
 def text(value: str) -> np.ndarray:

@@ -228,7 +228,7 @@ class CSVDataset(FileRowsDataset):
         super().__init__(
             dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache
         )
-        nodes.of_type(owner, "field_delim", field_delim, str)
+        field_delim = nodes.of_type(owner, "field_delim", "," if field_delim is None else field_delim, str)
         if len(field_delim) != 1 or field_delim in '"\r\n':
             raise errors.value_error(owner, f"field_delim must be one character, but got {field_delim!r}")
         if column_defaults is not None:
@@ -236,12 +236,19 @@ class CSVDataset(FileRowsDataset):
             for value in column_defaults:
                 nodes.of_type(owner, "every element of column_defaults", value, str, int, float, bool)
         self.field_delim, self.column_defaults = field_delim, column_defaults
-        self.column_names = None if column_names is None else nodes.names(owner, "column_names", column_names)
+        nodes.of_type(owner, "column_names", column_names, list, type(None))
+        for name in column_names or ():
+            nodes.of_type(owner, "every element of column_names", name, str)
+        self.column_names = column_names
 
     def get_col_names(self):
         if self.column_names is None:
             with open(self.dataset_files[0], newline="", encoding="utf-8") as file:
                 return next(csv.reader(file, delimiter=self.field_delim), [])
+        if len(set(self.column_names)) < len(self.column_names):
+            raise errors.runtime_error(
+                "CSVDataset", f"column_names must be different names, but got {self.column_names}"
+            )
         return list(self.column_names)
 
     def read(self, path):

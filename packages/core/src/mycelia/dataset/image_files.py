@@ -8,9 +8,9 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import nodes
+from mycelia.dataset.described import image_of
 from mycelia.dataset.mnist import usage_of
 from mycelia.dataset.sources import MappableDataset, directory
-from mycelia.dataset.vision.tensor import decode
 
 
 class _CifarDataset(MappableDataset):
@@ -185,15 +185,7 @@ class ImageFolderDataset(MappableDataset):
 
     def row(self, index):
         paths, labels = self._files()
-        path = paths[index]
-        try:
-            data = path.read_bytes() if self.decrypt is None else self.decrypt(str(path))
-        except OSError as e:
-            raise errors.runtime_error("ImageFolderDataset", f"{path} cannot be read: {e}") from None
-        if self.decode:
-            image = decode(np.frombuffer(data, np.uint8), f"ImageFolderDataset, {path}")
-        else:
-            image = np.frombuffer(data, np.uint8)
+        image = image_of("ImageFolderDataset", paths[index], self.decode, self.decrypt)
         return image, np.asarray(labels[index])
 
 

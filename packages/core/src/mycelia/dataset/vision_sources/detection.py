@@ -97,9 +97,6 @@ class VOCDataset(ListedDataset):
             self.class_indexing = {name: number for number, name in enumerate(names)}
         return self.class_indexing
 
-    def num_classes(self):
-        return len(self.get_class_indexing()) if self.task == "Detection" else None
-
     def read(self, entry):
         name, things = entry
         row = [self.image(self.dataset_dir / "JPEGImages" / f"{name}.jpg")]
@@ -198,9 +195,6 @@ class CocoDataset(ListedDataset):
                 f"the task {self.task!r} has no categories, only 'Detection' and 'Panoptic' have",
             )
         return self._classes if self._entries else {}
-
-    def num_classes(self):
-        return len(self.get_class_indexing()) if self.task in ("Detection", "Panoptic") else None
 
     def read(self, entry):
         name, parts = entry

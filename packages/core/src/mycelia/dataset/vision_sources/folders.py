@@ -76,6 +76,10 @@ class LSUNDataset(LabelledDataset):
         wanted = {f"{c}_{part}" for c in self.classes or self._CLASSES for part in self._PARTS[self.usage]}
         return by_folder(f for f in folders_of(self.dataset_dir) if f.name in wanted)
 
+    def num_classes(self):
+        """Number of classes that are read, however many directories they have."""
+        return len({path.parent.name.rpartition("_")[0] for path, _ in self._entries})
+
 
 class RenderedSST2Dataset(LabelledDataset):
     """Rendered SST2: sentences as images in '<part>/negative' and '<part>/positive', parts train, test,
@@ -99,6 +103,7 @@ class SUN397Dataset(LabelledDataset):
     """
 
     ARGUMENTS = f"dataset_dir, {DECODED}"
+    COUNTS_CLASSES = False
 
     def entries(self):
         names = (self.dataset_dir / "ClassName.txt").read_text(encoding="utf-8").split()
@@ -120,6 +125,7 @@ class Places365Dataset(LabelledDataset):
         "dataset_dir, usage=None, small=True, decode=False, num_samples=None, num_parallel_workers=None, "
         "shuffle=None, sampler=None, num_shards=None, shard_id=None, cache=None"
     )
+    COUNTS_CLASSES = False
     CHOICES = {"usage": ("train-standard", "train-challenge", "val")}
     MEANS = {"usage": "train-standard"}
 
