@@ -27,12 +27,12 @@ struct Loops {
 };
 
 extern const Loops loops_base;
-#if defined(__x86_64__)
+#if defined(MYCELIA_DATA_AVX2)
 extern const Loops loops_avx2;
 #endif
 
 inline const Loops& loops() {
-#if defined(__x86_64__)
+#if defined(MYCELIA_DATA_AVX2)
   static const bool wide = __builtin_cpu_supports("avx2");
   if (wide) return loops_avx2;
 #endif
