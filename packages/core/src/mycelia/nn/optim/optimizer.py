@@ -90,7 +90,9 @@ class Optimizer(Cell):
         parameters = list(parameters)
         if not parameters:
             raise errors.value_error(
-                owner, "params must not be empty", hint="does the network have trainable parameters?"
+                owner,
+                "For 'Optimizer', the argument parameters must not be empty",
+                hint="does the network have trainable parameters?",
             )
         if not (
             all(isinstance(p, Parameter) for p in parameters) or all(isinstance(p, dict) for p in parameters)

@@ -38,7 +38,9 @@ class Distribution(Cell):
         owner = type(self).__name__
         if not isinstance(name, str):
             raise errors.type_error(owner, f"name must be a str, but got {name!r}")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
+        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+            raise errors.type_error(owner, f"seed must be an int of at least 0, but got {seed!r}")
+        if seed is not None and seed < 0:
             raise errors.value_error(owner, f"seed must be an int of at least 0, but got {seed!r}")
         given = param.get("param_dict", {})
         if dtype is not None and self._names:
