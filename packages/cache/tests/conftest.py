@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 import signal
 import socket
@@ -129,6 +130,21 @@ def seeded():
     yield
     ds.config._state.clear()
     ds.config._state.update(before)
+
+
+@pytest.fixture
+def warned():
+    """Texts of the warnings of clients; whether loggers pass them on depends on who set logging up before."""
+    texts: list[str] = []
+
+    class Keep(logging.Handler):
+        def emit(self, record):
+            texts.append(record.getMessage())
+
+    logger, keep = logging.getLogger("mycelia_cache.client"), Keep(logging.WARNING)
+    logger.addHandler(keep)
+    yield texts
+    logger.removeHandler(keep)
 
 
 @pytest.fixture(scope="session")

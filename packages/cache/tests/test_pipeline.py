@@ -180,6 +180,24 @@ def test_mindrecord_rows_are_cached(server, tmp_path):
     assert cache.get_stat().num_mem_cached == 20
 
 
+@pytest.mark.parametrize("drop", [False, True])
+def test_batches_of_a_source_that_makes_them_go_to_the_cache(server, tmp_path, drop):
+    source = ds.NumpySlicesDataset({"x": np.arange(300, dtype=np.int32).reshape(50, 6)}, shuffle=False)
+    path = str(tmp_path / "table.mindrecord")
+    source.save(path)
+
+    def make(cache, shuffle=False):
+        return ds.MindDataset(path, shuffle=shuffle, cache=cache).batch(8, drop_remainder=drop)
+
+    cache = server.cache()
+    assert all(map(equal, epochs(make(None), 3), epochs(make(cache), 3)))
+    stored = 48 if drop else 50
+    stat = cache.get_stat()
+    assert (stat.num_mem_cached, stat.num_miss, stat.num_hit) == (stored, stored, 2 * stored)
+    shuffled = server.cache(cache.session_id)
+    assert all(map(equal, epochs(make(None, True), 3), epochs(make(shuffled, True), 3)))
+
+
 def test_failing_rows_are_left_out_as_without_a_cache(server, pictures, images):
     def fussy(image):
         if image[0, 0, 0] % 3 == 0:
@@ -292,12 +310,11 @@ def test_a_cache_that_is_not_in_use_has_no_statistics(server):
         server.cache().get_stat()
 
 
-def test_size_and_spilling_of_the_first_client_hold(server, lines, caplog):
+def test_size_and_spilling_of_the_first_client_hold(server, lines, warned):
     session = server.session()
     epochs(ds.TextFileDataset(lines, cache=server.cache(session, size=2)))
-    with caplog.at_level("WARNING", "mycelia_cache"):
-        epochs(ds.TextFileDataset(lines, cache=server.cache(session, size=3)))
-    assert "made with size=2 and spilling=False" in caplog.text
+    epochs(ds.TextFileDataset(lines, cache=server.cache(session, size=3)))
+    assert [w for w in warned if "made with size=2 and spilling=False" in w]
 
 
 def big(cache, counter=None):

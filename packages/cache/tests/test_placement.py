@@ -12,7 +12,7 @@ import pytest
 import mycelia.dataset as ds
 from mycelia.dataset import transforms, vision
 from mycelia_cache.identity import identify
-from mycelia_cache.rewrite import check, is_random
+from mycelia_cache.placement import check, is_random
 
 DECODE = vision.Decode()
 

@@ -81,6 +81,7 @@ def test_batches_of_rows_go_in_one_message(remote):
     handle = RemoteHandle(way, way.call(pb.Request(join=join)).joined, pytest.fail, 20, 4)
     x = np.arange(500 * 3, dtype=np.int16).reshape(500, 3)
     handle.put_batch(np.arange(500), [x])
+    handle.flush()
     order = np.random.default_rng(0).permutation(500)
     assert np.array_equal(handle.gather(order)[0], x[order])
     assert handle.gather(np.array([3, 1000])) is None

@@ -23,6 +23,7 @@ from mycelia_cache.protocol import Refused, State, Unreachable
 from mycelia_cache.store import Place
 
 _FLUSH_ROWS = 256
+_BLOCK_ROWS = 4096
 _FLUSH_BYTES = 4 << 20
 _IOV_MAX = 512
 
@@ -39,6 +40,8 @@ class Handle:
         self._lock = threading.RLock()
         self._waiting: dict[int, tuple[int, list]] = {}  # rows not sent yet: number -> (bytes, pieces)
         self._waiting_bytes = 0
+        self._blocks: list[tuple[np.ndarray, np.ndarray]] = []  # numbers of rows, and their bytes
+        self._block_rows = 0
 
     # ---- what the kinds define ---------------------------------------------------------------------------
 
@@ -53,7 +56,7 @@ class Handle:
     def _store(self, items: list[tuple[int, int, list]]) -> None:
         raise NotImplementedError
 
-    def _store_block(self, rows: np.ndarray, columns: list, layout: form.Layout) -> None:
+    def _store_blocks(self, blocks: list[tuple[np.ndarray, np.ndarray]]) -> None:
         raise NotImplementedError
 
     # ---- calls that must not end a pipeline --------------------------------------------------------------
@@ -89,14 +92,24 @@ class Handle:
                 self.flush()
 
     def put_batch(self, rows: np.ndarray, columns: list[np.ndarray]) -> None:
-        """Store rows of one shape, given as stacked columns."""
+        """Store rows of one shape, given as stacked columns, some time before `flush` returns."""
         rows = np.ascontiguousarray(rows, np.int64)
         layout = form.layout_of([c[:1].reshape(c.shape[1:]) for c in columns])
-        self._tried(lambda: self._store_block(rows, columns, layout))
+        if not self.alive or (layout.size > self.room and not self.shared_store):
+            return
+        with self._lock:
+            self._blocks.append((rows, form.encoded_block(rows, columns, layout)))
+            self._block_rows += len(rows)
+            size = sum(block.nbytes for _, block in self._blocks)
+            if self._block_rows >= _BLOCK_ROWS or size >= _FLUSH_BYTES or len(self._blocks) >= _IOV_MAX:
+                self.flush()
 
     def flush(self) -> None:
         """Send what waits."""
         with self._lock:
+            blocks, self._blocks, self._block_rows = self._blocks, [], 0
+            if blocks:
+                self._tried(lambda: self._store_blocks(blocks))
             items = [(row, *value) for row, value in self._waiting.items()]
             if items:
                 self._tried(lambda: self._store(items))
@@ -162,8 +175,8 @@ class LocalHandle(Handle):
         reply = self._tried(lambda: self._call(present=body).mask.present)
         return none if reply is None else np.frombuffer(reply, bool)
 
-    def in_memory(self, rows: np.ndarray) -> bool:
-        """Whether all these rows are in memory and of one length, so that `gather` gives them."""
+    def alike(self, rows: np.ndarray) -> bool:
+        """Whether all these rows are in memory and of one length, so that `gather` may give them."""
         if not len(rows) or not (self.index.states(rows) == table.IN_MEMORY).all():
             return False
         lengths = self.index.places(rows)["length"]
@@ -266,31 +279,34 @@ class LocalHandle(Handle):
         body = pb.Commit(cache=self.cache, ticket=ticket, written=written.tobytes(), checksums=crcs.tobytes())
         self._call(commit=body)
 
-    def _store_block(self, rows, columns, layout):
-        lengths = np.full(len(rows), layout.size, np.uint64)
+    def _store_blocks(self, blocks):
+        rows, lengths = _numbers_and_lengths(blocks)
         ticket, places, offsets = self._reserve(rows, lengths)
-        if not ticket:
+        whole = len(rows) and (places == Place.MEMORY).all()
+        if whole and (offsets[:-1] + lengths[:-1] == offsets[1:]).all():
+            pieces = [memoryview(block).cast("B") for _, block in blocks]
+            done = _pwritev(self._data_fd, pieces, int(offsets[0]), int(lengths.sum()))
+            self._commit(ticket, np.full(len(rows), done, np.uint8), np.zeros(len(rows), np.uint32))
             return
+        single = [memoryview(row) for _, block in blocks for row in block]
         given = np.flatnonzero((places == Place.MEMORY) | (places == Place.DISK))
-        whole = len(given) == len(rows)
-        chosen = columns if whole else [np.asarray(c)[given] for c in columns]
-        block = form.encoded_block(rows[given], chosen, layout)
-        self._write(ticket, _as_pieces(block, places[given], offsets[given]), places[given], offsets[given],
-                    lengths[given])  # fmt: skip
+        if ticket:
+            pieces = [[single[i]] for i in given.tolist()]
+            self._write(ticket, pieces, places[given], offsets[given], lengths[given])
+        if self.shared_store:
+            items = zip(rows.tolist(), lengths.tolist(), ([bytes(p)] for p in single))
+            self._send_refused(list(items), places)
+
+
+def _numbers_and_lengths(blocks) -> tuple[np.ndarray, np.ndarray]:
+    rows = np.concatenate([rows for rows, _ in blocks])
+    return rows, np.concatenate([np.full(len(r), b.shape[1], np.uint64) for r, b in blocks])
 
 
 def _close(fds: list[int]) -> None:
     for fd in fds:
         if fd >= 0:
             os.close(fd)
-
-
-def _as_pieces(block: np.ndarray, places, offsets) -> list[list]:
-    """The rows of a block as pieces to write; as one piece where they lie side by side."""
-    side_by_side = (places == Place.MEMORY).all() and (np.diff(offsets) == block.shape[1]).all()
-    if side_by_side:
-        return [[memoryview(block).cast("B")], *([[]] * (len(block) - 1))]
-    return [[memoryview(row)] for row in block]
 
 
 def _pwritev(fd: int, pieces: list, at: int, length: int) -> bool:
@@ -348,9 +364,9 @@ class RemoteHandle(Handle):
         reply = self._tried(lambda: self._call(present=body).mask.present)
         return np.zeros(len(rows), bool) if reply is None else np.frombuffer(reply, bool)
 
-    def in_memory(self, rows):
-        """Rows of another host have to be fetched."""
-        return False
+    def alike(self, rows):
+        """Whether all these rows are there; only fetching them tells whether they are of one length."""
+        return bool(len(rows)) and bool(self.present(rows).all())
 
     def read(self, rows):
         return self._tried(lambda: self._read(rows), [None] * len(rows))
@@ -383,8 +399,8 @@ class RemoteHandle(Handle):
     def _store(self, items):
         _send(self, items)
 
-    def _store_block(self, rows, columns, layout):
-        lengths = np.full(len(rows), layout.size, np.uint64)
-        data = form.encoded_block(rows, columns, layout).tobytes()
+    def _store_blocks(self, blocks):
+        rows, lengths = _numbers_and_lengths(blocks)
+        data = b"".join([memoryview(block).cast("B") for _, block in blocks])
         body = pb.Put(cache=self.cache, rows=rows.tobytes(), lengths=lengths.tobytes(), data=data)
         self.room = self._call(put=body).reserved.room

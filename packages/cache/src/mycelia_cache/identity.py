@@ -64,7 +64,7 @@ class _Words:
     def node(self, node) -> None:
         """A node and all below it."""
         self.lines.append(f"{type(node).__module__}.{type(node).__qualname__}")
-        if hasattr(node, "source") and not node.children:  # a Python source names itself, see rewrite.check
+        if hasattr(node, "source") and not node.children:  # a Python source names itself, see placement.check
             self.lines.append(f"  key={self._value(getattr(node.source, 'cache_key', None))}")
         names = getattr(node, "_columns", None)
         if names:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterator
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config
+from mycelia.dataset import config, nodes
 from mycelia.dataset.batching import stacked
 from mycelia.dataset.cache import with_children
 from mycelia.dataset.pipeline import Dataset
@@ -29,115 +29,13 @@ from mycelia.dataset.samplers import (
 from mycelia.dataset.sources import MappableDataset
 from mycelia_cache.client import CacheClient
 from mycelia_cache.handle import Handle
+from mycelia_cache.placement import check
 from mycelia_cache.protocol import Refused, State, Unreachable
 
 _ALONE, _TOGETHER = 1 << 20, 512  # rows whose presence is asked for at once: alone, and with other clients
 _READ = 64  # rows that are read at once
+_GATHER_BYTES = 256 << 10  # of rows that are gathered in one step, if a batch has less
 _POLL_S = 0.05  # how often one who waits for a build asks
-_ALLOWED = ("MapDataset", "RenameDataset", "ProjectDataset")
-_NAMES = {  # the words that MindSpore has for its operators
-    "PaddedBatchDataset": "BatchNode",
-    "BucketBatchDataset": "BucketBatchByLengthNode",
-    "TakeDataset": "TakeNode (possibly from Split)",
-    "SplitDataset": "TakeNode (possibly from Split)",
-}
-
-
-# ---- where a cache may stand -----------------------------------------------------------------------------
-
-
-def check(node: Dataset) -> Dataset:
-    """The source below a cached node. RuntimeError, naming the operator, where no cache may be."""
-    source = node
-    while source.children:
-        if len(source.children) > 1:
-            raise _unsupported(source)
-        source = source.children[0]
-    numbered = isinstance(source, MappableDataset)
-    for below in node.walk():
-        kind = type(below).__name__
-        if below is not node and below.cache is not None:
-            raise _refused(f"Nested cache operations over {_source_name(below)} is not supported.")
-        if below is source:
-            _check_source(source)
-        elif kind == "MapDataset":
-            _check_operations(below)
-        elif kind == "RepeatDataset":
-            if numbered:
-                raise _refused("A cache over a RepeatNode of a mappable dataset is not supported.")
-            if below.count == -1:
-                raise _refused("A cache over a RepeatNode without end is not supported.")
-        elif kind == "ShuffleDataset":
-            if numbered:
-                raise _refused(
-                    "ShuffleNode is not supported as a descendant operator under a cache.",
-                    "shuffle above the cache, or by the source's own `shuffle`",
-                )
-        elif kind not in _ALLOWED:
-            raise _unsupported(below)
-    return source
-
-
-def _source_name(node: Dataset) -> str:
-    return type(node).__name__ if not node.children else f"{type(node).__name__.removesuffix('Dataset')}Node"
-
-
-def _refused(message: str, hint: str = "") -> errors.MyceliaRuntimeError:
-    return errors.runtime_error("DatasetCache", message, hint=hint)
-
-
-def _unsupported(node: Dataset) -> errors.MyceliaRuntimeError:
-    kind = type(node).__name__
-    name = _NAMES.get(kind, f"{kind.removesuffix('Dataset')}Node")
-    return _refused(
-        f"{name} is not supported as a descendant operator under a cache.", "use it above the cache"
-    )
-
-
-def _check_source(source: Dataset) -> None:
-    if not hasattr(source, "source") and type(source).__name__ != "NumpySlicesDataset":
-        return
-    python = getattr(source, "source", None)
-    numbered = hasattr(python, "__getitem__") and hasattr(python, "__len__")
-    if not numbered or getattr(python, "cache_key", None) is None or getattr(source, "batch_sampler", None):
-        raise _refused(
-            "There is currently no support for GeneratorOp under cache.",
-            "a source with __getitem__, __len__ and a cache_key, which names its content, is taken",
-        )
-
-
-def _check_operations(node: Dataset) -> None:
-    for operation in node.operations:
-        if is_random(operation):
-            name = getattr(operation, "__name__", type(operation).__name__)
-            raise _refused(
-                "MapNode containing random operation is not supported as a descendant of cache: "
-                f"{name} would give the same values for ever.",
-                "apply it in a map above the cache",
-            )
-        if getattr(operation, "deterministic", True) is False:
-            name = getattr(operation, "__name__", type(operation).__name__)
-            raise _refused(
-                f"MapNode containing {name}, which says deterministic=False, is not supported as a "
-                "descendant of cache.",
-                "apply it in a map above the cache",
-            )
-
-
-def is_random(operation) -> bool:
-    """Whether an operation, or one that it holds, draws random numbers."""
-    for name in ("random", "is_random"):
-        known = getattr(operation, name, None)
-        if isinstance(known, bool):
-            if known:
-                return True
-            break
-    if hasattr(operation, "seed_epoch"):  # it asks the pipeline for random numbers
-        return True
-    held = getattr(operation, "__dict__", {}) if not isinstance(operation, type) else {}
-    parts = [v for value in held.values() for v in (value if isinstance(value, (list, tuple)) else [value])]
-    parts = [p for part in parts for p in (part if isinstance(part, (list, tuple)) else [part])]
-    return any(callable(part) and not isinstance(part, type) and is_random(part) for part in parts)
 
 
 def rewritten(client: CacheClient, node: Dataset) -> Dataset:
@@ -267,27 +165,49 @@ class CacheMerge(Dataset):
             handle.report()
 
     def batches(self, epoch: int, size: int, drop_remainder: bool):
-        """Stacked columns straight from the cache; None unless all rows of the epoch are in its memory."""
+        """Stacked columns straight from the cache, or from a source that makes them while the cache has none
+        of the rows; None for all else.
+        """
         if config.get_error_samples_mode() != config.ErrorSamplesMode.RETURN:
             return None
         numbers, handle = self._lookup.numbers(epoch), self._lookup.open()
-        if handle is None or not handle.in_memory(numbers):
+        numbers = numbers[: len(numbers) // size * size] if drop_remainder else numbers
+        if handle is None or not len(numbers):
             return None
-        stop = len(numbers) // size * size if drop_remainder else len(numbers)
-        return self._gathered(handle, epoch, [numbers[at : at + size] for at in range(0, stop, size)])
+        there = handle.present(numbers)
+        if there.all():
+            if not handle.alike(numbers):
+                return None
+            return _in_batches(handle, numbers, size, self._names, lambda n: self._merged(handle, epoch, n))
+        if there.any() or len(np.unique(numbers)) < len(numbers):
+            return None
+        self._chosen.numbers = numbers
+        made = nodes.batches(self._below, epoch, size, drop_remainder)
+        return None if made is None else self._stored(handle, numbers, made)
 
-    def _gathered(self, handle: Handle, epoch: int, groups: list[np.ndarray]) -> Iterator[tuple]:
-        try:
-            for group in groups:
-                columns = handle.gather(group)
-                if columns is None:  # of one length, but not of one shape
-                    rows = list(self._merged(handle, epoch, group))
-                    columns = [stacked(list(c), n, "Dataset.batch") for c, n in zip(zip(*rows), self._names)]
-                else:
-                    handle.hits += len(group)
-                yield tuple(columns)
-        finally:
-            handle.report()
+    def _stored(self, handle: Handle, numbers: np.ndarray, made: Iterator[tuple]) -> Iterator[tuple] | None:
+        """The batches of a source, which go to the cache; None for texts, which are longer in a batch."""
+        made = iter(made)
+        first = next(made, None)
+        if first is None or any(not isinstance(c, np.ndarray) or c.dtype.kind in "SUO" for c in first):
+            return None
+
+        def storing():
+            at = 0
+            try:
+                for columns in chain([first], made):
+                    group = numbers[at : at + len(columns[0])]
+                    at += len(group)
+                    handle.misses += len(group)
+                    handle.put_batch(group, list(columns))
+                    yield tuple(columns)
+            finally:
+                if hasattr(made, "close"):
+                    made.close()
+                handle.flush()
+                handle.report()
+
+        return storing()
 
     def _computed(self, epoch: int, numbers: np.ndarray) -> Iterator[tuple]:
         """Rows from the source."""
@@ -381,6 +301,29 @@ class _Missing:
             self._rows.close()
 
 
+def _in_batches(handle: Handle, numbers: np.ndarray, size: int, names: list[str], by_rows) -> Iterator[tuple]:
+    """Batches gathered in the cache; `by_rows(numbers)` gives the rows of those that are not of one shape."""
+    at, together = 0, 1
+    try:
+        while at < len(numbers):
+            part = numbers[at : at + size * together]
+            at += len(part)
+            columns = handle.gather(part)
+            if columns is None:
+                for k in range(0, len(part), size):
+                    rows = zip(*by_rows(part[k : k + size]))
+                    yield tuple([stacked(list(c), n, "Dataset.batch") for c, n in zip(rows, names)])
+                continue
+            handle.hits += len(part)
+            for k in range(0, len(part), size):
+                yield tuple([c[k : k + size] for c in columns])
+            # Several batches of small rows in one step: what each step costs is shared.
+            row_bytes = max(1, sum(c.nbytes for c in columns) // len(part))
+            together = max(1, _GATHER_BYTES // (row_bytes * size))
+    finally:
+        handle.report()
+
+
 # ---- other sources ---------------------------------------------------------------------------------------
 
 
@@ -470,7 +413,7 @@ class Cache(Dataset):
             yield rows[number]
 
     def batches(self, epoch: int, size: int, drop_remainder: bool):
-        """Stacked columns straight from the cache; None unless all rows are in its memory."""
+        """Stacked columns straight from the cache; None unless it has all rows, in memory and alike."""
         handle = self._client.joined(self._identity, numbered=False, begun=self._begun)
         if handle is None:
             return None
@@ -478,22 +421,13 @@ class Cache(Dataset):
             state, _, count = handle.lease()
         except (Refused, Unreachable):
             return None
-        numbers = np.ascontiguousarray(self._sampler.rows(count, self._source.generator(epoch)), np.int64)
-        if state != State.FETCH or not handle.in_memory(numbers):
+        if state != State.FETCH:
             return None
-        stop = len(numbers) // size * size if drop_remainder else len(numbers)
-        return self._gathered(handle, epoch, [numbers[at : at + size] for at in range(0, stop, size)])
-
-    def _gathered(self, handle, epoch, groups):
-        for group in groups:
-            columns = handle.gather(group)
-            if columns is None:
-                rows = list(self._served(handle, epoch, group))
-                columns = [stacked(list(c), n, "Dataset.batch") for c, n in zip(zip(*rows), self._names)]
-            else:
-                handle.hits += len(group)
-            yield tuple(columns)
-        handle.report()
+        numbers = np.ascontiguousarray(self._sampler.rows(count, self._source.generator(epoch)), np.int64)
+        numbers = numbers[: len(numbers) // size * size] if drop_remainder else numbers
+        if not handle.alike(numbers):
+            return None
+        return _in_batches(handle, numbers, size, self._names, lambda n: self._served(handle, epoch, n))
 
     def _uncached(self, epoch: int) -> Iterator[tuple]:
         """The rows as the cache would give them, without it."""
