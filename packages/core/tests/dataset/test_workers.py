@@ -314,9 +314,10 @@ def test_a_stuck_worker_is_named(workers, monkeypatch):
         return x
 
     assert read(numbers(6).map(stuck, **workers)) == list(range(6))
-    assert warned and "of map [stuck] has given nothing for" in warned[0]
-    assert re.search(r"computes row (3|\d to [3-5])\b", warned[0])
-    assert "in stuck" in warned[0]  # where it is
+    named = [
+        w for w in warned if re.search(r"of map \[stuck\] has given nothing .* row (3|\d to [3-5])\b", w)
+    ]
+    assert named and any("in stuck" in text for text in named)  # and where it is
     ds.config.set_enable_watchdog(False)
     warned.clear()
     read(numbers(6).map(stuck, **workers))

@@ -113,6 +113,9 @@ class BatchDataset(Dataset):
         self.python_multiprocessing = bool(kwargs.get("python_multiprocessing"))
         self.max_rowsize = kwargs.get("max_rowsize")
         self._counted: int | None = None
+        for node in source.walk():
+            if hasattr(node, "batched") and not callable(batch_size):  # a gate counts in batches
+                node.batched(int(batch_size))
 
     def get_col_names(self):
         names = self.children[0].get_col_names()

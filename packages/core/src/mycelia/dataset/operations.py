@@ -304,13 +304,19 @@ class Gate:
 
     def __init__(self, name: str, rows: int, callback):
         self._name, self._rows, self._callback = name, rows, callback
+        self._size = 1  # rows of a batch above the gate: it counts in these
         self._left, self._given_up = rows, False
         self._changed = threading.Condition()
+
+    def batched(self, size: int) -> None:
+        """Rows above become batches."""
+        self._size *= size
+        self._left *= size
 
     def update(self, rows: int | None, data) -> None:
         """Hand `data` to the callback and let `rows` more through, by default as many as at the beginning."""
         with self._changed:
-            self._left += self._rows if rows is None else rows
+            self._left += (self._rows if rows is None else rows) * self._size
             if self._callback is not None:
                 self._callback(data)
             self._changed.notify_all()
@@ -319,7 +325,7 @@ class Gate:
         """Close a gate again that nobody had opened in time."""
         with self._changed:
             if self._given_up:
-                self._left, self._given_up = self._rows, False
+                self._left, self._given_up = self._rows * self._size, False
 
     def passed(self) -> None:
         """Wait until a row may pass."""
@@ -335,7 +341,7 @@ class Gate:
 
 
 class SyncWaitDataset(Dataset):
-    """A gate: lets `num_batch` rows through, then waits for an update.
+    """A gate: lets `num_batch` rows through, or batches if they are batched above, then waits for an update.
 
     After `callback_timeout` seconds without one the gate stays open, with a warning. Nothing above it reads
     ahead, so an update that comes between two rows is in force for the next one.
@@ -354,6 +360,10 @@ class SyncWaitDataset(Dataset):
                 )
         self.condition_name, self.num_batch, self.callback = condition_name, num_batch, callback
         self._gate = Gate(condition_name, num_batch, callback)  # copies of the node share it
+
+    def batched(self, size: int) -> None:
+        """Rows above become batches of `size`."""
+        self._gate.batched(size)
 
     def update(self, num_batch=None, data=None) -> None:
         """Hand `data` to the callback and let rows through."""

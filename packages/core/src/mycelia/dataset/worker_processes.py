@@ -214,12 +214,15 @@ class _Worker:
         )  # fmt: skip
 
     def _stack(self) -> str:
-        """Where the process is, as it tells itself."""
-        if self._stacks is None:
+        """Where the process is, as it tells itself; "" if it has not come so far that it can."""
+        if self._stacks is None or not (start := self._stacks.seek(0, os.SEEK_END)):
             return ""
-        start = self._stacks.seek(0, os.SEEK_END)
         os.kill(self.process.pid, signal.SIGUSR1)
-        time.sleep(0.2)
+        for _ in range(20):
+            time.sleep(0.1)
+            if os.fstat(self._stacks.fileno()).st_size > start:
+                break
+        time.sleep(0.1)  # for the rest of it
         self._stacks.seek(start)
         return self._stacks.read().decode(errors="replace")
 
@@ -265,6 +268,7 @@ def _serve(connection, inherited, work: Work, parent: int, shared: bool, stacks)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if stacks is not None:
         faulthandler.register(signal.SIGUSR1, stacks, all_threads=True)
+        os.write(stacks.fileno(), b"stacks:\n")
     threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
     channel, seeds = Channel(connection, shared), _Seeds()
     while True:
