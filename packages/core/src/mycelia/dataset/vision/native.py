@@ -25,7 +25,7 @@ def _libraries():
     spec = importlib.util.find_spec("PIL")
     if spec is not None and spec.origin:
         package = Path(spec.origin).parent
-        yield from sorted(package.parent.glob("pillow.libs/libjpeg-*.so.62*"))
+        yield from sorted(package.parent.glob("[Pp]illow.libs/libjpeg-*.so.62*"))
         yield from sorted(package.glob(".dylibs/libjpeg.62*.dylib"))
     yield from ("libjpeg.so.62", "libjpeg.62.dylib")
 
