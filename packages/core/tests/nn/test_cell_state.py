@@ -128,3 +128,13 @@ def test_marks():
         net.shard(((1, 1),))
     with pytest.raises(ValueError):
         net.set_boost("more")
+
+
+def test_an_attribute_becomes_a_buffer():
+    from mycelia.nn.cell import Buffer
+
+    cell = nn.Cell()
+    cell.mean = Buffer(Tensor([1.0, 2.0]))
+    cell.count = Buffer(Tensor([3]), persistent=False)
+    assert [name for name, _ in cell.named_buffers()] == ["mean", "count"]
+    assert list(cell.state_dict()) == ["mean"] and cell.mean.asnumpy().tolist() == [1.0, 2.0]

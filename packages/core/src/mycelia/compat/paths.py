@@ -219,7 +219,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "parse_print": "train:parse_print", "hypermap": "ops:HyperMap",
         "_cell_graph_executor": "compat.legacy:cell_graph_executor",
         "_executor": "compat.legacy:cell_graph_executor", "RowTensorInner": "RowTensor",
-        "_Function": "autodiff.function:Function", "_no_grad": "autodiff.function:no_grad",
+        "_Function": "autodiff.function:Function", "_no_grad": "autodiff.function:no_grad", "_Buffer": "nn.cell:Buffer",
         "cell_attr_register": "compat.legacy:cell_attr_register",
         "_pynative_executor": "compat.legacy:pynative_executor",
     },

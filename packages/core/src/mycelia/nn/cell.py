@@ -45,6 +45,13 @@ class HookHandle:
         self._cell._refresh_route()
 
 
+class Buffer:
+    """A Tensor that `cell.name = Buffer(tensor)` makes a buffer of the cell."""
+
+    def __init__(self, data: Tensor | None = None, *, persistent: bool = True) -> None:
+        self.data, self.persistent = data, persistent
+
+
 class Cell(CellState, CellMarks):
     """Base class: assign Parameters and Cells as attributes, write `construct`, call the object.
 
@@ -112,6 +119,8 @@ class Cell(CellState, CellMarks):
             d[name] = None
         elif name == "requires_grad":
             self.set_grad(value)
+        elif type(value) is Buffer:
+            self.register_buffer(name, value.data, value.persistent)
         else:
             if name == "training":
                 validity.changed()
