@@ -102,6 +102,15 @@ def blocks(path: str, compression: str = "", check: bool = True) -> Iterator[Blo
             raise damaged(path, f"record {number} is cut off: the file ends inside of it")
 
 
+def blocks_at(path: str, places: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[Block]:
+    """The blocks of a plain file that was read before: begins and sizes of each block's records."""
+    data = next(_pieces(path, ""), (b"", True))[0]
+    windows, number = Windows(data), 0
+    for begins, sizes in places:
+        yield Block(path, number, data, windows, begins, sizes)
+        number += len(begins)
+
+
 def _pieces(path: str, compression: str) -> Iterator[tuple]:
     """(bytes, whether they are the last) of a file; those of a plain file are mapped."""
     with open(path, "rb") as file:
