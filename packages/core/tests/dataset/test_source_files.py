@@ -76,11 +76,42 @@ def test_metadata_is_seen_only_under_another_name(root):
         ({"sampler": ds.PKSampler(1)}, [0, 1, 2]),
         ({"sampler": ds.SequentialSampler(2)}, [1, 2]),
         ({"sampler": [3, 0]}, [2, 0]),
+        ({"sampler": np.array([2, 2])}, [1, 1]),
+        ({"sampler": 3}, [2]),
+        ({"sampler": (1, 3)}, [0, 2]),
     ],
 )
 def test_samplers_and_shards_choose_among_files(root, arguments, numbers):
     dataset = ds.Caltech256Dataset(str(root / "folders" / "caltech256"), **arguments)
     assert [int(label) for _, label in read(dataset)] == numbers == numbers[: len(dataset)]
+
+
+@pytest.mark.parametrize(
+    "arguments, kind",
+    [
+        ({"sampler": "ab"}, TypeError),
+        ({"sampler": [1.5]}, TypeError),
+        ({"sampler": [0], "num_samples": 1}, RuntimeError),
+        ({"sampler": ds.SequentialSampler(), "shuffle": False}, RuntimeError),
+        ({"num_shards": 2}, RuntimeError),
+        ({"shard_id": 0}, RuntimeError),
+        ({"num_shards": 2, "shard_id": 2}, ValueError),
+        ({"num_shards": 0, "shard_id": 0}, ValueError),
+        ({"num_samples": -1}, ValueError),
+        ({"num_samples": 1.5}, TypeError),
+        ({"cache": 3}, TypeError),
+    ],
+)
+def test_wrong_choices_among_files(root, arguments, kind):
+    with pytest.raises(kind):
+        ds.Caltech256Dataset(str(root / "folders" / "caltech256"), **arguments)
+
+
+def test_rows_in_memory_are_chosen_by_numbers_and_a_count():
+    chosen = ds.NumpySlicesDataset([5, 6, 7, 8], sampler=[3, 1, 0], num_samples=2)
+    assert [int(row[0]) for row in read(chosen)] == [8, 6] and len(chosen) == 2
+    with pytest.raises(ValueError, match="sampler"):
+        ds.NumpySlicesDataset([5, 6], sampler=ds.SequentialSampler(), num_samples=1)
 
 
 def test_a_shuffled_source_has_all_rows_in_another_order(root):

@@ -84,7 +84,7 @@ def test_tensors_and_lists_are_rows_too():
         (ValueError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2)),
         (
             ValueError,
-            lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_shards=2, shard_id=0, sampler=[0]),
+            lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_samples=2, sampler=ds.RandomSampler()),
         ),
         (ValueError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], num_samples=-1)),
         (TypeError, lambda: ds.GeneratorDataset(Squares(), ["a", "b"], sampler=3)),

@@ -113,3 +113,8 @@ def test_vectors(tmp_path):
 def test_errors(kind, wrong):
     with pytest.raises(kind):
         wrong()
+
+
+def test_a_word_in_an_array_has_a_number():
+    vocab = text.Vocab.from_list(["a", "b"])
+    assert vocab.tokens_to_ids(np.array("b")) == 1 and vocab.ids_to_tokens(np.array(0)) == "a"

@@ -33,6 +33,7 @@ from mycelia.dataset.random_rows import RandomDataset
 from mycelia.dataset.remote import OBSMindDataset, sync_wait_for_dataset
 from mycelia.dataset.samplers import (
     DistributedSampler,
+    IterSampler,
     PKSampler,
     RandomSampler,
     Sampler,
@@ -102,7 +103,7 @@ __all__ = [
     "RandomDataset", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle", "SubsetRandomSampler",
     "SubsetSampler",
     "WaitedDSCallback", "WeightedRandomSampler", "audio", "config", "debug", "text", "transforms",
-    "utils", "vision", "zip", "LineReader", "OBSMindDataset", "sync_wait_for_dataset",
+    "utils", "vision", "zip", "IterSampler", "LineReader", "OBSMindDataset", "sync_wait_for_dataset",
     "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset", "FakeImageDataset",
     "ImageFolderDataset",
     "Schema", "TFRecordDataset", "TextFileDataset", "compare", "deserialize", "profile", "serialize", "show",

@@ -89,12 +89,13 @@ class MappableDataset(Dataset):
                 owner, f"shard_id must be less than num_shards {num_shards}, got {shard_id}"
             )
         if sampler is not None:
-            sampler = self._sampler(sampler)
-            if shuffle is not None or num_shards is not None or num_samples is not None:
+            chosen = isinstance(sampler, BuiltinSampler) or not self._in_memory()
+            if chosen and not shuffle is num_shards is num_samples is None:
                 raise self.conflict(
                     owner,
                     "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id",
                 )
+            sampler = self._sampler(sampler, num_samples)
         elif num_shards is not None:
             sampler = DistributedSampler(num_shards, shard_id, shuffle is not False, num_samples)
         else:
@@ -160,16 +161,22 @@ class MappableDataset(Dataset):
             raise errors.type_error(f"{type(self).__name__}.use_sampler", "a sampler is needed, but got None")
         self.sampler = self._sampler(new_sampler)
 
-    def _sampler(self, sampler) -> BuiltinSampler:
+    def _in_memory(self) -> bool:
+        """Whether rows are Python's own: such sources take row numbers together with num_samples."""
+        return self.conflict is errors.value_error
+
+    def _sampler(self, sampler, num_samples=None) -> BuiltinSampler:
         if isinstance(sampler, BuiltinSampler):
             return sampler
-        if isinstance(sampler, list):
-            return SubsetSampler(sampler)
+        if isinstance(sampler, int) and not isinstance(sampler, bool) and not self._in_memory():
+            sampler = [sampler]
+        if isinstance(sampler, (list, np.ndarray)):
+            return SubsetSampler(sampler, num_samples)
         if not _gives_rows(sampler) or isinstance(sampler, str):
             raise errors.type_error(
                 type(self).__name__, f"a sampler or an iterable of row numbers is needed, but got {sampler!r}"
             )
-        return IterSampler(sampler)
+        return IterSampler(sampler, num_samples)
 
     def prepare(self):
         self.source_size()

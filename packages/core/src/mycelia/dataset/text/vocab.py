@@ -151,6 +151,7 @@ class Vocab:
         ids = self._built()
         if isinstance(checks.kind("Vocab.tokens_to_ids", "tokens", tokens, str, list, np.ndarray), str):
             tokens = [tokens]
+        tokens = np.atleast_1d(tokens) if isinstance(tokens, np.ndarray) else tokens
         for token in tokens:
             checks.kind("Vocab.tokens_to_ids", "tokens", token, str)
         found = [ids.get(str(t), -1) for t in tokens]
@@ -161,6 +162,7 @@ class Vocab:
         self._built()
         if isinstance(checks.kind("Vocab.ids_to_tokens", "ids", ids, int, list, np.ndarray), int):
             ids = [ids]
+        ids = np.atleast_1d(ids) if isinstance(ids, np.ndarray) else ids
         for number in ids:
             checks.between(
                 "Vocab.ids_to_tokens", "ids", checks.kind("Vocab", "ids", number, int, np.integer), 0,
