@@ -16,7 +16,7 @@ from mycelia.ops.create import arange
 from mycelia.ops.define import op
 from mycelia.ops.index import narrow
 from mycelia.ops.infer import normalize_axis, same
-from mycelia.ops.shape import constant, pad, reshape, roll
+from mycelia.ops.shape import as_ints, constant, pad, reshape, roll
 
 # ------------------------------------------------------------------------------------------- transforms
 
@@ -175,7 +175,7 @@ def _axes_and_sizes(name, x, s, dim, last_from=None):
 
 
 def _tuple(value):
-    return (value,) if isinstance(value, int) else tuple(value)
+    return (value,) if isinstance(value, int) else as_ints(value)
 
 
 def _fold(n):
