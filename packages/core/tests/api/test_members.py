@@ -195,15 +195,33 @@ def test_streams_and_events():
             getattr(hal, name)()
 
 
+@pytest.fixture
+def settings():
+    """Settings as they were, afterwards."""
+    names = ("runtime_num_threads", "deterministic", "max_call_depth")
+    before = {name: ms.get_context(name) for name in names}
+    yield
+    ms.set_context(**before)
+
+
+@pytest.mark.parametrize(
+    "call, name, value",
+    [
+        (lambda: runtime.dispatch_threads_num(2), "runtime_num_threads", 2),
+        (lambda: ms.set_deterministic(True), "deterministic", "ON"),
+        (lambda: ms.set_recursion_limit(900), "max_call_depth", 900),
+    ],
+)
+def test_functions_that_set_one_setting(settings, call, name, value):
+    assert call() is None
+    assert ms.get_context(name) == value
+
+
 def test_settings_without_effect_on_a_cpu_are_taken():
-    for call in (
-        lambda: runtime.dispatch_threads_num(1),
-        lambda: runtime.set_cpu_affinity(False),
-        lambda: runtime.set_kernel_launch_capture(False),
-        lambda: ms.set_deterministic(False),
-        lambda: ms.set_recursion_limit(1000),
-    ):
-        assert call() is None
+    assert runtime.set_cpu_affinity(False) is None
+    assert runtime.set_kernel_launch_capture(False) is None
+    with pytest.raises(TypeError):
+        runtime.set_cpu_affinity("no")
 
 
 def test_settings_of_parallel_runs_are_kept_and_reset():

@@ -117,7 +117,6 @@ def check(found, expected, random):
 
 @pytest.mark.parametrize("expression, expected", list(tables()))
 def test_values(expression, expected):
-    ms.set_seed(3)
     found = parts(eval(expression.lstrip("~"), inputs()))
     wanted = expected.split(" ; ") if len(found) != 1 else [expected]
     assert len(found) == len(wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from mycelia import errors
 
-_PAIRS = "query key value head_num input_layout"
 #: Function -> its parameters as MindSpore has them; `...`: any.
 _FUNCTIONS = {
     "all_gather_matmul": "...",
@@ -27,7 +26,7 @@ _FUNCTIONS = {
     "ring_attention_update": "prev_attn_out prev_softmax_max prev_softmax_sum cur_attn_out cur_softmax_max "
     "cur_softmax_sum actual_seq_qlen=None layout='SBH'",
     "sparse_flash_attention": "...",
-    "speed_fusion_attention": f"{_PAIRS} ...",
+    "speed_fusion_attention": "query key value head_num input_layout ...",
 }
 
 
