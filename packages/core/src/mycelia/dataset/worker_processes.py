@@ -160,7 +160,7 @@ class _Worker:
         """Send a job."""
         job.worker, job.slot = self, heapq.heappop(self._free)
         try:
-            self.channel.send((job.slot, job.epoch, job.number, job.items), job.slot)
+            self.channel.send((job.slot, job.epoch, job.number, stacked(job.items)), job.slot)
         except OSError:
             raise self._died() from None
         self.jobs.append(job)
@@ -277,7 +277,7 @@ def _serve(connection, inherited, work: Work, parent: int, shared: bool, stacks)
         except (EOFError, OSError):
             return
         start, results = time.perf_counter(), []
-        for i, item in enumerate(items, number):
+        for i, item in enumerate(unstacked(items), number):
             seeds.before(work.base(epoch), i)
             results.append(work(epoch, i, item))
             seeds.after()

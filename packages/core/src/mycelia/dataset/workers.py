@@ -199,7 +199,7 @@ def in_order(
     """
     items, broken = iter(items), None
     pending: deque[Job] = deque()
-    number, under_way, size = start, 0, 1
+    number, under_way, size, per_item = start, 0, 1, 1.0
     allowed = pool.count  # grows with every job, so that the first result does not wait for all items
     try:
         while True:
@@ -229,8 +229,9 @@ def in_order(
             pool.stats.busy += job.seconds
             pending.popleft()
             taken, under_way = job.items, under_way - len(job.items)
-            per_item = job.seconds / len(taken)
-            size = min(_MOST_ROWS, 2 * size, max(1, round(_JOB_SECONDS / max(per_item, 1e-7))))
+            # The least of the last jobs: time spent waiting for the interpreter's lock is no work.
+            per_item = max(1e-7, min(job.seconds / len(taken), 1.5 * per_item))
+            size = min(_MOST_ROWS, 2 * size, max(1, round(_JOB_SECONDS / per_item)))
             allowed = min(4 * allowed, 1 << 20)
             del job
             yield from zip(taken, results)
