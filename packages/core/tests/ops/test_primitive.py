@@ -351,3 +351,25 @@ def test_primitives_are_kept_for_the_same_constants():
 
     assert _get_cache_prim(ops.ReduceSum)(True) is _get_cache_prim(ops.ReduceSum)(True)
     assert _get_cache_prim(ops.ReduceSum)(False) is not _get_cache_prim(ops.ReduceSum)(True)
+
+
+def test_a_primitive_of_ones_own_with_a_registered_gradient():
+    from mycelia.ops.primitive import bprop_getters
+
+    class TwiceAsMuch(ops.PrimitiveWithInfer):
+        @ops.prim_attr_register
+        def __init__(self):
+            super().__init__("TwiceAsMuch")
+
+        def vm_impl(self, value):
+            return value * 2
+
+    @bprop_getters.register(TwiceAsMuch)
+    def rule(self):
+        return lambda value, out, gradient: (gradient * 7,)
+
+    try:
+        assert TwiceAsMuch()(Tensor([1.5])).asnumpy().tolist() == [3.0]
+        assert ms.grad(TwiceAsMuch())(Tensor([1.5])).asnumpy().tolist() == [7.0]
+    finally:
+        del bprop_getters[TwiceAsMuch]

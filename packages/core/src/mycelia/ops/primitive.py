@@ -133,7 +133,12 @@ class Primitive:
             return result
         implementation = get_vm_impl_fn(self) or getattr(self, "vm_impl", None)
         if implementation is not None:
-            return implementation(*args)
+            rule = bprop_getters.get(self.name) or bprop_getters.get(type(self))
+            if rule is None:
+                return implementation(*args)
+            from mycelia.autodiff.transforms import custom_vjp
+
+            return custom_vjp(implementation, rule(self))(*args)
         return _run_by_name(self, args)
 
     def __getattr__(self, name: str) -> Any:
@@ -274,6 +279,7 @@ class _Implementations(dict):
 
 
 vm_impl_registry = _Implementations()
+bprop_getters = _Implementations()  # functions that make the gradient rule of a user's primitive
 
 
 def get_vm_impl_fn(prim: Any) -> Any:
