@@ -34,10 +34,8 @@ def check_type(owner: str, name: str, value, *kinds: type) -> None:
     """TypeError unless `value` is of one of the kinds."""
     if not isinstance(value, kinds) or isinstance(value, bool) and bool not in kinds:
         wanted = [k.__name__ for k in kinds]
-        text = f"'{wanted[0]}'" if len(wanted) == 1 else f"one of '{wanted}'"
-        raise errors.type_error(
-            owner, f"the type of '{name}' should be {text}, but got type '{type(value).__name__}'"
-        )
+        text = " or ".join(f"'{w}'" for w in wanted)
+        raise errors.type_error(owner, f"{name} must be {text}, but is '{type(value).__name__}'")
 
 
 def _targets_of(statement) -> list[ast.expr]:
@@ -251,12 +249,7 @@ def _call(function: ast.expr, targets, args, kwargs) -> ast.Assign:
         check_type("Node", "targets", target, ScopedValue, str)
     for name, given in (("args", args or ()), ("kwargs", (kwargs or {}).values())):
         for value in given:
-            if not isinstance(value, ScopedValue):
-                raise errors.type_error(
-                    "Node",
-                    f"the type of '{name}' should be ScopedValue, but got '{value}' with type "
-                    f"'{type(value).__name__}'",
-                )
+            check_type("Node", f"an element of {name}", value, ScopedValue)
     called = ast.Call(
         function,
         [expression_of(a) for a in args or ()],

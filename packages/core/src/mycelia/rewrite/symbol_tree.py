@@ -205,7 +205,7 @@ class SymbolTree:
         found = self.get_node(node) if isinstance(node, str) else node
         if found is None or found.tree is not self or found.block is None and found not in self._inputs:
             name = node if isinstance(node, str) else node.name
-            raise errors.runtime_error("SymbolTree", f"Node is not belong to current SymbolTree: {name}")
+            raise errors.runtime_error("SymbolTree", f"there is no node '{name}' in this tree")
         return found
 
     def before(self, node: Node | str) -> Position:
@@ -231,7 +231,7 @@ class SymbolTree:
         check_type("SymbolTree", "node", node, Node)
         if position.tree is not self:
             raise errors.value_error(
-                "SymbolTree", f"Position is not in current SymbolTree: it is at node '{position.node.name}'"
+                "SymbolTree", f"the place at node '{position.node.name}' is in another tree"
             )
         block = position.node.block
         place = 0 if block is None else block.index(position.node) + position.after

@@ -52,7 +52,7 @@ class ScopedValue:
             if not isinstance(text, str):
                 raise errors.type_error(
                     "ScopedValue",
-                    f"the type of '{what}' should be 'str', but got type '{type(text).__name__}'",
+                    f"{what} must be a str, but got {type(text).__name__}",
                 )
         return cls(ValueType.NamingValue, scope, name)
 

@@ -213,9 +213,7 @@ def minimize(
     """
     options = options or {}
     if method is None:
-        raise errors.value_error(
-            "minimize", "You must specify a solver: method='BFGS', 'LBFGS' or 'LAGRANGE'"
-        )
+        raise errors.value_error("minimize", "a method is needed: 'BFGS', 'LBFGS' or 'LAGRANGE'")
     if not isinstance(args, tuple):
         raise errors.type_error("minimize", f"args must be a tuple, but got {args!r}")
     name = method.lower()
@@ -223,7 +221,9 @@ def minimize(
         _check_constraints(func, constraints, tol)
         return _lagrange(func, x0, constraints, tol, **options)
     if name not in _SOLVERS:
-        raise errors.value_error("minimize", f"Method {method} not recognized")
+        raise errors.value_error(
+            "minimize", f"method must be 'BFGS', 'LBFGS' or 'LAGRANGE', but got {method!r}"
+        )
     return _SOLVERS[name](lambda x: func(x, *args), x0, jac, **options)
 
 
