@@ -150,6 +150,14 @@ def test_a_wrong_image_names_its_file(tmp_path):
         read(ds.Caltech256Dataset(str(tmp_path), decode=True))
 
 
+def test_an_empty_image_of_a_list_is_named(tmp_path):
+    source_files.put(tmp_path, "empty.jpg", b"")
+    line = {"source": str(tmp_path / "empty.jpg"), "usage": "train", "annotation": [{"name": "a"}]}
+    source_files.put(tmp_path, "m.manifest", json.dumps(line))
+    with pytest.raises(RuntimeError, match=r"empty\.jpg"):
+        read(ds.ManifestDataset(str(tmp_path / "m.manifest")))
+
+
 def test_random_rows_have_the_types_and_shapes_of_a_schema():
     schema = ds.Schema()
     schema.add_column("image", "uint8", [2, 3])

@@ -16,7 +16,10 @@ _MAGIC = (b"\xff\xd8\xff", b"\x89PN", b"GIF", b"BM")
 
 def _is_image(path) -> bool:
     with open(path, "rb") as file:
-        return file.read(3).startswith(_MAGIC)
+        head = file.read(3)
+    if len(head) < 3:
+        raise OSError(f"{path} is empty")
+    return head.startswith(_MAGIC)
 
 
 class CelebADataset(ListedDataset):
