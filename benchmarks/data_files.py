@@ -1,5 +1,6 @@
 """Files that the benches of data read: JPEGs in directories of classes, and rows to write."""
 
+import socket
 import sys
 
 import numpy as np
@@ -30,6 +31,13 @@ def prepare() -> None:
 
 def images() -> list[str]:
     return sorted(map(str, JPEGS.glob("*/*.jpg")))
+
+
+def free_port() -> int:
+    """A port that nobody listens on, of those that MindSpore takes."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def not_run(case: str, why) -> None:

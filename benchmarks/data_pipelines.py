@@ -1,16 +1,16 @@
 """The pipelines of data.py for Mycelia and MindSpore: the same script, on another import."""
 
+import atexit
 import contextlib
 import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
-from data_files import BATCH, JPEGS, MEAN, RECORD, RECORDS, ROWS, STD, not_run
+from data_files import BATCH, JPEGS, MEAN, RECORD, RECORDS, ROWS, STD, free_port, not_run
 from peers import FILES, Items
 
 COMMANDS = {"mycelia": "cache_admin", "mindspore": "dataset-cache"}
-PORT = {"mycelia": 50981, "mindspore": 50982}
 
 
 class Rows:
@@ -27,13 +27,14 @@ class Rows:
 
 
 class CacheServer:
-    """A cache server for the time of a case; `pid` to count its CPU time."""
+    """A cache server for the time of a case; `pids` to count its CPU time."""
 
     def __init__(self, framework: str, *options: str, host: str = ""):
         self.framework, self.host = framework, host
         if host:
             options = (*options, "--bind", host)
-        self.stop()
+        self.port = free_port()
+        atexit.register(self.stop)
         before = _processes()
         self.admin("--start", "-w", "1", *options)
         started = [pid for pid, line in _processes().items() if pid not in before and "cache" in line]
@@ -41,7 +42,7 @@ class CacheServer:
 
     def admin(self, *words: str) -> str:
         command = Path(sys.executable).with_name(COMMANDS[self.framework])
-        words = (str(command), *words, "-p", str(PORT[self.framework]))
+        words = (str(command), *words, "-p", str(self.port))
         done = subprocess.run(words, capture_output=True, text=True, timeout=120)
         if done.returncode:
             raise RuntimeError(f"{' '.join(words)}: {done.stdout} {done.stderr}")
@@ -56,7 +57,7 @@ class CacheServer:
 
     def cache(self, ds, session: int | None):
         host = {"hostname": self.host} if self.host else {}
-        return ds.DatasetCache(session_id=session, size=0, port=PORT[self.framework], **host)
+        return ds.DatasetCache(session_id=session, size=0, port=self.port, **host)
 
 
 def _processes() -> dict[int, str]:

@@ -2,21 +2,18 @@
 
 import atexit
 import shutil
-import socket
 import subprocess
 import time
 
 import numpy as np
 import redis
-from data_files import BATCH, ROWS, not_run
+from data_files import BATCH, ROWS, free_port, not_run
 from peers import FILES, Items
 
 
 def serve() -> tuple[redis.Redis, int]:
     """A client, and the process of its server, which ends with this one."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     command = ["redis-server", "--port", str(port), "--save", "", "--appendonly", "no", "--dir", str(FILES)]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     atexit.register(server.kill)
