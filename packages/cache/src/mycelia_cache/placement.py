@@ -101,8 +101,6 @@ def is_random(operation) -> bool:
             if known:
                 return True
             break
-    if hasattr(operation, "seed_epoch"):  # it asks the pipeline for random numbers
-        return True
     held = getattr(operation, "__dict__", {}) if not isinstance(operation, type) else {}
     parts = [v for value in held.values() for v in (value if isinstance(value, (list, tuple)) else [value])]
     parts = [p for part in parts for p in (part if isinstance(part, (list, tuple)) else [part])]

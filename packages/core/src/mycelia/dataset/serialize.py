@@ -100,13 +100,15 @@ def compare(pipeline1: Dataset, pipeline2: Dataset) -> bool:
     return describe(pipeline1) == describe(pipeline2)
 
 
-def deserialize(input_dict: dict | None = None, json_filepath: str | None = None) -> Dataset | None:
-    """The pipeline of a dict or of a JSON file; None without either.
+def deserialize(input_dict: dict | str | None = None, json_filepath: str | None = None) -> Dataset | None:
+    """The pipeline of a dict or of a JSON file, whose name may also come first; None without either.
 
     Errors: NotSupportedError for nodes made of Python objects (generators, functions): no dict holds them.
     """
     if input_dict is None and json_filepath is None:
         return None
+    if isinstance(input_dict, str):
+        input_dict, json_filepath = None, input_dict
     if input_dict is None:
         path = Path(nodes.of_type("deserialize", "json_filepath", json_filepath, str))
         try:
