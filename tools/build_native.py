@@ -2,8 +2,8 @@
 
 `python tools/build_native.py [core] [backend-cpu] ...`; without names, every package with
 native/CMakeLists.txt. Incremental; build trees lie in packages/<name>/build/dev, shared with the
-installation of the package. Concurrent calls queue. MYCELIA_BUILD_TYPE=Debug|Asan|Tsan picks another build type
-(its own tree), MYCELIA_ISA=avx2 limits the kernel variants, MYCELIA_JOBS the number of compilers at once.
+installation of the package. Concurrent calls queue. MYCELIA_BUILD_TYPE=Debug|Asan|Tsan picks another build
+type (its own tree), MYCELIA_ISA=avx2 limits the kernel variants, MYCELIA_JOBS the compilers at once.
 """
 
 from __future__ import annotations
