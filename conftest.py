@@ -1,7 +1,9 @@
 """Options for all tests."""
 
 import os
+import random
 import sys
+import zlib
 
 import pytest
 
@@ -20,6 +22,19 @@ else:
     settings.register_profile("repeatable", derandomize=True, deadline=None)
     settings.register_profile("explore", deadline=None)
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item):
+    """Each test has random numbers of its own, the same in every run and in any order of tests."""
+    seed = zlib.crc32(item.nodeid.encode())
+    random.seed(seed)
+    if "numpy" in sys.modules:
+        sys.modules["numpy"].random.seed(seed)
+    if "mycelia.common.initializer" in sys.modules:  # else its stream starts anew later
+        sys.modules["mycelia.common.initializer"]._Stream.restart(seed)
+    if "mycelia.ops.generator" in sys.modules:
+        sys.modules["mycelia.ops.generator"]._streams.restart(seed)
 
 
 @pytest.fixture(autouse=True, scope="module")
