@@ -333,6 +333,11 @@ def report(title: str, rows: list[list[str]], note: str, head: list[str], write:
     temporary.replace(RESULTS)
 
 
+if {"-h", "--help"} & set(sys.argv):
+    print(sys.modules["__main__"].__doc__, "\n--no-write only prints.")
+    sys.exit()
+
+
 def option(name: str, default: str = "") -> str:
     return sys.argv[sys.argv.index(name) + 1] if name in sys.argv else default
 
