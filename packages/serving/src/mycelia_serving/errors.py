@@ -8,7 +8,7 @@ LONGEST_ECHO = 200  # characters of a caller's text that an error repeats
 
 
 class Code(enum.IntEnum):
-    """Error codes of `mindspore.serving.proto.ErrorMsg`, with those of ours above 99 that old clients never see."""
+    """Error codes of `mindspore.serving.proto.ErrorMsg`; those above 99 are finer and stay on this side."""
 
     SUCCESS = 0
     FAILED = 1

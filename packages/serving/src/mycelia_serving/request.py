@@ -22,8 +22,8 @@ Result = Instance | ServingError
 class Request:
     """A call of a method with any number of instances.
 
-    A protocol puts a `ServingError` in the place of an instance that it could not read: that one is answered with
-    the error, the others are served.
+    A protocol puts a `ServingError` in the place of an instance that it could not read: that one is answered
+    with the error, the others are served.
     """
 
     servable: str
@@ -56,7 +56,7 @@ class Dispatcher(Protocol):
     """Takes requests from the protocols; implemented by `cluster.dispatch.Master`."""
 
     def submit(self, request: Request, done: Callable[[Reply], None]) -> Call:
-        """Answer `request` by calling `done` once, from any thread, possibly before this returns. Never raises."""
+        """Answer `request` by calling `done` once, from any thread, perhaps before this returns. Never raises."""
 
     def describe(self) -> list[ServableInfo]:
         """What is served now, for metadata, `/model` and `status`."""
@@ -67,7 +67,7 @@ class Dispatcher(Protocol):
 
 @dataclass(slots=True, frozen=True)
 class TensorInfo:
-    """Signature of one input or output: `shape` without the batch dimension, -1 where any size goes; None: unknown."""
+    """An input or output: `shape` without the batch dimension, -1 where any size goes, None where unknown."""
 
     name: str
     dtype: str | None  # numpy's name, "str" or "bytes"; None: any
