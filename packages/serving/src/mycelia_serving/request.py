@@ -56,7 +56,7 @@ class Dispatcher(Protocol):
     """Takes requests from the protocols; implemented by `cluster.dispatch.Master`."""
 
     def submit(self, request: Request, done: Callable[[Reply], None]) -> Call:
-        """Answer `request` by calling `done` once, from any thread, perhaps before this returns. Never raises."""
+        """Answer `request` by calling `done` once, from any thread, perhaps at once. Never raises."""
 
     def describe(self) -> list[ServableInfo]:
         """What is served now, for metadata, `/model` and `status`."""
