@@ -1,0 +1,1 @@
+"""Bytes of the gRPC protocols to and from neutral requests and replies."""
