@@ -81,6 +81,7 @@ class MethodInfo:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     batch_size: int  # of the model behind it; 0: instances go one by one
+    retry: bool = True  # False: an instance whose worker was lost is not run a second time
 
 
 @dataclass(slots=True, frozen=True)
