@@ -1,9 +1,9 @@
 """Messages of one client look alike but for the numbers in their tensors: how to read the second one quickly.
 
-A `Layout` is made of a message that protobuf has read and that passed every check. It remembers all bytes but
-those of the tensors' data. A later message with the same bytes around the data has the same names, types, shapes
-and lengths, so only the data are looked at. Messages with strings, or in any unusual form (a field twice, fields
-that the schema does not know), have no layout; protobuf reads them each time.
+A `Layout` is made of a message that protobuf has read and that passed every check. It remembers all bytes
+but those of the tensors' data. A later message with the same bytes around the data has the same names, types,
+shapes and lengths, so only the data are looked at. Messages with strings, or in any unusual form (a field
+twice, fields that the schema does not know), have no layout; protobuf reads them each time.
 """
 
 from __future__ import annotations

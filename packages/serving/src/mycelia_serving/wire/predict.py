@@ -80,9 +80,7 @@ def _put_error(parts: list, error: ServingError | None) -> None:
         parts.append(b"\x22\x00")
         return
     text = error.message.encode(errors="replace")
-    parts.append(
-        b"\x22" + _sized(b"\x08" + varint(error.wire_code) + b"\x12" + varint(len(text)) + text)
-    )
+    parts.append(b"\x22" + _sized(b"\x08" + varint(error.wire_code) + b"\x12" + varint(len(text)) + text))
 
 
 def _sized(body: bytes) -> bytes:

@@ -1,4 +1,4 @@
-"""Tensors of `mindspore.serving.proto` to and from values: the rules of what a client may send, in one place."""
+"""Tensors of `mindspore.serving.proto` to and from values: all rules of what a client may send."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ _SMALL = [bytes([i]) for i in range(128)]
 
 
 def _entry(name: str, tensor_head: bytes, size: int) -> tuple[bytes, int]:
-    """What stands before the last `size` bytes of a map entry of `Instance.items`, and the length of it all."""
+    """What stands before the last `size` bytes of an entry of `Instance.items`, and the length of it all."""
     key = name.encode()
     value = b"\x12" + varint(len(tensor_head) + size) + tensor_head
     key = b"\x0a" + varint(len(key)) + key
