@@ -8,13 +8,12 @@ import weakref
 from dataclasses import dataclass
 
 from mycelia import config, errors, log
+from mycelia.dataset.cache import CONNECTIONS, PREFETCH
 from mycelia_cache import channel as ways
 from mycelia_cache.handle import Handle, LocalHandle, RemoteHandle
 from mycelia_cache.identity import Identity, identify
 from mycelia_cache.proto import cache_pb2 as pb
 from mycelia_cache.protocol import Code, Refused, Unreachable
-
-_CONNECTIONS, _PREFETCH = 12, 20  # as in MindSpore
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +143,7 @@ class CacheClient:
             settings = self.settings
             handle = RemoteHandle(
                 self._channel, reply.joined, lost,
-                settings.prefetch_size or _PREFETCH, settings.num_connections or _CONNECTIONS,
+                settings.prefetch_size or PREFETCH, settings.num_connections or CONNECTIONS,
             )  # fmt: skip
         if reply.joined.warning:
             log.logger(__name__).warning("DatasetCache: %s", reply.joined.warning)

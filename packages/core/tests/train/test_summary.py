@@ -14,6 +14,7 @@ from mycelia.io.wire import fields
 from mycelia.ops import summary_sink
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary.events import crc32c
+from mycelia.train.summary.lineage import DatasetGraph
 from mycelia.train.summary.values import bucket_count, canvas
 
 
@@ -169,7 +170,8 @@ def test_the_collector_records_a_training(tmp_path):
         "1.bias/auto",
     }
     (lineage,) = tmp_path.glob("events.*_lineage")
-    custom, training = records(lineage)
+    graph, custom, training = records(lineage)
+    assert set(graph) == {1, 9}
     assert len(decoded(custom[10][0])[1]) == 2
     hyper, data, algorithm, saved = (decoded(decoded(training[6][0])[k][0]) for k in (1, 2, 3, 4))
     assert hyper[1] == [b"Momentum"] and hyper[3] == [b"SoftmaxCrossEntropyWithLogits"]
@@ -178,6 +180,87 @@ def test_the_collector_records_a_training(tmp_path):
     assert Path(json.loads(saved[3][0])["ckpt"]).stat().st_size == saved[4][0]
     points = json.loads((tmp_path / "ckpt_dir" / "train_metadata.json").read_text())
     assert set(points["model_params_file_map"]) == {str(i) for i in range(1, 9)}
+
+
+def graph_of(data) -> dict:
+    """A DatasetGraph, or an Operation, as nested dicts: maps by name, parts by their place."""
+    read = {1: bytes.decode, 2: lambda v: [bytes(x).decode() for x in decoded(v)[1]], 3: bool, 4: int}
+    kinds = {**read, 5: lambda v: struct.unpack("<d", v)[0]}
+
+    def parameters(data):
+        table = {}
+        for number, entries in decoded(data).items():
+            for entry in map(decoded, entries):
+                (name,), (value,) = entry[1], entry[2]
+                value = bytes(value) if isinstance(value, (bytes, memoryview)) else value
+                table[bytes(name).decode()] = kinds[number](value)
+        return table
+
+    def operation(data):
+        parts = decoded(data)
+        rest = {name: parts[number] for number, name in ((2, "size"), (3, "weights")) if number in parts}
+        if "weights" in rest:
+            rest["weights"] = [struct.unpack("<f", v)[0] for v in rest["weights"]]
+        return parameters(parts[1][0]) | rest
+
+    parts = decoded(data)
+    return {
+        **parameters(parts[2][0]),
+        **({"sampler": operation(parts[4][0])} if 4 in parts else {}),
+        "operations": [operation(o) for o in parts.get(3, ())],
+        "children": [graph_of(c) for c in parts.get(1, ())],
+    }
+
+
+def halved(image):
+    return image / 2
+
+
+def test_the_dataset_graph_is_what_mindspore_records(tmp_path):
+    """The expected parameters are those that MindSpore 2.10 wrote for these pipelines."""
+    (tmp_path / "lines.txt").write_text("a\nb\n")
+    path = str(tmp_path / "lines.txt")
+    lines = dataset.TextFileDataset(path, shuffle=False, num_parallel_workers=1)
+    lines = lines.rename("text", "t").skip(1).repeat(2).batch(3, True, num_parallel_workers=1)
+    workers = {"num_parallel_workers": 1, "connector_queue_size": 16}
+
+    def node(kind, *children, operations=(), **parameters):
+        return {
+            "op_type": kind, **parameters, "operations": list(operations), "children": list(children),
+        }  # fmt: skip
+
+    source = node(
+        "TextFileDataset", dataset_files=[json.dumps(path)], num_samples=0, num_shards=1, shard_id=0,
+        shuffle=0, **workers,
+    )  # fmt: skip
+    named = node("Rename", source, input_columns=['"text"'], output_columns=['"t"'])
+    repeated = node("Repeat", node("Skip", named, count=1), count=2)
+    expected = node("Batch", repeated, batch_size=3, drop_remainder=True, **workers)
+    assert graph_of(DatasetGraph(lines.to_json()).SerializeToString()) == expected
+
+    weights = [1, 0.5, 0.25, 2, 3]
+    images = dataset.FakeImageDataset(
+        5, (2, 2, 3), 3, num_parallel_workers=1, sampler=dataset.WeightedRandomSampler(weights, 2)
+    )
+    images = images.map(halved, "image", num_parallel_workers=1).shuffle(4)
+    found = graph_of(DatasetGraph(images.to_json()).SerializeToString())
+    assert (found["op_type"], found["buffer_size"], found["reset_each_epoch"]) == ("Shuffle", 4, True)
+    (mapped,) = found["children"]
+    assert mapped["op_type"] == "Map" and mapped["input_columns"] == mapped["output_columns"] == ['"image"']
+    assert mapped["operations"] == [{"tensor_op_name": "halved", "python_module": __name__}]
+    assert mapped["children"][0]["sampler"] == {
+        "sampler_name": "WeightedRandomSampler", "replacement": True, "num_samples": 2, "weights": weights,
+    }  # fmt: skip
+
+
+def test_the_dataset_graph_alone_is_recorded(tmp_path):
+    collector = SummaryCollector(
+        str(tmp_path), collect_specified_data={"collect_dataset_graph": True}, keep_default_action=False
+    )
+    _, batches = train(tmp_path, [collector])
+    (lineage,) = tmp_path.glob("events.*_lineage")
+    (record,) = records(lineage)
+    assert graph_of(record[9][0])["batch_size"] == 4 and batches.to_json()["op_type"] == "Batch"
 
 
 def test_only_what_is_asked_for_is_collected(tmp_path):

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _OWNER = "DatasetCache"
 UINT32_MAX = 2**32 - 1
+CONNECTIONS, PREFETCH = 12, 20  # when none are given, as in MindSpore
 _LOCAL_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 
@@ -102,6 +103,18 @@ class DatasetCache:
         if self._shared.client is None:
             raise errors.runtime_error(_OWNER, "the cache is not in use yet: read a pipeline with it first")
         return self._shared.client.stat()
+
+    def describe(self) -> dict:
+        """The cache as a dict, as in a serialized pipeline."""
+        return {
+            "session_id": self.session_id or 0,
+            "cache_memory_size": self.size,
+            "spill": self.spilling,
+            "hostname": self.hostname or config.get("cache_host"),
+            "port": self.port or config.get("cache_port"),
+            "num_connections": self.num_connections or CONNECTIONS,
+            "cache_prefetch_size": self.prefetch_size or PREFETCH,
+        }
 
     def __deepcopy__(self, memo):
         return copy.copy(self)

@@ -206,7 +206,7 @@ class RandomSampler(BuiltinSampler):
         return True
 
     def _fields(self):
-        return {"reshuffle_each_epoch": True, "replacement": self.replacement}
+        return {"reshuffle_each_epoch": True, "replacement": self.replacement, "shuffle_mode": 2}
 
 
 class SubsetSampler(BuiltinSampler):
@@ -350,7 +350,9 @@ class DistributedSampler(BuiltinSampler):
             "num_shards": self.num_shards,
             "offset": self.offset,
             "shard_id": self.shard_id,
-            "shuffle": self._shuffles(),
+            "shuffle_mode": 2 if self._shuffles() else 0,
+            "even_dist": True,
+            "seed": self.seed,
         }
 
 
@@ -404,4 +406,5 @@ class PKSampler(BuiltinSampler):
         return self.shuffle
 
     def _fields(self):
-        return {"num_val": self.num_val, "shuffle": self.shuffle, "class_column": self.class_column}
+        table = {"num_val": self.num_val, "shuffle": self.shuffle}
+        return table if self.class_column == "label" else {**table, "class_column": self.class_column}

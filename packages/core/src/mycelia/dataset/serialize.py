@@ -6,14 +6,22 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
+
 from mycelia import errors, log
 from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
-from mycelia.dataset.samplers import BuiltinSampler
+from mycelia.dataset.samplers import BuiltinSampler, Shuffle
 
 # Attributes of a node that say what it does, by the name of its class.
 _FIELDS = {
     "BatchDataset": ("Batch", ["batch_size", "drop_remainder", "input_columns", "output_columns"]),
+    "PaddedBatchDataset": (
+        "Batch",
+        ["batch_size", "drop_remainder", "input_columns", "output_columns", "pad_info"],
+    ),
+    "BucketBatchDataset": ("BucketBatchByLength", []),
+    "SyncWaitDataset": ("SyncWait", []),
     "ConcatDataset": ("Concat", []),
     "FilterDataset": ("Filter", ["input_columns"]),
     "MapDataset": ("Map", ["input_columns", "output_columns"]),
@@ -31,8 +39,15 @@ _FIELDS = {
 _SOURCE_FIELDS = (
     "dataset_dir", "usage", "decode", "class_indexing", "extensions", "dataset_files",
     "num_samples", "num_shards", "shard_id", "field_delim", "task", "columns_list",
-    "shard_equal_rows", "compression_type", "name", "compat",
+    "shard_equal_rows", "compression_type", "name", "compat", "column_names", "column_defaults",
 )  # fmt: skip
+# What a dict of a sampler tells besides its arguments.
+_DERIVED = ("sampler_name", "child_sampler", "reshuffle_each_epoch", "shuffle_mode", "even_dist", "seed")
+_WITHOUT_WORKERS = ("Concat", "Project", "Rename", "Repeat", "Skip", "Take", "Shuffle")
+_SHUFFLES = {Shuffle.FALSE: 0, Shuffle.FILES: 1, Shuffle.GLOBAL: 2, Shuffle.INFILE: 3}
+_BY_FUNCTIONS = ("FilterDataset", "BucketBatchDataset", "SyncWaitDataset")  # no dict holds functions
+# What stands for None in a dict of a source.
+_NOT_GIVEN = {"num_samples": 0, "num_shards": 1, "shard_id": 0, "class_indexing": {}, "extensions": []}
 
 
 def describe(node: Dataset) -> dict:
@@ -43,20 +58,33 @@ def describe(node: Dataset) -> dict:
         1 if name == "GeneratorDataset" else config.get_num_parallel_workers()
     )
     table: dict = {"op_type": name, "children": [describe(child) for child in node.children]}
-    if name not in ("Concat", "Project", "Rename", "Repeat", "Skip", "Take", "Zip"):
-        ahead = config.get_prefetch_size() if node._run is None else node._run.prefetch
-        table |= {"num_parallel_workers": workers, "connector_queue_size": ahead}
+    if name not in _WITHOUT_WORKERS:
+        table["num_parallel_workers"] = workers
+        if name != "Filter":
+            ahead = config.get_prefetch_size() if node._run is None else node._run.prefetch
+            table["connector_queue_size"] = ahead
     for field in fields:
-        value = getattr(node, field, None)
+        if not hasattr(node, field):
+            continue
+        value = getattr(node, field)
+        value = _NOT_GIVEN.get(field) if value is None else value
         if value is not None and not callable(value):
             table[field] = str(value) if isinstance(value, Path) else value
+    if name == "Shuffle":
+        table["reset_each_epoch"] = True
+    for function in ("predicate", "per_batch_map"):
+        if getattr(node, function, None) is not None:
+            table[function] = "pyfunc"
     if name == "Map":
+        table["output_columns"] = table["output_columns"] or table["input_columns"]
         table["operations"] = [_operation(op) for op in node.operations]
         table["callback"] = [type(c).__name__ for c in node.callbacks]
     if name != "GeneratorDataset" and isinstance(getattr(node, "sampler", None), BuiltinSampler):
         table["sampler"] = node.sampler.describe()
+    if node.cache is not None:
+        table["cache"] = node.cache.describe()
     if hasattr(node, "shuffle_mode"):
-        table["shuffle"] = node.shuffle_mode.value
+        table["shuffle"] = _SHUFFLES.get(node.shuffle_mode, node.shuffle_mode.value)
     return dict(sorted(table.items()))
 
 
@@ -65,7 +93,8 @@ def _operation(op) -> dict:
     name = getattr(op, "__name__", kind.__name__)
     module = getattr(op, "__module__", None) or kind.__module__
     table: dict = {"python_module": module, "tensor_op_name": name}
-    fields = {k: v for k, v in getattr(op, "__dict__", {}).items() if not k.startswith("_") and _plain(v)}
+    fields = {k: v.name if isinstance(v, np.dtype) else v for k, v in getattr(op, "__dict__", {}).items()}
+    fields = {k: v for k, v in fields.items() if not k.startswith("_") and _plain(v)}
     if fields and not hasattr(op, "__code__"):
         table["tensor_op_params"] = fields
     return table
@@ -134,10 +163,12 @@ def _made(table: dict, tuned: bool = False) -> Dataset:
     if name in ("Zip", "Concat"):
         return ds.zip(tuple(children)) if name == "Zip" else children[0].concat(children[1:])
     for kind, (short, fields) in _FIELDS.items():
-        if name == short and children and kind != "FilterDataset":
+        if name == short and children and kind not in _BY_FUNCTIONS and "pyfunc" not in table.values():
             arguments = {f: table[f] for f in fields if f in table}
             if name == "Batch":
                 arguments = {f: arguments[f] for f in ("batch_size", "drop_remainder")}
+                if "pad_info" in table:
+                    return children[0].padded_batch(**arguments, pad_info=table["pad_info"])
             return getattr(children[0], short.lower())(**arguments)
     source = getattr(ds, name, None)
     if (
@@ -149,13 +180,17 @@ def _made(table: dict, tuned: bool = False) -> Dataset:
         raise errors.error(
             errors.NotSupportedError, "deserialize", f"a node {name!r} cannot be made from a dict"
         )
-    arguments = {f: table[f] for f in getattr(source, "source_fields", _SOURCE_FIELDS) if f in table}
+    fields = getattr(source, "source_fields", _SOURCE_FIELDS)
+    arguments = {f: table[f] for f in fields if f in table and table[f] not in ({}, [])}
+    if "sampler" not in table and table.get("num_shards") == 1:
+        del arguments["num_shards"], arguments["shard_id"]
     if "sampler" in table:
         for field in ("num_samples", "num_shards", "shard_id"):
             arguments.pop(field, None)
         arguments["sampler"] = _made_sampler(table["sampler"])
     elif "shuffle" in table:
-        arguments["shuffle"] = ds.Shuffle(table["shuffle"])
+        modes = {number: mode for mode, number in _SHUFFLES.items()}
+        arguments["shuffle"] = modes.get(table["shuffle"]) or ds.Shuffle(table["shuffle"])
     if workers is not None:
         arguments["num_parallel_workers"] = workers
     return source(**arguments)
@@ -164,9 +199,9 @@ def _made(table: dict, tuned: bool = False) -> Dataset:
 def _made_sampler(table: dict) -> BuiltinSampler:
     import mycelia.dataset as ds
 
-    arguments = {
-        k: v for k, v in table.items() if k not in ("sampler_name", "child_sampler", "reshuffle_each_epoch")
-    }
+    arguments = {k: v for k, v in table.items() if k not in _DERIVED}
+    if table["sampler_name"] == "DistributedSampler":
+        arguments["shuffle"] = bool(table["shuffle_mode"])
     arguments["num_samples"] = arguments.get("num_samples") or None
     sampler = getattr(ds, table["sampler_name"])(**arguments)
     for child in table.get("child_sampler", []):

@@ -15,7 +15,7 @@ from mycelia.tensor import Parameter, Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.checkpoint import ModelCheckpoint
 from mycelia.train.callbacks.monitor import loss_value
-from mycelia.train.summary.lineage import EvaluationLineage, TrainLineage, UserDefinedInfo
+from mycelia.train.summary.lineage import DatasetGraph, EvaluationLineage, TrainLineage, UserDefinedInfo
 from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
 
 _SWITCHES = (
@@ -188,6 +188,7 @@ class SummaryCollector(Callback):
             return
         if not self._started:
             self._started = True
+            self._add_dataset_graph(params.train_dataset)
             if self._custom:
                 self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
             self._record.record(params.cur_step_num)
@@ -280,6 +281,10 @@ class SummaryCollector(Callback):
         for parameter in chosen:
             if parameter.ndim:
                 self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
+
+    def _add_dataset_graph(self, dataset) -> None:
+        if self._data.get("collect_dataset_graph") and hasattr(dataset, "to_json"):
+            self._record.add_value("dataset_graph", "train_dataset", DatasetGraph(dataset.to_json()))
 
     # ---- lineage -------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 
 from mycelia.io.wire import field
@@ -84,6 +85,55 @@ class UserDefinedInfo(Message):
                 number, content = 4, text(2, str(value))
             out += field(1, field(number, text(1, name) + content))
         return out
+
+
+@dataclass(slots=True)
+class DatasetGraph(Message):
+    """A dataset's operations and their parameters: `described` as `Dataset.to_json` gives it."""
+
+    described: dict
+
+    def SerializeToString(self) -> bytes:
+        return _node(self.described)
+
+
+_PARTS = ("children", "operations", "sampler")
+_ROWS, _WEIGHTS = 2, 3  # fields of a sampler
+
+
+def _node(table: dict) -> bytes:
+    out = b"".join(field(1, _node(child)) for child in table.get("children", ()))
+    out += field(2, _parameters({k: v for k, v in table.items() if k not in _PARTS}))
+    out += b"".join(field(3, _operation(op)) for op in table.get("operations", ()))
+    return out + (field(4, _operation(table["sampler"])) if "sampler" in table else b"")
+
+
+def _operation(table: dict) -> bytes:
+    """An operation of a map, or a sampler with the rows or weights that it lists."""
+    # Real files tell the module of a user's function only, and an operation's arguments as JSON.
+    if str(table.get("python_module", "")).startswith("mycelia."):
+        table = {k: v for k, v in table.items() if k != "python_module"}
+    out = field(1, _parameters({k: v for k, v in table.items() if k not in ("indices", "weights")}))
+    out += b"".join(field(_ROWS, int(row)) for row in table.get("indices", ()))
+    return out + b"".join(single(_WEIGHTS, weight) for weight in table.get("weights", ()))
+
+
+def _parameters(table: dict) -> bytes:
+    """Texts, lists, bools, ints and floats by name, each kind in a map of its own."""
+    out = b""
+    for name, value in table.items():
+        if isinstance(value, list):
+            if not value:
+                continue
+            number, content = 2, field(2, b"".join(text(1, json.dumps(item)) for item in value))
+        elif isinstance(value, (bool, int)):
+            number, content = 3 if isinstance(value, bool) else 4, field(2, int(value))
+        elif isinstance(value, float):
+            number, content = 5, double(2, value)
+        else:
+            number, content = 1, text(2, value if isinstance(value, str) else json.dumps(value))
+        out += field(number, text(1, name) + content)
+    return out
 
 
 #: What `SummaryRecord.add_value` calls a lineage message -> its field in a LineageEvent.
