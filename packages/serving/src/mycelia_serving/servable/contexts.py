@@ -115,8 +115,9 @@ class Context:
 
     def __repr__(self) -> str:
         return (
-            f"Context(thread_num={self.thread_num}, thread_affinity_core_list={self.thread_affinity_core_list}, "
-            f"enable_parallel={self.enable_parallel}, devices={list(self.device_infos.values())})"
+            f"Context(thread_num={self.thread_num}, enable_parallel={self.enable_parallel}, "
+            f"thread_affinity_core_list={self.thread_affinity_core_list}, "
+            f"devices={list(self.device_infos.values())})"
         )
 
 

@@ -44,7 +44,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Stage:
-    """One step of a method. Values of an instance have numbers: first the inputs, then each stage's results."""
+    """A step of a method. Values of an instance have numbers: its inputs, then the results of each stage."""
 
     number: int  # from 1
     target: Model | Function

@@ -100,7 +100,7 @@ class VersionPolicy:
         if kind == "specific" and all(_VERSION.fullmatch(n) and int(n) <= LARGEST_VERSION for n in numbers):
             return cls(listed=tuple(sorted({int(n) for n in numbers})))
         raise RuntimeError(
-            f"The version policy {text!r} should be latest, latest:N, all or specific:N,M (whole numbers from 1)"
+            f"The version policy {text!r} should be latest, latest:N, all or specific:N,M, numbers from 1"
         )
 
     def choose(self, available: list[int]) -> list[int]:

@@ -10,7 +10,7 @@ from mycelia_serving.servable.declaration import Declaration
 
 
 def argmax(x: np.ndarray) -> np.ndarray:
-    """The place of the largest number of a tensor, counted through all its dimensions; int64, no dimensions."""
+    """The place of the largest number, counted through all dimensions; an int64 without dimensions."""
     return np.asarray(np.argmax(x), np.int64)
 
 

@@ -121,7 +121,7 @@ def register_method(
         results = tuple(results) if isinstance(results, tuple | list) else (results,)
         if len(results) != len(outputs):
             raise RuntimeError(
-                f"The method '{name}' returns {len(results)} values, but its output_names are {len(outputs)}: "
+                f"The method '{name}' returns {len(results)} values, but has {len(outputs)} output_names: "
                 f"{', '.join(outputs)}"
             )
         numbers = tuple(builder.index(v, f"the returned value {i}") for i, v in enumerate(results))
@@ -195,13 +195,13 @@ def add_stage(
 def _check_model(builder: MethodBuilder, model: Model, inputs: int, outputs: int) -> None:
     if not any(model is declared for declared in builder.declaration.models):
         raise RuntimeError(
-            f"In method '{builder.name}', the stage should be a Model that declare_model returned for this servable"
+            f"In method '{builder.name}', the stage should be a Model of this servable, from declare_model"
         )
     counts = builder.declaration.arities.setdefault((model.model_key, 0), (inputs, outputs))
     if counts != (inputs, outputs):
         raise RuntimeError(
-            f"In method '{builder.name}', the model '{model.model_key}' has {inputs} inputs and {outputs} outputs, "
-            f"but before {counts[0]} inputs and {counts[1]} outputs"
+            f"In method '{builder.name}', the model '{model.model_key}' has {inputs} inputs and {outputs} "
+            f"outputs, but before {counts[0]} inputs and {counts[1]} outputs"
         )
 
 
@@ -241,7 +241,7 @@ def one_at_a_time(function: Callable) -> Callable:
     return function
 
 
-# ---- the older style -----------------------------------------------------------------------------------------
+# ---- the older style ---------------------------------------------------------------------------------------
 
 _ORDER = ("preprocess", "servable", "postprocess")
 
@@ -286,7 +286,8 @@ def call_servable(*args: Any) -> Any:
         )
     if len(models) > 1:
         raise RuntimeError(
-            f"The method '{builder.name}' uses call_servable, but {len(models)} models are declared: use add_stage"
+            f"The method '{builder.name}' uses call_servable, but {len(models)} models are declared: "
+            "use add_stage"
         )
     return add_stage(models[0], *args, outputs_count=builder.count("call_servable"))
 

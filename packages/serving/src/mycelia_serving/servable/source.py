@@ -85,7 +85,7 @@ def _too_complex(method: str, function: Callable, statement: ast.stmt) -> Runtim
     line = function.__code__.co_firstlineno + statement.lineno - 1
     first = ast.unparse(statement).splitlines()[0]
     return RuntimeError(
-        f"The method '{method}' uses call_preprocess, call_servable or call_postprocess, and beside these only "
-        f"plain assignments are understood, no conditions, loops or other calls; use add_stage instead. "
+        f"The method '{method}' uses call_preprocess, call_servable or call_postprocess; beside these only "
+        f"plain assignments are understood, no conditions, loops or other calls: use add_stage instead. "
         f"Line {line}: {first}"
     )
