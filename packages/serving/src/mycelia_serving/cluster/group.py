@@ -1,0 +1,221 @@
+"""One version of a servable as the master sees it: its workers, and a queue per method."""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+
+from mycelia_serving.cluster.calls import Item
+from mycelia_serving.cluster.worker_api import Worker
+from mycelia_serving.request import MethodInfo, ServableInfo
+
+SUSPECT_PAUSE_S = 0.05  # a request that kills its worker mostly does so sooner
+LATE_FACTOR = 5.0  # a worker is late when it takes this many times as long as usual,
+LATE_AT_LEAST_S = 0.1  # and at least this long
+
+
+class Lane:
+    """The queue of a method: by priority, then by arrival."""
+
+    __slots__ = ("cancelled", "chunk", "heap", "info", "inputs", "queue_s", "served", "usual_s")
+
+    def __init__(self, info: MethodInfo) -> None:
+        self.info = info
+        self.inputs = frozenset(i.name for i in info.inputs)
+        self.chunk = max(info.batch_size, 1)  # instances for one worker before the next one is looked for
+        self.heap: list[tuple[int, int, Item]] = []
+        self.cancelled = 0  # items in the heap whose call is closed, about
+        self.served = 0  # when it had its last turn among the methods
+        self.usual_s = 0.0  # time between sending and answer, a running mean
+        self.queue_s = 0.0  # how long the last one waited
+
+    def push(self, item: Item) -> None:
+        heapq.heappush(self.heap, (-item.call.request.priority, item.order, item))
+
+    def pop(self) -> Item | None:
+        """The next one that somebody waits for."""
+        heap = self.heap
+        while heap:
+            item = heapq.heappop(heap)[2]
+            if not item.call.closed:
+                return item
+            self.cancelled -= 1
+        return None
+
+    def head(self) -> tuple[int, int] | None:
+        """Priority and order of the next one."""
+        heap = self.heap
+        while heap and heap[0][2].call.closed:
+            heapq.heappop(heap)
+            self.cancelled -= 1
+        return heap[0][:2] if heap else None
+
+    def forget(self, count: int) -> None:
+        """So many in here are not waited for any more; they go when they are many."""
+        self.cancelled += count
+        if self.cancelled > 64 and self.cancelled * 2 > len(self.heap):
+            self.heap = [entry for entry in self.heap if not entry[2].call.closed]
+            heapq.heapify(self.heap)
+            self.cancelled = 0
+
+
+class Parcel:
+    """Instances of one call that a worker has."""
+
+    __slots__ = ("items", "lane", "seat", "sent")
+
+    def __init__(self, seat: Seat | None, lane: Lane, items: list[Item], sent: float) -> None:
+        self.seat = seat  # None once it is answered or the worker is lost
+        self.lane = lane
+        self.items = items
+        self.sent = sent
+
+
+class Seat:
+    """A worker at the master's table."""
+
+    __slots__ = ("answered", "closing", "free", "parcels", "suspect_sent", "suspects", "worker")
+
+    def __init__(self, worker: Worker) -> None:
+        self.worker = worker
+        self.free = worker.capacity
+        self.parcels: dict[Parcel, None] = {}  # oldest first
+        self.closing = False  # gets nothing new
+        self.answered = 0  # instances
+        self.suspects = 0  # instances it has that were with a lost worker before
+        self.suspect_sent = 0.0
+
+    def late(self, now: float) -> bool:
+        """Whether its oldest work takes much longer than usual."""
+        for parcel in self.parcels:
+            return now - parcel.sent > max(LATE_AT_LEAST_S, LATE_FACTOR * parcel.lane.usual_s)
+        return False
+
+
+class Group:
+    """One version of a servable: the workers that run it and what waits for them."""
+
+    def __init__(self, name: str, version: int) -> None:
+        self.name = name
+        self.version = version
+        self.lanes: dict[str, Lane] = {}
+        self.infos: tuple[MethodInfo, ...] = ()
+        self.seats: list[Seat] = []
+        self.suspects: deque[Item] = deque()  # oldest first
+        self.published = False  # may answer requests for the newest version
+        self.retired = False  # gets nothing new
+        self.failed = ""  # why no worker will come
+        self.empty_since: float | None = None  # since when there has been no worker
+        self.seen = False  # there has been a worker
+        self._turn = 0  # where the search for a worker starts
+        self.turns = 0  # of methods
+
+    @property
+    def state(self) -> str:
+        """One of the states of `request.ServableInfo`."""
+        if self.retired:
+            return "draining"
+        if self.seats:
+            return "ready"
+        if self.failed:
+            return "failed"
+        return "unavailable" if self.seen else "loading"
+
+    @property
+    def idle(self) -> bool:
+        """Whether nothing waits and nothing runs."""
+        return (
+            not self.suspects
+            and not any(lane.head() for lane in self.lanes.values())
+            and not any(seat.parcels for seat in self.seats)
+        )
+
+    def learn(self, infos: tuple[MethodInfo, ...]) -> None:
+        """What the methods are, as a worker tells."""
+        self.infos = infos
+        for info in infos:
+            lane = self.lanes.get(info.name)
+            if lane is None:
+                self.lanes[info.name] = Lane(info)
+            else:
+                lane.info = info
+                lane.inputs = frozenset(i.name for i in info.inputs)
+
+    def seat_for(self, now: float) -> Seat | None:
+        """The worker with most free slots, those in turn that have equally many; one that is late only
+        when all are.
+        """
+        seats = self.seats
+        count = len(seats)
+        best = late = None
+        best_at = late_at = 0
+        for step in range(count):
+            at = (self._turn + step) % count
+            seat = seats[at]
+            free = seat.free
+            if free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
+                continue
+            if best is not None and free <= best.free:
+                continue
+            if count > 1 and seat.late(now):
+                if late is None or free > late.free:
+                    late, late_at = seat, at
+                continue
+            best, best_at = seat, at
+        if best is None and late is not None and all(s.closing or s.late(now) for s in seats):
+            best, best_at = late, late_at
+        if best is not None:
+            self._turn = (best_at + 1) % count
+        return best
+
+    @staticmethod
+    def _lonely(seat: Seat) -> bool:
+        """Whether it has an instance that must be alone with a worker."""
+        return any(item.alone for parcel in seat.parcels for item in parcel.items)
+
+    def seat_for_suspect(self, item: Item, now: float) -> Seat | None:
+        """A worker for an instance that was with a lost worker: suspects go one by one, so that the one that
+        kills a second worker is known.
+        """
+        best = None
+        for seat in self.seats:
+            if seat.closing or seat.free <= 0:
+                continue
+            if item.alone:
+                if seat.parcels:
+                    continue
+            elif seat.suspects and (self._lonely(seat) or now - seat.suspect_sent < SUSPECT_PAUSE_S):
+                continue
+            if best is None or seat.free > best.free:
+                best = seat
+        return best
+
+    def next_lane(self) -> Lane | None:
+        """The method whose instance is next: that of highest priority; equal ones take turns, so that a long
+        queue of one does not hold up the others.
+        """
+        best = found = None
+        for lane in self.lanes.values():
+            head = lane.head()
+            if head is not None:
+                rank = (head[0], lane.served)
+                if best is None or rank < best:
+                    best, found = rank, lane
+        return found
+
+    def info(self) -> ServableInfo:
+        """For metadata and `status`."""
+        workers = tuple(
+            {
+                "address": seat.worker.address,
+                "pid": seat.worker.pid,
+                "device": seat.worker.device,
+                "state": "draining" if seat.closing else "ready",
+                "outstanding": sum(len(p.items) for p in seat.parcels),
+                "answered": seat.answered,
+            }
+            for seat in self.seats
+        )
+        files = next((getattr(s.worker, "model_files", ()) for s in self.seats), ())
+        reason = "" if self.seats else self.failed or "no worker is there"
+        return ServableInfo(self.name, self.version, self.infos, self.state, workers, tuple(files), reason)
