@@ -1,0 +1,752 @@
+#include "server.h"
+
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <new>
+#include <stdexcept>
+
+namespace mycelia::serving {
+namespace {
+
+constexpr size_t kRead = 256 << 10;       // bytes of one recv()
+constexpr size_t kOutput = 256 << 10;     // a connection's frames are gathered up to here before they are sent
+constexpr uint32_t kStreamWindow = 1 << 20;
+constexpr int32_t kConnectionWindow = 16 << 20;
+constexpr uint32_t kFrame = 256 << 10;
+constexpr size_t kFirstBody = 64 << 10;   // reserved for a message; more only as it comes, whatever its prefix says
+constexpr double kGoodbye = 2;            // seconds until a connection that is over is closed from this side
+constexpr int kTurns = 16;                // of one connection's output before others have theirs
+
+double monotonic() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+http2::Header header(std::string_view name, std::string_view value) {
+  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())), reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
+          name.size(), value.size(), 0};
+}
+
+bool is_reserved(std::string_view name) {
+  return name.substr(0, 5) == "grpc-" || name == "te" || name == "user-agent" || name == "host" || name == "accept-encoding";
+}
+
+}  // namespace
+
+// One HTTP/2 stream.
+struct Call {
+  Connection* connection;
+  Call *before = nullptr, *after = nullptr;  // of the connection's calls
+  int32_t stream;
+  uint64_t token = 0;  // 0: refused before it got one
+  int method = -1;
+
+  // what came
+  std::string path, content_type;
+  Metadata metadata;
+  size_t header_bytes = 0, header_count = 0;
+  bool post = false, too_many_headers = false, headers_done = false, bad_timeout = false;
+  grpc::Encoding encoding = grpc::kIdentity;
+  double timeout = -1, deadline = grpc::kForever, progress = 0;
+  uint8_t prefix[grpc::kPrefix];
+  size_t prefix_size = 0, declared = 0;
+  std::string body;
+  bool whole = false;          // of a unary call: its message has come
+  bool handed_over = false;    // the token is known outside
+  bool remote_closed = false;
+
+  // what goes
+  std::string output;
+  size_t sent = 0;
+  bool headers_sent = false, ended = false, deferred = false;
+  int status = 0;
+  std::string text;
+};
+
+struct Connection {
+  Server* server;
+  int fd;
+  http2::Session* session = nullptr;
+  Call* calls = nullptr;
+  size_t call_count = 0;
+  std::string output;
+  size_t sent = 0;
+  size_t index;  // in the server's list
+  bool is_dirty = false, dead = false, writable_watched = false, greeted = false, last_words = false, said_goodbye = false;
+  double opened, idle_since, progress;
+  double control_tokens, control_time;
+
+  // Frames that cost an attacker little: true if there are too many.
+  bool over_rate(double now, const Limits& limits) {
+    control_tokens = std::min(limits.control_burst, control_tokens + (now - control_time) * limits.control_rate) - 1;
+    control_time = now;
+    return control_tokens < 0;
+  }
+};
+
+// What the HTTP/2 library calls. C frames lie between these and the server: no exception may pass.
+struct Callbacks {
+  static Call* call_of(Server* s, http2::Session* session, int32_t stream) {
+    return static_cast<Call*>(s->h2_.stream_data(session, stream));
+  }
+
+  template <class F>
+  static int guarded(F&& f) noexcept {
+    try {
+      f();
+      return 0;
+    } catch (...) {  // out of memory
+      return http2::kCallbackFailure;
+    }
+  }
+
+  static int on_begin_headers(http2::Session* session, const http2::Frame* frame, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    return guarded([&] {
+      Server* s = c->server;
+      if (call_of(s, session, frame->head.stream_id)) return;  // trailers
+      auto call = std::make_unique<Call>();
+      call->connection = c;
+      call->stream = frame->head.stream_id;
+      call->progress = s->now_;
+      if (s->h2_.set_stream_data(session, call->stream, call.get())) return;
+      call->after = c->calls;
+      if (c->calls) c->calls->before = call.get();
+      c->calls = call.release();
+      ++c->call_count;
+    });
+  }
+
+  static int on_header(http2::Session* session, const http2::Frame* frame, const uint8_t* name_data, size_t name_size,
+                       const uint8_t* value_data, size_t value_size, uint8_t, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    return guarded([&] {
+      Server* s = c->server;
+      Call* call = call_of(s, session, frame->head.stream_id);
+      if (!call || call->headers_done || call->too_many_headers) return;
+      call->header_bytes += name_size + value_size + 32;  // as HTTP/2 counts
+      if (++call->header_count > s->limits_.header_count || call->header_bytes > s->limits_.header_bytes) {
+        call->too_many_headers = true;
+        call->metadata.clear();
+        return;
+      }
+      const std::string_view name(reinterpret_cast<const char*>(name_data), name_size);
+      const std::string_view value(reinterpret_cast<const char*>(value_data), value_size);
+      if (name == ":path") call->path = value;
+      else if (name == ":method") call->post = value == "POST";
+      else if (name == "content-type") call->content_type = value;
+      else if (name == "grpc-encoding") call->encoding = grpc::encoding(value);
+      else if (name == "grpc-timeout") {
+        call->timeout = grpc::seconds(value);
+        call->bad_timeout = call->timeout < 0;
+      } else if (!name.empty() && name[0] != ':' && !is_reserved(name)) {
+        call->metadata.emplace_back(name, value);
+      }
+    });
+  }
+
+  static int on_data_chunk(http2::Session* session, uint8_t, int32_t stream, const uint8_t* data, size_t size, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    return guarded([&] {
+      Call* call = call_of(c->server, session, stream);
+      if (call && !call->ended) c->server->data(call, data, size);
+    });
+  }
+
+  static int on_frame_recv(http2::Session* session, const http2::Frame* frame, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    return guarded([&] {
+      Server* s = c->server;
+      const http2::FrameHead& head = frame->head;
+      switch (head.type) {
+        case http2::kHeaders:
+        case http2::kData: {
+          if (head.type == http2::kData && !head.length && !(head.flags & http2::kEndStream)) break;  // counted below
+          Call* call = call_of(s, session, head.stream_id);
+          if (!call) return;
+          if (head.type == http2::kHeaders && !call->headers_done) {
+            call->headers_done = true;
+            s->headers_complete(call);
+          }
+          if (head.flags & http2::kEndStream) s->half_closed(call);
+          return;
+        }
+        case http2::kSettings:
+          if (!(head.flags & http2::kAck)) c->greeted = true;
+          break;
+        case http2::kPing:
+        case http2::kReset:
+        case http2::kPriority:
+          break;
+        default:
+          return;
+      }
+      if (c->over_rate(s->now_, s->limits_) && !c->last_words) {
+        c->last_words = true;
+        ++s->statistics.errors;
+        s->h2_.terminate(session, http2::kEnhanceYourCalm);
+      }
+    });
+  }
+
+  static int on_frame_send(http2::Session* session, const http2::Frame* frame, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    return guarded([&] {
+      if (frame->head.type != http2::kHeaders || !(frame->head.flags & http2::kEndStream)) return;
+      Call* call = call_of(c->server, session, frame->head.stream_id);
+      // Answered before the request had ended: the client need not send the rest.
+      if (call && !call->remote_closed) c->server->h2_.submit_reset(session, 0, call->stream, http2::kNoError);
+    });
+  }
+
+  static int on_stream_close(http2::Session* session, int32_t stream, uint32_t, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    return guarded([&] {
+      if (Call* call = call_of(c->server, session, stream)) c->server->drop(call);
+    });
+  }
+
+  static ssize_t read(http2::Session* session, int32_t stream, uint8_t* buffer, size_t size, uint32_t* flags,
+                      http2::DataSource* source, void* user) {
+    Connection* c = static_cast<Connection*>(user);
+    Call* call = static_cast<Call*>(source->ptr);
+    const size_t count = std::min(size, call->output.size() - call->sent);
+    std::memcpy(buffer, call->output.data() + call->sent, count);
+    call->sent += count;
+    if (count) call->progress = c->server->now_;
+    if (call->sent < call->output.size()) return static_cast<ssize_t>(count);
+    call->output.clear();
+    call->sent = 0;
+    if (call->ended) {
+      *flags |= http2::kDataEnd | http2::kDataNoEndStream;
+      const std::string code = std::to_string(call->status);
+      http2::Header trailers[] = {header("grpc-status", code), header("grpc-message", call->text)};
+      if (c->server->h2_.submit_trailer(session, stream, trailers, call->text.empty() ? 1 : 2)) return http2::kCallbackFailure;
+      return static_cast<ssize_t>(count);
+    }
+    if (count) return static_cast<ssize_t>(count);
+    call->deferred = true;
+    return http2::kDeferred;
+  }
+};
+
+// ---- life ---------------------------------------------------------------------------------------------------------
+
+Server::Server(const http2::Library& library, std::vector<Method> methods, const Limits& limits)
+    : h2_(library), methods_(std::move(methods)), limits_(limits), input_(kRead) {
+  for (size_t i = 0; i < methods_.size(); ++i) by_path_[methods_[i].path] = static_cast<int>(i);
+  epoll_ = epoll_create1(EPOLL_CLOEXEC);
+  wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  if (epoll_ < 0 || wake_ < 0 || h2_.callbacks_new(&callbacks_) || h2_.option_new(&option_))
+    throw std::runtime_error("no file descriptors or memory for a server");
+  h2_.set_on_begin_headers(callbacks_, Callbacks::on_begin_headers);
+  h2_.set_on_header(callbacks_, Callbacks::on_header);
+  h2_.set_on_data_chunk(callbacks_, Callbacks::on_data_chunk);
+  h2_.set_on_frame_recv(callbacks_, Callbacks::on_frame_recv);
+  h2_.set_on_frame_send(callbacks_, Callbacks::on_frame_send);
+  h2_.set_on_stream_close(callbacks_, Callbacks::on_stream_close);
+  h2_.option_no_closed_streams(option_, 1);
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLET;  // each write to an eventfd is an edge: it need not be read
+  event.data.ptr = &wake_;
+  epoll_ctl(epoll_, EPOLL_CTL_ADD, wake_, &event);
+}
+
+Server::~Server() {
+  if (thread_.joinable()) {
+    stop(0);
+    thread_.join();
+  }
+  for (const int fd : listeners_) ::close(fd);
+  if (epoll_ >= 0) ::close(epoll_);
+  if (wake_ >= 0) ::close(wake_);
+  if (reserve_ >= 0) ::close(reserve_);
+  if (callbacks_) h2_.callbacks_del(callbacks_);
+  if (option_) h2_.option_del(option_);
+}
+
+void Server::listen(int fd) { listeners_.push_back(fd); }
+
+void Server::start() {
+  for (int& fd : listeners_) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = &fd;
+    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) throw std::runtime_error(std::strerror(errno));
+  }
+  thread_ = std::thread([this] { run(); });
+}
+
+void Server::join() {
+  if (thread_.joinable()) thread_.join();
+}
+
+// ---- other threads ------------------------------------------------------------------------------------------------
+
+bool Server::take(std::vector<Event>* events, double seconds) {
+  std::unique_lock<std::mutex> lock(ready_mutex_);
+  const auto something = [&] { return !ready_.empty() || ended_; };
+  if (seconds < 0) ready_signal_.wait(lock, something);
+  else ready_signal_.wait_for(lock, std::chrono::duration<double>(seconds), something);
+  events->swap(ready_);
+  return !events->empty() || !ended_;
+}
+
+void Server::send(Action action) {
+  bool wake;
+  {
+    std::lock_guard<std::mutex> lock(inbox_mutex_);
+    inbox_.push_back(std::move(action));
+    wake = std::exchange(asleep_, false);
+  }
+  if (wake) eventfd_write(wake_, 1);
+}
+
+void Server::stop(double grace_s) {
+  {
+    std::lock_guard<std::mutex> lock(inbox_mutex_);
+    stop_asked_ = true;
+    stop_grace_ = grace_s;
+    asleep_ = false;
+  }
+  eventfd_write(wake_, 1);
+}
+
+// ---- the server's thread ------------------------------------------------------------------------------------------
+
+void Server::run() {
+  epoll_event found[256];
+  for (;;) {
+    now_ = monotonic();
+    double wait = std::max(0.0, std::min({next_sweep_, next_deadline_, drain_end_}) - now_);
+    {
+      std::lock_guard<std::mutex> lock(inbox_mutex_);
+      if (!inbox_.empty() || stop_asked_) wait = 0;
+      else asleep_ = true;
+    }
+    const int count = epoll_wait(epoll_, found, 256, wait > 0 ? static_cast<int>(wait * 1000) + 1 : 0);
+    now_ = monotonic();
+    for (int i = 0; i < count; ++i) {
+      void* what = found[i].data.ptr;
+      if (what == &wake_) continue;
+      if (!listeners_.empty() && what >= &listeners_.front() && what <= &listeners_.back()) {
+        accept_from(*static_cast<int*>(what), now_);
+        continue;
+      }
+      Connection* c = static_cast<Connection*>(what);
+      if (c->dead) continue;
+      if (found[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) on_readable(c);
+      if (!c->dead && (found[i].events & EPOLLOUT)) touch(c);
+    }
+    apply_inbox();
+    if (now_ >= next_sweep_ || now_ >= next_deadline_) sweep(now_);
+    for (size_t i = 0; i < dirty_.size(); ++i) {
+      dirty_[i]->is_dirty = false;
+      if (!dirty_[i]->dead) flush(dirty_[i]);
+    }
+    dirty_.clear();
+    publish();
+    for (Connection* c : buried_) delete c;
+    buried_.clear();
+    if (draining_ && (connections_.empty() || now_ >= drain_end_)) break;
+  }
+  while (!connections_.empty()) close(connections_.back());
+  for (Connection* c : buried_) delete c;
+  buried_.clear();
+  publish();
+  std::lock_guard<std::mutex> lock(ready_mutex_);
+  ended_ = true;
+  ready_signal_.notify_all();
+}
+
+void Server::publish() {
+  if (fresh_.empty()) return;
+  {
+    std::lock_guard<std::mutex> lock(ready_mutex_);
+    if (ready_.empty()) ready_.swap(fresh_);
+    else ready_.insert(ready_.end(), std::make_move_iterator(fresh_.begin()), std::make_move_iterator(fresh_.end()));
+  }
+  ready_signal_.notify_one();
+  fresh_.clear();
+}
+
+void Server::push(Event event) {
+  buffered_ += cost(event) - event.body.size();  // the body was counted as it came
+  fresh_.push_back(std::move(event));
+}
+
+void Server::apply_inbox() {
+  bool stop;
+  {
+    std::lock_guard<std::mutex> lock(inbox_mutex_);
+    asleep_ = false;
+    actions_.swap(inbox_);
+    stop = std::exchange(stop_asked_, false);
+    if (stop) drain_end_ = std::min(drain_end_, now_ + stop_grace_);
+  }
+  for (Action& action : actions_) apply(std::move(action));
+  actions_.clear();
+  if (stop && !draining_) begin_drain();
+}
+
+void Server::apply(Action&& action) {
+  const auto found = calls_.find(action.token);
+  if (found == calls_.end() || found->second->ended) return;  // cancelled in between
+  Call* call = found->second;
+  if (action.message) {
+    if (call->output.empty()) call->output = std::move(action.body);
+    else call->output += action.body;
+    call->progress = now_;
+  }
+  if (action.end) {
+    finish(call, action.status, action.text);
+  } else if (!call->headers_sent) {
+    submit(call, true);
+  } else if (call->deferred) {
+    call->deferred = false;
+    h2_.resume_data(call->connection->session, call->stream);
+  }
+  touch(call->connection);
+}
+
+void Server::begin_drain() {
+  draining_ = true;
+  for (const int fd : listeners_) {
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
+    ::close(fd);
+  }
+  listeners_.clear();
+  for (Connection* c : connections_) {
+    h2_.submit_goaway(c->session, 0, h2_.last_stream(c->session), http2::kNoError, nullptr, 0);
+    touch(c);
+  }
+}
+
+void Server::accept_from(int listener, double now) {
+  for (int i = 0; i < 64; ++i) {
+    const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd < 0) {
+      if (errno != EMFILE || reserve_ < 0) return;
+      ::close(reserve_);  // no descriptor is left: let the client know, rather than be woken for ever
+      const int refused = accept(listener, nullptr, nullptr);
+      if (refused >= 0) ::close(refused);
+      reserve_ = open("/dev/null", O_RDONLY | O_CLOEXEC);
+      ++statistics.refused;
+      continue;
+    }
+    if (connections_.size() >= limits_.connections) {
+      ++statistics.refused;
+      ::close(fd);
+      continue;
+    }
+    const int on = 1;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);  // fails on unix sockets, which need it not
+    auto c = std::make_unique<Connection>();
+    c->server = this;
+    c->fd = fd;
+    c->opened = c->idle_since = c->progress = c->control_time = now;
+    c->control_tokens = limits_.control_burst;
+    c->index = connections_.size();
+    const http2::Setting settings[] = {{http2::kMaxStreams, static_cast<uint32_t>(limits_.streams)},
+                                       {http2::kInitialWindow, kStreamWindow},
+                                       {http2::kMaxFrame, kFrame},
+                                       {http2::kMaxHeaderList, static_cast<uint32_t>(limits_.header_bytes)}};
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.ptr = c.get();
+    if (h2_.server_new(&c->session, callbacks_, c.get(), option_) || h2_.submit_settings(c->session, 0, settings, 4) ||
+        h2_.set_local_window(c->session, 0, 0, kConnectionWindow) || epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) {
+      if (c->session) h2_.session_del(c->session);
+      ::close(fd);
+      continue;
+    }
+    ++statistics.accepted;
+    ++statistics.connections;
+    connections_.push_back(c.get());
+    touch(c.release());
+  }
+}
+
+void Server::touch(Connection* c) {
+  if (!c->is_dirty && !c->dead) {
+    c->is_dirty = true;
+    dirty_.push_back(c);
+  }
+}
+
+void Server::on_readable(Connection* c) {
+  const ssize_t count = recv(c->fd, input_.data(), input_.size(), 0);
+  if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
+  if (count <= 0) return close(c);
+  if (c->said_goodbye) return;
+  statistics.bytes_in += static_cast<uint64_t>(count);
+  const ssize_t used = h2_.receive(c->session, input_.data(), static_cast<size_t>(count));
+  if (used != count) {
+    ++statistics.errors;
+    return close(c);
+  }
+  touch(c);
+}
+
+void Server::watch(Connection* c, bool writable) {
+  if (c->writable_watched == writable) return;
+  c->writable_watched = writable;
+  epoll_event event{};
+  event.events = EPOLLIN | (writable ? EPOLLOUT : 0u);
+  event.data.ptr = c;
+  epoll_ctl(epoll_, EPOLL_CTL_MOD, c->fd, &event);
+}
+
+void Server::flush(Connection* c) {
+  for (int turn = 0; turn < kTurns; ++turn) {
+    while (c->output.size() - c->sent < kOutput) {
+      const uint8_t* frame;
+      const ssize_t size = h2_.send(c->session, &frame);
+      if (size < 0) return close(c);
+      if (size == 0) break;
+      if (c->output.empty()) c->progress = now_;  // the time of waiting begins
+      c->output.append(reinterpret_cast<const char*>(frame), static_cast<size_t>(size));
+    }
+    if (c->output.empty()) {
+      watch(c, false);
+      if (!c->said_goodbye && !h2_.want_read(c->session) && !h2_.want_write(c->session)) {
+        c->said_goodbye = true;  // the client closes when it has read all; closing first could cut off the last answer
+        c->progress = now_;
+        shutdown(c->fd, SHUT_WR);
+      }
+      return;
+    }
+    const ssize_t count = ::send(c->fd, c->output.data() + c->sent, c->output.size() - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (count < 0) {
+      if (errno != EAGAIN && errno != EINTR) return close(c);
+      break;
+    }
+    statistics.bytes_out += static_cast<uint64_t>(count);
+    c->progress = now_;
+    c->sent += static_cast<size_t>(count);
+    if (c->sent == c->output.size()) {
+      c->output.clear();
+      c->sent = 0;
+    } else if (c->sent >= kOutput) {
+      c->output.erase(0, c->sent);
+      c->sent = 0;
+    }
+  }
+  watch(c, true);
+}
+
+void Server::close(Connection* c) {
+  if (c->dead) return;
+  c->dead = true;
+  while (c->calls) drop(c->calls);
+  h2_.session_del(c->session);
+  ::close(c->fd);
+  connections_.back()->index = c->index;
+  connections_[c->index] = connections_.back();
+  connections_.pop_back();
+  buried_.push_back(c);  // events of this round may still name it
+  --statistics.connections;
+}
+
+// Time limits; once a second, and when a deadline passes.
+void Server::sweep(double now) {
+  next_sweep_ = now + 1;
+  next_deadline_ = grpc::kForever;
+  for (size_t i = connections_.size(); i-- > 0;) {
+    Connection* c = connections_[i];
+    const bool stalled = now - c->progress > (c->said_goodbye ? kGoodbye : limits_.stall_s);
+    if ((stalled && (c->said_goodbye || !c->output.empty())) || (!c->greeted && now - c->opened > limits_.handshake_s)) {
+      close(c);
+      continue;
+    }
+    for (Call *call = c->calls, *after; call; call = after) {
+      after = call->after;
+      const bool silent = now - call->progress > limits_.stall_s;
+      const bool waits = !call->handed_over && !call->ended;  // for the rest of its headers or of a unary request
+      if (call->token && !call->ended && now >= call->deadline) {
+        fail(call, grpc::kDeadlineExceeded, "the deadline has passed");
+      } else if (waits && silent && !call->token) {
+        h2_.terminate(c->session, http2::kCancel);
+      } else if (waits && silent) {
+        fail(call, grpc::kDeadlineExceeded, "the request did not arrive in time");
+      } else if (call->ended && silent) {  // the client takes no data
+        h2_.submit_reset(c->session, 0, call->stream, http2::kCancel);
+      } else {
+        if (!call->ended) next_deadline_ = std::min(next_deadline_, call->deadline);
+        continue;
+      }
+      touch(c);
+    }
+    if (!c->call_count && now - c->idle_since > limits_.idle_s) {
+      h2_.terminate(c->session, http2::kNoError);
+      touch(c);
+    }
+  }
+}
+
+// ---- calls --------------------------------------------------------------------------------------------------------
+
+void Server::headers_complete(Call* call) {
+  if (!call->post) return respond_http(call, "405");
+  if (!grpc::is_grpc(call->content_type)) return respond_http(call, "415");
+  if (call->too_many_headers) return finish(call, grpc::kResourceExhausted, "the headers are too large");
+  const auto found = by_path_.find(call->path);
+  if (found == by_path_.end())
+    return finish(call, grpc::kUnimplemented, "there is no method " + call->path.substr(0, 200));
+  if (call->encoding == grpc::kUnknownEncoding)
+    return finish(call, grpc::kUnimplemented, "grpc-encoding must be identity, gzip or deflate");
+  if (call->bad_timeout) return finish(call, grpc::kInternal, "grpc-timeout is malformed");
+  if (draining_) return finish(call, grpc::kUnavailable, "the server is stopping");
+  if (calls_.size() >= limits_.calls) return finish(call, grpc::kResourceExhausted, "too many calls are open");
+  call->method = found->second;
+  call->token = next_token_++;
+  calls_[call->token] = call;
+  ++statistics.calls;
+  ++statistics.open_calls;
+  if (call->timeout >= 0) {
+    call->deadline = now_ + call->timeout;
+    next_deadline_ = std::min(next_deadline_, call->deadline);
+  }
+  if (methods_[static_cast<size_t>(call->method)].streaming) {
+    call->handed_over = true;
+    push({Kind::kOpen, call->token, call->method, call->encoding, {}, std::move(call->metadata), call->timeout});
+  }
+}
+
+// A message begins: its prefix is complete. False: the call has failed.
+bool Server::begin_message(Call* call) {
+  call->declared = grpc::size_of(call->prefix);
+  if (call->declared > limits_.message) {
+    fail(call, grpc::kResourceExhausted, "a message of " + std::to_string(call->declared) + " bytes is larger than the limit of " +
+                                             std::to_string(limits_.message));
+  } else if (call->prefix[0] > 1) {
+    fail(call, grpc::kInternal, "the message's first byte is neither 0 nor 1");
+  } else if (call->prefix[0] == 1 && call->encoding == grpc::kIdentity) {
+    fail(call, grpc::kInternal, "a compressed message without grpc-encoding");
+  } else {
+    call->body.reserve(std::min(call->declared, kFirstBody));
+    return true;
+  }
+  return false;
+}
+
+void Server::data(Call* call, const uint8_t* bytes, size_t size) {
+  if (!call->token) return;
+  call->progress = now_;
+  for (;;) {
+    if (call->whole) {
+      if (size) fail(call, grpc::kInternal, "a unary call has one message");
+      return;
+    }
+    if (call->prefix_size < grpc::kPrefix) {
+      const size_t part = std::min(size, grpc::kPrefix - call->prefix_size);
+      std::memcpy(call->prefix + call->prefix_size, bytes, part);
+      call->prefix_size += part;
+      bytes += part;
+      size -= part;
+      if (call->prefix_size < grpc::kPrefix || !begin_message(call)) return;
+    }
+    const size_t part = std::min(size, call->declared - call->body.size());
+    if (buffered_ + part > limits_.buffered) return fail(call, grpc::kResourceExhausted, "too many requests are waiting");
+    if (call->body.capacity() - call->body.size() < part)
+      call->body.reserve(std::min(call->declared, std::max(2 * call->body.capacity(), call->body.size() + part)));
+    call->body.append(reinterpret_cast<const char*>(bytes), part);
+    buffered_ += part;
+    bytes += part;
+    size -= part;
+    if (call->body.size() < call->declared) return;
+    if (!methods_[static_cast<size_t>(call->method)].streaming) {
+      call->whole = true;
+      continue;
+    }
+    const grpc::Encoding encoding = call->prefix[0] ? call->encoding : grpc::kIdentity;
+    push({Kind::kMessage, call->token, call->method, encoding, std::move(call->body), {}, -1});
+    call->body = {};
+    call->prefix_size = 0;
+    if (!size) return;
+  }
+}
+
+void Server::half_closed(Call* call) {
+  call->remote_closed = true;
+  if (!call->token || call->ended) return;
+  const bool streaming = methods_[static_cast<size_t>(call->method)].streaming;
+  if (streaming) {
+    if (call->prefix_size) return fail(call, grpc::kInternal, "the last message is cut off");
+    return push({Kind::kEnd, call->token, call->method, grpc::kIdentity, {}, {}, -1});
+  }
+  if (!call->whole) return fail(call, grpc::kInternal, call->prefix_size ? "the message is cut off" : "the request has no message");
+  call->handed_over = true;
+  const double left = call->timeout < 0 ? -1 : std::max(0.0, call->deadline - now_);
+  const grpc::Encoding encoding = call->prefix[0] ? call->encoding : grpc::kIdentity;
+  push({Kind::kCall, call->token, call->method, encoding, std::move(call->body), std::move(call->metadata), left});
+  call->body = {};
+}
+
+// HEADERS of the answer; without data it is the whole answer.
+void Server::submit(Call* call, bool with_data) {
+  const std::string code = std::to_string(call->status);
+  http2::Header headers[] = {header(":status", "200"), header("content-type", "application/grpc"), header("grpc-status", code),
+                             header("grpc-message", call->text)};
+  http2::DataProvider provider{{}, Callbacks::read};
+  provider.source.ptr = call;
+  const size_t count = with_data ? 2 : call->text.empty() ? 3 : 4;
+  call->headers_sent = true;
+  h2_.submit_response(call->connection->session, call->stream, headers, count, with_data ? &provider : nullptr);
+}
+
+void Server::finish(Call* call, int status, std::string_view text) {
+  call->ended = true;
+  call->status = status;
+  call->text = grpc::percent_encoded(text);
+  call->progress = now_;
+  if (!call->body.empty()) {  // nobody will read what has come so far
+    buffered_ -= call->body.size();
+    call->body = {};
+  }
+  if (!call->headers_sent) {
+    submit(call, !call->output.empty());
+  } else if (call->deferred) {
+    call->deferred = false;
+    h2_.resume_data(call->connection->session, call->stream);
+  }
+}
+
+void Server::fail(Call* call, int status, std::string_view text) {
+  if (call->handed_over) push({Kind::kCancel, call->token, call->method, grpc::kIdentity, {}, {}, -1});
+  finish(call, status, text);
+}
+
+void Server::respond_http(Call* call, const char* status) {
+  http2::Header headers[] = {header(":status", status)};
+  call->ended = call->headers_sent = true;
+  h2_.submit_response(call->connection->session, call->stream, headers, 1, nullptr);
+}
+
+// The stream is over: answered, or reset by either side, or its connection is gone.
+void Server::drop(Call* call) {
+  Connection* c = call->connection;
+  if (call->handed_over && !call->ended) push({Kind::kCancel, call->token, call->method, grpc::kIdentity, {}, {}, -1});
+  buffered_ -= call->body.size();
+  if (call->token) {
+    calls_.erase(call->token);
+    --statistics.open_calls;
+  }
+  (call->before ? call->before->after : c->calls) = call->after;
+  if (call->after) call->after->before = call->before;
+  if (!--c->call_count) c->idle_since = now_;
+  h2_.set_stream_data(c->session, call->stream, nullptr);
+  delete call;
+}
+
+}  // namespace mycelia::serving

@@ -1,0 +1,159 @@
+// A gRPC server without a language runtime: one thread does all input and output (epoll), hands whole requests over in
+// batches and takes answers from any thread.
+//
+// Ownership: the server's thread alone touches connections, calls and HTTP/2 sessions. Other threads reach it through
+// two boxes, each under its own mutex: `ready_` (what came, for take()) and `inbox_` (what is to be sent).
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "grpc.h"
+#include "http2.h"
+
+namespace mycelia::serving {
+
+struct Limits {
+  size_t message = size_t{100} << 20;   // bytes of a request's message
+  size_t buffered = size_t{1} << 30;    // bytes that came and were not taken yet, of all connections
+  size_t header_bytes = 16 << 10;       // of a call's headers
+  size_t header_count = 100;
+  size_t streams = 1000;                // open calls of a connection
+  size_t calls = 32768;                 // open calls of all connections
+  size_t connections = 4096;
+  double handshake_s = 20;              // until a client has sent its settings
+  double stall_s = 60;                  // without a byte of a request that is under way, or of an answer
+  double idle_s = 7200;                 // without a call
+  double control_rate = 500;            // pings, resets, settings, empty frames of a connection in a second,
+  double control_burst = 4000;          // and at once
+};
+
+struct Method {
+  std::string path;
+  bool streaming;
+};
+
+enum class Kind : int {
+  kCall = 0,     // a unary call, whole
+  kOpen = 1,     // a call of a streaming method begins
+  kMessage = 2,  // one of its messages
+  kEnd = 3,      // the client has sent its last one
+  kCancel = 4,   // nobody waits for the answer any more
+};
+
+using Metadata = std::vector<std::pair<std::string, std::string>>;
+
+struct Event {
+  Kind kind;
+  uint64_t token;
+  int method = -1;
+  grpc::Encoding encoding = grpc::kIdentity;  // of body
+  std::string body;
+  Metadata metadata;
+  double timeout = -1;  // seconds that are left; negative: none was given
+};
+
+struct Action {
+  uint64_t token;
+  bool message;      // body holds a message with its prefix
+  bool end;          // the call ends with status and text
+  std::string body;
+  int status = 0;
+  std::string text;
+};
+
+struct Statistics {
+  std::atomic<uint64_t> connections{0}, accepted{0}, refused{0}, calls{0}, open_calls{0}, bytes_in{0}, bytes_out{0}, errors{0};
+};
+
+struct Call;
+struct Connection;
+
+class Server {
+ public:
+  Server(const http2::Library& library, std::vector<Method> methods, const Limits& limits);
+  ~Server();
+
+  void listen(int fd);  // before start; the server owns it from then on
+  void start();
+  // Waits for events, at most `seconds`; false: the server has ended and nothing is left.
+  bool take(std::vector<Event>* events, double seconds);
+  void taken(size_t bytes) { buffered_ -= bytes; }  // events with that cost were consumed
+  void send(Action action);
+  void stop(double grace_s);  // no new connections and calls; what is open may end within grace_s
+  void join();
+
+  static size_t cost(const Event& e) { return e.body.size() + 256; }
+
+  Statistics statistics;
+
+ private:
+  friend struct Connection;
+  friend struct Callbacks;
+
+  void run();
+  void accept_from(int listener, double now);
+  void on_readable(Connection* c);
+  void flush(Connection* c);
+  void close(Connection* c);
+  void apply_inbox();
+  void apply(Action&& action);
+  void publish();
+  void sweep(double now);
+  void begin_drain();
+  void watch(Connection* c, bool writable);
+  void touch(Connection* c);
+
+  void headers_complete(Call* call);
+  bool begin_message(Call* call);
+  void data(Call* call, const uint8_t* bytes, size_t size);
+  void half_closed(Call* call);
+  void finish(Call* call, int status, std::string_view text);
+  void fail(Call* call, int status, std::string_view text);  // finish, and tell those who hold the token
+  void respond_http(Call* call, const char* status);
+  void submit(Call* call, bool with_data);
+  void drop(Call* call);
+  void push(Event event);
+
+  const http2::Library& h2_;
+  const std::vector<Method> methods_;
+  const Limits limits_;
+  std::unordered_map<std::string, int> by_path_;
+  http2::Callbacks* callbacks_ = nullptr;
+  http2::Option* option_ = nullptr;
+
+  int epoll_ = -1, wake_ = -1, reserve_ = -1;
+  std::vector<int> listeners_;
+  std::vector<Connection*> connections_, dirty_, buried_;
+  std::unordered_map<uint64_t, Call*> calls_;
+  uint64_t next_token_ = 1;
+  double now_ = 0, next_sweep_ = 0, next_deadline_ = grpc::kForever;
+  bool draining_ = false;
+  double drain_end_ = grpc::kForever;
+  std::vector<uint8_t> input_;
+  std::vector<Event> fresh_;     // events of this round
+  std::vector<Action> actions_;  // the inbox's content while it is worked off
+  std::atomic<size_t> buffered_{0};
+
+  std::mutex ready_mutex_;
+  std::condition_variable ready_signal_;
+  std::vector<Event> ready_;
+  bool ended_ = false;
+
+  std::mutex inbox_mutex_;
+  std::vector<Action> inbox_;
+  bool asleep_ = false;
+  bool stop_asked_ = false;
+  double stop_grace_ = 0;
+
+  std::thread thread_;
+};
+
+}  // namespace mycelia::serving
