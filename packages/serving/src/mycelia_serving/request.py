@@ -82,6 +82,7 @@ class MethodInfo:
     outputs: tuple[TensorInfo, ...]
     batch_size: int  # of the model behind it; 0: instances go one by one
     retry: bool = True  # False: an instance whose worker was lost is not run a second time
+    default: bool = False  # meant when a caller names the servable alone (KServe's model name)
 
 
 @dataclass(slots=True, frozen=True)

@@ -20,10 +20,19 @@ class Malformed(ValueError):
     """The bytes are not the message."""
 
 
+class Refused(Exception):
+    """A message that was read, and a request that is not served as a whole: `error` for its caller."""
+
+    def __init__(self, servable: str, method: str, version: int, message: str) -> None:
+        super().__init__(message)
+        self.servable, self.method, self.version = servable, method, version
+        self.error = invalid(message)
+
+
 def parse_request(body: bytes) -> Request:
     """The call in a `PredictRequest`. An instance that breaks a rule is a ServingError in its place.
 
-    Errors: Malformed; ServingError if the whole request is refused.
+    Errors: Malformed; Refused.
     """
     layout = _requests.find(body)
     if layout is not None:
@@ -38,10 +47,12 @@ def parse_request(body: bytes) -> Request:
     sent = message.instances
     if message.instances_of_1_1:
         if sent:
-            raise invalid("instances in field 2 and in field 3 of one request")
+            raise Refused(*head, "instances in field 2 and in field 3 of one request")
         sent = message.instances_of_1_1
     if not sent:
-        raise invalid(f"no instances in a request to servable {clip(servable)}, method {clip(method)}")
+        raise Refused(
+            *head, f"no instances in a request to servable {clip(servable)}, method {clip(method)}"
+        )
     instances = [_read_instance(instance, servable, method) for instance in sent]
     if sent is message.instances and not any(type(instance) is ServingError for instance in instances):
         _requests.learn(body, head, instances)

@@ -95,6 +95,16 @@ def read_tensor(tensor: pb.Tensor) -> Value:
         raise invalid(f"a string that is not UTF-8: {error.reason} at byte {error.start}") from None
 
 
+def wire_type(dtype: np.dtype) -> int:
+    """The number of a dtype in messages. Errors: KeyError."""
+    return _WIRE_TYPES[dtype]
+
+
+def number_type(kind: int) -> np.dtype:
+    """The dtype of a number in messages. Errors: KeyError, also for strings and bytes."""
+    return _NUMBERS[kind]
+
+
 def varint(number: int) -> bytes:
     """A non-negative number as protobuf writes it."""
     if number < 128:
