@@ -1,0 +1,320 @@
+"""gRPC without TLS by `mycelia_serving._grpc`: HTTP/2 in C++, Python sees whole requests.
+
+The extension frames HTTP/2 by libnghttp2, a shared library that is loaded when the first server starts: the
+system's, or the one in pycurl's wheel. Nothing has to be installed to build against it. Where there is none,
+and for TLS, `grpc_server` uses grpcio; callers cannot tell which one answers.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import importlib.util
+import os
+import socket
+import stat
+import threading
+import time
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+from mycelia import log
+from mycelia_serving.errors import ServingError, clip
+from mycelia_serving.frontend.service import INTERNAL, OK, RESOURCE_EXHAUSTED, UNAUTHENTICATED, Service
+
+REFLECTION = (  # one protocol under two names
+    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
+    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
+)
+WATCH = "/grpc.health.v1.Health/Watch"
+_CALL, _OPEN, _MESSAGE, _END, _CANCEL = range(5)  # kinds of events
+_GZIP, _DEFLATE = 1, 2
+_WATCH_S = 0.2  # how soon watchers of the health hear of a change
+_SERVICE_UNKNOWN = 3
+_BACKLOG = 1024
+
+
+def _libraries() -> Iterator[str]:
+    """Where a libnghttp2 may be, the best one first: the system's gets its security fixes."""
+    yield "libnghttp2.so.14"
+    spec = importlib.util.find_spec("pycurl")
+    if spec is not None and spec.origin:
+        yield from map(str, sorted(Path(spec.origin).parent.glob("pycurl.libs/libnghttp2-*.so.14*")))
+
+
+@functools.cache
+def missing() -> str:
+    """Why this front end cannot be used here; empty if it can."""
+    try:
+        from mycelia_serving import _grpc
+    except ImportError as error:
+        return str(error)
+    problems = []
+    for path in _libraries():
+        problem = _grpc.load(path)
+        if not problem:
+            return ""
+        problems.append(problem)
+    return "; ".join(problems)
+
+
+def listening_socket(address: str) -> socket.socket:
+    """A listening socket for "ip:port" (port 0: any that is free) or "unix:path".
+
+    Errors: RuntimeError that names the address: malformed, in use, not of this host.
+    """
+    if address.startswith("unix:"):
+        path = address.removeprefix("unix:")
+        path = path.removeprefix("//") if path.startswith("///") else path
+        _remove_stale(path)
+        sock, place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), path
+    else:
+        host, _, port = address.rpartition(":")
+        host = host.removeprefix("[").removesuffix("]")
+        if not host or not port.isdecimal() or int(port) > 65535:
+            raise RuntimeError(f"the address is ip:port or unix:path, got {clip(address)}")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        sock, place = socket.socket(family, socket.SOCK_STREAM), (host, int(port))
+        # This only skips the wait for old connections to be forgotten: a port in use stays an error.
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        sock.bind(place)
+        sock.listen(_BACKLOG)
+        sock.setblocking(False)
+    except OSError as error:
+        sock.close()
+        raise RuntimeError(f"cannot listen on {clip(address)}: {error.strerror or error}") from None
+    return sock
+
+
+def _remove_stale(path: str) -> None:
+    """Remove the socket file of a server that has died; one that is answered stays, and is in use."""
+    with contextlib.suppress(OSError):
+        if not stat.S_ISSOCK(os.stat(path).st_mode):
+            return
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
+            probe.settimeout(1)
+            try:
+                probe.connect(path)
+            except ConnectionRefusedError:
+                os.unlink(path)
+
+
+class _Answer:
+    """What a handler calls with the outcome of a unary call."""
+
+    __slots__ = ("finished", "server", "token")
+
+    def __init__(self, server: NativeServer, token: int) -> None:
+        self.server, self.token, self.finished = server, token, False
+
+    def __call__(self, status: int, payload: bytes | str) -> None:
+        self.finished = True
+        server = self.server
+        server._calls.pop(self.token, None)
+        if status == OK:
+            server._front.reply(self.token, payload)
+        else:
+            server._front.finish(self.token, status, payload)
+
+
+class NativeServer:
+    """A gRPC server for what `service` answers.
+
+    address: "ip:port" or "unix:path". max_message_bytes: of a request.
+    limits: others of the extension, see native/src/server.h.
+    Errors: RuntimeError for an address that cannot be had.
+    """
+
+    def __init__(
+        self, service: Service, address: str, *, max_message_bytes: int = 100 << 20, **limits
+    ) -> None:
+        if missing():
+            raise RuntimeError(f"no native gRPC front end: {missing()}")
+        from mycelia_serving._grpc import Server
+
+        self.service = service
+        self._most = max_message_bytes
+        self._paths = [*service.paths, WATCH, *REFLECTION]
+        methods = [(path, path not in service.paths) for path in self._paths]
+        sock = listening_socket(address)
+        self._unix = address.removeprefix("unix:") if sock.family == socket.AF_UNIX else None
+        self.port = 0 if self._unix else sock.getsockname()[1]
+        self._front = Server(methods, message=max_message_bytes, **limits)
+        self._front.listen(sock.detach())
+        self._calls: dict[int, object] = {}  # token -> what cancels it
+        self._watches: dict[int, tuple[str, int]] = {}  # token -> service, what it was told last
+        self._watch_lock = threading.Lock()
+        self._open_methods: dict[int, str] = {}  # token of a streaming call -> path
+        self._front.start()
+        self._thread = threading.Thread(target=self._serve, name="serving-grpc", daemon=True)
+        self._thread.start()
+
+    def stop(self, grace_seconds: float = 0.0) -> None:
+        """Take nothing new, answer what is there for up to `grace_seconds`, end. Blocks until then."""
+        with self._watch_lock:
+            watches, self._watches = list(self._watches), {}
+        for token in watches:
+            self._front.finish(token, OK)
+        self._front.stop(grace_seconds)
+        self._thread.join()
+        self._front.join()
+        if self._unix:
+            with contextlib.suppress(OSError):
+                os.unlink(self._unix)
+
+    def wait(self) -> None:
+        """Until the server has ended."""
+        self._thread.join()
+
+    def statistics(self) -> dict[str, int]:
+        """Counters of the extension: connections, calls, bytes."""
+        return self._front.statistics()
+
+    # ---- the thread that takes what came --------------------------------------------------------------------
+
+    def _serve(self) -> None:
+        take = self._front.take
+        while (events := take()) is not None:
+            for event in events:
+                try:
+                    if event[0] == _CALL:
+                        self._call(event)
+                    else:
+                        self._other(event)
+                except Exception:
+                    log.logger(__name__).exception("an error inside the server")
+                    self._front.finish(event[1], INTERNAL, "an error inside the server")
+
+    def _call(self, event: tuple) -> None:
+        _, token, method, body, encoding, metadata, timeout = event
+        if encoding:
+            body = self._unpacked(token, body, encoding)
+            if body is None:
+                return
+        answer = _Answer(self, token)
+        deadline = None if timeout is None else time.monotonic() + timeout
+        call = self.service.handle(
+            self._paths[method], body, dict(metadata) if metadata else _NOTHING, answer, deadline
+        )
+        if call is not None and not answer.finished:
+            self._calls[token] = call
+            if answer.finished:  # in between
+                self._calls.pop(token, None)
+
+    def _unpacked(self, token: int, body: bytes, encoding: int) -> bytes | None:
+        """A message that came compressed; None: it was refused."""
+        unpacker = zlib.decompressobj(31 if encoding == _GZIP else 15)
+        try:
+            data = unpacker.decompress(body, self._most + 1)
+        except zlib.error as error:
+            self._front.finish(token, INTERNAL, f"a message that cannot be unpacked: {error}")
+            return None
+        if len(data) > self._most:
+            text = f"an unpacked message is larger than the limit of {self._most}"
+            self._front.finish(token, RESOURCE_EXHAUSTED, text)
+            return None
+        if not unpacker.eof:
+            self._front.finish(token, INTERNAL, "a compressed message that is cut off")
+            return None
+        return data
+
+    def _other(self, event: tuple) -> None:
+        kind, token, method, body, encoding, metadata, _ = event
+        if kind == _CANCEL:
+            self._open_methods.pop(token, None)
+            with self._watch_lock:
+                self._watches.pop(token, None)
+            call = self._calls.pop(token, None)
+            if call is not None:
+                call.cancel()
+        elif kind == _OPEN:
+            refusal = self.service.refusal(dict(metadata)) if self._paths[method] != WATCH else None
+            if refusal is not None:
+                self._front.finish(token, UNAUTHENTICATED, refusal)
+            else:
+                self._open_methods[token] = self._paths[method]
+        elif kind == _END:
+            if self._open_methods.pop(token, None) in REFLECTION:
+                self._front.finish(token, OK)
+        else:
+            path = self._open_methods.get(token)
+            if path is None:
+                return
+            if encoding:
+                body = self._unpacked(token, body, encoding)
+                if body is None:
+                    return
+            if path == WATCH:
+                self._watch(token, body)
+            else:
+                self._front.send(token, reflected(body))
+
+    # ---- the health, watched --------------------------------------------------------------------------------
+
+    def _watch(self, token: int, body: bytes) -> None:
+        service = watched_service(body)
+        state = self._state(service)
+        self._front.send(token, health_reply(state))
+        with self._watch_lock:
+            first = not self._watches
+            self._watches[token] = service, state
+        if first:
+            threading.Thread(target=self._tell_watchers, name="serving-health", daemon=True).start()
+
+    def _tell_watchers(self) -> None:
+        while True:
+            time.sleep(_WATCH_S)
+            with self._watch_lock:
+                watches = list(self._watches.items())
+                if not watches:
+                    return
+            for token, (service, told) in watches:
+                state = self._state(service)
+                if state == told:
+                    continue
+                with self._watch_lock:
+                    if token not in self._watches:
+                        continue
+                    self._watches[token] = service, state
+                self._front.send(token, health_reply(state))
+
+    def _state(self, service: str) -> int:
+        try:
+            return self.service.health(service)
+        except ServingError:
+            return _SERVICE_UNKNOWN
+
+
+_NOTHING: dict[str, str] = {}
+
+
+def health_reply(state: int) -> bytes:
+    """`HealthCheckResponse`."""
+    return bytes((0x08, state))
+
+
+def watched_service(body: bytes) -> str:
+    """The service that a `HealthCheckRequest` names."""
+    from grpc_health.v1 import health_pb2
+
+    return health_pb2.HealthCheckRequest.FromString(body).service
+
+
+@functools.cache
+def _reflection():
+    from grpc_reflection.v1alpha import reflection
+
+    from mycelia_serving.frontend.service import SERVICES
+
+    return reflection.ReflectionServicer((*SERVICES, reflection.SERVICE_NAME))
+
+
+def reflected(body: bytes) -> bytes:
+    """The answer to one `ServerReflectionRequest`."""
+    from grpc_reflection.v1alpha import reflection_pb2
+
+    request = reflection_pb2.ServerReflectionRequest.FromString(body)
+    (answer,) = _reflection().ServerReflectionInfo(iter((request,)), None)
+    return answer.SerializeToString()

@@ -1,0 +1,176 @@
+"""Unary gRPC calls as bytes: one table of paths for whatever transport carries them.
+
+A transport calls `Service.handle` and gets the answer by a callback, as a gRPC status number with the reply's
+bytes (status 0) or a text. Nothing here knows a gRPC library.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable, Mapping
+
+from mycelia_serving.errors import Code, ServingError, clip
+from mycelia_serving.frontend.kserve import Models
+from mycelia_serving.frontend.kserve_grpc import InferenceService
+from mycelia_serving.frontend.metrics import Metrics
+from mycelia_serving.request import Call, Dispatcher, Reply
+from mycelia_serving.wire.predict import Malformed, Refused, parse_request, reply_bytes
+
+OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND = 0, 1, 2, 3, 4, 5
+RESOURCE_EXHAUSTED, FAILED_PRECONDITION, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 8, 9, 12, 13, 14
+UNAUTHENTICATED = 16
+
+_STATUS = {
+    "OK": OK,
+    "INVALID_ARGUMENT": INVALID_ARGUMENT,
+    "DEADLINE_EXCEEDED": DEADLINE_EXCEEDED,
+    "NOT_FOUND": NOT_FOUND,
+    "RESOURCE_EXHAUSTED": RESOURCE_EXHAUSTED,
+    "FAILED_PRECONDITION": FAILED_PRECONDITION,
+    "UNIMPLEMENTED": UNIMPLEMENTED,
+    "INTERNAL": INTERNAL,
+    "UNAVAILABLE": UNAVAILABLE,
+    "UNAUTHENTICATED": UNAUTHENTICATED,
+}
+PREDICT = "/mindspore.serving.proto.MSService/Predict"
+HEALTH = "/grpc.health.v1.Health/Check"
+SERVICES = ("mindspore.serving.proto.MSService", "inference.GRPCInferenceService", "grpc.health.v1.Health")
+
+Done = Callable[[int, bytes | str], None]  # gRPC status; the reply's bytes, or what went wrong
+_PASSED_ON = frozenset((Code.STOPPING, Code.DEADLINE, Code.DENIED))  # that MSService tells by the status
+
+
+class Service:
+    """What the gRPC port answers.
+
+    dispatcher: takes the requests. metrics: counts them.
+    token: what callers must send as `authorization: Bearer TOKEN`, health checks excepted; None: nothing.
+    repository: loads and unloads servables for KServe's repository calls.
+    """
+
+    def __init__(
+        self,
+        dispatcher: Dispatcher,
+        *,
+        metrics: Metrics | None = None,
+        token: str | None = None,
+        repository=None,
+    ) -> None:
+        self.dispatcher = dispatcher
+        self.metrics = metrics if metrics is not None else Metrics.of(dispatcher)
+        self._token = None if token is None else f"Bearer {token}".encode()
+        inference = InferenceService(dispatcher, Models(dispatcher), self.metrics, repository)
+        self.paths = {PREDICT: self._predict, HEALTH: self._check_health, **inference.paths}
+
+    def handle(
+        self,
+        path: str,
+        body: bytes,
+        metadata: Mapping[str, str],
+        done: Done,
+        deadline: float | None = None,
+    ) -> Call | None:
+        """Answer a call of `path` ("/package.Service/Method") by calling `done` once, from any thread.
+
+        metadata: the call's ASCII headers by lower-case name.
+        deadline: `time.monotonic()` after which nobody waits; from grpc-timeout.
+        Returns what cancels the call, if anything is under way. Never raises.
+        """
+        handler = self.paths.get(path)
+        if handler is None:
+            done(UNIMPLEMENTED, f"unknown method {clip(path)}")
+            return None
+        if self._token is not None and path != HEALTH:
+            refusal = self.refusal(metadata)
+            if refusal is not None:
+                done(UNAUTHENTICATED, refusal)
+                return None
+        try:
+            return handler(body, metadata, done, deadline)
+        except Malformed as error:
+            done(INVALID_ARGUMENT, str(error))
+        except ServingError as error:
+            done(_STATUS[error.grpc_status], error.message)
+        except Exception as error:
+            from mycelia import log
+
+            log.logger(__name__).exception("an error inside the server at %s", path)
+            done(INTERNAL, f"an error inside the server: {type(error).__name__}")
+        return None
+
+    def refusal(self, metadata: Mapping[str, str]) -> str | None:
+        """Why a caller with these headers is not served; for transports with methods of their own."""
+        given = metadata.get("authorization", "").encode()
+        if self._token is None or hmac.compare_digest(given, self._token):
+            return None
+        return "the token is missing or wrong (authorization: Bearer ...)"
+
+    def _predict(
+        self, body: bytes, metadata: Mapping[str, str], done: Done, deadline: float | None
+    ) -> Call | None:
+        start = time.perf_counter()
+        count = self.metrics.count
+        try:
+            request = parse_request(body)
+        except Refused as refused:
+            reply = Reply(error=refused.error)
+            sent = reply_bytes(refused.servable, refused.method, refused.version, reply)
+            count("grpc", refused.servable, refused.method, reply, start, len(body), len(sent))
+            done(OK, sent)
+            return None
+        request.deadline = deadline
+        if metadata:
+            add_headers(request, metadata)
+        servable, method, version = request.servable, request.method, request.version
+
+        def answer(reply: Reply) -> None:
+            error = reply.error
+            if error is not None and error.code in _PASSED_ON:
+                count("grpc", servable, method, reply, start, len(body), 0)
+                done(_STATUS[error.grpc_status], error.message)
+                return
+            sent = reply_bytes(servable, method, version, reply)
+            count("grpc", servable, method, reply, start, len(body), len(sent))
+            done(OK, sent)
+
+        return self.dispatcher.submit(request, answer)
+
+    def _check_health(
+        self, body: bytes, metadata: Mapping[str, str], done: Done, deadline: float | None
+    ) -> None:
+        done(OK, _HEALTH_REPLY[self.health(_health_service(body))])
+
+    def health(self, service: str) -> int:
+        """State of "" or one of the services in numbers of `grpc.health.v1`: 1 serving, 2 not serving.
+
+        Errors: ServingError NOT_FOUND for a service that is not here.
+        """
+        if service and service not in SERVICES:
+            raise ServingError(Code.NOT_FOUND, f"unknown service {clip(service)}")
+        return 1 if self.dispatcher.ready() else 2
+
+
+_HEALTH_REPLY = {1: b"\x08\x01", 2: b"\x08\x02"}  # HealthCheckResponse
+
+
+def _health_service(body: bytes) -> str:
+    """The one field of `HealthCheckRequest`."""
+    from grpc_health.v1 import health_pb2
+
+    try:
+        return health_pb2.HealthCheckRequest.FromString(body).service
+    except Exception as error:
+        raise Malformed(f"not a HealthCheckRequest: {error}") from None
+
+
+def add_headers(request, headers: Mapping[str, str]) -> None:
+    """What a caller says beside the message: its trace, and how urgent the request is."""
+    request.traceparent = headers.get("traceparent")
+    priority = headers.get("mycelia-priority")
+    if priority is not None:
+        try:
+            request.priority = int(priority)
+        except ValueError:
+            text = f"mycelia-priority is an integer, got {clip(priority)}"
+            raise ServingError(Code.INVALID_INPUTS, text) from None
