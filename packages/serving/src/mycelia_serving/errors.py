@@ -21,6 +21,7 @@ class Code(enum.IntEnum):
     DEADLINE = 103
     STOPPING = 105
     DENIED = 106  # a token is missing or wrong
+    UNSUPPORTED = 107  # this server does not do that
 
 
 # code -> (code on MindSpore's wire, HTTP status, name of the gRPC status)
@@ -36,6 +37,7 @@ _FACES = {
     Code.DEADLINE: (1, 504, "DEADLINE_EXCEEDED"),
     Code.STOPPING: (5, 503, "UNAVAILABLE"),
     Code.DENIED: (1, 401, "UNAUTHENTICATED"),
+    Code.UNSUPPORTED: (1, 501, "UNIMPLEMENTED"),
 }
 
 

@@ -21,7 +21,8 @@ from pathlib import Path
 
 from mycelia import log
 from mycelia_serving.errors import ServingError, clip
-from mycelia_serving.frontend.service import INTERNAL, OK, RESOURCE_EXHAUSTED, UNAUTHENTICATED, Service
+from mycelia_serving.frontend.service import Service
+from mycelia_serving.frontend.status import INTERNAL, OK, RESOURCE_EXHAUSTED, UNAUTHENTICATED
 
 REFLECTION = (  # one protocol under two names
     "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
@@ -172,7 +173,7 @@ class NativeServer:
         """Counters of the extension: connections, calls, bytes."""
         return self._front.statistics()
 
-    # ---- the thread that takes what came --------------------------------------------------------------------
+    # ---- the thread that takes what came ---------------------------------------------------------------
 
     def _serve(self) -> None:
         take = self._front.take
@@ -251,7 +252,7 @@ class NativeServer:
             else:
                 self._front.send(token, reflected(body))
 
-    # ---- the health, watched --------------------------------------------------------------------------------
+    # ---- the health, watched ---------------------------------------------------------------------------
 
     def _watch(self, token: int, body: bytes) -> None:
         service = watched_service(body)

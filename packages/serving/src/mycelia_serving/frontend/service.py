@@ -14,25 +14,18 @@ from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.kserve import Models
 from mycelia_serving.frontend.kserve_grpc import InferenceService
 from mycelia_serving.frontend.metrics import Metrics
+from mycelia_serving.frontend.status import (
+    INTERNAL,
+    INVALID_ARGUMENT,
+    OK,
+    STATUS,
+    UNAUTHENTICATED,
+    UNIMPLEMENTED,
+    add_headers,
+)
 from mycelia_serving.request import Call, Dispatcher, Reply
 from mycelia_serving.wire.predict import Malformed, Refused, parse_request, reply_bytes
 
-OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND = 0, 1, 2, 3, 4, 5
-RESOURCE_EXHAUSTED, FAILED_PRECONDITION, UNIMPLEMENTED, INTERNAL, UNAVAILABLE = 8, 9, 12, 13, 14
-UNAUTHENTICATED = 16
-
-_STATUS = {
-    "OK": OK,
-    "INVALID_ARGUMENT": INVALID_ARGUMENT,
-    "DEADLINE_EXCEEDED": DEADLINE_EXCEEDED,
-    "NOT_FOUND": NOT_FOUND,
-    "RESOURCE_EXHAUSTED": RESOURCE_EXHAUSTED,
-    "FAILED_PRECONDITION": FAILED_PRECONDITION,
-    "UNIMPLEMENTED": UNIMPLEMENTED,
-    "INTERNAL": INTERNAL,
-    "UNAVAILABLE": UNAVAILABLE,
-    "UNAUTHENTICATED": UNAUTHENTICATED,
-}
 PREDICT = "/mindspore.serving.proto.MSService/Predict"
 HEALTH = "/grpc.health.v1.Health/Check"
 SERVICES = ("mindspore.serving.proto.MSService", "inference.GRPCInferenceService", "grpc.health.v1.Health")
@@ -81,17 +74,16 @@ class Service:
         if handler is None:
             done(UNIMPLEMENTED, f"unknown method {clip(path)}")
             return None
-        if self._token is not None and path != HEALTH:
-            refusal = self.refusal(metadata)
-            if refusal is not None:
-                done(UNAUTHENTICATED, refusal)
-                return None
+        refusal = None if self._token is None or path == HEALTH else self.refusal(metadata)
+        if refusal is not None:
+            done(UNAUTHENTICATED, refusal)
+            return None
         try:
             return handler(body, metadata, done, deadline)
         except Malformed as error:
             done(INVALID_ARGUMENT, str(error))
         except ServingError as error:
-            done(_STATUS[error.grpc_status], error.message)
+            done(STATUS[error.grpc_status], error.message)
         except Exception as error:
             from mycelia import log
 
@@ -128,7 +120,7 @@ class Service:
             error = reply.error
             if error is not None and error.code in _PASSED_ON:
                 count("grpc", servable, method, reply, start, len(body), 0)
-                done(_STATUS[error.grpc_status], error.message)
+                done(STATUS[error.grpc_status], error.message)
                 return
             sent = reply_bytes(servable, method, version, reply)
             count("grpc", servable, method, reply, start, len(body), len(sent))
@@ -162,15 +154,3 @@ def _health_service(body: bytes) -> str:
         return health_pb2.HealthCheckRequest.FromString(body).service
     except Exception as error:
         raise Malformed(f"not a HealthCheckRequest: {error}") from None
-
-
-def add_headers(request, headers: Mapping[str, str]) -> None:
-    """What a caller says beside the message: its trace, and how urgent the request is."""
-    request.traceparent = headers.get("traceparent")
-    priority = headers.get("mycelia-priority")
-    if priority is not None:
-        try:
-            request.priority = int(priority)
-        except ValueError:
-            text = f"mycelia-priority is an integer, got {clip(priority)}"
-            raise ServingError(Code.INVALID_INPUTS, text) from None

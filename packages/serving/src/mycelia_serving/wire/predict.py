@@ -50,9 +50,7 @@ def parse_request(body: bytes) -> Request:
             raise Refused(*head, "instances in field 2 and in field 3 of one request")
         sent = message.instances_of_1_1
     if not sent:
-        raise Refused(
-            *head, f"no instances in a request to servable {clip(servable)}, method {clip(method)}"
-        )
+        raise Refused(*head, f"no instances in a request to servable {clip(servable)}, method {clip(method)}")
     instances = [_read_instance(instance, servable, method) for instance in sent]
     if sent is message.instances and not any(type(instance) is ServingError for instance in instances):
         _requests.learn(body, head, instances)
