@@ -148,10 +148,12 @@ def __getattr__(name: str):
         import importlib
 
         return globals().setdefault(name, getattr(importlib.import_module(_LATE[name]), name))
-    if name == "__all__" or name[:1].isupper():  # the classes are made when one of them is asked for
+    if name in ("__all__", "operations") or name[:1].isupper():  # the classes are made when one is asked for
         import importlib
 
         operations = importlib.import_module("mycelia.ops.operations")
+        if name == "operations":
+            return operations
         if name == "__all__":
             return [*(n for n in globals() if not n.startswith("_")), *_LATE, *operations.__all__]
         found = getattr(operations, name, None)

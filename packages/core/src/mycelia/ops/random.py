@@ -8,6 +8,7 @@ from mycelia.ops import index as _index
 from mycelia.ops import masks as _masks
 from mycelia.ops import math as _math
 from mycelia.ops import reduce as _reduce
+from mycelia.ops import scan as _scan
 from mycelia.ops import softmaxes as _softmaxes
 from mycelia.ops.cast import cast
 from mycelia.ops.draws import (
@@ -21,8 +22,9 @@ from mycelia.ops.draws import (
     _random_poisson,
     _random_uniform,
 )
-from mycelia.ops.generator import _draw_key
+from mycelia.ops.generator import Generator, _draw_key
 from mycelia.ops.state import assign
+from mycelia.ops.stream import uniform_doubles
 
 
 def _sizes(name, size):
@@ -230,8 +232,27 @@ def random_categorical(logits, num_sample, seed=0, dtype=dtypes.int64):
 
     Shapes: logits [N, C] -> [N, num_sample].  dtypes: integer result.
     """
-    weights = _softmaxes.softmax(logits, -1)
-    return _random_choice(_draw_key(seed or None), weights, count=int(num_sample), dtype=dtype)
+    seed = int(seed)
+    if seed and seed not in _categorical_streams:
+        _categorical_streams[seed] = Generator().manual_seed(seed)
+    key = _draw_key(generator=_categorical_streams.get(seed))
+    return _categories(key, logits, int(num_sample), dtype, bool(seed))
+
+
+_categorical_streams = {}
+
+
+def _categories(key, logits, count, dtype, seeded):
+    """Class indices: with a seed the ones that MindSpore has, the same numbers for all rows."""
+    if not seeded:
+        return _random_choice(key, _softmaxes.softmax(logits, -1), count=count, dtype=dtype)
+    kind = dtypes.float64 if logits.dtype is dtypes.float64 else dtypes.float32
+    logits = cast(logits, kind)
+    bounds = _scan.cumsum(_math.exp(logits - _reduce.amax(logits, -1, True)), -1)
+    u = cast(cast(uniform_doubles(key, count), dtypes.float32), kind)
+    wanted = cast(bounds[..., -1:] * u, dtypes.float32)
+    passed = cast(bounds, kind)[..., None, :] < wanted[..., None]
+    return cast(_reduce.sum(cast(passed, dtypes.int64), -1), dtype)
 
 
 def choice_with_mask(input_x, count=256, seed=None):

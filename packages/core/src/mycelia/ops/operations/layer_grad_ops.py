@@ -6,6 +6,7 @@ from mycelia import dtypes, errors, ops
 from mycelia.ops.operations.checks import anything, boolean, integer, integers, real
 from mycelia.ops.operations.define import primitive, registry
 from mycelia.ops.operations.grad_ops import _pull
+from mycelia.ops.ratio_pool import _ratio_pool_grad
 from mycelia.ops.shape import as_ints
 
 
@@ -276,6 +277,16 @@ def FractionalMaxPool3DGradWithFixedKsize(
     if data_format == "NDHWC":
         raise errors.value_error("FractionalMaxPool3DGradWithFixedKsize", "only the format NCDHW is there")
     return _placed(origin_input, out_backprop, argmax, 3)
+
+
+@primitive
+def FractionalMaxPoolGrad(
+    orig_input, orig_output, out_backprop, row_pooling_sequence, col_pooling_sequence,
+    *, overlapping: boolean = False,
+):  # fmt: skip
+    """Gradient of `FractionalMaxPool`, whose cells begin at the sequences."""
+    cells = row_pooling_sequence, col_pooling_sequence
+    return _ratio_pool_grad(out_backprop, orig_input, *cells, kind="max", overlapping=overlapping)
 
 
 @primitive

@@ -29,6 +29,7 @@ from mycelia.ops.operations.checks import (
 )  # fmt: skip
 from mycelia.ops.operations.checks import dtype as any_dtype
 from mycelia.ops.operations.define import primitive
+from mycelia.ops.random import _categories
 
 _HIDDEN = {"side_effect_hidden": True}
 
@@ -245,10 +246,30 @@ def MultinomialWithReplacement(x, seed, offset, *, numsamples: integer, replacem
     return ops.multinomial_with_replacement(x, seed, offset, numsamples, replacement)
 
 
-@primitive(extra=_HIDDEN)
-def RandomCategorical(logits, num_samples, seed=0, *, dtype: _category = dtypes.int64):
-    """Classes drawn from the softmax of logits. Shapes: [N, C] -> [N, num_samples]."""
-    return ops.random_categorical(logits, num_samples, seed, dtype)
+@primitive(extra=_HIDDEN, state=lambda constants: {})
+def RandomCategorical(logits, num_samples, seed=0, *, dtype: _category = dtypes.int64, state):
+    """Classes drawn from the softmax of logits, one sequence for each `seed` that this object is called with.
+
+    Shapes: [N, C] -> [N, num_samples].
+    """
+    seed = int(seed)
+    if seed and seed not in state:
+        state[seed] = Generator().manual_seed(seed)
+    return _categories(_draw_key(generator=state.get(seed)), logits, int(num_samples), dtype, bool(seed))
+
+
+def _check_bounds(constants):
+    if constants["minval"] > constants["maxval"]:
+        both = f"{constants['minval']} and {constants['maxval']}"
+        raise errors.value_error("Uniform", f"minval must be at most maxval, but they are {both}")
+
+
+@primitive(extra=_HIDDEN, state=own_stream, check=_check_bounds)
+def Uniform(x, *, minval: _float = 0.0, maxval: _float = 1.0, seed: integer = 0, offset: integer = 0, state):
+    """Numbers in [minval, maxval) with the shape and the floating dtype of `x`."""
+    if not x.dtype.is_floating:
+        raise errors.type_error("Uniform", f"x must be floating, but it is {x.dtype}")
+    return minval + (maxval - minval) * uniform(state, tuple(x.shape), x.dtype)
 
 
 @_seeded

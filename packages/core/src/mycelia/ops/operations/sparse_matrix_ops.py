@@ -242,6 +242,42 @@ def RaggedTensorToSparse(rt_nested_splits, rt_dense_values, *, Tsplits: anything
     return Tensor(rows.astype(np.int64)), Tensor(values.reshape(-1)), Tensor(widths, dtypes.int64)
 
 
+@primitive
+def SparseCountSparseOutput(
+    indices, values, dense_shape, weights,
+    *, binary_output: boolean = False, minlength: integer = -1, maxlength: integer = -1,
+):  # fmt: skip
+    """How often each row of a sparse tensor holds each value, by weights: a sparse tensor too.
+
+    Shapes: indices [n, rank], values [n], dense_shape [rank], weights [n] -> indices [k, rank], values [k],
+    shape [rank], whose last size is one more than the largest value.  dtypes: values int32 or int64.
+    """
+    owner = "SparseCountSparseOutput"
+    if values.dtype not in (dtypes.int32, dtypes.int64):
+        raise errors.type_error(owner, f"values must be int32 or int64, but they are {values.dtype}")
+    places, counted, sizes, shares = map(_array, (indices, values, dense_shape, weights))
+    if counted.shape != shares.shape:
+        raise errors.runtime_error(
+            owner, f"values and weights must have one shape, but they are {counted.shape} and {shares.shape}"
+        )
+    if (counted < 0).any() or (places >= sizes).any():
+        raise errors.runtime_error(
+            owner, f"values must be 0 or more and indices below the shape {tuple(sizes.tolist())}"
+        )
+    chosen = (counted < maxlength) | (maxlength < 0)
+    rows = places[:, 0] if len(sizes) > 1 else np.zeros(len(places), np.int64)
+    found, which = np.unique(np.column_stack([rows, counted])[chosen], axis=0, return_inverse=True)
+    totals = np.zeros(len(found), shares.dtype)
+    np.add.at(totals, which.reshape(-1), shares[chosen])
+    width = maxlength if maxlength >= 0 else max(int(counted.max(initial=0)) + 1, minlength)
+    shape = [int(sizes[0]), width] if len(sizes) > 1 else [width]
+    return (
+        Tensor(found[:, 2 - len(shape) :].astype(np.int64)),
+        Tensor(np.ones_like(totals) if binary_output else totals),
+        Tensor(shape, dtypes.int64),
+    )
+
+
 # ---- compressed rows of a batch of matrices ----------------------------------------------------------------
 
 
@@ -249,6 +285,8 @@ def _dense_of(shape, batches, rows, columns, values) -> np.ndarray:
     """The dense matrices, [..., rows, columns]."""
     sizes = [int(n) for n in _array(shape)]
     starts, rows, columns, values = map(_array, (batches, rows, columns, values))
+    if starts.ndim == 0:  # how many values one matrix has
+        starts = np.array([0, starts])
     count, height = (sizes[0] if len(sizes) == 3 else 1), sizes[-2]
     dense = np.zeros((count, height, sizes[-1]), values.dtype)
     for b in range(count):

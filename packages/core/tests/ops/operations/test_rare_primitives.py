@@ -1,0 +1,105 @@
+"""Primitives that few networks have; numbers are MindSpore's."""
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor, ops
+
+
+def floats(values):
+    return Tensor(np.array(values, np.float32))
+
+
+def test_categories_are_those_of_the_seed():
+    logits = floats(np.log([[1, 2, 3, 4]]))
+    draw = ops.RandomCategorical(ms.int32)
+    assert draw(logits, 8, 7).asnumpy().tolist() == [[2, 3, 3, 2, 3, 1, 1, 3]]
+    assert draw(logits, 8, 7).asnumpy().tolist() == [[3, 3, 1, 3, 3, 2, 1, 3]]
+    assert draw(logits, 8, 9).asnumpy().tolist() == [[1, 2, 2, 0, 2, 1, 3, 2]]
+    again = ops.RandomCategorical(ms.int32)
+    compiled = ms.jit(lambda logits: again(logits, 8, 7))
+    assert compiled(logits).asnumpy().tolist() == [[2, 3, 3, 2, 3, 1, 1, 3]]
+    assert compiled(logits).asnumpy().tolist() == [[3, 3, 1, 3, 3, 2, 1, 3]]
+
+
+def test_uniform_of_a_tensor():
+    x = Tensor(np.zeros((50, 3), np.float16))
+    drawn = ops.operations.Uniform(1.0, 3.0, seed=4)(x)
+    assert drawn.shape == x.shape and drawn.dtype is ms.float16
+    assert 1.0 <= drawn.asnumpy().min() < 1.5 and 2.5 < drawn.asnumpy().max() <= 3.0
+    with pytest.raises(ValueError, match="minval"):
+        ops.operations.Uniform(2.0, 1.0)
+    with pytest.raises(TypeError, match="floating"):
+        ops.operations.Uniform()(Tensor([1, 2]))
+
+
+def test_position_sensitive_pooling_and_its_gradient():
+    rois = floats([[[0], [1], [0], [5], [4]]])
+    x = floats(np.arange(120).reshape(1, 4, 5, 6))
+    pool = ops.operations.PSROIPooling(0.5, 2, 1)
+    np.testing.assert_allclose(pool(x, rois).asnumpy(), [[[[1, 32], [67, 98]]]])
+    weights = floats([[1, 2], [3, 4]])
+    for run in (ms.grad, lambda f: ms.jit(ms.grad(f))):
+        dx = run(lambda x: (pool(x, rois) * weights).sum())(x)
+        np.testing.assert_allclose(dx.asnumpy().sum((2, 3)), [[1, 2, 3, 4]])
+    found = ops.operations.PSROIPoolingGrad((5, 6), 0.5, 2, 1)(weights.reshape((1, 1, 2, 2)), rois)
+    np.testing.assert_allclose(found.asnumpy(), dx.asnumpy())
+    with pytest.raises(RuntimeError, match="features"):
+        pool(x[:, :3], rois)
+    with pytest.raises(ValueError, match="group_size"):
+        ops.operations.PSROIPooling(0.5, -1, 1)
+
+
+def test_fractional_max_pool_gradient_by_the_cells():
+    x = floats([[1, 2, 0, 5], [4, 3, 7, 6], [0, 1, 9, 2], [8, 0, 3, 4]]).reshape((1, 4, 4, 1))
+    begins = Tensor(np.array([0, 2, 4]))
+    dy = floats([1, 2, 3, 4]).reshape((1, 2, 2, 1))
+    apart = ops.operations.FractionalMaxPoolGrad()(x, dy, dy, begins, begins)
+    wanted = [[0, 0, 0, 0], [1, 0, 2, 0], [0, 0, 4, 0], [3, 0, 0, 0]]
+    assert apart.asnumpy()[0, :, :, 0].tolist() == wanted
+    shared = ops.operations.FractionalMaxPoolGrad(overlapping=True)(x, dy, dy, begins, begins)
+    wanted = [[0, 0, 0, 0], [0, 0, 0, 0], [0, 0, 10, 0], [0, 0, 0, 0]]
+    assert shared.asnumpy()[0, :, :, 0].tolist() == wanted
+
+
+def test_counts_of_a_sparse_tensor():
+    places = Tensor(np.array([[0, 1], [1, 0], [1, 1]]))
+    values, weights = Tensor(np.array([1, 3, 3])), floats([2, 3, 4])
+    shape = Tensor(np.array([2, 3]))
+
+    def count(**settings):
+        found = ops.operations.SparseCountSparseOutput(**settings)(places, values, shape, weights)
+        return [part.asnumpy().tolist() for part in found]
+
+    assert count() == [[[0, 1], [1, 3]], [2, 7], [2, 4]]
+    assert count(binary_output=True, minlength=9) == [[[0, 1], [1, 3]], [1, 1], [2, 9]]
+    assert count(maxlength=2) == [[[0, 1]], [2], [2, 2]]
+    with pytest.raises(RuntimeError, match="shape"):
+        ops.operations.SparseCountSparseOutput()(places, values, shape, weights[:2])
+
+
+SINES = floats(np.sin(np.arange(54))).reshape((-1, 1, 1))
+STEPS, STATE = floats(np.linspace(-1, 1, 6)).reshape((3, 1, 2)), floats([[[0.5, -0.5]]])
+
+
+def test_gated_recurrent_units_and_their_gradient():
+    sizes, lengths = (2, 2, 1, True, False, 0.0), Tensor(np.array([3], np.int32))
+    inputs = STEPS, STATE, SINES[:36], lengths
+    y, last, *nothing = ops.operations.GRUV2(*sizes)(*inputs)
+    wanted = [[-0.509012, 0.310686], [-0.169468, -0.370355], [0.315496, -0.634164]]
+    np.testing.assert_allclose(y.asnumpy()[:, 0], wanted, atol=1e-5)
+    np.testing.assert_allclose(last.asnumpy(), y.asnumpy()[-1:])
+    dx, dh, dw = ops.operations.GRUV2Grad(*sizes)(
+        *inputs, y, last, ops.ones_like(y), ops.zeros_like(last), nothing[0]
+    )
+    assert dx.shape == STEPS.shape and dw.shape == (30, 1, 1)
+    np.testing.assert_allclose(dh.asnumpy()[0, 0], [0.886119, 0.618570], atol=1e-5)
+    np.testing.assert_allclose(dw.asnumpy()[[0, 1, -1], 0, 0], [-0.473897, -0.512732, 1.529680], atol=1e-5)
+
+
+def test_lstm_with_a_projection():
+    found = ops.LSTM(2, 3, 1, False, False, 0.0, 2)(STEPS, STATE, floats([[[0.1, 0.2, 0.3]]]), SINES)
+    wanted = [[-0.151911, 0.218622], [-0.069134, 0.077477], [-0.430540, 0.432687]]
+    np.testing.assert_allclose(found[0].asnumpy()[:, 0], wanted, atol=1e-5)
+    np.testing.assert_allclose(found[2].asnumpy()[0, 0], [0.179042, 0.538093, -0.092716], atol=1e-5)
