@@ -1,4 +1,5 @@
-// mycelia._data: image transforms of the dataset pipeline on 8-bit pixels. No Python in here but in module.cc.
+// mycelia._data: image transforms of the dataset pipeline on 8-bit pixels, and checksums of its files. No Python in here but
+// in module.cc.
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -72,5 +73,8 @@ bool jpeg_header(const uint8_t* data, size_t size, JpegHeader* header);  // fals
 
 // The part `need` of an image as RGB. nullptr when the data is damaged.
 std::unique_ptr<Rows> jpeg_open(const uint8_t* data, size_t size, const Box& need);
+
+// CRC-32C of the pieces of `data` that begin at `begins`; `tables`: without the machine's own instruction.
+void crc32c(const uint8_t* data, const int64_t* begins, const int64_t* sizes, size_t count, bool tables, uint32_t* out);
 
 }  // namespace mycelia::data

@@ -128,7 +128,40 @@ PyObject* transform(PyObject*, PyObject* args) {
   Py_RETURN_NONE;
 }
 
+bool ints_of(PyObject* object, npy_intp count) {
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
+  return PyArray_Check(object) && PyArray_TYPE(a) == NPY_INT64 && PyArray_NDIM(a) == 1 && PyArray_IS_C_CONTIGUOUS(a) &&
+         (count < 0 || PyArray_SIZE(a) == count);
+}
+
+// crc32c(data, begins, sizes, tables=False)
+PyObject* checksums(PyObject*, PyObject* args) {
+  PyObject *begins_object, *sizes_object;
+  Py_buffer data;
+  int tables = 0;
+  if (!PyArg_ParseTuple(args, "y*OO|p", &data, &begins_object, &sizes_object, &tables)) return nullptr;
+  const std::unique_ptr<Py_buffer, void (*)(Py_buffer*)> held(&data, PyBuffer_Release);
+  if (!ints_of(begins_object, -1) || !ints_of(sizes_object, PyArray_SIZE(reinterpret_cast<PyArrayObject*>(begins_object))))
+    return PyErr_Format(PyExc_TypeError, "crc32c: begins and sizes must be int64 [n]");
+  const npy_intp count = PyArray_SIZE(reinterpret_cast<PyArrayObject*>(begins_object));
+  const auto* begins = static_cast<const int64_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(begins_object)));
+  const auto* sizes = static_cast<const int64_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(sizes_object)));
+  for (npy_intp i = 0; i < count; ++i)
+    if (sizes[i] < 0 || sizes[i] > data.len || begins[i] < 0 || begins[i] > data.len - sizes[i])
+      return PyErr_Format(PyExc_ValueError, "crc32c: piece %zd is outside of the data", static_cast<Py_ssize_t>(i));
+  PyObject* result = PyArray_SimpleNew(1, &count, NPY_UINT32);
+  if (!result) return nullptr;
+  uint32_t* out = static_cast<uint32_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(result)));
+  const uint8_t* first = static_cast<const uint8_t*>(data.buf);
+  if (unlocked([&] { crc32c(first, begins, sizes, static_cast<size_t>(count), tables != 0, out); })) return result;
+  Py_DECREF(result);
+  return nullptr;
+}
+
 PyMethodDef functions[] = {
+    {"crc32c", checksums, METH_VARARGS,
+     "crc32c(data, begins, sizes, tables=False): CRC-32C of pieces of a buffer, uint32 [n]; with tables not by the machine's\n"
+     "own instruction."},
     {"load_jpeg", load_jpeg, METH_VARARGS, "load_jpeg(path): take this libjpeg; why it cannot be used, or ''."},
     {"jpeg_shape", jpeg_shape, METH_O, "jpeg_shape(bytes): (rows, columns, has its end), or None for what is no plain JPEG."},
     {"transform", transform, METH_VARARGS,
@@ -136,7 +169,7 @@ PyMethodDef functions[] = {
      "mirrored (x, y) and looked up; None for a JPEG that is damaged."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms of the dataset pipeline.", -1, functions, nullptr,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms and checksums of the dataset pipeline.", -1, functions, nullptr,
                           nullptr, nullptr, nullptr};
 
 }  // namespace

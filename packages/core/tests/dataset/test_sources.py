@@ -151,6 +151,10 @@ def test_samplers_choose_rows():
     assert set(sampled(ds.RandomSampler(replacement=True, num_samples=5))) <= set(range(6))
     assert set(sampled(ds.WeightedRandomSampler([0, 1, 0, 1, 0, 0], 20))) == {1, 3}
     assert sorted(sampled(ds.WeightedRandomSampler([1, 1, 1], 3, replacement=False))) == [0, 1, 2]
+    assert sampled(ds.WeightedRandomSampler([0, 1, 0], 3, replacement=False)) == [1, 0, 2]
+    assert (
+        sampled(ds.WeightedRandomSampler([0, 1])) == sampled(ds.WeightedRandomSampler([0, 1], 9)) == [1] * 6
+    )
 
 
 def test_shards_cover_everything_and_are_of_one_size():
@@ -164,13 +168,29 @@ def test_shards_cover_everything_and_are_of_one_size():
     assert sorted(parts) == list(range(6))
 
 
-def test_pk_sampler_draws_the_same_number_of_every_class():
-    data = {"x": np.arange(6), "label": np.array([0, 0, 1, 1, 1, 2])}
-    dataset = ds.NumpySlicesDataset(data, sampler=ds.PKSampler(2))
-    assert read(dataset) == [0, 1, 2, 3] and len(dataset) == 4  # the class with one row is left out
+def test_pk_sampler_draws_the_same_number_of_every_class(tmp_path):
+    for name, count in (("a", 2), ("b", 3), ("c", 1)):
+        (tmp_path / name).mkdir()
+        for i in range(count):
+            (tmp_path / name / f"{i}.png").write_bytes(f"{name}{i}".encode())
+
+    def drawn(*args, **kwargs):
+        dataset = ds.ImageFolderDataset(str(tmp_path), sampler=ds.PKSampler(*args, **kwargs))
+        found = [
+            bytes(row[0]).decode() for row in dataset.create_tuple_iterator(num_epochs=1, output_numpy=True)
+        ]
+        assert len(found) == len(dataset)
+        return found
+
+    found = drawn(2)
+    assert sorted(found[:2]) == ["a0", "a1"] and found[4:] == ["c0", "c0"]
+    assert len(set(found[2:4])) == 2 and {name[0] for name in found[2:4]} == {"b"}
+    assert sorted(drawn(5)[5:10])[::2] == ["b0", "b1", "b2"] and len(drawn(2, num_samples=3)) == 3
+    mixed = drawn(3, shuffle=True)
+    assert [len({name[0] for name in mixed[i : i + 3]}) for i in (0, 3, 6)] == [1, 1, 1]
     with pytest.raises(NotImplementedError):
         ds.PKSampler(1, 2)
-    with pytest.raises(RuntimeError, match="no column"):
+    with pytest.raises(ValueError, match="class of rows"):
         sampled(ds.PKSampler(1))
 
 
@@ -193,6 +213,11 @@ def chain(parent, child):
         (chain(ds.SubsetSampler([0, 2]), ds.DistributedSampler(2, 1, False)), [1, 5]),
         (chain(ds.DistributedSampler(2, 1, False), ds.SequentialSampler(2, 5)), [3, 5, 2]),
         (ds.DistributedSampler(3, 1, False, offset=1), [0, 3, 6, 9]),
+        (ds.DistributedSampler(3, 2, False, offset=1), [1, 4, 7]),
+        (ds.DistributedSampler(3, 0, False, offset=3), [0, 3, 6, 9]),
+        (ds.DistributedSampler(15, 0, False, offset=2), [0]),
+        (iter([4, 2]), [4, 2]),
+        (((3,), np.array([1])), [3, 1]),
     ],
 )
 def test_own_and_chained_samplers(sampler, rows):
@@ -225,7 +250,11 @@ def test_use_sampler_replaces_the_sampler():
         (RuntimeError, lambda: sampled(ds.SubsetSampler([6]))),
         (RuntimeError, lambda: sampled(ds.WeightedRandomSampler([]))),
         (RuntimeError, lambda: sampled(ds.WeightedRandomSampler([-1, 2]))),
+        (RuntimeError, lambda: sampled(ds.WeightedRandomSampler([1] * 7, 2))),
+        (RuntimeError, lambda: sampled(ds.WeightedRandomSampler([1, 2], 3, replacement=False))),
         (RuntimeError, lambda: sampled(ds.DistributedSampler(2, 2))),
+        (RuntimeError, lambda: sampled(ds.DistributedSampler(2, 1, offset=3))),
+        (RuntimeError, lambda: sampled(chain(ds.SubsetSampler([4]), ds.SequentialSampler(0, 2)))),
         (TypeError, lambda: ds.PKSampler("a")),
         (NotImplementedError, lambda: sampled(ds.Sampler())),
     ],

@@ -9,6 +9,7 @@ import zlib
 import numpy as np
 import pytest
 
+from mycelia import _data
 from mycelia.io import tfrecord
 from mycelia.io.crc32c import crc32c, crc32c_of, masked
 from mycelia.io.examples import features, int_columns
@@ -56,11 +57,19 @@ def test_checksums():
         assert crc32c(DATA[:size]) == bitwise_crc(DATA[:size])
 
 
-@pytest.mark.parametrize("sizes", [[500] * 40, [128] * 5, list(range(0, 700, 7)), [20_000, 17_001]])
-def test_checksums_of_many_pieces(sizes):
+@pytest.mark.parametrize("tables", [False, True])  # the machine's own instruction, where it has one, or not
+def test_checksums_of_many_pieces(tables):
+    sizes = np.array([500, 128, 0, 1, 7, 8, 9, 1031])
     begins = np.arange(len(sizes)) * 131
-    found = crc32c_of(Windows(DATA), begins, np.array(sizes))
-    assert found.tolist() == [crc32c(DATA[b : b + n]) for b, n in zip(begins, sizes)]
+    wanted = [bitwise_crc(DATA[b : b + n]) for b, n in zip(begins, sizes)]
+    assert _data.crc32c(DATA, begins, sizes, tables).tolist() == wanted
+    assert crc32c_of(DATA, begins, sizes).tolist() == wanted
+
+
+@pytest.mark.parametrize("begin, size", [(-1, 3), (0, 40_001), (39_999, 2), (0, -1), (2**62, 2**62)])
+def test_a_piece_outside_of_the_data_has_no_checksum(begin, size):
+    with pytest.raises(ValueError):
+        crc32c_of(DATA, np.array([begin]), np.array([size]))
 
 
 @pytest.mark.parametrize("compression, pack", [("", bytes), ("GZIP", gzip.compress), ("ZLIB", zlib.compress)])

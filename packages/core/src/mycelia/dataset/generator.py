@@ -177,6 +177,10 @@ class GeneratorDataset(MappableDataset):
         nodes.of_type(owner, "max_rowsize", max_rowsize, int, list, type(None))
         self._random_access = hasattr(source, "__getitem__")
         if not self._random_access:
+            for name, value in (("num_shards", num_shards), ("shard_id", shard_id)):
+                nodes.of_type(owner, name, value, int, type(None))
+            if sampler is not None:
+                self._sampler(sampler)  # TypeError for what is no sampler at all
             for name, value in (("sampler", sampler), ("num_shards", num_shards), ("shard_id", shard_id)):
                 if value is not None:
                     raise errors.value_error(owner, f"{name} needs a source with __getitem__")

@@ -58,7 +58,7 @@ class BuiltinSampler:
         if self.child_sampler is None:
             return self.choose(size, rng)
         below = np.asarray(self.child_sampler.rows(size, rng))
-        return below[self.choose(len(below), rng)]
+        return below[_inside(type(self).__name__, np.asarray(self.choose(len(below), rng)), len(below))]
 
     def total(self, size: int) -> int:
         """How many rows an epoch has, through all children."""
@@ -136,7 +136,7 @@ class Sampler(BuiltinSampler):
 
     def choose(self, size, rng):
         self.dataset_size = size
-        order = np.asarray([int(i) for i in self], np.int64)
+        order = np.asarray([int(i) if np.ndim(i) == 0 else int(np.ravel(i)[0]) for i in self], np.int64)
         return self._limited(_inside(type(self).__name__, order, size))
 
     def count(self, size):
@@ -151,6 +151,8 @@ class IterSampler(Sampler):
         self.sampler = sampler
 
     def __iter__(self):
+        if hasattr(self.sampler, "__next__"):  # it gives its numbers only once
+            self.sampler = list(self.sampler)
         return iter(self.sampler)
 
 
@@ -251,8 +253,10 @@ class SubsetRandomSampler(SubsetSampler):
 
 
 class WeightedRandomSampler(BuiltinSampler):
-    """Rows drawn with probabilities proportional to `weights`. RuntimeError, when reading, for weights that
-    are none, negative or all zero.
+    """Rows drawn with probabilities proportional to `weights`; `num_samples` of them, by default as many as
+    the source has. Without replacement rows of weight 0 come last.
+
+    RuntimeError, when reading, for weights that are none, negative, all zero, or more than rows.
     """
 
     def __init__(self, weights, num_samples: int | None = None, replacement: bool = True):
@@ -263,9 +267,6 @@ class WeightedRandomSampler(BuiltinSampler):
         super().__init__(_count(owner, num_samples))
         nodes.of_type(owner, "replacement", replacement, bool)
         self.weights, self.replacement = weights, replacement
-
-    def count(self, size):
-        return self.num_samples or min(size, len(self.weights))
 
     def choose(self, size, rng):
         weights = np.asarray(self.weights, np.float64)
@@ -278,12 +279,17 @@ class WeightedRandomSampler(BuiltinSampler):
                 "WeightedRandomSampler", f"there are {len(weights)} weights, but only {size} rows"
             )
         wanted = self.count(size)
-        if not self.replacement and wanted > np.count_nonzero(weights):
+        if self.replacement:
+            return rng.choice(len(weights), wanted, True, weights / weights.sum())
+        if wanted > len(weights):
             raise errors.runtime_error(
                 "WeightedRandomSampler",
-                f"{wanted} rows cannot be drawn without replacement from {np.count_nonzero(weights)}",
+                f"{wanted} rows cannot be drawn without replacement from {len(weights)}",
             )
-        return rng.choice(len(weights), wanted, self.replacement, weights / weights.sum())
+        likely = np.flatnonzero(weights)
+        chances = weights[likely] / weights.sum()
+        chosen = rng.choice(likely, min(wanted, len(likely)), False, chances)
+        return np.append(chosen, np.flatnonzero(weights == 0)[: wanted - len(chosen)])
 
     def _shuffles(self):
         return True
@@ -294,7 +300,7 @@ class WeightedRandomSampler(BuiltinSampler):
 
 class DistributedSampler(BuiltinSampler):
     """The share of one of `num_shards` processes: every num_shards-th row from `shard_id`, filled up to equal
-    counts; `offset` moves the first row to another process.
+    counts. An `offset` of 0 or more moves the first row to another process, and nothing is filled up.
     """
 
     def __init__(
@@ -316,14 +322,24 @@ class DistributedSampler(BuiltinSampler):
 
     def count(self, size):
         self._check()
-        return super().count(-(-size // self.num_shards))
+        return super().count(len(self._places(size)))
+
+    def _places(self, size: int) -> np.ndarray:
+        """Where in the order of all rows those of this process are."""
+        places = (
+            self.shard_id - max(self.offset, 0) + self.num_shards * np.arange(-(-size // self.num_shards) + 1)
+        )
+        if self.offset < 0:
+            return places[:-1] % max(size, 1)
+        found = places[(places >= 0) & (places < size)]
+        return found if found.size else np.zeros(min(size, 1), np.int64)  # no process may be without a row
 
     def _check(self):
-        if self.num_shards < 1 or not 0 <= self.shard_id < self.num_shards or self.offset >= self.num_shards:
+        if self.num_shards < 1 or not 0 <= self.shard_id < self.num_shards or self.offset > self.num_shards:
             raise errors.runtime_error(
                 "DistributedSampler",
-                "num_shards must be positive, shard_id in [0, num_shards), offset below num_shards, but got "
-                f"{self.num_shards}, {self.shard_id} and {self.offset}",
+                "num_shards must be positive, shard_id in [0, num_shards), offset at most num_shards, but "
+                f"got {self.num_shards}, {self.shard_id} and {self.offset}",
             )
 
     def whole(self, size: int, rng: np.random.Generator) -> np.ndarray:
@@ -333,11 +349,7 @@ class DistributedSampler(BuiltinSampler):
 
     def choose(self, size, rng):
         self._check()
-        order = self.whole(size, rng)
-        each = -(-size // self.num_shards)
-        start = self.shard_id - max(self.offset, 0)
-        places = start + self.num_shards * np.arange(each)
-        return self._limited(order[places[places >= 0] % size] if size else order)
+        return self._limited(self.whole(size, rng)[self._places(size)])
 
     def _shuffles(self):
         return self.shuffle not in (False, Shuffle.FALSE)
@@ -351,13 +363,15 @@ class DistributedSampler(BuiltinSampler):
             "offset": self.offset,
             "shard_id": self.shard_id,
             "shuffle_mode": 2 if self._shuffles() else 0,
-            "even_dist": True,
+            "even_dist": self.offset < 0,
             "seed": self.seed,
         }
 
 
 class PKSampler(BuiltinSampler):
-    """`num_val` rows of each class, where the source tells the class of each row."""
+    """`num_val` rows of each class in random order, where the source tells the class of each row: rows of a
+    smaller class come more than once. `shuffle`: the classes come in random order.
+    """
 
     def __init__(
         self,
@@ -380,27 +394,26 @@ class PKSampler(BuiltinSampler):
         self.labels: np.ndarray | None = None  # set by the source
 
     def _classes(self) -> list[np.ndarray]:
-        """The rows of each class that has at least `num_val`."""
+        """The rows of each class."""
         if self.labels is None:
             raise errors.runtime_error(
                 "PKSampler", f"the dataset has no column '{self.class_column}' of class numbers"
             )
         if self.num_val < 1:
             raise errors.runtime_error("PKSampler", f"num_val must be positive, but got {self.num_val}")
-        found = [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
-        return [rows for rows in found if len(rows) >= self.num_val]
+        return [np.flatnonzero(self.labels == label) for label in np.unique(self.labels)]
 
     def count(self, size):
         return super().count(self.num_val * len(self._classes()))
 
     def choose(self, size, rng):
-        chosen = [
-            (rng.permutation(rows) if self.shuffle else rows)[: self.num_val] for rows in self._classes()
-        ]
-        if not chosen:
-            raise errors.runtime_error("PKSampler", f"no class has {self.num_val} rows (num_val)")
-        order = np.concatenate(chosen)
-        return self._limited(rng.permutation(order) if self.shuffle else order)
+        classes = self._classes()
+        order = rng.permutation(len(classes)) if self.shuffle else range(len(classes))
+        return self._limited(np.concatenate([self._drawn(classes[i], rng) for i in order]))
+
+    def _drawn(self, rows: np.ndarray, rng) -> np.ndarray:
+        passes = -(-self.num_val // len(rows))  # each row before one comes again
+        return np.concatenate([rng.permutation(rows) for _ in range(passes)])[: self.num_val]
 
     def _shuffles(self):
         return self.shuffle

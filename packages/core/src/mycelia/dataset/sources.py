@@ -96,6 +96,10 @@ class MappableDataset(Dataset):
                     "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id",
                 )
             sampler = self._sampler(sampler, num_samples)
+            if isinstance(sampler, PKSampler) and self._in_memory():
+                raise errors.value_error(
+                    owner, "sampler: a PKSampler needs the class of rows, which this source does not know"
+                )
         elif num_shards is not None:
             sampler = DistributedSampler(num_shards, shard_id, shuffle is not False, num_samples)
         else:
@@ -248,10 +252,6 @@ class NumpySlicesDataset(MappableDataset):
             raise errors.value_error(owner, f"the columns have different lengths {[len(c) for c in columns]}")
         super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self._arrays = [_sliced(c) for c in columns]
-
-    def labels(self):
-        name = self.sampler.class_column if isinstance(self.sampler, PKSampler) else "label"
-        return np.asarray(self._arrays[self._columns.index(name)]) if name in self._columns else None
 
     def source_size(self):
         return len(self._arrays[0])

@@ -29,7 +29,7 @@ class TFRecordDataset(FileRowsDataset):
 
     Without a schema bytes become uint8 [n], floats float32 [n], ints int64 [n].
     `compression_type`: '', 'ZLIB' or 'GZIP'. `shard_equal_rows`: shards of rows and equally many; else whole
-    files are shared out. Checksums of the data are compared when a file is read for the first time.
+    files are shared out. Checksums are compared in every epoch.
     Errors: ValueError for files that are not there, RuntimeError, when reading, for damaged ones and missing
     columns.
     """
@@ -62,7 +62,7 @@ class TFRecordDataset(FileRowsDataset):
             )
         self.compression_type = compression_type or ""
         self._columns: list[dict] | None = None
-        # Files whose data was compared with its checksums: (size, time of change), where the records lie.
+        # Files that were read before: (size, time of change), where the records lie.
         self._read_before: dict[str, tuple] = {}
 
     def _described(self) -> list[dict]:
@@ -108,16 +108,16 @@ class TFRecordDataset(FileRowsDataset):
         status = os.stat(path)
         state = (status.st_size, status.st_mtime_ns)
         before, places = self._read_before.get(path, (None, None))
-        if before == state and places is not None:
+        if before == state:
             blocks = tfrecord.blocks_at(path, places)
         else:
-            blocks = tfrecord.blocks(path, self.compression_type, check=before != state)
+            blocks = tfrecord.blocks(path, self.compression_type)
         places = []
         for block in blocks:
             places.append((block.begins, block.sizes))
             yield from zip(itertools.repeat(block), range(len(block)))
-        few = sum(len(begins) for begins, _ in places) <= _KEPT_PLACES
-        self._read_before[path] = state, (places if few and not self.compression_type else None)
+        if sum(len(begins) for begins, _ in places) <= _KEPT_PLACES and not self.compression_type:
+            self._read_before[path] = state, places
 
     def rows(self, epoch):
         for columns, count in self._chunks(epoch, 1):

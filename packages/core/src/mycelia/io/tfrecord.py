@@ -55,12 +55,12 @@ class Block:
 
     def check(self) -> None:
         """Compare the checksums of the data. Errors: DamagedRecordsError that names the record."""
-        self._compare(crc32c_of(self.windows, self.begins, self.sizes), self.begins + self.sizes, "data")
+        self._compare(crc32c_of(self.data, self.begins, self.sizes), self.begins + self.sizes, "data")
 
     def check_lengths(self) -> None:
         """Compare the checksums of the lengths."""
         heads = self.begins - _HEAD
-        self._compare(crc32c_of(self.windows, heads, np.full(len(heads), 8)), heads + 8, "length")
+        self._compare(crc32c_of(self.data, heads, np.full(len(heads), 8)), heads + 8, "length")
 
     def _compare(self, found: np.ndarray, places: np.ndarray, what: str) -> None:
         wrong = np.flatnonzero(masked(found) != self.windows.take("<u4", places))
@@ -103,11 +103,16 @@ def blocks(path: str, compression: str = "", check: bool = True) -> Iterator[Blo
 
 
 def blocks_at(path: str, places: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[Block]:
-    """The blocks of a plain file that was read before: begins and sizes of each block's records."""
+    """The blocks of a plain file that was read before: begins and sizes of each block's records.
+
+    Errors: DamagedRecordsError for data that does not fit its checksum; OSError.
+    """
     data = next(_pieces(path, ""), (b"", True))[0]
     windows, number = Windows(data), 0
     for begins, sizes in places:
-        yield Block(path, number, data, windows, begins, sizes)
+        block = Block(path, number, data, windows, begins, sizes)
+        block.check()
+        yield block
         number += len(begins)
 
 
