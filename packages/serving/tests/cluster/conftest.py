@@ -25,6 +25,7 @@ class FakeWorker:
     def __init__(self, name="add", version=1, capacity=4, infos=(info(),), quick=False):
         self.servable, self.version, self.infos, self.capacity = name, version, tuple(infos), capacity
         self.address, self.pid, self.device = f"fake-{id(self)}", 1, "CPU"
+        self.has_models, self.keeps = True, False
         self.quick = quick
         self.held = []
         self.sizes = []

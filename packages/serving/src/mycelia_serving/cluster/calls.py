@@ -36,6 +36,7 @@ class PendingCall:
         "queued",
         "request",
         "results",
+        "sent",
         "start",
     )
 
@@ -48,6 +49,7 @@ class PendingCall:
         self.deadline = request.deadline
         # None: not answered yet. What a protocol could not read is answered from the start.
         self.results: list[Result | None] = [None if type(i) is dict else i for i in request.instances]
+        self.sent: float | None = None  # when a worker got its first instance
         self.left = 0  # instances without a result
         self.queued = 0  # of them those that wait for a worker
         self.closed = False  # answered or cancelled

@@ -7,16 +7,19 @@ work is handed to workers, and answers to callers, outside of it.
 from __future__ import annotations
 
 import math
+import secrets
 import threading
 import time
 from collections.abc import Callable
 
 from mycelia import log
 from mycelia_serving.cluster.calls import ANSWERED, Item, PendingCall, refused
+from mycelia_serving.cluster.codec import MODEL_STAGE
 from mycelia_serving.cluster.group import SUSPECT_PAUSE_S, Group, Lane, Parcel, Seat
 from mycelia_serving.cluster.worker_api import Work, Worker, WorkerLost
 from mycelia_serving.errors import Code, ServingError, clip
-from mycelia_serving.request import Call, Reply, Request, Result, ServableInfo
+from mycelia_serving.measures import MethodTimes
+from mycelia_serving.request import Call, MethodInfo, Reply, Request, Result, ServableInfo
 
 MAX_ENQUEUED_REQUESTS = 10_000
 NO_WORKER_S = 8.0  # how long a request waits for a first worker to come back
@@ -53,7 +56,7 @@ class Master:
         self._retired: list[Group] = []
         self._lock = threading.Lock()
         self._idle = threading.Condition(self._lock)
-        self._order = 0
+        self._order = secrets.randbits(30) << 32  # never those of a master before this one
         self._timed: set[PendingCall] = set()  # calls with a deadline
         self._next_deadline = math.inf  # none of those is earlier
         self._wake = threading.Event()
@@ -101,6 +104,17 @@ class Master:
         with self._lock:
             groups = [g for versions in self._groups.values() for g in versions.values()]
             return [g.info() for g in groups + self._retired]
+
+    def measures(self) -> list[tuple[str, int, str, MethodTimes, int]]:
+        """Servable, version, method, what was measured, instances that wait: of each method."""
+        with self._lock:
+            groups = [g for versions in self._groups.values() for g in versions.values()] + self._retired
+            return [
+                (g.name, g.version, name, lane.times, max(len(lane.heap) - lane.cancelled, 0))
+                for g in groups
+                for name, lane in g.lanes.items()
+                if not lane.needs_models
+            ]
 
     def ready(self) -> bool:
         """Whether requests are taken: not stopping, and each servable has a worker for what is asked for by
@@ -275,7 +289,11 @@ class Master:
         else:
             group = max(versions.values(), key=_newest)
         lane = group.lanes.get(request.method)
-        if lane is None:
+        if lane is None and request.protocol == MODEL_STAGE:
+            lane = group.lanes[request.method] = Lane(
+                MethodInfo(request.method, (), (), 0), needs_models=True
+            )
+        if lane is None or (lane.needs_models and request.protocol != MODEL_STAGE):
             if not group.lanes or (not group.seats and group.failed):
                 return self._unavailable(group), None
             text = f"servable {request.servable!r} has no method {clip(request.method)!r}"
@@ -286,7 +304,7 @@ class Master:
             group.failed or (group.empty_since is not None and now - group.empty_since > self.no_worker_s)
         ):
             return self._unavailable(group), None
-        if self.waiting >= self.max_enqueued_requests:
+        if self.waiting >= self.max_enqueued_requests and request.protocol != MODEL_STAGE:
             text = (
                 f"{self.waiting} requests wait already (max_enqueued_requests {self.max_enqueued_requests})"
             )
@@ -317,7 +335,7 @@ class Master:
             items.append(item)
         call.left = len(items)
         if len(items) == 1 and not lane.heap and not group.suspects:
-            seat = group.seat_for(now)
+            seat = group.seat_for(now, lane.needs_models)
             if seat is not None:
                 self._hand_over(seat, lane, items, now, outbox)
                 return
@@ -338,13 +356,17 @@ class Master:
         """Send what waits to workers with free slots."""
         if group.suspects:
             self._pump_suspects(group, now, outbox)
+        blocked = None
         while True:
-            lane = group.next_lane()
+            lane = group.next_lane(blocked)
             if lane is None:
                 return
-            seat = group.seat_for(now)
+            seat = group.seat_for(now, lane.needs_models)
             if seat is None:
-                return
+                if not lane.needs_models or blocked is not None:
+                    return
+                blocked = True  # the other methods may have workers
+                continue
             group.turns += 1
             lane.served = group.turns
             count = min(seat.free, lane.chunk)
@@ -368,7 +390,8 @@ class Master:
             item = group.suspects.popleft()
             if item.call.closed:
                 continue
-            seat = group.seat_for_suspect(item, now) if now >= item.ready else None
+            lane = group.lanes[item.call.request.method]
+            seat = group.seat_for_suspect(item, lane, now) if now >= item.ready else None
             if seat is None:
                 left.append(item)
                 if not item.alone:
@@ -377,7 +400,7 @@ class Master:
             seat.suspects += 1
             seat.suspect_sent = now
             self._unqueue(item.call)
-            self._hand_over(seat, group.lanes[item.call.request.method], [item], now, outbox)
+            self._hand_over(seat, lane, [item], now, outbox)
         group.suspects.extendleft(reversed(left))
 
     def _unqueue(self, call: PendingCall) -> None:
@@ -391,8 +414,13 @@ class Master:
         parcel = Parcel(seat, lane, items, now)
         seat.free -= len(items)
         seat.parcels[parcel] = None
-        lane.queue_s = now - call.start
+        times = lane.times
+        times.sizes.observe(len(items))
+        if call.sent is None:
+            call.sent = now
+            times.queue.observe(now - call.start)
         request = call.request
+        keys = tuple([item.order for item in items]) if seat.worker.keeps else ()
         outbox.append(
             (
                 seat,
@@ -403,6 +431,7 @@ class Master:
                     call.deadline,
                     request.priority,
                     request.traceparent,
+                    keys,
                 ),
             )
         )
@@ -462,6 +491,7 @@ class Master:
                 seat.suspects -= 1
             lane = parcel.lane
             took = now - parcel.sent
+            lane.times.run.observe(took)
             lane.usual_s = took if not lane.usual_s else lane.usual_s + 0.05 * (took - lane.usual_s)
             call = items[0].call
             if not call.closed:

@@ -7,6 +7,7 @@ from collections import deque
 
 from mycelia_serving.cluster.calls import Item
 from mycelia_serving.cluster.worker_api import Worker
+from mycelia_serving.measures import MethodTimes
 from mycelia_serving.request import MethodInfo, ServableInfo
 
 SUSPECT_PAUSE_S = 0.05  # a request that kills its worker mostly does so sooner
@@ -17,17 +18,18 @@ LATE_AT_LEAST_S = 0.1  # and at least this long
 class Lane:
     """The queue of a method: by priority, then by arrival."""
 
-    __slots__ = ("cancelled", "chunk", "heap", "info", "inputs", "queue_s", "served", "usual_s")
+    __slots__ = ("cancelled", "chunk", "heap", "info", "inputs", "needs_models", "served", "times", "usual_s")
 
-    def __init__(self, info: MethodInfo) -> None:
+    def __init__(self, info: MethodInfo, *, needs_models: bool = False) -> None:
         self.info = info
+        self.needs_models = needs_models  # a stage for workers that have the models, not a method
+        self.times = MethodTimes()
         self.inputs = frozenset(i.name for i in info.inputs)
         self.chunk = max(info.batch_size, 1)  # instances for one worker before the next one is looked for
         self.heap: list[tuple[int, int, Item]] = []
         self.cancelled = 0  # items in the heap whose call is closed, about
         self.served = 0  # when it had its last turn among the methods
         self.usual_s = 0.0  # time between sending and answer, a running mean
-        self.queue_s = 0.0  # how long the last one waited
 
     def push(self, item: Item) -> None:
         heapq.heappush(self.heap, (-item.call.request.priority, item.order, item))
@@ -141,7 +143,7 @@ class Group:
                 lane.info = info
                 lane.inputs = frozenset(i.name for i in info.inputs)
 
-    def seat_for(self, now: float) -> Seat | None:
+    def seat_for(self, now: float, needs_models: bool = False) -> Seat | None:
         """The worker with most free slots, those in turn that have equally many; one that is late only
         when all are.
         """
@@ -154,6 +156,8 @@ class Group:
             seat = seats[at]
             free = seat.free
             if free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
+                continue
+            if needs_models and not seat.worker.has_models:
                 continue
             if best is not None and free <= best.free:
                 continue
@@ -173,13 +177,13 @@ class Group:
         """Whether it has an instance that must be alone with a worker."""
         return any(item.alone for parcel in seat.parcels for item in parcel.items)
 
-    def seat_for_suspect(self, item: Item, now: float) -> Seat | None:
+    def seat_for_suspect(self, item: Item, lane: Lane, now: float) -> Seat | None:
         """A worker for an instance that was with a lost worker: suspects go one by one, so that the one that
         kills a second worker is known.
         """
         best = None
         for seat in self.seats:
-            if seat.closing or seat.free <= 0:
+            if seat.closing or seat.free <= 0 or (lane.needs_models and not seat.worker.has_models):
                 continue
             if item.alone:
                 if seat.parcels:
@@ -190,12 +194,14 @@ class Group:
                 best = seat
         return best
 
-    def next_lane(self) -> Lane | None:
+    def next_lane(self, without_models: bool | None = None) -> Lane | None:
         """The method whose instance is next: that of highest priority; equal ones take turns, so that a long
-        queue of one does not hold up the others.
+        queue of one does not hold up the others. without_models: stages that need models do not count.
         """
         best = found = None
         for lane in self.lanes.values():
+            if without_models and lane.needs_models:
+                continue
             head = lane.head()
             if head is not None:
                 rank = (head[0], lane.served)

@@ -30,6 +30,7 @@ class Work:
     deadline: float | None = None  # time.monotonic(): what has not started by then is not started
     priority: int = 0
     traceparent: str | None = None
+    keys: tuple[int, ...] = ()  # a number per instance that stays the same when it is sent again
 
 
 class Worker(Protocol):
@@ -42,6 +43,8 @@ class Worker(Protocol):
     address: str  # for `status`: "local", "unix:..." or "ip:port"
     pid: int
     device: str  # for `status`: "CPU", "GPU:1"; "" without a device
+    has_models: bool  # False: its model stages come to others, through the master
+    keeps: bool  # it remembers what it has run by the keys of its work
 
     def submit(self, work: list[Work]) -> None:
         """Take work of one method of several requests at once. Never blocks, never raises."""

@@ -1,0 +1,369 @@
+"""The process of a worker: `python -m mycelia_serving.cluster.process`, started by the master or by hand.
+
+A child of the master inherits its end of the link, and ends with it. A worker that joined a master elsewhere
+keeps looking for it, and registers again when it is back.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable
+
+from mycelia_serving.cluster.arena import Arena
+from mycelia_serving.cluster.codec import (
+    MODEL_STAGE,
+    Received,
+    decode_results,
+    decode_work,
+    encode_results,
+    encode_work,
+)
+from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.worker_api import Work
+from mycelia_serving.errors import Code, ServingError
+from mycelia_serving.request import Result
+
+PING_S = 1.0
+SILENCE_S = 10.0  # a master that says nothing for so long is gone, whatever the connection looks like
+LONGEST_PAUSE_S = 2.0  # between attempts to reach a master
+_KEPT_S = 60.0  # how long results are kept that could not be given back
+
+
+class WorkerProcess:
+    """An engine behind a link. The thread that calls `serve` reads the link."""
+
+    def __init__(self, engine, capacity: int, device: str, own_device: bool, address: str = "") -> None:
+        self.engine = engine
+        self.capacity = capacity
+        self.device = device
+        self.own_device = own_device
+        self.address = address or f"pid:{os.getpid()}"
+        self.stopping = threading.Event()
+        self.registered = threading.Event()
+        self.refusal = ""  # why the master does not want it
+        self._link: Link | None = None
+        self._heard = 0.0
+        self._drain_seconds = 0.0
+        self._arena: Arena | None = None
+        self._kept = Kept()
+        self.model_calls: ModelCalls | None = None
+
+    def start_pinging(self) -> None:
+        """Sends signs of life from a thread of its own, also while a model is loading or running."""
+        threading.Thread(target=self._ping, name="serving-ping", daemon=True).start()
+
+    def _ping(self) -> None:
+        from mycelia_serving.wire.proto import serving_pb2 as pb
+
+        body = pb.PingRequest(address=self.address).SerializeToString()
+        while not self.stopping.wait(PING_S):
+            link = self._link
+            if link is None:
+                continue
+            link.send((Kind.PING, 0, body))
+            if time.monotonic() - self._heard > SILENCE_S:
+                link.close()
+
+    def attach(self, link: Link, arena: Arena | None = None) -> None:
+        """Use this connection."""
+        self._link, self._arena = link, arena
+        self._heard = time.monotonic()
+
+    def register(self) -> None:
+        """Tell the master what this worker runs."""
+        from mycelia_serving.cluster.remote import registration
+
+        body = registration(
+            self.address, os.getpid(), self.engine, self.capacity, self.device, self.own_device
+        )
+        self._link.send((Kind.REGISTER, 0, body))
+
+    def serve(self) -> None:
+        """Answer until the connection ends or the master says EXIT."""
+        link = self._link
+        for kind, number, body in link.frames():
+            self._heard = time.monotonic()
+            if kind == Kind.PREDICT:
+                self._predict(link, number, body)
+            elif kind == Kind.REGISTERED:
+                self._registered(body)
+            elif kind == Kind.MODEL_RESULTS:
+                self.model_calls.answer(number, body)
+            elif kind == Kind.EXIT:
+                self._drain_seconds = json.loads(body or b"{}").get("drain_seconds", 0.0)
+                self.stopping.set()
+                break
+        self.registered.clear()
+
+    def _registered(self, body: bytes) -> None:
+        from mycelia_serving.wire.proto import serving_pb2 as pb
+
+        reply = pb.RegisterReply.FromString(body)
+        if reply.error_msg.error_code:
+            self.refusal = reply.error_msg.error_msg.decode(errors="replace")
+            self.stopping.set()
+            self._link.close()
+        else:
+            self.registered.set()
+
+    def _predict(self, link: Link, number: int, body: bytes) -> None:
+        received = None
+        try:
+            received = decode_work(body, self._arena)
+            done = self._answerer(link, number, received)
+            if received.keys:
+                if self._kept.attach(received.keys, done):
+                    return
+                self._kept.begin(received.keys)
+            if received.method.startswith(MODEL_STAGE):
+                self._run_model(received, done)
+                return
+            self.engine.submit(
+                received.method,
+                received.instances,
+                done,
+                deadline=received.deadline,
+                priority=received.priority,
+            )
+        except Exception as e:  # a work that cannot be read must not end the worker
+            error = ServingError(Code.SYSTEM_ERROR, f"the worker cannot read its work: {e}")
+            count = len(received.instances) if received is not None else 1
+            link.send((Kind.RESULTS, number, encode_results([error] * count, None, None)))
+
+    def _answerer(self, link: Link, number: int, received: Received):
+        def done(results: list[Result]) -> None:
+            try:
+                body = encode_results(results, received, self._arena)
+            except Exception as e:
+                error = ServingError(Code.SYSTEM_ERROR, f"the results cannot be passed on: {e}")
+                body = encode_results([error] * len(results), None, None)
+            if received.keys:
+                self._kept.end(received.keys, results, link.closed)
+            link.send((Kind.RESULTS, number, body))
+
+        return done
+
+    def _run_model(self, received: Received, done) -> None:
+        """A stage that a worker without a device passes on; see `MODEL_STAGE`."""
+        subgraph, key = received.method[len(MODEL_STAGE) :].split(":", 1)
+        inputs = [tuple(i[str(at)] for at in range(len(i))) for i in received.instances]
+
+        def finished(results: list) -> None:
+            done(
+                [
+                    result
+                    if isinstance(result, ServingError)
+                    else {str(at): value for at, value in enumerate(result)}
+                    for result in results
+                ]
+            )
+
+        self.engine.run_model(key, int(subgraph), inputs, finished)
+
+    def leave(self) -> None:
+        """Answer what there is, and end the engine."""
+        self.engine.close(self._drain_seconds)
+        if self._link is not None:
+            self._link.send((Kind.EXIT, 0, b""))
+            self._link.flush(2.0)
+
+
+class Kept:
+    """Instances that ran when the connection to the master broke: sent again, they are not run again."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[int, list] = {}  # key -> who else waits for its result
+        self._results: dict[int, tuple[float, Result]] = {}
+
+    def begin(self, keys: tuple[int, ...]) -> None:
+        """These run now."""
+        with self._lock:
+            for key in keys:
+                self._running[key] = []
+
+    def attach(self, keys: tuple[int, ...], done) -> bool:
+        """If a single instance runs or ran already, `done` gets its result."""
+        if len(keys) != 1:
+            return False
+        with self._lock:
+            waiting = self._running.get(keys[0])
+            if waiting is not None:
+                waiting.append(done)
+                return True
+            kept = self._results.pop(keys[0], None)
+        if kept is None:
+            return False
+        done([kept[1]])
+        return True
+
+    def end(self, keys: tuple[int, ...], results: list[Result], lost: bool) -> None:
+        """These have run; `lost`: their master cannot be told."""
+        now = time.monotonic()
+        waiting = []
+        with self._lock:
+            for key, result in zip(keys, results, strict=False):
+                others = self._running.pop(key, ())
+                waiting += [(done, result) for done in others]
+                if lost and not others:
+                    self._results[key] = now, result
+            if lost:
+                for key in [k for k, (at, _) in self._results.items() if now - at > _KEPT_S]:
+                    del self._results[key]
+        for done, result in waiting:
+            done([result])
+
+
+# ---- a child of the master -------------------------------------------------------------------------------
+
+
+def make_engine(settings: dict, call_model=None):
+    """The engine that the settings of a worker describe, not started."""
+    from mycelia_serving.engine import Engine
+
+    key = settings.get("dec_key")
+    return Engine(
+        settings["servable_directory"],
+        settings["servable_name"],
+        settings.get("version", 0),
+        device_type=settings.get("device_type"),
+        device_id=settings.get("device_id", 0),
+        dec_key=bytes.fromhex(key) if key else None,
+        dec_mode=settings.get("dec_mode", "AES-GCM"),
+        max_batch_size=settings.get("max_batch_size", 32),
+        max_batch_delay_ms=settings.get("max_batch_delay_ms", 0),
+        functions_only=call_model is not None,
+        call_model=call_model,
+    )
+
+
+def describe_failure(error: BaseException) -> str:
+    """Why a worker could not start."""
+    return str(error) or type(error).__name__
+
+
+def child_main() -> int:
+    """Be a child of the master: settings come as JSON on standard input, with numbers of inherited files."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master
+    settings = json.loads(sys.stdin.buffer.readline())
+    link = Link(socket.socket(fileno=settings["link_fd"]))
+    arena = Arena(settings["arena_fd"], settings["arena_size"])
+
+    from mycelia_serving.cluster.local import capacity_of, device_name
+    from mycelia_serving.wire.proto import serving_pb2 as pb
+
+    functions_only = settings.get("functions_only", False)
+    calls = ModelCalls(link) if functions_only else None
+    engine = make_engine(settings, calls.call if calls else None)
+    device = device_name(settings.get("device_type"), settings.get("device_id", 0), functions_only)
+    worker = WorkerProcess(engine, 0, device, not functions_only)
+    worker.model_calls = calls
+    worker.attach(link, arena)
+    worker.start_pinging()
+    threading.Thread(target=_end_with_master, name="serving-lifeline", daemon=True).start()
+    try:
+        engine.start()
+    except BaseException as e:  # a config may raise anything, also SystemExit
+        failure = pb.NotifyFailedRequest(worker_pid=os.getpid(), error_msg=describe_failure(e))
+        link.send((Kind.FAILED, 0, failure.SerializeToString()))
+        link.flush(2.0)
+        return 1
+    worker.capacity = capacity_of(engine)
+    worker.register()
+    worker.serve()
+    if not worker.stopping.is_set():
+        os._exit(0)  # the master is gone, nobody waits for what still runs
+    worker.leave()
+    return 0
+
+
+def _end_with_master() -> None:
+    """Standard input ends when the master does, however it ends."""
+    while sys.stdin.buffer.raw.read(1):
+        pass
+    time.sleep(1.0)  # an orderly end is quicker
+    os._exit(0)
+
+
+class ModelCalls:
+    """Model stages of a worker without a device, which go to one with a device through the master."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+        self._numbers = itertools.count(1)
+        self._waiting: dict[int, Callable] = {}
+
+    def call(self, model_key: str, subgraph: int, inputs: list[tuple], done) -> None:
+        """Run a model stage elsewhere; see `Engine`."""
+        instances = [{str(at): value for at, value in enumerate(one)} for one in inputs]
+        number = next(self._numbers)
+        self._waiting[number] = done
+        body, _ = encode_work(Work(f"{MODEL_STAGE}{subgraph}:{model_key}", instances, done), {}, None)
+        self._link.send((Kind.CALL_MODEL, number, body))
+
+    def answer(self, number: int, body: bytes) -> None:
+        """A MODEL_RESULTS frame has come."""
+        done = self._waiting.pop(number)
+        done(
+            [
+                tuple(result[str(at)] for at in range(len(result))) if type(result) is dict else result
+                for result in decode_results(body, None)
+            ]
+        )
+
+
+# ---- a worker that joins a master ------------------------------------------------------------------------
+
+
+def connect(address: str) -> socket.socket:
+    """A connection to `ip:port` or `unix:path`. OSError if nobody is there."""
+    if address.startswith("unix:"):
+        sock = socket.socket(socket.AF_UNIX)
+        sock.connect(address[5:])
+        return sock
+    host, _, port = address.rpartition(":")
+    return socket.create_connection((host.strip("[]"), int(port)), timeout=5.0)
+
+
+def join(worker: WorkerProcess, masters: list[str], ready=None) -> None:
+    """Serve the master at one of the addresses until `worker.stopping` is set; look for it while it is away.
+
+    ready: called the first time that it is connected.
+    """
+    worker.start_pinging()
+    pause, at = 0.1, 0
+    while not worker.stopping.is_set():
+        try:
+            link = Link(connect(masters[at % len(masters)]))
+        except OSError:
+            at += 1
+            worker.stopping.wait(pause)
+            pause = min(2 * pause, LONGEST_PAUSE_S)
+            continue
+        pause = 0.1
+        worker.attach(link)
+        worker.register()
+        if ready is not None:
+            ready()
+            ready = None
+        worker.serve()
+        if not worker.stopping.is_set():
+            link.close()
+    with contextlib.suppress(OSError):
+        worker.leave()
+
+
+if __name__ == "__main__":
+    code = child_main()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)  # threads of functions may hang

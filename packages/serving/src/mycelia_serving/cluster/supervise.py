@@ -1,0 +1,376 @@
+"""Keeps worker processes alive: starts them, sees them end or fall silent, starts them again."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from mycelia import log
+from mycelia_serving.cluster.arena import Arena
+from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.remote import RemoteWorker
+from mycelia_serving.wire.proto import serving_pb2 as pb
+
+PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)  # before a worker is started again that never answered
+RESTARTS = 5  # of such workers
+RESTARTS_WITHIN_S = 600.0
+_QUICKEST_S = 1.0  # a worker that did answer is started again at once, but not more often
+_EXIT_S = 10.0  # how long a worker has for its end beyond what it drains
+
+
+@dataclass
+class Settings:
+    """How workers of one version of a servable are started."""
+
+    servable_directory: str
+    servable_name: str
+    version: int = 0
+    device_type: str | None = None
+    dec_key: bytes | None = None
+    dec_mode: str = "AES-GCM"
+    max_batch_size: int = 32
+    max_batch_delay_ms: float = 0
+    log_directory: str = ""  # for the output of workers; empty: that of the master
+
+    def for_worker(self, device_id: int | None, functions_only: bool) -> dict:
+        """What the process gets."""
+        return {
+            "servable_directory": self.servable_directory,
+            "servable_name": self.servable_name,
+            "version": self.version,
+            "device_type": self.device_type,
+            "device_id": device_id or 0,
+            "dec_key": self.dec_key.hex() if self.dec_key else None,
+            "dec_mode": self.dec_mode,
+            "max_batch_size": self.max_batch_size,
+            "max_batch_delay_ms": self.max_batch_delay_ms,
+            "functions_only": functions_only,
+        }
+
+
+class Child:
+    """A worker process of this master, from its start to its end."""
+
+    def __init__(self, settings: dict, log_file: str = "") -> None:
+        ours, theirs = socket.socketpair()
+        self.arena = Arena.create()
+        out = open(log_file, "ab") if log_file else None  # closed below
+        try:
+            os.set_inheritable(self.arena.fd, False)
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "mycelia_serving.cluster.process"],
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=out,
+                pass_fds=(theirs.fileno(), self.arena.fd),
+                start_new_session=True,  # Ctrl-C is not for it, and what it starts ends with it
+            )
+        finally:
+            if out is not None:
+                out.close()
+        more = {"link_fd": theirs.fileno(), "arena_fd": self.arena.fd, "arena_size": self.arena.size}
+        self.link = Link(ours)
+        self.failure = ""  # what it said when it could not start
+        self.worker: RemoteWorker | None = None  # once it is registered
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(settings | more).encode() + b"\n")
+            self.process.stdin.flush()
+        theirs.close()
+
+    def read(self, master: Master, registered: Callable[[Child], None]) -> None:
+        """Take its frames until it ends; runs in a thread."""
+        for kind, number, body in self.link.frames():
+            worker = self.worker
+            if worker is not None:
+                worker.seen = True
+            if kind == Kind.RESULTS:
+                worker.take_results(number, body)
+            elif kind == Kind.REGISTER:
+                self.worker = RemoteWorker(self.link, body, self.arena)
+                self.worker.address = f"pid:{self.process.pid}"
+                self.link.send((Kind.REGISTERED, 0, pb.RegisterReply().SerializeToString()))
+                registered(self)
+            elif kind == Kind.FAILED:
+                self.failure = pb.NotifyFailedRequest.FromString(body).error_msg
+            elif kind == Kind.CALL_MODEL and worker is not None:
+                worker.pass_on_model_call(master, number, body)
+        if self.worker is not None:
+            self.worker.lost("its connection has ended")
+
+    def kill(self, number: int = signal.SIGKILL) -> None:
+        """Send it and all that it started a signal."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, number)
+
+    def wait(self) -> str:
+        """Wait for its end; says how it ended."""
+        code = self.process.wait()
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        if code < 0:
+            with contextlib.suppress(ValueError):
+                return f"ended by {signal.Signals(-code).name}"
+        return f"ended with exit code {code}"
+
+
+@dataclass
+class Slot:
+    """A place for a worker, filled again when the worker ends."""
+
+    device_id: int | None
+    functions_only: bool
+    state: str = "starting"  # "ready", "pausing", "failed", "draining", "ended"
+    reason: str = ""
+    restarts: int = 0
+    child: Child | None = None
+    leaving: threading.Event = field(default_factory=threading.Event)
+    thread: threading.Thread | None = None
+
+
+class Deployment:
+    """The worker processes of one version of a servable."""
+
+    def __init__(self, master: Master, settings: Settings, *, start_timeout_s: float = 600.0) -> None:
+        self.master = master
+        self.settings = settings
+        self.name = settings.servable_name
+        self.version = settings.version
+        self.slots: list[Slot] = []
+        self.published = False
+        self.restarts = 0
+        self._start_timeout_s = start_timeout_s
+        self._changed = threading.Condition()
+        self._numbers = collections.Counter()  # of log files
+
+    # ---- from outside --------------------------------------------------------------------------------------
+
+    def start(self, device_ids: list[int | None], extra: int = 0, *, publish: bool = True) -> None:
+        """Start a worker per device and extra ones without, and wait until all are ready.
+
+        Errors: RuntimeError with the cause if one fails; nothing is left running then.
+        """
+        self.master.open(self.name, self.version)
+        new = [self._add(Slot(device_id, False)) for device_id in device_ids]
+        try:
+            self._wait_ready(new)
+            if extra:
+                others = [self._add(Slot(None, True)) for _ in range(extra)]
+                self._wait_ready(others)
+        except RuntimeError:
+            self.stop(0.0)
+            raise
+        if publish:
+            self.publish()
+
+    def publish(self) -> None:
+        """Let this version answer requests for the newest one."""
+        self.published = True
+        self.master.publish(self.name, self.version)
+
+    def scale(self, count: int, drain_seconds: float) -> None:
+        """Have so many workers with a device: new ones are waited for, old ones drained."""
+        with self._changed:
+            now = [s for s in self.slots if not s.functions_only and not s.leaving.is_set()]
+        if count > len(now):
+            devices = sorted({s.device_id for s in now}, key=lambda d: d or 0) or [None]
+            new = [self._add(Slot(devices[i % len(devices)], False)) for i in range(count - len(now))]
+            try:
+                self._wait_ready(new)
+            except RuntimeError:
+                for slot in new:
+                    self._end(slot, 0.0)
+                raise
+        threads = [
+            threading.Thread(target=self._end, args=(slot, drain_seconds), daemon=True)
+            for slot in sorted(now, key=lambda s: s.state == "ready")[: max(len(now) - count, 0)]
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def stop(self, drain_seconds: float) -> None:
+        """Take the version away when its requests are answered, up to so many seconds; end its workers."""
+        with self._changed:
+            slots = list(self.slots)
+            for slot in slots:
+                slot.leaving.set()
+        self.master.retire(self.name, self.version, drain_seconds)
+        threads = [threading.Thread(target=self._end, args=(slot, 0.0), daemon=True) for slot in slots]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+
+    def status(self) -> list[dict]:
+        """Each worker's state."""
+        with self._changed:
+            slots = list(self.slots)
+        return [
+            {
+                "pid": slot.child.process.pid if slot.child is not None else 0,
+                "device": slot.device_id,
+                "state": slot.state,
+                "restarts": slot.restarts,
+                "reason": slot.reason,
+                "functions_only": slot.functions_only,
+            }
+            for slot in slots
+        ]
+
+    def workers(self) -> list[RemoteWorker]:
+        """Those that are registered."""
+        with self._changed:
+            children = [slot.child for slot in self.slots]
+        return [child.worker for child in children if child is not None and child.worker is not None]
+
+    def kill(self, worker: RemoteWorker, reason: str) -> bool:
+        """End a worker that does not answer, if it is one of these."""
+        with self._changed:
+            found = [s for s in self.slots if s.child is not None and s.child.worker is worker]
+        for slot in found:
+            slot.reason = reason
+            slot.child.kill()
+        return bool(found)
+
+    # ---- one slot ------------------------------------------------------------------------------------------
+
+    def _add(self, slot: Slot) -> Slot:
+        with self._changed:
+            self.slots.append(slot)
+        slot.thread = threading.Thread(target=self._run, args=(slot,), name="serving-worker", daemon=True)
+        slot.thread.start()
+        return slot
+
+    def _set(self, slot: Slot, state: str, reason: str = "") -> None:
+        with self._changed:
+            slot.state = state
+            slot.reason = reason
+            self._changed.notify_all()
+
+    def _log_file(self, slot: Slot) -> str:
+        if not self.settings.log_directory:
+            return ""
+        os.makedirs(self.settings.log_directory, exist_ok=True)
+        kind = f"extra{self.slots.index(slot)}" if slot.functions_only else f"device{slot.device_id or 0}"
+        return os.path.join(self.settings.log_directory, f"log_{self.name}_{kind}_version{self.version}.log")
+
+    def _run(self, slot: Slot) -> None:
+        """The life of a slot: one process after the other."""
+        unproductive: collections.deque[float] = collections.deque()
+        ready_once = False
+        while not slot.leaving.is_set():
+            started = time.monotonic()
+            try:
+                child = Child(
+                    self.settings.for_worker(slot.device_id, slot.functions_only), self._log_file(slot)
+                )
+            except OSError as e:
+                self._set(slot, "failed", f"no process can be started: {e}")
+                break
+            with self._changed:
+                slot.child = child
+            if slot.leaving.is_set():
+                child.kill()
+            reader = threading.Thread(
+                target=child.read, args=(self.master, lambda c: self._registered(slot, c)), daemon=True
+            )
+            reader.start()
+            how = child.wait()
+            reason = slot.reason if slot.state == "ready" and slot.reason else how
+            if child.worker is not None:
+                child.worker.lost(reason)
+                self.master.lose(child.worker, reason)
+            child.link.close()  # a process of its own that outlives it may hold the other end
+            child.kill()
+            reader.join()
+            child.arena.close()
+            ready_once |= child.worker is not None
+            if slot.leaving.is_set():
+                break
+            if not ready_once:  # it has never worked: no use in trying
+                self._set(slot, "failed", child.failure or f"the worker process {how} before it was ready")
+                break
+            slot.restarts += 1
+            self.restarts += 1
+            pause = self._pause(child, unproductive, started, slot)
+            if pause is None:
+                text = (
+                    f"{RESTARTS} workers in a row ended without an answer, the last one {how} {child.failure}"
+                )
+                self._set(slot, "failed", text.strip())
+                break
+            log.logger(__name__).warning("worker of %s version %s %s", self.name, self.version, how)
+            self._set(slot, "pausing", child.failure or how)
+            slot.leaving.wait(pause)
+            if not slot.leaving.is_set():
+                self._set(slot, "starting", slot.reason)
+        if slot.leaving.is_set():
+            self._set(slot, "ended")
+        with self._changed:
+            if self.slots and all(s.state == "failed" for s in self.slots):
+                self.master.fail(self.name, self.version, slot.reason)
+
+    @staticmethod
+    def _pause(child: Child, unproductive: collections.deque, started: float, slot: Slot) -> float | None:
+        """How long to wait before the next start; None: no more."""
+        now = time.monotonic()
+        if child.worker is not None and child.worker.answered:
+            unproductive.clear()
+            return max(0.0, _QUICKEST_S - (now - started))
+        unproductive.append(now)
+        while now - unproductive[0] > RESTARTS_WITHIN_S:
+            unproductive.popleft()
+        if len(unproductive) > RESTARTS:
+            return None
+        return PAUSES_S[min(len(unproductive), len(PAUSES_S)) - 1]
+
+    def _registered(self, slot: Slot, child: Child) -> None:
+        worker = child.worker
+        if not self.version:
+            self.version = worker.version
+        self.master.add(worker, publish=self.published)
+        if slot.leaving.is_set():
+            return
+        self._set(slot, "ready")
+
+    def _wait_ready(self, slots: list[Slot]) -> None:
+        end = time.monotonic() + self._start_timeout_s
+        with self._changed:
+            while True:
+                failed = [s for s in slots if s.state in ("failed", "ended")]
+                if failed:
+                    raise RuntimeError(failed[0].reason or "the start was interrupted")
+                if all(s.state == "ready" for s in slots):
+                    return
+                if not self._changed.wait(end - time.monotonic()):
+                    raise RuntimeError(f"a worker is not ready after {self._start_timeout_s} s")
+
+    def _end(self, slot: Slot, drain_seconds: float) -> None:
+        """Drain one worker and end its process."""
+        slot.leaving.set()
+        with self._changed:
+            slot.state = "draining"
+            child = slot.child
+        if child is not None:
+            if child.worker is not None:
+                self.master.release(child.worker, drain_seconds)
+                child.worker.close(0.0)
+                if slot.thread is not threading.current_thread():
+                    slot.thread.join(_EXIT_S)
+            child.kill()
+        slot.thread.join()
+        with self._changed:
+            if slot in self.slots:
+                self.slots.remove(slot)
