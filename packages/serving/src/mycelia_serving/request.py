@@ -81,6 +81,8 @@ class MethodInfo:
     inputs: tuple[TensorInfo, ...]
     outputs: tuple[TensorInfo, ...]
     batch_size: int  # of the model behind it; 0: instances go one by one
+    retry: bool = True  # False: an instance must not run twice when its worker is lost
+    default: bool = False  # meant by protocols that name the servable alone
     retry: bool = True  # False: an instance whose worker was lost is not run a second time
     default: bool = False  # meant when a caller names the servable alone (KServe's model name)
 

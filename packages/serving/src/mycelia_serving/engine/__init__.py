@@ -1,18 +1,35 @@
 """Runs one version of one servable in this process: models, functions, batches.
 
-    engine = Engine("servables", "add", 1)
-    engine.start()
-    engine.submit("add_common", [{"x1": a, "x2": b}], print)
-    engine.close()
+engine = Engine("servables", "add", 1)
+engine.start()
+engine.submit("add_common", [{"x1": a, "x2": b}], print)
+engine.close()
 """
 
 from __future__ import annotations
 
+import logging
+import os
+import threading
+import time
 from collections.abc import Callable
 
-from mycelia_serving.request import Instance, MethodInfo, Result
+from mycelia_serving.engine.loaders import ModelOptions, load
+from mycelia_serving.engine.models import BatchModel
+from mycelia_serving.engine.scheduler import Scheduler
+from mycelia_serving.engine.units import FunctionUnit, Job, ModelUnit, Plan, RemoteModelUnit, Step, Task, Unit
+from mycelia_serving.errors import Code, ServingError, clip
+from mycelia_serving.request import Instance, MethodInfo, Result, TensorInfo
+from mycelia_serving.servable import directory
+from mycelia_serving.servable.config import load_config, unload
+from mycelia_serving.servable.declaration import Declaration, Function, Method, Stage
+from mycelia_serving.servable.model import Model
 
 __all__ = ["Engine"]
+
+log = logging.getLogger("mycelia_serving")
+
+DELEGATED_S = 3600.0  # how long a function waits for a model of another worker
 
 
 class Engine:
@@ -27,6 +44,7 @@ class Engine:
     declares goes first.
     functions_only: models are not loaded, their stages go to `call_model(model_key, subgraph, inputs, done)`
     with one tuple of arrays per instance; `done` takes a list with a tuple of arrays or a ServingError each.
+    threads: how many functions and models may run at once.
     Errors: `start` raises RuntimeError that names file and cause.
     """
 
@@ -44,17 +62,208 @@ class Engine:
         max_batch_delay_ms: float = 0,
         functions_only: bool = False,
         call_model: Callable | None = None,
+        threads: int = 4,
     ) -> None:
         self.servable_name = servable_name
         self.version = version  # after `start` the number that was found
         self.infos: tuple[MethodInfo, ...] = ()  # after `start`
-        self.batch_size = 0  # largest batch of its models, 1 without models
-        self.model_files: tuple[str, ...] = ()
+        self.batch_size = 0  # largest batch of its models, 1 without models; after `start`
+        self.model_files: tuple[str, ...] = ()  # after `start`
         self.load_seconds = 0.0
+        self._directory = servable_directory
+        self._options = {
+            "device_type": device_type,
+            "device_id": device_id,
+            "dec_key": dec_key,
+            "dec_mode": dec_mode,
+        }
+        self._max_batch_size = max_batch_size
+        self._delay = max_batch_delay_ms / 1000
+        self._functions_only = functions_only
+        self._call_model = call_model
+        self._threads = threads
+        self._declaration: Declaration | None = None
+        self._models: dict[tuple[str, int], BatchModel] = {}
+        self._units: dict[object, Unit] = {}  # by (model key, sub-graph) or (function, batch size)
+        self._plans: dict[str, Plan] = {}
+        self._model_plans: dict[tuple[str, int], Plan] = {}
+        self._scheduler: Scheduler | None = None
+
+    # ---- starting ------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Imports the config, loads the models and runs each once."""
-        raise NotImplementedError
+        began = time.monotonic()
+        declaration = self._declaration = load_config(self._directory, self.servable_name)
+        try:
+            has_models = bool(declaration.models)
+            self.version = directory.choose_version(declaration.folder, self.version, has_models)
+            self._check_device()
+            self.model_files = tuple(
+                directory.model_path(declaration.folder, self.version, file)
+                for model in declaration.models
+                for file in model.declared.files
+            )
+            for model in declaration.models:
+                self._load(model)
+            limits = [m.limit for m in self._models.values()]
+            self.batch_size = max(limits, default=self._max_batch_size if self._functions_only else 1)
+            for method in declaration.methods.values():
+                self._plans[method.name] = self._plan(method)
+        except Exception as error:
+            unload(declaration)
+            if isinstance(error, RuntimeError):
+                raise
+            raise RuntimeError(f"The servable '{self.servable_name}' cannot be started: {error}") from error
+        self.infos = tuple(self._info(method) for method in declaration.methods.values())
+        self._scheduler = Scheduler(self.servable_name, list(self._units.values()), self._threads)
+        self.load_seconds = time.monotonic() - began
+
+    def _check_device(self) -> None:
+        device, number = self._options["device_type"], self._options["device_id"]
+        if device is not None and device.upper() == "CPU" and number != 0:
+            log.info("device_id %d of the CPU means nothing: it is one device", number)
+
+    def _load(self, model: Model) -> None:
+        """Loads all sub-graphs of a model, or makes stand-ins for those of another worker."""
+        declared = model.declared
+        config_file = declared.config_file
+        if config_file is not None:
+            config_file = os.path.join(self._declaration.folder, config_file)
+            if not os.path.isfile(config_file):
+                raise RuntimeError(f"The config file {config_file} of '{declared.key}' does not exist")
+        options = ModelOptions(**self._options, context=declared.context, config_file=config_file)
+        delay = self._delay
+        if declared.max_batch_delay_ms is not None:
+            delay = declared.max_batch_delay_ms / 1000
+        for subgraph, file in enumerate(declared.files):
+            key = (model.model_key, subgraph)
+            if self._functions_only:
+                run = self._remote(key)
+                self._units[key] = RemoteModelUnit(file, self._max_batch_size, run)
+                continue
+            path = directory.model_path(self._declaration.folder, self.version, file)
+            loaded = BatchModel(
+                load(declared.format, path, options), declared, subgraph, self._max_batch_size
+            )
+            try:
+                loaded.warm_up()
+            except Exception as error:
+                raise RuntimeError(f"The model file {path} was loaded, but does not run: {error}") from error
+            self._models[key] = loaded
+            self._units[key] = ModelUnit(loaded, delay)
+        model.run = self._caller(model)
+
+    def _caller(self, model: Model) -> Callable:
+        """What `Model.call` of a function does."""
+        count = len(model.declared.files)
+
+        def run(instances: list[tuple], subgraph: int) -> list[tuple]:
+            if subgraph >= count:
+                raise RuntimeError(f"the model has no sub-graph {subgraph}, it has {count}")
+            key = (model.model_key, subgraph)
+            if not self._functions_only:
+                return self._models[key].call(instances)
+            results = self._remote(key)(instances)
+            for result in results:
+                if isinstance(result, ServingError):
+                    raise RuntimeError(result.message)
+            return results
+
+        return run
+
+    def _remote(self, key: tuple[str, int]) -> Callable[[list[tuple]], list]:
+        """Runs a model of another worker and waits for it."""
+
+        def run(instances: list[tuple]) -> list:
+            ready = threading.Event()
+            answer: list = []
+
+            def done(results: list) -> None:
+                answer.extend(results)
+                ready.set()
+
+            self._call_model(*key, instances, done)
+            if not ready.wait(DELEGATED_S):
+                raise RuntimeError("the worker with the model did not answer")
+            return answer
+
+        return run
+
+    def _plan(self, method: Method) -> Plan:
+        room = method.values - len(method.inputs)
+        plan = Plan(method.name, method.inputs, method.outputs, method.results, room)
+        before: list[Unit] = []
+        last: Step | None = None
+        for stage in method.stages:
+            unit = self._unit(stage, method)
+            step = Step(unit, stage.inputs, stage.outputs, method.name, stage.number)
+            unit.depth = max(unit.depth, stage.number)
+            unit.upstream |= {u for u in before if u is not unit}
+            before.append(unit)
+            if last is None:
+                plan.first = step
+            else:
+                last.next = step
+            last = step
+        return plan
+
+    def _unit(self, stage: Stage, method: Method) -> Unit:
+        target = stage.target
+        if isinstance(target, Function):
+            limit = stage.batch_size or self.batch_size
+            return self._units.setdefault((target, limit), FunctionUnit(target, limit, self._threads))
+        key = (target.model_key, 0)
+        model = self._models.get(key)
+        if model is not None:
+            where = f"The method '{method.name}', stage {stage.number}, gives the model '{target.model_key}'"
+            if len(stage.inputs) != len(model.inputs):
+                raise RuntimeError(
+                    f"{where} {len(stage.inputs)} inputs, but the model has {len(model.inputs)}"
+                )
+            if model.outputs and len(stage.outputs) != len(model.outputs):
+                raise RuntimeError(
+                    f"{where} {len(stage.outputs)} outputs, but the model has {len(model.outputs)}"
+                )
+        return self._units[key]
+
+    def _info(self, method: Method) -> MethodInfo:
+        """What clients may know: the types of values that go into or come out of a model as they are."""
+        known: dict[int, TensorInfo] = {}
+        for stage in method.stages:
+            if isinstance(stage.target, Function):
+                continue
+            model = self._models.get((stage.target.model_key, 0))
+            if model is None:
+                continue
+            for place, one in zip(stage.inputs, model.inputs):
+                known.setdefault(place, TensorInfo(one.name, str(one.dtype), one.shape, one.batched))
+            for place, one in zip(stage.outputs, model.outputs):
+                known[place] = one
+        batch = 0
+        for stage in method.stages:
+            if isinstance(stage.target, Model):
+                if stage.target.declared.with_batch_dim:
+                    batch = max(batch, self._units[(stage.target.model_key, 0)].limit)
+            elif stage.batch_size is not None:
+                batch = max(batch, stage.batch_size or self.batch_size)
+
+        def info(name: str, place: int) -> TensorInfo:
+            one = known.get(place)
+            return (
+                TensorInfo(name, one.dtype, one.shape, one.batched) if one else TensorInfo(name, None, None)
+            )
+
+        return MethodInfo(
+            method.name,
+            tuple(info(name, i) for i, name in enumerate(method.inputs)),
+            tuple(info(name, i) for name, i in zip(method.outputs, method.results)),
+            batch,
+            method.retry,
+            method.default,
+        )
+
+    # ---- serving -------------------------------------------------------------------------------------------
 
     def submit(
         self,
@@ -65,21 +274,103 @@ class Engine:
         deadline: float | None = None,
         priority: int = 0,
     ) -> None:
-        """Answers by calling `done` once, with one result per instance in order; never blocks, never raises.
+        """Answers by calling `done` once, with one result per instance in order; never blocks or raises.
 
-        `done` runs in a thread of the engine (or in the caller's, if nothing could be started) and must be short.
-        deadline: `time.monotonic()` after which what has not started is answered with `Code.DEADLINE`.
+        `done` runs in a thread of the engine (or in the caller's, if nothing could be started); it is short.
+        deadline: `time.monotonic()` after which what is not answered yet is answered with `Code.DEADLINE`.
         """
-        raise NotImplementedError
+        plan = self._plans.get(method)
+        if plan is None:
+            error = ServingError(
+                Code.NOT_FOUND, f"The servable '{self.servable_name}' has no method '{clip(method)}'"
+            )
+            done([error] * len(instances))
+            return
+        job = Job(len(instances), done, deadline, priority)
+        tasks = []
+        for index, instance in enumerate(instances):
+            task = self._enter(job, index, plan, instance)
+            if type(task) is Task:
+                tasks.append(task)
+            else:
+                job.results[index] = task
+        job.left = len(tasks)
+        if tasks:
+            self._scheduler.submit(job, tasks)
+        else:
+            done(job.results)
 
-    def run_model(self, model_key: str, subgraph: int, inputs: list[tuple], done: Callable[[list], None]) -> None:
-        """The other end of another engine's `call_model`: runs a model stage for its instances."""
-        raise NotImplementedError
+    def _enter(self, job: Job, index: int, plan: Plan, instance: Instance) -> Task | Result:
+        """The task of an instance, or its result if there is nothing to run."""
+        try:
+            values = [instance[name] for name in plan.inputs]
+        except KeyError as missing:
+            return ServingError(
+                Code.INVALID_INPUTS,
+                f"The input {missing} of servable '{self.servable_name}', method '{plan.name}', is missing",
+            )
+        except TypeError:
+            if isinstance(instance, ServingError):
+                return instance
+            raise
+        if plan.room:
+            values += [None] * plan.room
+        task = Task(job, index, plan, values)
+        if plan.first is None:
+            return task.result()
+        return task.enter(plan.first) or task
+
+    def run_model(
+        self, model_key: str, subgraph: int, inputs: list[tuple], done: Callable[[list], None]
+    ) -> None:
+        """The other end of another engine's `call_model`: runs a model for instances, tuples of inputs.
+
+        `done` gets a tuple of outputs, or a ServingError, for each.
+        """
+        key = (model_key, subgraph)
+        plan = self._model_plans.get(key)
+        if plan is None:
+            model = self._models.get(key)
+            if model is None or not model.outputs:
+                error = ServingError(
+                    Code.NOT_FOUND, f"There is no model '{clip(model_key)}' for other workers"
+                )
+                done([error] * len(inputs))
+                return
+            count, results = len(model.inputs), len(model.outputs)
+            places = tuple(range(count, count + results))
+            plan = Plan(model_key, tuple(map(str, range(count))), (), places, results)
+            plan.first = Step(self._units[key], tuple(range(count)), places, model_key, 1)
+            self._model_plans[key] = plan
+        job = Job(len(inputs), done, None, 0)
+        tasks = []
+        for index, values in enumerate(inputs):
+            error: ServingError | None
+            if len(values) != len(plan.inputs):
+                error = ServingError(
+                    Code.INVALID_INPUTS,
+                    f"The model '{model_key}' has {len(plan.inputs)} inputs, but got {len(values)}",
+                )
+            else:
+                task = Task(job, index, plan, [*values, *[None] * plan.room])
+                error = task.enter(plan.first)
+            if error is None:
+                tasks.append(task)
+            else:
+                job.results[index] = error
+        job.left = len(tasks)
+        if tasks:
+            self._scheduler.submit(job, tasks)
+        else:
+            done(job.results)
 
     def pending(self) -> int:
         """Instances that are not answered yet."""
-        raise NotImplementedError
+        return self._scheduler.pending if self._scheduler else 0
 
     def close(self, drain_seconds: float = 0) -> None:
-        """Answers what is there for up to `drain_seconds`, the rest with `Code.STOPPING`; ends its threads."""
-        raise NotImplementedError
+        """Answers what is there for up to `drain_seconds`, the rest with `Code.STOPPING`; ends threads."""
+        if self._scheduler is not None:
+            self._scheduler.close(drain_seconds)
+        if self._declaration is not None:
+            unload(self._declaration)

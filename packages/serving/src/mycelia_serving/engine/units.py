@@ -1,0 +1,273 @@
+"""Queues of instances, one per model and per function, and how a run of some of them is executed.
+
+A unit has no lock of its own: its queue changes under the lock of the scheduler. `execute` runs without it.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mycelia_serving.engine import calls
+from mycelia_serving.engine.models import BatchModel
+from mycelia_serving.errors import Code, ServingError
+from mycelia_serving.request import Result
+from mycelia_serving.servable.declaration import Function
+
+log = logging.getLogger("mycelia_serving")
+
+QUICK_S = 0.002  # a function that takes less is better off in one thread than in several that share the GIL
+
+
+@dataclass(slots=True, eq=False)
+class Step:
+    """A stage of a method, ready to run: which unit, and which values of an instance go in and come out."""
+
+    unit: Unit
+    inputs: tuple[int, ...]
+    outputs: tuple[int, ...]
+    method: str
+    number: int
+    next: Step | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Plan:
+    """A method, ready to run."""
+
+    name: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    results: tuple[int, ...]
+    room: int  # values of an instance beside its inputs
+    first: Step | None = None
+
+
+class Job:
+    """A call of the engine: its results, as they come."""
+
+    __slots__ = ("deadline", "done", "left", "priority", "results")
+
+    def __init__(self, count: int, done: Callable, deadline: float | None, priority: int) -> None:
+        self.results: list[Result | None] = [None] * count
+        self.left = count
+        self.done = done
+        self.deadline = deadline
+        self.priority = priority
+
+
+class Task:
+    """An instance on its way through a method. `given` and `key` are what the unit that it waits for gets."""
+
+    __slots__ = ("arrived", "given", "index", "job", "key", "plan", "step", "values")
+
+    def __init__(self, job: Job, index: int, plan: Plan, values: list) -> None:
+        self.job = job
+        self.index = index
+        self.plan = plan
+        self.values = values
+        self.step: Step | None = None
+        self.given: tuple = ()
+        self.key: Any = None
+        self.arrived = 0.0
+
+    def enter(self, step: Step) -> ServingError | None:
+        """Gets ready for a step; the error if an input does not fit it."""
+        values = self.values
+        self.step = step
+        self.given = tuple([values[i] for i in step.inputs])
+        try:
+            self.given, self.key = step.unit.check(self.given)
+        except ServingError as error:
+            return error
+        return None
+
+    def result(self) -> Result:
+        values, plan = self.values, self.plan
+        if not plan.outputs:
+            return tuple([values[i] for i in plan.results])  # of a model that another engine asked for
+        return {name: values[i] for name, i in zip(plan.outputs, plan.results)}
+
+
+class Unit:
+    """A model or a function with the instances that wait for it.
+
+    `limit`: most instances of a run. `delay`: how long a run that is not full waits for more.
+    `depth`: the last stage that it is; later ones go first.
+    """
+
+    def __init__(self, name: str, limit: int, delay: float = 0.0) -> None:
+        self.name = name
+        self.limit = limit
+        self.delay = delay
+        self.depth = 0
+        self.upstream: set[Unit] = set()
+        self.waiting = 0
+        self.active = 0  # runs under way
+        self.began = 0.0  # when the last one began
+        self.usual = 0.0  # seconds of a run, a running mean
+        self._levels: dict[int, dict[Any, deque[Task]]] = {}  # by priority and key
+        self._order: list[int] = []  # priorities, highest first
+
+    def check(self, given: tuple) -> tuple[tuple, Any]:
+        """The inputs as the unit takes them, and the key of those that may share a run."""
+        return given, None
+
+    def execute(self, tasks: list[Task]) -> list:
+        """For each task a tuple of results, or a ServingError."""
+        raise NotImplementedError
+
+    @property
+    def concurrency(self) -> int:
+        """How many runs there may be at once."""
+        return 1
+
+    # ---- the queue -----------------------------------------------------------------------------------------
+
+    def push(self, task: Task, now: float) -> None:
+        task.arrived = now
+        priority = task.job.priority
+        level = self._levels.get(priority)
+        if level is None:
+            level = self._levels[priority] = {}
+            self._order = sorted(self._levels, reverse=True)
+        queue = level.get(task.key)
+        if queue is None:
+            queue = level[task.key] = deque()
+        queue.append(task)
+        self.waiting += 1
+
+    def due(self, now: float) -> float:
+        """When a run may begin: `now` or before if it may at once."""
+        if self.active and (self.active >= self.concurrency or self.usual < QUICK_S):
+            # One thread at a time while it is quick; if it hangs, another one comes in.
+            return self.began + QUICK_S if self.active < self.concurrency else float("inf")
+        wait = self.delay
+        if self.limit > 1 and self._fed():
+            # Instances that arrive soon would share this run; it waits no longer than it takes itself.
+            wait = max(wait, min(max(QUICK_S, self.usual), 0.1))
+        if not wait:
+            return now
+        best = float("inf")
+        for level in self._levels.values():
+            for queue in level.values():
+                best = min(best, now if len(queue) >= self.limit else queue[0].arrived + wait)
+        return best
+
+    def _fed(self) -> bool:
+        return any(unit.waiting for unit in self.upstream)
+
+    def take(self) -> list[Task]:
+        """The next run: at most `limit` instances of equal keys, by priority, then in turn."""
+        tasks: list[Task] = []
+        key = self._next_key()
+        for priority in list(self._order):
+            level = self._levels[priority]
+            queue = level.get(key)
+            if queue is None:
+                continue
+            while queue and len(tasks) < self.limit:
+                tasks.append(queue.popleft())
+            if not queue:
+                del level[key]
+                if not level:
+                    del self._levels[priority]
+                    self._order.remove(priority)
+            elif len(level) > 1:
+                level[key] = level.pop(key)  # behind the other keys
+            if len(tasks) == self.limit:
+                break
+        self.waiting -= len(tasks)
+        return tasks
+
+    def _next_key(self) -> Any:
+        """A key with a full run, by priority; else the one whose turn it is, or that waits longest."""
+        first = self._levels[self._order[0]]
+        if len(first) == 1 and len(self._order) == 1:
+            return next(iter(first))
+        if self.limit > 1:
+            for priority in self._order:
+                for key, queue in self._levels[priority].items():
+                    if len(queue) >= self.limit:
+                        return key
+        if self.delay:
+            queues = [
+                (queue[0].arrived, key) for level in self._levels.values() for key, queue in level.items()
+            ]
+            return min(queues, key=lambda pair: pair[0])[1]
+        return next(iter(first))
+
+    def remove(self, unwanted: Callable[[Task], bool]) -> list[Task]:
+        """Takes tasks out of the queue."""
+        found: list[Task] = []
+        for priority, level in list(self._levels.items()):
+            for key, queue in list(level.items()):
+                out = [t for t in queue if unwanted(t)]
+                if not out:
+                    continue
+                found += out
+                gone = set(map(id, out))
+                level[key] = deque(t for t in queue if id(t) not in gone)
+                if not level[key]:
+                    del level[key]
+            if not level:
+                del self._levels[priority]
+                self._order.remove(priority)
+        self.waiting -= len(found)
+        return found
+
+
+class ModelUnit(Unit):
+    """A model of this process."""
+
+    def __init__(self, model: BatchModel, delay: float) -> None:
+        super().__init__(model.name, model.limit, delay)
+        self.model = model
+        self.check = model.check
+
+    def execute(self, tasks: list[Task]) -> list:
+        try:
+            return self.model.run([t.given for t in tasks])
+        except Exception as error:
+            log.error("the model %s failed", self.name, exc_info=error)
+            failed = ServingError(Code.SYSTEM_ERROR, f"The model '{self.name}' failed: {error}")
+            return [failed] * len(tasks)
+
+
+class RemoteModelUnit(Unit):
+    """A model of another process. `call` waits for the results."""
+
+    concurrency = 2  # one on its way while the other runs
+
+    def __init__(self, name: str, limit: int, call: Callable[[list[tuple]], list]) -> None:
+        super().__init__(name, limit)
+        self.call = call
+
+    def execute(self, tasks: list[Task]) -> list:
+        try:
+            return self.call([t.given for t in tasks])
+        except Exception as error:
+            log.error("the model %s of another worker failed", self.name, exc_info=error)
+            return [ServingError(Code.SYSTEM_ERROR, f"The model '{self.name}' failed: {error}")] * len(tasks)
+
+
+class FunctionUnit(Unit):
+    """A function of `servable_config.py`."""
+
+    def __init__(self, function: Function, limit: int, threads: int) -> None:
+        super().__init__(function.name, limit if function.batched else 1)
+        self.function = function
+        self.threads = 1 if function.one_at_a_time else threads
+
+    @property
+    def concurrency(self) -> int:
+        return self.threads
+
+    def execute(self, tasks: list[Task]) -> list:
+        step = tasks[0].step
+        if self.function.batched:
+            return calls.call_batch(self.function, [t.given for t in tasks], step.method, step.number)
+        return [calls.call_one(self.function, t.given, t.step.method, t.step.number) for t in tasks]
