@@ -21,13 +21,11 @@ from pathlib import Path
 
 from mycelia import log
 from mycelia_serving.errors import ServingError, clip
+from mycelia_serving.frontend.reflection import PATHS as REFLECTION
+from mycelia_serving.frontend.reflection import reflected
 from mycelia_serving.frontend.service import Service
 from mycelia_serving.frontend.status import INTERNAL, OK, RESOURCE_EXHAUSTED, UNAUTHENTICATED
 
-REFLECTION = (  # one protocol under two names
-    "/grpc.reflection.v1alpha.ServerReflection/ServerReflectionInfo",
-    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-)
 WATCH = "/grpc.health.v1.Health/Watch"
 _CALL, _OPEN, _MESSAGE, _END, _CANCEL = range(5)  # kinds of events
 _GZIP, _DEFLATE = 1, 2
@@ -301,21 +299,3 @@ def watched_service(body: bytes) -> str:
     from grpc_health.v1 import health_pb2
 
     return health_pb2.HealthCheckRequest.FromString(body).service
-
-
-@functools.cache
-def _reflection():
-    from grpc_reflection.v1alpha import reflection
-
-    from mycelia_serving.frontend.service import SERVICES
-
-    return reflection.ReflectionServicer((*SERVICES, reflection.SERVICE_NAME))
-
-
-def reflected(body: bytes) -> bytes:
-    """The answer to one `ServerReflectionRequest`."""
-    from grpc_reflection.v1alpha import reflection_pb2
-
-    request = reflection_pb2.ServerReflectionRequest.FromString(body)
-    (answer,) = _reflection().ServerReflectionInfo(iter((request,)), None)
-    return answer.SerializeToString()

@@ -1,0 +1,249 @@
+"""The gRPC port: the native front end where it can be had, grpcio for TLS and everywhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import threading
+import time
+
+from mycelia_serving.errors import ServingError, clip
+from mycelia_serving.frontend.metrics import Metrics
+from mycelia_serving.frontend.reflection import PATHS as REFLECTION
+from mycelia_serving.frontend.reflection import reflected
+from mycelia_serving.frontend.service import Service
+from mycelia_serving.frontend.status import OK, UNAUTHENTICATED
+from mycelia_serving.frontend.tls import SSLConfig
+from mycelia_serving.request import Dispatcher
+
+WATCH = "/grpc.health.v1.Health/Watch"
+_SERVICE_UNKNOWN = 3
+_WATCH_S = 0.2  # how soon watchers of the health hear of a change
+_START_S = 60
+
+
+def start_grpc(
+    dispatcher: Dispatcher,
+    address: str,
+    max_msg_mb_size: int = 100,
+    ssl_config: SSLConfig | None = None,
+    *,
+    metrics: Metrics | None = None,
+    token: str | None = None,
+    repository=None,
+    native: bool | None = None,
+):
+    """Serve MindSpore's protocol, KServe v2, health and reflection. The handle has `port` and `stop(grace)`.
+
+    address: "ip:port" (port 0: any that is free) or "unix:path". max_msg_mb_size: 1 to 512.
+    token: what callers must send as `authorization: Bearer TOKEN`. repository: loads and unloads servables.
+    native: True or False asks for that front end or for grpcio; None takes the best.
+    Errors: RuntimeError that names the parameter or the address.
+    """
+    from mycelia_serving.frontend import native as native_front_end
+
+    check_address(address)
+    check_size(max_msg_mb_size)
+    if ssl_config is not None and not isinstance(ssl_config, SSLConfig):
+        raise RuntimeError(f"Parameter 'ssl_config' should be an SSLConfig, but got {type(ssl_config)}")
+    service = Service(dispatcher, metrics=metrics, token=token, repository=repository)
+    if native is None:
+        native = ssl_config is None and not native_front_end.missing()
+    if native:
+        if ssl_config is not None:
+            raise RuntimeError("the native front end has no TLS; leave 'native' out")
+        return native_front_end.NativeServer(service, address, max_message_bytes=max_msg_mb_size << 20)
+    return GrpcioServer(service, address, max_msg_mb_size << 20, ssl_config)
+
+
+def check_address(address: str, *, unix: bool = True) -> None:
+    """Errors: RuntimeError for what is no listening address."""
+    wanted = "'ip:port' or 'unix:path'" if unix else "'ip:port'"
+    if not isinstance(address, str):
+        raise RuntimeError(f"Parameter 'address' should be str of form {wanted}, but got {type(address)}")
+    if unix and address.startswith("unix:"):
+        folder = os.path.dirname(os.path.abspath(_unix_path(address)))
+        if not _unix_path(address) or not os.path.isdir(folder):
+            raise RuntimeError(f"Parameter 'address': {clip(address)!r} is in a directory that is not there")
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
+        raise RuntimeError(f"Parameter 'address' should be of form {wanted}, but got {clip(address)!r}")
+
+
+def check_size(max_msg_mb_size: int) -> None:
+    """Errors: RuntimeError for a size outside of what the protocol allows."""
+    if not isinstance(max_msg_mb_size, int) or isinstance(max_msg_mb_size, bool):
+        raise RuntimeError(f"Parameter 'max_msg_mb_size' should be int, but got {type(max_msg_mb_size)}")
+    if not 1 <= max_msg_mb_size <= 512:
+        raise RuntimeError(f"Parameter 'max_msg_mb_size' should be 1 to 512, but got {max_msg_mb_size}")
+
+
+def _unix_path(address: str) -> str:
+    path = address.removeprefix("unix:")
+    return path.removeprefix("//") if path.startswith("///") else path
+
+
+class GrpcioServer:
+    """What a `Service` answers, by grpcio's asyncio server in a thread of its own."""
+
+    def __init__(self, service: Service, address: str, max_message_bytes: int, ssl_config=None) -> None:
+        self._service = service
+        self._address = address
+        self._limit = max_message_bytes
+        self._ssl_config = ssl_config
+        self.port = 0
+        self._failure: Exception | None = None
+        self._stopping = False
+        started = threading.Event()
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._run, args=(started,), name="serving-grpc", daemon=True)
+        self._thread.start()
+        if not started.wait(_START_S):
+            raise RuntimeError(f"the gRPC server did not start within {_START_S} s")
+        if self._failure is not None:
+            self._thread.join()
+            raise RuntimeError(f"cannot listen on {clip(address)}: {self._failure}") from None
+
+    def stop(self, grace_seconds: float = 0.0) -> None:
+        """Take nothing new, answer what is there for up to `grace_seconds`, end. Blocks until then."""
+        self._stopping = True
+        if self._thread.is_alive():
+            asyncio.run_coroutine_threadsafe(self._server.stop(grace_seconds), self._loop)
+            self._thread.join()
+
+    def wait(self) -> None:
+        """Until the server has ended."""
+        self._thread.join()
+
+    def _run(self, started: threading.Event) -> None:
+        asyncio.set_event_loop(self._loop)
+        try:
+            self._loop.run_until_complete(self._serve(started))
+        finally:
+            self._loop.run_until_complete(self._loop.shutdown_asyncgens())
+            self._loop.close()
+
+    async def _serve(self, started: threading.Event) -> None:
+        import grpc
+
+        try:
+            await self._listen(grpc)
+        except Exception as error:
+            self._failure = error
+            return
+        finally:
+            started.set()
+        await self._server.wait_for_termination()
+
+    async def _listen(self, grpc) -> None:
+        self._server = grpc.aio.server(
+            options=(
+                ("grpc.max_receive_message_length", self._limit),
+                ("grpc.max_send_message_length", -1),
+                ("grpc.so_reuseport", 0),
+            )
+        )
+        self._server.add_generic_rpc_handlers((_Handlers(grpc, self),))
+        address, unix = self._address, self._address.startswith("unix:")
+        if unix:
+            from mycelia_serving.frontend.native import listening_socket
+
+            listening_socket(address).close()  # errors as of the native front end
+            with contextlib.suppress(OSError):
+                os.unlink(_unix_path(address))
+        if self._ssl_config is None:
+            port = self._server.add_insecure_port(address)
+        else:
+            self._ssl_config.context()  # grpcio would take broken files and refuse every client
+            port = self._server.add_secure_port(address, self._ssl_config.grpc_credentials())
+        self.port = 0 if unix else port
+        await self._server.start()
+
+    # ---- calls ---------------------------------------------------------------------------------------------
+
+    async def unary(self, path: str, body: bytes, context) -> bytes:
+        loop = self._loop
+        future = loop.create_future()
+
+        def settle(status: int, payload: bytes | str) -> None:
+            if not future.done():
+                future.set_result((status, payload))
+
+        def done(status: int, payload: bytes | str) -> None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits
+                loop.call_soon_threadsafe(settle, status, payload)
+
+        left = context.time_remaining()
+        call = self._service.handle(
+            path,
+            body,
+            _metadata(context),
+            done,
+            None if left is None else time.monotonic() + left,
+        )
+        try:
+            status, payload = await future
+        except asyncio.CancelledError:
+            if call is not None:
+                call.cancel()
+            raise
+        if status != OK:
+            await self.abort(context, status, payload)
+        return payload
+
+    async def abort(self, context, status: int, text: str) -> None:
+        import grpc
+
+        code = next(code for code in grpc.StatusCode if code.value[0] == status)
+        await context.abort(code, text)
+
+    async def watch(self, body: bytes, context):
+        """Health of a service whenever it changes."""
+        from grpc_health.v1 import health_pb2
+
+        service = health_pb2.HealthCheckRequest.FromString(body).service
+        told = None
+        while not self._stopping:
+            try:
+                state = self._service.health(service)
+            except ServingError:
+                state = _SERVICE_UNKNOWN
+            if state != told:
+                told = state
+                yield bytes((0x08, state))
+            await asyncio.sleep(_WATCH_S)
+
+    async def reflect(self, requests, context):
+        refusal = self._service.refusal(_metadata(context))
+        if refusal is not None:
+            await self.abort(context, UNAUTHENTICATED, refusal)
+        async for body in requests:
+            yield reflected(body)
+
+
+def _metadata(context) -> dict[str, str]:
+    return {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
+
+
+class _Handlers:
+    """What grpcio asks for the handler of a path."""
+
+    def __init__(self, grpc, server: GrpcioServer) -> None:
+        self._unary: dict = {}
+        for path in server._service.paths:
+            self._unary[path] = grpc.unary_unary_rpc_method_handler(_bound(server.unary, path))
+        self._unary[WATCH] = grpc.unary_stream_rpc_method_handler(server.watch)
+        for path in REFLECTION:
+            self._unary[path] = grpc.stream_stream_rpc_method_handler(server.reflect)
+
+    def service(self, details):
+        return self._unary.get(details.method)
+
+
+def _bound(unary, path: str):
+    async def handle(body: bytes, context) -> bytes:
+        return await unary(path, body, context)
+
+    return handle
