@@ -377,3 +377,23 @@ def test_spilling_needs_a_server_that_can(make_server, pictures):
 def test_numbers_cast_above_the_cache(server, pictures):
     dataset = pictures(server.cache(), shuffle=False).map(transforms.TypeCast("float32"), "label")
     assert {r[1].dtype for e in epochs(dataset, 2) for r in e} == {np.dtype(np.float32)}
+
+
+def test_a_profile_counts_hits_and_misses(server, pictures, capsys):
+    cache = server.cache()
+    epochs(pictures(cache))
+    half = pictures(cache, sampler=ds.SequentialSampler(0, 3))
+    for dataset, hits, misses in ((half, 3, 0), (pictures(server.cache()), 0, 24)):
+        found = ds.profile(dataset.batch(2))
+        (stage,) = [stage for stage in found.stages if "hits" in stage]
+        assert (stage["hits"], stage["misses"], stage["name"]) == (hits, misses, "CacheMerge")
+        assert stage["bytes"] > 0
+    printed = capsys.readouterr().out
+    assert "cache hits" in printed and "100% of 3" in printed and "0% of 24" in printed
+
+
+def test_a_profile_counts_the_rows_of_a_build(server, tmp_path):
+    (tmp_path / "lines").write_text("a\nb\nc\n")
+    dataset = ds.TextFileDataset(str(tmp_path / "lines"), cache=server.cache())
+    first, second = (ds.profile(dataset, show=False).stages[0] for _ in range(2))
+    assert (first["hits"], first["misses"]) == (3, 3) and (second["hits"], second["misses"]) == (3, 0)

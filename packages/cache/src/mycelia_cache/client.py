@@ -38,6 +38,7 @@ class CacheClient:
     def __init__(self, settings):
         self.settings = settings
         self._lock = threading.RLock()
+        self._earlier = (0, 0)  # hits and misses of connections that ended
         self._forget()
         self._tree: bytes | None = None
         self._private: int | None = None  # the session of this process, if none was given
@@ -87,7 +88,8 @@ class CacheClient:
             if same and handle.alive and not handle.gone and handle.report():
                 return handle
             try:
-                self._handle = self._join(identity, numbered)
+                fresh = self._join(identity, numbered)
+                self._earlier, self._handle = self.counts(), fresh
                 self._identity, self._told = identity, False
                 return self._handle
             except Refused as e:
@@ -165,6 +167,20 @@ class CacheClient:
         log.logger(__name__).warning("DatasetCache: %s; rows come from the source", what)
 
     # ---- questions ---------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[int, int]:
+        """Hits and misses of this process."""
+        hits, misses = (0, 0) if self._handle is None else self._handle.counts()
+        return self._earlier[0] + hits, self._earlier[1] + misses
+
+    def figures(self) -> dict[str, int]:
+        """For a profile: hits and misses of this process, and the bytes in the cache while it is there."""
+        hits, misses = self.counts()
+        try:
+            known = self.stat()
+        except errors.MyceliaRuntimeError:
+            return {"hits": hits, "misses": misses}
+        return {"hits": hits, "misses": misses, "bytes": known.mem_bytes + known.disk_bytes}
 
     def stat(self) -> CacheStat:
         """What the server tells. RuntimeError before the first pipeline, and without the server."""

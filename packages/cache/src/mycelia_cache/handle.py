@@ -37,6 +37,7 @@ class Handle:
         self.room = joined.room
         self.alive = True
         self.hits = self.misses = 0
+        self._reported = (0, 0)
         self._lock = threading.RLock()
         self._waiting: dict[int, tuple[int, list]] = {}  # rows not sent yet: number -> (bytes, pieces)
         self._waiting_bytes = 0
@@ -126,9 +127,14 @@ class Handle:
 
     def report(self) -> bool:
         """Tell the server how often rows were there; whether it answers."""
-        hits, misses, self.hits, self.misses = self.hits, self.misses, 0, 0
+        hits, misses, self._reported = self.hits, self.misses, self.counts()
+        self.hits = self.misses = 0
         body = pb.Report(cache=self.cache, hits=hits, misses=misses)
         return self._tried(lambda: self._call(report=body)) is not None
+
+    def counts(self) -> tuple[int, int]:
+        """All hits and misses so far."""
+        return self._reported[0] + self.hits, self._reported[1] + self.misses
 
     def lease(self, **wish) -> tuple[State, bool, int]:
         """The state of a build. Raises Refused, Unreachable."""

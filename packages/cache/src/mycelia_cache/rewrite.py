@@ -132,6 +132,7 @@ class CacheMerge(Dataset):
     ):
         super().__init__()
         self.children = [lookup, below]
+        self.cache_figures = client.figures
         self._lookup, self._below, self._chosen = lookup, below, chosen
         self._names, self._size, self._salt = node.get_col_names(), node.get_dataset_size, node.salt()
         client.joined(
@@ -333,6 +334,7 @@ class Cache(Dataset):
     def __init__(self, client: CacheClient, node: Dataset, source: Dataset, below: Dataset):
         super().__init__()
         self.children = [below]
+        self.cache_figures = client.figures
         self._client, self._below, self._source = client, below, source
         self._names, self._size, self._salt = node.get_col_names(), node.get_dataset_size, node.salt()
         self._identity = client.identity(node)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import struct
 
 import numpy as np
@@ -271,6 +272,16 @@ def test_data_is_compared_with_its_checksum(records):
         read(dataset)
     assert len(dataset) == 4
     data[40] ^= 1
+    open(records, "wb").write(data)
+    again = ds.TFRecordDataset(records, shuffle=False)
+    assert len(read(again)) == 4
+    changed = os.stat(records).st_mtime_ns
+    with open(records, "r+b") as file:
+        file.seek(41)
+        file.write(bytes([data[41] ^ 1]))
+    os.utime(records, ns=(changed, changed))  # the file looks the same
+    with pytest.raises(RuntimeError, match="checksum of the data of record 0"):
+        read(again)
     body = b"no Example"
     for part in (struct.pack("<Q", len(body)), body):
         data += part + struct.pack("<I", masked(crc32c(part)))
@@ -329,6 +340,23 @@ def test_directories_are_classes(tmp_path):
 def test_made_up_images_are_the_same_for_the_same_seed():
     one, two = (ds.FakeImageDataset(5, (2, 2, 3), 3, 1, shuffle=False) for _ in range(2))
     assert read(one) == read(two) and len(one) == 5 and set(read(one, 1)) <= {0, 1, 2}
+
+
+def test_the_order_of_several_files_does_not_depend_on_workers(tmp_path, monkeypatch):
+    for name in "abc":
+        (tmp_path / name).write_text("".join(f"{name}{i}\n" for i in range(3)))
+    files = [str(tmp_path / name) for name in "abc"]
+    monkeypatch.setitem(ds.config._DEFAULTS, "num_parallel_workers", 2)  # of a machine with two cores
+    found = read(ds.TextFileDataset(files, shuffle=False))
+    # As MindSpore with two workers: two files at a time, in turns.
+    assert found == ["a0", "b0", "a1", "b1", "a2", "b2", "c0", "c1", "c2"]
+    assert read(ds.TextFileDataset(files, shuffle=False, num_parallel_workers=1)) == found
+    before = ds.config.get_num_parallel_workers()
+    try:
+        ds.config.set_num_parallel_workers(1)
+        assert read(ds.TextFileDataset(files, shuffle=False)) == found
+    finally:
+        ds.config.set_num_parallel_workers(before)
 
 
 # ---- pipelines as dicts ------------------------------------------------------------------------------------

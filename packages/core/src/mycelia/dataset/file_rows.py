@@ -1,6 +1,7 @@
 """Sources that read files from their beginning: lines of text, CSV, JSON lines, TFRecord.
 
-Rows of several files come in turns, one of each file that is open, as many files open as there are workers.
+Rows of several files come in turns, one of each file that is open. As many files are open as there are
+workers by default (one per core, 8 at most), whatever number is asked for: the order does not depend on it.
 Sharding gives every process equally many rows, in file order; what is missing at the end comes from
 the front. Shuffling mixes within a window over all files, or only the files.
 """
@@ -126,8 +127,8 @@ class FileRowsDataset(Dataset):
         return parts
 
     def _in_turns(self, parts) -> Iterator[tuple]:
-        workers = self.num_parallel_workers or config.get_num_parallel_workers()
-        lanes = [self._lane(parts[i::workers]) for i in range(min(workers, len(parts)))]
+        count = min(config.default("num_parallel_workers"), len(parts))
+        lanes = [self._lane(parts[i::count]) for i in range(count)]
         if len(lanes) == 1:
             yield from lanes[0]
             return

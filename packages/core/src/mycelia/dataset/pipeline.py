@@ -21,6 +21,7 @@ class Dataset:
     """Base of all nodes. `children` are the nodes it reads."""
 
     cache = None  # a `DatasetCache` for the rows of this node
+    cache_figures: Callable[[], dict] | None = None  # of what serves rows from a cache: hits, misses, bytes
     num_parallel_workers: int | None = None
     _run = None
     _salt: int | None = None

@@ -23,6 +23,7 @@ class Stage:
     rows: int = 0
     seconds: float = 0.0  # until its rows were there, with all below it
     below: list[Stage] = field(default_factory=list)
+    cache: dict = field(default_factory=dict)  # hits and misses since it began, and bytes in the cache
     over: bool = False
     _inside: bool = False
     _pool: object = None
@@ -48,9 +49,17 @@ class Stage:
         pool = self.pool
         return self.own_seconds if pool is None else max(self.own_seconds, pool.stats.busy / pool.count)
 
+    def start(self) -> None:
+        """Count from here on."""
+        if self.node.cache_figures is not None:
+            self.cache = self.node.cache_figures()
+
     def stop(self) -> None:
         """Count no more."""
         self._pool, self.over = self.pool, True
+        if self.node.cache_figures is not None:
+            now = self.node.cache_figures()
+            self.cache = {**now, **{k: now[k] - self.cache[k] for k in ("hits", "misses")}}
 
     def timed(self, make: Callable) -> Callable:
         """`make`, which gives an iterator or None, with a clock."""
@@ -90,6 +99,7 @@ class Watch:
     def _watched(self, node, depth: int) -> Stage:
         stage = Stage(_name(node), depth, node)
         self.stages.append(stage)
+        stage.start()
         for method in ("rows", "rows_from", "batches"):
             if hasattr(node, method):
                 setattr(node, method, stage.timed(getattr(node, method)))
@@ -136,7 +146,9 @@ class Profile:
 
     @property
     def stages(self) -> list[dict]:
-        """One dict per stage: name, rows, seconds, own_seconds, workers, busy_seconds, fill, share."""
+        """One dict per stage: name, rows, seconds, own_seconds, workers, busy_seconds, fill, share;
+        of a cache hits, misses and bytes.
+        """
         return [_figures(watch, stage) for watch in self._watches for stage in watch.stages]
 
     @property
@@ -159,6 +171,7 @@ def _figures(watch: Watch, stage: Stage) -> dict:
         "busy_seconds": pool.stats.busy if pool else stage.own_seconds,
         "fill": pool.stats.fill if pool else None,
         "share": stage.busy_seconds / watch.elapsed if watch.elapsed else 0.0,
+        **stage.cache,
     }
 
 
@@ -193,7 +206,8 @@ def _text(watch: Watch) -> str:
         caption_justify="left",
     )
     table.add_column("stage")
-    for name in ("rows", "own ms", "workers", "workers ms", "us per row", "queue fill", "share"):
+    cached = ["cache hits"] if any(stage.cache for stage in watch.stages) else []
+    for name in ("rows", "own ms", "workers", "workers ms", "us per row", "queue fill", "share", *cached):
         table.add_column(name, justify="right")
     for stage in watch.stages:
         figures = _figures(watch, stage)
@@ -207,10 +221,17 @@ def _text(watch: Watch) -> str:
             f"{per_row:.1f}",
             "" if figures["fill"] is None else f"{figures['fill']:.0%}",
             f"{figures['share']:.0%}",
+            *(_hits(stage.cache) for _ in cached),
         )
     console = Console(width=110, record=True, file=_Nowhere())
     console.print(table)
     return console.export_text().rstrip()
+
+
+def _hits(figures: dict) -> str:
+    """How often rows were in the cache."""
+    asked = figures["hits"] + figures["misses"] if figures else 0
+    return f"{figures['hits'] / asked:.0%} of {asked}" if asked else ""
 
 
 class _Nowhere:
