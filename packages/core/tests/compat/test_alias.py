@@ -55,6 +55,7 @@ IMPORTS = """
     mindspore.dataset.vision.c_transforms Resize Rescale HWC2CHW
     mindspore.dataset.vision.py_transforms HWC2CHW
     mindspore.log info warning
+    mindspore.utils.runtime_execution_order_check RankFolderParser ExecuteOrder
 """
 
 
@@ -171,3 +172,27 @@ def test_nothing_stays():
     with pytest.raises(AttributeError):
         ms.ms_function  # noqa: B018
     assert pickle.loads(pickle.dumps(ms.Tensor([2]))).item() == 2
+
+
+def test_old_entrances_of_the_compiler(mindspore):
+    from mindspore import context
+    from mindspore.common.api import _JitExecutor, _no_recursive
+    from mindspore.common.file_system import FileSystem, _register_basic_file_system
+
+    @_no_recursive
+    def double(x):
+        return x + x
+
+    assert _JitExecutor(double, 0)(ms.Tensor([2.0, 5.0])).asnumpy().tolist() == [4.0, 10.0]
+    assert context.K_CONTEXT is None and context.get_jit_config() == ms.get_context("jit_config")
+    files = FileSystem()
+    assert _register_basic_file_system(files) and files.open_args == ("rb",)
+
+
+def test_a_function_stays_where_mindspore_has_a_module_too(mindspore):
+    import mindspore.common.mutable
+    import mindspore.utils.runtime_execution_order_check
+
+    assert mindspore.common.mutable is ms.mutable
+    assert mindspore.utils.runtime_execution_order_check is ms.utils.runtime_execution_order_check
+    assert callable(ms.utils.runtime_execution_order_check)

@@ -43,6 +43,14 @@ class _Front(ModuleType):
         return sorted(found | {n for n in self.__dict__ if not n.startswith("_mycelia")})
 
 
+class _Holder(ModuleType):
+    """A module of ours that has a function where MindSpore has also a module: the function stays."""
+
+    def __setattr__(self, name: str, value) -> None:
+        if not (isinstance(value, _Front) and name in vars(self)):
+            super().__setattr__(name, value)
+
+
 def _public(module: ModuleType) -> list[str]:
     return list(getattr(module, "__all__", ())) or [n for n in dir(module) if not n.startswith("_")]
 
@@ -105,12 +113,28 @@ def lookup(path: str, name: str):
     raise AttributeError(f"module {where!r} has no attribute {name!r}{hint}", name=name)
 
 
+def _keep_function(above: str, name: str) -> None:
+    """The import system puts the new module `name` into the module `above`: not over a function there."""
+    holder = sys.modules.get(above)
+    if holder is None or isinstance(holder, _Front):
+        return
+    for module in own_modules(above.partition(".")[2]):
+        with contextlib.suppress(AttributeError):
+            value = _attribute(module, name)
+            if not isinstance(value, ModuleType):
+                setattr(holder, name, value)
+                if type(holder) is ModuleType:
+                    _holders.append(holder)
+                    holder.__class__ = _Holder
+                return
+
+
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     """Finds `mindspore...`, and completes modules of ours that are imported while it is active."""
 
     def find_spec(self, fullname: str, path=None, target=None):
         first, _, rest = fullname.partition(".")
-        if first == _OWN and paths.modules(rest) is None and rest in _COMPLETED:
+        if first == _OWN and rest in _COMPLETED:
             return self._completed_spec(fullname, path)
         if first != _FOREIGN or not (_exists(rest) or paths.modules(rest) is not None):
             return None  # an ordinary ModuleNotFoundError names the module that the script asked for
@@ -131,6 +155,7 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
     def create_module(self, spec) -> ModuleType:
         path = spec.name[len(_FOREIGN) + 1 :]
         if not _exists(path):
+            _keep_function(*spec.name.rpartition(".")[::2])
             return _Front(path)
         module = importlib.import_module(_full(path))
         spec.loader_state = module.__spec__
@@ -161,6 +186,7 @@ _COMPLETED = frozenset(
     ]
 )
 _getters: dict[str, object] = {}  # full name of a completed module -> its own __getattr__, or None
+_holders: list[ModuleType] = []
 _asked = threading.local()  # .names: what this thread looks for
 
 
@@ -212,6 +238,9 @@ def uninstall() -> None:
         if getter is not None:
             names["__getattr__"] = getter
     _getters.clear()
+    for holder in _holders:
+        holder.__class__ = ModuleType
+    _holders.clear()
     numpy1.uninstall()
     identity.uninstall()
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mycelia import nn, ops
+from mycelia import config, nn, ops
+from mycelia.compile import jit
 from mycelia.train import Callback
 
 
@@ -58,7 +59,7 @@ def contiguous(x):
     return x.contiguous()
 
 
-class _CellGraphExecutor:
+class CellGraphExecutor:
     """The compiler of Cells, as tests of MindSpore call it."""
 
     def compile(self, cell, *inputs, phase="predict", do_convert=True, auto_parallel_mode=False, **options):
@@ -70,6 +71,36 @@ class _CellGraphExecutor:
         return cell(*inputs)
 
 
+class JitExecutor:
+    """The compiler of functions: ``JitExecutor(fn, created)(*inputs)`` is ``jit(fn)(*inputs)``."""
+
+    def __init__(self, fn, ms_create_time, input_signature=None, process_obj=None, jit_config=None) -> None:
+        self._run, self._name = jit(fn), fn.__name__
+
+    def compile(self, method_name, *inputs, **named):
+        """Compile for these inputs; what a call would report about the code is reported now."""
+        self._run(*inputs, **named)
+        return method_name or self._name
+
+    def __call__(self, *inputs, **named):
+        return self._run(*inputs, **named)
+
+
+def no_recursive(callable_obj):
+    """A decorator of functions and Cells that do not call themselves: nothing is to be gained here."""
+    return callable_obj
+
+
+def the_context():
+    """The object that holds the settings."""
+    return config
+
+
+def get_jit_config() -> dict:
+    """What ``set_context(jit_config=...)`` was given."""
+    return dict(config.get("jit_config"))
+
+
 class _PynativeExecutor:
     """The executor of eager ops. Ops have run when their call returns, so there is nothing to wait for."""
 
@@ -77,5 +108,6 @@ class _PynativeExecutor:
         """Wait for all ops."""
 
 
-cell_graph_executor = _CellGraphExecutor()
+cell_graph_executor = CellGraphExecutor()
 pynative_executor = _PynativeExecutor()
+current_context = None  # it is made when it is asked for

@@ -15,7 +15,7 @@ _REMOVED = {
     "object0": "object_",
     "product": "prod", "cumproduct": "cumprod", "sometrue": "any", "alltrue": "all", "round_": "round",
     "row_stack": "vstack", "asfarray": "_as_floating", "NINF": "_negative_infinity", "trapz": "trapezoid",
-    "in1d": "isin", "mat": "asmatrix",
+    "in1d": "_in1d", "mat": "asmatrix",
 }  # fmt: skip
 
 
@@ -23,7 +23,11 @@ def _as_floating(a, dtype=np.float64):
     return np.asarray(a, dtype if np.issubdtype(dtype, np.inexact) else np.float64)
 
 
-_HERE = {"_as_floating": _as_floating, "_negative_infinity": -np.inf}
+def _in1d(ar1, ar2, assume_unique=False, invert=False, *, kind=None):
+    return np.isin(np.ravel(ar1), ar2, assume_unique=assume_unique, invert=invert, kind=kind)
+
+
+_HERE = {"_as_floating": _as_floating, "_in1d": _in1d, "_negative_infinity": -np.inf}
 _added: list[str] = []
 _printing: dict = {}
 

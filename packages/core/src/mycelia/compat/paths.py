@@ -14,8 +14,9 @@ _PATHS = """
     common.api common.jit_config common.jit_context common.mutable common.lazy_inline common.no_inline
         graph.* : compile .
     common.seed : config .
+    common.file_system : compat.file_system
     common._register_for_tensor common._utils common._decorator common.auto_dynamic_shape common.device
-        common.dump common.file_system common.generator common.hook_handle common.model common.recompute
+        common.dump common.generator common.hook_handle common.model common.recompute
         common.sparse_tensor common.symbol common._pijit_context : common .
     context parallel._auto_parallel_context : context config .
     dtype : dtypes
@@ -62,6 +63,7 @@ _PATHS = """
     profiler.* : profiler profiler.steps
     runtime.* : runtime
     rewrite.* : rewrite
+    utils.runtime_execution_order_check : utils.execution_order utils
     utils.* tools.* : utils
     log : log
     run_check.* : .
@@ -145,8 +147,9 @@ _BELOW = """
         sparse_unary_func spectral_func vmap_func
     ops.function.grad: grad_func
     ops.operations: _csr_ops _custom_grad _grad_ops _inner_ops _map_tensor_ops _pyfunc_registry _quant_ops
-        _scalar_ops _sequence_ops _thor_ops array_ops comm_ops control_ops custom_ops debug_ops image_ops
-        inner_ops linalg_ops manually_defined math_ops nn_ops other_ops random_ops reshard_ops sparse_ops
+        _rl_inner_ops _scalar_ops _sequence_ops _thor_ops array_ops comm_ops control_ops custom_ops
+        debug_ops image_ops inner_ops linalg_ops manually_defined math_ops nn_ops other_ops random_ops
+        reshard_ops sparse_ops
         spectral_ops
     ops.operations.manually_defined: _inner ops_def
     parallel: _tensor _utils algo_parameter_config data_access_adapter function nn parameter_broadcast
@@ -218,6 +221,9 @@ RENAMED: dict[str, dict[str, str]] = {
         "ms_function": "jit", "ms_class": "jit_class", "MetaTensor": "Tensor",
         "parse_print": "train:parse_print", "hypermap": "ops:HyperMap",
         "_cell_graph_executor": "compat.legacy:cell_graph_executor",
+        "_CellGraphExecutor": "compat.legacy:CellGraphExecutor", "_JitExecutor": "compat.legacy:JitExecutor",
+        "_no_recursive": "compat.legacy:no_recursive", "K_CONTEXT": "compat.legacy:current_context",
+        "_context": "compat.legacy:the_context", "get_jit_config": "compat.legacy:get_jit_config",
         "_executor": "compat.legacy:cell_graph_executor", "RowTensorInner": "RowTensor",
         "_Function": "autodiff.function:Function", "_no_grad": "autodiff.function:no_grad",
         "_Buffer": "nn.cell:Buffer",

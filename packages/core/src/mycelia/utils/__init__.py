@@ -3,13 +3,13 @@
 from mycelia.utils.detection import (
     comm_exec_order_check,
     get_sdc_detect_result,
-    runtime_execution_order_check,
     sdc_detect_start,
     sdc_detect_stop,
     stress_detect,
 )
 from mycelia.utils.dispatch_mode import MsDispatchMode
 from mycelia.utils.dlpack import from_dlpack, to_dlpack
+from mycelia.utils.execution_order import runtime_execution_order_check
 from mycelia.utils.recovery import ExitByRequest, RSCPluginHandle, TFTCommValue
 
 __all__ = [

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, log
 
+_logger = log.logger("mycelia.utils")
 _found = False  # without a chip that checks itself, nothing is ever found
 
 
@@ -32,21 +33,25 @@ def stress_detect(detect_type: str = "aic"):
     raise _needs_ascend("stress_detect", f"the test {detect_type!r} of the hardware")
 
 
+_collecting = False
+
+
 def comm_exec_order_check(action: str) -> None:
     """Record the order of collectives, from "start" to "end", to compare it among processes.
 
-    Errors: TypeError, ValueError; RuntimeError otherwise, as there are no collectives between processes.
+    Errors: TypeError, ValueError; RuntimeError at the end, as there are no collectives between processes.
     """
+    global _collecting
     if not isinstance(action, str):
         raise errors.type_error(
             "comm_exec_order_check", f"action must be a str, but got {type(action).__name__}"
         )
     if action not in ("start", "end"):
         raise errors.one_of(action, ("start", "end"), subject="comm_exec_order_check", what="action")
-    raise _needs_ascend("comm_exec_order_check", "the order of collectives")
-
-
-def runtime_execution_order_check(folders_, all_rank=None):
-    """Compare the recorded orders of collectives of several processes: RuntimeError, none are recorded
-    here."""
-    raise _needs_ascend("runtime_execution_order_check", "the order of collectives")
+    if (action == "start") is _collecting:
+        state = "has started already" if _collecting else "has not started"
+        _logger.error("comm_exec_order_check(%r): the recording %s", action, state)
+        return
+    _collecting = not _collecting
+    if not _collecting:
+        raise _needs_ascend("comm_exec_order_check", "the order of collectives")
