@@ -39,7 +39,9 @@ def _libraries() -> Iterator[str]:
     yield "libnghttp2.so.14"
     spec = importlib.util.find_spec("pycurl")
     if spec is not None and spec.origin:
-        yield from map(str, sorted(Path(spec.origin).parent.glob("pycurl.libs/libnghttp2-*.so.14*")))
+        here = Path(spec.origin).parent  # a module or a package
+        for folder in (here, here.parent):
+            yield from map(str, sorted(folder.glob("pycurl.libs/libnghttp2-*.so.14*")))
 
 
 @functools.cache
