@@ -1,8 +1,8 @@
 """Work and results as bodies of frames.
 
 Large tensors go through the arena where there is one: their messages name a place (`shm_data`), and for
-outputs of known size the request brings a place to put them (`output_buffers`). Such places are taken from the
-master only; clients' messages are read by `wire.predict`, which refuses them.
+outputs of known size the request brings a place to put them (`output_buffers`). Such places are taken from
+the master only; clients' messages are read by `wire.predict`, which refuses them.
 """
 
 from __future__ import annotations

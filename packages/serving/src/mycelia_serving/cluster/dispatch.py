@@ -116,6 +116,18 @@ class Master:
                 if not lane.needs_models
             ]
 
+    def load(self, name: str, version: int, now: float) -> tuple[float, int, int]:
+        """How long the oldest instance has waited, how many workers have, how many they could take."""
+        with self._lock:
+            group = self._groups.get(name, {}).get(version)
+            if group is None:
+                return 0.0, 0, 0
+            waiting = [lane.heap[0][2].call.start for lane in group.lanes.values() if lane.head()]
+            waiting += [item.call.start for item in group.suspects]
+            outstanding = sum(len(p.items) for seat in group.seats for p in seat.parcels)
+            slots = sum(seat.worker.capacity for seat in group.seats)
+            return max((now - start for start in waiting), default=0.0), outstanding, slots
+
     def ready(self) -> bool:
         """Whether requests are taken: not stopping, and each servable has a worker for what is asked for by
         default.

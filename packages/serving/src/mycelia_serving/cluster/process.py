@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from mycelia import log
 from mycelia_serving.cluster.arena import Arena
 from mycelia_serving.cluster.codec import (
     MODEL_STAGE,
@@ -48,13 +49,14 @@ class WorkerProcess:
         self.address = address or f"pid:{os.getpid()}"
         self.stopping = threading.Event()
         self.registered = threading.Event()
-        self.refusal = ""  # why the master does not want it
+        self.was_registered = False
         self._link: Link | None = None
         self._heard = 0.0
         self._drain_seconds = 0.0
         self._arena: Arena | None = None
         self._kept = Kept()
         self.model_calls: ModelCalls | None = None
+        self.on_registered: Callable[[], None] | None = None  # called the first time
 
     def start_pinging(self) -> None:
         """Sends signs of life from a thread of its own, also while a model is loading or running."""
@@ -101,6 +103,7 @@ class WorkerProcess:
                 self._drain_seconds = json.loads(body or b"{}").get("drain_seconds", 0.0)
                 self.stopping.set()
                 break
+        self.was_registered = self.registered.is_set()
         self.registered.clear()
 
     def _registered(self, body: bytes) -> None:
@@ -108,11 +111,14 @@ class WorkerProcess:
 
         reply = pb.RegisterReply.FromString(body)
         if reply.error_msg.error_code:
-            self.refusal = reply.error_msg.error_msg.decode(errors="replace")
-            self.stopping.set()
+            text = reply.error_msg.error_msg.decode(errors="replace")
+            log.logger(__name__).warning("the master does not take this worker: %s", text)
             self._link.close()
         else:
             self.registered.set()
+            if self.on_registered is not None:
+                self.on_registered()
+                self.on_registered = None
 
     def _predict(self, link: Link, number: int, body: bytes) -> None:
         received = None
@@ -167,6 +173,17 @@ class WorkerProcess:
             )
 
         self.engine.run_model(key, int(subgraph), inputs, finished)
+
+    def leave_master(self, drain_seconds: float) -> None:
+        """Ask the master for nothing more, answer what there is, and stop. Blocks up to `drain_seconds`."""
+        self._drain_seconds = 0.0
+        if self.registered.is_set():
+            self._link.send((Kind.EXIT, 0, b""))  # it answers with EXIT when all is answered
+            self.stopping.wait(drain_seconds)
+        self.stopping.set()
+        if self._link is not None:
+            self._link.flush(1.0)
+            self._link.close()
 
     def leave(self) -> None:
         """Answer what there is, and end the engine."""
@@ -334,11 +351,8 @@ def connect(address: str) -> socket.socket:
     return socket.create_connection((host.strip("[]"), int(port)), timeout=5.0)
 
 
-def join(worker: WorkerProcess, masters: list[str], ready=None) -> None:
-    """Serve the master at one of the addresses until `worker.stopping` is set; look for it while it is away.
-
-    ready: called the first time that it is connected.
-    """
+def join(worker: WorkerProcess, masters: list[str]) -> None:
+    """Serve the master at one of the addresses until `worker.stopping` is set; look for it while it is away."""
     worker.start_pinging()
     pause, at = 0.1, 0
     while not worker.stopping.is_set():
@@ -349,15 +363,13 @@ def join(worker: WorkerProcess, masters: list[str], ready=None) -> None:
             worker.stopping.wait(pause)
             pause = min(2 * pause, LONGEST_PAUSE_S)
             continue
-        pause = 0.1
         worker.attach(link)
         worker.register()
-        if ready is not None:
-            ready()
-            ready = None
         worker.serve()
         if not worker.stopping.is_set():
             link.close()
+            worker.stopping.wait(pause)
+            pause = 0.1 if worker.was_registered else min(2 * pause, LONGEST_PAUSE_S)
     with contextlib.suppress(OSError):
         worker.leave()
 
