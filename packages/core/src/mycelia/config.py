@@ -210,6 +210,9 @@ SETTINGS: dict[str, Setting] = {
         _s("cache_dir", "", env="MYCELIA_CACHE_DIR", in_context=False,
            doc="Directory of the sockets, tokens and logs of cache servers; empty = one of the user's in the "
                "directory for temporary files."),
+        _s("serving_dir", "", env="MYCELIA_SERVING_DIR", in_context=False,
+           doc="Directory in which commands find running model servers; empty = one of the user's in the "
+               "directory for temporary files."),
         _s("cache_token", "", env="MYCELIA_CACHE_TOKEN", in_context=False,
            doc="What a client shows to a cache server on another host; empty = none."),
         _s("cache_tls", "", env="MYCELIA_CACHE_TLS", in_context=False,
