@@ -1,10 +1,16 @@
-"""`mycelia serving`: commands of Mycelia Serving."""
+"""`mycelia serving` and `mycelia-serving`: commands of Mycelia Serving."""
 
 from __future__ import annotations
+
+from typing import Annotated
 
 import typer
 
 app = typer.Typer(no_args_is_help=True, help="A model server.")
+
+Pid = Annotated[int | None, typer.Option("--pid", help="Process of the server, if there are several.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Address = Annotated[str, typer.Option("--address", "-a", help="gRPC address of the server.")]
 
 
 @app.callback()
@@ -18,3 +24,210 @@ def version() -> None:
     import mycelia_serving
 
     typer.echo(mycelia_serving.__version__)
+
+
+def _tried(work):
+    """The result of a command, or its message and exit code 1."""
+    try:
+        return work()
+    except RuntimeError as e:
+        typer.echo(str(e), err=True)
+        raise typer.Exit(1) from None
+
+
+@app.command()
+def start(
+    servable_dir: Annotated[
+        str, typer.Option("--servable-dir", "-d", help="Directory with a folder per servable.")
+    ],
+    servable: Annotated[
+        list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION; may be given again.")
+    ],
+    grpc: Annotated[
+        str, typer.Option("--grpc", help="Address of the gRPC port, ip:port or unix:path; empty: none.")
+    ] = "127.0.0.1:5500",
+    rest: Annotated[str, typer.Option("--rest", help="Address of the REST port; empty: none.")] = "",
+    workers: Annotated[
+        int, typer.Option("--workers", "-w", help="Worker processes per servable; 0: in this process.")
+    ] = 1,
+    devices: Annotated[str, typer.Option("--devices", help="Device ids, as 0,1: a worker for each.")] = "",
+    device_type: Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")] = "",
+    scale: Annotated[
+        str, typer.Option("--scale", help="LEAST-MOST workers, by how long requests wait.")
+    ] = "",
+    max_msg_mb: Annotated[int, typer.Option("--max-msg-mb", help="Largest message in MB, 1 to 512.")] = 100,
+    max_batch_size: Annotated[
+        int, typer.Option("--max-batch-size", help="Of models whose batch is open.")
+    ] = 32,
+    max_batch_delay_ms: Annotated[
+        float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
+    ] = 0.0,
+    max_enqueued_requests: Annotated[
+        int, typer.Option("--max-enqueued-requests", help="Requests that may wait; others are refused.")
+    ] = 10_000,
+    worker_timeout_s: Annotated[
+        float, typer.Option("--worker-timeout-s", help="A worker busy for longer is killed; 0: never.")
+    ] = 0.0,
+    version_policy: Annotated[
+        str, typer.Option("--version-policy", help="latest, latest:N, all or specific:N,M.")
+    ] = "",
+    poll_seconds: Annotated[
+        float, typer.Option("--poll-seconds", help="Look for new versions so often; 0: never.")
+    ] = 0.0,
+    tls_cert: Annotated[str, typer.Option("--tls-cert", help="PEM file of the certificate.")] = "",
+    tls_key: Annotated[str, typer.Option("--tls-key", help="PEM file of its key.")] = "",
+    tls_ca: Annotated[str, typer.Option("--tls-ca", help="PEM file of the clients' authority.")] = "",
+    tls_verify_client: Annotated[
+        bool, typer.Option("--tls-verify-client", help="Only clients with a certificate.")
+    ] = False,
+    token: Annotated[
+        str, typer.Option("--token", envvar="MYCELIA_SERVING_TOKEN", help="What callers must send.")
+    ] = "",
+    drain_seconds: Annotated[
+        float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
+    ] = 30.0,
+    master: Annotated[
+        str, typer.Option("--master", help="Address at which workers of other hosts join.")
+    ] = "",
+    join: Annotated[str, typer.Option("--join", help="Be a worker of the master at this address.")] = "",
+    etcd: Annotated[
+        str, typer.Option("--etcd", help="host:port of etcd: one of several servers is the master.")
+    ] = "",
+    log_dir: Annotated[str, typer.Option("--log-dir", help="A log file per worker in here.")] = "",
+) -> None:
+    """Serve servables until SIGTERM or Ctrl-C."""
+    from mycelia_serving import commands
+
+    options = {name: value for name, value in locals().items() if name != "commands"}
+    if join:
+        _tried(lambda: commands.be_worker(options))
+    else:
+        _tried(lambda: commands.start(options))
+
+
+@app.command()
+def worker(
+    servable_dir: Annotated[
+        str, typer.Option("--servable-dir", "-d", help="Directory with a folder per servable.")
+    ],
+    servable: Annotated[list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION.")],
+    join: Annotated[
+        str, typer.Option("--join", help="Address of the master, or several with commas.")
+    ] = "127.0.0.1:6100",
+    device: Annotated[int, typer.Option("--device", help="Device id.")] = 0,
+    device_type: Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")] = "",
+    max_batch_size: Annotated[
+        int, typer.Option("--max-batch-size", help="Of models whose batch is open.")
+    ] = 32,
+    max_batch_delay_ms: Annotated[
+        float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
+    ] = 0.0,
+    probe: Annotated[
+        str, typer.Option("--probe", help="ip:port for GET /v2/health/live and /v2/health/ready.")
+    ] = "",
+    drain_seconds: Annotated[
+        float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
+    ] = 30.0,
+    etcd: Annotated[str, typer.Option("--etcd", help="host:port of etcd, which knows the master.")] = "",
+) -> None:
+    """Run a servable for a master elsewhere until SIGTERM or Ctrl-C."""
+    from mycelia_serving import commands
+
+    options = {name: value for name, value in locals().items() if name != "commands"}
+    _tried(lambda: commands.be_worker(options))
+
+
+@app.command()
+def status(pid: Pid = None, json: AsJson = False) -> None:
+    """Show servables, versions and workers of a running server."""
+    from mycelia_serving import commands
+
+    _tried(lambda: commands.show_status(pid, json))
+
+
+@app.command()
+def models(pid: Pid = None, json: AsJson = False) -> None:
+    """Show the methods of what is served, with inputs and outputs."""
+    from mycelia_serving import commands
+
+    _tried(lambda: commands.show_models(pid, json))
+
+
+@app.command()
+def load(servable: Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")], pid: Pid = None) -> None:
+    """Serve a version, or look for newer ones."""
+    from mycelia_serving import commands
+
+    name, number = _tried(lambda: commands.split_name(servable))
+    _tried(lambda: commands.command(pid, "load", name=name, version=number))
+
+
+@app.command()
+def unload(servable: Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")], pid: Pid = None) -> None:
+    """End a version, or all, when their requests are answered."""
+    from mycelia_serving import commands
+
+    name, number = _tried(lambda: commands.split_name(servable))
+    _tried(lambda: commands.command(pid, "unload", name=name, version=number))
+
+
+@app.command()
+def scale(target: Annotated[str, typer.Argument(help="NAME=COUNT.")], pid: Pid = None) -> None:
+    """Have so many workers of a servable."""
+    from mycelia_serving import commands
+
+    name, count = _tried(lambda: commands.split_target(target))
+    _tried(lambda: commands.command(pid, "scale", name=name, count=count))
+
+
+@app.command()
+def drain(
+    seconds: Annotated[float, typer.Option("--seconds", help="How long to wait.")] = 30.0, pid: Pid = None
+) -> None:
+    """Refuse new requests and wait for those that run; the server stays."""
+    from mycelia_serving import commands
+
+    if not _tried(lambda: commands.command(pid, "drain", seconds=seconds)):
+        typer.echo("some requests still run", err=True)
+        raise typer.Exit(1)
+
+
+@app.command()
+def stop(
+    now: Annotated[bool, typer.Option("--now", help="Do not wait for requests that run.")] = False,
+    pid: Pid = None,
+) -> None:
+    """Stop a running server."""
+    from mycelia_serving import commands
+
+    _tried(lambda: commands.stop(pid, now))
+
+
+@app.command()
+def call(
+    method: Annotated[str, typer.Argument(help="SERVABLE.METHOD or SERVABLE:VERSION.METHOD.")],
+    instances: Annotated[str, typer.Argument(help="JSON: one object, or a list of them; - reads it.")],
+    address: Address = "127.0.0.1:5500",
+    timeout: Annotated[float, typer.Option("--timeout", help="Seconds.")] = 60.0,
+    dtype: Annotated[str, typer.Option("--dtype", help="Of all numbers.")] = "",
+) -> None:
+    """Call a method and print its answer as JSON."""
+    from mycelia_serving import commands
+
+    _tried(lambda: commands.call(method, instances, address, timeout, dtype))
+
+
+@app.command()
+def bench(
+    method: Annotated[str, typer.Argument(help="SERVABLE.METHOD or SERVABLE:VERSION.METHOD.")],
+    instances: Annotated[str, typer.Argument(help="JSON: one object, or a list of them; - reads it.")],
+    address: Address = "127.0.0.1:5500",
+    seconds: Annotated[float, typer.Option("--seconds", help="How long.")] = 5.0,
+    concurrency: Annotated[int, typer.Option("--concurrency", "-c", help="Requests at once.")] = 8,
+    dtype: Annotated[str, typer.Option("--dtype", help="Of all numbers.")] = "",
+    json: AsJson = False,
+) -> None:
+    """Send the same request again and again, and print requests/s and latencies."""
+    from mycelia_serving import commands
+
+    _tried(lambda: commands.bench(method, instances, address, seconds, concurrency, dtype, json))

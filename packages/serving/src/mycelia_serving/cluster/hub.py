@@ -20,7 +20,7 @@ _LEAVE_S = 30.0  # how long a worker that leaves may take for what it has
 
 
 def bind(address: str) -> socket.socket:
-    """A socket that listens at `ip:port` (port 0: any) or `unix:path`. Errors: RuntimeError with the address."""
+    """A socket that listens at `ip:port` (port 0: any) or `unix:path`. Errors: RuntimeError."""
     try:
         if address.startswith("unix:"):
             sock = socket.socket(socket.AF_UNIX)

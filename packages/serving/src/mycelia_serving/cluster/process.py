@@ -351,13 +351,16 @@ def connect(address: str) -> socket.socket:
     return socket.create_connection((host.strip("[]"), int(port)), timeout=5.0)
 
 
-def join(worker: WorkerProcess, masters: list[str]) -> None:
-    """Serve the master at one of the addresses until `worker.stopping` is set; look for it while it is away."""
+def join(worker: WorkerProcess, masters: list[str] | Callable[[], list[str]]) -> None:
+    """Serve the master at one of the addresses, look for it while it is away, until `worker.stopping`."""
     worker.start_pinging()
     pause, at = 0.1, 0
     while not worker.stopping.is_set():
+        addresses = masters() if callable(masters) else masters
         try:
-            link = Link(connect(masters[at % len(masters)]))
+            if not addresses:
+                raise OSError("no master is known")
+            link = Link(connect(addresses[at % len(addresses)]))
         except OSError:
             at += 1
             worker.stopping.wait(pause)

@@ -68,9 +68,10 @@ def start_servable(
     _catch_signals()
 
 
-def join_master(settings: Settings, device_id: int, masters: list[str], name: str = "", ready=None):
+def join_master(settings: Settings, device_id: int, masters, name: str = "", ready=None):
     """Load a servable and serve it for the first master that can be reached; a thread does so until `stop`.
 
+    masters: addresses, or a function that gives them each time that one is looked for.
     Errors: RuntimeError with the cause.
     """
     from mycelia_serving.cluster.local import capacity_of, device_name
@@ -86,6 +87,16 @@ def join_master(settings: Settings, device_id: int, masters: list[str], name: st
     return worker
 
 
+def serve_master(settings: Settings, device_id: int, masters, drain_seconds: float, probe=None) -> None:
+    """Be a worker until SIGTERM or Ctrl-C; both end it gracefully. Errors: RuntimeError with the cause."""
+    worker = join_master(settings, device_id, masters)
+    _joined.append(worker)
+    _catch_signals(drain_seconds)
+    if probe is not None:
+        probe.ready = worker.registered.is_set
+    worker.thread.join()
+
+
 def stop(drain_seconds: float | None = None) -> None:
     """End the worker of this process when it has answered what it has, or the server with all workers."""
     while _joined:
@@ -95,14 +106,14 @@ def stop(drain_seconds: float | None = None) -> None:
     node.stop(drain_seconds)
 
 
-def _catch_signals() -> None:
+def _catch_signals(drain_seconds: float | None = None) -> None:
     """SIGTERM and Ctrl-C end the worker gracefully; the second signal at once."""
     if threading.current_thread() is not threading.main_thread():
         return
     ended = threading.Event()
 
     def work() -> None:
-        stop()
+        stop(drain_seconds)
         ended.set()
         if threading.main_thread().is_alive():
             signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
