@@ -22,6 +22,7 @@ class Code(enum.IntEnum):
     STOPPING = 105
     DENIED = 106  # a token is missing or wrong
     UNSUPPORTED = 107  # this server does not do that
+    WRONG_VERB = 108  # HTTP: GET where it is POST, and the like
 
 
 # code -> (code on MindSpore's wire, HTTP status, name of the gRPC status)
@@ -38,6 +39,7 @@ _FACES = {
     Code.STOPPING: (5, 503, "UNAVAILABLE"),
     Code.DENIED: (1, 401, "UNAUTHENTICATED"),
     Code.UNSUPPORTED: (1, 501, "UNIMPLEMENTED"),
+    Code.WRONG_VERB: (1, 405, "UNIMPLEMENTED"),
 }
 
 

@@ -9,6 +9,7 @@ import threading
 import time
 
 from mycelia_serving.errors import ServingError, clip
+from mycelia_serving.frontend.addresses import check_address, check_size, listening_socket, unix_path
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
@@ -55,34 +56,6 @@ def start_grpc(
             raise RuntimeError("the native front end has no TLS; leave 'native' out")
         return native_front_end.NativeServer(service, address, max_message_bytes=max_msg_mb_size << 20)
     return GrpcioServer(service, address, max_msg_mb_size << 20, ssl_config)
-
-
-def check_address(address: str, *, unix: bool = True) -> None:
-    """Errors: RuntimeError for what is no listening address."""
-    wanted = "'ip:port' or 'unix:path'" if unix else "'ip:port'"
-    if not isinstance(address, str):
-        raise RuntimeError(f"Parameter 'address' should be str of form {wanted}, but got {type(address)}")
-    if unix and address.startswith("unix:"):
-        folder = os.path.dirname(os.path.abspath(_unix_path(address)))
-        if not _unix_path(address) or not os.path.isdir(folder):
-            raise RuntimeError(f"Parameter 'address': {clip(address)!r} is in a directory that is not there")
-        return
-    host, _, port = address.rpartition(":")
-    if not host or not (port.isascii() and port.isdigit()) or int(port) > 65535:
-        raise RuntimeError(f"Parameter 'address' should be of form {wanted}, but got {clip(address)!r}")
-
-
-def check_size(max_msg_mb_size: int) -> None:
-    """Errors: RuntimeError for a size outside of what the protocol allows."""
-    if not isinstance(max_msg_mb_size, int) or isinstance(max_msg_mb_size, bool):
-        raise RuntimeError(f"Parameter 'max_msg_mb_size' should be int, but got {type(max_msg_mb_size)}")
-    if not 1 <= max_msg_mb_size <= 512:
-        raise RuntimeError(f"Parameter 'max_msg_mb_size' should be 1 to 512, but got {max_msg_mb_size}")
-
-
-def _unix_path(address: str) -> str:
-    path = address.removeprefix("unix:")
-    return path.removeprefix("//") if path.startswith("///") else path
 
 
 class GrpcioServer:
@@ -148,11 +121,9 @@ class GrpcioServer:
         self._server.add_generic_rpc_handlers((_Handlers(grpc, self),))
         address, unix = self._address, self._address.startswith("unix:")
         if unix:
-            from mycelia_serving.frontend.native import listening_socket
-
             listening_socket(address).close()  # errors as of the native front end
             with contextlib.suppress(OSError):
-                os.unlink(_unix_path(address))
+                os.unlink(unix_path(address))
         if self._ssl_config is None:
             port = self._server.add_insecure_port(address)
         else:

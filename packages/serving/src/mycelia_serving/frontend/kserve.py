@@ -7,7 +7,9 @@ method, or the one that is marked as default. A method with a batch dimension ta
 
 from __future__ import annotations
 
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +20,13 @@ from mycelia_serving.wire.tensors import check_shape, invalid, shape_text
 
 PLATFORM = "mycelia"
 EXTENSIONS = ("binary_tensor_data", "model_repository", "statistics")
+STATES = {
+    "ready": "READY",
+    "loading": "LOADING",
+    "unavailable": "UNAVAILABLE",
+    "draining": "UNLOADING",
+    "failed": "UNAVAILABLE",
+}
 _REMEMBER_S = 0.25  # how long a model's description is used again
 
 NUMBERS = {
@@ -310,3 +319,24 @@ def _output(model: Model, name: str, values: list[Value]) -> Tensor:
 def urgency(priority: int) -> int:
     """Priority of a `Request` for KServe's, where 1 is the most urgent and 0 the usual."""
     return 0 if priority <= 0 else max(1, 1_000_000 - priority)
+
+
+def change_repository(
+    repository, action: str, name: str, tell: Callable[[ServingError | None], None]
+) -> None:
+    """Load or unload a servable in a thread of its own; `tell` hears how it went."""
+    if repository is None:
+        tell(ServingError(Code.UNSUPPORTED, f"this server does not {action} models on demand"))
+        return
+
+    def run() -> None:
+        try:
+            getattr(repository, action)(name)
+        except ServingError as error:
+            tell(error)
+        except Exception as error:
+            tell(ServingError(Code.INVALID_INPUTS, f"cannot {action} {clip(name)!r}: {error}"))
+        else:
+            tell(None)
+
+    threading.Thread(target=run, name=f"serving-{action}", daemon=True).start()

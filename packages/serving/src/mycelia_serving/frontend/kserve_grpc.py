@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Mapping
 
 import numpy as np
 from google.protobuf.message import DecodeError
 
-from mycelia_serving.errors import Code, ServingError, clip
+from mycelia_serving.errors import ServingError, clip
 from mycelia_serving.frontend.kserve import (
     EXTENSIONS,
     NUMBERS,
     PLATFORM,
+    STATES,
     Model,
     Models,
     Tensor,
+    change_repository,
     check_outputs,
     datatype,
     element_count,
@@ -184,15 +185,6 @@ class InferenceService:
         return self._dispatcher.submit(request, answer)
 
 
-STATES = {
-    "ready": "READY",
-    "loading": "LOADING",
-    "unavailable": "UNAVAILABLE",
-    "draining": "UNLOADING",
-    "failed": "UNAVAILABLE",
-}
-
-
 def _read(kind, body: bytes):
     try:
         return kind.FromString(body)
@@ -215,27 +207,6 @@ def _teller(done: Callable, reply) -> Callable[[ServingError | None], None]:
             done(STATUS[error.grpc_status], error.message)
 
     return tell
-
-
-def change_repository(
-    repository, action: str, name: str, tell: Callable[[ServingError | None], None]
-) -> None:
-    """Load or unload a servable in a thread of its own; `tell` hears how it went."""
-    if repository is None:
-        tell(ServingError(Code.UNSUPPORTED, f"this server does not {action} models on demand"))
-        return
-
-    def run() -> None:
-        try:
-            getattr(repository, action)(name)
-        except ServingError as error:
-            tell(error)
-        except Exception as error:
-            tell(ServingError(Code.INVALID_INPUTS, f"cannot {action} {clip(name)!r}: {error}"))
-        else:
-            tell(None)
-
-    threading.Thread(target=run, name=f"serving-{action}", daemon=True).start()
 
 
 def _refuse_regions(message: pb.ModelInferRequest) -> None:

@@ -12,7 +12,6 @@ import functools
 import importlib.util
 import os
 import socket
-import stat
 import threading
 import time
 import zlib
@@ -20,7 +19,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from mycelia import log
-from mycelia_serving.errors import ServingError, clip
+from mycelia_serving.errors import ServingError
+from mycelia_serving.frontend.addresses import listening_socket
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
 from mycelia_serving.frontend.service import Service
@@ -31,7 +31,6 @@ _CALL, _OPEN, _MESSAGE, _END, _CANCEL = range(5)  # kinds of events
 _GZIP, _DEFLATE = 1, 2
 _WATCH_S = 0.2  # how soon watchers of the health hear of a change
 _SERVICE_UNKNOWN = 3
-_BACKLOG = 1024
 
 
 def _libraries() -> Iterator[str]:
@@ -58,48 +57,6 @@ def missing() -> str:
             return ""
         problems.append(problem)
     return "; ".join(problems)
-
-
-def listening_socket(address: str) -> socket.socket:
-    """A listening socket for "ip:port" (port 0: any that is free) or "unix:path".
-
-    Errors: RuntimeError that names the address: malformed, in use, not of this host.
-    """
-    if address.startswith("unix:"):
-        path = address.removeprefix("unix:")
-        path = path.removeprefix("//") if path.startswith("///") else path
-        _remove_stale(path)
-        sock, place = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM), path
-    else:
-        host, _, port = address.rpartition(":")
-        host = host.removeprefix("[").removesuffix("]")
-        if not host or not port.isdecimal() or int(port) > 65535:
-            raise RuntimeError(f"the address is ip:port or unix:path, got {clip(address)}")
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        sock, place = socket.socket(family, socket.SOCK_STREAM), (host, int(port))
-        # This only skips the wait for old connections to be forgotten: a port in use stays an error.
-        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    try:
-        sock.bind(place)
-        sock.listen(_BACKLOG)
-        sock.setblocking(False)
-    except OSError as error:
-        sock.close()
-        raise RuntimeError(f"cannot listen on {clip(address)}: {error.strerror or error}") from None
-    return sock
-
-
-def _remove_stale(path: str) -> None:
-    """Remove the socket file of a server that has died; one that is answered stays, and is in use."""
-    with contextlib.suppress(OSError):
-        if not stat.S_ISSOCK(os.stat(path).st_mode):
-            return
-        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
-            probe.settimeout(1)
-            try:
-                probe.connect(path)
-            except ConnectionRefusedError:
-                os.unlink(path)
 
 
 class _Answer:
