@@ -221,3 +221,58 @@ def test_the_newest_version_is_loaded(serve):
     config = one_model("add", "x, y", "z", 1, ", with_batch_dim=False")
     serve(config, "add", version=2)
     assert serve(config, "add", version=10).version == 10
+
+
+# ---- formats of plugins ------------------------------------------------------------------------------------
+
+
+class Tripled:
+    """A model of a format that a plugin brings."""
+
+    def __init__(self, path: str, options) -> None:
+        from mycelia_serving.engine.loaders import ModelInput
+
+        self.text, self.options = open(path).read(), options
+        self.inputs = [ModelInput("x", np.dtype(np.float32), (-1, 2))]
+
+    def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
+        return (arrays[0] * 3,)
+
+
+@pytest.fixture
+def plugin():
+    from mycelia import plugins
+    from mycelia.hookspecs import hookimpl
+
+    class Plugin:
+        @hookimpl
+        def mycelia_servable_loaders(self):
+            return {"Triple": Tripled}
+
+    made = Plugin()
+    plugins.manager().register(made)
+    yield
+    plugins.manager().unregister(made)
+
+
+def test_plugins_bring_formats(serve, tmp_path, infer, plugin):
+    (tmp_path / "demo" / "1").mkdir(parents=True)
+    (tmp_path / "demo" / "1" / "m.three").write_text("three")
+    config = one_model("m", "x", "y", 1).replace("m.mindir", "m.three").replace("MindIR", "TRIPLE")
+    engine = serve(config, max_batch_size=4)
+    x = floats(2)
+    np.testing.assert_array_equal(infer(engine, "predict", {"x": x})[0]["y"], x * 3)
+
+
+def test_a_format_without_loader_names_what_is_missing(serve, tmp_path):
+    (tmp_path / "demo" / "1").mkdir(parents=True)
+    (tmp_path / "demo" / "1" / "m.om").write_text("")
+    config = one_model("m", "x", "y", 1).replace("m.mindir", "m.om").replace("MindIR", "OM")
+    with pytest.raises(RuntimeError, match="m.om cannot be loaded: the format om needs a package.*mindir"):
+        serve(config)
+
+
+def test_lites_name_for_mindir_is_mindir(serve, infer):
+    config = one_model("add", "x, y", "z", 1, ", with_batch_dim=False").replace('"MindIR"', '"MindIR_Lite"')
+    x = floats(2, 2)
+    np.testing.assert_array_equal(infer(serve(config, "add"), "predict", {"x": x, "y": x})[0]["z"], x + x)
