@@ -187,12 +187,19 @@ class COOTensor(Sparse):
         _same_shape("+", self._shape, other)
         return ops.tensor_scatter_add(other, self.indices, self.values)
 
+    __radd__ = __add__
+
     def __sub__(self, other):
-        return self + -other if isinstance(other, COOTensor) else NotImplemented
+        return self + -other
+
+    def __rsub__(self, other):
+        return -self + other
 
     def __mul__(self, other):
         _same_shape("*", self._shape, other)
         return self.with_values(self.values * ops.gather_nd(other, self.indices))
+
+    __rmul__ = __mul__
 
     def __truediv__(self, other):
         _same_shape("/", self._shape, other)

@@ -37,6 +37,9 @@ def _flatten(value, leaves: list):
     if isinstance(value, dict):
         parts = {k: _flatten(v, leaves) for k, v in value.items()}
         return lambda items: {k: p(items) for k, p in parts.items()}
+    if getattr(value, "_members", None):  # a sparse tensor
+        parts = [_flatten(v, leaves) for v in value.parts()]
+        return lambda items: type(value)(*(p(items) for p in parts), value.shape)
     return lambda items: value
 
 

@@ -436,12 +436,12 @@ class Cell(CellState, CellMarks):
         Raises KeyError or TypeError for bad arguments.
         """
         if not isinstance(name, str):
-            raise errors.type_error("register_buffer", f"name must be a str, but got {type(name).__name__}")
+            raise errors.type_error("register_buffer", f"a buffer name should be a string, but got {name!r}")
         if not name or "." in name:
             raise errors.error(
                 errors.MyceliaKeyError,
                 "register_buffer",
-                f"name must be a text without '.', but got {name!r}",
+                f'a name must not be empty or contain ".", but got {name!r}',
             )
         if hasattr(self, name) and name not in self._buffers:
             raise errors.error(
@@ -460,7 +460,8 @@ class Cell(CellState, CellMarks):
         path, _, name = target.rpartition(".")
         cell = self.get_sub_cell(path)
         if name not in cell._buffers:
-            raise errors.error(errors.MyceliaAttributeError, type(cell).__name__, f"'{name}' is not a buffer")
+            message = f"has no attribute '{name}' that is a buffer"
+            raise errors.error(errors.MyceliaAttributeError, type(cell).__name__, message)
         return cell._buffers[name]
 
     def named_buffers(

@@ -14,8 +14,10 @@ class Pad(Cell):
 
     def __init__(self, paddings, mode: str = "CONSTANT"):
         super().__init__()
-        if not isinstance(paddings, tuple) or any(len(p) != 2 for p in paddings):
+        if not isinstance(paddings, tuple) or any(not isinstance(p, tuple) or len(p) != 2 for p in paddings):
             raise errors.type_error("Pad", f"paddings must be a tuple of pairs, but got {paddings!r}")
+        if len(paddings) > 4:
+            raise errors.value_error("Pad", f"paddings must have at most 4 pairs, but has {len(paddings)}")
         if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
             raise errors.one_of(mode, ["CONSTANT", "REFLECT", "SYMMETRIC"], subject="Pad", what="mode")
         self.paddings, self.mode = paddings, mode
@@ -26,6 +28,8 @@ class Pad(Cell):
                 "Pad", f"paddings has {len(self.paddings)} pairs, but x has rank {x.ndim}"
             )
         flat = [n for pair in reversed(self.paddings) for n in pair]
+        if min(flat, default=0) < 0:
+            raise errors.value_error("Pad", f"paddings must be 0 or more, but they are {self.paddings}")
         return pad(x, flat, self.mode.lower())
 
 

@@ -251,6 +251,10 @@ def adaptive_max_pool3d(input, output_size, return_indices=False):
 
     Shapes: input [N, C, D, H, W] or [C, D, H, W] -> [..., *output_size].
     """
+    if 0 in input.shape:
+        raise errors.runtime_error(
+            f"adaptive_max_pool3d: input must not be empty, but its shape is {tuple(input.shape)}"
+        )
     if not return_indices:
         return _adaptive("adaptive_max_pool3d", 3, input, output_size, _max_windows)
     y, index = _adaptive("adaptive_max_pool3d", 3, input, output_size, _max_windows_indexed)

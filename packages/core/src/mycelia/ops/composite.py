@@ -62,7 +62,7 @@ def _gradients(fn, weights, args: tuple, kwargs: dict, get_all: bool, get_by_lis
     called = transforms._by_position(fn, len(args), tuple(kwargs)) if kwargs else fn
     args = (*args, *kwargs.values())
     if get_all:
-        positions = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        positions = [i for i, a in enumerate(args) if isinstance(a, Tensor) or getattr(a, "_members", None)]
     elif get_by_list:
         positions = []
     else:

@@ -600,6 +600,10 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
         output_size = tuple(int(n) for n in output_size.asnumpy())
     if input.ndim == 4:
         input = _shape.reshape(input, (input.shape[0], input.shape[1] * input.shape[2], input.shape[3]))
+    if isinstance(output_size, (tuple, list)) and any(n < 0 for n in output_size):
+        raise errors.value_error(
+            f"For 'fold', the value of 'output_size' must not be negative, but got {tuple(output_size)}"
+        )
     return _col2im(
         input,
         size=spread("output_size", output_size, 2, 1, "fold"),

@@ -54,7 +54,8 @@ def is_nonzero(input):
 
 def dtype(x):
     """The dtype of a Tensor. Errors: TypeError for anything else."""
-    _need_tensor("dtype", x, "x")
+    if not hasattr(x, "values"):  # sparse tensors have the dtype of their values
+        _need_tensor("dtype", x, "x")
     return x.dtype
 
 

@@ -61,6 +61,15 @@ class Generator:
     def _next_key(self):
         return _rng_next(self._state)
 
+    def _step(self, step):
+        """Seed and offset as they are, then the offset moves on by `step`."""
+        from mycelia.ops.state import assign_add
+        from mycelia.tensor import Tensor
+
+        before = self._state + 0
+        assign_add(self._state, Tensor(np.array([0, 1])) * step)
+        return before[0], before[1]
+
     def seed(self):
         """Sets a seed that the operating system makes up and returns it."""
         fresh = int.from_bytes(os.urandom(4), "little")

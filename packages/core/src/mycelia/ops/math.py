@@ -810,13 +810,20 @@ def heaviside(input, values):
     return where(_logic.equal(input, 0), values, step)
 
 
-@op(infer=broadcast(), promote=("input", "other"), mindir="NextAfter", method=True)
+@op(mindir="NextAfter", method=True)
 def nextafter(input, other):
     """Neighbouring floating number of `input` in the direction of `other`.
 
-    Shapes: broadcast.  dtypes: floating, promoted.
+    Shapes: broadcast.  dtypes: floating, both the same.  Errors: TypeError if they differ.
     """
     return np.nextafter(input, other)
+
+
+@nextafter.infer
+def nextafter(input, other):
+    if input.dtype is not other.dtype:
+        raise TypeError(f"input and other must have one dtype, but they are {input} and {other}")
+    return broadcast()(input, other)
 
 
 @nextafter.vjp

@@ -126,8 +126,10 @@ def nanmean(input, axis=None, keepdims=False, *, dtype=None):
     """Mean over `axis` of the elements that are not NaN; NaN where there is none.
 
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
-    Errors: ValueError for an axis out of range or given twice.
+    Errors: TypeError for integers, ValueError for an axis out of range or given twice.
     """
+    if not input.dtype.is_floating:
+        raise errors.type_error(f"nanmean: input must be floating, but it is {input.dtype}")
     count = sum(cast(_logic.logical_not(_logic.isnan(input)), dtype or input.dtype), axis, keepdims)
     return _math.true_div(nansum(input, axis, keepdims, dtype=dtype), count)
 

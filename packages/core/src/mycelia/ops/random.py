@@ -11,6 +11,7 @@ from mycelia.ops import reduce as _reduce
 from mycelia.ops import scan as _scan
 from mycelia.ops import softmaxes as _softmaxes
 from mycelia.ops.cast import cast
+from mycelia.ops.create import zeros_like
 from mycelia.ops.draws import (
     _dropout,
     _random_choice,
@@ -294,10 +295,12 @@ def _channel_dropout(name, input, p, training, ranks):
     if input.ndim not in ranks:
         wanted = " or ".join(map(str, ranks))
         raise errors.value_error(f"{name}: input must have rank {wanted}, got shape {tuple(input.shape)}")
-    if not 0 <= p < 1:
-        raise errors.value_error(f"{name}: p must be in [0, 1), got {p}")
+    if not 0 <= p <= 1:
+        raise errors.value_error(f"{name}: p must be in [0, 1], got {p}")
     if not training or p == 0:
         return input
+    if p == 1:
+        return zeros_like(input)
     lead = tuple(input.shape[: input.ndim - (max(ranks) - 2)])
     drawn = _uniform(lead + (1,) * (input.ndim - len(lead)), None)
     return input * cast((drawn >= p) * (1.0 / (1.0 - p)), input.dtype)

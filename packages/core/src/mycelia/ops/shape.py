@@ -41,6 +41,8 @@ def as_ints(value, name="shape"):
     if hasattr(value, "__index__"):
         return (exact(value),)
     try:
+        if isinstance(value, (set, frozenset)):
+            raise TypeError  # no order
         return tuple(int(v.item()) if hasattr(v, "item") else exact(v) for v in value)
     except (AttributeError, TypeError):
         raise errors.type_error(f"{name} must be an int or a tuple of ints, but got {value!r}") from None

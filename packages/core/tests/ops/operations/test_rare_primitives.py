@@ -103,3 +103,58 @@ def test_lstm_with_a_projection():
     wanted = [[-0.151911, 0.218622], [-0.069134, 0.077477], [-0.430540, 0.432687]]
     np.testing.assert_allclose(found[0].asnumpy()[:, 0], wanted, atol=1e-5)
     np.testing.assert_allclose(found[2].asnumpy()[0, 0], [0.179042, 0.538093, -0.092716], atol=1e-5)
+
+
+def test_a_norm_of_high_power():
+    x = floats([[0.25], [-0.125]])
+    norm = ops.LpNorm([0], 90)
+    np.testing.assert_allclose(norm(x).asnumpy(), [0.25], rtol=1e-6)
+    np.testing.assert_allclose(ms.grad(norm)(x).asnumpy(), [[1], [0]], atol=1e-6)
+    assert norm(floats([[0], [0]])).asnumpy().tolist() == [0]
+
+
+def test_root_mean_square_of_rows_keeps_those_without_gradient():
+    var, mean, moved = (
+        ms.Parameter(floats([[a], [a]]), name=n) for a, n in ((1, "v"), (0.25, "m"), (0.5, "o"))
+    )
+    step = ops.operations.SparseApplyRMSProp(0.5, 0.1, 1e-6)
+    step(var, mean, moved, 0.1, floats([[0], [1]]), Tensor(np.array([0, 1], np.int32)))
+    np.testing.assert_allclose(mean.asnumpy(), [[0.25], [0.625]])
+    np.testing.assert_allclose(moved.asnumpy(), [[0.05], [0.05 + 0.1 / np.sqrt(0.625001)]], rtol=1e-6)
+    np.testing.assert_allclose(var.asnumpy(), 1 - moved.asnumpy())
+    with pytest.raises(TypeError, match="indices"):
+        step(var, mean, moved, 0.1, floats([[0], [1]]), floats([0, 1]))
+
+
+def test_a_generator_steps():
+    generator = ms.Generator().manual_seed(3)
+    assert [int(n) for n in generator._step(Tensor(5))] == [3, 0]
+    assert [int(n) for n in generator._step(2)] == [3, 5]
+    assert generator.get_state().asnumpy().view(np.int64).tolist() == [3, 7]
+
+
+def test_what_is_refused():
+    with pytest.raises(TypeError, match="dtype"):
+        ops.nextafter(floats([1]), Tensor(np.array([2.0])))
+    with pytest.raises(TypeError, match="floating"):
+        ops.nanmean(Tensor([1, 2]))
+    with pytest.raises(RuntimeError, match="empty"):
+        ops.adaptive_max_pool3d(floats(np.zeros((0, 3, 3, 4))), 1)
+    with pytest.raises(TypeError, match="shape"):
+        Tensor([1, 2, 3]).reshape({3})
+    with pytest.raises(ValueError, match="paddings"):
+        ms.nn.Pad(((0, 0), (-1, -1)))(floats(np.ones((3, 3))))
+    assert not ops.dropout2d(floats(np.ones((1, 2, 2, 2))), 1.0).asnumpy().any()
+
+
+def test_sparse_and_dense_together():
+    coo = ms.COOTensor(Tensor([[0, 1], [1, 0]]), floats([2, 3]), (2, 2))
+    dense = floats([[1, 2], [3, 4]])
+    for run in (lambda f: f, ms.jit):
+        assert run(lambda d: d + coo)(dense).asnumpy().tolist() == [[1, 4], [6, 4]]
+        assert run(lambda d: coo - d)(dense).asnumpy().tolist() == [[-1, 0], [0, -4]]
+        assert run(lambda d: d - coo)(dense).asnumpy().tolist() == [[1, 0], [0, 4]]
+        assert run(lambda d: (d * coo).values)(dense).asnumpy().tolist() == [4, 9]
+    assert ops.dtype(coo) is ms.float32
+    (gradient,) = ops.GradOperation(get_all=True)(lambda s: s.values * s.values)(coo)
+    assert isinstance(gradient, ms.COOTensor) and gradient.values.asnumpy().tolist() == [4, 6]

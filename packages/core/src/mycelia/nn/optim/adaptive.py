@@ -91,10 +91,8 @@ class AdamWeightDecay(_Moments):
         self._init_moments()
 
     def decay_weight(self, gradients):
-        return gradients  # the update itself decays
-
-    def begin_step(self):
-        self.__dict__["_now"] = self.get_weight_decay()
+        self.__dict__["_now"] = self.get_weight_decay()  # the update itself decays
+        return gradients
 
     def update(self, index, parameter, gradient, learning_rate):
         _optim._adam_weight_decay(

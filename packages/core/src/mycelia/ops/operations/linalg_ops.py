@@ -220,6 +220,10 @@ def FFTWithSize(
     `signal_sizes` says how long the data are.
     """
     axes = tuple(range(-signal_ndim, 0))
+    if real and inverse and onesided and x.shape[-1] == 1 and not signal_sizes:
+        raise errors.value_error(
+            "For 'FFTWithSize', the last dimension of the input cannot be 1 where `signal_sizes` is not given"
+        )
     if not real:
         return (ops.ifftn if inverse else ops.fftn)(x, None, axes, norm)
     if not inverse:

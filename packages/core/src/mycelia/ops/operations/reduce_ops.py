@@ -92,9 +92,15 @@ def CountNonZero(x, *, dims: optional(integers) = None):
 
 @primitive
 def LpNorm(input, *, axis: integers, p: integer = 2, keep_dims: boolean = False, epsilon: real = 1e-12):
-    """``sum(abs(input) ** p) ** (1 / p)`` along `axis`, at least `epsilon`."""
-    total = ops.sum(ops.pow(ops.abs(input), p), axis, keep_dims)
-    return ops.pow(ops.maximum(total, epsilon), 1 / p)
+    """``sum(abs(input) ** p) ** (1 / p)`` along `axis`.
+
+    Powers of the sizes against the largest one neither vanish nor overflow; `epsilon` changes nothing then.
+    """
+    sizes = ops.abs(input)
+    largest = ops.stop_gradient(ops.amax(sizes, axis, True))
+    largest = ops.where(largest == 0, ops.ones_like(largest), largest)
+    total = ops.sum(ops.pow(sizes / largest, p), axis, keep_dims)
+    return ops.pow(total, 1 / p) * ops.reshape(largest, total.shape)
 
 
 @primitive

@@ -9,6 +9,7 @@ from mycelia.ops.operations.checks import Misfit, boolean, within
 from mycelia.ops.operations.define import primitive
 from mycelia.ops.operations.optim_ops import _MEM, _now
 from mycelia.ops.state import assign
+from mycelia.tensor import is_tensor
 
 
 def _float(value):
@@ -28,6 +29,11 @@ def _sparse(function):
 
 def _whole(var, grad, indices):
     """The gradient of all rows, and which rows it names."""
+    for name, value in (("grad", grad), ("indices", indices)):
+        if not is_tensor(value):
+            raise errors.type_error(f"{name} must be a Tensor, but got {type(value).__name__}")
+    if indices.dtype not in (dtypes.int32, dtypes.int64):
+        raise errors.type_error(f"indices must be int32 or int64, but they are {indices.dtype}")
     if indices.ndim != 1 or grad.shape != (*indices.shape, *var.shape[1:]):
         raise errors.value_error(
             f"grad must be [K, {', '.join(map(str, var.shape[1:]))}] for indices [K], but their shapes are "
@@ -148,7 +154,9 @@ def SparseApplyAdagradV2(
     var, accum, grad, indices,
     *, lr: _float, epsilon: _float, use_locking: boolean = False, update_slots: boolean = True,
 ):  # fmt: skip
-    """Adagrad with `epsilon` on the rows that are named; returns var and accum."""
+    """Adagrad with `epsilon` on the rows that are named; returns var and accum. dtypes: float16, float32."""
+    if var.dtype not in (dtypes.float16, dtypes.float32):
+        raise errors.type_error("SparseApplyAdagradV2", f"var must be float16 or float32, not {var.dtype}")
 
     def step(var, accum, total):
         _optim._apply_adagrad_v2(var, accum, lr, total, epsilon=epsilon, update_slots=update_slots)
@@ -173,9 +181,19 @@ def SparseApplyRMSProp(
     var, ms, mom, lr, grad, indices,
     *, rho: _float, momentum: _float, epsilon: _float, use_locking: boolean = False,
 ):  # fmt: skip
-    """Scaling by the root mean square on the rows that are named; returns var, ms, mom."""
+    """Scaling by the root mean square on the rows that are named; returns var, ms, mom.
+
+    Where a gradient is 0 its `ms` stays.
+    """
 
     def step(var, ms, mom, total):
-        _optim._apply_rms_prop(var, ms, mom, lr, total, rho, momentum, epsilon)
+        wide = [ops.cast(v, dtypes.float32) for v in (var, ms, mom, total)]
+        gradient = wide[3]
+        mean = ops.where(gradient == 0, wide[1], wide[1] * rho + gradient * gradient * (1.0 - rho))
+        moved = wide[2] * momentum + 1 / ops.sqrt(mean + epsilon) * lr * gradient
+        moved = ops.cast(moved, mom.dtype)
+        assign(ms, ops.cast(mean, ms.dtype))
+        assign(mom, moved)
+        assign(var, var - moved)
 
     return _rows(step, (var, ms, mom), grad, indices)
