@@ -39,6 +39,7 @@ PYTHONS = {
     "oneDNN": "MYCELIA_BENCH_ONEDNN",
     "tf.data": "MYCELIA_BENCH_TENSORFLOW",
     "redis": "MYCELIA_BENCH_REDIS",
+    "servers": "MYCELIA_BENCH_SERVING",
 }
 SCALES = {"ns": 1e9, "us": 1e6, "ms": 1e3, "s": 1.0, "MB": 1.0}
 
