@@ -59,9 +59,9 @@ def f(x):
 
 
 WRONG = {
-    "None": ("None", "TypeError: a result is NoneType"),
-    "object": ("object()", "a result is object"),
-    "dict": ("{1: 2}", "a result is dict"),
+    "None": ("None", "TypeError: a value is NoneType"),
+    "object": ("object()", "a value is object"),
+    "dict": ("{1: 2}", "a value is dict"),
     "complex": ("np.zeros(2, complex)", "array of complex128"),
     "objects": ("np.array([None])", "array of object"),
     "too large": ("2 ** 70", "array of object"),
@@ -196,7 +196,7 @@ def f(instances):
     results = infer(engine, "predict", *({"x": x} for x in names))
     assert [r["y"] for r in results if isinstance(r, dict)] == ["a", "b", "c"]
     assert "not this one" in results[1].message and "not this one" in results[5].message
-    assert "a result is NoneType" in results[3].message
+    assert "a value is NoneType" in results[3].message
 
 
 def test_a_generator_that_ends_early_fails_the_rest(serve, infer):
@@ -289,3 +289,44 @@ def predict(x, k):
     (result,) = infer(engine, "predict", {"x": x, "k": k})
     np.testing.assert_array_equal(result["a"], x * 2)
     np.testing.assert_array_equal(result["b"], k * 2)
+
+
+def test_functions_get_bytes_as_an_array_as_in_mindspore(serve, infer):
+    body = """
+def f(x):
+    assert x.dtype == np.uint8 and x.ndim == 1 and not x.flags.writeable
+    return x.tobytes().decode(), x
+"""
+    engine = serve(function(body, outputs="text array"))
+    full, empty = infer(engine, "predict", {"x": b"abc"}, {"x": b""})
+    assert full["text"] == "abc" and empty["text"] == ""
+    np.testing.assert_array_equal(full["array"], np.frombuffer(b"abc", np.uint8))
+
+
+def test_bytes_that_no_function_sees_stay_bytes(serve, infer):
+    engine = serve('@register.register_method("y")\ndef predict(x):\n    return x\n')
+    assert infer(engine, "predict", {"x": b"abc"}) == [{"y": b"abc"}]
+
+
+def test_functions_may_leave_out_dimensions_of_size_1(serve, infer):
+    config = """
+model = register.declare_model("add_sub.mindir", "MindIR")
+
+def shape(x, y):
+    return x.reshape(1, 3), y
+
+@register.register_method(["a", "b"])
+def predict(x, y):
+    x, y = register.add_stage(shape, x, y, outputs_count=2)
+    return register.add_stage(model, x, y, outputs_count=2)
+
+@register.register_method("a")
+def called(x, y):
+    def call(x, y):
+        return model.call(x.reshape(3, 1), y)[0]
+    return register.add_stage(call, x, y, outputs_count=1)
+"""
+    engine = serve(config, "add_sub")
+    x = np.arange(3, dtype=np.float32)
+    for method in ("predict", "called"):
+        np.testing.assert_array_equal(infer(engine, method, {"x": x, "y": x})[0]["a"], x + x)

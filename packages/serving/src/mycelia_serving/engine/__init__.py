@@ -197,7 +197,8 @@ class Engine:
         last: Step | None = None
         for stage in method.stages:
             unit = self._unit(stage, method)
-            step = Step(unit, stage.inputs, stage.outputs, method.name, stage.number)
+            made = any(place >= len(method.inputs) for place in stage.inputs)
+            step = Step(unit, stage.inputs, stage.outputs, method.name, stage.number, made)
             unit.depth = max(unit.depth, stage.number)
             unit.upstream |= {u for u in before if u is not unit}
             before.append(unit)
@@ -340,7 +341,7 @@ class Engine:
             count, results = len(model.inputs), len(model.outputs)
             places = tuple(range(count, count + results))
             plan = Plan(model_key, tuple(map(str, range(count))), (), places, results)
-            plan.first = Step(self._units[key], tuple(range(count)), places, model_key, 1)
+            plan.first = Step(self._units[key], tuple(range(count)), places, model_key, 1, made=True)
             self._model_plans[key] = plan
         job = Job(len(inputs), done, None, 0)
         tasks = []

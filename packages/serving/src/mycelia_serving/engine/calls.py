@@ -22,6 +22,13 @@ NUMBERS = frozenset(
 _LONGEST_MESSAGE = 2000  # characters of an exception's text that go to the client
 
 
+def to_arguments(values: tuple[Value, ...]) -> tuple:
+    """Values as functions get them: bytes are an array of uint8, as in MindSpore Serving."""
+    if bytes in map(type, values):
+        return tuple([np.frombuffer(v, np.uint8) if type(v) is bytes else v for v in values])
+    return values
+
+
 def to_value(value: Any) -> Value:
     """What a function returned, as a value of an instance. Errors: TypeError if it can be none."""
     if isinstance(value, str):
@@ -33,11 +40,11 @@ def to_value(value: Any) -> Value:
     if isinstance(value, bool | int | float | np.generic):
         value = np.asarray(value)
     if not isinstance(value, np.ndarray):
-        raise TypeError(f"a result is {type(value).__name__}, which is no array, number, bool, str or bytes")
+        raise TypeError(f"a value is {type(value).__name__}, which is no array, number, bool, str or bytes")
     if value.dtype not in NUMBERS:
         native = value.dtype.newbyteorder("=")
         if native not in NUMBERS:
-            raise TypeError(f"a result is an array of {value.dtype}, which is no type of tensors")
+            raise TypeError(f"a value is an array of {value.dtype}, which is no type of tensors")
         value = value.astype(native)
     if not value.flags.c_contiguous:
         value = value.copy("C")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mycelia_serving.engine.calls import to_value
 from mycelia_serving.engine.loaders import LoadedModel, ModelInput
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.request import TensorInfo, Value
@@ -96,15 +97,18 @@ class BatchModel:
 
     # ---- one instance --------------------------------------------------------------------------------------
 
-    def check(self, values: tuple[Value, ...]) -> tuple[tuple[Value, ...], object]:
-        """The values, and a key: instances with equal keys may share a run. Errors: ServingError."""
+    def check(self, values: tuple[Value, ...], made: bool) -> tuple[tuple[Value, ...], object]:
+        """The values, and a key: instances with equal keys may share a run. Errors: ServingError.
+
+        made: they come from functions of the servable, whose shapes may lack or have dimensions of size 1.
+        """
         for value, (dtype, shape) in zip(values, self._fast, strict=True):
             if type(value) is not np.ndarray or value.dtype != dtype or value.shape != shape:
-                values = tuple([self._fit(i, v) for i, v in enumerate(values)])
+                values = tuple([self._fit(i, v, made) for i, v in enumerate(values)])
                 break
         return values, self._key(values) if self.grouped else None
 
-    def _fit(self, index: int, value: Value) -> Value:
+    def _fit(self, index: int, value: Value, made: bool) -> Value:
         wanted = self.inputs[index]
         where = f"Input {index} '{clip(wanted.name)}' of the model '{self.name}'"
         if not isinstance(value, np.ndarray):
@@ -115,8 +119,9 @@ class BatchModel:
         shape = wanted.shape
         if len(value.shape) == len(shape) and all(a == b or b == -1 for a, b in zip(value.shape, shape)):
             return value
-        if self.allow_reshape and not wanted.open and value.nbytes == wanted.bytes:
-            return value.reshape(shape)
+        if not wanted.open and value.nbytes == wanted.bytes:
+            if self.allow_reshape or (made and _long(value.shape) == _long(shape)):
+                return value.reshape(shape)
         size = "" if wanted.open else f", {wanted.bytes} bytes"
         raise ServingError(
             Code.INVALID_INPUTS,
@@ -181,9 +186,11 @@ class BatchModel:
                     f"instance {index} has {len(values)} inputs, but the model has {len(self.inputs)}"
                 )
             try:
-                values, key = self.check(values)
+                values, key = self.check(tuple([to_value(v) for v in values]), made=True)
             except ServingError as error:
                 raise RuntimeError(f"instance {index}: {error.message}") from None
+            except TypeError as error:
+                raise RuntimeError(f"instance {index}: {error}") from None
             groups.setdefault(key, []).append((index, values))
         results: list = [None] * len(instances)
         for group in groups.values():
@@ -222,6 +229,10 @@ def _without_batch(given: ModelInput, batched: bool, model: str) -> _Input:
     return _Input(
         given.name, given.dtype, shape, batched, -1 in shape, int(np.prod(shape)) * given.dtype.itemsize
     )
+
+
+def _long(shape: tuple[int, ...]) -> list[int]:
+    return [n for n in shape if n != 1]
 
 
 def _text(shape: tuple[int, ...]) -> str:

@@ -31,6 +31,7 @@ class Step:
     outputs: tuple[int, ...]
     method: str
     number: int
+    made: bool = False  # whether an input is the result of a stage
     next: Step | None = None
 
 
@@ -80,7 +81,7 @@ class Task:
         self.step = step
         self.given = tuple([values[i] for i in step.inputs])
         try:
-            self.given, self.key = step.unit.check(self.given)
+            self.given, self.key = step.unit.check(self.given, step.made)
         except ServingError as error:
             return error
         return None
@@ -112,8 +113,11 @@ class Unit:
         self._levels: dict[int, dict[Any, deque[Task]]] = {}  # by priority and key
         self._order: list[int] = []  # priorities, highest first
 
-    def check(self, given: tuple) -> tuple[tuple, Any]:
-        """The inputs as the unit takes them, and the key of those that may share a run."""
+    def check(self, given: tuple, made: bool) -> tuple[tuple, Any]:
+        """The inputs as the unit takes them, and the key of those that may share a run.
+
+        made: whether stages made some of them. Errors: ServingError.
+        """
         return given, None
 
     def execute(self, tasks: list[Task]) -> list:
@@ -265,6 +269,9 @@ class FunctionUnit(Unit):
     @property
     def concurrency(self) -> int:
         return self.threads
+
+    def check(self, given: tuple, made: bool) -> tuple[tuple, Any]:
+        return calls.to_arguments(given), None
 
     def execute(self, tasks: list[Task]) -> list:
         step = tasks[0].step
