@@ -1,7 +1,7 @@
 """Instances as JSON, the way of MindSpore Serving's REST: what a value becomes, and back.
 
 Integers become int32, numbers with a point or an exponent float32, true and false bool, a string a string;
-nested arrays are tensors of one of those; `{"b64": ..., "type": ..., "shape": ...}` is any type from its bytes.
+nested arrays are tensors of one of those; `{"b64": ..., "type": ..., "shape": ...}` is any type by its bytes.
 """
 
 from __future__ import annotations
@@ -156,6 +156,8 @@ def _array(value: list, exact: bool) -> Value:
     kind = type(value[0])
     if kind in _KINDS:
         if len(kinds) > 1:
+            if kinds == {int, float} and not exact:
+                raise _Ambiguous
             raise invalid(f"an array mixes {' and '.join(sorted(map(_word, kinds)))}")
         return _numbers(value, kind, tuple(shape), exact)
     if kind is type(None):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 
 from mycelia_serving.errors import Code, ServingError, clip
@@ -26,12 +27,22 @@ STATUS = {
 
 
 def add_headers(request: Request, headers: Mapping[str, str]) -> None:
-    """What a caller says beside the message: its trace, and how urgent the request is."""
+    """What a caller says beside the message: its trace, how urgent the request is, how long it waits.
+
+    Errors: ServingError for a header that is no number.
+    """
     request.traceparent = headers.get("traceparent")
     priority = headers.get("mycelia-priority")
     if priority is not None:
-        try:
-            request.priority = int(priority)
-        except ValueError:
-            text = f"mycelia-priority is an integer, got {clip(priority)}"
-            raise ServingError(Code.INVALID_INPUTS, text) from None
+        request.priority = _number("mycelia-priority", priority)
+    timeout = headers.get("mycelia-timeout-ms")
+    if timeout is not None:
+        deadline = time.monotonic() + _number("mycelia-timeout-ms", timeout) * 1e-3
+        request.deadline = deadline if request.deadline is None else min(deadline, request.deadline)
+
+
+def _number(name: str, text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ServingError(Code.INVALID_INPUTS, f"{name} is an integer, got {clip(text)!r}") from None
