@@ -37,7 +37,8 @@ def expected():
 
 
 @pytest.mark.parametrize("name", sorted({case[0] for case in CASES}))
-def test_a_source_gives_the_rows_and_errors_that_were_recorded(name, root, expected):
+def test_a_source_gives_the_rows_and_errors_that_were_recorded(name, root, expected, monkeypatch):
+    monkeypatch.setitem(ds.config._DEFAULTS, "num_parallel_workers", 1)  # files one by one, as when recorded
     cases = [case for case in CASES if case[0] == name]
     found = {json.dumps(case): source_cases.run_case(ds, root, case) for case in cases}
     assert found == {key: expected[key] for key in found}

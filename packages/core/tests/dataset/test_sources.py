@@ -394,3 +394,97 @@ def test_vision_transforms():
     ):
         with pytest.raises(kind):
             wrong()
+
+
+# ---- rows by their place, and sources that give theirs once ------------------------------------------------
+
+
+class Few:
+    def __len__(self):
+        return 4
+
+    def __getitem__(self, index):
+        return index * index
+
+
+def test_rows_by_their_place():
+    ds.config.set_seed(5)
+    shuffled = ds.GeneratorDataset(Few(), ["x"], shuffle=True)
+    assert [shuffled[i] for i in range(4)] == read(shuffled)
+    assert ds.GeneratorDataset(Few(), ["x"], sampler=[3, 1])[np.int64(1)] == 1
+    table = ds.NumpySlicesDataset({"a": [1, 2], "b": [[3, 4], [5, 6]]}, shuffle=False)
+    assert [np.asarray(c).tolist() for c in table[1]] == [2, [5, 6]]
+    for kind, index, dataset in (
+        (RuntimeError, 4, shuffled),
+        (RuntimeError, -1, shuffled),
+        (TypeError, 1.0, shuffled),
+        (TypeError, slice(2), table),
+        (RuntimeError, 0, ds.GeneratorDataset(lambda: iter([1]), ["x"])),
+        (RuntimeError, 0, ds.GeneratorDataset(Few(), ["x"], batch_sampler=[[1, 2]])),
+    ):
+        with pytest.raises(kind):
+            dataset[index]
+
+
+@pytest.mark.parametrize("source", [(i for i in range(3)), zip(range(3)), iter([0, 1, 2])])
+def test_a_generator_object_gives_its_rows_in_every_epoch(source):
+    dataset = ds.GeneratorDataset(source, ["x"])
+    assert len(dataset) == 3 and read(dataset) == [0, 1, 2]
+    iterator = dataset.create_tuple_iterator(num_epochs=2, output_numpy=True)
+    assert [[int(row[0]) for row in iterator] for _ in range(2)] == [[0, 1, 2]] * 2
+
+
+def test_samplers_may_announce_how_many_rows_they_give():
+    class Announcing(ds.Sampler):
+        def __init__(self, announced, num_samples=None):
+            super().__init__(num_samples)
+            self.announced = announced
+
+        def __iter__(self):
+            return iter(range(4))
+
+        def __len__(self):
+            return self.announced
+
+    assert sampled(Announcing(2)) == [0, 1] and sampled(Announcing(9, 3)) == [0, 1, 2]
+    dataset = ds.NumpySlicesDataset(np.arange(6), sampler=Announcing(5))
+    assert len(dataset) == 5
+    with pytest.raises(RuntimeError, match="5 rows are announced, but only 4 are given"):
+        read(dataset)
+
+
+@pytest.mark.parametrize(
+    "kind, wrong",
+    [
+        (TypeError, lambda: ds.GeneratorDataset(Few(), ["x"], batch_sampler=1)),
+        (RuntimeError, lambda: read(ds.GeneratorDataset(Few(), ["x"], batch_sampler=[1, 2]))),
+        (RuntimeError, lambda: read(ds.GeneratorDataset(Few(), ["x"], batch_sampler=[["1"]]))),
+        (ValueError, lambda: ds.GeneratorDataset(Few(), ["x"], max_rowsize=-2)),
+        (ValueError, lambda: ds.NumpySlicesDataset([1]).map(abs, max_rowsize=[-2, 1])),
+        (RuntimeError, lambda: read(ds.GeneratorDataset([np.array([{1}])], ["x"]))),
+        (TypeError, lambda: ds.WeightedRandomSampler((0.5, 0.5))),
+        (RuntimeError, lambda: ds.WeightedRandomSampler([0, 0]).parse()),
+        (RuntimeError, lambda: ds.DistributedSampler(2, 0, offset=3).parse()),
+        (TypeError, lambda: ds.NumpySlicesDataset([1]).use_sampler([0])),
+        (TypeError, lambda: ds.GeneratorDataset(lambda: iter([1]), ["x"], num_shards="2", shard_id=0)),
+        (TypeError, lambda: ds.GeneratorDataset(lambda: iter([1]), ["x"], sampler=3)),
+    ],
+)
+def test_wrong_arguments_of_generators_and_samplers(kind, wrong):
+    with pytest.raises(kind):
+        wrong()
+
+
+def test_columns_may_be_of_any_dtype():
+    dataset = ds.GeneratorDataset([(np.int8(1), np.float32(2))], ["a", "b"], column_types=[None, np.float32])
+    assert read(dataset) == [1] and dataset.get_batch_size() == 1
+    assert ds.GeneratorDataset(Few(), ["x"], batch_sampler=[[1, 2]]).get_batch_size() == -1
+
+
+def test_the_length_of_a_source_is_asked_for_when_it_is_needed():
+    class Endless:
+        def __getitem__(self, index):
+            return index
+
+    with pytest.raises(RuntimeError, match="'__len__' method is required"):
+        ds.GeneratorDataset(Endless(), ["x"]).get_dataset_size()

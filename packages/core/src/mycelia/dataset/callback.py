@@ -80,7 +80,8 @@ class Runner:
         self._call(runtime, "ds_epoch_end", done + step, step)
 
     def _call(self, runtime, event: str, step: int, step_in_epoch: int) -> None:
-        context = RunContext(self._epoch + 1, step, step_in_epoch)
+        epoch = 0 if event == "ds_begin" else self._epoch + 1
+        context = RunContext(epoch, step, step_in_epoch)
         for callback in runtime:
             if "step" in event and (step_in_epoch - 1) % callback.step_size:
                 continue

@@ -36,8 +36,8 @@ def find_files(owner: str, dataset_files) -> list[str]:
     found, missing = [], []
     for pattern in patterns:
         nodes.of_type(owner, "every element of dataset_files", pattern, str)
-        matches = glob.glob(pattern, recursive=True)
-        found += [m for m in matches if os.path.isfile(m)]
+        matches = [m for m in glob.glob(pattern, recursive=True) if os.path.isfile(m)]
+        found += matches
         missing += [] if matches else [pattern]
     if missing:
         raise errors.value_error(owner, f"no file matches {missing}")

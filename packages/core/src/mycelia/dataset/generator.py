@@ -44,7 +44,7 @@ class GeneratorWork(Work):
             )
         arrays = tuple([nodes.column(c, _OWNER) for c in row])
         for array, dtype, name in zip(arrays, self._types or (), self._columns):
-            if isinstance(array, np.ndarray) and array.dtype != dtype:
+            if dtype is not None and isinstance(array, np.ndarray) and array.dtype != dtype:
                 raise errors.runtime_error(
                     _OWNER, f"column '{name}' has dtype {array.dtype}, but column_types says {dtype}"
                 )
@@ -82,7 +82,11 @@ class GeneratorWork(Work):
             else:
                 return None
             array = np.array(values)
-            if array.dtype != dtype or dtype.kind not in "biufc" or (self._types and dtype != self._types[i]):
+            if (
+                array.dtype != dtype
+                or dtype.kind not in "biufc"
+                or (self._types and self._types[i] not in (None, dtype))
+            ):
                 return None
             made.append(array)
         return tuple(made)
@@ -174,7 +178,7 @@ class GeneratorDataset(MappableDataset):
             names = [c["name"] for c in schema.columns]
             types = [np.dtype(c["type"]) for c in schema.columns]
         nodes.of_type(owner, "python_multiprocessing", python_multiprocessing, bool)
-        nodes.of_type(owner, "max_rowsize", max_rowsize, int, list, type(None))
+        nodes.row_size(owner, max_rowsize)
         self._random_access = hasattr(source, "__getitem__")
         if not self._random_access:
             for name, value in (("num_shards", num_shards), ("shard_id", shard_id)):
@@ -187,6 +191,8 @@ class GeneratorDataset(MappableDataset):
         if collate_fn is not None and batch_sampler is None:
             raise errors.value_error(owner, "collate_fn needs batch_sampler")
         if batch_sampler is not None:
+            if not any(hasattr(batch_sampler, name) for name in ("__iter__", "__getitem__")):
+                raise errors.type_error(owner, f"batch_sampler must give lists, but got {batch_sampler!r}")
             if not self._random_access:
                 raise errors.value_error(owner, "batch_sampler needs a source with __getitem__")
             if any(v is not None for v in (num_samples, shuffle, sampler, num_shards, shard_id)):
@@ -196,6 +202,7 @@ class GeneratorDataset(MappableDataset):
                 )
         super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self.source, self.num_samples = source, num_samples
+        self._once = _Once(source) if _gives_rows_once(source) else None
         self.batch_sampler, self.collate_fn = batch_sampler, collate_fn
         self._types = types
         self.python_multiprocessing, self.max_rowsize = python_multiprocessing, max_rowsize
@@ -205,7 +212,14 @@ class GeneratorDataset(MappableDataset):
         return self._random_access
 
     def source_size(self):
+        if not hasattr(self.source, "__len__"):
+            raise errors.runtime_error(
+                _OWNER, f"'__len__' method is required: {type(self.source).__name__} has none"
+            )
         return len(self.source)
+
+    def get_batch_size(self):
+        return super().get_batch_size() if self.batch_sampler is None else -1  # its lists decide
 
     def prepare(self):
         pass  # the user's source may change from epoch to epoch
@@ -218,15 +232,22 @@ class GeneratorDataset(MappableDataset):
         processes = self.python_multiprocessing and many
         return staff(self, work, processes=processes, max_rowsize=self.max_rowsize)
 
+    def __getitem__(self, index):
+        """What the source gives at a place of the first epoch. RuntimeError where it has no numbered rows."""
+        if not self._random_access or self.batch_sampler is not None:
+            raise errors.runtime_error(
+                _OWNER, "Dataset don't support randomized access: it needs a source with __getitem__ and no "
+                "batch_sampler"
+            )  # fmt: skip
+        return self.source[self._number_at(index)]
+
     def row(self, index):
         return self._works().apply(0, 0, index)
 
     def rows_from(self, epoch, start):
         work = self._works()
         if self.batch_sampler is not None:
-            lists = itertools.islice(
-                ([int(i) for i in indices] for indices in self.batch_sampler), start, None
-            )
+            lists = itertools.islice(map(_numbers, self.batch_sampler), start, None)
             work = CollatedWork(work, self.collate_fn)
             return computed(self, work, epoch, start, lists, self._crew(work))
         if self._random_access:
@@ -266,7 +287,8 @@ class GeneratorDataset(MappableDataset):
         """What the source gives, as it is."""
         count = 0
         try:
-            iterator = iter(self.source() if callable(self.source) else self.source)
+            source = self._once or self.source
+            iterator = iter(source() if callable(source) else source)
         except Exception as e:
             raise nodes.failed("GeneratorDataset", "the source", e) from e
         while not self.num_samples or count < self.num_samples:
@@ -291,7 +313,37 @@ class GeneratorDataset(MappableDataset):
         return self._counted
 
 
+def _numbers(indices) -> list[int]:
+    """What a batch_sampler gives for one batch. RuntimeError for anything but a list of row numbers."""
+    if not hasattr(indices, "__iter__"):
+        raise errors.runtime_error(_OWNER, f"batch_sampler must give lists, but gave {indices!r}")
+    indices = list(indices)
+    for i in indices:
+        if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+            raise errors.runtime_error(_OWNER, f"batch_sampler must give lists of ints, but gave {indices!r}")
+    return [int(i) for i in indices]
+
+
+def _gives_rows_once(source) -> bool:
+    """Whether it is an iterator of Python's own (a generator object, `zip`, `map`), which ends for good."""
+    return hasattr(source, "__next__") and type(source).__module__ in ("builtins", "itertools")
+
+
+class _Once:
+    """A source that gives its rows only once: they are kept for later epochs."""
+
+    def __init__(self, source):
+        self._source = source
+
+    def __iter__(self):
+        self._source, rows = itertools.tee(self._source)
+        return rows
+
+
 def _np_type(value):
+    """The dtype, or None for a column of any dtype."""
+    if value is None:
+        return None
     from mycelia.dtypes import as_dtype
 
     try:

@@ -56,6 +56,16 @@ def keywords(owner: str, given: dict, known: dict) -> None:
             raise errors.type_error(owner, f"got an unexpected keyword argument {name!r}")
         if value is not None and known[name] is not None:
             of_type(owner, name, value, *known[name])
+        if name == "max_rowsize":
+            row_size(owner, value)
+
+
+def row_size(owner: str, value) -> None:
+    """Check `max_rowsize`: None, or MB of a row (-1: no limit), or a list of them for each column's way."""
+    of_type(owner, "max_rowsize", value, int, list, type(None))
+    for size in value if isinstance(value, list) else [value]:
+        if size is not None:
+            integer(owner, "max_rowsize", size, -1)
 
 
 PARALLEL = {"python_multiprocessing": (bool,), "max_rowsize": (int, list), "offload": (bool,)}
@@ -63,7 +73,7 @@ PARALLEL = {"python_multiprocessing": (bool,), "max_rowsize": (int, list), "offl
 
 def column(value, owner: str):
     """A column of a row: an array, or a dict whose values are arrays or lists of arrays."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) and value.dtype != object:
         return value
     if isinstance(value, dict):
         return {k: _nested(v, owner) for k, v in value.items()}

@@ -107,8 +107,12 @@ class BuiltinSampler:
     def _shards(self) -> bool:
         return False
 
+    def _check(self) -> None:
+        """What must hold for any source. RuntimeError."""
+
     def parse(self) -> BuiltinSampler:
-        """What a pipeline reads by: the sampler itself."""
+        """What a pipeline reads by: the sampler itself, checked. RuntimeError."""
+        self._check()
         return self
 
     parse_for_minddataset = parse
@@ -125,7 +129,10 @@ class BuiltinSampler:
 
 
 class Sampler(BuiltinSampler):
-    """Base of samplers in Python: ``__iter__`` gives row numbers; `dataset_size` is the number of rows."""
+    """Base of samplers in Python: ``__iter__`` gives row numbers; `dataset_size` is the number of rows.
+
+    `num_samples`, or ``__len__`` if there is one, says how many are taken; RuntimeError if there are fewer.
+    """
 
     def __init__(self, num_samples: int | None = None):
         super().__init__(num_samples)
@@ -137,10 +144,20 @@ class Sampler(BuiltinSampler):
     def choose(self, size, rng):
         self.dataset_size = size
         order = np.asarray([int(i) if np.ndim(i) == 0 else int(np.ravel(i)[0]) for i in self], np.int64)
-        return self._limited(_inside(type(self).__name__, order, size))
+        wanted = self._wanted()
+        if wanted is not None and len(order) < wanted:
+            raise errors.runtime_error(
+                type(self).__name__, f"{wanted} rows are announced, but only {len(order)} are given"
+            )
+        return _inside(type(self).__name__, order[:wanted], size)
+
+    def _wanted(self) -> int | None:
+        """How many rows are announced, None for all that come."""
+        return self.num_samples or (len(self) if hasattr(self, "__len__") else None)
 
     def count(self, size):
-        return len(self.choose(size, np.random.default_rng(0)))
+        wanted = self._wanted()
+        return len(self.choose(size, np.random.default_rng(0))) if wanted is None else wanted
 
 
 class IterSampler(Sampler):
@@ -149,6 +166,9 @@ class IterSampler(Sampler):
     def __init__(self, sampler, num_samples: int | None = None):
         super().__init__(num_samples)
         self.sampler = sampler
+
+    def _wanted(self):
+        return self.num_samples or (len(self.sampler) if hasattr(self.sampler, "__len__") else None)
 
     def __iter__(self):
         if hasattr(self.sampler, "__next__"):  # it gives its numbers only once
@@ -261,19 +281,23 @@ class WeightedRandomSampler(BuiltinSampler):
 
     def __init__(self, weights, num_samples: int | None = None, replacement: bool = True):
         owner = "WeightedRandomSampler"
-        weights = list(weights) if hasattr(weights, "__iter__") else [weights]
+        weights = weights if isinstance(weights, list) else [weights]
         for w in weights:
             nodes.of_type(owner, "every element of weights", w, int, float, np.number)
         super().__init__(_count(owner, num_samples))
         nodes.of_type(owner, "replacement", replacement, bool)
         self.weights, self.replacement = weights, replacement
 
-    def choose(self, size, rng):
+    def _check(self):
         weights = np.asarray(self.weights, np.float64)
         if not weights.size or (weights < 0).any() or not weights.sum() > 0:
             raise errors.runtime_error(
                 "WeightedRandomSampler", "weights must be numbers of at least 0 with a positive sum"
             )
+
+    def choose(self, size, rng):
+        self._check()
+        weights = np.asarray(self.weights, np.float64)
         if len(weights) > size:
             raise errors.runtime_error(
                 "WeightedRandomSampler", f"there are {len(weights)} weights, but only {size} rows"

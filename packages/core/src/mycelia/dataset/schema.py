@@ -15,6 +15,9 @@ TYPES = (
 )  # fmt: skip
 
 
+_BYTES = ("uint8", "int8", "string", "bytes")  # a list of bytes or texts, even of rank 0
+
+
 class Schema:
     """Columns in order: from a JSON file, or by `add_column`.
 
@@ -65,7 +68,10 @@ class Schema:
                 raise errors.runtime_error(
                     owner, f"type {entry['type']!r} of column {entry['name']!r} is unknown"
                 )
-            parsed.append({"name": entry["name"], "type": entry["type"]} | _shape(entry.get("shape")))
+            shape = entry.get("shape")
+            if shape is None and entry.get("rank") == 0 and entry["type"] not in _BYTES:
+                shape = []
+            parsed.append({"name": entry["name"], "type": entry["type"]} | _shape(shape))
         self.columns = parsed
 
     def from_json(self, json_obj: dict) -> None:

@@ -54,6 +54,9 @@ class RowWork(Work):
 class MappableDataset(Dataset):
     """Rows with numbers: a sampler decides which are read and in which order."""
 
+    _first_order = (
+        None  # the sampler and its order of the first epoch, once somebody asked for a row by its place
+    )
     rest = None  # an `elastic.Rest`: what is left of an epoch that other shards have begun
 
     # The error for arguments that exclude each other.
@@ -163,7 +166,11 @@ class MappableDataset(Dataset):
         """Read by another sampler. TypeError for none."""
         if new_sampler is None:
             raise errors.type_error(f"{type(self).__name__}.use_sampler", "a sampler is needed, but got None")
-        self.sampler = self._sampler(new_sampler)
+        if not isinstance(new_sampler, BuiltinSampler):
+            raise errors.type_error(
+                f"{type(self).__name__}.use_sampler", f"{new_sampler!r} is not an instance of a sampler"
+            )
+        self.sampler = new_sampler
 
     def _in_memory(self) -> bool:
         """Whether rows are Python's own: such sources take row numbers together with num_samples."""
@@ -181,6 +188,17 @@ class MappableDataset(Dataset):
                 type(self).__name__, f"a sampler or an iterable of row numbers is needed, but got {sampler!r}"
             )
         return IterSampler(sampler, num_samples)
+
+    def _number_at(self, index) -> int:
+        """The number of the row that comes at place `index` of the first epoch. TypeError, RuntimeError."""
+        owner = type(self).__name__
+        nodes.of_type(owner, "index", index, int, np.number)
+        if self._first_order is None or self._first_order[0] is not self.sampler:
+            self._first_order = self.sampler, self.order(0)
+        order = self._first_order[1]
+        if not 0 <= index < len(order):
+            raise errors.runtime_error(owner, f"index {index} is outside of the {len(order)} rows")
+        return int(order[int(index)])
 
     def prepare(self):
         self.source_size()
@@ -255,6 +273,10 @@ class NumpySlicesDataset(MappableDataset):
 
     def source_size(self):
         return len(self._arrays[0])
+
+    def __getitem__(self, index):
+        """A row by its place in the first epoch."""
+        return self.row(self._number_at(index))
 
     def row(self, index):
         return tuple(nodes.column(a[index], "NumpySlicesDataset") for a in self._arrays)

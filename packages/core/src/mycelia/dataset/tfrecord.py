@@ -52,6 +52,8 @@ class TFRecordDataset(FileRowsDataset):
             dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache
         )
         self.schema = schema if schema is None or isinstance(schema, Schema) else Schema(schema)
+        if self.schema is not None and self.num_samples is None:
+            self.num_samples = self.schema.num_rows or None
         self.columns_list = (
             None if columns_list is None else nodes.names(_OWNER, "columns_list", columns_list)
         )
