@@ -1,9 +1,14 @@
-"""Mycelia's first minute: LeNet-5 learns handwritten digits, is saved, exported, loaded again and checked.
+"""Mycelia's first minute: LeNet-5 learns handwritten digits, is saved, exported, loaded again, checked
+and made ready to be served.
 
 usage: quickstart.py [--epochs N] [--output DIRECTORY]
 """
 
 import argparse
+import base64
+import io
+import json
+import shutil
 import subprocess
 import sys
 import time
@@ -16,6 +21,7 @@ sys.path.insert(0, str(Path(__file__).parent / "lenet"))
 from digits import create_dataset, write_files
 from lenet import LeNet5
 from picture import save_grid, terminal_grid
+from PIL import Image
 from rich.console import Console
 
 import mycelia as ms
@@ -30,6 +36,21 @@ console = Console(highlight=False)
 
 def step(number: int, text: str) -> None:
     console.print(f"\n[bold cyan]{number}.[/] [bold]{text}[/]")
+
+
+def make_servable(net: nn.Cell, servables: Path, digit: np.ndarray) -> Path:
+    """Writes the servable `lenet`, its model with an open batch, and a request with the image of a digit."""
+    home = servables / "lenet"
+    home.mkdir(parents=True, exist_ok=True)
+    shutil.copy(Path(__file__).parent / "serving_lenet" / "lenet" / "servable_config.py", home)
+    images = ms.Tensor(shape=[None, 1, 32, 32], dtype=ms.float32)
+    ms.export(net, images, file_name=str(home / "1" / "lenet.mindir"), file_format="MINDIR")
+    file = io.BytesIO()
+    Image.fromarray(digit).save(file, "PNG")
+    image = {"b64": base64.b64encode(file.getvalue()).decode()}
+    request = servables / "request.json"
+    request.write_text(json.dumps({"instances": [{"image": image}]}))
+    return request
 
 
 def main() -> int:
@@ -102,6 +123,16 @@ def main() -> int:
     picture = out / "digits.png"
     save_grid(picture, images[chosen], predicted[chosen], labels[chosen])
     console.print(f"   the same as a picture: {picture}")
+
+    step(7, "A service made of it")
+    servables = out / "servables"
+    request = make_servable(net, servables, images[chosen[0]])
+    command = f"mycelia-serving start --servable-dir {servables} --servable lenet --rest 127.0.0.1:1500"
+    console.print("   pip install mycelia-serving, start it, and ask from another terminal:")
+    console.print(f"   {command}", markup=False, soft_wrap=True)
+    console.print(
+        f"   curl http://127.0.0.1:1500/model/lenet:classify -d @{request}", markup=False, soft_wrap=True
+    )
 
     problems = []
     if results["accuracy"] < BAR and options.epochs >= EPOCHS:

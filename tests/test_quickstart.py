@@ -28,6 +28,8 @@ def test_quickstart_learns_exports_and_agrees(tmp_path):
     assert accuracy > 0.7, "two epochs are enough to see that it learns"
     assert "1000 predictions, bit for bit the same" in text
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
+    assert "mycelia-serving start" in text and "lenet:classify -d @" in text
+    assert (tmp_path / "servables" / "lenet" / "1" / "lenet.mindir").exists()
     saved = ms.load_checkpoint(str(next((tmp_path / "checkpoints").glob("lenet-2_*.ckpt"))))
     assert saved["conv1.weight"].shape == (6, 1, 5, 5)
     net = ms.nn.GraphCell(ms.load(str(tmp_path / "lenet.mindir")))
