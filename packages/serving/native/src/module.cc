@@ -100,9 +100,7 @@ int server_init(PyServer* self, PyObject* args, PyObject* keywords) {
 void server_dealloc(PyServer* self) {
   Server* server = self->server;
   self->server = nullptr;
-  Py_BEGIN_ALLOW_THREADS  // its thread is joined
   delete server;
-  Py_END_ALLOW_THREADS
   PyTypeObject* type = Py_TYPE(self);
   type->tp_free(reinterpret_cast<PyObject*>(self));
   Py_DECREF(type);
@@ -111,13 +109,8 @@ void server_dealloc(PyServer* self) {
 PyObject* server_listen(PyServer* self, PyObject* fd) {
   const long value = PyLong_AsLong(fd);
   if (value == -1 && PyErr_Occurred()) return nullptr;
-  self->server->listen(static_cast<int>(value));
-  Py_RETURN_NONE;
-}
-
-PyObject* server_start(PyServer* self, PyObject*) {
   try {
-    self->server->start();
+    self->server->listen(static_cast<int>(value));
   } catch (const std::exception& e) {
     return failed(e);
   }
@@ -168,10 +161,19 @@ PyObject* server_take(PyServer* self, PyObject* args) {
   double seconds = -1;
   if (!PyArg_ParseTuple(args, "|d", &seconds)) return nullptr;
   std::vector<Event> events;
-  bool open;
+  bool open = false;
+  std::string problem;
   Py_BEGIN_ALLOW_THREADS
-  open = self->server->take(&events, seconds);
+  try {
+    open = self->server->take(&events, seconds);
+  } catch (const std::exception& e) {
+    problem = e.what();
+  }
   Py_END_ALLOW_THREADS
+  if (!problem.empty()) {
+    PyErr_SetString(PyExc_RuntimeError, problem.c_str());
+    return nullptr;
+  }
   if (!open) Py_RETURN_NONE;
   PyObject* list = PyList_New(static_cast<Py_ssize_t>(events.size()));
   size_t total = 0;
@@ -237,13 +239,6 @@ PyObject* server_stop(PyServer* self, PyObject* args) {
   Py_RETURN_NONE;
 }
 
-PyObject* server_join(PyServer* self, PyObject*) {
-  Py_BEGIN_ALLOW_THREADS
-  self->server->join();
-  Py_END_ALLOW_THREADS
-  Py_RETURN_NONE;
-}
-
 PyObject* server_statistics(PyServer* self, PyObject*) {
   const Statistics& s = self->server->statistics;
   return Py_BuildValue("{sKsKsKsKsKsKsKsK}", "connections", s.connections.load(), "accepted", s.accepted.load(), "refused",
@@ -257,15 +252,14 @@ PyCFunction as_function(F* f) {
 }
 
 PyMethodDef server_methods[] = {
-    {"listen", as_function(server_listen), METH_O, "listen(fd): take over a listening, non-blocking socket; before start."},
-    {"start", as_function(server_start), METH_NOARGS, "Begin to serve, in a thread of its own."},
+    {"listen", as_function(server_listen), METH_O, "listen(fd): take over a listening, non-blocking socket; before the first take."},
     {"take", as_function(server_take), METH_VARARGS,
-     "take(seconds=-1) -> [(kind, token, method, body, encoding, metadata, timeout)]: all that came, waiting for the first; None at the end."},
+     "take(seconds=-1) -> [(kind, token, method, body, encoding, metadata, timeout)]: serve until there is something; all that\n"
+     "came, None at the end. One thread calls it again and again: between the calls nothing is read or sent."},
     {"reply", as_function(server_reply), METH_FASTCALL, "reply(token, message): answer a call and end it; from any thread."},
     {"send", as_function(server_send), METH_FASTCALL, "send(token, message): one message of a streaming method's answer."},
     {"finish", as_function(server_finish), METH_VARARGS, "finish(token, status, text=''): end a call with a status."},
     {"stop", as_function(server_stop), METH_VARARGS, "stop(grace_s=0): take nothing new; end when all is answered or the time is over."},
-    {"join", as_function(server_join), METH_NOARGS, "Wait for the end of the server's thread."},
     {"statistics", as_function(server_statistics), METH_NOARGS, "Counters, by name."},
     {nullptr, nullptr, 0, nullptr}};
 

@@ -263,11 +263,8 @@ Server::Server(const http2::Library& library, std::vector<Method> methods, const
 }
 
 Server::~Server() {
-  if (thread_.joinable()) {
-    stop(0);
-    thread_.join();
-  }
-  for (const int fd : listeners_) ::close(fd);
+  end();
+  for (const auto& fd : listeners_) ::close(*fd);
   if (epoll_ >= 0) ::close(epoll_);
   if (wake_ >= 0) ::close(wake_);
   if (reserve_ >= 0) ::close(reserve_);
@@ -275,39 +272,22 @@ Server::~Server() {
   if (option_) h2_.option_del(option_);
 }
 
-void Server::listen(int fd) { listeners_.push_back(fd); }
-
-void Server::start() {
-  for (int& fd : listeners_) {
-    epoll_event event{};
-    event.events = EPOLLIN;
-    event.data.ptr = &fd;
-    if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) throw std::runtime_error(std::strerror(errno));
-  }
-  thread_ = std::thread([this] { run(); });
-}
-
-void Server::join() {
-  if (thread_.joinable()) thread_.join();
+void Server::listen(int fd) {
+  listeners_.push_back(std::make_unique<int>(fd));  // a place that stays: epoll names listeners by it
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.ptr = listeners_.back().get();
+  if (epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) throw std::runtime_error(std::strerror(errno));
 }
 
 // ---- other threads ------------------------------------------------------------------------------------------------
-
-bool Server::take(std::vector<Event>* events, double seconds) {
-  std::unique_lock<std::mutex> lock(ready_mutex_);
-  const auto something = [&] { return !ready_.empty() || ended_; };
-  if (seconds < 0) ready_signal_.wait(lock, something);
-  else ready_signal_.wait_for(lock, std::chrono::duration<double>(seconds), something);
-  events->swap(ready_);
-  return !events->empty() || !ended_;
-}
 
 void Server::send(Action action) {
   bool wake;
   {
     std::lock_guard<std::mutex> lock(inbox_mutex_);
     inbox_.push_back(std::move(action));
-    wake = std::exchange(asleep_, false);
+    wake = asleep_.exchange(false);
   }
   if (wake) eventfd_write(wake_, 1);
 }
@@ -322,62 +302,71 @@ void Server::stop(double grace_s) {
   eventfd_write(wake_, 1);
 }
 
-// ---- the server's thread ------------------------------------------------------------------------------------------
+// ---- the thread that takes ----------------------------------------------------------------------------------------
 
-void Server::run() {
-  epoll_event found[256];
-  for (;;) {
-    now_ = monotonic();
-    double wait = std::max(0.0, std::min({next_sweep_, next_deadline_, drain_end_}) - now_);
-    {
-      std::lock_guard<std::mutex> lock(inbox_mutex_);
-      if (!inbox_.empty() || stop_asked_) wait = 0;
-      else asleep_ = true;
-    }
-    const int count = epoll_wait(epoll_, found, 256, wait > 0 ? static_cast<int>(wait * 1000) + 1 : 0);
-    now_ = monotonic();
-    for (int i = 0; i < count; ++i) {
-      void* what = found[i].data.ptr;
-      if (what == &wake_) continue;
-      if (!listeners_.empty() && what >= &listeners_.front() && what <= &listeners_.back()) {
-        accept_from(*static_cast<int*>(what), now_);
-        continue;
-      }
-      Connection* c = static_cast<Connection*>(what);
-      if (c->dead) continue;
-      if (found[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) on_readable(c);
-      if (!c->dead && (found[i].events & EPOLLOUT)) touch(c);
-    }
-    apply_inbox();
-    if (now_ >= next_sweep_ || now_ >= next_deadline_) sweep(now_);
-    for (size_t i = 0; i < dirty_.size(); ++i) {
-      dirty_[i]->is_dirty = false;
-      if (!dirty_[i]->dead) flush(dirty_[i]);
-    }
-    dirty_.clear();
-    publish();
-    for (Connection* c : buried_) delete c;
-    buried_.clear();
-    if (draining_ && (connections_.empty() || now_ >= drain_end_)) break;
-  }
-  while (!connections_.empty()) close(connections_.back());
-  for (Connection* c : buried_) delete c;
-  buried_.clear();
-  publish();
-  std::lock_guard<std::mutex> lock(ready_mutex_);
-  ended_ = true;
-  ready_signal_.notify_all();
+bool Server::take(std::vector<Event>* events, double seconds) {
+  std::unique_lock<std::mutex> taking(taking_, std::try_to_lock);
+  if (!taking) throw std::runtime_error("another thread is taking requests");
+  const double until = seconds < 0 ? grpc::kForever : monotonic() + seconds;
+  do {
+    step(until);
+  } while (fresh_.empty() && !ended_ && now_ < until);
+  events->swap(fresh_);
+  return !events->empty() || !ended_;
 }
 
-void Server::publish() {
-  if (fresh_.empty()) return;
+void Server::step(double until) {
+  if (ended_) return;
+  now_ = monotonic();
+  apply_inbox();
+  flush_all();
+  double wait = std::max(0.0, std::min({until, next_sweep_, next_deadline_, drain_end_}) - now_);
   {
-    std::lock_guard<std::mutex> lock(ready_mutex_);
-    if (ready_.empty()) ready_.swap(fresh_);
-    else ready_.insert(ready_.end(), std::make_move_iterator(fresh_.begin()), std::make_move_iterator(fresh_.end()));
+    std::lock_guard<std::mutex> lock(inbox_mutex_);
+    if (!inbox_.empty() || stop_asked_ || !fresh_.empty()) wait = 0;
+    else asleep_ = wait > 0;
   }
-  ready_signal_.notify_one();
-  fresh_.clear();
+  epoll_event found[256];
+  const int count = epoll_wait(epoll_, found, 256, wait > 0 ? static_cast<int>(wait * 1000) + 1 : 0);
+  asleep_ = false;
+  now_ = monotonic();
+  for (int i = 0; i < count; ++i) {
+    void* what = found[i].data.ptr;
+    if (what == &wake_) continue;
+    const auto listener = std::find_if(listeners_.begin(), listeners_.end(), [&](auto& l) { return l.get() == what; });
+    if (listener != listeners_.end()) {
+      accept_from(**listener, now_);
+      continue;
+    }
+    Connection* c = static_cast<Connection*>(what);
+    if (c->dead) continue;
+    if (found[i].events & (EPOLLIN | EPOLLHUP | EPOLLERR)) on_readable(c);
+    if (!c->dead && (found[i].events & EPOLLOUT)) touch(c);
+  }
+  if (now_ >= next_sweep_ || now_ >= next_deadline_) sweep(now_);
+  flush_all();
+  bury();
+  if (draining_ && (connections_.empty() || now_ >= drain_end_)) end();
+}
+
+void Server::end() {
+  while (!connections_.empty()) close(connections_.back());
+  bury();
+  ended_ = true;
+}
+
+void Server::flush_all() {
+  for (size_t i = 0; i < dirty_.size(); ++i) {
+    dirty_[i]->is_dirty = false;
+    if (!dirty_[i]->dead) flush(dirty_[i]);
+  }
+  dirty_.clear();
+}
+
+// Frees closed connections, which events of the round and the list of dirty ones may have named.
+void Server::bury() {
+  for (Connection* c : buried_) delete c;
+  buried_.clear();
 }
 
 void Server::push(Event event) {
@@ -389,7 +378,6 @@ void Server::apply_inbox() {
   bool stop;
   {
     std::lock_guard<std::mutex> lock(inbox_mutex_);
-    asleep_ = false;
     actions_.swap(inbox_);
     stop = std::exchange(stop_asked_, false);
     if (stop) drain_end_ = std::min(drain_end_, now_ + stop_grace_);
@@ -421,9 +409,9 @@ void Server::apply(Action&& action) {
 
 void Server::begin_drain() {
   draining_ = true;
-  for (const int fd : listeners_) {
-    epoll_ctl(epoll_, EPOLL_CTL_DEL, fd, nullptr);
-    ::close(fd);
+  for (const auto& fd : listeners_) {
+    epoll_ctl(epoll_, EPOLL_CTL_DEL, *fd, nullptr);
+    ::close(*fd);
   }
   listeners_.clear();
   for (Connection* c : connections_) {
@@ -550,6 +538,7 @@ void Server::close(Connection* c) {
   c->dead = true;
   while (c->calls) drop(c->calls);
   h2_.session_del(c->session);
+  epoll_ctl(epoll_, EPOLL_CTL_DEL, c->fd, nullptr);  // a forked process may still have the socket open
   ::close(c->fd);
   connections_.back()->index = c->index;
   connections_[c->index] = connections_.back();

@@ -1,16 +1,15 @@
-// A gRPC server without a language runtime: one thread does all input and output (epoll), hands whole requests over in
-// batches and takes answers from any thread.
+// A gRPC server without a language runtime: one thread does all input and output (epoll) inside take(), which returns
+// with whole requests, all that came; answers are taken from any thread.
 //
-// Ownership: the server's thread alone touches connections, calls and HTTP/2 sessions. Other threads reach it through
-// two boxes, each under its own mutex: `ready_` (what came, for take()) and `inbox_` (what is to be sent).
+// The thread that takes requests is the one that reads them, so that a request which is answered at once needs no other
+// thread. Ownership: that thread alone touches connections, calls and HTTP/2 sessions; the others reach it through
+// `inbox_`, under its mutex, and wake it if it sleeps.
 #pragma once
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -81,14 +80,13 @@ class Server {
   Server(const http2::Library& library, std::vector<Method> methods, const Limits& limits);
   ~Server();
 
-  void listen(int fd);  // before start; the server owns it from then on
-  void start();
-  // Waits for events, at most `seconds`; false: the server has ended and nothing is left.
+  void listen(int fd);  // before the first take(); the server owns it from then on
+  // Serves until there are events, at most `seconds` if that is not negative; false: it has ended. One thread at a time.
   bool take(std::vector<Event>* events, double seconds);
   void taken(size_t bytes) { buffered_ -= bytes; }  // events with that cost were consumed
+  // From any thread:
   void send(Action action);
   void stop(double grace_s);  // no new connections and calls; what is open may end within grace_s
-  void join();
 
   static size_t cost(const Event& e) { return e.body.size() + 256; }
 
@@ -98,14 +96,16 @@ class Server {
   friend struct Connection;
   friend struct Callbacks;
 
-  void run();
+  void step(double until);
+  void end();
+  void flush_all();
+  void bury();
   void accept_from(int listener, double now);
   void on_readable(Connection* c);
   void flush(Connection* c);
   void close(Connection* c);
   void apply_inbox();
   void apply(Action&& action);
-  void publish();
   void sweep(double now);
   void begin_drain();
   void watch(Connection* c, bool writable);
@@ -130,7 +130,7 @@ class Server {
   http2::Option* option_ = nullptr;
 
   int epoll_ = -1, wake_ = -1, reserve_ = -1;
-  std::vector<int> listeners_;
+  std::vector<std::unique_ptr<int>> listeners_;
   std::vector<Connection*> connections_, dirty_, buried_;
   std::unordered_map<uint64_t, Call*> calls_;
   uint64_t next_token_ = 1;
@@ -138,22 +138,18 @@ class Server {
   bool draining_ = false;
   double drain_end_ = grpc::kForever;
   std::vector<uint8_t> input_;
-  std::vector<Event> fresh_;     // events of this round
+  std::vector<Event> fresh_;     // events that were not taken yet
   std::vector<Action> actions_;  // the inbox's content while it is worked off
   std::atomic<size_t> buffered_{0};
 
-  std::mutex ready_mutex_;
-  std::condition_variable ready_signal_;
-  std::vector<Event> ready_;
   bool ended_ = false;
+  std::mutex taking_;  // held by the thread in take()
 
   std::mutex inbox_mutex_;
   std::vector<Action> inbox_;
-  bool asleep_ = false;
   bool stop_asked_ = false;
   double stop_grace_ = 0;
-
-  std::thread thread_;
+  std::atomic<bool> asleep_{false};  // set under the mutex, when the inbox is empty
 };
 
 }  // namespace mycelia::serving

@@ -105,7 +105,6 @@ class NativeServer:
         self._watches: dict[int, tuple[str, int]] = {}  # token -> service, what it was told last
         self._watch_lock = threading.Lock()
         self._open_methods: dict[int, str] = {}  # token of a streaming call -> path
-        self._front.start()
         self._thread = threading.Thread(target=self._serve, name="serving-grpc", daemon=True)
         self._thread.start()
 
@@ -117,7 +116,6 @@ class NativeServer:
             self._front.finish(token, OK)
         self._front.stop(grace_seconds)
         self._thread.join()
-        self._front.join()
         if self._unix:
             with contextlib.suppress(OSError):
                 os.unlink(self._unix)
