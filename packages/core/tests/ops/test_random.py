@@ -103,8 +103,8 @@ MOMENTS = {
     "laplace": (lambda: ops.laplace((N,), 1.0, 2.0), 1, 2 * 2**0.5),
     "gamma below 1": (lambda: ops.random_gamma((N,), Tensor(np.float32(0.4))), 0.4, 0.4**0.5),
     "gamma": (lambda: ops.random_gamma((N,), Tensor(np.float32(6.0))), 6, 6**0.5),
-    "poisson small": (lambda: ops.random_poisson((N,), Tensor(np.float32(3.0))), 3, 3**0.5),
-    "poisson large": (lambda: ops.random_poisson((N,), Tensor(np.float32(50.0))), 50, 50**0.5),
+    "poisson small": (lambda: ops.random_poisson(Tensor([N]), Tensor(np.float32(3.0))), 3, 3**0.5),
+    "poisson large": (lambda: ops.random_poisson(Tensor([N]), Tensor(np.float32(50.0))), 50, 50**0.5),
     "randint": (lambda: ops.randint(-3, 7, (N,)), 1.5, (99 / 12) ** 0.5),
     "bernoulli": (lambda: ops.bernoulli(Tensor(np.zeros(N, np.float32)), 0.2), 0.2, 0.4),
 }

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import dtypes, errors
 from mycelia.ops import logic as _logic
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same, unbroadcast
-from mycelia.ops.math import SPECIAL, add, mul, sub, true_div
+from mycelia.ops.math import SPECIAL, add, div, mul, sub, true_div
 
 
 @op(infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
@@ -39,13 +39,19 @@ def minimum(ct, input, other, input_shape, other_shape, needs):
 
 
 def _extreme_grad(ct, high, low, input_shape, other_shape, needs):
-    """`ct` flows to the first operand where `high` > `low`, else to the second; ties share it by halves."""
-    larger = cast(_logic.greater(high, low), ct.dtype)
-    share = mul(add(larger, cast(_logic.greater_equal(high, low), ct.dtype)), 0.5)
-    first = mul(ct, share)
+    """`ct` flows to the larger operand; ties share it by halves, and beside a NaN both have all of it."""
+
+    def part(smaller, larger, shape):
+        lost = add(cast(_logic.less(smaller, larger), kind), cast(_logic.less_equal(smaller, larger), kind))
+        if kind.is_floating:
+            return unbroadcast(mul(ct, sub(1.0, mul(lost, 0.5))), shape)
+        halves = mul(cast(ct, kind), sub(2, lost))
+        return unbroadcast(cast(div(halves, 2, rounding_mode="floor"), ct.dtype), shape)
+
+    kind = ct.dtype if ct.dtype.is_floating else dtypes.int64
     return (
-        unbroadcast(first, input_shape) if needs[0] else None,
-        unbroadcast(sub(ct, first), other_shape) if needs[1] else None,
+        part(high, low, input_shape) if needs[0] else None,
+        part(low, high, other_shape) if needs[1] else None,
     )
 
 

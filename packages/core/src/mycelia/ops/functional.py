@@ -28,21 +28,6 @@ def mixed_precision_cast(dst_type, x):
     return x
 
 
-def is_sequence_value_unknown(sequence):
-    """False: numbers in a sequence are known when code is captured, or are Tensors."""
-    return False
-
-
-def is_sequence_shape_unknown(sequence):
-    """False: how long a sequence is, is always known."""
-    return False
-
-
-def is_dynamic_sequence_element_unknown(sequence):
-    """False: what a sequence holds is always known."""
-    return False
-
-
 #: Name here -> name in `mycelia.ops`.
 _RENAMED = {
     "tensor_add": "add", "tensor_sub": "sub", "tensor_mul": "mul", "tensor_div": "div",

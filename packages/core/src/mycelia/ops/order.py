@@ -134,6 +134,10 @@ def topk(input, k, dim=None, largest=True, sorted=True):
     Shapes: [.., n, ..] -> [.., k, ..], twice.  dtypes: real -> the same, int32.
     Errors: ValueError if k exceeds n.
     """
+    if hasattr(k, "asnumpy"):
+        k = int(k.asnumpy().item())
+    elif isinstance(k, tuple) and len(k) == 1:
+        k = k[0]
     return _topk(input, k, -1 if dim is None else dim, largest, sorted)
 
 

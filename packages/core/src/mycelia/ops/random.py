@@ -193,8 +193,21 @@ def poisson(shape, mean, seed=None):
 def random_poisson(shape, rate, seed=None, dtype=dtypes.float32):
     """Numbers of the Poisson distribution.
 
-    Shapes: [*shape, ...] with the shape of rate.  dtypes: any.
+    Shapes: shape a vector, int32 or int64 -> [*shape, ...] with the shape of rate.  dtypes: any number.
+    Errors: TypeError unless shape is a Tensor, rate a number or such a Tensor and seed an int.
     """
+    if not hasattr(shape, "asnumpy") or shape.dtype not in (dtypes.int32, dtypes.int64):
+        raise errors.type_error(f"random_poisson: shape must be an int32 or int64 Tensor, got {shape!r}")
+    if shape.ndim != 1:
+        raise errors.value_error(f"random_poisson: shape must be a vector, but it is {shape.ndim}-D")
+    if getattr(rate, "dtype", None) is dtypes.bool_ or not (
+        hasattr(rate, "asnumpy") or isinstance(rate, (int, float))
+    ):
+        raise errors.type_error(f"random_poisson: rate must be a Tensor of numbers, got {rate!r}")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise errors.type_error(f"random_poisson: seed must be an int, got {seed!r}")
+    if seed is not None and seed < 0:
+        raise errors.value_error(f"random_poisson: seed must be 0 or more, got {seed}")
     return _random_poisson(_draw_key(seed), rate, shape=_sizes("random_poisson", (shape,)), dtype=dtype)
 
 

@@ -5,6 +5,7 @@ tuples.
 from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
+from mycelia.ops.variable import VariableList, VariableTuple, is_variable
 from mycelia.sparse import COOTensor, CSRTensor, RowTensor, SparseTensor
 from mycelia.tensor import Tensor
 
@@ -122,10 +123,17 @@ def array_to_scalar(x):
 
 def is_sequence_value_unknown(sequence):
     """Whether values are known only at run time: never outside of a graph."""
-    return any(isinstance(v, Tensor) and v.traced is not None for v in sequence)
+    return isinstance(sequence, (VariableList, VariableTuple)) or any(map(is_variable, sequence))
 
 
-is_sequence_shape_unknown = is_dynamic_sequence_element_unknown = is_sequence_value_unknown
+def is_sequence_shape_unknown(sequence):
+    """Whether the length counts as unknown: what `mutable(..., True)` made in a graph, and made of that."""
+    return isinstance(sequence, (VariableList, VariableTuple))
+
+
+def is_dynamic_sequence_element_unknown(sequence):
+    """Whether the length is unknown and there is no member that would tell a type."""
+    return is_sequence_shape_unknown(sequence) and not sequence
 
 
 def _accessor(kind: type, name: str, member: str):

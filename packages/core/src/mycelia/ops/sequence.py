@@ -13,6 +13,7 @@ from typing import Any
 
 from mycelia import _C, dtypes, errors
 from mycelia.ops.shape import constant
+from mycelia.ops.variable import is_variable
 
 
 def _with_item(items: Any, index: Any, value: Any) -> Any:
@@ -71,7 +72,7 @@ _ANY: dict[str, Callable] = {
     "broadcast_gradient_args": _broadcast_axes,
     "reduced_shape": _reduced,
     "switch": lambda condition, x, y: x if condition else y,
-    "isconstant": lambda x: not isinstance(x, _C.Tensor) or x.traced is None,
+    "isconstant": lambda x: not is_variable(x),
     "hastype": lambda x, t: (x.dtype if isinstance(x, _C.Tensor) else type(x)) is t,
     "is_tensor_bool_cond": lambda x: isinstance(x, _C.Tensor),
     "typeof": lambda x: x.dtype if isinstance(x, _C.Tensor) else type(x),

@@ -158,3 +158,52 @@ def test_sparse_and_dense_together():
     assert ops.dtype(coo) is ms.float32
     (gradient,) = ops.GradOperation(get_all=True)(lambda s: s.values * s.values)(coo)
     assert isinstance(gradient, ms.COOTensor) and gradient.values.asnumpy().tolist() == [4, 6]
+
+
+def test_gradients_of_extremes_beside_nan_and_of_integers():
+    x, y = floats([1, np.nan, 2, 3]), floats([1, 1, 5, np.nan])
+    dx, dy = ms.grad(ops.maximum, (0, 1))(x, y)
+    assert dx.asnumpy().tolist() == [0.5, 1, 0, 1] and dy.asnumpy().tolist() == [0.5, 1, 1, 1]
+    counts = [Tensor(np.array(n, np.uint16)) for n in ([1, 2, 3], [3, 2, 1], [6, 7, 8])]
+    dx, dy = ops.GradOperation(get_all=True, sens_param=True)(ops.Minimum())(*counts)
+    assert dx.asnumpy().tolist() == [6, 3, 0] and dy.asnumpy().tolist() == [0, 3, 8]
+
+
+def test_medians_of_the_whole():
+    whole = ops.operations.Median(True)
+    assert np.isnan(whole(floats(np.zeros((2, 0))))[0].asnumpy())
+    assert int(whole(Tensor(np.zeros((2, 0), np.int32)))[0]) == 0
+    x = floats([1, np.nan, 3, 4])
+    assert np.isnan(whole(x)[0].asnumpy())
+    assert float(ops.operations.Median(True, ignore_nan=True)(x)[0]) == 3
+
+
+def test_losses_of_rows_with_their_gradient():
+    loss, slope = ops.operations.SparseSoftmaxCrossEntropyWithLogitsV2()(
+        floats([[2, 3, 1], [2, 1, 2]]), Tensor(np.array([0, 1], np.int32))
+    )
+    np.testing.assert_allclose(loss.asnumpy(), [1.407606, 1.861995], rtol=1e-5)
+    np.testing.assert_allclose(slope.asnumpy()[0], [-0.755272, 0.665241, 0.090031], rtol=1e-4)
+
+
+def test_rows_of_a_cache():
+    table = ms.Parameter(Tensor(np.arange(8, dtype=np.int32).reshape(4, 2)))
+    rows = Tensor(np.array([[9, 9], [8, 8], [7, 7]], np.int32))
+    done = ops.operations.UpdateCache()(table, Tensor(np.array([[-1, 2, 4]], np.int32)), rows, 4)
+    assert table.asnumpy().tolist() == [[0, 1], [2, 3], [8, 8], [6, 7]] and done.asnumpy().tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    "shape, rate, seed, error",
+    [
+        ((3,), floats([1]), 1, TypeError),
+        (Tensor([[3]]), floats([1]), 1, ValueError),
+        (Tensor([3]), Tensor([True]), 1, TypeError),
+        (Tensor([3]), [1.0], 1, TypeError),
+        (Tensor([3]), floats([1]), 0.5, TypeError),
+        (Tensor([3]), floats([1]), -1, ValueError),
+    ],
+)
+def test_what_poisson_refuses(shape, rate, seed, error):
+    with pytest.raises(error, match="random_poisson"):
+        ops.random_poisson(shape, rate, seed)

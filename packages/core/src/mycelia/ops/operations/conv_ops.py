@@ -148,7 +148,7 @@ def Conv2DBackpropInput(
 
     Shapes: out_backprop [N, O, *positions], filter [O, C / group, KH, KW], input_sizes (N, C, H, W).
     """
-    how = (out_channel, kernel_size, pad_mode, pad, stride, dilation, group)
+    how = (filter.shape[0], filter.shape[2:], pad_mode, pad, stride, dilation, group)  # of what it is
     return _input_gradient("Conv2DBackpropInput", out_backprop, filter, input_sizes, *how)
 
 

@@ -57,8 +57,13 @@ def ResizeLinear1D(
     x, size, *, coordinate_transformation_mode: choice("align_corners", "half_pixel") = "align_corners"
 ):
     """Resizing by linear interpolation. Shapes: [N, C, L] -> [N, C, *size]."""
+    from mycelia import dtypes
+
     x = _image("ResizeLinear1D", x, 3)
-    return _resize.resize("ResizeLinear1D", x, size, "linear", coordinate_transformation_mode)
+    wide = ops.cast(x, dtypes.float32) if x.dtype is dtypes.float16 else x
+    return ops.cast(
+        _resize.resize("ResizeLinear1D", wide, size, "linear", coordinate_transformation_mode), x.dtype
+    )
 
 
 @primitive

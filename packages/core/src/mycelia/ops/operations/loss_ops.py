@@ -22,6 +22,13 @@ def SparseSoftmaxCrossEntropyWithLogits(logits, labels, *, is_grad: boolean = Fa
 
 
 @primitive
+def SparseSoftmaxCrossEntropyWithLogitsV2(logits, labels):
+    """Cross entropy of class indices and its gradient. Shapes: [N, C], [N] -> [N], [N, C]."""
+    classes = ops.cast(ops.arange(logits.shape[-1]), labels.dtype)
+    return _softmax_cross_entropy(logits, ops.cast(ops.expand_dims(labels, -1) == classes, logits.dtype))
+
+
+@primitive
 def SigmoidCrossEntropyWithLogits(logits, label):
     """Cross entropy of two classes from logits, elementwise."""
     return _sigmoid_cross_entropy(logits, label)

@@ -1,5 +1,7 @@
 """Reductions, extremes with their places, and running sums."""
 
+import math
+
 import numpy as np
 
 from mycelia import dtypes, ops
@@ -143,11 +145,15 @@ def Median(
     x, *, global_median: boolean = False, axis: integer = 0, keep_dims: boolean = False,
     ignore_nan: boolean = False,
 ):  # fmt: skip
-    """Middle element along `axis` and its place; with `global_median` of all elements."""
-    if global_median:  # its place is of no use, and 0
-        value, _ = ops.median(x.reshape((-1,)), 0, False)
-        return value, constant(0, dtypes.int64)
-    return ops.median(x, axis, keep_dims)
+    """Middle element along `axis` and its place; with `global_median` of all elements, NaN or 0 of none."""
+    median = ops.nanmedian if ignore_nan and x.dtype.is_floating else ops.median
+    if not global_median:
+        return median(x, axis, keep_dims)
+    if x.size == 0:
+        value = constant(math.nan if x.dtype.is_floating else 0, x.dtype)
+    else:
+        value, _ = median(x.reshape((-1,)), 0, False)
+    return value, constant(0, dtypes.int64)  # its place is of no use
 
 
 @primitive(shows={"dim": lambda value: 10000 if value is None else value})

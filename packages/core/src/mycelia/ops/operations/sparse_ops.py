@@ -5,6 +5,7 @@ from mycelia.ops.operations.checks import anything, boolean, positive
 from mycelia.ops.operations.define import primitive
 from mycelia.ops.segments import sparse_slice, subtracted_and_kept
 from mycelia.ops.shape import as_ints
+from mycelia.ops.state import assign
 from mycelia.tensor import Tensor
 
 
@@ -60,3 +61,17 @@ def ConfusionMatrix(labels, predictions, weights=None, *, num_classes: positive,
     weights = ops.ones_like(cells) if weights is None else weights
     total = ops.scatter_nd(cells.reshape((-1, 1)), weights.reshape((-1,)), (num_classes * num_classes,))
     return ops.cast(total.reshape((num_classes, num_classes)), dtypes.as_dtype(dtype))
+
+
+@primitive
+def UpdateCache(input_x, indices, updates, max_num):
+    """Overwrite the rows of `input_x` that `indices` name; those below 0 or from `max_num` on are left out.
+
+    Shapes: input_x [N, ...], indices k elements, updates [k, ...] -> [1], a zero.
+    """
+    places, count = ops.reshape(indices, (-1,)), input_x.shape[0]
+    kept = ops.logical_and(places >= 0, places < max_num)
+    places = ops.where(kept, places, ops.full_like(places, count))  # a row more takes what is left out
+    longer = ops.concat((input_x + 0, ops.zeros((1, *input_x.shape[1:]), input_x.dtype)))
+    assign(input_x, ops.tensor_scatter_update(longer, ops.expand_dims(places, -1), updates)[:count])
+    return ops.zeros((1,), input_x.dtype)
