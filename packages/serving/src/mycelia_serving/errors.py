@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 
+STOPPING_TEXT = "the server is stopping"  # of requests that were refused unread; clients may send them again
 LONGEST_ECHO = 200  # characters of a caller's text that an error repeats
 
 

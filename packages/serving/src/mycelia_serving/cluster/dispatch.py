@@ -17,7 +17,7 @@ from mycelia_serving.cluster.calls import ANSWERED, Item, PendingCall, refused
 from mycelia_serving.cluster.codec import MODEL_STAGE
 from mycelia_serving.cluster.group import SUSPECT_PAUSE_S, Group, Lane, Parcel, Seat
 from mycelia_serving.cluster.worker_api import Work, Worker, WorkerLost
-from mycelia_serving.errors import Code, ServingError, clip
+from mycelia_serving.errors import STOPPING_TEXT, Code, ServingError, clip
 from mycelia_serving.measures import MethodTimes
 from mycelia_serving.request import Call, MethodInfo, Reply, Request, Result, ServableInfo
 
@@ -170,9 +170,15 @@ class Master:
             self._group(name, version).published = True
 
     def fail(self, name: str, version: int, reason: str) -> None:
-        """No worker will come for this version."""
+        """No worker will come for this version: what waits is refused."""
+        answers = []
         with self._lock:
-            self._group(name, version).failed = reason
+            group = self._group(name, version)
+            group.failed = reason
+            if not group.seats:
+                error = self._unavailable(group).error
+                answers = self._flush(group, error.code, error.message)
+        self._answer(answers)
 
     def lose(self, worker: Worker, reason: str) -> bool:
         """A worker is gone: what it had is sent to others. False if it was not there any more."""
@@ -261,7 +267,7 @@ class Master:
             self._closed = True
             answers = []
             for group in [g for versions in self._groups.values() for g in versions.values()] + self._retired:
-                answers += self._flush(group, Code.STOPPING, "the server is stopping")
+                answers += self._flush(group, Code.STOPPING, "the server has stopped")
         self._wake.set()
         self._answer(answers)
         self._clock.join()
@@ -287,7 +293,7 @@ class Master:
     def _admit(self, request: Request, now: float) -> tuple[Reply | None, Group | None]:
         """Why a request is refused, or the version that answers it."""
         if self.stopping:
-            return refused(Code.STOPPING, "the server is stopping"), None
+            return refused(Code.STOPPING, STOPPING_TEXT), None
         versions = self._groups.get(request.servable)
         if versions is None:
             return refused(Code.NOT_FOUND, f"servable {clip(request.servable)!r} is not served"), None
