@@ -162,3 +162,50 @@ def wait_for(fact, seconds: float = 30.0) -> None:
 @pytest.fixture(name="wait_for")
 def _wait_for():
     return wait_for
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory):
+    """Name -> PEM file: an authority ("ca"), what it signed ("server", "client"), a stranger; their keys."""
+    import datetime
+    import ipaddress
+
+    from cryptography import x509
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+    from cryptography.x509.oid import NameOID
+
+    folder = tmp_path_factory.mktemp("certificates")
+    now = datetime.datetime.now(datetime.UTC)
+    found, keys = {}, {}
+
+    def sign(name: str, issuer: str) -> None:
+        keys[name] = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        by = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, issuer)])
+        hosts = [x509.IPAddress(ipaddress.ip_address("127.0.0.1")), x509.DNSName("localhost")]
+        certificate = (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(by)
+            .public_key(keys[name].public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - datetime.timedelta(days=1))
+            .not_valid_after(now + datetime.timedelta(days=1))
+            .add_extension(x509.BasicConstraints(ca=name == issuer, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName(hosts), critical=False)
+            .sign(keys[issuer], hashes.SHA256())
+        )
+        found[name], found[name + "_key"] = str(folder / f"{name}.pem"), str(folder / f"{name}.key")
+        (folder / f"{name}.pem").write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        (folder / f"{name}.key").write_bytes(
+            keys[name].private_bytes(
+                serialization.Encoding.PEM,
+                serialization.PrivateFormat.PKCS8,
+                serialization.NoEncryption(),
+            )
+        )
+
+    for name, issuer in (("ca", "ca"), ("server", "ca"), ("client", "ca"), ("stranger", "stranger")):
+        sign(name, issuer)
+    return found
