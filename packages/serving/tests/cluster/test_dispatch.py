@@ -12,13 +12,6 @@ from mycelia_serving.errors import Code, ServingError
 WAIT_S = 60.0
 
 
-def until(condition):
-    end = time.monotonic() + WAIT_S
-    while not condition():
-        assert time.monotonic() < end, "it does not come true"
-        time.sleep(0.005)
-
-
 # ---- answers ---------------------------------------------------------------------------------------------
 
 
@@ -179,7 +172,7 @@ def test_work_of_a_lost_worker_goes_to_the_others(fakes):
     assert master.lost_workers == 1
 
 
-def test_answers_of_a_lost_worker_come_too_late(fakes):
+def test_answers_of_a_lost_worker_come_too_late(fakes, until):
     master, workers, caller = fakes(2, capacity=4)
     number, _ = caller.send(5)
     holder = next(w for w in workers if w.held)
@@ -192,7 +185,7 @@ def test_answers_of_a_lost_worker_come_too_late(fakes):
     assert caller.values(number) == [5]
 
 
-def test_an_instance_that_takes_two_workers_along_is_answered_alone(fakes):
+def test_an_instance_that_takes_two_workers_along_is_answered_alone(fakes, until):
     master, workers, caller = fakes(1, capacity=8)
     poison, *good = [caller.send(i)[0] for i in (666, *range(7))]
     victims = 0
@@ -277,7 +270,7 @@ def test_the_newest_version_answers_once_it_is_published(fakes):
     assert caller.wait(caller.send(1)[0]).version == 1
 
 
-def test_a_retired_version_answers_what_it_has(fakes):
+def test_a_retired_version_answers_what_it_has(fakes, until):
     import threading
 
     master, (worker,), caller = fakes(capacity=1)

@@ -16,6 +16,7 @@ from mycelia import log
 from mycelia_serving.cluster.calls import ANSWERED, Item, PendingCall, refused
 from mycelia_serving.cluster.codec import MODEL_STAGE
 from mycelia_serving.cluster.group import SUSPECT_PAUSE_S, Group, Lane, Parcel, Seat
+from mycelia_serving.cluster.local import LocalWorker
 from mycelia_serving.cluster.worker_api import Work, Worker, WorkerLost
 from mycelia_serving.errors import STOPPING_TEXT, Code, ServingError, clip
 from mycelia_serving.measures import MethodTimes
@@ -26,6 +27,36 @@ NO_WORKER_S = 8.0  # how long a request waits for a first worker to come back
 _TICK_S = 0.02  # how exactly deadlines and pauses are kept
 _HUNG_TICK_S = 0.2
 _LOST_TWICE = 2  # so many workers may an instance take along
+
+
+class Burst:
+    """Requests that one thread submits one after the other; see `Master.burst`."""
+
+    __slots__ = ("_groups", "_master", "_outermost")
+
+    def __init__(self, master: Master) -> None:
+        self._master = master
+
+    def __enter__(self) -> None:
+        sending = self._master._sending
+        self._outermost = not hasattr(sending, "more")
+        if self._outermost:
+            self._groups = sending.more = []
+
+    def __exit__(self, *_) -> None:
+        if not self._outermost:
+            return
+        sending = self._master._sending
+        try:
+            groups = self._groups
+            if len(groups) > 1:
+                together: dict[tuple[int, str], tuple[Seat, list[Work]]] = {}
+                for seat, work in groups:
+                    together.setdefault((id(seat), work[0].method), (seat, []))[1].extend(work)
+                groups = sending.more = list(together.values())
+            self._master._send_groups(groups, True)
+        finally:
+            del sending.more
 
 
 class Master:
@@ -92,6 +123,13 @@ class Master:
         elif outbox:
             self._send(outbox)
         return call
+
+    def burst(self) -> Burst:
+        """A context for a thread that submits several requests that came together, and then waits for others.
+
+        Workers get them together, and a worker in this process may run them in this thread.
+        """
+        return Burst(self)
 
     def cancel(self, call: PendingCall) -> None:
         """Forget a call: its instances that have not started are dropped, `done` is not called."""
@@ -475,13 +513,19 @@ class Master:
             return
         self._sending.more = groups
         try:
-            at = 0
-            while at < len(groups):
-                seat, work = groups[at]
-                seat.worker.submit(work)
-                at += 1
+            self._send_groups(groups, False)
         finally:
             del self._sending.more
+
+    @staticmethod
+    def _send_groups(groups: list[tuple[Seat, list[Work]]], here: bool) -> None:
+        """Give workers their work, and what is added to `groups` meanwhile."""
+        for seat, work in groups:
+            worker = seat.worker
+            if here and isinstance(worker, LocalWorker):
+                worker.submit_here(work)
+            else:
+                worker.submit(work)
 
     # ---- answers -------------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from mycelia import log
 from mycelia_serving.cluster.dispatch import Master
-from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.link import LONGEST_BODY, LONGEST_FIRST_BODY, Kind, Link
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
@@ -71,6 +71,7 @@ class Hub:
 
     def _serve(self, sock: socket.socket, where: str) -> None:
         link = Link(sock)
+        link.longest = LONGEST_FIRST_BODY
         with self._lock:
             if self._closed:
                 link.close()
@@ -117,6 +118,7 @@ class Hub:
             reply.error_msg.error_msg = str(e).encode()
         link.send((Kind.REGISTERED, 0, reply.SerializeToString()))
         if worker is not None:
+            link.longest = LONGEST_BODY
             worker.address = f"{where} {worker.address}"
             with self._lock:
                 self._links[link] = worker

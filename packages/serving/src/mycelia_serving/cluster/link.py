@@ -17,6 +17,7 @@ from collections.abc import Iterator
 
 HEAD = struct.Struct("<IBQ")
 LONGEST_BODY = 1 << 31
+LONGEST_FIRST_BODY = 1 << 24  # of a peer that has not said yet who it is
 _CHUNK = 1 << 18
 
 
@@ -49,6 +50,7 @@ class Link:
         self._more = threading.Condition(self._lock)
         self._pending: list[bytes] | None = None  # what the thread is to send; None: there is no thread
         self.closed = False
+        self.longest = LONGEST_BODY
 
     def send(self, *frames: tuple[Kind, int, bytes]) -> None:
         """Send frames. What is sent to a peer that is gone is dropped."""
@@ -110,7 +112,7 @@ class Link:
         while True:
             while len(held) - start >= HEAD.size:
                 length, kind, number = HEAD.unpack_from(held, start)
-                if length > LONGEST_BODY:
+                if length > self.longest:
                     return
                 begin = start + HEAD.size
                 missing = begin + length - len(held)

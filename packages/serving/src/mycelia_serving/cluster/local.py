@@ -42,9 +42,23 @@ class LocalWorker:
 
     def submit(self, work: list[Work]) -> None:
         """Take work; see `Worker`."""
+        self._give(work, False)
+
+    def submit_here(self, work: list[Work]) -> None:
+        """Take work; models that are quick run in the calling thread, which has time for that."""
+        self._give(work, True)
+        self.engine.help()
+
+    def _give(self, work: list[Work], more: bool) -> None:
+        submit = self.engine.submit
         for one in work:
-            self.engine.submit(
-                one.method, one.instances, one.done, deadline=one.deadline, priority=one.priority
+            submit(
+                one.method,
+                one.instances,
+                one.done,
+                deadline=one.deadline,
+                priority=one.priority,
+                more=more,
             )
 
     def run_model(self, model_key: str, subgraph: int, inputs: list, done) -> None:

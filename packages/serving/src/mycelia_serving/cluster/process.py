@@ -47,6 +47,8 @@ class WorkerProcess:
         self.device = device
         self.own_device = own_device
         self.address = address or f"pid:{os.getpid()}"
+        self.ping_s = PING_S
+        self.expects_pong = True
         self.stopping = threading.Event()
         self.registered = threading.Event()
         self.was_registered = False
@@ -66,12 +68,12 @@ class WorkerProcess:
         from mycelia_serving.wire.proto import serving_pb2 as pb
 
         body = pb.PingRequest(address=self.address).SerializeToString()
-        while not self.stopping.wait(PING_S):
+        while not self.stopping.wait(self.ping_s):
             link = self._link
             if link is None:
                 continue
             link.send((Kind.PING, 0, body))
-            if time.monotonic() - self._heard > SILENCE_S:
+            if self.expects_pong and time.monotonic() - self._heard > SILENCE_S:
                 link.close()
 
     def attach(self, link: Link, arena: Arena | None = None) -> None:
@@ -283,6 +285,8 @@ def child_main() -> int:
     device = device_name(settings.get("device_type"), settings.get("device_id", 0), functions_only)
     worker = WorkerProcess(engine, 0, device, not functions_only)
     worker.model_calls = calls
+    worker.expects_pong = False  # the end of its input tells it as well, and a busy master is no dead one
+    worker.ping_s = settings.get("ping_s", PING_S)
     worker.attach(link, arena)
     worker.start_pinging()
     threading.Thread(target=_end_with_master, name="serving-lifeline", daemon=True).start()

@@ -41,6 +41,7 @@ class Settings:
     dec_mode: str = "AES-GCM"
     max_batch_size: int = 32
     max_batch_delay_ms: float = 0
+    ping_s: float = 1.0  # between signs of life
     log_directory: str = ""  # for the output of workers; empty: that of the master
 
     def for_worker(self, device_id: int | None, functions_only: bool) -> dict:
@@ -56,6 +57,7 @@ class Settings:
             "max_batch_size": self.max_batch_size,
             "max_batch_delay_ms": self.max_batch_delay_ms,
             "functions_only": functions_only,
+            "ping_s": self.ping_s,
         }
 
 
@@ -145,7 +147,7 @@ class Deployment:
         self.master = master
         self.settings = settings
         self.name = settings.servable_name
-        self.version = settings.version
+        self.version = settings.version or 1  # the number of what has no folder
         self.slots: list[Slot] = []
         self.published = False
         self.restarts = 0
@@ -338,8 +340,6 @@ class Deployment:
 
     def _registered(self, slot: Slot, child: Child) -> None:
         worker = child.worker
-        if not self.version:
-            self.version = worker.version
         self.master.add(worker, publish=self.published)
         if slot.leaving.is_set():
             return

@@ -1,0 +1,247 @@
+"""Whole servers as processes: start, stop, signals, workers that join, commands."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+
+import numpy as np
+import pytest
+
+from mycelia_serving.cluster import runtime
+from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.hub import Hub
+from mycelia_serving.errors import Code
+
+CLI = ["-m", "mycelia_serving"]
+
+
+def x(value) -> dict:
+    return {"x": np.asarray(value)}
+
+
+def start_arguments(servables, *more: str) -> list[str]:
+    return [*CLI, "start", "-d", str(servables), "-s", "calc", "--grpc", "127.0.0.1:0", *more]
+
+
+def worker_arguments(servables, address: str, *more: str) -> list[str]:
+    return [*CLI, "worker", "-d", str(servables), "-s", "calc", "--join", address, *more]
+
+
+@pytest.fixture
+def hub(runtime_dir):
+    """A master in this process at which workers may join."""
+    master = Master()
+    hub = Hub(master, "127.0.0.1:0")
+    yield hub
+    hub.close()
+    master.close()
+
+
+def test_sigterm_lets_running_requests_finish(servables, start_process, predict, until):
+    server = start_process(*start_arguments(servables, "--workers", "1"))
+    port = server.port()
+    slow = {"x": np.asarray(7), "seconds": np.asarray(1.0)}
+    replies = []
+    thread = threading.Thread(target=lambda: replies.append(predict(port, "calc", "wait", [slow])))
+    thread.start()
+    until(lambda: _outstanding(server.process.pid))
+    server.process.terminate()
+    until(lambda: predict(port, "calc", "twice", [x(1)]) in ("UNAVAILABLE",))
+    thread.join()
+    assert int(replies[0].results[0]["y"]) == 7
+    assert server.end() == 0
+    assert server.process.pid not in [s["pid"] for s in runtime.servers()]
+
+
+def _outstanding(pid: int) -> int:
+    status = runtime.command(pid, "status")
+    return sum(w["outstanding"] for s in status["servables"] for w in s["workers"])
+
+
+def test_a_second_signal_ends_at_once(servables, start_process, predict, until):
+    server = start_process(*start_arguments(servables, "--workers", "0"))
+    port = server.port()
+    slow = {"x": np.asarray(7), "seconds": np.asarray(500.0)}
+    thread = threading.Thread(target=lambda: predict(port, "calc", "wait", [slow]), daemon=True)
+    thread.start()
+    until(lambda: _outstanding(server.process.pid))
+    server.process.terminate()
+    until(lambda: predict(port, "calc", "twice", [x(1)]) == "UNAVAILABLE")
+    server.process.send_signal(signal.SIGINT)
+    assert server.end() != 0
+
+
+def test_workers_end_with_a_master_that_is_killed(servables, start_process, until, alive):
+    server = start_process(*start_arguments(servables, "--workers", "2"))
+    port = server.port()
+    status = runtime.command(server.process.pid, "status")
+    workers = [w["pid"] for s in status["servables"] for w in s["workers"]]
+    assert len(workers) == 2
+    server.process.kill()
+    until(lambda: not any(alive(pid) for pid in workers))
+    with socket.socket() as sock:
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        sock.bind(("127.0.0.1", port))
+
+
+def test_a_start_that_fails_tells_why_and_leaves_nothing(tmp_path, servables, start_process, until):
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", 0))
+    taken.listen()
+    address = f"127.0.0.1:{taken.getsockname()[1]}"
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "servable_config.py").write_text("import nothing_of_this_name")
+    cases = {
+        "nothing_of_this_name": ["-d", str(tmp_path), "-s", "bad", "--grpc", "127.0.0.1:0"],
+        "no_such": ["-d", str(tmp_path), "-s", "no_such", "--grpc", "127.0.0.1:0"],
+        address: ["-d", str(servables), "-s", "calc", "--grpc", address],
+        "version 9": ["-d", str(servables), "-s", "calc:9", "--grpc", "127.0.0.1:0"],
+    }
+    servers = {cause: start_process(*CLI, "start", *arguments) for cause, arguments in cases.items()}
+    for cause, server in servers.items():
+        assert server.end() == 1, server.lines
+        text = "\n".join(server.lines)
+        assert cause in text and "Traceback" not in text, text
+    taken.close()
+
+
+def test_commands_reach_the_running_server(servables, start_process, predict):
+    server = start_process(*start_arguments(servables, "--workers", "1"))
+    port = server.port()
+    pid = server.process.pid
+    assert runtime.choose(pid) == pid
+    status = runtime.command(pid, "status")
+    assert status["ready"] and [s["name"] for s in status["servables"]] == ["calc"]
+    runtime.command(pid, "scale", name="calc", count=2)
+    (servable,) = runtime.command(pid, "status")["servables"]
+    assert len(servable["workers"]) == 2
+    with pytest.raises(RuntimeError, match="0 to 64"):
+        runtime.command(pid, "scale", name="calc", count=65)
+    with pytest.raises(RuntimeError, match="was not started"):
+        runtime.command(pid, "load", name="other")
+    assert int(predict(port, "calc", "twice", [x(4)]).results[0]["y"]) == 8
+    runtime.command(pid, "unload", name="calc", version=1)
+    assert predict(port, "calc", "twice", [x(4)]).error is not None
+    runtime.command(pid, "load", name="calc", version=1)
+    assert int(predict(port, "calc", "twice", [x(4)]).results[0]["y"]) == 8
+    runtime.command(pid, "stop")
+    assert server.end() == 0
+
+
+# ---- workers that join -----------------------------------------------------------------------------------
+
+
+def test_a_worker_joins_finds_a_new_master_and_leaves(servables, hub, start_process, call_master, until):
+    worker = start_process(*worker_arguments(servables, f"127.0.0.1:{hub.port}"))
+    until(hub.workers)
+    call = call_master(hub.master)
+    assert call.pid() == worker.process.pid
+    hub.close()  # the master goes
+    until(lambda: not hub.workers())
+    master = Master()
+    second = Hub(master, f"127.0.0.1:{hub.port}")
+    try:
+        until(second.workers)
+        call = call_master(master)
+        slow = call.start("wait", {"x": np.int64(3), "seconds": np.float32(0.3)})
+        until(lambda: master.load("calc", 1, 0.0)[1])
+        worker.process.terminate()
+        assert int(call.caller.wait(slow).results[0]["y"]) == 3
+        assert worker.end() == 0
+        until(lambda: not second.workers())
+        assert master.lost_workers == 0
+    finally:
+        second.close()
+        master.close()
+
+
+class HeldEngine:
+    """Counts what it runs, and answers when it is let."""
+
+    servable_name, version, batch_size, model_files, load_seconds = "calc", 1, 1, (), 0.0
+
+    def __init__(self, infos):
+        self.infos = infos
+        self.go = threading.Event()
+        self.ran = []
+
+    def submit(self, method, instances, done, *, deadline=None, priority=0):
+        self.ran += [int(i["x"]) for i in instances]
+
+        def answer():
+            self.go.wait(60.0)
+            done([{"y": i["x"]} for i in instances])
+
+        threading.Thread(target=answer, daemon=True).start()
+
+    def close(self, drain_seconds=0.0):
+        self.go.set()
+
+
+def test_a_worker_whose_connection_breaks_runs_nothing_twice(hub, fakes, until):
+    from mycelia_serving.cluster.process import WorkerProcess, join
+
+    engine = HeldEngine((fakes.info(),))
+    worker = WorkerProcess(engine, 8, "CPU", True)
+    thread = threading.Thread(target=join, args=(worker, [f"127.0.0.1:{hub.port}"]), daemon=True)
+    thread.start()
+    try:
+        until(hub.workers)
+        caller = fakes.caller(hub.master, servable="calc")
+        sent = [caller.send(i)[0] for i in range(3)]
+        until(lambda: len(engine.ran) == 3)
+        (first,) = hub.workers()
+        hub.drop(first)
+        until(lambda: hub.workers() and hub.workers()[0] is not first)
+        engine.go.set()
+        assert [caller.values(n) for n in sent] == [[0], [1], [2]]
+        assert sorted(engine.ran) == [0, 1, 2]
+    finally:
+        worker.leave_master(0.0)
+        thread.join()
+
+
+def test_what_is_no_worker_is_not_taken(hub, until):
+    for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 13, b"\xff" * 200):
+        with socket.create_connection(("127.0.0.1", hub.port)) as sock:
+            sock.sendall(garbage)
+            sock.settimeout(60)
+            assert sock.recv(1000) == b"" or garbage[:1] == b"G"
+    head = b"\x04\x00\x00\x00\x01" + bytes(8)
+    with socket.create_connection(("127.0.0.1", hub.port)) as sock:
+        sock.sendall(head + b"junk")
+        sock.settimeout(60)
+        assert b"no registration" in sock.recv(1000)
+    assert hub.workers() == []
+    assert hub.master.describe() == []
+
+
+def test_commands_are_not_taken_where_workers_join(hub):
+    with socket.create_connection(("127.0.0.1", hub.port)) as sock:
+        body = json.dumps({"command": "status"}).encode()
+        sock.sendall(len(body).to_bytes(4, "little") + b"\x0b" + bytes(8) + body)
+        sock.settimeout(60)
+        assert sock.recv(1000) == b""
+
+
+def test_a_frozen_worker_is_found_and_its_work_done_by_others(servables, runtime_dir, call_master, until):
+    from mycelia_serving.cluster.node import Node, Plan
+    from mycelia_serving.cluster.supervise import Settings
+
+    node = Node()
+    node.ping_s = 0.2
+    try:
+        node.serve(Plan(Settings(str(servables), "calc", 1, ping_s=0.1), [None, None]))
+        call = call_master(node.master)
+        deployment = node._served["calc"].newest()
+        os.kill(deployment.status()[0]["pid"], signal.SIGSTOP)
+        sent = [call.start("twice", x(i)) for i in range(8)]
+        assert [int(call.caller.wait(n).results[0]["y"]) for n in sent] == [2 * i for i in range(8)]
+        until(lambda: deployment.restarts >= 1 and len(deployment.workers()) == 2)
+    finally:
+        node.stop(0.0)
+    assert call.reply("twice", x(1)).error.code == Code.STOPPING
