@@ -1,4 +1,4 @@
-"""Cheap closed-loop clients, the same for every server: one thread; one socket for gRPC, one a caller for HTTP.
+"""Cheap closed-loop clients, the same for every server: one thread; one socket for gRPC, many for HTTP.
 
 A request costs the client some 20 us, a tenth of what a gRPC library takes, so that on two cores it is the
 server that limits. Header blocks are sent without compression and those that come are not read: what a call

@@ -1,8 +1,8 @@
 """The servers of the serving bench: `serving_servers.py KIND FOLDER PORT`, for LeNet and a 2 x 2 addition.
 
 Kinds: onnx (makes the files of the peers); mycelia (one process; gRPC at PORT, REST at the next); workers
-(three of them); grpc and batching (grpc.aio and onnxruntime, one request a run or all that wait); litserve and
-bentoml, with the model's name behind. FOLDER holds what `serving.py` made: servables and ONNX files.
+(three of them); grpc and batching (grpc.aio and onnxruntime, one request a run or all that wait); litserve
+and bentoml, with the model's name behind. FOLDER holds what `serving.py` made: servables and ONNX files.
 """
 
 from __future__ import annotations

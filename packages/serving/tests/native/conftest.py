@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 
 import grpc
@@ -51,6 +52,9 @@ class EchoService:
         self.held.append(call)
         self.arrived.release()
         return call
+
+    def burst(self):
+        return contextlib.nullcontext()
 
     def refusal(self, metadata):
         return None

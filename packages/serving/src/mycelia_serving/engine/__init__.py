@@ -274,11 +274,13 @@ class Engine:
         *,
         deadline: float | None = None,
         priority: int = 0,
+        more: bool = False,
     ) -> None:
         """Answers by calling `done` once, with one result per instance in order; never blocks or raises.
 
         `done` runs in a thread of the engine (or in the caller's, if nothing could be started); it is short.
         deadline: `time.monotonic()` after which what is not answered yet is answered with `Code.DEADLINE`.
+        more: other calls follow at once, and then `help`.
         """
         plan = self._plans.get(method)
         if plan is None:
@@ -297,9 +299,13 @@ class Engine:
                 job.results[index] = task
         job.left = len(tasks)
         if tasks:
-            self._scheduler.submit(job, tasks)
+            self._scheduler.submit(job, tasks, more)
         else:
             done(job.results)
+
+    def help(self) -> None:
+        """Lets the calling thread run what is there and quick; wakes another one for the rest."""
+        self._scheduler.help()
 
     def _enter(self, job: Job, index: int, plan: Plan, instance: Instance) -> Task | Result:
         """The task of an instance, or its result if there is nothing to run."""

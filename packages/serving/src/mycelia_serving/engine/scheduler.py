@@ -20,6 +20,7 @@ log = logging.getLogger("mycelia_serving")
 TICK_S = 0.05  # how exactly deadlines are kept while instances with deadlines are there
 REST_S = 1.0  # the clock sleeps for good after so long without anything to watch
 _SOON_S = 0.001  # what is due so little before the clock's next look waits for it
+MOST_HELP = 4  # runs that a thread which brought instances does itself, one after the other
 MOST_LOST = 32  # threads stuck in functions whose deadline passed that are replaced by new ones
 
 _LATE = ServingError(Code.DEADLINE, "The deadline passed before the instance was answered")
@@ -55,6 +56,8 @@ class Scheduler:
         self._runners: set[_Runner] = set()
         self._timed: set[Job] = set()  # jobs with a deadline
         self._coming = 0  # threads that look for work next: just woken, or handing over answers
+        self._helper = _Runner()  # stands for the thread that helps
+        self._helping = False
         self._stopped = False
         self._drained = threading.Event()
         self._closing = False
@@ -65,8 +68,11 @@ class Scheduler:
 
     # ---- coming in -----------------------------------------------------------------------------------------
 
-    def submit(self, job: Job, tasks: list[Task]) -> None:
-        """Takes a job whose tasks have entered their first steps. `job.left` is the number of the tasks."""
+    def submit(self, job: Job, tasks: list[Task], more: bool = False) -> None:
+        """Takes a job whose tasks have entered their first steps. `job.left` is the number of the tasks.
+
+        more: others follow, and then `help`.
+        """
         now = monotonic()
         with self._lock:
             if self._closing:
@@ -80,7 +86,8 @@ class Scheduler:
                     self._alarm(now + TICK_S)
                 for task in tasks:
                     task.step.unit.push(task, now)
-                self._rouse(now)
+                if not more:
+                    self._rouse(now)
         if not job.left:
             _answer([job])
 
@@ -124,7 +131,6 @@ class Scheduler:
         self._coming -= 1
         while not self._stopped:
             now = monotonic()
-            finished: list[Job] = []
             unit = self._next(now)
             if unit is None:
                 self._idle.append(runner)
@@ -132,36 +138,64 @@ class Scheduler:
                 runner.wake.acquire()
                 lock.acquire()
                 self._coming -= 1
-                continue
-            tasks = unit.take()
-            tasks = self._drop_late(tasks, now, finished)
-            if tasks:
-                unit.active += 1
-                unit.began = now
-                runner.unit, runner.tasks = unit, tasks
-                self._rouse(now)
-                lock.release()
-                results = unit.execute(tasks)
-                seconds = monotonic() - now
-                moves = _advance(tasks, results)
-                if self.on_run is not None:
-                    self.on_run(unit.name, len(tasks), unit.limit, seconds)
-                lock.acquire()
-                if runner.lost:
-                    self.lost -= 1
-                    break
-                runner.unit, runner.tasks = None, []
-                unit.active -= 1
-                unit.usual += 0.2 * (seconds - unit.usual)
-                self._settle(tasks, moves, finished)
-            if finished:
-                self._coming += 1
-                lock.release()
-                _answer(finished)
-                lock.acquire()
-                self._coming -= 1
+            elif not self._run(runner, unit, now):
+                break
         self._runners.discard(runner)
         lock.release()
+
+    def help(self) -> None:
+        """Runs in the calling thread what may begin now and is quick, and leaves the rest to others.
+
+        For a thread that has just brought instances and would only wait for more: waking another one costs
+        more than many a model.
+        """
+        lock = self._lock
+        lock.acquire()
+        now = monotonic()
+        if not self._helping:
+            self._helping = True
+            for _ in range(MOST_HELP):
+                unit = self._next(now)
+                if unit is None or not unit.is_quick or self._stopped:
+                    break
+                self._run(self._helper, unit, now)
+                now = monotonic()
+            self._helping = False
+        self._rouse(now)
+        lock.release()
+
+    def _run(self, runner: _Runner, unit: Unit, now: float) -> bool:
+        """One run of a unit; False if the thread was given up meanwhile. Holds the lock before and after."""
+        lock = self._lock
+        finished: list[Job] = []
+        tasks = unit.take()
+        tasks = self._drop_late(tasks, now, finished)
+        if tasks:
+            unit.active += 1
+            unit.began = now
+            runner.unit, runner.tasks = unit, tasks
+            self._rouse(now)
+            lock.release()
+            results = unit.execute(tasks)
+            seconds = monotonic() - now
+            moves = _advance(tasks, results)
+            if self.on_run is not None:
+                self.on_run(unit.name, len(tasks), unit.limit, seconds)
+            lock.acquire()
+            if runner.lost:
+                self.lost -= 1
+                return False
+            runner.unit, runner.tasks = None, []
+            unit.active -= 1
+            unit.usual += 0.2 * (seconds - unit.usual)
+            self._settle(tasks, moves, finished)
+        if finished:
+            self._coming += 1
+            lock.release()
+            _answer(finished)
+            lock.acquire()
+            self._coming -= 1
+        return True
 
     def _next(self, now: float) -> Unit | None:
         """The unit of the latest stage that may run."""

@@ -129,6 +129,11 @@ class Unit:
         """How many runs there may be at once."""
         return 1
 
+    @property
+    def is_quick(self) -> bool:
+        """Whether a thread that has other things to do may run it."""
+        return False
+
     # ---- the queue -----------------------------------------------------------------------------------------
 
     def push(self, task: Task, now: float) -> None:
@@ -231,6 +236,10 @@ class ModelUnit(Unit):
         super().__init__(model.name, model.limit, delay)
         self.model = model
         self.check = model.check
+
+    @property
+    def is_quick(self) -> bool:
+        return 0.0 < self.usual < QUICK_S
 
     def execute(self, tasks: list[Task]) -> list:
         try:

@@ -131,17 +131,18 @@ class NativeServer:
     # ---- the thread that takes what came ---------------------------------------------------------------
 
     def _serve(self) -> None:
-        take = self._front.take
+        take, burst = self._front.take, self.service.burst
         while (events := take()) is not None:
-            for event in events:
-                try:
-                    if event[0] == _CALL:
-                        self._call(event)
-                    else:
-                        self._other(event)
-                except Exception:
-                    log.logger(__name__).exception("an error inside the server")
-                    self._front.finish(event[1], INTERNAL, "an error inside the server")
+            with burst():  # what came together goes to the workers together
+                for event in events:
+                    try:
+                        if event[0] == _CALL:
+                            self._call(event)
+                        else:
+                            self._other(event)
+                    except Exception:
+                        log.logger(__name__).exception("an error inside the server")
+                        self._front.finish(event[1], INTERNAL, "an error inside the server")
 
     def _call(self, event: tuple) -> None:
         _, token, method, body, encoding, metadata, timeout = event

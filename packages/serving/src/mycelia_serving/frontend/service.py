@@ -6,6 +6,7 @@ bytes (status 0) or a text. Nothing here knows a gRPC library.
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import time
 from collections.abc import Callable, Mapping
@@ -90,6 +91,11 @@ class Service:
             log.logger(__name__).exception("an error inside the server at %s", path)
             done(INTERNAL, f"an error inside the server: {type(error).__name__}")
         return None
+
+    def burst(self):
+        """A context for calls that came together, by a thread that takes more only after it."""
+        burst = getattr(self.dispatcher, "burst", None)
+        return burst() if burst is not None else contextlib.nullcontext()
 
     def refusal(self, metadata: Mapping[str, str]) -> str | None:
         """Why a caller with these headers is not served; for transports with methods of their own."""
