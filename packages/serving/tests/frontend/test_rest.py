@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import http.client
 import json
 import socket
+import zlib
 
 import numpy as np
 import pytest
@@ -290,6 +292,25 @@ def test_a_client_that_asks_before_it_sends(server):
         assert sock.recv(100).startswith(b"HTTP/1.1 100 ")
         sock.sendall(body)
         assert sock.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_compressed_bodies(ask, server):
+    body = json.dumps(ADD).encode()
+    path = "/model/add:add_common"
+    bodies = {"gzip": gzip.compress(body), "deflate": zlib.compress(body), "identity": body}
+    for encoding, packed in bodies.items():
+        assert ask("POST", path, packed, {"Content-Encoding": encoding})[0] == 200
+
+    def refused(packed: bytes, encoding: str) -> bytes:
+        head = (
+            f"POST {path} HTTP/1.1\r\nContent-Encoding: {encoding}\r\nContent-Length: {len(packed)}\r\n\r\n"
+        )
+        return raw(server, head.encode() + packed)[:13]
+
+    assert refused(gzip.compress(bytes(8 << 20)), "gzip") == b"HTTP/1.1 413 "
+    assert refused(gzip.compress(body)[:-9], "gzip") == b"HTTP/1.1 400 "
+    assert refused(body, "deflate") == b"HTTP/1.1 400 "
+    assert refused(body, "br") == b"HTTP/1.1 415 "
 
 
 def test_a_client_that_leaves_cancels_its_request(server, echo, wait_for):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import zlib
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -49,6 +50,9 @@ class HttpReply:
 class Application(Protocol):
     """Answers requests."""
 
+    def burst(self):
+        """A context for requests that came together."""
+
     def refuse(self, request: HttpRequest) -> HttpReply | None:
         """A reply before the body is read, or None to read it."""
 
@@ -84,6 +88,7 @@ class Connections:
         self.stopping = False
         self._mail: deque[tuple[Connection, int, HttpReply]] = deque()
         self._called = False  # the loop knows of mail
+        self._came: list[Connection] = []
 
     def post(self, connection: Connection, number: int, reply: HttpReply) -> None:
         """Deliver a reply, from any thread."""
@@ -102,6 +107,18 @@ class Connections:
             except Exception:
                 log.logger(__name__).exception("an error inside the server")
                 connection.transport.abort()
+
+    def came(self, connection: Connection) -> None:
+        """A request has come whose turn it is: those of one round of the loop are handled together."""
+        if not self._came:
+            self.loop.call_soon(self._handle_all)
+        self._came.append(connection)
+
+    def _handle_all(self) -> None:
+        came, self._came = self._came, []
+        with self.application.burst():
+            for connection in came:
+                connection.take_turn()
 
     def make(self) -> Connection:
         return Connection(self)
@@ -183,7 +200,7 @@ class Connection(asyncio.Protocol):
 
     def resume_writing(self) -> None:
         self._choked = False
-        self._next()
+        self.take_turn()
 
     # ---- httptools -----------------------------------------------------------------------------------------
 
@@ -237,15 +254,35 @@ class Connection(asyncio.Protocol):
         body = self._body
         request.body = body[0] if len(body) == 1 else b"".join(body)
         self._body = []
+        encoding = self._headers.get("content-encoding")
+        if encoding is not None:
+            request.body = self._unpacked(request.body, encoding.lower())
         keep = self._parser.should_keep_alive() and not self._parser.should_upgrade()
         self._since = self._shared.loop.time()
-        if self._current is None and not self._waiting and not self._choked:
-            self._start(request, keep)
-            return
         self._waiting.append((request, keep))
+        if self._current is None and len(self._waiting) == 1 and not self._choked:
+            self._shared.came(self)
         if len(self._waiting) >= _WAITING and not self._paused:
             self._paused = True
             self.transport.pause_reading()
+
+    def _unpacked(self, body: bytes, encoding: str) -> bytes:
+        """A compressed body, up to the limit for bodies."""
+        broken, limit = self._shared.application.broken, self._shared.max_body
+        if encoding == "identity":
+            return body
+        if encoding not in ("gzip", "deflate"):
+            raise _Refused(broken(415, "bodies are plain, gzip or deflate"))
+        unpacker = zlib.decompressobj(47 if encoding == "gzip" else 15)  # 47: with gzip's header
+        try:
+            plain = unpacker.decompress(body, limit + 1)
+        except zlib.error as error:
+            raise _Refused(broken(400, f"the body is not {encoding}: {error}")) from None
+        if len(plain) > limit:
+            raise _Refused(self._too_large())
+        if not unpacker.eof:
+            raise _Refused(broken(400, f"the body is not {encoding}: it is cut off"))
+        return plain
 
     # ---- answers -------------------------------------------------------------------------------------------
 
@@ -264,7 +301,7 @@ class Connection(asyncio.Protocol):
         self._write(reply, request.method == "HEAD", keep, "connection" in request.headers)
         self._since = self._shared.loop.time()
         if keep:
-            self._next()
+            self.take_turn()
         else:
             self._closing = True
             self.transport.close()
@@ -277,7 +314,8 @@ class Connection(asyncio.Protocol):
         if self._current is not None and self._number == number:
             self._call = call
 
-    def _next(self) -> None:
+    def take_turn(self) -> None:
+        """Start the next request of this connection, if there is one."""
         if self._choked or self._current is not None:
             return
         if self._waiting:

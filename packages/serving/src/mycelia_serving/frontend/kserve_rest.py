@@ -200,8 +200,6 @@ class InferenceRoutes:
 
 def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:
     """The JSON document and the input tensors of a request."""
-    if sent.headers.get("content-encoding", "identity") != "identity":
-        raise invalid("compressed bodies are not taken")
     body, binary = sent.body, b""
     length = sent.headers.get(_HEADER_LENGTH)
     if length is not None:

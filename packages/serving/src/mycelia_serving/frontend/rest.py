@@ -5,6 +5,7 @@ Knows nothing of connections: `http.Connections` brings the requests and takes t
 
 from __future__ import annotations
 
+import contextlib
 import hmac
 import time
 from collections.abc import Callable
@@ -62,6 +63,11 @@ class Rest:
     def broken(self, status: int, text: str) -> HttpReply:
         """The reply to what is no request."""
         return HttpReply(status, dump({"error_msg": text}))
+
+    def burst(self):
+        """A context for requests that came together."""
+        burst = getattr(self._dispatcher, "burst", None)
+        return burst() if burst is not None else contextlib.nullcontext()
 
     def handle(self, request: HttpRequest, done: Done) -> Call | None:
         """Answer a request by calling `done` once, from any thread. Never raises."""
