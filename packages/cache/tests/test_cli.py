@@ -193,6 +193,29 @@ def test_info_shows_hit_rate_and_speed(server, lines):
     assert "75.0 %" in text and "200" in text and "fetch" in text and "TextFile" in text
 
 
+def test_info_watch_is_live_until_it_is_interrupted(server, lines):
+    import io
+
+    from rich.console import Console
+
+    dataset = ds.TextFileDataset(lines, cache=server.cache())
+    asked = []
+
+    def overview():
+        """Each look at the server comes after one more epoch; then somebody presses Ctrl-C."""
+        asked.append(len(asked))
+        if len(asked) > 3:
+            raise KeyboardInterrupt
+        list(dataset)
+        return commands.overview("127.0.0.1", server.port)
+
+    terminal = io.StringIO()
+    show.watch(overview, Console(file=terminal, force_terminal=True, width=200, height=40), every_s=0.0)
+    drawn = terminal.getvalue()
+    assert "\x1b[" in drawn and "hit rate" in drawn and "TextFile" in drawn
+    assert "75.0 %" in drawn, "the last of the pages that were drawn over each other"
+
+
 @pytest.mark.parametrize(
     "size, text", [(0, "0 B"), (1023, "1023 B"), (1536, "1.5 KB"), (5 << 40, "5120.0 GB")]
 )

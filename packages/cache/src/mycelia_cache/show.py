@@ -62,13 +62,13 @@ def once(info) -> None:
     Console().print(page(info))
 
 
-def watch(overview) -> None:
-    """Show the page until Ctrl-C; `overview` asks the server."""
+def watch(overview, console: Console | None = None, every_s: float = _EVERY_S) -> None:
+    """Show the page until Ctrl-C; `overview` asks the server, every so many seconds."""
     before, at = overview(), time.monotonic()
     try:
-        with Live(page(before), refresh_per_second=4) as live:
+        with Live(page(before), console=console, refresh_per_second=4) as live:
             while True:
-                time.sleep(_EVERY_S)
+                time.sleep(every_s)
                 now, then = overview(), time.monotonic()
                 live.update(page(now, before, then - at))
                 before, at = now, then

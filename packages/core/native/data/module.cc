@@ -5,6 +5,7 @@
 
 #include <numpy/arrayobject.h>
 
+#include <algorithm>
 #include <new>
 
 namespace mycelia::data {
@@ -68,13 +69,25 @@ bool inside(const Box& part, int rows, int columns) {
          part.left <= columns - part.columns;
 }
 
-// transform(source, box, size, mode, window, flips, planar, table)
+// A new array, or `wanted` if it is just like that.
+PyObject* result_of(const npy_intp (&shape)[3], PyArray_Descr* type, PyObject* wanted) {
+  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(wanted);
+  if (PyArray_Check(wanted) && PyArray_NDIM(a) == 3 && std::equal(shape, shape + 3, PyArray_DIMS(a)) && PyArray_IS_C_CONTIGUOUS(a) &&
+      PyArray_ISWRITEABLE(a) && PyArray_EquivTypes(PyArray_DESCR(a), type)) {
+    Py_DECREF(type);
+    Py_INCREF(wanted);
+    return wanted;
+  }
+  return PyArray_SimpleNewFromDescr(3, const_cast<npy_intp*>(shape), type);
+}
+
+// transform(source, box, size, mode, window, flips, planar, table, out=None)
 PyObject* transform(PyObject*, PyObject* args) {
-  PyObject *source, *table_object;
+  PyObject *source, *table_object, *out = Py_None;
   Box box, window;
   int rows, columns, mode, flip_x, flip_y, planar;
-  if (!PyArg_ParseTuple(args, "O(iiii)(ii)i(iiii)(pp)pO", &source, &box.top, &box.left, &box.rows, &box.columns, &rows, &columns, &mode,
-                        &window.top, &window.left, &window.rows, &window.columns, &flip_x, &flip_y, &planar, &table_object))
+  if (!PyArg_ParseTuple(args, "O(iiii)(ii)i(iiii)(pp)pO|O", &source, &box.top, &box.left, &box.rows, &box.columns, &rows, &columns, &mode,
+                        &window.top, &window.left, &window.rows, &window.columns, &flip_x, &flip_y, &planar, &table_object, &out))
     return nullptr;
   const bool encoded = PyArray_Check(source) && PyArray_NDIM(reinterpret_cast<PyArrayObject*>(source)) == 1;
   const uint8_t* data = nullptr;
@@ -105,7 +118,7 @@ PyObject* transform(PyObject*, PyObject* args) {
   }
   npy_intp shape[3] = {window.rows, window.columns, pixels.channels};
   if (planar) shape[0] = pixels.channels, shape[1] = window.rows, shape[2] = window.columns;
-  PyObject* result = PyArray_SimpleNewFromDescr(3, shape, type);
+  PyObject* result = result_of(shape, type, out);
   if (!result) return nullptr;
   const Sink sink{window.rows, window.columns, pixels.channels, flip_x != 0, flip_y != 0, planar != 0,
                   table ? static_cast<int>(PyArray_ITEMSIZE(table)) : 1, table ? PyArray_DATA(table) : nullptr,
@@ -165,8 +178,8 @@ PyMethodDef functions[] = {
     {"load_jpeg", load_jpeg, METH_VARARGS, "load_jpeg(path): take this libjpeg; why it cannot be used, or ''."},
     {"jpeg_shape", jpeg_shape, METH_O, "jpeg_shape(bytes): (rows, columns, has its end), or None for what is no plain JPEG."},
     {"transform", transform, METH_VARARGS,
-     "transform(source, box, size, mode, window, flips, planar, table): the window of a box of JPEG bytes or of an array, resized,\n"
-     "mirrored (x, y) and looked up; None for a JPEG that is damaged."},
+     "transform(source, box, size, mode, window, flips, planar, table, out=None): the window of a box of JPEG bytes or of an array,\n"
+     "resized, mirrored (x, y) and looked up, in `out` if that has its shape and dtype; None for a JPEG that is damaged."},
     {nullptr, nullptr, 0, nullptr}};
 
 PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms and checksums of the dataset pipeline.", -1, functions, nullptr,

@@ -160,7 +160,9 @@ class BatchDataset(Dataset):
         nodes.places(self._owner, self.input_columns, names)
         if self.per_batch_map is not None:
             return self._mapped(epoch, start, names)
-        if type(self) is BatchDataset and not callable(self.batch_size):
+        # A map would compute the rows before `start`: it leaves them out row by row.
+        by_rows = callable(self.batch_size) or (start and any(hasattr(n, "operations") for n in self.walk()))
+        if type(self) is BatchDataset and not by_rows:
             made = nodes.batches(self.children[0], epoch, self.batch_size, self.drop_remainder)
             if made is not None:
                 return itertools.islice(made, start, None)

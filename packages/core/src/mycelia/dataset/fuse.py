@@ -165,7 +165,15 @@ class Fused:
             place(op, frame)
         flips, table = (frame.flip_x, frame.flip_y), self._table(channels)
         return native.changed(
-            source, frame.box, frame.size, frame.mode, frame.window, flips, self._planar, table
+            source,
+            frame.box,
+            frame.size,
+            frame.mode,
+            frame.window,
+            flips,
+            self._planar,
+            table,
+            streams.place(),
         )
 
     def _table(self, channels: int) -> np.ndarray | None:

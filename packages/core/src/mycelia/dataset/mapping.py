@@ -21,15 +21,25 @@ _SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
 
 
 class MapWork(Work):
-    """Operations one after the other on the values of a row."""
+    """Operations one after the other on the values of a row. A value more than `inputs` is the place of the
+    result in its batch, or None (see `straight`).
+    """
 
-    def __init__(self, operations: list, wanted: int, name: str, seed: int, salt: int):
+    def __init__(self, operations: list, inputs: int, wanted: int, name: str, seed: int, salt: int):
         super().__init__("Dataset.map", f"map {name}", seed, salt)
-        self.operations, self.wanted = operations, wanted
+        self.operations, self.inputs, self.wanted = operations, inputs, wanted
         self.own = all(map(own_transform, operations))
 
     def apply(self, epoch, number, item):
-        values = item
+        if len(item) == self.inputs:
+            return self._applied(item)
+        streams.set_place(item[-1])
+        try:
+            return self._applied(item[:-1])
+        finally:
+            streams.set_place(None)
+
+    def _applied(self, values: tuple) -> tuple:
         for operation in self.operations:
             try:
                 values = operation(*values)
@@ -180,11 +190,10 @@ class MapDataset(_Computed):
         picked = nodes.places("Dataset.map", inputs, names)
         kept = [i for i, n in enumerate(names) if n not in inputs]
         replaced = sorted(zip(picked, range(wanted))) if wanted == len(inputs) else None
-        if self._work is None or self._run is None:
-            self._work = MapWork(self._chain(), wanted, title(self.operations), self.seed(), self.salt())
+        work = self._mapping(len(inputs), wanted)
         mode = config.get_error_samples_mode()
         good, failed_rows, number = [], 0, start - 1
-        for row, values in self._results(self._work, epoch, start, picked):
+        for row, values in self._results(work, epoch, start, picked):
             number += 1
             if type(values) is Failure:
                 if mode == config.ErrorSamplesMode.RETURN:
@@ -204,9 +213,37 @@ class MapDataset(_Computed):
         if mode == config.ErrorSamplesMode.REPLACE and good:
             yield from itertools.islice(itertools.cycle(good), failed_rows)
 
-    def _results(self, work, epoch, start, picked) -> Iterator[tuple]:
+    def batches(self, epoch: int, size: int, drop_remainder: bool) -> Iterator[tuple] | None:
+        """Batches whose images are written where they belong; None where the last step makes no image so."""
+        from mycelia.dataset.fuse import Fused
+        from mycelia.dataset.straight import Batches
+
+        if self.callbacks or config.get_error_samples_mode() != config.ErrorSamplesMode.RETURN:
+            return None
+        names = self.children[0].get_col_names()
+        inputs = self.input_columns or names[:1]
+        if len(inputs) != 1 or len(self.output_columns or inputs) != 1:
+            return None
+        work = self._mapping(1, 1)
+        if not isinstance(work.operations[-1], Fused):
+            return None
+        picked = nodes.places("Dataset.map", inputs, names)
+        made = Batches(size, self.get_col_names(), picked[0])
+        rows = made.placed(iter(self.children[0].rows(epoch)))
+        pairs = self._results(work, epoch, 0, [*picked, len(names)], rows)
+        return made.joined(pairs, drop_remainder, lambda f, number: located(f.error, self, epoch, number))
+
+    def _mapping(self, inputs: int, wanted: int) -> MapWork:
+        """What its workers do: the same for all epochs of a run."""
+        if self._work is None or self._run is None:
+            chain = self._chain()
+            self._work = MapWork(chain, inputs, wanted, title(self.operations), self.seed(), self.salt())
+        return self._work
+
+    def _results(self, work, epoch, start, picked, rows=None) -> Iterator[tuple]:
         source = self.children[0]
-        rows = source.rows_from(epoch, start) if start else source.rows(epoch)
+        if rows is None:
+            rows = source.rows_from(epoch, start) if start else source.rows(epoch)
         rows = Runner(self.callbacks, epoch).steps(rows) if self.callbacks else iter(rows)
         crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
         if crew is None or not crew.optional:

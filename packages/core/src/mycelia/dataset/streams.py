@@ -37,6 +37,7 @@ class _Here(threading.local):
         self.base: int | None = None
         self.row = 0
         self.draws = self.rng = self.python = self.numpy = None
+        self.place: np.ndarray | None = None
         self.seeded: set[str] = set()  # which of them stand at the row's start or behind it
 
     def key(self) -> int:
@@ -62,6 +63,16 @@ def enter(base: int | None, row: int = 0) -> None:
 def leave() -> None:
     """This thread computes no row of a pipeline any more."""
     enter(None)
+
+
+def set_place(place: np.ndarray | None) -> None:
+    """Say where this thread's row belongs: the array that its last step may write into, and then returns."""
+    _here.place = place
+
+
+def place() -> np.ndarray | None:
+    """Where this thread's row belongs, or None."""
+    return _here.place
 
 
 def active() -> bool:

@@ -73,15 +73,17 @@ def changed(
     flips=(False, False),
     planar=False,
     table=None,
+    out=None,
 ) -> np.ndarray | None:
     """One pass over a JPEG's bytes or an image: its `box` (top, left, rows, columns), resized to `size`; of
     this the `window`, mirrored (left and right, top and bottom), each byte replaced by that of `table`
-    [channels, 256], channels first if `planar`. None for a damaged JPEG.
+    [channels, 256], channels first if `planar`; in `out` if that has the result's shape and dtype. None for a
+    damaged JPEG.
     """
     box = (0, 0, *source.shape[:2]) if box is None else box
     size = box[2:] if size is None else size
     window = (0, 0, *size) if window is None else window
-    return _data.transform(source, box, size, mode, window, flips, planar, table)
+    return _data.transform(source, box, size, mode, window, flips, planar, table, out)
 
 
 def resized(image: np.ndarray, rows: int, columns: int, mode: Inter) -> np.ndarray:
