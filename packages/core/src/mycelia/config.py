@@ -320,6 +320,13 @@ def reset(*keys: str) -> None:
             _restore(key, _MISSING)
 
 
+def read_again(*keys: str) -> None:
+    """Forget what the environment said about these settings, not what was set in Python."""
+    with _lock:
+        for key in keys:
+            _from_env.pop(key, None)
+
+
 def on_change(key: str, watcher: Callable[[object], None]) -> None:
     """Call `watcher(value)` now and whenever this setting changes: for parts that keep a copy for speed."""
     with _lock:

@@ -47,7 +47,13 @@ SUBMODULES: dict[str, tuple[str, ...]] = {
 }
 _ROOTS = ("mycelia", *sorted({n for names in SUBMODULES.values() for n in names if n.startswith("mycelia_")}))
 
-_ready = False
+_SETTINGS = (
+    "log_format", "log_level", "log_to_stderr", "log_stderr_threshold", "submodule_log_level", "log_dir",
+    "log_max_bytes", "log_backup_count",
+)  # fmt: skip
+#: The logger of scripts: None until the first message, and again for one who changed the settings.
+GLOBAL_LOGGER: logging.Logger | None = None
+FILE = "mycelia.log"  # log files have this name, and the number of the process
 _lock = threading.RLock()
 
 
@@ -144,12 +150,13 @@ def _parts(text: str) -> dict[str, int]:
 
 def setup() -> None:
     """Attach handlers and levels as the settings say; done once, by the first message."""
-    global _ready
-    if _ready:
+    global GLOBAL_LOGGER
+    if GLOBAL_LOGGER is not None:
         return
     with _lock:
-        if _ready:
+        if GLOBAL_LOGGER is not None:
             return
+        config.read_again(*_SETTINGS)
         formatter = _JsonFormatter() if config.get("log_format") == "json" else _Formatter()
         level = _level(config.get("log_level"), "GLOG_v")
         handlers: list[logging.Handler] = [_Stderr()]
@@ -165,7 +172,7 @@ def setup() -> None:
             logger.setLevel(level)
         for part, part_level in _parts(config.get("submodule_log_level")).items():
             _set_part(part, part_level)
-        _ready = True
+        GLOBAL_LOGGER = logging.getLogger("mycelia")
 
 
 def _file_handler() -> logging.Handler:
@@ -176,14 +183,18 @@ def _file_handler() -> logging.Handler:
         raise errors.value_error(
             "GLOG_log_dir", "GLOG_logtostderr is 0, so a directory for log files must be set"
         )
-    directory = os.path.join(directory, f"rank_{config.get('rank')}", "logs")
+    directory = _rank_folder(directory)
     os.makedirs(directory, exist_ok=True)
     return RotatingFileHandler(
-        os.path.join(directory, f"mycelia.log.{os.getpid()}"),
+        os.path.join(directory, f"{FILE}.{os.getpid()}"),
         maxBytes=config.get("log_max_bytes"),
         backupCount=config.get("log_backup_count"),
         encoding="utf-8",
     )
+
+
+def _rank_folder(directory: str) -> str:
+    return os.path.join(directory, f"rank_{config.get('rank')}", "logs")
 
 
 def _set_part(part: str, level: int) -> None:
@@ -217,13 +228,13 @@ def get_level() -> str:
     return str(logging.getLogger("mycelia").level // 10 - 1)
 
 
-def get_log_config() -> dict[str, str]:
+def get_log_config() -> dict[str, str | int]:
     """The log settings in force, under their environment names."""
     found = {"GLOG_v": get_level(), "GLOG_logtostderr": config.get("log_to_stderr")}
     if config.get("log_to_stderr") == "0":
-        found["GLOG_log_dir"] = config.get("log_dir")
-        found["logger_maxBytes"] = str(config.get("log_max_bytes"))
-        found["logger_backupCount"] = str(config.get("log_backup_count"))
+        found["GLOG_log_dir"] = _rank_folder(config.get("log_dir"))
+        found["logger_maxBytes"] = config.get("log_max_bytes")
+        found["logger_backupCount"] = config.get("log_backup_count")
         found["GLOG_stderrthreshold"] = config.get("log_stderr_threshold")
     return found
 

@@ -78,8 +78,8 @@ def test_prefix_and_directory_may_be_functions(tmp_path):
         train.CheckpointConfig(save_checkpoint_steps=3),
     )
     model().train(1, data(), callbacks=[callback])
-    assert os.listdir(tmp_path / "train") == ["net1-1_3.ckpt"]
-    assert callback.latest_ckpt_file_name == str(tmp_path / "train" / "net1-1_3.ckpt")
+    assert os.listdir(tmp_path / "train") == ["net1.ckpt"]
+    assert callback.latest_ckpt_file_name == str(tmp_path / "train" / "net1.ckpt")
 
 
 def test_weights_and_optimizer_state_come_back(tmp_path):

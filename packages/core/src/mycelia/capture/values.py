@@ -14,6 +14,7 @@ from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, active, is_t
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
+from mycelia.ops.variable import VARIABLE_LENGTH
 from mycelia.tensor import Tensor
 
 NUMBERS = (bool, int, float)
@@ -139,8 +140,11 @@ def update_attribute(owner: Any, name: str, how: str, value: Any) -> None:
 # ---- containers --------------------------------------------------------------------------------------------
 
 
+_CONTAINERS = frozenset((list, tuple, dict, *VARIABLE_LENGTH.values()))
+
+
 def is_container(value: Any) -> bool:
-    return type(value) in (list, tuple, dict) or (isinstance(value, tuple) and hasattr(value, "_fields"))
+    return type(value) in _CONTAINERS or (isinstance(value, tuple) and hasattr(value, "_fields"))
 
 
 def keys_of(container: Any) -> list:

@@ -215,9 +215,10 @@ def install() -> None:
     """Let `mindspore` stand for `mycelia` in this process, and NumPy be as MindSpore's users know it."""
     if any(isinstance(finder, _Alias) for finder in sys.meta_path):
         return
-    from mycelia.compat import identity, numpy1
+    from mycelia.compat import identity, numpy1, products
 
     sys.meta_path.insert(0, _Alias())
+    products.install()
     for path in _COMPLETED:
         if _full(path) in sys.modules:
             _complete(sys.modules[_full(path)])
@@ -227,8 +228,9 @@ def install() -> None:
 
 def uninstall() -> None:
     """Take the alias away again; modules that were imported under it are forgotten."""
-    from mycelia.compat import identity, numpy1
+    from mycelia.compat import identity, numpy1, products
 
+    products.uninstall()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Alias)]
     for name in [n for n in sys.modules if n == _FOREIGN or n.startswith(_FOREIGN + ".")]:
         del sys.modules[name]

@@ -14,6 +14,7 @@ from typing import Any
 from mycelia import mint, ops
 from mycelia.ops.operations.define import Operation
 from mycelia.ops.primitive import Primitive
+from mycelia.tensor import Tensor
 
 #: Classes whose function has another name.
 _FUNCTIONS: dict[str, str] = {
@@ -70,7 +71,19 @@ def _by_position(function: Callable) -> Callable:
     return call
 
 
-def __getattr__(name: str) -> type[Primitive]:
+def _instance(name: str) -> Callable | None:
+    """`expand_dims_view_op`, an instance of a primitive, and functions without a place of their own."""
+    wanted = re.sub(r"(_view|_ext)?(_op)?$", "", name)
+    if wanted.startswith("inplace_"):
+        return getattr(Tensor, wanted.removeprefix("inplace_") + "_", None)
+    return _function(wanted) or getattr(Tensor, wanted, None)
+
+
+def __getattr__(name: str) -> type[Primitive] | Callable:
+    if name[:1].islower():
+        found = _instance(name)
+        if found is not None:
+            return found
     function = _function(name) if name[:1].isupper() else None
     if function is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import copyreg
 
-from mycelia import dtypes
+from mycelia import dtypes, log
 from mycelia.compat import numpy1
 from mycelia.tensor import Parameter, Tensor
 
@@ -50,6 +50,7 @@ def install() -> None:
     """Give the types MindSpore's module names and form of pickles."""
     from mycelia.common import initializer
 
+    log.FILE = "mindspore.log"
     initializers = [c for c in vars(initializer).values() if isinstance(c, type)]  # layers print theirs
     own = {c: "mindspore.common.initializer" for c in initializers if c.__module__ == initializer.__name__}
     for cls, module in {**_MODULES, **own}.items():
@@ -65,3 +66,4 @@ def uninstall() -> None:
     for (cls, name), value in _kept.items():
         setattr(cls, name, value) if value is not None else delattr(cls, name)
     _kept.clear()
+    log.FILE = "mycelia.log"

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 from mycelia import config, nn, ops
 from mycelia.compile import jit
+from mycelia.ops.infer import broadcast_shapes, unbroadcast
+from mycelia.ops.summary_sink import record
 from mycelia.train import Callback
 
 
@@ -91,6 +96,11 @@ def no_recursive(callable_obj):
     return callable_obj
 
 
+def core(fn=None, **flags):
+    """A decorator that marks functions for the compiler, which needs no marks here."""
+    return fn if fn is not None else no_recursive
+
+
 def the_context():
     """The object that holds the settings."""
     return config
@@ -107,7 +117,72 @@ class _PynativeExecutor:
     def sync(self) -> None:
         """Wait for all ops."""
 
+    def set_creation_type(self, tensor, creation_type) -> None:
+        """Mark how a view came to be, see `native.CreationType`."""
+
 
 cell_graph_executor = CellGraphExecutor()
 pynative_executor = _PynativeExecutor()
 current_context = None  # it is made when it is asked for
+
+
+def nothing(*arguments, **options) -> None:
+    """What prepared or ended parts of MindSpore that need neither here."""
+
+
+# -- what rules of gradients of users call
+
+
+def binop_grad_common(x, y, dx, dy):
+    """Gradients of an operation of two broadcast operands, summed to the operands' shapes."""
+    return unbroadcast(dx, x.shape), unbroadcast(dy, y.shape)
+
+
+def get_broadcast_shape(x_shape, y_shape, prim_name, shape_type="", arg_name1="x", arg_name2="y"):
+    """The shape of two broadcast operands. Errors: ValueError if they do not fit."""
+    return list(broadcast_shapes(tuple(x_shape), tuple(y_shape)))
+
+
+def generate_shape_index(out_shape, indices_shape, axis):
+    """The order of axes that brings those of the indices to the front: for `unsorted_segment_sum`."""
+    rank, first = len(out_shape), axis + len(out_shape) - len(indices_shape) + 1 if axis < 0 else axis
+    moved = tuple(range(first, first + len(indices_shape)))
+    return (*moved, *(i for i in range(rank) if i not in moved))
+
+
+# -- callbacks as they were called from inside of graphs
+
+_current_net: list[nn.Cell] = []
+
+
+def set_current_net(net) -> None:
+    """Name the network whose Parameters `fill_current_net` sets."""
+    _current_net[:] = [net]
+
+
+def fill_current_net(parameter_list) -> bool:
+    """Set Parameters of the current network from ``[{"name": ..., "data": Tensor}, ...]``."""
+    given = {item["name"]: item["data"] for item in parameter_list}
+    for net in _current_net:
+        for parameter in net.get_parameters():
+            if parameter.name in given:
+                parameter.set_data(given[parameter.name].astype(parameter.dtype))
+    return True
+
+
+def free_prefix(directory: str, prefix: str, exception: bool = False) -> str:
+    """`prefix`, with a number if checkpoints in `directory` begin with it already."""
+    taken = [path.name for path in Path(directory).glob(f"{prefix}*.ckpt")] if directory else []
+    numbers = [int(n) for name in taken for n in re.findall(rf"^{re.escape(prefix)}_(\d+)-", name)]
+    return f"{prefix}_{max(numbers, default=0) + 1}" if taken else prefix
+
+
+_KIND = re.compile(r"(?P<name>.*)\[:(?P<kind>\w+)\]$")
+
+
+def cache_summary_data(summary: list[dict]) -> None:
+    """Give values, named like ``loss[:Scalar]``, to every open SummaryRecord, as summary operators do."""
+    for item in summary:
+        found = _KIND.match(item["name"])
+        if found is not None:
+            record(found["kind"].lower(), found["name"], item["data"])

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import enum
 from types import SimpleNamespace
 from typing import Any
 
 from mycelia import dtypes
 from mycelia.tensor import Tensor as TensorPy
 
-__all__ = ["TensorPy", "enable_security", "security", "typing"]
+__all__ = ["CreationType", "TensorPy", "enable_security", "security", "typing"]
 
 
 def enable_security() -> bool:
@@ -17,6 +18,15 @@ def enable_security() -> bool:
 
 
 security = SimpleNamespace(enable_security=enable_security)
+
+
+class CreationType(enum.Enum):
+    """How a view came to be: MindSpore forbids in-place changes of some; here none are views of memory."""
+
+    DEFAULT = 0
+    NO_GRAD_MODE = 1
+    MULTI_OUTPUT = 2
+    CUSTOM_BPROP = 3
 
 
 class _Kind(type):

@@ -32,6 +32,7 @@ _PATHS = """
     _c_expression : compat.native .
     _c_expression.security : compat.native
     _extends.parse.compile_config : compat.compile_config
+    _extends.parse.standard_method : compat.standard_method
     _extends.* : .
     ops.operations.* ops.composite.* ops.functional ops.primitive ops.deprecated ops.op_info_register
         ops.op_selector ops.vm_impl_registry ops.signature ops.tensor_method ops._vmap.* ops._grad.*
@@ -52,14 +53,14 @@ _PATHS = """
     dataset.audio.* : dataset.audio
     dataset.debug.* : dataset.debug
     numpy.* : numpy
-    scipy.* : scipy scipy.linalg
+    scipy.* : scipy scipy.linalg compat.scipy_ops
     communication.* parallel.* : parallel communication .
     experimental.optim.* : experimental.optim
     experimental.* : experimental .
     boost.* : boost
     hal.* : hal
     mindrecord.* : mindrecord
-    multiprocessing.* : multiprocessing
+    multiprocessing.* : compat.processes
     profiler.* : profiler profiler.steps
     runtime.* : runtime
     rewrite.* : rewrite
@@ -77,7 +78,7 @@ _BELOW = """
         run_check runtime scipy tools train utils version
     _c_expression: security
     _extends: parse
-    _extends.parse: compile_config
+    _extends.parse: compile_config standard_method
     boost: adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze
         group_loss_scale_manager less_batch_normalization
     common: _decorator _grad_function _pijit_context _register_for_recompute _register_for_tensor
@@ -137,11 +138,12 @@ _BELOW = """
         op_info_register op_selector operations primitive signature silent_check tensor_method
         vm_impl_registry
     ops._grad: grad_base
-    ops._grad_experimental: grad_base
+    ops._grad_experimental: grad_array_ops grad_base grad_math_ops grad_nn_ops
     ops._utils: arg_dtype_cast arg_handler utils
     ops.auto_generate: cpp_create_prim_instance_helper gen_arg_dtype_cast gen_arg_handler gen_extend_func
         gen_ops_def gen_ops_prim pyboost_inner_prim
-    ops.composite: base env_ops math_ops
+    ops.composite: base env_ops math_ops multitype_ops
+    ops.composite.multitype_ops: zeros_like_impl ones_like_impl _compile_utils _constexpr_utils add_impl
     ops.function: _add_attr_func array_func clip_func comm_func debug_func fft_func grad image_func
         linalg_func math_func nn_func other_func parameter_func random_func reshard_func sparse_func
         sparse_unary_func spectral_func vmap_func
@@ -161,7 +163,7 @@ _BELOW = """
     profiler.dynamic_profile: dynamic_monitor_proxy dynamic_profiler_config_context dynamic_profiler_utils
     run_check: _check_version run_check
     runtime: device device_limit event executor memory stream stream_limit thread_bind_core
-    scipy: fft linalg ops optimize utils utils_const
+    scipy: fft linalg ops ops_wrapper optimize utils utils_const
     scipy.optimize: _bfgs _lagrange _lbfgs gradient_optimization_algorithm line_search
         linear_sum_assignment minimize
     tools: data_dump sdc_detect stress_detect
@@ -236,7 +238,11 @@ RENAMED: dict[str, dict[str, str]] = {
         "FastGelu": "FastGeLU", "FusedBatchNorm": "BatchNorm", "FusedBatchNormEx": "BatchNorm",
         "ReLUV2": "ReLU", "Inverse": "MatrixInverse",
         "contiguous": "compat.legacy:contiguous",
-        "bprop_getters": "ops.primitive:bprop_getters", "ScalarToArray": "ScalarToTensor",
+        "bprop_getters": "ops.primitive:bprop_getters", "Eigh": "compat.scipy_ops:Eigh",
+        "core": "compat.legacy:core",
+        "binop_grad_common": "compat.legacy:binop_grad_common",
+        "get_broadcast_shape": "compat.legacy:get_broadcast_shape",
+        "generate_shape_index": "compat.legacy:generate_shape_index", "ScalarToArray": "ScalarToTensor",
         "ResizeBilinear": "ResizeBilinearV2", "Dropout2d": "Dropout2D",
         "DepthwiseConv2dNative": "compat.legacy:DepthwiseConv2dNative",
         "BatchMatmul": "BatchMatMul", "issubclass_": "builtins:issubclass",
@@ -261,9 +267,16 @@ RENAMED: dict[str, dict[str, str]] = {
     },
     "train": {
         "SummaryStep": "compat.legacy:SummaryStep", "Tensor": ".:Tensor",
+        "_InternalCallbackParam": "train.callbacks.base:CallbackParam",
+        "_CallbackManager": "train.callbacks.base:CallbackManager",
+        "_set_cur_net": "compat.legacy:set_current_net",
+        "_checkpoint_cb_for_save_op": "compat.legacy:fill_current_net",
+        "_chg_ckpt_file_name_if_same_exist": "compat.legacy:free_prefix",
+        "_cache_summary_tensor_data": "compat.legacy:cache_summary_data",
         "Parameter": ".:Parameter", "load": "io:load", "export": "io:export",
     },
     "dataset": {
+        "_cleanup": "compat.legacy:nothing", "_unset_iterator_cleanup": "compat.legacy:nothing",
         "Cutout": "CutOut", "OneHotOp": "OneHot", "ComposeOp": "Compose",
         "ImageFolderDatasetV2": "dataset:ImageFolderDataset", "ToType": "dataset.vision:ToType",
         "RandomRotate": "RandomRotation",

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from mycelia import dtypes, errors
+from mycelia import _C, dispatch, dtypes, errors
+from mycelia.ops.variable import VARIABLE_LENGTH, MutableFloat, MutableInt
 from mycelia.tensor import Tensor
-
-
-class MutableInt(int):
-    """An int that is a variable of a compiled function: a 0-d int64 tensor inside."""
-
-
-class MutableFloat(float):
-    """A float that is a variable of a compiled function: a 0-d float32 tensor inside."""
 
 
 def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     """The same data, its numbers made variables of compiled functions instead of constants.
 
     Tensors are variables anyway. A tuple, list or dict comes back with its members made mutable; a bool is a
-    constant. `dynamic_len` is accepted for tuples and lists: another length compiles anew.
+    constant. With `dynamic_len` the length of a tuple or list made inside of a graph counts as unknown there,
+    see `ops.variable`; an argument of another length compiles anew.
     Errors: TypeError for other types, and for `dynamic_len` without a sequence.
     """
     if dynamic_len and not isinstance(input_data, (tuple, list)):
@@ -36,7 +30,8 @@ def mutable(input_data: Any, dynamic_len: bool = False) -> Any:
     if kind is float:
         return MutableFloat(input_data)
     if kind is tuple or kind is list:
-        return kind(mutable(v) for v in input_data)
+        variable = dynamic_len and _C.mode() & dispatch.TRACING
+        return (VARIABLE_LENGTH[kind] if variable else kind)(mutable(v) for v in input_data)
     if kind is dict:
         return {k: mutable(v) for k, v in input_data.items()}
     raise errors.type_error(

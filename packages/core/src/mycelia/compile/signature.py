@@ -9,7 +9,8 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.capture.numbers import marked
-from mycelia.compile.mutable import MutableFloat, MutableInt, as_variable
+from mycelia.compile.mutable import as_variable
+from mycelia.ops.variable import MutableFloat, MutableInt
 from mycelia.tensor import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))

@@ -197,6 +197,7 @@ class Model:
         with CallbackManager(callbacks) as callback:
             params.list_callback = callback.callbacks
             context = RunContext(params)
+            params.last_save_ckpt_step = initial_epoch * params.batch_num
             callback.on_train_begin(context)
             params.cur_step_num = initial_epoch * params.batch_num
             passes = _passes(train_dataset, params.cur_step_num)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from mycelia import errors
 
 _EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
@@ -143,21 +145,21 @@ class CallbackManager(Callback):
                     "callbacks", f"every member must be a Callback, but got {type(callback).__name__}"
                 )
             self._callbacks.append(callback)
-        self._entered: list[Callback] = []
+        self._entered = contextlib.ExitStack()
 
     @property
     def callbacks(self) -> list[Callback]:
         return self._callbacks
 
     def __enter__(self):
-        for callback in self._callbacks:
-            callback.__enter__()
-            self._entered.append(callback)
+        with contextlib.ExitStack() as entered:
+            for callback in self._callbacks:
+                entered.enter_context(callback)
+            self._entered = entered.pop_all()
         return self
 
     def __exit__(self, *err):
-        while self._entered:
-            self._entered.pop().__exit__(*err)
+        return self._entered.__exit__(*err)
 
 
 def _forward(name: str):

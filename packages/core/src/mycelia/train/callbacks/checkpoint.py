@@ -171,8 +171,8 @@ class ModelCheckpoint(Callback):
     """Saves ``{directory}/{prefix}-{epoch}_{step in epoch}.ckpt`` as `config` says, and once more at the end.
 
     When files of that prefix are there already, `_1`, `_2`, ... is added to the prefix. `prefix` and
-    `directory` may be functions of the run's parameters. Errors: ValueError for a prefix with "/",
-    TypeError for another config.
+    `directory` may be functions of the run's parameters, called whenever a file is written: what `prefix`
+    gives is the whole name then. Errors: ValueError for a prefix with "/", TypeError for another config.
     """
 
     def __init__(self, prefix="CKP", directory=None, config: CheckpointConfig | None = None):
@@ -220,18 +220,8 @@ class ModelCheckpoint(Callback):
         params = run_context.original_args()
         if params.get("mode") == "eval":
             return
-        if callable(self._given_directory):
-            self._directory = Path(self._given_directory(params))
-            self._directory.mkdir(parents=True, exist_ok=True)
-        if callable(self._prefix):
-            name = self._prefix(params)
-            if not isinstance(name, str) or "/" in name:
-                raise errors.value_error(
-                    "ModelCheckpoint", f"prefix must give a text without '/', but gave {name!r}"
-                )
-            self._prefix = self._free_prefix(name)
         self._params = params
-        self._last_step = params.cur_step_num
+        self._last_step = params.get("last_save_ckpt_step") or 0
         self._last_time = self._window_start = time.time()
 
     def step_end(self, run_context):
@@ -256,7 +246,7 @@ class ModelCheckpoint(Callback):
     def __exit__(self, *err):
         if err and err[0] is not None and self._config.exception_save and self._params is not None:
             params = self._params
-            self._write(params, f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}_breakpoint")
+            self._write(params, f"{self._stem(params)}_breakpoint")
 
     # ---- saving --------------------------------------------------------------------------------------------
 
@@ -269,12 +259,28 @@ class ModelCheckpoint(Callback):
         return False
 
     def _save(self, params) -> None:
-        path = self._write(params, f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}")
+        path = self._write(params, self._stem(params))
         self._last_step = params.cur_step_num
         self._last_time = time.time()
         params.last_save_ckpt_step, params.latest_ckpt_file = params.cur_step_num, str(path)
         self._latest = str(path)
         self._clean(path)
+
+    def _stem(self, params) -> str:
+        """The name of a file to be written now, without its end."""
+        if callable(self._given_directory):
+            self._directory = Path(self._given_directory(params))
+            self._directory.mkdir(parents=True, exist_ok=True)
+        if not callable(self._prefix):
+            if callable(self._given_directory) and not self._latest:
+                self._prefix = self._free_prefix(self._prefix)
+            return f"{self._prefix}-{params.cur_epoch_num}_{place_in_epoch(params)}"
+        name = self._prefix(params)
+        if not isinstance(name, str) or "/" in name:
+            raise errors.value_error(
+                "ModelCheckpoint", f"prefix must give a text without '/', but gave {name!r}"
+            )
+        return name
 
     def _write(self, params, stem: str) -> Path:
         config = self._config
@@ -301,7 +307,9 @@ class ModelCheckpoint(Callback):
         return path
 
     def _files(self) -> list[Path]:
-        """Saved files of this prefix, oldest first."""
+        """Saved files of this prefix, oldest first; none if a function names them, so that all stay."""
+        if callable(self._prefix):
+            return []
         pattern = re.compile(re.escape(str(self._prefix)) + r"-[\d_-]+\." + self._config.format)
         found = [p for p in self._directory.iterdir() if pattern.fullmatch(p.name)]
         return sorted(found, key=lambda p: (p.stat().st_mtime_ns, p.name))
