@@ -99,3 +99,8 @@ def mycelia_dashboards(app):
 @hookspec
 def mycelia_servable_loaders():
     """Return a dict from model format to a loader, for Serving."""
+
+
+@hookspec
+def mycelia_compat_packages():
+    """Return a dict from a package of MindSpore's family ("mindspore_serving") to ours that stands for it."""

@@ -102,6 +102,7 @@ def start(options: dict) -> None:
     """Be a server until it is stopped. Errors: RuntimeError; nothing is left running then."""
     from mycelia_serving.cluster import node
     from mycelia_serving.cluster.hub import bind
+    from mycelia_serving.cluster.process import understand_mindspore
     from mycelia_serving.servable.arguments import check_int
 
     plans = _plans(options)
@@ -110,6 +111,9 @@ def start(options: dict) -> None:
         "max_enqueued_requests", check_int("max_enqueued_requests", options["max_enqueued_requests"], 1)
     )
     node.set_option("worker_timeout_s", options["worker_timeout_s"])
+    for plan in plans:
+        if plan.light:
+            understand_mindspore(plan.settings.for_worker(None, False))
     server = node.current()
     server.drain_seconds = options["drain_seconds"]
     server.token = options["token"] or None
@@ -137,6 +141,7 @@ def start(options: dict) -> None:
 
 def be_worker(options: dict) -> None:
     """Be a worker of a master elsewhere until it is stopped. Errors: RuntimeError."""
+    from mycelia_serving.cluster.process import understand_mindspore
     from mycelia_serving.worker import start as face
 
     if len(options["servable"]) != 1:
@@ -157,7 +162,9 @@ def be_worker(options: dict) -> None:
             from mycelia_serving.cluster.etcd import find_masters
 
             masters = find_masters(options["etcd"])
-        face.serve_master(_settings(options, name, version), device, masters, options["drain_seconds"], probe)
+        settings = _settings(options, name, version)
+        understand_mindspore(settings.for_worker(device, False))
+        face.serve_master(settings, device, masters, options["drain_seconds"], probe)
     finally:
         if probe is not None:
             probe.close()

@@ -12,3 +12,8 @@ def mycelia_servable_loaders():
     from mycelia_serving.engine.loaders import load_mindir
 
     return {"mindir": load_mindir}
+
+
+@hookimpl
+def mycelia_compat_packages():
+    return {"mindspore_serving": "mycelia_serving"}

@@ -245,3 +245,59 @@ def test_a_frozen_worker_is_found_and_its_work_done_by_others(servables, runtime
     finally:
         node.stop(0.0)
     assert call.reply("twice", x(1)).error.code == Code.STOPPING
+
+
+# ---- scripts written for MindSpore Serving ---------------------------------------------------------------
+
+CONFIG = """
+from mindspore_serving.server import register
+import mindspore_serving.worker.register as of_1_1
+
+assert of_1_1 is register
+
+def add(x1, x2):
+    return x1 + x2
+
+@register.register_method(output_names=["y"])
+def add_common(x1, x2):
+    y = register.add_stage(add, x1, x2, outputs_count=1)
+    return y
+"""
+
+LIGHT = """
+import os, sys
+from mindspore_serving import master, worker
+
+def start():
+    worker.start_servable_in_master(os.path.dirname(os.path.abspath(sys.argv[0])), "add", device_id=0)
+    master.start_grpc_server("127.0.0.1", 0)
+
+if __name__ == "__main__":
+    start()
+"""
+
+PROCESSES = """
+import os, sys
+from mindspore_serving import server
+
+def start():
+    here = os.path.dirname(os.path.realpath(sys.argv[0]))
+    config = server.ServableStartConfig(servable_directory=here, servable_name="add", num_parallel_workers=1)
+    server.start_servables(servable_configs=config)
+    server.start_grpc_server(address="127.0.0.1:0")
+
+start()
+"""
+
+
+@pytest.mark.parametrize("script", [LIGHT, PROCESSES], ids=["1.1", "2.x"])
+def test_a_script_for_mindspore_serving_runs_unchanged(tmp_path, start_process, predict, script):
+    (tmp_path / "add").mkdir()
+    (tmp_path / "add" / "servable_config.py").write_text(CONFIG)
+    (tmp_path / "serve.py").write_text(script)
+    server = start_process("-m", "mycelia", "run", str(tmp_path / "serve.py"))
+    ones = np.ones((2, 2), np.float32)
+    reply = predict(server.port(), "add", "add_common", [{"x1": ones, "x2": ones}])
+    np.testing.assert_array_equal(reply.results[0]["y"], 2 * ones)
+    server.process.terminate()
+    assert server.end() == 0

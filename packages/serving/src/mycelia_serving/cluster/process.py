@@ -10,6 +10,7 @@ import contextlib
 import itertools
 import json
 import os
+import re
 import signal
 import socket
 import sys
@@ -264,6 +265,16 @@ def make_engine(settings: dict, call_model=None):
     )
 
 
+def understand_mindspore(settings: dict) -> None:
+    """A config written for MindSpore imports it: then its names mean Mycelia in this process."""
+    config = os.path.join(settings["servable_directory"], settings["servable_name"], "servable_config.py")
+    with contextlib.suppress(OSError), open(config, "rb") as file:
+        if re.search(rb"^\s*(from|import)\s+mindspore", file.read(), re.MULTILINE):
+            from mycelia import compat
+
+            compat.install()
+
+
 def describe_failure(error: BaseException) -> str:
     """Why a worker could not start."""
     return str(error) or type(error).__name__
@@ -279,6 +290,7 @@ def child_main() -> int:
     from mycelia_serving.cluster.local import capacity_of, device_name
     from mycelia_serving.wire.proto import serving_pb2 as pb
 
+    understand_mindspore(settings)
     functions_only = settings.get("functions_only", False)
     calls = ModelCalls(link) if functions_only else None
     engine = make_engine(settings, calls.call if calls else None)
