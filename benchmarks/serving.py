@@ -406,7 +406,7 @@ def kills(folder: Path, seconds: float = 60, every: float = 5) -> None:
 
 def malformed(folder: Path) -> None:
     """Malformed requests of hypothesis among good ones."""
-    from serving_fuzz import fuzz
+    from mycelia_serving.testing import Target, fuzz
 
     count = int(peers.option("--requests", "10000"))
     server = Server(folder, "mycelia")
@@ -429,9 +429,13 @@ def malformed(folder: Path) -> None:
             server.wait(functools.partial(check_grpc, "mycelia", server.port, name))
         thread = threading.Thread(target=call)
         thread.start()
-        fuzz(server.port, count // 5, seed=1)  # the first ones fill tables and caches
+        targets = [
+            Target(server.port, server.port + 1, name, "predict", inputs) for name, inputs in INPUTS.items()
+        ]
+        for target in targets:
+            fuzz(target, count // 10, 1)  # the first ones fill tables and caches
         before = resident_mb(server.pid)
-        statuses = fuzz(server.port, count, seed=2)
+        statuses = fuzz(targets[0], count // 2, 2) + fuzz(targets[1], count - count // 2, 3)
         after = resident_mb(server.pid)
         over.set()
         thread.join()
