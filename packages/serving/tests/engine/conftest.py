@@ -38,6 +38,31 @@ class Scaled(nn.Cell):
         return x * scale, ops.ones_like(x) * x.shape[0]
 
 
+class Counter(nn.Cell):
+    """Changes a parameter in every call, and has results within results."""
+
+    def __init__(self):
+        super().__init__()
+        self.total = ms.Parameter(ms.Tensor(np.ones(2, np.float32)), name="total")
+
+    def construct(self, x):
+        self.total += x + 1
+        return (self.total + 0, x), x
+
+
+class Bfloat(nn.Cell):
+    def construct(self, x, y):
+        return x.astype(ms.float32) * y
+
+
+class While(nn.Cell):
+    def construct(self, x, n):
+        k = n * 0
+        while k < n:
+            x, k = x * 2, k + 1
+        return x
+
+
 class Sums(nn.Cell):
     def construct(self, x):
         return x.sum(axis=-1)
@@ -61,6 +86,9 @@ MODELS = {
     "add_int": lambda: (Add(), zeros(2, dtype=np.int32), zeros(2, dtype=np.int32)),
     "add_sub": lambda: (AddSub(), zeros(2, 3), zeros(2, 3)),  # with batch dimension: a batch of 2
     "scaled": lambda: (Scaled(), zeros(4, 3), zeros(3)),
+    "counter": lambda: (Counter(), zeros(2)),
+    "bfloat": lambda: (Bfloat(), zeros(2).astype(ms.bfloat16), zeros(2)),
+    "while": lambda: (While(), zeros(2), ms.Tensor(np.int32(0))),
     "sums": lambda: (Sums(), zeros(3, 4)),
     "double_any": lambda: (Double(), open_(None, 3)),
     "double_shape": lambda: (Double(), open_(None, None)),

@@ -148,6 +148,31 @@ def test_unknown_methods_and_empty_requests_are_answered(add_sub, infer):
     assert infer(add_sub, "predict") == []
 
 
+WHOLE = ", with_batch_dim=False"
+
+
+def test_a_model_that_changes_itself_starts_as_its_file_has_it(serve, infer):
+    engine = serve(one_model("counter", "x", "total a b", 3, WHOLE), "counter")
+    for total in (3, 5):
+        (result,) = infer(engine, "predict", {"x": np.ones(2, np.float32)})
+        np.testing.assert_array_equal(result["total"], [total, total])
+        np.testing.assert_array_equal(result["a"], result["b"])
+
+
+def test_clients_send_float32_for_bfloat16(serve, infer):
+    engine = serve(one_model("bfloat", "x, y", "z", 1, WHOLE), "bfloat")
+    assert [i.dtype for i in engine.infos[0].inputs] == ["float32", "float32"]
+    x = np.array([1.5, -2], np.float32)
+    np.testing.assert_array_equal(infer(engine, "predict", {"x": x, "y": x})[0]["z"], x * x)
+
+
+def test_a_model_may_loop_on_its_data(serve, infer):
+    engine = serve(one_model("while", "x, n", "y", 1, WHOLE), "while")
+    x = np.ones(2, np.float32)
+    results = infer(engine, "predict", *({"x": x, "n": np.array(n, np.int32)} for n in (0, 3)))
+    assert [float(r["y"][0]) for r in results] == [1, 8]
+
+
 # ---- at the start ------------------------------------------------------------------------------------------
 
 START = {

@@ -7,7 +7,7 @@ exception that says what is wrong; the server adds the file's name.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -39,7 +39,11 @@ class ModelInput:
 
 
 class LoadedModel(Protocol):
-    """A model, or sub-graph, that is ready to run. It is called by one thread at a time."""
+    """A model, or sub-graph, that is ready to run. It is called by one thread at a time.
+
+    If calls change it, a method `reset()` makes it again as the file has it: it is called once, after the
+    first runs on zeros.
+    """
 
     inputs: Sequence[ModelInput]
 
@@ -84,7 +88,7 @@ def load(format_name: str, path: str, options: ModelOptions) -> LoadedModel:
 class _MindIR:
     """A MindIR, compiled once per shape of its inputs."""
 
-    __slots__ = ("_call", "_one", "inputs")
+    __slots__ = ("_call", "_casts", "_one", "_parameters", "inputs")
 
     def __init__(self, graph: object) -> None:
         import mycelia as ms
@@ -95,6 +99,11 @@ class _MindIR:
         # What branches on data is not one graph: it runs op by op.
         self._call = cell if graph.has_branches else ms.jit(cell)
         self._one = ms.Tensor.from_numpy
+        # numpy has no bfloat16: clients send float32
+        self._casts = [i for i, (_, dtype, _) in enumerate(graph.inputs) if dtype == ms.bfloat16]
+        self._parameters = []
+        if graph.writes:
+            self._parameters = [(p, ms.Tensor(p.asnumpy())) for p in graph.parameters.values()]
         self.inputs = tuple(
             ModelInput(name, np.dtype(ms.dtype_to_nptype(dtype)), tuple(shape))
             for name, dtype, shape in graph.inputs
@@ -102,10 +111,26 @@ class _MindIR:
 
     def __call__(self, arrays: list[np.ndarray]) -> tuple[np.ndarray, ...]:
         one = self._one
-        outputs = self._call(*[one(a) for a in arrays])
-        if type(outputs) is tuple:
-            return tuple([o.asnumpy() for o in outputs])
-        return (outputs.asnumpy(),)
+        tensors = [one(a) for a in arrays]
+        for i in self._casts:
+            tensors[i] = tensors[i].bfloat16()
+        outputs = self._call(*tensors)
+        if type(outputs) is not tuple:
+            return (outputs.asnumpy(),)
+        return tuple([o.asnumpy() for o in _flat(outputs)])
+
+    def reset(self) -> None:
+        for parameter, value in self._parameters:
+            parameter.set_data(value)
+
+
+def _flat(outputs: tuple) -> Iterator:
+    """The tensors in nested tuples."""
+    for one in outputs:
+        if type(one) is tuple:
+            yield from _flat(one)
+        else:
+            yield one
 
 
 def load_mindir(path: str, options: ModelOptions) -> LoadedModel:

@@ -205,14 +205,18 @@ class BatchModel:
 
         With open sizes beside the batch this is only a try. Errors: what the model raises.
         """
-        row = tuple([np.zeros([max(n, 1) for n in i.shape], i.dtype) for i in self.inputs])
+        row = tuple([np.zeros([1 if n == -1 else n for n in i.shape], i.dtype) for i in self.inputs])
         for size in self._sizes:
             try:
                 outputs = self.run([row] * size)[0]
             except Exception:
+                outputs = ()
                 if self._open:
-                    return
+                    break
                 raise
+        reset = getattr(self.loaded, "reset", None)
+        if reset is not None:
+            reset()
         self.outputs = tuple(
             TensorInfo(f"output_{k}", str(o.dtype), (-1,) * o.ndim if self._open else o.shape)
             for k, o in enumerate(outputs)

@@ -79,13 +79,20 @@ class MindIRGraph:
     """A loaded model: call it with Tensors; `parameters` (name -> Parameter) keep their values between calls.
 
     `inputs` lists (name, dtype, shape) of what it takes; -1 is a size that any input may choose. Inputs of
-    other shapes run as well, as far as the ops allow; another dtype is a TypeError.
+    other shapes run as well, as far as the ops allow; another dtype is a TypeError. `writes`: a call may
+    change parameters.
     """
 
     def __init__(
-        self, name: str, inputs: list, parameters: dict[str, Parameter], main: Function, branches: bool
+        self,
+        name: str,
+        inputs: list,
+        parameters: dict[str, Parameter],
+        main: Function,
+        branches: bool,
+        writes: bool,
     ) -> None:
-        self.name, self.inputs, self.parameters = name, inputs, parameters
+        self.name, self.inputs, self.parameters, self.writes = name, inputs, parameters, writes
         self._main, self._branches = main, branches
 
     def __call__(self, *arguments: Tensor) -> Any:
@@ -231,7 +238,7 @@ class _Builder:
         steps = [step for function in self.functions.values() for step in function.steps]
         branches = any(step.target in (switch, switch_layer) for step in steps if callable(step.target))
         main = self.functions[graph.name]
-        return MindIRGraph(public_name(graph.name), inputs, self.parameters, main, branches)
+        return MindIRGraph(public_name(graph.name), inputs, self.parameters, main, branches, self.writes)
 
     def _translate(self, graph: Any, function: Function) -> None:
         for value in graph.input:
