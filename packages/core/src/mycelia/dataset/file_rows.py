@@ -85,6 +85,9 @@ class FileRowsDataset(Dataset):
         """The rows of one file."""
         raise errors.error(errors.NotSupportedError, type(self).__name__, "read(path) is not defined")
 
+    def is_sharded(self):
+        return self.num_shards is not None
+
     def size_of(self, path: str) -> int:
         """Number of rows of one file, counted once."""
         if path not in self._sizes:
@@ -158,7 +161,7 @@ class FileRowsDataset(Dataset):
     def rows(self, epoch):
         rng = self.generator(epoch)
         files = self.dataset_files
-        if self.shuffle_mode in (Shuffle.FILES, Shuffle.GLOBAL) and self.num_shards is None:
+        if self.shuffle_mode in (Shuffle.FILES, Shuffle.GLOBAL):
             files = [files[i] for i in rng.permutation(len(files))]
         rows = self._in_turns(self._parts(files))
         if self.shuffle_mode not in (Shuffle.FALSE, Shuffle.FILES):

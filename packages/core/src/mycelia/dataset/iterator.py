@@ -115,7 +115,8 @@ class DatasetIterator:
         from mycelia.dataset.elastic import place
 
         return {
-            "version": _STATE_VERSION, "seed": self._run.seed, "epoch": self._epoch, "row": self._row,
+            "version": _STATE_VERSION, "seed": self._run.seed, "shared_seed": self._run.shared_seed,
+            "epoch": self._epoch, "row": self._row,
             "columns": self._dataset.get_col_names(), **place(self._tree, self._epoch),
         }  # fmt: skip
 
@@ -137,7 +138,7 @@ class DatasetIterator:
         self._run.close()
         from mycelia.dataset.elastic import go_on
 
-        self._start(Run(seed=state["seed"]))
+        self._start(Run(state["seed"], state.get("shared_seed", state["seed"])))
         self._epoch, self._row = epoch, go_on(self._tree, state)
 
     def _close_rows(self) -> None:

@@ -198,6 +198,9 @@ class ConcatDataset(Dataset):
             raise errors.value_error("concat.use_sampler", "the sampler's num_samples must not be given")
         self.sampler = sampler
 
+    def is_sharded(self):
+        return self.sampler is not None and self.sampler.is_sharded()
+
     def _all(self, epoch):
         names = self.children[0].get_col_names()
         for child in self.children:

@@ -58,7 +58,14 @@ class Dataset:
 
     def generator(self, epoch: int) -> np.random.Generator:
         """Random numbers of this node for one epoch: its order of rows, not their values."""
-        return np.random.default_rng((self.seed(), epoch, self.salt()))
+        seed = self.seed()
+        if self.is_sharded():
+            seed = config.get_seed() if self._run is None else self._run.shared_seed
+        return np.random.default_rng((seed, epoch, self.salt()))
+
+    def is_sharded(self) -> bool:
+        """Whether the rows are shared among processes, which must then agree on their order."""
+        return False
 
     # ---- what a node defines -------------------------------------------------------------------------------
 
@@ -261,6 +268,14 @@ class Dataset:
                 node.update(num_batch, data)
                 return
         raise errors.runtime_error("Dataset.sync_update", f"there is no condition {condition_name!r}")
+
+    def device_que(
+        self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""
+    ) -> Dataset:
+        """A queue that a thread fills with the rows: see `transfer.TransferDataset`."""
+        from mycelia.dataset.transfer import TransferDataset
+
+        return TransferDataset(self, send_epoch_end, create_data_info_queue, queue_name)
 
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
         """Write all rows to MindRecord files. TypeError, ValueError; RuntimeError for what cannot be."""

@@ -9,10 +9,13 @@ from mycelia.dataset import config
 
 
 class Run:
-    """What the nodes of one iterator share. `seed`: of all orders and random transforms of this run."""
+    """What the nodes of one iterator share. `seed`: of all orders and random transforms of this run;
+    `shared_seed`: of the orders of rows that several processes share out.
+    """
 
-    def __init__(self, seed: int | None = None):
+    def __init__(self, seed: int | None = None, shared_seed: int | None = None):
         self.seed = config.stream_seed() if seed is None else seed
+        self.shared_seed = config.get_seed() if shared_seed is None else shared_seed
         self.prefetch = config.get_prefetch_size()
         self._strict = self.prefetch != config.default("prefetch_size")
         self.workers: dict[int, int] = {}  # node -> workers that autotune chose

@@ -251,7 +251,8 @@ class Mask(Transform):
     def apply(self, array):
         if is_text(array) != isinstance(self.constant, (str, bytes)):
             raise self.refuse(f"{self.constant!r} cannot be compared with a column of {array.dtype}")
-        return getattr(operators, self.operator.name.lower())(array, self.constant).astype(self.dtype)
+        constant = self.constant if is_text(array) else np.asarray(self.constant).astype(array.dtype)
+        return getattr(operators, self.operator.name.lower())(array, constant).astype(self.dtype)
 
 
 def numeric(dtype: Type) -> np.dtype | None:
@@ -309,7 +310,8 @@ class PadEnd(Transform):
         self.pad_shape, self.pad_value = list(pad_shape), pad_value
 
     def apply(self, array):
-        value = ("" if is_text(array) else 0) if self.pad_value is None else self.pad_value
+        empty = b"" if array.dtype.kind == "S" else ""
+        value = (empty if is_text(array) else 0) if self.pad_value is None else self.pad_value
         if array.ndim != len(self.pad_shape) or is_text(array) != isinstance(value, (str, bytes)):
             raise self.refuse(
                 f"cannot bring {array.dtype} of shape {array.shape} to {self.pad_shape} with {value!r}"
