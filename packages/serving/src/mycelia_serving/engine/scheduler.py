@@ -188,6 +188,8 @@ class Scheduler:
             runner.unit, runner.tasks = None, []
             unit.active -= 1
             unit.usual += 0.2 * (seconds - unit.usual)
+            least = 1.1 * unit.least  # so that it grows when all runs take longer
+            unit.least = least if 0.0 < least < seconds else seconds
             self._settle(tasks, moves, finished)
         if finished:
             self._coming += 1

@@ -110,6 +110,7 @@ class Unit:
         self.active = 0  # runs under way
         self.began = 0.0  # when the last one began
         self.usual = 0.0  # seconds of a run, a running mean
+        self.least = 0.0  # the same without what other processes took: the least of late
         self._levels: dict[int, dict[Any, deque[Task]]] = {}  # by priority and key
         self._order: list[int] = []  # priorities, highest first
 
@@ -239,7 +240,7 @@ class ModelUnit(Unit):
 
     @property
     def is_quick(self) -> bool:
-        return 0.0 < self.usual < QUICK_S
+        return 0.0 < self.least < QUICK_S
 
     def execute(self, tasks: list[Task]) -> list:
         try:
