@@ -29,6 +29,12 @@ _HUNG_TICK_S = 0.2
 _LOST_TWICE = 2  # so many workers may an instance take along
 
 
+class _Sending(threading.local):
+    """What the outermost `Master._send` of this thread still has to send; None outside of one."""
+
+    more: list | None = None
+
+
 class Burst:
     """Requests that one thread submits one after the other; see `Master.burst`."""
 
@@ -39,7 +45,7 @@ class Burst:
 
     def __enter__(self) -> None:
         sending = self._master._sending
-        self._outermost = not hasattr(sending, "more")
+        self._outermost = sending.more is None
         if self._outermost:
             self._groups = sending.more = []
 
@@ -56,7 +62,7 @@ class Burst:
                 groups = sending.more = list(together.values())
             self._master._send_groups(groups, True)
         finally:
-            del sending.more
+            sending.more = None
 
 
 class Master:
@@ -92,7 +98,7 @@ class Master:
         self._next_deadline = math.inf  # none of those is earlier
         self._wake = threading.Event()
         self._closed = False
-        self._sending = threading.local()
+        self._sending = _Sending()
         self._clock = threading.Thread(target=self._watch_clock, name="serving-clock", daemon=True)
         self._clock.start()
 
@@ -500,22 +506,23 @@ class Master:
         """
         if not outbox:
             return
-        if len(outbox) == 1 and not hasattr(self._sending, "more"):
-            groups = [(outbox[0][0], [outbox[0][1]])]
+        if len(outbox) == 1:
+            seat, work = outbox[0]
+            groups = [(seat, [work])]
         else:
             by_seat: dict[tuple[int, str], tuple[Seat, list[Work]]] = {}
             for seat, work in outbox:
                 by_seat.setdefault((id(seat), work.method), (seat, []))[1].append(work)
             groups = list(by_seat.values())
-        more = getattr(self._sending, "more", None)
-        if more is not None:
-            more.extend(groups)
+        sending = self._sending
+        if sending.more is not None:
+            sending.more.extend(groups)
             return
-        self._sending.more = groups
+        sending.more = groups
         try:
             self._send_groups(groups, False)
         finally:
-            del self._sending.more
+            sending.more = None
 
     @staticmethod
     def _send_groups(groups: list[tuple[Seat, list[Work]]], here: bool) -> None:

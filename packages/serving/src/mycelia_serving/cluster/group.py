@@ -87,6 +87,11 @@ class Seat:
         self.suspects = 0  # instances it has that were with a lost worker before
         self.suspect_sent = 0.0
 
+    @property
+    def busy(self) -> int:
+        """Instances that it has."""
+        return self.worker.capacity - self.free
+
     def late(self, now: float) -> bool:
         """Whether its oldest work takes much longer than usual."""
         for parcel in self.parcels:
@@ -144,25 +149,29 @@ class Group:
                 lane.inputs = frozenset(i.name for i in info.inputs)
 
     def seat_for(self, now: float, needs_models: bool = False) -> Seat | None:
-        """The worker with most free slots, those in turn that have equally many; one that is late only
-        when all are.
+        """The worker with a free slot that has least to do, those in turn that have equally much; one that is
+        late only when all are.
         """
         seats = self.seats
         count = len(seats)
+        if count == 1:
+            (seat,) = seats
+            if seat.free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
+                return None
+            return seat if seat.worker.has_models or not needs_models else None
         best = late = None
         best_at = late_at = 0
         for step in range(count):
             at = (self._turn + step) % count
             seat = seats[at]
-            free = seat.free
-            if free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
+            if seat.free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
                 continue
             if needs_models and not seat.worker.has_models:
                 continue
-            if best is not None and free <= best.free:
+            if best is not None and seat.busy >= best.busy:
                 continue
-            if count > 1 and seat.late(now):
-                if late is None or free > late.free:
+            if seat.parcels and seat.late(now):
+                if late is None or seat.busy < late.busy:
                     late, late_at = seat, at
                 continue
             best, best_at = seat, at
