@@ -201,8 +201,20 @@ def _spaced(name, start, end, steps, dtype):
     if dtype is None:
         floating = [v.dtype for v in (start, end) if is_tensor(v) and v.dtype.is_floating]
         dtype = floating[0] if floating else dtypes.float32
-    low, high = (v.asnumpy().astype(np.float64) if is_tensor(v) else float(v) for v in (start, end))
-    return constant(np.linspace(low, high, steps, axis=-1), dtype)
+    if is_tensor(start) or is_tensor(end):
+        wide = [_as_double(v) for v in (start, end)]
+        share = constant(np.linspace(0.0, 1.0, steps), dtypes.float64)
+        low, high = (v.expand_dims(-1) for v in wide)
+        return (low * (1.0 - share) + high * share).astype(dtype)
+    return constant(np.linspace(float(start), float(end), steps, axis=-1), dtype)
+
+
+def _as_double(value):
+    from mycelia.ops.control import stop_gradient
+
+    if is_tensor(value):
+        return stop_gradient(value).astype(dtypes.float64)
+    return constant(value, dtypes.float64)
 
 
 def logspace(start, end, steps, base=10, *, dtype=dtypes.float32):

@@ -73,6 +73,8 @@ class Attribute:
             if self.kind == "float":
                 return float(value)
             if self.kind == "bool":
+                if value not in (0, 1):
+                    raise TypeError
                 return bool(value)
             if self.kind == "code":
                 return tuple(operator.index(v) for v in value)

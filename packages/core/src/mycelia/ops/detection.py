@@ -43,9 +43,11 @@ def _nms_with_mask(bboxes, *, iou_threshold: "float" = 0.5):
     """
     rows = bboxes[np.argsort(-bboxes[:, 4], kind="stable")]
     boxes = rows[:, :4].astype(np.float64)
-    kept = _np_kept(range(len(rows)), lambda i, k: _np_overlap(boxes[i], boxes[k]), iou_threshold, -1)
-    mask = np.zeros(len(rows), bool)
-    mask[kept] = True
+    mask, left = np.zeros(len(rows), bool), np.arange(len(rows))
+    while len(left):
+        first, left = left[0], left[1:]
+        mask[first] = True
+        left = left[_np_overlap(boxes[first], boxes[left]) <= iou_threshold]
     return rows, np.arange(len(rows), dtype=np.int32), mask
 
 

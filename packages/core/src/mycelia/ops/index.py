@@ -275,7 +275,18 @@ def select_scatter(input, src, axis, index):
 
 
 def slice_scatter(input, src, axis=0, start=None, end=None, step=1):
-    """`input` with `src` in place of its part ``start:end:step`` along `axis`."""
+    """`input` with `src` in place of its part ``start:end:step`` along `axis`.
+
+    Errors: TypeError unless both are Tensors, ValueError if `src` does not have the shape of the part.
+    """
+    for name, value in (("input", input), ("src", src)):
+        if not is_tensor(value):
+            raise errors.type_error(f"slice_scatter: {name} must be a Tensor, got {type(value).__name__}")
+    axis = positive_axis(axis, input.ndim)
+    length = len(range(*builtins.slice(start, end, step).indices(input.shape[axis])))
+    part = (*input.shape[:axis], length, *input.shape[axis + 1 :])
+    if tuple(src.shape) != part:
+        raise errors.value_error(f"slice_scatter: src must have shape {part}, but it is {tuple(src.shape)}")
     return _strided_assign(input, src, *_axis_slice(input, positive_axis(axis, input.ndim), start, end, step))
 
 

@@ -75,8 +75,8 @@ def randn(*size, dtype=None, seed=None):
 
 
 def randn_like(input, seed=None, *, dtype=None):
-    """`randn` with the shape of `input`, and its dtype unless `dtype` is given."""
-    return _normal(tuple(input.shape), dtype or input.dtype, seed)
+    """`randn` with the shape of `input`."""
+    return _normal(tuple(input.shape), dtype, seed)
 
 
 def _integers(name, low, high, shape, seed, dtype, generator=None):

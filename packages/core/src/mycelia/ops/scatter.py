@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.cast import cast
 from mycelia.ops.define import op
@@ -179,6 +179,8 @@ def _as_updates(x, updates):
 
 def _tensor_scatter_function(reduction, name, what):
     def function(input_x, indices, updates):
+        if indices.dtype not in (dtypes.int32, dtypes.int64):
+            raise errors.type_error(f"{name}: indices must be int32 or int64, but they are {indices.dtype}")
         return _tensor_scatter(input_x, indices, _as_updates(input_x, updates), reduction)
 
     function.__name__ = function.__qualname__ = name

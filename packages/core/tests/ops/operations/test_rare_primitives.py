@@ -207,3 +207,49 @@ def test_rows_of_a_cache():
 def test_what_poisson_refuses(shape, rate, seed, error):
     with pytest.raises(error, match="random_poisson"):
         ops.random_poisson(shape, rate, seed)
+
+
+def test_shifts():
+    x = Tensor(np.arange(6).reshape(2, 3))
+    shift = ops.operations.Shift
+    assert shift(1)(x, 9).asnumpy().tolist() == [[9, 0, 1], [9, 3, 4]]
+    assert shift(-2, 1)(x, 9).asnumpy().tolist() == [[2, 9, 9], [5, 9, 9]]
+    assert shift(5, 0)(x, 9).asnumpy().tolist() == [[9] * 3] * 2
+    assert shift(0)(x, 9).asnumpy().tolist() == x.asnumpy().tolist()
+
+
+def test_equal_distances_between_tensors():
+    def spread(a, b):
+        return ops.linspace(a, b, 3)
+
+    starts, ends = floats([1, 2]), floats([3, 8])
+    for run in (lambda f: f, ms.jit):
+        found = run(lambda a, b: ops.vmap(spread)(a, b))(starts, ends)
+        assert found.asnumpy().tolist() == [[1, 2, 3], [2, 5, 8]]
+    assert float(ms.grad(lambda a: spread(a, ends[0]).sum())(starts[0])) == 0
+
+
+def test_scatters_refuse_other_indices():
+    with pytest.raises(TypeError, match="int32"):
+        ops.tensor_scatter_add(floats([1]), Tensor(np.array([[0]], np.int8)), floats([1]))
+    with pytest.raises(ValueError, match="src"):
+        ops.slice_scatter(floats(np.zeros((2, 3))), floats([1]), 0, 0, 1)
+    with pytest.raises(TypeError, match="keepdim"):
+        ops.sum(floats([1]), 0, 12)
+
+
+def test_boxes_that_overlap_go():
+    random = np.random.RandomState(3)
+    low = random.randint(0, 30, (400, 2))
+    rows = np.concatenate([low, low + random.randint(1, 20, (400, 2)), random.rand(400, 1)], 1)
+    boxes, places, kept = ops.NMSWithMask(0.3)(floats(rows))
+    boxes, kept = boxes.asnumpy(), kept.asnumpy()
+    assert (np.diff(boxes[:, 4]) <= 0).all() and places.asnumpy().tolist() == list(range(400))
+
+    def overlap(a, b):
+        shared = np.clip(np.minimum(a[2:4], b[2:4]) - np.maximum(a[:2], b[:2]), 0, None).prod()
+        return shared / ((a[2:4] - a[:2]).prod() + (b[2:4] - b[:2]).prod() - shared)
+
+    for i in range(0, 400, 7):
+        rivals = [j for j in range(i) if kept[j] and overlap(boxes[i], boxes[j]) > 0.3]
+        assert kept[i] == (not rivals)

@@ -66,6 +66,22 @@ def LinSpace(start, stop, num):
 
 
 @primitive
+def Shift(x, fill_value, *, periods: integer = 1, axis: integer = -1):
+    """`x` moved by `periods` places along `axis`, with `fill_value` where nothing comes from."""
+    if not periods:
+        return ops.identity(x)
+    size = x.shape[axis]
+    kept = max(size - abs(periods), 0)
+    edge = list(x.shape)
+    edge[axis] = size - kept
+    gap = ops.full(tuple(edge), fill_value, dtype=x.dtype)
+    if not kept:
+        return gap
+    rest = ops.narrow(x, axis, 0 if periods > 0 else size - kept, kept)
+    return ops.concat((gap, rest) if periods > 0 else (rest, gap), axis)
+
+
+@primitive
 def LogSpace(start, end, *, steps: natural = 10, base: natural = 10, dtype: dtype = dtypes.float32):
     """`steps` powers of `base` with exponents at equal distances from `start` to `end`."""
     return ops.logspace(start, end, steps, base, dtype=dtype)

@@ -293,10 +293,10 @@ def FractionalMaxPoolGrad(
 def MaxPoolGradGradWithArgmax(
     x, grad, argmax, *, kernel_size: anything = 1, strides: anything = 1, pad_mode: anything = "VALID"
 ):
-    """Gradient of `MaxPoolGradWithArgmax`: what lies where the largest values were."""
-    outer = tuple(x.shape[:2])
+    """Gradient of `MaxPoolGradWithArgmax`: what lies where the largest values were, counted in an image."""
+    outer = tuple(x.shape[:1])
     places = ops.reshape(ops.cast(argmax, dtypes.int64), (*outer, -1))
-    return ops.reshape(ops.gather_elements(ops.reshape(grad, (*outer, -1)), 2, places), argmax.shape)
+    return ops.reshape(ops.gather_elements(ops.reshape(grad, (*outer, -1)), 1, places), argmax.shape)
 
 
 def _pool_grad_grad(called, forward, count):
