@@ -138,6 +138,7 @@ class GeneratorDataset(MappableDataset):
     """
 
     conflict = staticmethod(errors.value_error)
+    reads_ahead = False  # the source is the user's
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config, nodes, profiling, rewrite
+from mycelia.dataset import ahead, config, nodes, profiling, rewrite
 from mycelia.dataset.autotune import Tuner
 from mycelia.dataset.run import Run
 
@@ -53,6 +53,7 @@ class DatasetIterator:
         run.watch = profiling.watched(self._tree)
         if config.get_enable_autotune():
             run.tuner = Tuner(run, self._tree)
+        self._pace = ahead.pace(self._tree, run)
         # Arrays that only this iterator knows become Tensors as they are.
         self._share = not self._copy and self._tree.makes_arrays()
 
@@ -86,12 +87,22 @@ class DatasetIterator:
         else:
             self._rows = self._tree.rows(self._epoch)
         self._rows = iter(self._rows)
+        if self._pace is not None:
+            self._keep(self._pace.begun(self._rows))
+
+    def _keep(self, rows: Iterator) -> None:
+        """Read `rows` from here on. What ends the run ends a thread that makes them."""
+        self._rows, self._run.reader = rows, rows if isinstance(rows, ahead.Ahead) else None
 
     def __next__(self):
         if self._rows is None:
             self._begin_epoch()
         try:
-            row = next(self._rows)
+            if self._pace is None or self._pace.settled:
+                row = next(self._rows)
+            else:
+                row, rows = self._pace.next(self._rows)
+                self._keep(rows)
         except StopIteration:
             self._end_epoch()
             raise

@@ -350,6 +350,8 @@ class SyncWaitDataset(Dataset):
     ahead, so an update that comes between two rows is in force for the next one.
     """
 
+    reads_ahead = False
+
     def __init__(self, source, condition_name, num_batch=1, callback=None):
         super().__init__(source)
         nodes.of_type("Dataset.sync_wait", "condition_name", condition_name, str)

@@ -23,6 +23,7 @@ class Dataset:
     cache = None  # a `DatasetCache` for the rows of this node
     cache_figures: Callable[[], dict] | None = None  # of what serves rows from a cache: hits, misses, bytes
     num_parallel_workers: int | None = None
+    reads_ahead = True  # whether a thread may read it before the program asks for its rows
     _run = None
     _salt: int | None = None
 

@@ -21,6 +21,7 @@ class Run:
         self.workers: dict[int, int] = {}  # node -> workers that autotune chose
         self.watch = None  # a `profiling.Watch` that measures this run, or None
         self.tuner = None  # an `autotune.Tuner` that changes it while it runs, or None
+        self.reader = None  # an `ahead.Ahead` that reads this run, or None
         self._pools: dict[int, object] = {}
         self._at_close: list[Callable[[], None]] = []
         self.closed = False
@@ -59,6 +60,9 @@ class Run:
     def close(self) -> None:
         """End all workers. The run may be used again: it then starts new ones."""
         self.closed = True
+        if self.reader is not None:  # first, while its workers still work
+            self.reader.close()
+            self.reader = None
         if self.watch is not None:
             self.watch.stop()
         pools, self._pools = list(self._pools.values()), {}
