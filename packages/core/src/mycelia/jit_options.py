@@ -170,7 +170,7 @@ class Symbol:
 
 
 def set_dump(target, enabled: bool = True) -> None:
-    """Mark a Cell or Primitive whose inputs and outputs the data dump writes.
+    """Mark a Cell, with all that it holds, or a Primitive whose inputs and outputs the data dump writes.
 
     Errors: ValueError for another target or flag.
     """
@@ -185,7 +185,12 @@ def set_dump(target, enabled: bool = True) -> None:
         raise errors.value_error("set_dump", f"enabled must be a bool, but got {type(enabled).__name__}")
     if not config.get("dump_config"):
         log.warning("set_dump: no data dump is switched on; see the setting dump_config")
-    target.__dict__["_dump"] = enabled
+    cells = [cell for _, cell in target.cells_and_names()] if isinstance(target, Cell) else []
+    for cell in cells:
+        cell.add_flags(dump=enabled)
+    for found in [target, *(value for cell in cells for value in vars(cell).values())]:
+        if isinstance(found, Primitive):
+            found.add_prim_attr("dump", str(enabled).lower())
 
 
 def ms_memory_recycle() -> None:

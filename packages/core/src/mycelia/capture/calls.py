@@ -176,6 +176,12 @@ def _sequence(kind: Callable, result: type) -> Callable:
     return sequence
 
 
+def _mapped(function: Callable, *of: Any) -> Any:
+    """`map` at once: a list for lists, else a tuple."""
+    kind = list if of and all(isinstance(items, list) for items in of) else tuple
+    return _sequence(map, kind)(function, *of)
+
+
 _VIEWS: dict[str, Callable] = {
     "keys": lambda view: tuple(view),
     "values": lambda view: tuple(view),
@@ -198,7 +204,7 @@ _BUILTINS: dict[Any, Callable] = {
     builtins.str: text.text,
     builtins.zip: _sequence(zip, tuple),
     builtins.enumerate: _sequence(enumerate, tuple),
-    builtins.map: _sequence(map, tuple),
+    builtins.map: _mapped,
     builtins.filter: _sequence(filter, list),
     builtins.range: _range,
     builtins.isinstance: _isinstance,

@@ -171,9 +171,11 @@ class _FunctionRewriter(ast.NodeTransformer):
         self.locals = (set(names.names) | parameters) - set(self.outer)
         self.find_state(definition.body)
         body = self.visit_block(definition.body)
+        module = ast.Call(ast.Name("globals", ast.Load()), [], [])
         undefined = sorted(self.state - parameters - set(self.outer) - {RESULT, RETURNED})
         prologue = [
-            assign_node(n, self.helper("undefined", [ast.Constant(n)]), definition.body[0]) for n in undefined
+            assign_node(n, self.helper("undefined", [ast.Constant(n), module]), definition.body[0])
+            for n in undefined
         ]
         at = 1 if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant) else 0
         declared = [s for s in body if isinstance(s, (ast.Global, ast.Nonlocal))]
@@ -380,8 +382,8 @@ class _FunctionRewriter(ast.NodeTransformer):
             args += [ast.Constant(type(node.op).__name__), node.value]
             return self.located([ast.Expr(self.helper("update_attribute", args, node))], node)[0]
         if isinstance(node.target, ast.Name) and node.target.id in self.state:
-            check = ast.Expr(self.helper("load", [name_node(node.target.id)], node))
-            return self.located([check, node], node)
+            found = self.helper("load", [name_node(node.target.id)], node)
+            return self.located([assign_node(node.target.id, found, node), node], node)
         if isinstance(node.target, (ast.Attribute, ast.Subscript)):
             node.target.value = self.visit(node.target.value)
             if isinstance(node.target, ast.Subscript):

@@ -35,10 +35,17 @@ class BranchType(errors.CaptureError, TypeError):
 class Undefined:
     """Stands in a variable that has no usable value, with the reason and the error that reading it is."""
 
-    __slots__ = ("name", "reason", "kind")
+    __slots__ = ("name", "reason", "kind", "outer")
 
-    def __init__(self, name: str, reason: str = "", kind: type[errors.CaptureError] = MissingValue) -> None:
+    def __init__(
+        self,
+        name: str,
+        reason: str = "",
+        kind: type[errors.CaptureError] = MissingValue,
+        outer: dict[str, Any] | None = None,
+    ) -> None:
         self.name, self.reason, self.kind = name, reason, kind
+        self.outer = outer  # the names of the module
 
     def complain(self) -> Exception:
         if not self.reason:
@@ -46,13 +53,18 @@ class Undefined:
         return errors.error(self.kind, "jit", self.reason)
 
 
-def undefined(name: str) -> Undefined:
-    return Undefined(name)
+def undefined(name: str, outer: dict[str, Any] | None = None) -> Undefined:
+    return Undefined(name, outer=outer)
 
 
 def load(value: Any) -> Any:
-    """The value of a variable; raises if it has none."""
+    """The value of a variable; raises if it has none.
+
+    As in MindSpore's graphs a variable that the function sets later is, until then, the module's.
+    """
     if type(value) is Undefined:
+        if not value.reason and value.outer is not None and value.name in value.outer:
+            return value.outer[value.name]
         raise value.complain()
     return value
 

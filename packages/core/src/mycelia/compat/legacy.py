@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from mycelia import config, nn, ops
+from mycelia import config, dtypes, nn, ops
 from mycelia.compile import jit
 from mycelia.ops.infer import broadcast_shapes, unbroadcast
 from mycelia.ops.summary_sink import record
+from mycelia.tensor import Tensor
 from mycelia.train import Callback
 
 
@@ -99,6 +100,21 @@ def no_recursive(callable_obj):
 def core(fn=None, **flags):
     """A decorator that marks functions for the compiler, which needs no marks here."""
     return fn if fn is not None else no_recursive
+
+
+MONAD = None  # orders effects in graphs of MindSpore; here the order of the code does
+
+
+def is_generated_name(name: str) -> bool:
+    """Whether a Parameter has this name because it was given none."""
+    return name.startswith("Parameter#")
+
+
+class TopTypeof:
+    """`TopTypeof()(x)`: the kind of a value, for tensors ``mindspore.TensorType``."""
+
+    def __call__(self, x):
+        return dtypes.TensorType(x.dtype) if isinstance(x, Tensor) else type(x)
 
 
 def the_context():

@@ -15,8 +15,8 @@ _PATHS = """
         graph.* : compile .
     common.seed : config .
     common.file_system : compat.file_system
-    common._register_for_tensor common._utils common._decorator common.auto_dynamic_shape common.device
-        common.dump common.generator common.hook_handle common.model common.recompute
+    common._monad common._register_for_tensor common._utils common._decorator common.auto_dynamic_shape
+        common.device common.dump common.generator common.hook_handle common.model common.recompute
         common.sparse_tensor common.symbol common._pijit_context : common .
     context parallel._auto_parallel_context : context config .
     dtype : dtypes
@@ -81,7 +81,7 @@ _BELOW = """
     _extends.parse: compile_config standard_method
     boost: adasum base boost boost_cell_wrapper dim_reduce grad_accumulation grad_freeze
         group_loss_scale_manager less_batch_normalization
-    common: _decorator _grad_function _pijit_context _register_for_recompute _register_for_tensor
+    common: _decorator _grad_function _monad _pijit_context _register_for_recompute _register_for_tensor
         _stub_tensor _tensor_docs _tensor_overload _utils api auto_dynamic_shape device dtype dump
         file_system generator hook_handle initializer jit_config jit_context lazy_inline model mutable
         no_inline np_dtype parameter recompute seed sparse_tensor storage symbol tensor
@@ -229,6 +229,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "_executor": "compat.legacy:cell_graph_executor", "RowTensorInner": "RowTensor",
         "_Function": "autodiff.function:Function", "_no_grad": "autodiff.function:no_grad",
         "_Buffer": "nn.cell:Buffer",
+        "_is_parameter_generated": "compat.legacy:is_generated_name",
+        "U": "compat.legacy:MONAD", "IO": "compat.legacy:MONAD",
         "cell_attr_register": "compat.legacy:cell_attr_register",
         "_pynative_executor": "compat.legacy:pynative_executor",
     },
@@ -239,7 +241,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "ReLUV2": "ReLU", "Inverse": "MatrixInverse",
         "contiguous": "compat.legacy:contiguous",
         "bprop_getters": "ops.primitive:bprop_getters", "Eigh": "compat.scipy_ops:Eigh",
-        "core": "compat.legacy:core",
+        "core": "compat.legacy:core", "TopTypeof": "compat.legacy:TopTypeof",
         "binop_grad_common": "compat.legacy:binop_grad_common",
         "get_broadcast_shape": "compat.legacy:get_broadcast_shape",
         "generate_shape_index": "compat.legacy:generate_shape_index", "ScalarToArray": "ScalarToTensor",
@@ -269,6 +271,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "SummaryStep": "compat.legacy:SummaryStep", "Tensor": ".:Tensor",
         "_InternalCallbackParam": "train.callbacks.base:CallbackParam",
         "_CallbackManager": "train.callbacks.base:CallbackManager",
+        "_handle_loss": "train.callbacks.monitor:loss_value",
         "_set_cur_net": "compat.legacy:set_current_net",
         "_checkpoint_cb_for_save_op": "compat.legacy:fill_current_net",
         "_chg_ckpt_file_name_if_same_exist": "compat.legacy:free_prefix",

@@ -23,6 +23,7 @@ from mycelia.compile.signature import Shape, replaced, signature
 from mycelia.ir.graph import Value
 from mycelia.ir.sizes import Size, SizeTable, instantiate
 from mycelia.ir.types import TensorType
+from mycelia.ops.variable import VARIABLE_LENGTH
 from mycelia.sparse import Sparse
 from mycelia.tensor import Parameter, Tensor
 
@@ -184,7 +185,8 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
     if type(value) is Size:
         value = value.fixed()
     if isinstance(value, (tuple, list)):
-        return "sequence", (type(value), [_form(v, trace, outputs) for v in value])
+        kind = next((k for k, v in VARIABLE_LENGTH.items() if type(value) is v), type(value))
+        return "sequence", (kind, [_form(v, trace, outputs) for v in value])
     if isinstance(value, dict):
         return "dict", {k: _form(v, trace, outputs) for k, v in value.items()}
     if isinstance(value, Sparse):
