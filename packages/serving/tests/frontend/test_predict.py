@@ -176,7 +176,8 @@ def test_unix_address(echo, tmp_path, native):
 
 def test_stop_with_grace_answers_what_is_there(echo, grpc_server, channel, wait_for):
     body = request("mirror", "hang", x=np.zeros(1, "f4")).SerializeToString()
-    future = channel.unary_unary(PREDICT).future(body, timeout=0.5)
+    late = (("mycelia-timeout-ms", "500"),)  # when the dispatcher gives up
+    future = channel.unary_unary(PREDICT).future(body, timeout=60, metadata=late)
     wait_for(lambda: echo.requests)
     grpc_server.stop(30)
     assert future.code() == grpc.StatusCode.DEADLINE_EXCEEDED

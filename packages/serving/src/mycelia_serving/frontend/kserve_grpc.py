@@ -29,6 +29,7 @@ from mycelia_serving.frontend.kserve import (
 )
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import OK, STATUS, add_headers
+from mycelia_serving.frontend.tracing import submitter
 from mycelia_serving.request import Call, Dispatcher, Reply
 from mycelia_serving.wire.predict import Malformed
 from mycelia_serving.wire.proto import inference_pb2 as pb
@@ -56,6 +57,7 @@ class InferenceService:
 
     def __init__(self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository) -> None:
         self._dispatcher = dispatcher
+        self._submit = submitter(dispatcher)
         self._models = models
         self._metrics = metrics
         self._repository = repository
@@ -182,7 +184,7 @@ class InferenceService:
             )
             done(OK, sent)
 
-        return self._dispatcher.submit(request, answer)
+        return self._submit(request, answer)
 
 
 def _read(kind, body: bytes):

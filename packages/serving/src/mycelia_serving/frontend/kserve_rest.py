@@ -32,6 +32,7 @@ from mycelia_serving.frontend.kserve import (
 )
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import add_headers
+from mycelia_serving.frontend.tracing import submitter
 from mycelia_serving.request import Call, Dispatcher, Reply
 from mycelia_serving.wire.tensors import MAX_RANK, invalid
 
@@ -48,6 +49,7 @@ class InferenceRoutes:
 
     def __init__(self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository) -> None:
         self._dispatcher = dispatcher
+        self._submit = submitter(dispatcher)
         self._models = models
         self._metrics = metrics
         self._repository = repository
@@ -195,7 +197,7 @@ class InferenceRoutes:
             count("v2-rest", request.servable, request.method, reply, start, received, len(out.body))
             done(out)
 
-        return self._dispatcher.submit(request, answer)
+        return self._submit(request, answer)
 
 
 def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:

@@ -1,6 +1,6 @@
 """What the REST port answers: MindSpore's paths, KServe v2, metrics, and what is served.
 
-Knows nothing of connections: `http.Connections` brings the requests and takes the replies.
+Knows nothing of connections: `asgi.RestApp` brings the requests and takes the replies.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from mycelia_serving.frontend.kserve import Models
 from mycelia_serving.frontend.kserve_rest import InferenceRoutes, error_reply
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import add_headers
+from mycelia_serving.frontend.tracing import submitter
 from mycelia_serving.request import Call, Dispatcher, Reply, Request
 from mycelia_serving.wire.tensors import invalid
 
@@ -44,6 +45,7 @@ class Rest:
         repository=None,
     ) -> None:
         self._dispatcher = dispatcher
+        self._submit = submitter(dispatcher)
         self._metrics = metrics if metrics is not None else Metrics.of(dispatcher)
         self._token = None if token is None else f"Bearer {token}".encode()
         models = Models(dispatcher)
@@ -144,7 +146,7 @@ class Rest:
             count("rest", servable, method, reply, start, received, len(body))
             done(HttpReply(status, body))
 
-        return self._dispatcher.submit(request, answer)
+        return self._submit(request, answer)
 
     # ---- pages ---------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ from mycelia_serving.frontend.status import (
     UNIMPLEMENTED,
     add_headers,
 )
+from mycelia_serving.frontend.tracing import submitter
 from mycelia_serving.request import Call, Dispatcher, Reply
 from mycelia_serving.wire.predict import Malformed, Refused, parse_request, reply_bytes
 
@@ -52,6 +53,7 @@ class Service:
         repository=None,
     ) -> None:
         self.dispatcher = dispatcher
+        self._submit = submitter(dispatcher)
         self.metrics = metrics if metrics is not None else Metrics.of(dispatcher)
         self._token = None if token is None else f"Bearer {token}".encode()
         inference = InferenceService(dispatcher, Models(dispatcher), self.metrics, repository)
@@ -132,7 +134,7 @@ class Service:
             count("grpc", servable, method, reply, start, len(body), len(sent))
             done(OK, sent)
 
-        return self.dispatcher.submit(request, answer)
+        return self._submit(request, answer)
 
     def _check_health(
         self, body: bytes, metadata: Mapping[str, str], done: Done, deadline: float | None
