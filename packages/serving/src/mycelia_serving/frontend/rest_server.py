@@ -1,19 +1,18 @@
-"""The REST port: `rest.Rest` on an event loop in a thread of its own."""
+"""The REST port: `rest.Rest` on uvicorn, in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 import threading
 
 from mycelia_serving.frontend.addresses import check_address, check_size, listening_socket
-from mycelia_serving.frontend.http import Connections
+from mycelia_serving.frontend.asgi import GuardedProtocol, RestApp
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.rest import Rest
 from mycelia_serving.frontend.tls import SSLConfig
 from mycelia_serving.request import Dispatcher
-
-_POLL_S = 0.02
 
 
 def start_rest(
@@ -42,55 +41,71 @@ def start_rest(
     context = None if ssl_config is None else ssl_config.context()
     sock = listening_socket(address)
     application = Rest(dispatcher, metrics=metrics, token=token, repository=repository)
-    limits = {"max_body": max_msg_mb_size << 20, "patience": patience_s, "idle": idle_s}
-    return RestServer(application, sock, context, limits)
+    app = RestApp(application, max_body=max_msg_mb_size << 20, patience=patience_s)
+    return RestServer(app, sock, context, idle_s)
 
 
 class RestServer:
     """A started server."""
 
-    def __init__(self, application: Rest, sock: socket.socket, context, limits: dict) -> None:
-        import uvloop
+    def __init__(self, app: RestApp, sock: socket.socket, context, idle_s: float) -> None:
+        import uvicorn
 
         self.port: int = sock.getsockname()[1]
-        self._loop = uvloop.new_event_loop()
-        self._connections = Connections(application, self._loop, **limits)
-        self._started = threading.Event()
-        self._stopping: tuple[float] | None = None
-        self._thread = threading.Thread(
-            target=self._run, args=(sock, context), name="serving-rest", daemon=True
+        config = uvicorn.Config(
+            app,
+            http=GuardedProtocol,
+            ws="none",
+            loop="uvloop",
+            lifespan="off",
+            interface="asgi3",
+            log_config=None,
+            log_level="critical",
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            backlog=1024,
+            timeout_keep_alive=idle_s,
         )
+        config.load()
+        config.ssl = context
+        self._server = uvicorn.Server(config)
+        self._started = threading.Event()
+        self._thread = threading.Thread(target=self._run, args=(sock,), name="serving-rest", daemon=True)
         self._thread.start()
         self._started.wait()
 
     def stop(self, grace_seconds: float = 0.0) -> None:
         """Take no new connections, answer what is there for up to `grace_seconds`, end. Blocks until then."""
-        if self._thread.is_alive():
-            self._loop.call_soon_threadsafe(self._end.set_result, grace_seconds)
-            self._thread.join()
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            self._loop.call_soon_threadsafe(self._ask_to_end, grace_seconds)
+        self._thread.join()
 
     def wait(self) -> None:
         """Until the server has ended."""
         self._thread.join()
 
-    def _run(self, sock: socket.socket, context) -> None:
-        asyncio.set_event_loop(self._loop)
-        try:
-            self._loop.run_until_complete(self._serve(sock, context))
-        finally:
-            self._loop.close()
+    def _ask_to_end(self, grace_seconds: float) -> None:
+        if not self._end.done():
+            self._end.set_result(grace_seconds)
 
-    async def _serve(self, sock: socket.socket, context) -> None:
-        loop, connections = self._loop, self._connections
-        self._end = loop.create_future()
-        more = {} if context is None else {"ssl": context, "ssl_handshake_timeout": 20}
-        server = await loop.create_server(connections.make, sock=sock, backlog=1024, **more)
+    def _run(self, sock: socket.socket) -> None:
+        import uvloop
+
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve(sock))
+
+    async def _serve(self, sock: socket.socket) -> None:
+        """`uvicorn.Server.serve` with an end of our own in the place of signals."""
+        server = self._server
+        self._loop = asyncio.get_running_loop()
+        self._end = self._loop.create_future()
+        server.lifespan = server.config.lifespan_class(server.config)
+        await server.startup(sockets=[sock])
         self._started.set()
-        grace = await self._end
-        server.close()
-        connections.stop()
-        end = loop.time() + grace
-        while connections.busy and loop.time() < end:
-            await asyncio.sleep(_POLL_S)
-        connections.abort()
+        server.config.timeout_graceful_shutdown = await self._end
+        await server.shutdown(sockets=[sock])
+        for connection in list(server.server_state.connections):
+            connection.transport.abort()
         await asyncio.sleep(0)
