@@ -45,6 +45,7 @@ class Engine:
     functions_only: models are not loaded, their stages go to `call_model(model_key, subgraph, inputs, done)`
     with one tuple of arrays per instance; `done` takes a list with a tuple of arrays or a ServingError each.
     threads: how many functions and models may run at once.
+    leader: for a distributed model, the fields of `distributed.leader.LeaderOptions`.
     Errors: `start` raises RuntimeError that names file and cause.
     """
 
@@ -63,6 +64,7 @@ class Engine:
         functions_only: bool = False,
         call_model: Callable | None = None,
         threads: int = 4,
+        leader: dict | None = None,
     ) -> None:
         self.servable_name = servable_name
         self.version = version  # after `start` the number that was found
@@ -82,6 +84,7 @@ class Engine:
         self._functions_only = functions_only
         self._call_model = call_model
         self._threads = threads
+        self._leader = leader
         self._declaration: Declaration | None = None
         self._models: dict[tuple[str, int], BatchModel] = {}
         self._units: dict[object, Unit] = {}  # by (model key, sub-graph) or (function, batch size)
@@ -96,7 +99,7 @@ class Engine:
         began = time.monotonic()
         declaration = self._declaration = load_config(self._directory, self.servable_name)
         try:
-            has_models = bool(declaration.models)
+            has_models = any(model.declared.files for model in declaration.models)
             self.version = directory.choose_version(declaration.folder, self.version, has_models)
             self._check_device()
             self.model_files = tuple(
@@ -111,7 +114,7 @@ class Engine:
             for method in declaration.methods.values():
                 self._plans[method.name] = self._plan(method)
         except Exception as error:
-            unload(declaration)
+            self._unload()
             if isinstance(error, RuntimeError):
                 raise
             raise RuntimeError(f"The servable '{self.servable_name}' cannot be started: {error}") from error
@@ -136,6 +139,8 @@ class Engine:
         delay = self._delay
         if declared.max_batch_delay_ms is not None:
             delay = declared.max_batch_delay_ms / 1000
+        if declared.ranks is not None:
+            self._lead(model)
         for subgraph, file in enumerate(declared.files):
             key = (model.model_key, subgraph)
             if self._functions_only:
@@ -154,9 +159,29 @@ class Engine:
             self._units[key] = ModelUnit(loaded, delay)
         model.run = self._caller(model)
 
+    def _lead(self, model: Model) -> None:
+        """Waits for the agents of a distributed model."""
+        from mycelia_serving.distributed.leader import Leader, LeaderOptions
+
+        declared = model.declared
+        if self._leader is None:
+            raise RuntimeError(
+                f"The model of '{declared.key}' is distributed: use distributed.start_servable"
+            )
+        leader = Leader(declared, LeaderOptions(**self._leader))
+        try:
+            leader.start()
+            loaded = BatchModel(leader, declared, 0, self._max_batch_size)
+            loaded.warm_up()
+        except Exception:
+            leader.close()
+            raise
+        self._models[model.model_key, 0] = loaded
+        self._units[model.model_key, 0] = ModelUnit(loaded, self._delay)
+
     def _caller(self, model: Model) -> Callable:
         """What `Model.call` of a function does."""
-        count = len(model.declared.files)
+        count = len(model.declared.files) or 1
 
         def run(instances: list[tuple], subgraph: int) -> list[tuple]:
             if subgraph >= count:
@@ -380,4 +405,11 @@ class Engine:
         if self._scheduler is not None:
             self._scheduler.close(drain_seconds)
         if self._declaration is not None:
-            unload(self._declaration)
+            self._unload()
+
+    def _unload(self) -> None:
+        for model in self._models.values():
+            end = getattr(model.loaded, "close", None)
+            if end is not None:
+                end()
+        unload(self._declaration)

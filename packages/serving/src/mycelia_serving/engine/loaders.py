@@ -42,7 +42,8 @@ class LoadedModel(Protocol):
     """A model, or sub-graph, that is ready to run. It is called by one thread at a time.
 
     If calls change it, a method `reset()` makes it again as the file has it: it is called once, after the
-    first runs on zeros.
+    first runs on zeros. An attribute `runs` says how many calls there may be at once, if more than one; a
+    method `close()` is called at the end.
     """
 
     inputs: Sequence[ModelInput]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import threading
 from dataclasses import dataclass
@@ -53,12 +54,13 @@ class BatchModel:
     def __init__(
         self, loaded: LoadedModel, declared: ModelDeclaration, subgraph: int, max_batch_size: int
     ) -> None:
-        self.name = declared.files[subgraph]
+        self.name = declared.files[subgraph] if declared.files else declared.key
         self.loaded = loaded
         self.allow_reshape = declared.allow_reshape
         self.with_batch_dim = declared.with_batch_dim
         self.outputs: tuple[TensorInfo, ...] = ()  # known after `warm_up`
-        self._lock = threading.Lock()
+        self.runs = getattr(loaded, "runs", 1)
+        self._lock = threading.Lock() if self.runs == 1 else contextlib.nullcontext()
         count = len(loaded.inputs)
         wrong = [i for i in declared.unbatched if i >= count]
         if wrong:

@@ -239,6 +239,10 @@ class ModelUnit(Unit):
         self.check = model.check
 
     @property
+    def concurrency(self) -> int:
+        return self.model.runs
+
+    @property
     def is_quick(self) -> bool:
         return 0.0 < self.least < QUICK_S
 

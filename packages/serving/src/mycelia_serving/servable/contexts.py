@@ -128,7 +128,9 @@ class _Options:
 
     def __init__(self, **options: str) -> None:
         name = type(self).__name__
-        warnings.warn(f"{name} is deprecated, use register.{self.info.__name__}", DeprecationWarning, stacklevel=2)
+        warnings.warn(
+            f"{name} is deprecated, use register.{self.info.__name__}", DeprecationWarning, stacklevel=2
+        )
         self.context = Context()
         self.context.append_device_info(self.info(**options))
 

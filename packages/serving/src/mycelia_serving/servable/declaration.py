@@ -15,6 +15,15 @@ if TYPE_CHECKING:
     from mycelia_serving.servable.model import Model
 
 
+@dataclass(frozen=True, slots=True)
+class RankLayout:
+    """How the parts of a distributed model are laid out."""
+
+    rank_size: int
+    stage_size: int
+    pipeline: bool  # several batches may be on their way
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ModelDeclaration:
     """What was said of a model."""
@@ -28,6 +37,7 @@ class ModelDeclaration:
     config_file: str | None
     allow_reshape: bool  # values of another shape with as many elements are taken
     max_batch_delay_ms: float | None  # None: what the server says
+    ranks: RankLayout | None = None  # of a distributed model, which has no files here
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -117,6 +117,8 @@ def declare_model(
 
 def add_model(declaration: Any, declared: ModelDeclaration) -> Model:
     """Puts a model on the list of a servable."""
+    if any(model.declared.ranks for model in declaration.models):
+        raise RuntimeError("A distributed model is the only one of its servable")
     taken = {file for model in declaration.models for file in model.declared.files}
     for file in declared.files:
         if file in taken:
