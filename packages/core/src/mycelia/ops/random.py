@@ -112,8 +112,14 @@ def randperm(n, seed=0, offset=0, dtype=dtypes.int64):
 def shuffle(x, seed=None):
     """`x` with its first axis in random order.
 
-    Shapes: [n, ...] -> same.  dtypes: any.
+    Shapes: [n, ...] -> same.  dtypes: any.  Errors: TypeError or ValueError for another x or seed.
     """
+    if not hasattr(x, "asnumpy"):
+        raise errors.type_error(f"shuffle: x must be a Tensor, got {type(x).__name__}")
+    if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int)):
+        raise errors.type_error(f"shuffle: seed must be an int, got {seed!r}")
+    if seed is not None and seed < 0:
+        raise errors.value_error(f"shuffle: seed must be 0 or more, got {seed}")
     return x if x.ndim == 0 else _index.gather(x, randperm(x.shape[0], seed or 0), 0)
 
 
@@ -346,12 +352,12 @@ def dropout3d(input, p=0.5, training=True):
 def rrelu(input, lower=1.0 / 8, upper=1.0 / 3):
     """Rectifier with random slopes for negative values, uniform over [lower, upper).
 
-    Shapes: any -> same.  dtypes: floating.  Errors: ValueError unless 0 <= lower <= upper <= 1.
+    Shapes: any -> same.  dtypes: floating.  Errors: ValueError unless lower <= upper.
     """
-    if not 0 <= lower <= upper <= 1:
-        raise errors.value_error(f"rrelu: 0 <= lower <= upper <= 1 must hold, got {lower} and {upper}")
+    if lower > upper:
+        raise errors.value_error(f"rrelu: lower must be at most upper, got {lower} and {upper}")
     slope = _uniform(tuple(input.shape), input.dtype) * (upper - lower) + lower
-    return _masks.where(input > 0, input, input * slope)
+    return _masks.where(input >= 0, input, input * slope)
 
 
 def _overwrite(input, value):

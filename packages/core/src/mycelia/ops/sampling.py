@@ -225,15 +225,19 @@ def _mixed(a, b, share):
 
 
 def deformable_offsets(
-    owner, x, offsets, kernel_size, strides, padding, dilations, deformable_groups, modulated
+    owner, x, offsets, kernel_size, strides, padding, dilations, deformable_groups, modulated, positions=None
 ):  # fmt: skip
-    """What the bent windows of `deformable_conv2d` read, each window as a block: [n, c, h' * kh, w' * kw]."""
+    """What the bent windows of `deformable_conv2d` read, each window as a block: [n, c, h' * kh, w' * kw].
+
+    `positions`: rows and columns of windows where these are not all that fit.
+    """
     kh, kw = kernel_size
     n, channels, height, width = x.shape
     top, bottom, left, right = padding
     (step_y, step_x), (spread_y, spread_x) = strides[2:], dilations[2:]
     rows = (height + top + bottom - spread_y * (kh - 1) - 1) // step_y + 1
     columns = (width + left + right - spread_x * (kw - 1) - 1) // step_x + 1
+    rows, columns = positions or (rows, columns)
     parts = 3 if modulated else 2
     want = (n, parts * deformable_groups * kh * kw, rows, columns)
     if tuple(offsets.shape) != want or channels % deformable_groups:

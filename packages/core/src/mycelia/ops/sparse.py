@@ -184,18 +184,27 @@ def coo_add(x1: COOTensor, x2: COOTensor, thresh: Tensor) -> COOTensor:
 def coo_concat(sp_input, concat_dim: int = 0) -> COOTensor:
     """One behind the other along an axis, in order of the places.
 
-    Errors: ValueError for fewer than two, or an axis that is not there.
+    Errors: ValueError for fewer than two, IndexError for an axis that is not there, RuntimeError for other
+    sizes along the other axes, TypeError for different dtypes.
     """
     import numpy as np
 
     if len(sp_input) < 2:
         raise errors.value_error("coo_concat", f"at least 2 COOTensors are needed, but got {len(sp_input)}")
     rank = sp_input[0].ndim
+    if isinstance(concat_dim, bool) or not isinstance(concat_dim, int):
+        raise errors.type_error("coo_concat", f"concat_dim must be an int, but got {concat_dim!r}")
     if not -rank <= concat_dim < rank:
-        raise errors.value_error(
+        raise errors.index_error(
             "coo_concat", f"concat_dim must be in [{-rank}, {rank}), but got {concat_dim}"
         )
     axis, offset, places = concat_dim % rank, 0, []
+    first = sp_input[0]
+    for part in sp_input[1:]:
+        if part.dtype is not first.dtype:
+            raise errors.type_error("coo_concat", f"the dtypes {first.dtype} and {part.dtype} differ")
+        if any(a != b for i, (a, b) in enumerate(zip(first.shape, part.shape)) if i != axis):
+            raise errors.runtime_error("coo_concat", f"{first.shape} and {part.shape} do not fit together")
     for part in sp_input:
         at = part.indices.asnumpy().copy()
         at[:, axis] += offset

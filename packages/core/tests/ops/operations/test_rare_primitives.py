@@ -253,3 +253,54 @@ def test_boxes_that_overlap_go():
     for i in range(0, 400, 7):
         rivals = [j for j in range(i) if kept[j] and overlap(boxes[i], boxes[j]) > 0.3]
         assert kept[i] == (not rivals)
+
+
+def test_bent_windows_of_a_part():
+    from mycelia.ops import operations
+
+    x = floats(np.arange(9)).reshape((1, 1, 3, 3))
+    offsets = floats(np.arange(12) % 7 * 0.1).reshape((1, 12, 1, 1))
+    how = (1, 1, 1, 1), (0, 0, 0, 0), (2, 2)
+    dx, moves = operations.DeformableOffsetsGrad(*how)(floats(np.ones((1, 1, 2, 2))), x, offsets)
+    np.testing.assert_allclose(dx.asnumpy()[0, 0, 0], [0.06, 0.09, 0.01], atol=1e-6)
+    np.testing.assert_allclose(moves.asnumpy()[0, [0, -1], 0, 0], [0.1, 4.3], atol=1e-5)
+    last = operations.DeformableOffsetsGrad(*how, data_format="NHWC")
+    turned = last(floats(np.ones((1, 2, 2, 1))), x.reshape((1, 3, 3, 1)), offsets.reshape((1, 1, 1, 12)))
+    np.testing.assert_allclose(turned[0].asnumpy().reshape(-1), dx.asnumpy().reshape(-1), atol=1e-6)
+    np.testing.assert_allclose(turned[1].asnumpy().reshape(-1), moves.asnumpy().reshape(-1), atol=1e-6)
+
+
+def test_gradients_of_convolutions_follow_the_sizes_of_the_weight():
+    from mycelia.ops import operations
+
+    dy, x = floats(np.ones((1, 1, 2, 2))), floats(np.arange(16)).reshape((1, 1, 4, 4))
+    found = operations.Conv2DBackpropFilter(4, 1)(dy, x, (1, 1, 3, 3))
+    assert found.asnumpy()[0, 0].tolist() == [[10, 14, 18], [26, 30, 34], [42, 46, 50]]
+    found = operations.Conv2DBackpropInput(4, 1)(dy, floats(np.ones((1, 1, 3, 3))), (1, 1, 4, 4))
+    assert found.asnumpy()[0, 0].tolist() == [[1, 2, 2, 1], [2, 4, 4, 2], [2, 4, 4, 2], [1, 2, 2, 1]]
+
+
+def test_slopes_beyond_one():
+    assert ops.rrelu(floats([0, -1, 2]), 5, 5).asnumpy().tolist() == [0, -5, 2]
+    with pytest.raises(ValueError, match="upper"):
+        ops.rrelu(floats([1]), 5, 4)
+    for arguments, error in (
+        ((2,), TypeError),
+        ((floats([1]), -3), ValueError),
+        ((floats([1]), 0.5), TypeError),
+    ):
+        with pytest.raises(error, match="shuffle"):
+            ops.shuffle(*arguments)
+
+
+def test_what_does_not_concatenate():
+    def coo(shape, dtype=ms.int32):
+        return ms.COOTensor(Tensor([[0, 1]]), Tensor([5], dtype), shape)
+
+    assert ops.coo_concat((coo((2, 3)), coo((2, 4))), 1).shape == (2, 7)
+    for other, axis, error in (
+        (coo((2, 3)), 2, IndexError), (coo((2, 3)), 1.0, TypeError), (coo((3, 3)), 1, RuntimeError),
+        (coo((2, 3), ms.float32), 1, TypeError),
+    ):  # fmt: skip
+        with pytest.raises(error, match="coo_concat"):
+            ops.coo_concat((coo((2, 3)), other), axis)

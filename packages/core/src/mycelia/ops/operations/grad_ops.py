@@ -7,6 +7,7 @@ from mycelia import ops
 from mycelia.autodiff.transforms import vjp
 from mycelia.ops.operations.checks import anything, boolean, choice, integer, integers, real
 from mycelia.ops.operations.define import primitive, registry
+from mycelia.ops.shape import as_ints
 
 
 def _pull(function, gradient, *inputs):
@@ -217,11 +218,12 @@ def Conv2DBackpropFilter(
     pad: anything = 0, pad_list: anything = (0, 0, 0, 0), mode: anything = 1, stride: anything = (1, 1),
     dilation: anything = (1, 1, 1, 1), group: anything = 1, data_format: anything = "NCHW",
 ):  # fmt: skip
-    """Gradient of the weights of `Conv2D`."""
+    """Gradient of the weights of `Conv2D`, whose sizes `w_size` says."""
+    w_size = as_ints(w_size)
     forward = registry["Conv2D"](
-        out_channel, kernel_size, mode, pad_mode, pad, _window(stride), _window(dilation), group, data_format
+        w_size[0], w_size[2:], mode, pad_mode, pad, _window(stride), _window(dilation), group, data_format
     )
-    weight = ops.zeros(tuple(w_size), x.dtype)
+    weight = ops.zeros(w_size, x.dtype)
     return _pull(lambda w: forward(x, w), dout, weight)
 
 

@@ -7,6 +7,7 @@ from mycelia.ops.operations.checks import anything, boolean, integer, integers, 
 from mycelia.ops.operations.define import primitive, registry
 from mycelia.ops.operations.grad_ops import _pull
 from mycelia.ops.ratio_pool import _ratio_pool_grad
+from mycelia.ops.sampling import deformable_offsets
 from mycelia.ops.shape import as_ints
 
 
@@ -354,8 +355,14 @@ def DeformableOffsetsGrad(
     dilations: integers = (1, 1, 1, 1), data_format: anything = "NCHW", deformable_groups: integer = 1,
     modulated: boolean = True,
 ):  # fmt: skip
-    """Gradients of `DeformableOffsets` for the input and the offsets."""
-    forward = registry["DeformableOffsets"](
-        strides, pads, kernel_size, dilations, data_format, deformable_groups, modulated
-    )
-    return _pull(forward, out_backprop, input, offsets)
+    """Gradients of `DeformableOffsets` for the input and the offsets, also those of some windows only."""
+
+    def forward(x, offsets):
+        how = (kernel_size, strides, pads, dilations, deformable_groups, modulated)
+        return deformable_offsets("DeformableOffsetsGrad", x, offsets, *how, tuple(offsets.shape[2:]))
+
+    if data_format != "NHWC":
+        return _pull(forward, out_backprop, input, offsets)
+    to_front, to_back = (0, 3, 1, 2), (0, 2, 3, 1)
+    found = _pull(forward, *(ops.transpose(t, to_front) for t in (out_backprop, input, offsets)))
+    return tuple(ops.transpose(t, to_back) for t in found)
