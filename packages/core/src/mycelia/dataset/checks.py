@@ -1,4 +1,4 @@
-"""Checks of the arguments of transforms: TypeError for a wrong type, ValueError for a wrong value."""
+"""Checks of arguments of nodes and transforms: TypeError for a wrong type, ValueError for a wrong value."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FLOAT_MAX = 2**24  # integers up to here are exact in float32: the range taken f
 def kind(op: str, name: str, value, *types: type):
     """`value` if it is of one of the types; a bool counts as an int only where bool is among them."""
     if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        wanted = " or ".join(t.__name__ for t in types)
+        wanted = " or ".join("None" if t is type(None) else t.__name__ for t in types)
         raise errors.type_error(op, f"{name} must be of type {wanted}, but got {value!r}")
     return value
 

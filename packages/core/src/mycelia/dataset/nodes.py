@@ -8,24 +8,10 @@ import traceback
 import numpy as np
 
 from mycelia import errors
+from mycelia.dataset.checks import INT32_MAX, integer
+from mycelia.dataset.checks import kind as of_type
 
-INT32_MAX = 2**31 - 1
-
-
-def of_type(owner: str, name: str, value, *types: type):
-    """`value` if it is of one of the types (a bool is no int). TypeError otherwise."""
-    if not isinstance(value, types) or (isinstance(value, bool) and bool not in types):
-        wanted = " or ".join("None" if t is type(None) else t.__name__ for t in types)
-        raise errors.type_error(owner, f"{name} must be of type {wanted}, but got {value!r}")
-    return value
-
-
-def integer(owner: str, name: str, value, least: int, most: int = INT32_MAX) -> int:
-    """An int in [least, most]; TypeError, ValueError."""
-    of_type(owner, name, value, int)
-    if not least <= value <= most:
-        raise errors.value_error(owner, f"{name} must be in [{least}, {most}], but got {value}")
-    return value
+__all__ = ["INT32_MAX", "integer", "of_type"]  # checks of nodes begin here too
 
 
 def names(owner: str, name: str, value, *, empty: bool = False) -> list[str]:

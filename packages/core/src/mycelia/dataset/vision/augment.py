@@ -256,7 +256,7 @@ class RandomSelectSubpolicy(ImageTransform):
                         op, f"policy[{i}][{j}] must be a tuple (transform, probability), but got {step!r}"
                     )
                 _need_transform(op, f"policy[{i}][{j}][0]", step[0])
-                checks.within(op, f"policy[{i}][{j}][1]", step[1], 0, 1)
+                checks.between(op, f"policy[{i}][{j}][1]", step[1], 0, 1)
         self.policy = policy
 
     def __call__(self, *images):

@@ -49,7 +49,7 @@ class MixUpBatch(ImageTransform):
     random = True
 
     def __init__(self, alpha: float = 1.0):
-        checks.number("MixUpBatch", "alpha", alpha, 0, left_open=True)
+        checks.number("MixUpBatch", "alpha", alpha, 0, above=True)
         self.alpha = alpha
 
     def __call__(self, *columns):
@@ -71,7 +71,7 @@ class CutMixBatch(ImageTransform):
 
     def __init__(self, image_batch_format: ImageBatchFormat, alpha: float = 1.0, prob: float = 1.0):
         checks.kind("CutMixBatch", "image_batch_format", image_batch_format, ImageBatchFormat)
-        checks.number("CutMixBatch", "alpha", alpha, 0, left_open=True)
+        checks.number("CutMixBatch", "alpha", alpha, 0, above=True)
         checks.probability("CutMixBatch", prob)
         self.image_batch_format, self.alpha, self.prob = image_batch_format, alpha, prob
 
@@ -110,7 +110,7 @@ class MixUp(ImageTransform):
     def __init__(self, batch_size: int, alpha: float, is_single: bool = True):
         checks.kind("MixUp", "is_single", is_single, bool)
         checks.integer("MixUp", "batch_size", batch_size, 1, checks.LARGEST)
-        checks.number("MixUp", "alpha", alpha, 0, math.inf, left_open=True)
+        checks.number("MixUp", "alpha", alpha, 0, math.inf, above=True)
         self.batch_size, self.alpha, self.is_single = batch_size, alpha, is_single
         self._before = None
 

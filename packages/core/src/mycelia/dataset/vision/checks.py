@@ -5,37 +5,25 @@ from __future__ import annotations
 import numbers
 
 from mycelia import errors
+from mycelia.dataset import checks
+from mycelia.dataset.checks import FLOAT_MAX as LARGEST
+from mycelia.dataset.checks import INT32_MAX as INT32
+from mycelia.dataset.checks import between, integer
 
-# The largest int that float32 holds exactly: the limit of sizes and factors.
-LARGEST = 2**24
-INT32 = 2**31 - 1
+__all__ = ["INT32", "LARGEST", "NUMBER", "between", "integer"]  # besides what is defined here
+
 NUMBER = (int, float)
 
 
 def kind(op: str, name: str, value, kinds) -> None:
     """TypeError unless `value` is of `kinds`; a bool counts as an int only if bool is named."""
-    kinds = kinds if isinstance(kinds, tuple) else (kinds,)
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-        names = ", ".join(k.__name__ for k in kinds)
-        raise errors.type_error(op, f"{name} must be of type {names}, but got {value!r}")
+    checks.kind(op, name, value, *(kinds if isinstance(kinds, tuple) else (kinds,)))
 
 
-def within(op: str, name: str, value, low, high, left_open: bool = False) -> None:
-    """ValueError unless `value` is in [low, high]."""
-    if not (low < value if left_open else low <= value) or not value <= high:
-        bracket = "(" if left_open else "["
-        raise errors.value_error(op, f"{name} must be in {bracket}{low}, {high}], but got {value!r}")
-
-
-def number(op: str, name: str, value, low=-LARGEST, high=LARGEST, left_open: bool = False, kinds=NUMBER):
+def number(op: str, name: str, value, low=-LARGEST, high=LARGEST, above: bool = False, kinds=NUMBER):
     """A number of `kinds` in a range."""
     kind(op, name, value, kinds)
-    within(op, name, value, low, high, left_open)
-
-
-def integer(op: str, name: str, value, low=1, high=INT32) -> None:
-    """An int in [low, high]."""
-    number(op, name, value, low, high, kinds=(int,))
+    between(op, name, value, low, high, above=above)
 
 
 def size(op: str, value) -> tuple[int, int]:
@@ -98,7 +86,7 @@ def pair(op: str, name: str, value, low=-LARGEST, high=LARGEST, positive: bool =
     if value[0] > value[1]:
         raise errors.value_error(op, f"{name} must be (smallest, largest), but got {value!r}")
     for i, v in enumerate(value):
-        within(op, f"{name}[{i}]", v, low, high, positive)
+        between(op, f"{name}[{i}]", v, low, high, above=positive)
     return tuple(value)
 
 
@@ -116,7 +104,7 @@ def degrees(op: str, value) -> None:
     """A number that is not negative, or (smallest, largest)."""
     kind(op, "degrees", value, (int, float, list, tuple))
     if isinstance(value, NUMBER):
-        within(op, "degrees", value, 0, LARGEST)
+        between(op, "degrees", value, 0, LARGEST)
     else:
         pair(op, "degrees", value)
 
@@ -130,7 +118,7 @@ def statistics(op: str, mean, std) -> None:
     for i, v in enumerate(mean):
         number(op, f"mean[{i}]", v, 0, 255)
     for i, v in enumerate(std):
-        number(op, f"std[{i}]", v, 0, 255, left_open=True)
+        number(op, f"std[{i}]", v, 0, 255, above=True)
 
 
 def contrast(op: str, cutoff, ignore) -> list[int]:

@@ -547,7 +547,7 @@ class Affine(ImageTransform):
             raise errors.type_error("Affine", f"translate must be (x, y), but got {translate!r}")
         for i, v in enumerate(translate):
             checks.number("Affine", f"translate[{i}]", v, -1.0, 1.0)
-        checks.number("Affine", "scale", scale, 0, left_open=True)
+        checks.number("Affine", "scale", scale, 0, above=True)
         checks.kind("Affine", "shear", shear, (int, float, tuple, list))
         shear = (shear, 0.0) if isinstance(shear, checks.NUMBER) else tuple(shear)
         if len(shear) != 2:
@@ -607,7 +607,7 @@ class RandomAffine(ImageTransform):
                 "RandomAffine", f"translate must have 2 or 4 values, but got {translate!r}"
             )
         for i, v in enumerate(translate):
-            checks.within("RandomAffine", f"translate[{i}]", v, -1.0, 1.0)
+            checks.between("RandomAffine", f"translate[{i}]", v, -1.0, 1.0)
         return tuple(translate)
 
     @staticmethod
@@ -616,7 +616,7 @@ class RandomAffine(ImageTransform):
             return (0.0, 0.0, 0.0, 0.0)
         checks.kind("RandomAffine", "shear", shear, (int, float, list, tuple))
         if isinstance(shear, checks.NUMBER):
-            checks.within("RandomAffine", "shear", shear, 0, checks.LARGEST, left_open=True)
+            checks.between("RandomAffine", "shear", shear, 0, checks.LARGEST, above=True)
             return (-shear, shear, 0.0, 0.0)
         if len(shear) not in (2, 4):
             raise errors.type_error("RandomAffine", f"shear must have 2 or 4 values, but got {shear!r}")
