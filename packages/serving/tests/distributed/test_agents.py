@@ -116,8 +116,7 @@ def serve(tmp_path, place):
     for engine in engines:
         engine.close()
     for agent in agents:
-        agent._server.stop(0).wait()
-        agent._leader.close()
+        agent.close()
 
 
 def infer(engine: Engine, *rows: np.ndarray) -> list:
@@ -279,14 +278,13 @@ def test_agents_check_what_they_are_given(models, tmp_path):
 
 
 def test_ports_in_use_are_named():
-    from concurrent import futures
 
-    import grpc
-
-    server = grpc.server(futures.ThreadPoolExecutor(1), options=rpc.server_options())
+    server, threads = rpc.new_server(1)
     port = rpc.listen(server, "127.0.0.1:0")
-    other = grpc.server(futures.ThreadPoolExecutor(1), options=rpc.server_options())
+    other, more = rpc.new_server(1)
     with pytest.raises(RuntimeError, match=f"127.0.0.1:{port} cannot be listened at"):
         rpc.listen(other, f"127.0.0.1:{port}")
-    server.stop(0)
-    other.stop(0)
+    for one in (server, other):
+        one.stop(0).wait()
+    for pool in (threads, more):
+        pool.shutdown()

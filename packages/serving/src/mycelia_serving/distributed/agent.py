@@ -11,7 +11,6 @@ import signal
 import sys
 import threading
 import time
-from concurrent import futures
 
 import grpc
 import numpy as np
@@ -36,7 +35,7 @@ class Agent:
         self.ended = threading.Event()
         self.heard = time.monotonic()
         self._lock = threading.Lock()
-        self._server = grpc.server(futures.ThreadPoolExecutor(4), options=rpc.server_options())
+        self._server, self._threads = rpc.new_server(4)
         rpc.serve(
             self._server,
             "MSAgent",
@@ -101,7 +100,12 @@ class Agent:
             rpc.caller(self._leader, "MSDistributedWorker", "AgentExit")(request, timeout=2)
         except grpc.RpcError:
             pass  # it went first
-        self._server.stop(1).wait()
+        self.close(1)
+
+    def close(self, grace: float = 0) -> None:
+        self._server.stop(grace).wait()
+        self._threads.shutdown()
+        self._leader.close()
 
 
 def main() -> int:

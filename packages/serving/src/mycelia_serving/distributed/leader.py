@@ -6,7 +6,6 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
-from concurrent import futures
 from dataclasses import dataclass
 
 import grpc
@@ -62,7 +61,7 @@ class Leader:
         self._failed = ""  # why agents could not be started
         self.inputs: Sequence[ModelInput] = ()
         self.runs = self._layout.stage_size if self._layout.pipeline else 1  # calls at once
-        self._server = grpc.server(futures.ThreadPoolExecutor(8), options=rpc.server_options())
+        self._server, self._threads = rpc.new_server(8)
         rpc.serve(
             self._server,
             "MSDistributedWorker",
@@ -218,4 +217,5 @@ class Leader:
             agents = list(self._agents.values())
             self._agents.clear()
         self._dismiss(agents)
-        self._server.stop(0)
+        self._server.stop(0).wait()
+        self._threads.shutdown()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import queue
+import threading
 from collections.abc import Callable
+from concurrent import futures
 
 import grpc
 import numpy as np
@@ -50,6 +53,43 @@ def serve(server: grpc.Server, service: str, methods: dict[str, Callable]) -> No
     server.add_generic_rpc_handlers([grpc.method_handlers_generic_handler(_PACKAGE + service, handlers)])
 
 
+class Threads(futures.Executor):
+    """Threads for a server. Unlike those of the standard library they go on when the main thread has ended,
+    which it does in scripts that only start a server.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._work: queue.SimpleQueue = queue.SimpleQueue()
+        self._count = count
+        for _ in range(count):
+            threading.Thread(target=self._run, name="serving-rpc", daemon=True).start()
+
+    def submit(self, fn: Callable, /, *args: object, **kwargs: object) -> futures.Future:
+        future: futures.Future = futures.Future()
+        self._work.put((future, fn, args, kwargs))
+        return future
+
+    def _run(self) -> None:
+        while (item := self._work.get()) is not None:
+            future, function, args, kwargs = item
+            if not future.set_running_or_notify_cancel():
+                continue
+            try:
+                future.set_result(function(*args, **kwargs))
+            except BaseException as error:
+                future.set_exception(error)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        for _ in range(self._count):
+            self._work.put(None)
+
+
+def new_server(threads: int) -> tuple[grpc.Server, Threads]:
+    """A server to which `serve` and `listen` give methods and a port; no two servers share one."""
+    pool = Threads(threads)
+    return grpc.server(pool, options=[*_LARGEST, ("grpc.so_reuseport", 0)]), pool
+
+
 def listen(server: grpc.Server, address: str) -> int:
     """Opens the port and returns its number. Errors: RuntimeError."""
     try:
@@ -61,11 +101,6 @@ def listen(server: grpc.Server, address: str) -> int:
             f"The address {address} cannot be listened at: it is in use, or no address of this host"
         )
     return port
-
-
-def server_options() -> list[tuple[str, int]]:
-    """No message is too large, and a port has one owner."""
-    return [*_LARGEST, ("grpc.so_reuseport", 0)]
 
 
 def to_tensor(array: np.ndarray) -> pb.Tensor:
