@@ -93,6 +93,9 @@ def start(
     etcd: Annotated[
         str, typer.Option("--etcd", help="host:port of etcd: one of several servers is the master.")
     ] = "",
+    spare: Annotated[
+        bool, typer.Option("--spare/--no-spare", help="A process that waits to replace a lost worker.")
+    ] = True,
     log_dir: Annotated[str, typer.Option("--log-dir", help="A log file per worker in here.")] = "",
 ) -> None:
     """Serve servables until SIGTERM or Ctrl-C."""

@@ -117,6 +117,7 @@ def start(options: dict) -> None:
     server = node.current()
     server.drain_seconds = options["drain_seconds"]
     server.token = options["token"] or None
+    server.spares.wanted = options["spare"]
     try:
         if options["etcd"]:
             from mycelia_serving.cluster.etcd import become_master
@@ -210,23 +211,17 @@ def show_status(pid: int | None, as_json: bool) -> None:
 
 
 def _worker_rows(servable: dict) -> list[tuple[str, ...]]:
-    processes = {p["pid"]: p for p in servable["processes"]}
-    rows = []
-    for worker in servable["workers"]:
-        process = processes.pop(worker["pid"], {})
-        rows.append(
-            (
-                f"{worker['address']} {worker['state']}",
-                worker["device"] or "none",
-                str(worker["outstanding"]),
-                str(worker["answered"]),
-                str(process.get("restarts", 0)),
-                process.get("reason", ""),
-            )
+    return [
+        (
+            f"{worker['address']} {worker['state']}".strip(),
+            worker["device"] or "none",
+            str(worker["outstanding"]),
+            str(worker["answered"]),
+            str(worker["restarts"]),
+            worker.get("reason", ""),
         )
-    for process in processes.values():
-        rows.append((process["state"], "", "", "", str(process["restarts"]), process["reason"]))
-    return rows
+        for worker in servable["workers"]
+    ]
 
 
 def show_models(pid: int | None, as_json: bool) -> None:

@@ -151,3 +151,22 @@ def test_workers_that_never_answer_are_given_up(tmp_path, call_master, until, mo
     finally:
         deployment.stop(0.0)
         master.close()
+
+
+def test_a_spare_process_becomes_the_next_worker(servables, call_master, until):
+    from mycelia_serving.cluster.supervise import Spares
+
+    master, spares = Master(), Spares(after_s=0.0)
+    deployment = Deployment(master, Settings(str(servables), "calc", 1), spares=spares)
+    try:
+        deployment.start([None])
+        until(lambda: spares._spare is not None)
+        spare = spares._spare.process.pid
+        call = call_master(master)
+        first = call.pid()
+        os.kill(first, signal.SIGKILL)
+        assert call.pid() == spare
+    finally:
+        deployment.stop(0.0)
+        spares.close()
+        master.close()

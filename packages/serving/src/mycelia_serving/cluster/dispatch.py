@@ -11,6 +11,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 from mycelia import log
 from mycelia_serving.cluster.calls import ANSWERED, Item, PendingCall, refused
@@ -146,8 +147,13 @@ class Master:
     def describe(self) -> list[ServableInfo]:
         """What is served now."""
         with self._lock:
-            groups = [g for versions in self._groups.values() for g in versions.values()]
-            return [g.info() for g in groups + self._retired]
+            groups = [g for versions in self._groups.values() for g in versions.values()] + self._retired
+            infos = [g.info() for g in groups]
+        # what tells about absent workers has locks of its own
+        return [
+            replace(info, workers=info.workers + tuple(group.absent())) if group.absent is not None else info
+            for info, group in zip(infos, groups, strict=True)
+        ]
 
     def measures(self) -> list[tuple[str, int, str, MethodTimes, int]]:
         """Servable, version, method, what was measured, instances that wait: of each method."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import deque
+from collections.abc import Callable
 
 from mycelia_serving.cluster.calls import Item
 from mycelia_serving.cluster.worker_api import Worker
@@ -114,6 +115,7 @@ class Group:
         self.failed = ""  # why no worker will come
         self.empty_since: float | None = None  # since when there has been no worker
         self.seen = False  # there has been a worker
+        self.absent: Callable[[], list[dict]] | None = None  # of workers that are starting or have failed
         self._turn = 0  # where the search for a worker starts
         self.turns = 0  # of methods
 
@@ -228,6 +230,8 @@ class Group:
                 "state": "draining" if seat.closing else "ready",
                 "outstanding": sum(len(p.items) for p in seat.parcels),
                 "answered": seat.answered,
+                "restarts": getattr(seat.worker, "restarts", 0),
+                "load_seconds": getattr(seat.worker, "load_seconds", 0.0),
             }
             for seat in self.seats
         )

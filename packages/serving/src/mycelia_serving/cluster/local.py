@@ -33,6 +33,7 @@ class LocalWorker:
         self.version = engine.version
         self.infos = engine.infos
         self.model_files = engine.model_files
+        self.load_seconds = engine.load_seconds
         self.capacity = capacity_of(engine)
         self.address = "local"
         self.pid = os.getpid()

@@ -19,7 +19,7 @@ from mycelia_serving.cluster.hub import Hub
 from mycelia_serving.cluster.light import LightDeployment
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.cluster.scaling import ScalePolicy, Scaler
-from mycelia_serving.cluster.supervise import Deployment, Settings
+from mycelia_serving.cluster.supervise import Deployment, Settings, Spares
 from mycelia_serving.cluster.versions import Versions
 from mycelia_serving.servable.directory import VersionPolicy
 
@@ -53,6 +53,7 @@ class Node:
         self.token: str | None = None
         self.ping_s = PING_S
         self.stopped = threading.Event()
+        self.spares = Spares()
         self._served: dict[str, Versions] = {}
         self._plans: dict[str, Plan] = {}
         self._ports: list[tuple[str, str, object]] = []  # protocol, address, handle
@@ -121,8 +122,9 @@ class Node:
 
     def _deployment(self, plan: Plan, version: int):
         settings = replace(plan.settings, version=version)
-        kind = LightDeployment if plan.light else Deployment
-        return kind(self.master, settings)
+        if plan.light:
+            return LightDeployment(self.master, settings)
+        return Deployment(self.master, settings, spares=self.spares)
 
     def _poll(self, versions: Versions, seconds: float) -> None:
         while not self._stop_asked.wait(seconds):
@@ -229,8 +231,6 @@ class Node:
         """All there is to tell about the server."""
         servables = []
         for info in self.master.describe():
-            versions = self._served.get(info.name)
-            deployment = versions.running.get(info.version) if versions else None
             servables.append(
                 {
                     "name": info.name,
@@ -239,7 +239,6 @@ class Node:
                     "reason": info.reason,
                     "methods": [m.name for m in info.methods],
                     "workers": list(info.workers),
-                    "processes": deployment.status() if deployment is not None else [],
                 }
             )
         return {
@@ -341,6 +340,7 @@ class Node:
             if self.stopped.is_set():
                 return
             end = time.monotonic() + seconds
+            self.spares.close()
             self.master.drain(seconds)
             self.master.close()
             ports, self._ports = self._ports, []

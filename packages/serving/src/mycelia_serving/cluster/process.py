@@ -7,10 +7,12 @@ keeps looking for it, and registers again when it is back.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import itertools
 import json
 import os
 import re
+import select
 import signal
 import socket
 import sys
@@ -262,6 +264,7 @@ def make_engine(settings: dict, call_model=None):
         max_batch_delay_ms=settings.get("max_batch_delay_ms", 0),
         functions_only=call_model is not None,
         call_model=call_model,
+        leader=settings.get("leader"),
     )
 
 
@@ -275,21 +278,40 @@ def understand_mindspore(settings: dict) -> None:
             compat.install()
 
 
+def log_to(path: str) -> None:
+    """Let output go to the end of a file."""
+    fd = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    for stream in (1, 2):
+        os.dup2(fd, stream)
+    os.close(fd)
+
+
 def describe_failure(error: BaseException) -> str:
     """Why a worker could not start."""
     return str(error) or type(error).__name__
 
 
 def child_main() -> int:
-    """Be a child of the master: settings come as JSON on standard input, with numbers of inherited files."""
+    """Be a child of the master. Two lines of JSON come on standard input: what it inherits, and, perhaps much
+    later, what it is to run.
+    """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master
-    settings = json.loads(sys.stdin.buffer.readline())
-    link = Link(socket.socket(fileno=settings["link_fd"]))
-    arena = Arena(settings["arena_fd"], settings["arena_size"])
+    inherited = json.loads(sys.stdin.buffer.raw.readline())
+    link = Link(socket.socket(fileno=inherited["link_fd"]))
+    arena = Arena(inherited["arena_fd"], inherited["arena_size"])
 
     from mycelia_serving.cluster.local import capacity_of, device_name
     from mycelia_serving.wire.proto import serving_pb2 as pb
 
+    if not select.select([sys.stdin], [], [], 0)[0]:  # a spare process has time for what most workers need
+        importlib.import_module("mycelia.io.mindir")
+        importlib.import_module("mycelia_serving.engine")
+    line = sys.stdin.buffer.raw.readline()
+    if not line.endswith(b"\n"):
+        return 0  # the master has ended
+    settings = json.loads(line)
+    if settings["log_file"]:
+        log_to(settings["log_file"])
     understand_mindspore(settings)
     functions_only = settings.get("functions_only", False)
     calls = ModelCalls(link) if functions_only else None

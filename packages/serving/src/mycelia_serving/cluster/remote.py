@@ -51,6 +51,7 @@ class RemoteWorker:
         self.has_models = spec.own_device
         self.keeps = keeps
         self.answered = 0  # instances
+        self.restarts = 0  # of its place among the workers, before it came
         self.seen = True  # a sign of life since the last look
         self.missed = 0  # looks without one
         self._methods = {info.name: info for info in self.infos}

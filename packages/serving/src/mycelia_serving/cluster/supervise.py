@@ -25,6 +25,7 @@ from mycelia_serving.wire.proto import serving_pb2 as pb
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)  # before a worker is started again that never answered
 RESTARTS = 5  # of such workers
 RESTARTS_WITHIN_S = 600.0
+SPARE_AFTER_S = 1.0  # after a worker was started a spare process is
 _QUICKEST_S = 1.0  # a worker that did answer is started again at once, but not more often
 _EXIT_S = 10.0  # how long a worker has for its end beyond what it drains
 
@@ -43,6 +44,7 @@ class Settings:
     max_batch_delay_ms: float = 0
     ping_s: float = 1.0  # between signs of life
     log_directory: str = ""  # for the output of workers; empty: that of the master
+    leader: dict | None = None  # of a distributed servable, see `Engine`
 
     def for_worker(self, device_id: int | None, functions_only: bool) -> dict:
         """What the process gets."""
@@ -58,37 +60,33 @@ class Settings:
             "max_batch_delay_ms": self.max_batch_delay_ms,
             "functions_only": functions_only,
             "ping_s": self.ping_s,
+            "leader": self.leader,
         }
 
 
 class Child:
     """A worker process of this master, from its start to its end."""
 
-    def __init__(self, settings: dict, log_file: str = "") -> None:
+    def __init__(self) -> None:
         ours, theirs = socket.socketpair()
         self.arena = Arena.create()
-        out = open(log_file, "ab") if log_file else None  # closed below
-        try:
-            os.set_inheritable(self.arena.fd, False)
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", "mycelia_serving.cluster.process"],
-                stdin=subprocess.PIPE,
-                stdout=out,
-                stderr=out,
-                pass_fds=(theirs.fileno(), self.arena.fd),
-                start_new_session=True,  # Ctrl-C is not for it, and what it starts ends with it
-            )
-        finally:
-            if out is not None:
-                out.close()
-        more = {"link_fd": theirs.fileno(), "arena_fd": self.arena.fd, "arena_size": self.arena.size}
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mycelia_serving.cluster.process"],
+            stdin=subprocess.PIPE,
+            pass_fds=(theirs.fileno(), self.arena.fd),
+            start_new_session=True,  # Ctrl-C is not for it, and what it starts ends with it
+        )
         self.link = Link(ours)
         self.failure = ""  # what it said when it could not start
         self.worker: RemoteWorker | None = None  # once it is registered
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write(json.dumps(settings | more).encode() + b"\n")
-            self.process.stdin.flush()
+        self.tell({"link_fd": theirs.fileno(), "arena_fd": self.arena.fd, "arena_size": self.arena.size})
         theirs.close()
+
+    def tell(self, settings: dict) -> None:
+        """Give it a line of settings: first what it inherits, then what it is to run."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write(json.dumps(settings).encode() + b"\n")
+            self.process.stdin.flush()
 
     def read(self, master: Master, registered: Callable[[Child], None]) -> None:
         """Take its frames until it ends; runs in a thread."""
@@ -126,6 +124,58 @@ class Child:
         return f"ended with exit code {code}"
 
 
+class Spares:
+    """One process that has imported what workers need and waits to become one: a lost worker is then replaced
+    in the time that its model takes to load. Without `wanted`, processes are started when they are needed.
+    """
+
+    def __init__(self, after_s: float = SPARE_AFTER_S) -> None:
+        self.wanted = True
+        self._after_s = after_s
+        self._lock = threading.Lock()
+        self._spare: Child | None = None
+        self._timer: threading.Timer | None = None
+        self._closed = False
+
+    def take(self) -> Child:
+        """A process for a worker, the spare one if it is there. OSError if none can be started."""
+        with self._lock:
+            child, self._spare = self._spare, None
+            if self._timer is not None:
+                self._timer.cancel()
+            if self.wanted and not self._closed:
+                self._timer = threading.Timer(self._after_s, self._start)
+                self._timer.daemon = True
+                self._timer.start()
+        if child is not None:
+            if child.process.poll() is None:
+                return child
+            self._end(child)
+        return Child()
+
+    def _start(self) -> None:
+        with self._lock, contextlib.suppress(OSError):
+            if not self._closed and self._spare is None:
+                self._spare = Child()
+
+    @staticmethod
+    def _end(child: Child) -> None:
+        child.kill()
+        child.wait()
+        child.link.close()
+        child.arena.close()
+
+    def close(self) -> None:
+        """End the spare process."""
+        with self._lock:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            child, self._spare = self._spare, None
+        if child is not None:
+            self._end(child)
+
+
 @dataclass
 class Slot:
     """A place for a worker, filled again when the worker ends."""
@@ -143,7 +193,14 @@ class Slot:
 class Deployment:
     """The worker processes of one version of a servable."""
 
-    def __init__(self, master: Master, settings: Settings, *, start_timeout_s: float = 600.0) -> None:
+    def __init__(
+        self,
+        master: Master,
+        settings: Settings,
+        *,
+        spares: Spares | None = None,
+        start_timeout_s: float = 600.0,
+    ) -> None:
         self.master = master
         self.settings = settings
         self.name = settings.servable_name
@@ -151,6 +208,7 @@ class Deployment:
         self.slots: list[Slot] = []
         self.published = False
         self.restarts = 0
+        self._spares = spares
         self._start_timeout_s = start_timeout_s
         self._changed = threading.Condition()
         self._numbers = collections.Counter()  # of log files
@@ -162,7 +220,7 @@ class Deployment:
 
         Errors: RuntimeError with the cause if one fails; nothing is left running then.
         """
-        self.master.open(self.name, self.version)
+        self.master.open(self.name, self.version).absent = self._absent
         new = [self._add(Slot(device_id, False)) for device_id in device_ids]
         try:
             self._wait_ready(new)
@@ -231,6 +289,24 @@ class Deployment:
             for slot in slots
         ]
 
+    def _absent(self) -> list[dict]:
+        """For the master: processes that are no workers now."""
+        with self._changed:
+            slots = [slot for slot in self.slots if slot.state in ("starting", "pausing", "failed")]
+        return [
+            {
+                "address": "",
+                "pid": slot.child.process.pid if slot.child is not None else 0,
+                "device": "" if slot.functions_only else str(slot.device_id or 0),
+                "state": slot.state,
+                "outstanding": 0,
+                "answered": 0,
+                "restarts": slot.restarts,
+                "reason": slot.reason,
+            }
+            for slot in slots
+        ]
+
     def workers(self) -> list[RemoteWorker]:
         """Those that are registered."""
         with self._changed:
@@ -275,12 +351,12 @@ class Deployment:
         while not slot.leaving.is_set():
             started = time.monotonic()
             try:
-                child = Child(
-                    self.settings.for_worker(slot.device_id, slot.functions_only), self._log_file(slot)
-                )
+                child = self._spares.take() if self._spares is not None else Child()
             except OSError as e:
                 self._set(slot, "failed", f"no process can be started: {e}")
                 break
+            settings = self.settings.for_worker(slot.device_id, slot.functions_only)
+            child.tell({**settings, "log_file": self._log_file(slot)})
             with self._changed:
                 slot.child = child
             if slot.leaving.is_set():
@@ -321,8 +397,9 @@ class Deployment:
         if slot.leaving.is_set():
             self._set(slot, "ended")
         with self._changed:
-            if self.slots and all(s.state == "failed" for s in self.slots):
-                self.master.fail(self.name, self.version, slot.reason)
+            hopeless = self.slots and all(s.state == "failed" for s in self.slots)
+        if hopeless:
+            self.master.fail(self.name, self.version, slot.reason)
 
     @staticmethod
     def _pause(child: Child, unproductive: collections.deque, started: float, slot: Slot) -> float | None:
@@ -340,6 +417,7 @@ class Deployment:
 
     def _registered(self, slot: Slot, child: Child) -> None:
         worker = child.worker
+        worker.restarts = slot.restarts
         self.master.add(worker, publish=self.published)
         if slot.leaving.is_set():
             return
