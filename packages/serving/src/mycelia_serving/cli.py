@@ -91,7 +91,7 @@ def start(
     ] = "",
     join: Annotated[str, typer.Option("--join", help="Be a worker of the master at this address.")] = "",
     etcd: Annotated[
-        str, typer.Option("--etcd", help="host:port of etcd: one of several servers is the master.")
+        str, typer.Option("--etcd", help="host:port[/CLUSTER] of etcd: one of several servers is master.")
     ] = "",
     spare: Annotated[
         bool, typer.Option("--spare/--no-spare", help="A process that waits to replace a lost worker.")
@@ -131,7 +131,9 @@ def worker(
     drain_seconds: Annotated[
         float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
     ] = 30.0,
-    etcd: Annotated[str, typer.Option("--etcd", help="host:port of etcd, which knows the master.")] = "",
+    etcd: Annotated[
+        str, typer.Option("--etcd", help="host:port[/CLUSTER] of etcd, which knows the master.")
+    ] = "",
 ) -> None:
     """Run a servable for a master elsewhere until SIGTERM or Ctrl-C."""
     from mycelia_serving import commands

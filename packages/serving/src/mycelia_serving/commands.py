@@ -119,15 +119,17 @@ def start(options: dict) -> None:
     server.token = options["token"] or None
     server.spares.wanted = options["spare"]
     try:
-        if options["etcd"]:
-            from mycelia_serving.cluster.etcd import become_master
-
-            become_master(server, options["etcd"], options["master"])
         for address in (options["grpc"], options["rest"], options["master"]):
-            if address and not address.startswith("unix:"):
+            if address and not address.startswith("unix:") and not options["etcd"]:
                 bind(address).close()  # a port that is taken shows before models are loaded
         for plan in plans:
             server.serve(plan)
+        if options["etcd"]:  # with its workers ready, a standby takes over at once
+            from mycelia_serving.cluster.etcd import become_master
+
+            if become_master(server, options["etcd"], options["master"]) is None:
+                server.stopped.wait()
+                return
         if options["master"]:
             server.listen(options["master"])
         if options["grpc"]:
@@ -138,6 +140,8 @@ def start(options: dict) -> None:
         server.stop(0.0)
         raise
     server.stopped.wait()
+    if server.failed:
+        raise RuntimeError(server.failed)
 
 
 def be_worker(options: dict) -> None:

@@ -10,6 +10,7 @@ import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mycelia import log
@@ -53,6 +54,8 @@ class Node:
         self.token: str | None = None
         self.ping_s = PING_S
         self.stopped = threading.Event()
+        self.failed = ""  # why it stopped by itself
+        self.at_stop: list[Callable[[], None]] = []  # called when all is answered
         self.spares = Spares()
         self._served: dict[str, Versions] = {}
         self._plans: dict[str, Plan] = {}
@@ -61,7 +64,7 @@ class Node:
         self._directory = None
         self._started = time.time()
         self._lock = threading.RLock()
-        self._stop_asked = threading.Event()
+        self.stop_asked = threading.Event()
         self._stop_lock = threading.Lock()
         self._monitor: threading.Thread | None = None
 
@@ -127,7 +130,7 @@ class Node:
         return Deployment(self.master, settings, spares=self.spares)
 
     def _poll(self, versions: Versions, seconds: float) -> None:
-        while not self._stop_asked.wait(seconds):
+        while not self.stop_asked.wait(seconds):
             try:
                 versions.poll()
             except Exception:
@@ -135,7 +138,7 @@ class Node:
 
     def _scale(self, name: str, policy: ScalePolicy) -> None:
         scaler = Scaler(policy)
-        while not self._stop_asked.wait(1.0):
+        while not self.stop_asked.wait(1.0):
             deployment = self._served[name].newest() if name in self._served else None
             if deployment is None:
                 continue
@@ -286,7 +289,7 @@ class Node:
     def _begin(self) -> None:
         """What every server has: a place where commands come in, and a look at its workers each second."""
         with self._lock:
-            if self._stop_asked.is_set():
+            if self.stop_asked.is_set():
                 raise RuntimeError("the server is stopping")
             if self._monitor is not None:
                 return
@@ -310,7 +313,7 @@ class Node:
         """Find workers that are silent. Each look counts, not the time: a server that was stopped for a while
         finds its workers alive.
         """
-        while not self._stop_asked.wait(self.ping_s):
+        while not self.stop_asked.wait(self.ping_s):
             with self._lock:
                 deployments = [d for v in self._served.values() for d in list(v.running.values())]
             workers = [w for d in deployments for w in d.workers()]
@@ -335,7 +338,7 @@ class Node:
         """Refuse what is new, answer what is there for up to so many seconds, end ports and workers."""
         seconds = self.drain_seconds if drain_seconds is None else drain_seconds
         self.master.stop_taking()
-        self._stop_asked.set()
+        self.stop_asked.set()
         with self._stop_lock:
             if self.stopped.is_set():
                 return
@@ -343,6 +346,8 @@ class Node:
             self.spares.close()
             self.master.drain(seconds)
             self.master.close()
+            for function in self.at_stop:
+                function()
             ports, self._ports = self._ports, []
             for _, _, handle in ports:
                 handle.stop(min(1.0, max(end - time.monotonic(), 0.0) + 0.2))
@@ -412,7 +417,7 @@ def _catch_signals(node: Node) -> None:
     before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
 
     def at_signal(number: int, frame) -> None:
-        if node._stop_asked.is_set():
+        if node.stop_asked.is_set():
             os._exit(128 + number)
         threading.Thread(target=work, daemon=True).start()
 
