@@ -166,6 +166,17 @@ def test_clients_send_float32_for_bfloat16(serve, infer):
     np.testing.assert_array_equal(infer(engine, "predict", {"x": x, "y": x})[0]["z"], x * x)
 
 
+def test_thread_num_of_a_context_is_that_of_the_process(serve):
+    import mycelia as ms
+
+    before = ms.get_context("runtime_num_threads")
+    try:
+        serve(one_model("add", "x, y", "z", 1, WHOLE + ", context=register.Context(thread_num=3)"), "add")
+        assert ms.get_context("runtime_num_threads") == 3
+    finally:
+        ms.set_context(runtime_num_threads=before)
+
+
 def test_a_model_may_loop_on_its_data(serve, infer):
     engine = serve(one_model("while", "x, n", "y", 1, WHOLE), "while")
     x = np.ones(2, np.float32)

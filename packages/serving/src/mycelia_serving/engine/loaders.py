@@ -135,10 +135,15 @@ def _flat(outputs: tuple) -> Iterator:
 
 
 def load_mindir(path: str, options: ModelOptions) -> LoadedModel:
-    """A MindIR file through core. Errors: those of `mycelia.load`; RuntimeError for a missing backend."""
+    """A MindIR file through core. `thread_num` of its context holds for all models of the process.
+
+    Errors: those of `mycelia.load`; RuntimeError for a missing backend.
+    """
     import mycelia as ms
 
     _check_device(options)
+    if options.context is not None and options.context.thread_num:
+        ms.set_context(runtime_num_threads=options.context.thread_num)
     if not os.access(path, os.R_OK):
         raise RuntimeError("it cannot be read")
     return _MindIR(ms.load(path, dec_key=options.dec_key, dec_mode=options.dec_mode))
