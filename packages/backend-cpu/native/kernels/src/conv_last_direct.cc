@@ -9,7 +9,7 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = 384;  // of k at once: a panel of this depth is 24 KB of the first-level cache
+constexpr int64_t kDepth = 512;  // of k at once: a panel of this depth just fits the first-level cache
 constexpr int64_t kBlockFloats = 40 * 1024;  // of A in a block, to stay in the second-level cache
 constexpr int64_t kMostPixels = 384;
 
@@ -72,7 +72,8 @@ struct Product {
   Classes classes[2];
   int64_t k_total, k_block;
   int64_t pixels, block_pixels;
-  bool joined;  // the taps of a kernel row are one run
+  bool joined;     // the taps of a kernel row are one run
+  bool is_matrix;  // pixels are rows of x, one behind the other
 
   int64_t x_channels() const { return depth * group; }
   int64_t y_channels() const { return columns * group; }
@@ -182,14 +183,16 @@ struct Block {
     for (int64_t k0 = 0; k0 < p.k_total; k0 += p.k_block) {
       const int64_t k1 = min(p.k_total, k0 + p.k_block);
       const bool last = k1 == p.k_total;
-      for (int64_t q = begin; q < end; ++q) {
+      for (int64_t q = begin, at_once; q < end; q += at_once) {
         const int64_t g = q / blocks, block = q % blocks, column = g * p.columns + block * kTileColumns;
-        const PackedBlock b(p.packed + g * p.group_stride(), p.panel_stride(), block, p.columns);
+        at_once = k1 - k0 == p.k_total ? blocks_at_once(block, min(blocks, block + end - q), p.k_total, p.columns) : 1;
+        const PackedBlock b(p.packed + g * p.group_stride(), p.panel_stride(), block, p.columns, at_once);
         // Weights of the next column block, or of the first one at the next depth, come while this one is
         // computed.
         Ahead ahead = {b.b, 0};
         if (p.all_taps()) {
-          const int64_t next = q + 1 < end ? q + 1 : begin, depth = q + 1 < end ? k0 : min(k1, p.k_total - 1);
+          const int64_t next = q + at_once < end ? q + at_once : begin,
+                        depth = q + at_once < end ? k0 : min(k1, p.k_total - 1);
           const PackedBlock then(p.packed + next / blocks * p.group_stride(), p.panel_stride(), next % blocks,
                                  p.columns);
           ahead.at = then.b + depth * kPackedColumns;
@@ -201,7 +204,10 @@ struct Block {
           const Part& part = parts[i];
           const int64_t count = part.end - part.begin, run_count = runs_of(p, part, k0, k1);
           const RowList rows = {p.x + g * p.depth, p.y + column, a + part.begin, c + part.begin, 0, 0};
-          if (p.all_taps()) ahead.floats = (k1 - k0) * kPackedColumns * count / pixels;
+          if (p.all_taps()) ahead.floats = (k1 - k0) * kPackedColumns * at_once * count / pixels;
+          if (q == begin && p.is_matrix && k1 - k0 == p.k_total) {  // first the pixels come, a tile before they are used
+            ahead = {rows.a + rows.a_row[0] + kTileRows * p.k_total, count * p.k_total};
+          }
           multiply_rows(count, rows, runs, run_count, b, f, ahead);
           ahead.at += ahead.floats;
         }
@@ -220,6 +226,10 @@ int32_t multiply(const myc_call* call, Product& p) {
   p.joined = p.group == 1 && p.axis[1].tap_step == 1 && p.axis[1].offset_step == 1;
   p.k_total =
       max<int64_t>(1, p.axis[0].taps * p.axis[1].taps * p.depth);  // 1: no taps, but the epilogue must run
+  p.is_matrix = p.group == 1;
+  for (const Axis& axis : p.axis) {
+    p.is_matrix &= axis.taps == 1 && axis.offset0 == 0 && axis.in_step == 1 && axis.outputs == axis.in_size;
+  }
   p.k_block = ceil_div(p.k_total, ceil_div(p.k_total, kDepth));
   const int64_t most = clamp(kBlockFloats / p.k_block, int64_t{8} * kTileRows, kMostPixels);
   p.block_pixels = round_up(ceil_div(p.pixels, ceil_div(p.pixels, most)), kTileRows);

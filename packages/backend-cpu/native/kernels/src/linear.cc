@@ -7,7 +7,7 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = 384;              // of k at once: a panel of this depth is 24 KB of the first-level cache
+constexpr int64_t kDepth = 512;              // of k at once: a panel of this depth just fits the first-level cache
 constexpr int64_t kBlockFloats = 48 * 1024;  // of x in a block of rows, to stay in the second-level cache
 constexpr int64_t kMostRows = 384;
 constexpr int64_t kShare = 2 << 20;  // multiply-adds of 40 us: less is not worth a second thread
@@ -19,7 +19,7 @@ struct Layer {
   float* y;
 
   int64_t blocks() const { return ceil_div(columns, kTileColumns); }
-  PackedBlock block(int64_t q) const { return {packed, depth * kPackedColumns, q, columns}; }
+  PackedBlock block(int64_t q, int64_t count = 1) const { return {packed, depth * kPackedColumns, q, columns, count}; }
 };
 
 // Rows [first, first + rows) x column blocks [begin, end), k_block of the depth at a time.
@@ -31,19 +31,24 @@ void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, 
     const int64_t k1 = min(g.depth, k0 + k_block);
     const bool last = k1 == g.depth;
     const Run run = {k0, k0, k1 - k0};
-    for (int64_t q = begin; q < end; ++q) {
-      const PackedBlock b = g.block(q);
+    for (int64_t q = begin, count; q < end; q += count) {
+      count = k1 - k0 == g.depth ? blocks_at_once(q, end, g.depth, g.columns) : 1;
+      const PackedBlock b = g.block(q, count);
       const int64_t column = q * kTileColumns;
-      // While this block is computed the next one comes, of the same depth or the first one of the next depth.  One tile
+      // While these blocks are computed the next one comes, of the same depth or the first one of the next depth.  One tile
       // alone uses every number just once: it runs behind its own prefetches.
-      const bool more = q + 1 < end;
-      const float* next = (more ? g.block(q + 1) : g.block(begin)).b + (more ? k0 : k1) * kPackedColumns;
+      const bool more = q + count < end;
+      const float* next = (more ? g.block(q + count) : g.block(begin)).b + (more ? k0 : k1) * kPackedColumns;
       if (rows <= kTileRows) next = b.b + (k0 + 32) * kPackedColumns;
+      Ahead ahead = {next, (k1 - k0) * kPackedColumns * count};
+      if (q == begin && rows > kTileRows && k1 - k0 == g.depth) {  // first rows of x come, a tile before they are used
+        ahead = {g.x + (first + kTileRows) * g.depth, rows * g.depth};
+      }
       const Finish f = {k0 > 0, last && g.bias ? g.bias + column : nullptr,
                         last && g.residual ? g.residual + at + column : nullptr,
                         last ? g.activation : Activation::none};
       const RowList list = {g.x + first * g.depth, g.y + at + column, x_row, y_row, g.depth, g.columns};
-      multiply_rows(rows, list, &run, 1, b, f, {next, (k1 - k0) * kPackedColumns});
+      multiply_rows(rows, list, &run, 1, b, f, ahead);
     }
   }
 }

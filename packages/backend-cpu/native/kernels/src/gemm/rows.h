@@ -10,6 +10,9 @@
 #include "gemm/steps.h"
 #include "gemm/tile_shape.h"
 #include "simd/activations.h"
+#if MYC_STEPS
+#include "gemm/strip_avx2.h"
+#endif
 
 namespace mycelia::MYC_ISA {
 
@@ -246,40 +249,88 @@ inline __attribute__((noinline)) void activate_rows(int64_t count, const RowList
   }
 }
 
-// Where the columns of a block lie in packed panels `panel_stride` floats apart: its first column at one k,
-// and the distance of its second vector.
+// Where columns lie in packed panels `panel_stride` floats apart: the first one at one k, the distance of a
+// block's second vector, and of its successor. More than one block: all are whole.
 struct PackedBlock {
   const float* b;
-  int64_t b_vector, columns;
+  int64_t b_vector, columns, blocks, b_block;
 
-  PackedBlock(const float* packed, int64_t panel_stride, int64_t block, int64_t all_columns) {
+  PackedBlock(const float* packed, int64_t panel_stride, int64_t block, int64_t all_columns, int64_t count = 1) {
     const int64_t first = block * kTileColumns;
     b = packed + first / kPackedColumns * panel_stride + first % kPackedColumns;
     b_vector = kLanes < kPackedColumns ? kLanes : panel_stride;
     columns = min<int64_t>(kTileColumns, all_columns - first);
+    blocks = count, b_block = kTileColumns / kPackedColumns * panel_stride;
   }
 };
 
-// `count` rows times one block of columns, in tiles of nearly equal height: a tile of one row takes as long
-// as one of four.
+// How many of the blocks [block, end) a tile of rows should pass at once: while k is short the panels of several
+// fit the first-level cache; then A is read, and lines of C are visited, less often.
+inline int64_t blocks_at_once(int64_t block, int64_t end, int64_t k, int64_t all_columns) {
+  constexpr int64_t kFloats = MYC_STEPS ? 8 * 1024 : 0;
+  return clamp(min(kFloats / (max<int64_t>(k, 1) * kTileColumns), min(end, all_columns / kTileColumns) - block),
+               int64_t{1}, end - block);
+}
+
+#if MYC_STEPS
+// `tiles` times `height` rows, by assembly; `step`: bytes to be fetched a k.
+inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const Run* runs, int64_t run_count,
+                      const PackedBlock& b, const Finish& f, const char* fetch, int64_t step) {
+  static constexpr float zeros[kTileColumns] = {}, none = INFINITY, six = 6;
+  constexpr int64_t kFloat = sizeof(float), kBlock = kTileColumns * kFloat;
+  Strip x = {};
+  x.a = rows.a, x.a_row = rows.a_row, x.a_step = height * rows.a_step * kFloat;
+  x.c = rows.c, x.c_row = rows.c_row, x.c_step = height * rows.c_step * kFloat - (b.blocks - 1) * kBlock;
+  x.row_step = rows.c_step == 0 ? height * static_cast<int64_t>(sizeof(int64_t)) : 0;
+  x.runs = runs, x.runs_end = runs + run_count;
+  x.b = b.b, x.b_step = b.b_block * kFloat, x.b_back = (1 - b.blocks) * x.b_step;
+  x.start = f.bias ? f.bias : zeros, x.start_step = f.bias ? kBlock : 0, x.start_back = (1 - b.blocks) * x.start_step;
+  if (f.residual) {  // laid out as C
+    x.residual = reinterpret_cast<intptr_t>(f.residual) - reinterpret_cast<intptr_t>(rows.c), x.c_ahead = kBlock;
+  }
+  x.add = f.add;
+  x.high = f.activation == Activation::relu ? &none : f.activation == Activation::relu6 ? &six : nullptr;
+  x.fetch = fetch, x.fetch_step = 4 * step;
+  x.tiles = tiles, x.blocks = b.blocks;
+  run_strip(height, x);
+}
+#endif
+
+// `count` rows times blocks of columns, in tiles of nearly equal height: a tile of one row takes as long as one
+// of four.
 inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, int64_t run_count,
                           const PackedBlock& b, const Finish& f, Ahead ahead) {
   if (count == 0) return;
   const int64_t tiles = ceil_div(count, kTileRows), height = count / tiles, taller = count % tiles;
   int64_t k = 0;
   for (int64_t r = 0; r < run_count; ++r) k += runs[r].length;
-  const int64_t step = ahead.floats > 0 ? ahead.floats * 4 / (tiles * k + 1) + 1 : 0;
+  const int64_t step = ahead.floats > 0 ? ahead.floats * 4 / (tiles * b.blocks * k + 1) + 1 : 0;
   const char* fetch = reinterpret_cast<const char*>(ahead.at);
   const auto strip = [&](int64_t first, int64_t how_many, int64_t rows_each) __attribute__((always_inline)) {
     if (how_many == 0) return;
+    const RowList part = rows.from(first);
+    Finish own = f;
+    if (f.residual) own.residual += first * rows.c_step;
+#if MYC_STEPS
+    // A strip fetches one line for four k.
+    if (has_steps(rows_each, kTileVectors) && b.columns == kTileColumns && run_count > 0 && step <= 32) {
+      return run_strip(how_many, rows_each, part, runs, run_count, b, own, fetch, step);
+    }
+#endif
     const RowsMicro micro = b.columns > kLanes ? rows_micro_for<2>(rows_each) : rows_micro_for<1>(rows_each);
-    const Finish own = {f.add, f.bias, f.residual ? f.residual + first * rows.c_step : nullptr, f.activation};
-    micro(how_many, rows.from(first), runs, run_count, b.b, b.b_vector, b.columns, own, fetch, step);
+    RowList at = part;
+    for (int64_t q = 0; q < b.blocks; ++q, at.c += kTileColumns) {
+      micro(how_many, at, runs, run_count, b.b + q * b.b_block, b.b_vector, b.columns, own, fetch, step);
+      if (own.bias) own.bias += kTileColumns;
+      if (own.residual) own.residual += kTileColumns;
+    }
   };
   strip(0, taller, height + 1);
-  fetch += taller * k * step;
+  fetch += taller * b.blocks * k * step;
   strip(taller * (height + 1), tiles - taller, height);
-  if (f.activation > Activation::relu6) activate_rows(count, rows, b.columns, f.activation);
+  if (f.activation > Activation::relu6) {
+    activate_rows(count, rows, (b.blocks - 1) * kTileColumns + b.columns, f.activation);
+  }
 }
 
 }  // namespace mycelia::MYC_ISA
