@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import _C, dtypes, errors
+from mycelia import _C, dispatch, dtypes, errors
 
 Tensor = _C.Tensor
 
@@ -113,6 +113,7 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "Int64": _is_int,
     "Float": lambda v: isinstance(v, float),
     "Float64": lambda v: isinstance(v, float),
+    "Float32": lambda v: isinstance(v, float) and bool(_C.mode() & dispatch.TRACING),  # as graphs see them
     "Complex": lambda v: isinstance(v, complex),
     "Bool": lambda v: isinstance(v, bool),
     "bool": lambda v: isinstance(v, bool),

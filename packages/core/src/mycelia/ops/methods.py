@@ -188,8 +188,20 @@ def _nansum(self, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=Fa
 
 
 def _add(self, other, *, alpha=1):
-    """``self + alpha * other``."""
+    """``self + alpha * other``; `other` may be a list or tuple of numbers."""
+    other = _listed(other)
     return math.add(self, other) if alpha == 1 else math.add(self, math.mul(other, alpha))
+
+
+def _sub(self, other, *, alpha=1):
+    """``self - alpha * other``; `other` may be a list or tuple of numbers."""
+    return math.subtract(self, _listed(other), alpha=alpha)
+
+
+def _listed(other):
+    from mycelia.tensor import Tensor
+
+    return Tensor(other) if isinstance(other, (list, tuple)) else other
 
 
 def _addcmul(self, tensor1, tensor2, value=1):
@@ -233,7 +245,7 @@ _METHODS = {
     "cummax": scan.cummax, "cummin": scan.cummin, "logcumsumexp": scan.logcumsumexp,
     "count_nonzero": _count_nonzero, "median": statistics.median, "nanmedian": statistics.nanmedian,
     "quantile": statistics.quantile, "nanquantile": statistics.nanquantile, "bincount": statistics.bincount,
-    "histc": statistics.histc, "add": _add, "sub": math.subtract, "subtract": math.subtract,
+    "histc": statistics.histc, "add": _add, "sub": _sub, "subtract": math.subtract,
     "mul": math.mul, "multiply": _multiply, "div": math.div, "divide": math.div,
     "true_divide": math.true_divide, "floor_divide": rounding.floor_divide, "remainder": rounding.remainder,
     "fmod": rounding.fmod, "float_power": math.float_power, "lerp": math.lerp, "addcmul": _addcmul,
@@ -249,7 +261,7 @@ _METHODS = {
     "float": _cast_to(dtypes.float32), "half": _cast_to(dtypes.float16), "double": _cast_to(dtypes.float64),
     "bfloat16": _cast_to(dtypes.bfloat16), "int": _cast_to(dtypes.int32), "long": _cast_to(dtypes.int64),
     "short": _cast_to(dtypes.int16), "byte": _cast_to(dtypes.uint8), "bool": _cast_to(dtypes.bool_),
-    "add_": _in_place(_add), "sub_": _in_place(math.subtract), "mul_": _in_place(math.multiply),
+    "add_": _in_place(_add), "sub_": _in_place(_sub), "mul_": _in_place(math.multiply),
     "div_": _in_place(math.div), "floor_divide_": _in_place(rounding.floor_divide),
     "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(clipping.clamp),
     "exp_": _in_place(math.exp), "log_": _in_place(math.log), "floor_": _in_place(rounding.floor),

@@ -101,7 +101,7 @@ def _ratio_pool(rand):
 @op(name="ratio_pool_grad", nondiff=True)
 def _ratio_pool_grad(dy, x, rows, columns, *, kind: "max|avg", overlapping: "bool" = False):
     """Gradient of ratio_pool with respect to x."""
-    out = np.zeros_like(x)
+    out = np.zeros(x.shape, x.dtype if x.dtype.kind == "f" else np.float64)
     ys, xs = (_np_cells(b, n, overlapping) for b, n in ((rows, x.shape[1]), (columns, x.shape[2])))
     for i, (top, bottom) in enumerate(ys):
         for j, (left, right) in enumerate(xs):
@@ -113,7 +113,7 @@ def _ratio_pool_grad(dy, x, rows, columns, *, kind: "max|avg", overlapping: "boo
                 first = np.arange(flat.shape[1])[None, :, None] == flat.argmax(1)[:, None]
                 share = part * first.reshape(cell.shape)
             out[:, top:bottom, left:right] += share
-    return out
+    return out.astype(x.dtype, copy=False)
 
 
 @_ratio_pool_grad.infer

@@ -304,3 +304,29 @@ def test_what_does_not_concatenate():
     ):  # fmt: skip
         with pytest.raises(error, match="coo_concat"):
             ops.coo_concat((coo((2, 3)), other), axis)
+
+
+def test_older_and_inner_names():
+    from mycelia.ops import operations
+
+    x = floats([1, 2])
+    assert operations.AddV2()(x, x).asnumpy().tolist() == [2, 4]
+    assert x.add([3, 4]).asnumpy().tolist() == [4, 6] and x.sub((3, 4)).asnumpy().tolist() == [-2, -2]
+    sizes = [Tensor(np.array(n, np.int32)) for n in ([2, 3, 4], [2, 5, 4], [2, 1, 4])]
+    starts = operations.ConcatOffsetV1()(Tensor(1, ms.int32), sizes)
+    assert [s.asnumpy().tolist() for s in starts] == [[0, 0, 0], [0, 3, 0], [0, 8, 0]]
+    with pytest.raises(RuntimeError, match="axis 0"):
+        operations.ConcatOffsetV1()(Tensor(0, ms.int32), sizes)
+
+
+def test_gradient_of_fractional_means():
+    from mycelia.ops import operations
+
+    cells = Tensor(np.array([0, 2, 5])), Tensor(np.array([0, 3, 5]))
+    dy = floats([1, 2, 3, 4]).reshape((1, 2, 2, 1))
+    dx = operations.FractionalAvgPoolGrad()((1, 5, 5, 1), dy, *cells).asnumpy()[0, :, :, 0]
+    np.testing.assert_allclose(dx[[0, 4]], [[1 / 6] * 3 + [0.5] * 2, [1 / 3] * 3 + [2 / 3] * 2], rtol=1e-6)
+
+
+def test_slope_of_relu6_at_its_ends():
+    assert ms.grad(ops.relu6)(floats([0, 3, 6, 6.5])).asnumpy().tolist() == [0, 1, 1, 0]

@@ -1,5 +1,7 @@
 """Primitives that MindSpore's own layers are written with, and that tests and older code call."""
 
+import numpy as np
+
 from mycelia import dtypes, errors, ops
 from mycelia.ops.operations.checks import anything, boolean, integer
 from mycelia.ops.operations.define import primitive, table
@@ -100,6 +102,20 @@ def ConcatOffset(input_x, *, N: integer = 2, axis: integer = 0):
         starts.append([place if i == axis % x.ndim else 0 for i in range(x.ndim)])
         place += x.shape[axis]
     return Tensor(starts, dtypes.int64)
+
+
+@primitive
+def ConcatOffsetV1(axis, x):
+    """Where tensors of the sizes `x` begin after they are joined along `axis`: int32 [rank] for each."""
+    sizes, axis = np.stack([one.asnumpy() for one in x]), int(axis)
+    others = np.delete(sizes, axis, 1)
+    if (others != others[0]).any():
+        raise errors.runtime_error(
+            "ConcatOffsetV1", f"sizes must differ along axis {axis} only, but are {sizes}"
+        )
+    starts = np.zeros_like(sizes)
+    starts[1:, axis] = np.cumsum(sizes[:-1, axis])
+    return tuple(Tensor(start, dtypes.int32) for start in starts)
 
 
 # ---- sequences -------------------------------------------------------------------------------------------

@@ -290,6 +290,17 @@ def FractionalMaxPoolGrad(
     return _ratio_pool_grad(out_backprop, orig_input, *cells, kind="max", overlapping=overlapping)
 
 
+@primitive(extra={"max_length": 1000000})
+def FractionalAvgPoolGrad(
+    orig_input_tensor_shape, out_backprop, row_pooling_sequence, col_pooling_sequence,
+    *, overlapping: boolean = False,
+):  # fmt: skip
+    """Gradient of `FractionalAvgPool`, whose input's sizes and whose cells' beginnings are given."""
+    cells = row_pooling_sequence, col_pooling_sequence
+    x = _zeros(orig_input_tensor_shape, out_backprop)
+    return _ratio_pool_grad(out_backprop, x, *cells, kind="avg", overlapping=overlapping)
+
+
 @primitive
 def MaxPoolGradGradWithArgmax(
     x, grad, argmax, *, kernel_size: anything = 1, strides: anything = 1, pad_mode: anything = "VALID"
@@ -361,8 +372,10 @@ def DeformableOffsetsGrad(
         how = (kernel_size, strides, pads, dilations, deformable_groups, modulated)
         return deformable_offsets("DeformableOffsetsGrad", x, offsets, *how, tuple(offsets.shape[2:]))
 
+    kind = input.dtype
+    inputs = [ops.cast(t, dtypes.float32) for t in (out_backprop, input, offsets)]
     if data_format != "NHWC":
-        return _pull(forward, out_backprop, input, offsets)
+        return tuple(ops.cast(t, kind) for t in _pull(forward, *inputs))
     to_front, to_back = (0, 3, 1, 2), (0, 2, 3, 1)
-    found = _pull(forward, *(ops.transpose(t, to_front) for t in (out_backprop, input, offsets)))
-    return tuple(ops.transpose(t, to_back) for t in found)
+    found = _pull(forward, *(ops.transpose(t, to_front) for t in inputs))
+    return tuple(ops.cast(ops.transpose(t, to_back), kind) for t in found)

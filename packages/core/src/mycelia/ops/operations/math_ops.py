@@ -207,4 +207,4 @@ def SquareSumAll(x, y):
     return ops.square(x).sum(), ops.square(y).sum()
 
 
-renamed({"TensorAdd": "Add"})
+renamed({"TensorAdd": "Add", "AddV2": "Add"})
