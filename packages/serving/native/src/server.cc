@@ -25,6 +25,7 @@ constexpr int32_t kConnectionWindow = 16 << 20;
 constexpr uint32_t kFrame = 256 << 10;
 constexpr size_t kFirstBody = 64 << 10;   // reserved for a message; more only as it comes, whatever its prefix says
 constexpr double kGoodbye = 2;            // seconds until a connection that is over is closed from this side
+constexpr size_t kSmall = 64 << 10;       // an answer that any thread sends itself
 constexpr int kTurns = 16;                // of one connection's output before others have theirs
 
 double monotonic() {
@@ -283,13 +284,25 @@ void Server::listen(int fd) {
 // ---- other threads ------------------------------------------------------------------------------------------------
 
 void Server::send(Action action) {
-  bool wake;
+  const bool small = action.body.size() < kSmall;
   {
     std::lock_guard<std::mutex> lock(inbox_mutex_);
     inbox_.push_back(std::move(action));
-    wake = asleep_.exchange(false);
   }
-  if (wake) eventfd_write(wake_, 1);
+  if (taker_.load() == std::this_thread::get_id()) return;  // it sends when it takes again
+  while (small) {
+    std::unique_lock<std::mutex> state(state_, std::try_to_lock);
+    if (!state) break;  // its holder looks into the inbox once more
+    now_ = monotonic();
+    apply_inbox();
+    flush_all();
+    const bool news = draining_ || !fresh_.empty();  // for the taking thread
+    state.unlock();
+    if (news) break;
+    std::lock_guard<std::mutex> lock(inbox_mutex_);
+    if (inbox_.empty()) return;
+  }
+  if (asleep_.exchange(false)) eventfd_write(wake_, 1);
 }
 
 void Server::stop(double grace_s) {
@@ -307,18 +320,21 @@ void Server::stop(double grace_s) {
 bool Server::take(std::vector<Event>* events, double seconds) {
   std::unique_lock<std::mutex> taking(taking_, std::try_to_lock);
   if (!taking) throw std::runtime_error("another thread is taking requests");
+  std::unique_lock<std::mutex> state(state_);
+  taker_ = std::this_thread::get_id();
   const double until = seconds < 0 ? grpc::kForever : monotonic() + seconds;
   do {
-    step(until);
+    step(until, &state);
   } while (fresh_.empty() && !ended_ && now_ < until);
   events->swap(fresh_);
   return !events->empty() || !ended_;
 }
 
-void Server::step(double until) {
+void Server::step(double until, std::unique_lock<std::mutex>* state) {
   if (ended_) return;
   now_ = monotonic();
   apply_inbox();
+  obey_stop();
   flush_all();
   double wait = std::max(0.0, std::min({until, next_sweep_, next_deadline_, drain_end_}) - now_);
   {
@@ -327,7 +343,9 @@ void Server::step(double until) {
     else asleep_ = wait > 0;
   }
   epoll_event found[256];
+  state->unlock();
   const int count = epoll_wait(epoll_, found, 256, wait > 0 ? static_cast<int>(wait * 1000) + 1 : 0);
+  state->lock();
   asleep_ = false;
   now_ = monotonic();
   for (int i = 0; i < count; ++i) {
@@ -375,16 +393,20 @@ void Server::push(Event event) {
 }
 
 void Server::apply_inbox() {
-  bool stop;
   {
     std::lock_guard<std::mutex> lock(inbox_mutex_);
     actions_.swap(inbox_);
-    stop = std::exchange(stop_asked_, false);
-    if (stop) drain_end_ = std::min(drain_end_, now_ + stop_grace_);
   }
   for (Action& action : actions_) apply(std::move(action));
   actions_.clear();
-  if (stop && !draining_) begin_drain();
+}
+
+// Only in the taking thread: no other may close what its epoll names.
+void Server::obey_stop() {
+  std::lock_guard<std::mutex> lock(inbox_mutex_);
+  if (!std::exchange(stop_asked_, false)) return;
+  drain_end_ = std::min(drain_end_, now_ + stop_grace_);
+  if (!draining_) begin_drain();
 }
 
 void Server::apply(Action&& action) {

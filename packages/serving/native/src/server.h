@@ -2,14 +2,16 @@
 // with whole requests, all that came; answers are taken from any thread.
 //
 // The thread that takes requests is the one that reads them, so that a request which is answered at once needs no other
-// thread. Ownership: that thread alone touches connections, calls and HTTP/2 sessions; the others reach it through
-// `inbox_`, under its mutex, and wake it if it sleeps.
+// thread. Ownership: connections, calls and HTTP/2 sessions belong to who holds `state_`. That is the thread in take(),
+// except while it waits for the network; then another thread that answers sends by itself, if the answer is small.
+// Otherwise it leaves the answer in `inbox_`, and wakes the taking thread. No lock is held across a system call that waits.
 #pragma once
 #include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -96,7 +98,7 @@ class Server {
   friend struct Connection;
   friend struct Callbacks;
 
-  void step(double until);
+  void step(double until, std::unique_lock<std::mutex>* state);
   void end();
   void flush_all();
   void bury();
@@ -105,6 +107,7 @@ class Server {
   void flush(Connection* c);
   void close(Connection* c);
   void apply_inbox();
+  void obey_stop();
   void apply(Action&& action);
   void sweep(double now);
   void begin_drain();
@@ -144,6 +147,8 @@ class Server {
 
   bool ended_ = false;
   std::mutex taking_;  // held by the thread in take()
+  std::mutex state_;   // of all above; taken before inbox_mutex_
+  std::atomic<std::thread::id> taker_{};  // the thread that was last in take()
 
   std::mutex inbox_mutex_;
   std::vector<Action> inbox_;
