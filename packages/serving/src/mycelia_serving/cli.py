@@ -143,6 +143,42 @@ def worker(
 
 
 @app.command()
+def deploy(
+    servable_dir: Annotated[
+        str, typer.Option("--servable-dir", "-d", help="Directory with a folder per servable, on every host.")
+    ],
+    servable: Annotated[list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION.")],
+    engine: Annotated[str, typer.Option("--engine", help="ray")] = "ray",
+    cluster: Annotated[
+        str, typer.Option("--cluster", help="Address of a running Ray, or auto; empty: one of its own.")
+    ] = "",
+    rest: Annotated[str, typer.Option("--rest", help="Address of the REST port.")] = "127.0.0.1:8000",
+    route_prefix: Annotated[str, typer.Option("--route-prefix", help="Of the URLs.")] = "/",
+    replicas: Annotated[int, typer.Option("--replicas", help="How many.")] = 1,
+    scale: Annotated[str, typer.Option("--scale", help="LEAST-MOST replicas, by load.")] = "",
+    cpus: Annotated[float, typer.Option("--cpus", help="Of each replica.")] = 1.0,
+    device_type: Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")] = "",
+    max_batch_size: Annotated[
+        int, typer.Option("--max-batch-size", help="Of models whose batch is open.")
+    ] = 32,
+    max_batch_delay_ms: Annotated[
+        float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
+    ] = 0.0,
+    max_ongoing_requests: Annotated[
+        int, typer.Option("--max-ongoing-requests", help="Of each replica.")
+    ] = 128,
+    drain_seconds: Annotated[
+        float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
+    ] = 30.0,
+) -> None:
+    """Run servables on another engine: Ray Serve."""
+    from mycelia_serving import commands
+
+    options = {name: value for name, value in locals().items() if name != "commands"}
+    _tried(lambda: commands.deploy(options))
+
+
+@app.command()
 def status(pid: Pid = None, json: AsJson = False) -> None:
     """Show servables, versions and workers of a running server."""
     from mycelia_serving import commands

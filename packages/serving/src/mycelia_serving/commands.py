@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sys
@@ -173,6 +174,36 @@ def be_worker(options: dict) -> None:
     finally:
         if probe is not None:
             probe.close()
+
+
+def deploy(options: dict) -> None:
+    """Run servables on Ray Serve. Errors: RuntimeError."""
+    from mycelia_serving.cluster import ray
+    from mycelia_serving.cluster.scaling import ScalePolicy
+    from mycelia_serving.servable import directory
+
+    if options["engine"] != "ray":
+        raise RuntimeError(f"the engine is ray, got {options['engine']!r}; for KServe see its manifests")
+    servables = []
+    for text in options["servable"]:
+        name, version = split_name(text)
+        directory.find(options["servable_dir"], name)
+        servables.append(_settings(options, name, version))
+    mine = ray.deploy(
+        servables,
+        options["rest"],
+        options["route_prefix"],
+        options["cluster"],
+        count=options["replicas"],
+        scale=ScalePolicy.parse(options["scale"]) if options["scale"] else None,
+        drain_seconds=options["drain_seconds"],
+        max_ongoing_requests=options["max_ongoing_requests"],
+        cpus=options["cpus"],
+    )
+    print(f"Serving RESTful start success, listening on {options['rest']}", flush=True)
+    if mine:
+        with contextlib.suppress(KeyboardInterrupt):
+            threading.Event().wait()
 
 
 # ---- commands for a running server -----------------------------------------------------------------------

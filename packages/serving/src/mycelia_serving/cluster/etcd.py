@@ -171,7 +171,7 @@ class Mastership:
 def become_master(server, address: str, own_address: str) -> Mastership | None:
     """Wait until this server, a `Node`, is the master; None if it was stopped first.
 
-    address: `host:port[,host:port]/CLUSTER` of etcd. own_address: where workers of other hosts reach this one.
+    address: `host:port[,host:port]/CLUSTER` of etcd. own_address: where others reach this one, `host:port`.
     A server that can no longer be sure to be the master stops at once. Errors: RuntimeError.
     """
     host = own_address.rpartition(":")[0]

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 HEAD = struct.Struct("<IBQ")
 LONGEST_BODY = 1 << 31
@@ -103,8 +103,11 @@ class Link:
         while self._pending and not self.closed and time.monotonic() < end:
             time.sleep(0.005)
 
-    def frames(self) -> Iterator[tuple[int, int, bytes]]:
-        """Kind, number and body of what comes, until the connection ends."""
+    def frames(self, between: Callable[[], None] | None = None) -> Iterator[tuple[int, int, bytes]]:
+        """Kind, number and body of what comes, until the connection ends.
+
+        between: called when all that came was yielded, before it waits for more.
+        """
         held = bytearray()
         start = 0
         chunk = bytearray(_CHUNK)
@@ -130,6 +133,8 @@ class Link:
             if start:
                 del held[:start]
                 start = 0
+                if between is not None:
+                    between()
             try:
                 count = self._socket.recv_into(chunk)
             except OSError:

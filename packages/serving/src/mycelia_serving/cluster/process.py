@@ -96,7 +96,8 @@ class WorkerProcess:
     def serve(self) -> None:
         """Answer until the connection ends or the master says EXIT."""
         link = self._link
-        for kind, number, body in link.frames():
+        # Quick models run in this thread, when it has read all that came.
+        for kind, number, body in link.frames(self.engine.help):
             self._heard = time.monotonic()
             if kind == Kind.PREDICT:
                 self._predict(link, number, body)
@@ -108,6 +109,7 @@ class WorkerProcess:
                 self._drain_seconds = json.loads(body or b"{}").get("drain_seconds", 0.0)
                 self.stopping.set()
                 break
+        self.engine.help()  # with what came before EXIT
         self.was_registered = self.registered.is_set()
         self.registered.clear()
 
@@ -143,6 +145,7 @@ class WorkerProcess:
                 done,
                 deadline=received.deadline,
                 priority=received.priority,
+                more=True,
             )
         except Exception as e:  # a work that cannot be read must not end the worker
             error = ServingError(Code.SYSTEM_ERROR, f"the worker cannot read its work: {e}")
