@@ -3,7 +3,7 @@
 import pytest
 
 import mycelia as ms
-from mycelia import Parameter, Tensor
+from mycelia import Parameter, Tensor, nn, ops
 
 
 def grads(function, x):
@@ -80,3 +80,33 @@ def test_errors_of_saved_value_hooks_are_passed_on():
         ms.grad(lambda x: f(x, broken, lambda v: v))(Tensor([1.0]))
     with pytest.raises(TypeError, match="must return a Tensor"):
         ms.grad(lambda x: f(x, lambda v: v, lambda v: 1))(Tensor([1.0]))
+
+
+def test_backward_hooks_of_a_cell_whose_input_needs_no_gradient():
+    net = nn.Dense(2, 1, weight_init="ones")
+    seen = []
+    net.register_backward_hook(lambda cell, inner, outer: seen.append((inner, outer[0].asnumpy().tolist())))
+    x = Tensor([[1.0, 3.0]])
+    ms.value_and_grad(lambda v: (net(v) * 2).sum(), None, net.trainable_params())(x)
+    assert seen == [((None,), [[2.0]])]
+    ms.grad(lambda v: (net(v) * 2).sum())(x)
+    assert seen[1][0][0].asnumpy().tolist() == [[2.0, 2.0]]
+
+
+def test_backward_hooks_keep_a_tuple_of_one():
+    class Halves(nn.Cell):
+        def construct(self, x):
+            return ops.split(x, 2)
+
+    net = Halves()
+    net.register_backward_hook(lambda cell, inner, outer: None)
+    assert isinstance(net(Tensor([[1.0, 2.0], [3.0, 4.0]])), tuple)
+    assert len(net(Tensor([[1.0, 2.0], [3.0, 4.0]]))) == 1
+
+
+def test_gradients_pass_integers_on():
+    assert grads(lambda v: v.astype(ms.int32).astype(ms.float32) * v, Tensor([2.5, 3.0])) == [
+        4,
+        6,
+    ]  # 2.5 passes as 2
+    assert grads(lambda v: v.astype(ms.float32) * 2.5, Tensor([2, 3], ms.int32)) == [2, 2]

@@ -187,3 +187,32 @@ def test_generator_functions_are_refused_with_advice():
 
     with pytest.raises(RuntimeError, match="return a list"):
         f(Tensor(1.0))
+
+
+def test_map_of_lists_is_a_list():
+    @ms.jit
+    def f():
+        return map(lambda a, b: a + b, [1, 2], [3, 4]), map(lambda a: a * 2, (1, 2))
+
+    assert f() == ([4, 6], (2, 4))
+
+
+def test_numpy_arrays_of_one_element_are_numbers():
+    @ms.jit
+    def f(x):
+        return x * int(np.array([3])) + float(np.array([[0.5]]))
+
+    assert f(Tensor([2.0])).asnumpy().tolist() == [6.5]
+
+
+OFFSET = 10
+
+
+def test_a_variable_is_the_module_s_until_the_function_sets_it():
+    @ms.jit
+    def f(x):
+        for i in (1, 2):
+            OFFSET += i  # noqa: F823
+        return x + OFFSET
+
+    assert f(Tensor(1)) == 14 and OFFSET == 10

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from mycelia.compile.fingerprint import tree
+
 NET = """
 import json, sys
 import numpy as np
@@ -53,6 +55,13 @@ HELPER = """
 def scaled(x):
     return x * 3.0
 """
+# Mycelia's own source is part of what a file depends on. Someone may be editing it while the tests run.
+RUN = """
+import runpy
+from mycelia.compile import fingerprint
+fingerprint.tree = lambda directory: "as it was"
+runpy.run_path("main.py", run_name="__main__")
+"""
 
 
 def start(folder, *arguments, **environment):
@@ -64,7 +73,7 @@ def start(folder, *arguments, **environment):
         "PYTHONDONTWRITEBYTECODE": "1",
         **environment,
     }
-    command = [sys.executable, "main.py", *map(str, arguments)]
+    command = [sys.executable, "-c", RUN, *map(str, arguments)]
     return subprocess.Popen(command, cwd=folder, env=full, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
@@ -263,3 +272,17 @@ def test_a_global_of_another_module_counts_without_an_edit(tmp_path):
         found = run_all(tmp_path, [code])
         assert found["result"] == [[2.0 - number] * 3]
     assert len(files(tmp_path)) == 2
+
+
+def test_every_source_file_of_a_directory_counts(tmp_path):
+    (tmp_path / "inner").mkdir()
+    found = [tree.__wrapped__(str(tmp_path))]
+    for path, text in [
+        ("a.py", "x = 1"),
+        ("inner/b.py", "x = 1"),
+        ("inner/b.py", "x = 2"),
+        ("notes.txt", "x"),
+    ]:
+        (tmp_path / path).write_text(text)
+        found.append(tree.__wrapped__(str(tmp_path)))
+    assert len(set(found)) == 4 and found[-1] == found[-2]

@@ -10,6 +10,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from mycelia import dtypes, errors
 from mycelia.capture import jumps, rewrite, source, text
 from mycelia.capture.conditions import and_, or_, predicate
@@ -127,6 +129,8 @@ def _range(*limits: Any) -> Any:
 def _convert(kind: type, dtype: Any) -> Callable:
     def convert(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or not is_traced(args[0]):
+            if len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].size == 1:
+                return kind(args[0].item())
             return kind(*args, **kwargs)
         from mycelia.ops.cast import cast
 

@@ -94,8 +94,13 @@ def call_with_backward_hooks(cell, args: tuple, kwargs: dict):
             if changed is not None:
                 given = tuple(changed) if isinstance(changed, (tuple, list)) else (changed,)
         state["grad_output"] = given
+        if alone:
+            for hook in tuple(cell._backward_hooks.values()):
+                hook(cell, (None,) * len(positions), given)
         return given if len(given) > 1 else given[0]
 
+    # No gradient goes on to inputs that need none: then the hooks are called where it comes in.
+    alone = not _C.mode() & dispatch.TRACING and all(args[i]._node is None for i in positions)
     inputs = custom_vjp(enter, leave_rule)(*(args[i] for i in positions))
     inputs = inputs if isinstance(inputs, tuple) else (inputs,)
     full = list(args)
@@ -105,5 +110,6 @@ def call_with_backward_hooks(cell, args: tuple, kwargs: dict):
     if isinstance(output, Tensor):
         return custom_vjp(exit_, enter_rule)(output)
     if isinstance(output, tuple) and all(isinstance(o, Tensor) for o in output):
-        return custom_vjp(exit_, enter_rule)(*output)
+        made = custom_vjp(exit_, enter_rule)(*output)
+        return made if isinstance(made, tuple) else (made,)
     return output

@@ -108,9 +108,9 @@ class CheckpointConfig:
         self.append_dict = self._append_info(append_info)
 
     @staticmethod
-    def _append_info(append_info) -> dict:
+    def _append_info(append_info) -> dict | None:
         if append_info is None:
-            return {}
+            return None
         if not isinstance(append_info, (list, tuple)):
             raise errors.type_error(
                 "CheckpointConfig", f"append_info must be a list, but got {type(append_info).__name__}"
@@ -285,7 +285,7 @@ class ModelCheckpoint(Callback):
     def _write(self, params, stem: str) -> Path:
         config = self._config
         path = self._directory / f"{stem}.{config.format}"
-        extra = dict(config.append_dict)
+        extra = dict(config.append_dict or {})
         if "epoch_num" in extra:
             extra["epoch_num"] = params.cur_epoch_num
         if "step_num" in extra:
