@@ -303,3 +303,12 @@ def test_closing_answers_what_is_left(fakes):
     master.close()
     assert [caller.values(i) for i in sent] == [[Code.STOPPING], [Code.STOPPING]]
     worker.answer()
+
+
+def test_workers_without_models_do_not_change_what_methods_look_like(fakes):
+    master, (worker,), _ = fakes(1, infos=(fakes.info("echo", batch_size=4),))
+    extra = type(worker)(infos=(fakes.info("echo", batch_size=32),))
+    extra.has_models = False
+    master.add(extra)
+    (servable,) = master.describe()
+    assert [method.batch_size for method in servable.methods] == [4]

@@ -206,7 +206,8 @@ class Master:
         outbox: list = []
         with self._lock:
             group = self._group(worker.servable, worker.version)
-            group.learn(worker.infos)
+            if worker.has_models or not group.infos:  # others do not know the types of models
+                group.learn(worker.infos)
             group.seats.append(Seat(worker))
             group.seen, group.failed, group.empty_since = True, "", None
             group.published |= publish
