@@ -39,10 +39,11 @@ def _tried(work):
 def start(
     servable_dir: Annotated[
         str, typer.Option("--servable-dir", "-d", help="Directory with a folder per servable.")
-    ],
+    ] = "",
     servable: Annotated[
-        list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION; may be given again.")
-    ],
+        list[str] | None,
+        typer.Option("--servable", "-s", help="NAME or NAME:VERSION; again for more. None: workers join."),
+    ] = None,
     grpc: Annotated[
         str, typer.Option("--grpc", help="Address of the gRPC port, ip:port or unix:path; empty: none.")
     ] = "127.0.0.1:5500",

@@ -68,8 +68,12 @@ def _plans(options: dict) -> list:
     policy = VersionPolicy.parse(options["version_policy"]) if options["version_policy"] else None
     if options["poll_seconds"] and policy is None:
         policy = VersionPolicy()
+    if not options["servable"] and not options["master"]:
+        raise RuntimeError("--servable says what to serve, or --master where workers join that know")
+    if options["servable"] and not options["servable_dir"]:
+        raise RuntimeError("--servable-dir says where the servables are")
     plans = []
-    for text in options["servable"]:
+    for text in options["servable"] or ():
         name, version = split_name(text)
         if version and policy is not None:
             raise RuntimeError(f"--version-policy decides which versions run, so {text!r} must not name one")
@@ -150,7 +154,7 @@ def be_worker(options: dict) -> None:
     from mycelia_serving.cluster.process import understand_mindspore
     from mycelia_serving.worker import start as face
 
-    if len(options["servable"]) != 1:
+    if len(options["servable"] or ()) != 1:
         raise RuntimeError("a worker that joins a master runs one servable")
     name, version = split_name(options["servable"][0])
     masters = [address for address in options["join"].split(",") if address]
