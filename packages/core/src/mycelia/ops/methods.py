@@ -5,7 +5,7 @@ MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims
 
 import numpy as np
 
-from mycelia import _C, dtypes
+from mycelia import _C, dispatch, dtypes, errors
 from mycelia._methods import attach
 from mycelia.ops import (
     clipping,
@@ -105,29 +105,30 @@ def _any(self, axis=None, keep_dims=False, *, dim=None, keepdim=False):
     return reduce.any(self, axis if dim is None else dim, keep_dims or keepdim)
 
 
+_PLACED = {"dim", "keepdim"}
+_NAMED = {*_PLACED, "axis", "keepdims", "initial", "where", "return_indices"}
+
+
 def _extreme(name, pair, value):
-    def method(
-        self,
-        *args,
-        axis=None,
-        keepdims=False,
-        initial=None,
-        where=True,
-        return_indices=False,
-        dim=None,
-        keepdim=False,
-    ):
-        if (
-            args or dim is not None
-        ):  # max(dim, keepdim=False) gives the pair, max(axis, ...) with more arguments does not
-            first, *more = args if args else (dim,)
-            keep = more[0] if more else keepdims or keepdim
-            if isinstance(first, int) and initial is None and where is True:
-                return pair(self, first, keep)
-            axis, keepdims = first, keep
-        if return_indices:
-            return pair(self, axis, keepdims)
-        return value(self, axis, keepdims, initial=initial, where=where)
+    """Two overloads: ``(dim, keepdim)`` gives values and places, ``(axis, keepdims, *, initial, where,
+    return_indices)`` the values unless the places are asked for. In a graph positions alone mean the second.
+    """
+
+    def method(self, *args, **named):
+        unknown = set(named) - _NAMED
+        if unknown:
+            raise errors.type_error(f"{name}: an unexpected keyword argument '{sorted(unknown)[0]}'")
+        by_axis = not _PLACED.issuperset(named) or _C.mode() & dispatch.TRACING and not named
+        if args and args[0] is None or not args and "dim" not in named:
+            by_axis = True
+        first, keep, *more = (*args, *(None, False)[len(args) :])
+        if more:
+            raise errors.type_error(f"{name}: at most 2 positional arguments, got {len(args)}")
+        keep = named.get("keepdims", named.get("keepdim", keep))
+        axis = named.get("dim", named.get("axis", first))
+        if named.get("return_indices") or isinstance(axis, int) and not by_axis:
+            return pair(self, axis, keep)
+        return value(self, axis, keep, initial=named.get("initial"), where=named.get("where", True))
 
     method.__name__ = name
     method.__doc__ = f"The {name}imum of all elements, over `axis`, or with its place along `dim`."

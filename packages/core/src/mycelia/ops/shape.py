@@ -704,7 +704,9 @@ def dyn_shape(input_x):
 
 
 def rank(input_x):
-    """The number of axes of a tensor."""
+    """The number of axes of a tensor. Errors: TypeError for anything else."""
+    if not hasattr(input_x, "asnumpy"):
+        raise errors.type_error(f"rank: input_x must be a Tensor, but got {type(input_x).__name__}")
     return input_x.ndim
 
 

@@ -330,3 +330,35 @@ def test_gradient_of_fractional_means():
 
 def test_slope_of_relu6_at_its_ends():
     assert ms.grad(ops.relu6)(floats([0, 3, 6, 6.5])).asnumpy().tolist() == [0, 1, 1, 0]
+
+
+def test_overloads_of_the_largest_element():
+    x = floats([[0, 3], [2, 1]])
+    values, places = x.max(0)
+    assert values.asnumpy().tolist() == [2, 3] and places.asnumpy().tolist() == [1, 0]
+    assert x.min(dim=1, keepdim=True)[1].asnumpy().tolist() == [[0], [1]]
+    assert x.max(0, True, initial=None).asnumpy().tolist() == [[2, 3]]
+    assert x.max(0, keepdims=True).asnumpy().tolist() == [[2, 3]]
+    assert x.max(axis=0, return_indices=True)[1].asnumpy().tolist() == [1, 0]
+    assert ms.jit(lambda x: x.max(0))(x).asnumpy().tolist() == [2, 3]  # a graph takes the axis
+    assert ms.jit(lambda x: x.max(dim=0)[1])(x).asnumpy().tolist() == [1, 0]
+    with pytest.raises(TypeError, match="positional"):
+        x.max(0, True, None)
+    with pytest.raises(TypeError, match="keyword"):
+        x.max(dims=0)
+    with pytest.raises(TypeError, match="rank"):
+        ops.rank(1)
+
+
+def test_layer_norm_gradient_by_other_statistics():
+    from mycelia.ops import operations
+
+    x, dy = floats([[1, 2, 4]]), floats([[0.5, -1, 2]])
+    given = floats([[4.0]]), floats([[1.0]])  # variance and mean
+    dx, dgamma, dbeta = operations.LayerNormGrad()(x, dy, *given, floats([1, 1, 1]))
+    normal = np.array([0, 0.5, 1.5])
+    slope = (dy.asnumpy()[0] * normal).mean()
+    want = (dy.asnumpy()[0] - 0.5 - slope * (normal - normal.mean())) * 0.5
+    np.testing.assert_allclose(dx.asnumpy()[0], want, rtol=1e-5)
+    np.testing.assert_allclose(dgamma.asnumpy(), dy.asnumpy()[0] * normal, rtol=1e-6)
+    assert dbeta.asnumpy().tolist() == [0.5, -1, 2]

@@ -243,5 +243,7 @@ def LayerNormGrad(
     deviation = ops.rsqrt(variance)
     normal = (x - mean) * deviation
     scaled = dy * gamma
-    dx = scaled - ops.mean(scaled, axes, True) - normal * ops.mean(scaled * normal, axes, True)
+    slope = ops.mean(scaled * normal, axes, True)
+    # The last term is zero where `mean` is the mean of x.
+    dx = scaled - ops.mean(scaled, axes, True) - slope * (normal - ops.mean(normal, axes, True))
     return dx * deviation, ops.sum(dy * normal, outer), ops.sum(dy, outer)

@@ -141,7 +141,9 @@ def SparseApplyProximalAdagrad(var, accum, lr, l1, l2, grad, indices, *, use_loc
 def SparseApplyAdagrad(
     var, accum, grad, indices, *, lr: _float, update_slots: boolean = True, use_locking: boolean = False
 ):
-    """Adagrad on the rows that are named; returns var and accum."""
+    """Adagrad on the rows that are named; returns var and accum. dtypes: float16, float32."""
+    if var.dtype not in (dtypes.float16, dtypes.float32):
+        raise errors.type_error("SparseApplyAdagrad", f"var must be float16 or float32, not {var.dtype}")
 
     def step(var, accum, total):
         _optim._apply_adagrad(var, accum, lr, total, update_slots=update_slots)
