@@ -366,6 +366,7 @@ def kills(folder: Path, seconds: float = 60, every: float = 5) -> None:
 
     try:
         server.wait(lambda: check_grpc("workers", server.port, "lenet"))
+        server.wait(lambda: workers_of(server.port))
         callers = [threading.Thread(target=call) for _ in range(2)]
         for thread in callers:
             thread.start()
@@ -427,6 +428,7 @@ def malformed(folder: Path) -> None:
     try:
         for name in INPUTS:
             server.wait(functools.partial(check_grpc, "mycelia", server.port, name))
+        server.wait(lambda: workers_of(server.port))  # the REST port comes second
         thread = threading.Thread(target=call)
         thread.start()
         targets = [

@@ -25,7 +25,8 @@ constexpr int32_t kConnectionWindow = 16 << 20;
 constexpr uint32_t kFrame = 256 << 10;
 constexpr size_t kFirstBody = 64 << 10;   // reserved for a message; more only as it comes, whatever its prefix says
 constexpr double kGoodbye = 2;            // seconds until a connection that is over is closed from this side
-constexpr size_t kSmall = 64 << 10;       // an answer that any thread sends itself
+constexpr size_t kSmall = 64 << 10;       // an answer that any thread sends itself,
+constexpr uint64_t kFew = 4;              // if no more calls are open: else it pays to gather answers
 constexpr int kTurns = 16;                // of one connection's output before others have theirs
 
 double monotonic() {
@@ -284,7 +285,7 @@ void Server::listen(int fd) {
 // ---- other threads ------------------------------------------------------------------------------------------------
 
 void Server::send(Action action) {
-  const bool small = action.body.size() < kSmall;
+  const bool small = action.body.size() < kSmall && statistics.open_calls <= kFew;
   {
     std::lock_guard<std::mutex> lock(inbox_mutex_);
     inbox_.push_back(std::move(action));
