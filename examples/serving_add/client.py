@@ -3,6 +3,7 @@
 import sys
 
 import numpy as np
+
 from mycelia_serving.client import Client
 
 
