@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 import http.client
 import json
@@ -325,6 +326,19 @@ def test_a_client_that_leaves_cancels_its_request(server, echo, wait_for):
     half.sendall(head + body[:5])
     half.close()
     assert raw(server, b"GET /v2 HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_client_that_leaves_several_requests_makes_no_noise(server, echo, wait_for, caplog):
+    one = b'POST /model/mirror:hang HTTP/1.1\r\nContent-Length: 23\r\n\r\n{"instances": {"x": 1}}'
+    sock = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+    sock.sendall(3 * one)
+    wait_for(lambda: echo.requests)
+    sock.close()
+    wait_for(lambda: echo.cancelled)
+    assert raw(server, b"GET /v2 HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    server.stop(5)
+    gc.collect()
+    assert not [record for record in caplog.records if record.name == "asyncio"]
 
 
 def test_stop_with_grace_answers_what_is_there(server, echo, wait_for):

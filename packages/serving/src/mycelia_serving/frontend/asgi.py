@@ -48,11 +48,14 @@ class RestApp:
             except _Refused as refused:
                 refusal = refused.reply
         connection = scope["mycelia.connection"]
+        if connection.transport.is_closing():
+            _has_left(receive)
+            return
         if refusal is not None:
             await _write(send, refusal)
             connection.linger()
             return
-        if body is None:  # the client has left
+        if body is None:
             return
         request.body = body
         waiting = _Waiting(self._loop_of_server().create_future())
@@ -62,7 +65,9 @@ class RestApp:
         self._came.append((request, waiting))
         reply = await waiting.reply
         connection.waiting = None
-        if reply is not None:
+        if reply is None or connection.transport.is_closing():
+            _has_left(receive)
+        else:
             await _write(send, reply)
 
     def _loop_of_server(self) -> asyncio.AbstractEventLoop:
@@ -196,6 +201,11 @@ async def _write(send, reply: HttpReply) -> None:
     ]
     await send({"type": "http.response.start", "status": reply.status, "headers": headers})
     await send({"type": "http.response.body", "body": reply.body})
+
+
+def _has_left(receive) -> None:
+    """Tell uvicorn that nobody reads the reply; it knows by itself only for the last of several requests."""
+    receive.__self__.disconnected = True
 
 
 class _Refused(Exception):
