@@ -123,8 +123,12 @@ def deploy(servables: list[Settings], address: str, route_prefix: str, cluster: 
     except ImportError:
         raise RuntimeError("--engine ray needs the package ray: pip install mycelia-serving[ray]") from None
     host, _, port = address.rpartition(":")
-    ray.init(address=cluster or None, ignore_reinit_error=True, include_dashboard=False)
-    serve.start(http_options={"host": host, "port": int(port)})
-    deployment = serve.deployment(Replica).options(**options(**told))
-    serve.run(deployment.bind(servables), name=APPLICATION, route_prefix=route_prefix)
+    try:
+        own = {} if cluster else {"include_dashboard": False}
+        ray.init(address=cluster or None, ignore_reinit_error=True, **own)
+        serve.start(http_options={"host": host, "port": int(port)})
+        deployment = serve.deployment(Replica).options(**options(**told))
+        serve.run(deployment.bind(servables), name=APPLICATION, route_prefix=route_prefix)
+    except Exception as e:  # Ray has errors of many kinds
+        raise RuntimeError(f"Ray: {e}") from e
     return not cluster
