@@ -12,6 +12,7 @@ namespace {
 
 constexpr int kPixels = 4;          // of a block
 constexpr int64_t kMaxRows = 6;     // of x under a block
+constexpr int64_t kNearFloats = 256 * 1024;  // of x; one MB
 
 int64_t padded(int64_t channels) { return round_up(channels, kPackedColumns); }
 // Distance of taps: rows of a multiple of 1 KB would all meet in few cache sets, together with the pixels.
@@ -31,6 +32,8 @@ struct Lane {
   int64_t channels, tap;  // tap: distance of the weights of two taps
   const float* bias;
   f32v low, high;  // bounds of the result
+  bool bounded;    // whether they are finite
+  bool far;        // x is too large for the second-level cache
 
   MYC_INLINE f32v bound(f32v x) const { return clip(x, low, high); }
 };
@@ -44,6 +47,13 @@ __attribute__((noinline)) void block(const Lane& l, const float* const* rows, co
   constexpr int kUnder = K + S * (kRows - 1), kColumns = K + S * (kPixels - 1);
   const int64_t n = l.channels;
   const auto step = [&](int64_t c, int64_t lanes) __attribute__((always_inline)) {
+    if (l.far && c % kPackedColumns == 0) {  // the next block's pixels, in rows that this is the first block to see
+#pragma GCC unroll 4
+      for (int r = kUnder - S * kRows; r < kUnder; ++r) {
+#pragma GCC unroll 8
+        for (int q = 0; q < S * kPixels; ++q) __builtin_prefetch(rows[r] + c + (kColumns + q) * n);
+      }
+    }
     f32v sum[kRows][kPixels];
     const f32v bias = load_lanes(l.bias + c, lanes);
     for (int i = 0; i < kRows; ++i)
@@ -69,14 +79,22 @@ __attribute__((noinline)) void block(const Lane& l, const float* const* rows, co
         }
       }
     }
+    const auto put = [&](const auto& finish) __attribute__((always_inline)) {
 #pragma GCC unroll 2
-    for (int i = 0; i < kRows; ++i) {
+      for (int i = 0; i < kRows; ++i) {
 #pragma GCC unroll 4
-      for (int j = 0; j < kPixels; ++j) {
-        const int64_t at = i * y_row + j * n + c;
-        const f32v v = residual ? sum[i][j] + load_lanes(residual + at, lanes) : sum[i][j];
-        store_lanes(y + at, l.bound(v), lanes);
+        for (int j = 0; j < kPixels; ++j) {
+          const int64_t at = i * y_row + j * n + c;
+          store_lanes(y + at, finish(sum[i][j], at), lanes);
+        }
       }
+    };
+    if (residual) {
+      put([&](f32v v, int64_t at) { return l.bound(v + load_lanes(residual + at, lanes)); });
+    } else if (l.bounded) {
+      put([&](f32v v, int64_t) { return l.bound(v); });
+    } else {
+      put([](f32v v, int64_t) { return v; });
     }
   };
   int64_t c = 0;
@@ -181,8 +199,9 @@ bool DepthwiseRows::make(Scratch& scratch, int64_t workers, const ConvLast& shap
 void DepthwiseRows::run(const float* const* under, int64_t rows, const float* residual, float* to,
                         int64_t worker) const {
   const int64_t n = s.c, y_line = s.out[1] * n;
-  Lane l = {n, distance, e.bias ? e.bias : zeros, splat(-INFINITY), splat(INFINITY)};
   const bool bounds = e.activation == Activation::relu || e.activation == Activation::relu6;
+  Lane l = {n, distance, e.bias ? e.bias : zeros, splat(-INFINITY), splat(INFINITY), bounds,
+            s.n * s.in[0] * s.in[1] * n > kNearFloats};
   if (bounds) l.low = f32v{};
   if (e.activation == Activation::relu6) l.high = splat(6.0f);
   const BlockKernel kernel = block_of(s);
@@ -266,7 +285,7 @@ int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, 
   DepthwiseTap* lists = scratch.take<DepthwiseTap>(max_workers(call) * s.taps());
   if (!zeros || !lists) return MYC_E_MEMORY;
   memset(zeros, 0, width * sizeof(float));
-  const Lane l = {n, width, zeros, splat(-INFINITY), splat(INFINITY)};
+  const Lane l = {n, width, zeros, splat(-INFINITY), splat(INFINITY), false, false};
 
   // The position of which pixel p is tap t; -1 for none.
   const auto position = [&](int d, int64_t p, int64_t t) {
