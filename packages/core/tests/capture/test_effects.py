@@ -210,3 +210,19 @@ def test_print_shows_values_once_per_run_and_in_order(capsys):
     lines = capsys.readouterr().out.splitlines()
     assert captured == ""
     assert lines == ["start", "2", "now|4.0|7", "now|8.0|7", "large", "fixed"] * 2
+
+
+@pytest.mark.parametrize(
+    "message",
+    [lambda x: f"no {x}", lambda x: "no %s" % x, lambda x: "no {}".format(x)],  # noqa: UP031, UP032
+)
+def test_errors_tell_the_values_of_tensors(message):
+    @ms.jit
+    def checked(x):
+        if x > 10:
+            raise ValueError(message(x))
+        return x * 2
+
+    assert checked(Tensor(2)) == 4
+    with pytest.raises(ValueError, match="no 11"):
+        checked(Tensor(11))

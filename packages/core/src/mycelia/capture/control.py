@@ -20,7 +20,7 @@ from mycelia.capture.calls import TensorRange, callee
 from mycelia.capture.conditions import and_, as_bool, in_, not_, or_, predicate
 from mycelia.capture.loop import Loop
 from mycelia.capture.rewrite import Site
-from mycelia.capture.text import joined, percent
+from mycelia.capture.text import joined, percent, tell_now
 from mycelia.capture.trace import UnknownSize, active, is_traced
 from mycelia.capture.values import (
     Undefined,
@@ -185,10 +185,12 @@ def assert_(test: Any, message: Callable[[], Any], site: Site) -> None:
 
 
 def raise_(error: Any, site: Site) -> Any:
-    """A `raise` statement: gives the exception back; under a tensor condition it is
-    raised when the graph runs.
+    """A `raise` statement: gives the exception back; under a tensor condition it is raised when the graph
+    runs. One that tells values of tensors makes the function run as Python.
     """
     trace = active()
+    if trace is not None and isinstance(error, BaseException):
+        tell_now(error.args)
     if trace is None or trace.parent is None:
         return error
     ops.require(Tensor(False), error=error)

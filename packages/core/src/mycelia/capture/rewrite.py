@@ -466,10 +466,11 @@ class _FunctionRewriter(ast.NodeTransformer):
         return ast.fix_missing_locations(self.helper("joined", parts, node))
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.AST:
+        left = node.left
+        is_text = isinstance(left, ast.JoinedStr) or isinstance(getattr(left, "value", None), str)
         self.generic_visit(node)
-        if isinstance(node.op, ast.Mod) and isinstance(node.left, ast.Constant):
-            if isinstance(node.left.value, str):
-                return self.helper("percent", [node.left, node.right], node)
+        if isinstance(node.op, ast.Mod) and is_text:
+            return self.helper("percent", [node.left, node.right], node)
         return node
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:

@@ -102,6 +102,12 @@ def is_unknown(value: Any) -> bool:
     return type(value) is Text or is_traced(value)
 
 
+def tell_now(value: Any) -> None:
+    """UnknownValue if `value` has a text or tensor that shows only when the graph runs."""
+    if is_unknown(value):
+        Text("str", ())._unknown()
+
+
 def _join(*parts: Any) -> str:
     return "".join(p if isinstance(p, str) else _field(*p) for p in parts)
 
