@@ -75,6 +75,22 @@ def test_a_second_signal_ends_at_once(servables, start_process, predict, until):
     assert server.end() != 0
 
 
+def test_a_start_that_takes_long_can_be_interrupted(tmp_path, start_process, until, alive):
+    (tmp_path / "slow").mkdir()
+    mark = tmp_path / "mark"
+    (tmp_path / "slow" / "servable_config.py").write_text(
+        "import os, time\n"
+        f"open({str(mark) + '.new'!r}, 'w').write(str(os.getpid()))\n"
+        f"os.rename({str(mark) + '.new'!r}, {str(mark)!r})\n"
+        "time.sleep(1000)\n"
+    )
+    server = start_process(*CLI, "start", "-d", str(tmp_path), "-s", "slow", "--grpc", "127.0.0.1:0")
+    until(mark.exists)
+    server.process.terminate()
+    server.end()
+    until(lambda: not alive(int(mark.read_text())))
+
+
 def test_workers_end_with_a_master_that_is_killed(servables, start_process, until, alive):
     server = start_process(*start_arguments(servables, "--workers", "2"))
     port = server.port()

@@ -42,6 +42,8 @@ class Versions:
         self._drain_seconds = drain_seconds
         self._broken: dict[int, tuple[float, str]] = {}  # version -> time of its folder, why it failed
         self._lock = threading.RLock()  # one change at a time
+        self._starting: list = []
+        self._stopped = False
 
     def start(self) -> None:
         """Run what the policy says. Errors: RuntimeError if one version fails."""
@@ -63,11 +65,7 @@ class Versions:
             if version in self.running:
                 return version
             deployment = self._deploy(version)
-            try:
-                deployment.start(list(self._device_ids), self._extra, publish=False)
-            except BaseException:
-                self.running.pop(version, None)
-                raise
+            self._start(deployment, self._device_ids, self._extra)
             deployment.publish()
             self.running[deployment.version] = deployment
             self._broken.pop(deployment.version, None)
@@ -76,8 +74,18 @@ class Versions:
     def add(self, deployment, device_ids: list[int | None], extra: int) -> None:
         """Run a deployment that has workers of its own kind. Errors: RuntimeError with the cause."""
         with self._lock:
-            deployment.start(list(device_ids), extra)
+            self._start(deployment, device_ids, extra)
+            deployment.publish()
             self.running[deployment.version] = deployment
+
+    def _start(self, deployment, device_ids: list[int | None], extra: int) -> None:
+        if self._stopped:
+            raise RuntimeError("the server is stopping")
+        self._starting.append(deployment)
+        try:
+            deployment.start(list(device_ids), extra, publish=False)
+        finally:
+            self._starting.remove(deployment)
 
     def unload(self, version: int) -> None:
         """End a version when its requests are answered. Errors: RuntimeError if it does not run."""
@@ -132,7 +140,10 @@ class Versions:
             return self.running[max(self.running)] if self.running else None
 
     def stop(self, drain_seconds: float) -> None:
-        """End all versions."""
+        """End all versions, also those that are being started."""
+        self._stopped = True
+        for deployment in list(self._starting):
+            deployment.stop(0.0)
         with self._lock:
             running, self.running = list(self.running.values()), {}
         threads = [threading.Thread(target=d.stop, args=(drain_seconds,), daemon=True) for d in running]
