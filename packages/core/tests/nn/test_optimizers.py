@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import Parameter, Tensor, nn
+from mycelia import Parameter, Tensor, nn, ops
 
 
 def stream():
@@ -344,3 +344,36 @@ def test_wrong_arguments_are_refused(kind, make):
 def test_the_number_of_gradients_must_fit():
     with pytest.raises(ValueError, match="1 gradients are needed"):
         nn.SGD([one()], 0.1)((Tensor([1.0]), Tensor([1.0])))
+
+
+_own_step = ops.MultitypeFuncGraph("own_step")
+
+
+@_own_step.register("Tensor", "Tensor", "Tensor", "Bool")
+def _own_step_of_one(rate, parameter, gradient, decays):
+    return ops.assign(parameter, parameter - rate * gradient * (2 if decays else 1))
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+def test_an_optimizer_of_ones_own_has_maps_and_flags(mode):
+    class Own(nn.Optimizer):
+        def construct(self, gradients):
+            rate = self.get_lr()
+            self.assignadd(self.global_step, self.global_step_increase_tensor)
+            return self.hyper_map(
+                ops.partial(_own_step, rate), self.parameters, self.scale_grad(gradients), self.decay_flags
+            )
+
+    before = ms.get_context("mode")
+    ms.set_context(mode=mode)
+    try:
+        weights = [Parameter(Tensor([1.0, 2.0]), name="w"), Parameter(Tensor([1.0]), name="beta")]
+        optimizer = Own(0.5, weights, weight_decay=0.1, loss_scale=2.0)
+        optimizer((Tensor([2.0, 2.0]), Tensor([2.0])))
+    finally:
+        ms.set_context(mode=before)
+    assert [w.asnumpy().tolist() for w in weights] == [[0, 1], [0.5]]
+    assert optimizer.global_step.asnumpy().tolist() == [1] and optimizer.param_length == 2
+    assert optimizer.need_scale and float(optimizer.reciprocal_scale) == 0.5
+    assert optimizer.decay_flags == (True, False) and optimizer.dynamic_decay_flags is False
+    assert optimizer.optim_filter == (True, True)

@@ -149,10 +149,9 @@ _BELOW = """
         sparse_unary_func spectral_func vmap_func
     ops.function.grad: grad_func
     ops.operations: _csr_ops _custom_grad _grad_ops _inner_ops _map_tensor_ops _pyfunc_registry _quant_ops
-        _rl_inner_ops _scalar_ops _sequence_ops _thor_ops array_ops comm_ops control_ops custom_ops
-        debug_ops image_ops inner_ops linalg_ops manually_defined math_ops nn_ops other_ops random_ops
-        reshard_ops sparse_ops
-        spectral_ops
+        _embedding_cache_ops _rl_inner_ops _scalar_ops _sequence_ops _thor_ops array_ops comm_ops
+        control_ops custom_ops debug_ops image_ops inner_ops linalg_ops manually_defined math_ops nn_ops
+        other_ops random_ops reshard_ops sparse_ops spectral_ops
     ops.operations.manually_defined: _inner ops_def
     parallel: _tensor _utils algo_parameter_config data_access_adapter function nn parameter_broadcast
         shard transform_safetensors

@@ -313,8 +313,11 @@ def bias_add(rand):
 
 
 def _ranks(name, expected, **tensors):
-    """ValueError naming the first tensor whose rank is not `expected`."""
+    """TypeError naming the first that is no tensor, ValueError the first whose rank is not `expected`."""
     for argument, tensor in tensors.items():
+        if not hasattr(tensor, "asnumpy"):
+            kind = type(tensor).__name__
+            raise errors.type_error(f"For '{name}', '{argument}' must be a Tensor, but got {kind}")
         if tensor.ndim != expected:
             raise errors.value_error(
                 f"For '{name}', '{argument}' must have {expected} axes, but has shape {tuple(tensor.shape)}"
@@ -425,7 +428,14 @@ def dot(input, other):
 
 
 def vecdot(x, y, *, axis=-1):
-    """Sum of products along `axis`, which both inputs share; the other axes broadcast."""
+    """Sum of products along `axis`, which both inputs share; the other axes broadcast.
+
+    Of complex numbers the first factors are conjugated.
+    """
+    if x.dtype.is_complex:
+        from mycelia.ops.complex_numbers import conj
+
+        x = conj(x)
     return _reduce.sum(_math.mul(x, y), axis)
 
 

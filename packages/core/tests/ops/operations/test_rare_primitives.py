@@ -362,3 +362,18 @@ def test_layer_norm_gradient_by_other_statistics():
     np.testing.assert_allclose(dx.asnumpy()[0], want, rtol=1e-5)
     np.testing.assert_allclose(dgamma.asnumpy(), dy.asnumpy()[0] * normal, rtol=1e-6)
     assert dbeta.asnumpy().tolist() == [0.5, -1, 2]
+
+
+def test_products_of_complex_vectors_and_what_is_no_matrix():
+    a, b = (Tensor(np.array(n, np.complex64)) for n in ([1 + 2j, 3 - 1j], [2 - 1j, 1j]))
+    assert complex(ops.vecdot(a, b).asnumpy()) == -1 - 2j
+    with pytest.raises(TypeError, match="mat2"):
+        ops.mm(floats([[1]]), 3)
+
+
+def test_samples_of_regions_by_their_size():
+    x = floats(np.arange(36)).reshape((1, 1, 6, 6))
+    rois = floats([[0, 1, 0.5, 4.3, 5.2]])
+    found = [ops.ROIAlign(2, 2, 0.8, n)(x, rois).asnumpy() for n in (-1, 0)]
+    np.testing.assert_allclose(found[0][0, 0], [[10.9, 12.62], [24.58, 26.3]], rtol=1e-5)
+    np.testing.assert_array_equal(*found)

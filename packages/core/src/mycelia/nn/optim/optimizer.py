@@ -9,6 +9,7 @@ import numpy as np
 from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
+from mycelia.nn.optim.handles import Handles
 from mycelia.ops import clipping as _clipping
 from mycelia.ops.state import assign_add
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
@@ -28,7 +29,7 @@ class _TableRate(LearningRateSchedule):
         return gather(self.learning_rate, _clipping.minimum(global_step, last), 0)
 
 
-class Optimizer(Cell):
+class Optimizer(Handles, Cell):
     """Base class of the optimizers.
 
     `learning_rate`: a number, a 0-d Tensor, one rate per step (list or 1-D Tensor), or a

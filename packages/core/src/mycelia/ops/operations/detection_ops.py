@@ -64,7 +64,7 @@ def CheckValid(bboxes, img_metas):
 @primitive
 def ROIAlign(
     features, rois,
-    *, pooled_height: positive, pooled_width: positive, spatial_scale: real, sample_num: natural = 2,
+    *, pooled_height: positive, pooled_width: positive, spatial_scale: real, sample_num: integer = 2,
     roi_end_mode: within(integer, 0, 1) = 1,
 ):  # fmt: skip
     """Means of interpolated samples in the cells of regions.
@@ -73,7 +73,7 @@ def ROIAlign(
     """
     pooled = (pooled_height, pooled_width)
     return _detection._roi_align(
-        features, rois, pooled=pooled, scale=spatial_scale, samples=sample_num, end_mode=roi_end_mode
+        features, rois, pooled=pooled, scale=spatial_scale, samples=max(sample_num, 0), end_mode=roi_end_mode
     )
 
 

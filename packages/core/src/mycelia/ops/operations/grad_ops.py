@@ -246,4 +246,5 @@ def LayerNormGrad(
     slope = ops.mean(scaled * normal, axes, True)
     # The last term is zero where `mean` is the mean of x.
     dx = scaled - ops.mean(scaled, axes, True) - slope * (normal - ops.mean(normal, axes, True))
-    return dx * deviation, ops.sum(dy * normal, outer), ops.sum(dy, outer)
+    scale, shift = (ops.sum(t, outer) if outer else t for t in (dy * normal, dy))
+    return dx * deviation, scale, shift
