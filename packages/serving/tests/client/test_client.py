@@ -161,7 +161,7 @@ def test_requests_go_to_all_addresses_in_turn_and_around_the_dead(echo, server, 
         other.stop(0)
 
 
-def test_only_what_was_not_started_is_sent_again(address, echo):
+def test_only_what_was_not_started_is_sent_again(echo):
     def refusing(code, text):
         def submit(request, done):
             from mycelia_serving.errors import ServingError
@@ -182,8 +182,12 @@ def test_only_what_was_not_started_is_sent_again(address, echo):
     ):
         echo.requests.clear()
         echo.submit = refusing(code, text)
-        with Client(address, "add", "add_common", retry=1) as client:
-            reply = client.infer({"x1": X, "x2": X})
+        server = start_grpc(echo, "127.0.0.1:0")
+        try:
+            with Client(f"127.0.0.1:{server.port}", "add", "add_common", retry=1) as client:
+                reply = client.infer({"x1": X, "x2": X})
+        finally:
+            server.stop(0)
         assert isinstance(reply, list) == (tries == 2)
         assert (len(echo.requests) > 1) == (tries == 2)
 
