@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import logging
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -15,10 +18,35 @@ import numpy as np
 import pytest
 
 import mycelia.dataset as ds
-from mycelia import config
-from mycelia_cache import commands
+from mycelia import config, errors
+from mycelia_cache import commands, daemon
 
 WAIT_S = 60.0
+NURSERY = """
+import json, os, signal, sys
+from mycelia_cache import daemon, server
+signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # servers that end leave nothing behind
+for line in sys.stdin:
+    wish = json.loads(line)
+    ready, theirs = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.setsid()
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        log = os.open(wish["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+        null = os.open(os.devnull, os.O_RDWR)
+        for theirs_too, fd in ((null, 0), (log, 1), (log, 2)):
+            os.dup2(theirs_too, fd)
+        os.close(ready)
+        code = 1
+        try:
+            code = daemon.main([json.dumps(wish["settings"]), str(theirs)])
+        finally:
+            os._exit(code)
+    os.close(theirs)
+    with os.fdopen(ready) as pipe:
+        print(json.dumps([pid, pipe.read()]), flush=True)
+"""
 
 
 @dataclasses.dataclass
@@ -43,6 +71,7 @@ class Running:
             os.kill(self.pid, signal.SIGKILL)
         with contextlib.suppress(ChildProcessError):
             os.waitpid(self.pid, 0)
+        self.wait_for(lambda: not Path(f"/proc/{self.pid}").exists())
 
     def again(self) -> None:
         """Start a server on the same port."""
@@ -80,6 +109,39 @@ def start(directory: Path, **options) -> Running:
     raise AssertionError("no port stays free")
 
 
+@pytest.fixture(scope="session")
+def nursery():
+    """Starts servers by forking a process that has loaded what they need: an interpreter each takes long."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", NURSERY], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd="/"
+    )
+
+    def start(settings) -> int:
+        log = daemon.log_file(settings.port)
+        log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        wish = {"settings": dataclasses.asdict(settings), "log": str(log)}
+        process.stdin.write(json.dumps(wish) + "\n")
+        process.stdin.flush()
+        pid, said = json.loads(process.stdout.readline())
+        if said != "ready":
+            raise errors.runtime_error("", said)
+        return pid
+
+    yield start
+    process.stdin.close()
+    process.wait(WAIT_S)
+    process.stdout.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def quick_servers(request, nursery):
+    """Servers come from the nursery, but for modules that start them as users do (`REAL_SERVERS`)."""
+    with pytest.MonkeyPatch.context() as patch:
+        if not getattr(request.module, "REAL_SERVERS", False):
+            patch.setattr(daemon, "start", nursery)
+        yield
+
+
 @contextlib.contextmanager
 def private_directory(path: Path):
     """Servers of this test do not meet those of others."""
@@ -94,7 +156,7 @@ def private_directory(path: Path):
 
 
 @pytest.fixture(scope="module")
-def cache_dir(tmp_path_factory):
+def cache_dir(tmp_path_factory, quick_servers):
     """The runtime directory of this module's servers."""
     with private_directory(tmp_path_factory.mktemp("cache") / "run") as path:
         yield path

@@ -14,6 +14,8 @@ from mycelia import config
 from mycelia_cache import admin, commands, show
 from mycelia_cache.cli import app
 
+REAL_SERVERS = True
+
 
 def cli(*words) -> str:
     """What `mycelia-cache` prints."""
