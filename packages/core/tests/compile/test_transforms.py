@@ -117,3 +117,12 @@ def test_gradient_clipping_under_jit():
 
     for a, b in zip(ms.jit(step)(Tensor(X)), step(Tensor(X))):
         same(a, b)
+
+
+def test_gradient_of_nested_arguments_in_a_graph():
+    @ms.jit
+    def gradients(t):
+        return ms.ops.GradOperation()(lambda v: v[0][0] * v[1])(t)
+
+    (first, second), third = gradients(ms.mutable(((ms.Tensor(3.0), ms.Tensor(4.0)), ms.Tensor(5.0))))
+    assert (first, second, third) == (5.0, 0.0, 3.0)

@@ -61,12 +61,18 @@ def _gradients(fn, weights, args: tuple, kwargs: dict, get_all: bool, get_by_lis
         args, kwargs, cotangent = transforms.split_cotangent(args, kwargs)
     called = transforms._by_position(fn, len(args), tuple(kwargs)) if kwargs else fn
     args = (*args, *kwargs.values())
+    in_graph = bool(_C.mode() & dispatch.TRACING)  # there a tuple, list or dict of Tensors is a variable too
+
+    def is_variable(arg) -> bool:
+        known = isinstance(arg, Tensor) or bool(getattr(arg, "_members", None))
+        return known or in_graph and transforms._holds_tensor(arg)
+
     if get_all:
-        positions = [i for i, a in enumerate(args) if isinstance(a, Tensor) or getattr(a, "_members", None)]
+        positions = [i for i, a in enumerate(args) if is_variable(a)]
     elif get_by_list:
         positions = []
     else:
-        positions = [0] if args and isinstance(args[0], Tensor) else []
+        positions = [0] if args and (isinstance(args[0], Tensor) or in_graph and is_variable(args[0])) else []
     parameters: list = []
     if get_by_list:
         chosen = _trainable(fn) if weights is None else weights
