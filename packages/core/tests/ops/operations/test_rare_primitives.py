@@ -377,3 +377,9 @@ def test_samples_of_regions_by_their_size():
     found = [ops.ROIAlign(2, 2, 0.8, n)(x, rois).asnumpy() for n in (-1, 0)]
     np.testing.assert_allclose(found[0][0, 0], [[10.9, 12.62], [24.58, 26.3]], rtol=1e-5)
     np.testing.assert_array_equal(*found)
+
+
+def test_seeds_of_choices_may_be_negative():
+    places, real = ops.RandomChoiceWithMask(4, 1, -1024)(Tensor([True, False, True, True]))
+    assert real.asnumpy().tolist() == [True, True, True, False]
+    assert sorted(places.asnumpy()[:3, 0].tolist()) == [0, 2, 3]

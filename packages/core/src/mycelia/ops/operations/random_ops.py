@@ -273,7 +273,7 @@ def Uniform(x, *, minval: _float = 0.0, maxval: _float = 1.0, seed: integer = 0,
 
 
 @_seeded
-def RandomChoiceWithMask(input_x, *, count: positive = 256, seed: natural = 0, seed2: natural = 0, state):
+def RandomChoiceWithMask(input_x, *, count: positive = 256, seed: integer = 0, seed2: integer = 0, state):
     """Positions of `count` true elements in random order, and which of them are real: the rest are 0."""
     if not input_x.dtype.is_bool:
         raise errors.type_error("RandomChoiceWithMask", f"input_x must be bool, but it is {input_x.dtype}")
