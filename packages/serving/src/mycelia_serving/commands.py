@@ -11,6 +11,8 @@ import time
 
 from mycelia_serving.cluster import runtime
 
+SIGNALS_S = 0.5  # a signal that some other thread got is acted on when the main thread wakes
+
 # ---- servers and workers ---------------------------------------------------------------------------------
 
 
@@ -144,7 +146,8 @@ def start(options: dict) -> None:
     except BaseException:
         server.stop(0.0)
         raise
-    server.stopped.wait()
+    while not server.stopped.wait(SIGNALS_S):
+        pass
     if server.failed:
         raise RuntimeError(server.failed)
 

@@ -94,7 +94,8 @@ def serve_master(settings: Settings, device_id: int, masters, drain_seconds: flo
     _catch_signals(drain_seconds)
     if probe is not None:
         probe.ready = worker.registered.is_set
-    worker.thread.join()
+    while worker.thread.is_alive():
+        worker.thread.join(0.5)  # not for ever: a signal that another thread got needs this one
 
 
 def stop(drain_seconds: float | None = None) -> None:
