@@ -71,7 +71,7 @@ class LossMonitor(Callback):
     def on_train_epoch_end(self, run_context):
         params = run_context.original_args()
         if params.get("eval_results"):
-            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {params.eval_results}", flush=True)
+            print(f"Eval result: epoch {params.cur_epoch_num}, metrics: {params.eval_results}")
 
     def on_eval_step_end(self, run_context):
         """Evaluation outputs are no loss: nothing to check."""
