@@ -94,12 +94,12 @@ def relu6(x):
     return _clip(x, 0, 6)
 
 
-_ABOVE_SIX = float(np.nextafter(np.float32(6), np.float32(7)))  # the slope at six itself is one
+ABOVE_SIX = float(np.nextafter(np.float32(6), np.float32(7)))  # relu6 has slope one at six itself
 
 
 @relu6.vjp
 def relu6(ct, x):
-    return _hardtanh_grad(ct, x, min_val=0.0, max_val=_ABOVE_SIX)
+    return _hardtanh_grad(ct, x, min_val=0.0, max_val=ABOVE_SIX)
 
 
 @relu6.samples

@@ -16,6 +16,7 @@ from mycelia import dtypes
 from mycelia.backends.registry import LoadedBackend
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.walk import substitute, users
+from mycelia.ops.activation import ABOVE_SIX
 from mycelia.ops.define import find
 
 _TRAIN, _GRAD = "batch_norm_act_train", "batch_norm_act_grad"
@@ -72,21 +73,25 @@ class _Found:
 
 
 def _argument_to_result(graph: Graph) -> None:
-    """The gradient of relu6 reads its argument, but its result lies inside the interval where that does."""
+    """The gradient of relu6 reads its argument, but its result lies inside the interval where that does.
+
+    An argument of exactly six then has the slope of those above.
+    """
     results: dict[Value, Value] = {}
     for node in graph.nodes:
         if node.op.name == "relu6":
             results.setdefault(node.inputs[0], node.outputs[0])
         elif _gradient_of(node) == "relu6" and node.inputs[1] in results:
             node.inputs = [node.inputs[0], results[node.inputs[1]]]
+            node.attrs = {**node.attrs, "max_val": 6.0}
 
 
 def _gradient_of(node: Node) -> str | None:
     """The activation that `node` is the gradient of."""
     if node.op.name == "relu_grad":
         return "relu"
-    is_six = node.op.name == "hardtanh_grad" and (node.attrs["min_val"], node.attrs["max_val"]) == (0.0, 6.0)
-    return "relu6" if is_six else None
+    is_six = node.op.name == "hardtanh_grad" and node.attrs["min_val"] == 0.0
+    return "relu6" if is_six and node.attrs["max_val"] in (6.0, ABOVE_SIX) else None
 
 
 def _forward(found: _Found, node: Node) -> None:
