@@ -367,21 +367,34 @@ def bench(
     data = _instances(instances, dtype)
     times: list[float] = []
     failures: list[str] = []
-    end = time.perf_counter() + seconds
+    concurrency = max(concurrency, 1)
+    together = threading.Barrier(concurrency + 1)
+
+    def ask(client) -> None:
+        answer = client.infer(data)
+        if isinstance(answer, dict) or any("error" in a for a in answer):
+            failures.append(str(answer)[:300])
 
     def work() -> None:
         with _client(method, address) as client:
-            while time.perf_counter() < end and not failures:
+            try:
+                ask(client)  # connects
+            finally:
+                together.wait()
+            end = time.perf_counter() + seconds
+            while not failures:
                 start = time.perf_counter()
-                answer = client.infer(data)
-                times.append(time.perf_counter() - start)
-                if isinstance(answer, dict) or any("error" in a for a in answer):
-                    failures.append(str(answer)[:300])
+                ask(client)
+                now = time.perf_counter()
+                times.append(now - start)
+                if now >= end:
+                    break
 
-    threads = [threading.Thread(target=work) for _ in range(max(concurrency, 1))]
-    start = time.perf_counter()
+    threads = [threading.Thread(target=work) for _ in range(concurrency)]
     for thread in threads:
         thread.start()
+    together.wait()
+    start = time.perf_counter()
     for thread in threads:
         thread.join()
     took = time.perf_counter() - start

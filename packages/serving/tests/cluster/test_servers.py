@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
 import threading
 
 import numpy as np
@@ -319,3 +321,19 @@ def test_a_script_for_mindspore_serving_runs_unchanged(tmp_path, start_process, 
     np.testing.assert_array_equal(reply.results[0]["y"], 2 * ones)
     server.process.terminate()
     assert server.end() == 0
+
+
+def test_calls_and_measurements_from_the_shell(servables, start_process):
+    server = start_process(*start_arguments(servables, "--workers", "0"))
+    address = f"127.0.0.1:{server.port()}"
+
+    def shell(*words: str) -> subprocess.CompletedProcess:
+        command = [sys.executable, *CLI, *words, "--address", address]
+        return subprocess.run(command, capture_output=True, text=True, timeout=120)
+
+    done = shell("call", "calc.twice", '[{"x": 4}, {"x": 5}]')
+    assert (done.returncode, json.loads(done.stdout)) == (0, [{"y": 8}, {"y": 10}])
+    done = shell("call", "calc:1.no_such", '{"x": 4}')
+    assert done.returncode == 1 and "no_such" in done.stderr
+    done = shell("bench", "calc.twice", '{"x": 4}', "--seconds", "0.2", "--json")
+    assert done.returncode == 0 and json.loads(done.stdout)["requests"] > 0
