@@ -180,6 +180,7 @@ class HttpClient:
     def run(self, callers: int, seconds: float) -> Load:
         """`callers` requests on the way at any time, until the time is over."""
         clock, latencies = time.perf_counter, []
+        self.close()  # servers end connections that were idle while others were measured
         sockets = self._connected(callers)
         start = clock()
         end = start + seconds
@@ -212,6 +213,7 @@ class HttpClient:
     def close(self) -> None:
         for sock in self._sockets:
             sock.close()
+        self._sockets = []
 
 
 def _body(data: bytes) -> bytes | None:
