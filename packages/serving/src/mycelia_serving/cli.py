@@ -98,6 +98,9 @@ def start(
         bool, typer.Option("--spare/--no-spare", help="A process that waits to replace a lost worker.")
     ] = True,
     log_dir: Annotated[str, typer.Option("--log-dir", help="A log file per worker in here.")] = "",
+    request_log: Annotated[
+        str, typer.Option("--request-log", help="A JSON line per request to this file; -: standard error.")
+    ] = "",
 ) -> None:
     """Serve servables until SIGTERM or Ctrl-C."""
     from mycelia_serving import commands

@@ -126,6 +126,11 @@ def start(options: dict) -> None:
     server.token = options["token"] or None
     server.spares.wanted = options["spare"]
     try:
+        if options["request_log"]:
+            from mycelia_serving.frontend.metrics import Metrics
+            from mycelia_serving.frontend.request_log import RequestLog
+
+            Metrics.of(server.master).log = RequestLog(options["request_log"])
         for address in (options["grpc"], options["rest"], options["master"]):
             if address and not address.startswith("unix:") and not options["etcd"]:
                 bind(address).close()  # a port that is taken shows before models are loaded

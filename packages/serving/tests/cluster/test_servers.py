@@ -323,8 +323,9 @@ def test_a_script_for_mindspore_serving_runs_unchanged(tmp_path, start_process, 
     assert server.end() == 0
 
 
-def test_calls_and_measurements_from_the_shell(servables, start_process):
-    server = start_process(*start_arguments(servables, "--workers", "0"))
+def test_calls_and_measurements_from_the_shell(servables, start_process, tmp_path):
+    log = tmp_path / "requests"
+    server = start_process(*start_arguments(servables, "--workers", "0", "--request-log", str(log)))
     address = f"127.0.0.1:{server.port()}"
 
     def shell(*words: str) -> subprocess.CompletedProcess:
@@ -335,5 +336,10 @@ def test_calls_and_measurements_from_the_shell(servables, start_process):
     assert (done.returncode, json.loads(done.stdout)) == (0, [{"y": 8}, {"y": 10}])
     done = shell("call", "calc:1.no_such", '{"x": 4}')
     assert done.returncode == 1 and "no_such" in done.stderr
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    assert [(line["method"], line["outcome"]) for line in lines] == [
+        ("twice", "success"),
+        ("unknown", "not_found"),
+    ]
     done = shell("bench", "calc.twice", '{"x": 4}', "--seconds", "0.2", "--json")
     assert done.returncode == 0 and json.loads(done.stdout)["requests"] > 0
