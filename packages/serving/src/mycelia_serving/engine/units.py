@@ -6,6 +6,7 @@ A unit has no lock of its own: its queue changes under the lock of the scheduler
 from __future__ import annotations
 
 import logging
+from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -93,7 +94,7 @@ class Task:
         return {name: values[i] for name, i in zip(plan.outputs, plan.results)}
 
 
-class Unit:
+class Unit(ABC):
     """A model or a function with the instances that wait for it.
 
     `limit`: most instances of a run. `delay`: how long a run that is not full waits for more.
@@ -121,9 +122,9 @@ class Unit:
         """
         return given, None
 
+    @abstractmethod
     def execute(self, tasks: list[Task]) -> list:
         """For each task a tuple of results, or a ServingError."""
-        raise NotImplementedError
 
     @property
     def concurrency(self) -> int:
