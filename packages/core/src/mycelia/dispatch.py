@@ -276,6 +276,9 @@ TRACING, OBSERVING, BATCHING = 1, 2, 4
 #: (fn, rule, args, kwargs) -> result.
 custom_rule = None
 
+#: Likewise how a hook on the gradient of a tensor does: (tensor, {number: hook}) -> None.
+tensor_hook = None
+
 
 def push_interceptor(function, bit: int) -> int:
     """Route all op calls of this thread through `function(op, inputs, attrs)` until popped;

@@ -105,6 +105,7 @@ class Trace:
         self.place: errors.Place | None = (
             None  # of the node that is evaluated again, instead of the line that runs
         )
+        self.hooked: dict[Value, Any] = {}  # root only: values with a hook on their gradient -> whose code
         self.attributes: list[tuple[Any, str, Any]] = []  # root only: (object, name, what the code replaced)
         self.ended = False  # this path surely raises: its results do not count
 
@@ -113,7 +114,7 @@ class Trace:
     def __enter__(self) -> Trace:
         self._mode = dispatch.push_interceptor(self.intercept, _TRACING)
         traces.append(self)
-        dispatch.custom_rule = self.custom_rule
+        dispatch.custom_rule, dispatch.tensor_hook = self.custom_rule, self.tensor_hook
         # A region is one op for the tape of its surroundings; inside, only transforms that start inside
         # record.
         self._tape_level = _C.set_tape_level(0)
@@ -122,7 +123,9 @@ class Trace:
     def __exit__(self, *exc: object) -> None:
         _C.set_tape_level(self._tape_level)
         traces.pop()
-        dispatch.custom_rule = traces[-1].custom_rule if traces else None
+        outer = traces[-1] if traces else None
+        dispatch.custom_rule = outer and outer.custom_rule
+        dispatch.tensor_hook = outer and outer.tensor_hook
         dispatch.pop_interceptor(self._mode)
 
     # -- values
@@ -294,6 +297,12 @@ class Trace:
         from mycelia.capture.gradients import custom_call
 
         return custom_call(fn, rule, args, kwargs)
+
+    def tensor_hook(self, tensor: Tensor, table: dict) -> None:
+        """A hook on the gradient of a tensor, as a part of the graph."""
+        from mycelia.capture.hooks import register
+
+        register(self, tensor, table)
 
     # -- ends of a capture
 

@@ -1,15 +1,14 @@
 """Hooks on the gradients of single tensors: ``x.register_hook(function)``.
 
 A hook belongs to the tape node that made the tensor, and sees its cotangent when all of it has arrived.
-Tensors
-that are the variables of a gradient get their node when the gradient is asked for: their hooks wait until
-then.
+Tensors that are the variables of a gradient get their node when the gradient is asked for: their hooks wait
+until then. A hook that captured code registers becomes part of the graph (`capture/hooks.py`).
 """
 
 import itertools
 import weakref
 
-from mycelia import _C, errors
+from mycelia import _C, dispatch, errors
 from mycelia._methods import attach
 from mycelia.ops.tensor_facts import marks, noted
 
@@ -30,17 +29,24 @@ class TensorHookHandle:
 def _register_hook(self, hook):
     """Call ``hook(gradient)`` when the gradient of this tensor is known; what it returns replaces it.
 
-    Returns a handle to remove it.  Errors: TypeError unless `hook` can be called.
+    Returns a handle to remove it. In a graph a tensor may have one hook.
+    Errors: TypeError unless `hook` can be called; in a graph ValueError for a Parameter, RuntimeError for a
+    second hook.
     """
     if not callable(hook):
         raise errors.type_error(
             "Tensor.register_hook", f"hook must be callable, but got {type(hook).__name__}"
         )
+    number, table = next(_numbers), {}
+    if dispatch.tensor_hook is not None and _C.mode() & dispatch.TRACING:
+        if self.traced is not None or self._is_parameter:  # nothing flows to a constant
+            table[number] = hook
+            dispatch.tensor_hook(self, table)
+        return TensorHookHandle(self, table, number)
     notes = marks(self)
-    table = notes.setdefault("hooks", {})
+    table = notes.setdefault("hooks", table)
     if self._node is not None:
         watch(self._node, self._node_output, table)
-    number = next(_numbers)
     table[number] = hook
     return TensorHookHandle(self, table, number)
 
