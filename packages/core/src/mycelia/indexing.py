@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mycelia import _C, dtypes
+from mycelia import _C, dtypes, errors
 from mycelia._methods import attach
 from mycelia.ir.sizes import Size, exact
 from mycelia.ops.cast import cast
@@ -243,6 +243,10 @@ def _keep(result, axis, begin, size, stride):
     result.origin.append(axis)
 
 
+class SliceLimit(errors.MyceliaIndexError, TypeError):
+    """A limit of a slice is no integer: a TypeError in Python and in graphs, a RuntimeError in MindSpore."""
+
+
 def _classify(k):
     """(what it is, the value to use, number of axes that it consumes)."""
     kind = type(k)
@@ -304,9 +308,8 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
     except ValueError:
         raise ValueError(f"the step of slice {k} on axis {axis} cannot be 0") from None
     except TypeError:
-        raise IndexError(
-            f"the limits of a slice must be integers or None, but got {k} on axis {axis}"
-        ) from None
+        text = f"the limits of a slice must be integers or None, but got {k} on axis {axis}"
+        raise errors.error(SliceLimit, "Tensor index", text) from None
     size = len(range(start, stop, step))
     return (start if size else 0), size, step
 

@@ -10,6 +10,7 @@ function on examples, outside of `vmap` on batches. So all transforms nest.
 from __future__ import annotations
 
 import contextlib
+import inspect
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -169,10 +170,11 @@ def vmap(fn: Callable, in_axes=0, out_axes=0) -> Callable:
     """A function that applies `fn` along an axis of its arguments, for all members at once.
 
     `in_axes`, `out_axes`: the axis of each argument and result: an int, None for one that all members share,
-    or a tuple or list that follows their structure. `fn` may be a CellList of equal Cells: member i goes to
-    Cell i. A list as result comes back as a tuple.
+    or a tuple or list that follows their structure. `fn` may be a CellList of two or more equal Cells: member
+    i goes to Cell i. A list as result comes back as a tuple.
     Errors: RuntimeError for axes that are no such thing, do not fit the arguments or results, or are out of
-    range, and for sizes that differ.
+    range, for sizes that differ and for Cells that take other arguments; ValueError for another number of
+    Cells than members.
     """
     if not callable(fn) and not _is_cell_list(fn):
         raise _error(f"fn must be a function or a Cell, but got {type(fn).__name__}")
@@ -180,7 +182,11 @@ def vmap(fn: Callable, in_axes=0, out_axes=0) -> Callable:
     _check_axes("out_axes", out_axes)
     for name, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
         if axes is None and not _is_cell_list(fn):
-            raise _error(f"{name} must not be a single None unless fn is a CellList")
+            raise _error(f"The '{name}' of 'vmap' cannot be a single None while 'fn' is not a 'CellList'.")
+    if not _is_cell_list(fn) and _names_no_axis(out_axes):
+        raise _error(
+            f"The 'out_axes' of 'vmap' cannot be all None while 'fn' is not a 'CellList', but got {out_axes}."
+        )
 
     def run(*args, **kwargs):
         return _vmap(fn, in_axes, out_axes, args, kwargs)
@@ -202,12 +208,20 @@ def _check_axes(name: str, axes: Any) -> None:
         )
 
 
+def _names_no_axis(axes: Any) -> bool:
+    return all(map(_names_no_axis, axes)) if isinstance(axes, (tuple, list)) else axes is None
+
+
 def _pairs(value: Any, axes: Any, where: str) -> Iterator[tuple[Any, int | None]]:
     """(leaf, its axis): an axis holds for all that is below it."""
     if isinstance(value, (tuple, list)):
         if isinstance(axes, (tuple, list)):
             if len(axes) != len(value):
-                raise _error(f"{where} has {len(axes)} members, but there are {len(value)}")
+                owner = "arguments" if where == "in_axes" else "results"
+                raise _error(
+                    f"The size of vmap's '{where}' should be equal to the number of {owner} of 'fn': "
+                    f"{len(value)}, but got size: {len(axes)}."
+                )
             for v, a in zip(value, axes):
                 yield from _pairs(v, a, where)
         else:
@@ -235,12 +249,14 @@ def _map(value: Any, axes: Any, function: Callable[[Any, int | None], Any]) -> A
 
 def _axis_of(where: str, axis: int, rank: int) -> int:
     if not -rank <= axis < rank:
-        raise _error(f"{where} {axis} is out of range for a Tensor of rank {rank}")
+        raise _error(
+            f"The axis: {axis} in '{where}' is out of bounds for array of dimension [{-rank},{rank})."
+        )
     return axis % rank
 
 
 def _batch_size(args: tuple, in_axes: Any) -> int:
-    sizes = set()
+    sizes: dict[int, None] = {}
     for value, axis in _pairs(args, in_axes, "in_axes"):
         if axis is None:
             continue
@@ -248,22 +264,50 @@ def _batch_size(args: tuple, in_axes: Any) -> int:
             raise _error(
                 f"an argument of type {type(value).__name__} has no axis: its in_axes must be None",
             )
-        sizes.add(value.shape[_axis_of("in_axes", axis, value.ndim)])
+        sizes[value.shape[_axis_of("in_axes", axis, value.ndim)]] = None
     if not sizes:
-        raise _error("no argument has an axis to go along: in_axes are all None")
+        raise _error(
+            "Failed to get 'axis_size' within the scope of vmap. No argument has an axis to go along."
+        )
     if len(sizes) > 1:
-        raise _error(f"the sizes along in_axes differ: {sorted(sizes)}")
-    return sizes.pop()
+        raise _error(
+            "The 'axis_size' of each argument in the scope of 'vmap' should be equal, but got "
+            f"{' and '.join(map(str, sizes))}."
+        )
+    return next(iter(sizes))
+
+
+def _check_call(fn: Any, args: tuple, kwargs: dict) -> None:
+    """TypeError if a function written in Python cannot be called so: clearer than axes that do not fit."""
+    try:
+        takes = inspect.signature(getattr(fn, "construct", fn))
+    except (TypeError, ValueError):  # a builtin
+        return
+    try:
+        takes.bind(*args, **kwargs)
+    except TypeError:
+        raise errors.type_error(
+            "vmap",
+            f"The parameters number of the function is {len(takes.parameters)}, but the number of provided "
+            f"arguments is {len(args) + len(kwargs)}.",
+        ) from None
 
 
 def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) -> Any:
     cells = list(fn) if _is_cell_list(fn) else []
+    _check_call(cells[0] if cells else fn, args, kwargs)
+    if cells:
+        _check_cells(cells)
     if cells and all(axes is None for axes in (in_axes if isinstance(in_axes, tuple) else (in_axes,))):
         size = len(cells)
     else:
         size = _batch_size(args, in_axes)
     if cells and size != len(cells):
-        raise _error(f"there are {len(cells)} cells for a batch of {size}")
+        raise errors.value_error(
+            "vmap",
+            "a 'CellList' must have a Cell for each member of the batch, "
+            f"but we get axis_size: {size} and the cell size: {len(cells)}.",
+        )
     level = Level(size)
     written: list = []  # Parameters among the arguments: (Parameter, its axis, example, what it was)
 
@@ -290,6 +334,14 @@ def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) 
     return _map(result, out_axes, lambda v, a: _collected(v, a, level))
 
 
+def _check_cells(cells: list) -> None:
+    """Cells that one call can stand for: at least two, which take the same arguments."""
+    if len(cells) < 2:
+        raise _error(f"the size of 'CellList' must be greater than 1, but got {len(cells)}.")
+    if len({inspect.signature(cell.construct) for cell in cells}) > 1:
+        raise _error("the Cells of a 'CellList' must take the same inputs.")
+
+
 def _front(value: Tensor, axis: int) -> Tensor:
     axis = _axis_of("in_axes", axis, value.ndim)
     return value if axis == 0 else moved(value, axis, 0)
@@ -313,7 +365,10 @@ def _collected(value: Any, axis: int | None, level: Level) -> Any:
     batch = level.batch_of(value)
     if axis is None:
         if batch is not None:
-            raise _error("out_axes is None for a result that differs between examples")
+            raise _error(
+                "'out_axes' is None for a result that differs from example to example. "
+                "It is invalid that source is not None and dst is None."
+            )
         return value
     if batch is None:
         from mycelia.ops.shape import broadcast_to

@@ -26,6 +26,7 @@ from mycelia.capture.values import (
     keys_of,
     rebuild_container,
     same_structure,
+    source_line,
     zeros,
 )
 from mycelia.ops import control as ops
@@ -124,7 +125,7 @@ class _Join:
                 return self.placed(only, value)
             if missing.reason:
                 return _always(missing)
-            return _always(Undefined(name, self.one_sided(name, only)))
+            return _always(self.one_sided(name, only))
         try:
             return self.merged(init, a, b)
         except Mismatch as mismatch:
@@ -179,14 +180,15 @@ class _Join:
             return _always(a)
         raise Mismatch(a, b)
 
-    def one_sided(self, name: str, side: int) -> str:
-        line = self.site.lines[side].get(name, self.site.line)
-        other = "else" if side == 0 else "if"
-        return (
-            f"'{name}' has a value only if one side of the tensor condition at "
-            f"{self.site.file}:{self.site.line} is taken: "
-            f"it is assigned at line {line}, but not in the {other} branch; give it a value before the "
-            "statement"
+    def one_sided(self, name: str, side: int) -> Undefined:
+        site = self.site
+        where = source_line(site.file, site.lines[side].get(name, site.line))
+        branches = ("true branch", "false branch") if side == 0 else ("false branch", "true branch")
+        return Undefined(
+            name,
+            f"The local variable '{name}' is not defined in {branches[1]}, but defined in {branches[0]}.",
+            detail=f"It gets its value at {where}, and the condition at {site.file}:{site.line} is a tensor, "
+            "known only when the graph runs: give it a value before the statement",
         )
 
     def disagreement(self, name: str, mismatch: Mismatch) -> str:

@@ -16,8 +16,9 @@ from mycelia import dtypes, errors
 from mycelia.capture import jumps, rewrite, source, text
 from mycelia.capture.conditions import and_, or_, predicate
 from mycelia.capture.numbers import is_number, kind_of, marked
-from mycelia.capture.trace import active, is_traced
+from mycelia.capture.trace import active, is_traced, type_of
 from mycelia.capture.values import Undefined
+from mycelia.ir import types as ir_types
 
 
 def callee(function: Any) -> Any:
@@ -122,6 +123,11 @@ class TensorRange:
 def _range(*limits: Any) -> Any:
     if not any(is_traced(limit) for limit in limits):
         return range(*limits)
+    for number, limit in enumerate(limits):
+        if is_traced(limit) and (not limit.dtype.is_integer or limit.size not in (1, ir_types.UNKNOWN)):
+            raise errors.type_error(
+                "range", f"the {number}th input should be a int scalar, but got {type_of(limit)}"
+            )
     start, stop, step = (0, limits[0], 1) if len(limits) == 1 else (*limits, 1)[:3]
     return TensorRange(start, stop, step)
 

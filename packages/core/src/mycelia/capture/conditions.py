@@ -7,19 +7,27 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from mycelia import dtypes, errors
+from mycelia.capture.names import require_names
 from mycelia.capture.numbers import is_number, marked
-from mycelia.capture.trace import is_traced, type_of
+from mycelia.capture.trace import is_traced
 from mycelia.capture.values import NUMBERS
 from mycelia.ir import types as ir_types
 from mycelia.tensor import Tensor
 
 
-def predicate(value: Tensor, what: str) -> Tensor:
-    if value.size not in (1, ir_types.UNKNOWN) and ir_types.UNKNOWN not in value.shape:
-        raise errors.value_error(
-            "jit", f"{what} must have one element, got {type_of(value)}; use x.any() or x.all()"
-        )
-    return value
+def predicate(value: Tensor, what: str, *branches: Callable) -> Tensor:
+    """`value` if it can decide. Errors: ValueError for several elements, UndefinedName for a name that
+    nothing has in the code that it decides about.
+    """
+    if value.size in (1, ir_types.UNKNOWN) or ir_types.UNKNOWN in value.shape:
+        return value
+    require_names(*branches)
+    raise errors.value_error(
+        "jit",
+        f"{what}: The truth value of an array with more than one element is ambiguous. Only tensor which "
+        f"shape is () or (1,) can be converted to bool, but got tensor shape is {value.shape}",
+        hint="use x.any() or x.all()",
+    )
 
 
 def as_bool(value: Any) -> Any:
@@ -60,7 +68,7 @@ def _combine(operands: Sequence[Callable[[], Any]], op: str, deciding: bool) -> 
             pair = (other, value) if op == "logical_and" else (value, other)
             value = masks.where(test, *pair)
             continue
-        left, right = as_bool(value), as_bool(other)
+        left, right = as_bool(predicate(value, "an operand of 'and' or 'or'")), as_bool(other)
         if is_traced(right):
             value = getattr(logic, op)(left, right)
         else:
@@ -79,7 +87,7 @@ def not_(value: Any) -> Any:
         return not value
     from mycelia.ops import logic
 
-    return logic.logical_not(as_bool(value))
+    return logic.logical_not(as_bool(predicate(value, "the operand of 'not'")))
 
 
 def in_(item: Any, container: Any) -> Any:

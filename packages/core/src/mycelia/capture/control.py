@@ -26,6 +26,7 @@ from mycelia.capture.values import (
     Undefined,
     get_attribute,
     has_key,
+    leave,
     load,
     result,
     set_attribute,
@@ -58,7 +59,8 @@ def if_(
     if not is_traced(test):
         (then if test else orelse)()
         return
-    branch(predicate(test, f"the condition at {site.file}:{site.line}"), (then, orelse), get, set_, site)
+    what = f"the condition at {site.file}:{site.line}"
+    branch(predicate(test, what, then, orelse), (then, orelse), get, set_, site)
 
 
 def if_else(test: Any, then: Callable[[], Any], orelse: Callable[[], Any], site: Site) -> Any:
@@ -94,8 +96,9 @@ def while_(
             Loop(test, body, get, set_, site).capture()
             return
         if not going:
-            return
+            break
         body()
+    leave(site, get, set_)
 
 
 def for_(
@@ -125,6 +128,7 @@ def for_(
             break
         else:
             body(item)
+    leave(site, get, set_)
 
 
 def _nothing() -> None:

@@ -25,6 +25,8 @@ from mycelia.capture.values import (
     equal_objects,
     flatten,
     fresh_containers,
+    inside_only,
+    source_line,
     zeros,
 )
 from mycelia.ir import types as ir_types
@@ -150,7 +152,8 @@ class Loop:
             _, changed = self.leave(region)
             if changed:
                 raise self.error("its condition changes a tensor in place")
-            going = as_bool(predicate(going, "the condition") if is_traced(going) else going)
+            what = f"the condition at {self.site.file}:{self.site.line}"
+            going = as_bool(predicate(going, what, self.body) if is_traced(going) else going)
             region.graph.outputs = [region.value_of(going if isinstance(going, Tensor) else Tensor(going))]
         return region
 
@@ -196,18 +199,20 @@ class Loop:
                 return False
             if name == RESULT:
                 return self.prepare_result(region, i, end)
-            line = self.site.lines[0].get(name, self.site.line)
+            site = self.site
+            where = source_line(site.file, site.lines[0].get(name, site.line))
             return self.lose(
                 i,
-                f"'{name}' gets its value at line {line}, inside the loop at "
-                f"{self.site.file}:{self.site.line}, which runs "
-                "zero times if its tensor condition is false: give it a value before the loop",
+                inside_only(name, site.kind),
+                detail=f"It gets its value at {where}, and the loop at {site.file}:{site.line} runs zero "
+                "times if its tensor condition is false: give it a value before the loop",
             )
         if type(end) is Undefined:
             return self.lose(
                 i,
                 end.reason or f"'{name}' is deleted inside the loop at {self.site.file}:{self.site.line}",
                 end.kind,
+                end.detail,
             )
         starts: list[Any] = []
         ends: list[Any] = []
@@ -283,8 +288,10 @@ class Loop:
         self.carried[key] = type_
         return True
 
-    def lose(self, i: int, reason: str, kind: type[errors.CaptureError] = MissingValue) -> bool:
-        self.lost[i] = Undefined(self.site.names[i], reason, kind)
+    def lose(
+        self, i: int, reason: str, kind: type[errors.CaptureError] = MissingValue, detail: str = ""
+    ) -> bool:
+        self.lost[i] = Undefined(self.site.names[i], reason, kind, detail=detail)
         for key in [key for key in self.carried if key[0] == i]:
             del self.carried[key]
         return True

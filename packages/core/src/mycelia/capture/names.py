@@ -1,9 +1,13 @@
-"""Which names a piece of code assigns."""
+"""Which names a piece of code assigns, and which of its names nothing has."""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+import dis
+import types
+from collections.abc import Callable, Iterable
+
+from mycelia import errors
 
 
 class Assigned(ast.NodeVisitor):
@@ -87,3 +91,40 @@ def names_in(statements: Iterable[ast.AST]) -> Assigned:
     for statement in statements:
         visitor.visit(statement)
     return visitor
+
+
+# ---- names that nothing has --------------------------------------------------------------------------------
+
+
+class UndefinedName(errors.CaptureError, NameError):
+    """The captured code has a name that stands for nothing."""
+
+
+def undefined_name(name: str, file: str, line: int, function: str) -> UndefinedName:
+    """The error for a name on a line of the user's."""
+    error = UndefinedName(
+        f"The name '{name}' is not defined at {file}:{line}",
+        subject="jit",
+        place=errors.Place(file, line, function),
+    )
+    error.name = name
+    return error
+
+
+def require_names(*functions: Callable) -> None:
+    """Raises UndefinedName for a global name in the functions' code that neither module nor builtins have."""
+    for function in functions:
+        if isinstance(function, types.FunctionType):
+            _require_names(function.__code__, {**function.__builtins__, **function.__globals__})
+
+
+def _require_names(code: types.CodeType, known: dict) -> None:
+    for instruction in dis.get_instructions(code):
+        if instruction.opname == "LOAD_GLOBAL" and instruction.argval not in known:
+            line = instruction.positions.lineno if instruction.positions else None
+            raise undefined_name(
+                instruction.argval, code.co_filename, line or code.co_firstlineno, code.co_qualname
+            )
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _require_names(constant, known)

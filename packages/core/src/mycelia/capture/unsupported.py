@@ -8,6 +8,7 @@ from typing import Any
 
 from mycelia import _C, errors
 from mycelia.capture import rewrite, source
+from mycelia.capture.names import undefined_name
 from mycelia.capture.trace import UnknownValue, capture_lock, traces, type_of
 
 
@@ -65,6 +66,19 @@ def asked_by_user(error: BaseException) -> bool:
 
 _HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _BETWEEN = (os.path.join(_HERE, "capture") + os.sep, os.path.join(_HERE, "compat") + os.sep)
+
+
+def with_line(error: NameError) -> Exception:
+    """What is raised for a name that the user's code uses and nothing has."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    if trace is None or type(error) is not NameError:
+        return error
+    code = trace.tb_frame.f_code
+    if source.is_library_file(code.co_filename):
+        return error
+    return undefined_name(error.name or "", code.co_filename, trace.tb_lineno, code.co_qualname)
 
 
 def install() -> None:

@@ -4,6 +4,7 @@ what two branches or two rounds of a loop can agree on.
 
 from __future__ import annotations
 
+import linecache
 import operator
 import weakref
 from collections.abc import Callable, Sequence
@@ -35,7 +36,7 @@ class BranchType(errors.CaptureError, TypeError):
 class Undefined:
     """Stands in a variable that has no usable value, with the reason and the error that reading it is."""
 
-    __slots__ = ("name", "reason", "kind", "outer")
+    __slots__ = ("name", "reason", "kind", "outer", "detail")
 
     def __init__(
         self,
@@ -43,14 +44,43 @@ class Undefined:
         reason: str = "",
         kind: type[errors.CaptureError] = MissingValue,
         outer: dict[str, Any] | None = None,
+        detail: str = "",
     ) -> None:
-        self.name, self.reason, self.kind = name, reason, kind
+        self.name, self.reason, self.kind, self.detail = name, reason, kind, detail
         self.outer = outer  # the names of the module
 
     def complain(self) -> Exception:
         if not self.reason:
             return UnboundLocalError(f"local variable '{self.name}' is used before it has a value")
-        return errors.error(self.kind, "jit", self.reason)
+        return errors.error(self.kind, "jit", f"{self.reason} {self.detail}".rstrip())
+
+    def after(self, loop: str) -> Undefined:
+        """The same after a loop, in whose body the variable may have got its value."""
+        if self.kind is not MissingValue or not self.reason:
+            return self
+        return Undefined(self.name, inside_only(self.name, loop), detail=self.detail)
+
+
+def inside_only(name: str, loop: str) -> str:
+    """Says that a variable has a value only if the body of a `loop` ("for", "while") runs."""
+    inside = f"The local variable '{name}' defined in the '{loop}' loop body"
+    return f"{inside} cannot be used outside of the loop body."
+
+
+def source_line(file: str, line: int) -> str:
+    """The line's number and its code."""
+    code = linecache.getline(file, line).strip()
+    return f"line {line}" + (f" (`{code}`)" if code else "")
+
+
+def leave(site: Any, get: Callable, set_: Callable) -> None:
+    """After a loop that ran as Python: what has no value for sure says that it is the loop's."""
+    if active() is None:
+        return
+    values = get()
+    left = tuple(v.after(site.kind) if type(v) is Undefined else v for v in values)
+    if any(a is not b for a, b in zip(values, left)):
+        set_(left)
 
 
 def undefined(name: str, outer: dict[str, Any] | None = None) -> Undefined:
@@ -103,6 +133,9 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
         assign(old, Tensor(value, old.dtype))
         return
     trace = active()
+    if (value is None or type(value) is str) and isinstance(old, Tensor) and old._is_parameter and trace:
+        text = f"the Parameter '{name}' takes a Tensor or a number, but got {value!r}"
+        raise errors.type_error("assign", text)
     if trace is not None and type(owner).__weakrefoffset__ and holds_traced(value):
         trace.root.attributes.append((weakref.ref(owner), name, get_attribute(owner, name)))
     setattr(owner, name, value)

@@ -10,7 +10,7 @@ from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
 from typing import Any
 
 from mycelia import errors
-from mycelia.capture import control
+from mycelia.capture import control, unsupported
 from mycelia.capture.effects import collect
 from mycelia.capture.numbers import is_number
 from mycelia.capture.text import Text
@@ -106,7 +106,10 @@ def compile_function(
                 stand_ins = iter(standing)
                 given, named = replaced(args, stand_ins), replaced(kwargs, stand_ins)
                 del standing, stand_ins
-                result = control.callee(fn)(*given, **named)
+                try:
+                    result = control.callee(fn)(*given, **named)
+                except NameError as error:
+                    raise unsupported.with_line(error) from None
                 outputs: list[Value] = []
                 form = _form(result, trace, outputs)
                 del result, given, named

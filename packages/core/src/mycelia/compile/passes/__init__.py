@@ -171,6 +171,7 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
             verify(graph)
         if changes:
             stages.write(step.name)
+    stages.write("validate")
 
 
 def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int] = ()) -> Graph:
@@ -210,6 +211,7 @@ class _Stages:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.count = 0
+        config.read_again("save_graphs", "save_graphs_path")  # MindSpore reads the environment here, too
         self.directory = config.get("save_graphs_path") if config.get("save_graphs") else None
         self.prefix = ""
 
