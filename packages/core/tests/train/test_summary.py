@@ -13,6 +13,7 @@ from mycelia import Tensor, dataset, nn
 from mycelia.io.wire import fields
 from mycelia.ops import summary_sink
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
+from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.events import crc32c
 from mycelia.train.summary.lineage import DatasetGraph
 from mycelia.train.summary.values import bucket_count, canvas
@@ -296,3 +297,52 @@ def test_png_of_one_pixel_can_be_read():
     data = png(np.array([[[1, 2, 3]]], np.uint8))
     body = data[data.index(b"IDAT") + 4 : data.index(b"IEND") - 8]
     assert zlib.decompress(body) == b"\0\1\2\3"
+
+
+@pytest.mark.parametrize(
+    ("values", "edges", "counts"),
+    [
+        (np.arange(7), [0, 2, 4, 6], [2, 2, 3]),  # whole edges: the last bucket has its right one
+        (np.array([5, 5, 5], np.int16), [4, 5, 5], [0, 3]),
+        (np.array([0.5, 0.25, np.nan, np.inf], np.float32), [0.25, 0.375, 0.5], [1, 1]),
+        (np.array([np.nan, -np.inf]), [], []),
+    ],
+)
+def test_buckets_have_the_dtype_of_the_values(values, edges, counts, tmp_path):
+    with SummaryRecord(str(tmp_path)) as record:
+        record.add_value("histogram", "h", Tensor(values))
+        record.record(1)
+        path = record.log_dir
+    data, at, events = Path(path).read_bytes(), 0, []
+    while at < len(data):
+        (n,) = struct.unpack_from("<Q", data, at)
+        events.append(summary_pb2.Event.FromString(data[at + 12 : at + 12 + n]))
+        at += n + 16
+    assert events[0].version == "MindSpore.Event:1" and events[1].step == 1
+    (value,) = events[1].summary.value
+    found = value.histogram
+    assert value.tag == "h" and found.count == values.size
+    assert [b.left for b in found.buckets] == edges[:-1] and [b.count for b in found.buckets] == counts
+    assert [b.left + b.width for b in found.buckets] == edges[1:]
+    finite = values[np.isfinite(values)]
+    assert (found.min, found.max) == ((finite.min(), finite.max()) if finite.size else (0, 0))
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "error"),
+    [("scalar", 3, TypeError), ("tensor", Tensor(1.0), ValueError), ("image", Tensor([1.0]), ValueError)],
+)
+def test_operators_check_their_values(kind, value, error, tmp_path):
+    operator = getattr(ms.ops, f"{kind.capitalize()}Summary")()
+    with SummaryRecord(str(tmp_path)), pytest.raises(error):
+        operator("v", value)
+
+
+@pytest.mark.parametrize(
+    ("option", "error"),
+    [({"landscape_size": None}, TypeError), ({"size": 3}, ValueError), ({"unit": "hour"}, ValueError)],
+)
+def test_options_of_a_landscape_are_checked_before_its_files(option, error, tmp_path):
+    landscape = ms.SummaryLandscape(str(tmp_path))
+    with pytest.raises(error):
+        landscape.gen_landscapes_with_multi_process(None, collect_landscape=option)

@@ -44,6 +44,7 @@ _PATHS = """
     train.callback.* train.amp train.data_sink train.dataset_helper train.loss_scale_manager
         train.metrics.* train.model train.serialization train.summary.* train.train_thor.* train._utils
         train.parallel_utils train.mind_ir_pb2 train.checkpoint_pb2 : train amp nn io .
+    train.summary_pb2 : train.summary.summary_pb2
     dataset.core.* dataset.engine.* dataset.callback.* dataset.utils.*
         : dataset.engine dataset dataset.samplers
     dataset.transforms.* dataset.vision.c_transforms dataset.vision.py_transforms
@@ -167,7 +168,7 @@ _BELOW = """
         linear_sum_assignment minimize
     tools: data_dump sdc_detect stress_detect
     train: _utils amp callback data_sink dataset_helper loss_scale_manager metrics model parallel_utils
-        quant serialization summary train_thor
+        quant serialization summary summary_pb2 train_thor
     train.callback: _backup_and_restore _callback _checkpoint _cluster_monitor _dataset_graph _early_stop
         _flops_collector _history _lambda_callback _landscape _loss_monitor _lr_scheduler_callback
         _on_request_exit _reduce_lr_on_plateau _summary_collector _time_monitor _train_fault_tolerance
@@ -275,6 +276,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "_checkpoint_cb_for_save_op": "compat.legacy:fill_current_net",
         "_chg_ckpt_file_name_if_same_exist": "compat.legacy:free_prefix",
         "_cache_summary_tensor_data": "compat.legacy:cache_summary_data",
+        "_calc_histogram_bins": "train.summary.values:bucket_count",
+        "_DEFAULT_EXPORT_OPTIONS": "train.summary.summary_record:EXPORT_OPTIONS",
         "Parameter": ".:Parameter", "load": "io:load", "export": "io:export",
     },
     "dataset": {

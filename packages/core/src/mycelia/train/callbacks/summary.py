@@ -48,12 +48,18 @@ def _count(name: str, value) -> None:
         raise errors.value_error(_OWNER, f"{name} must be positive, but got {value}")
 
 
+def _known(name: str, given: dict, keys: dict) -> None:
+    unknown = set(given) - set(keys)
+    if unknown:
+        raise errors.value_error(
+            _OWNER, f"the keys {unknown} of `{name}` are unsupported", hint=f"there are {', '.join(keys)}"
+        )
+
+
 def check_landscape(given: dict) -> dict:
     """Options of a loss landscape, completed by defaults. Errors: TypeError, ValueError."""
     _typed("collect_landscape", given, dict)
-    unknown = set(given) - set(_LANDSCAPE)
-    if unknown:
-        raise errors.one_of(unknown.pop(), list(_LANDSCAPE), subject=_OWNER, what="key of collect_landscape")
+    _known("collect_landscape", given, _LANDSCAPE)
     full = {**_LANDSCAPE, **given}
     _typed("landscape_size", full["landscape_size"], int)
     if not 3 <= full["landscape_size"] <= 256:
@@ -84,16 +90,16 @@ def _specified(given, keep_default: bool) -> dict:
         _typed("collect_specified_data", given, dict)
         for name, value in given.items():
             _typed("a key of collect_specified_data", name, str)
-            if name not in _DEFAULTS:
-                raise errors.one_of(name, list(_DEFAULTS), subject=_OWNER, what="collect_specified_data")
             if name in _SWITCHES:
                 _typed(name, value, bool)
+        _known("collect_specified_data", given, _DEFAULTS)
         regular = given.get("histogram_regular")
         _typed("histogram_regular", regular, str, type(None))
         try:
             re.compile(regular or "")
         except re.error as e:
-            raise errors.value_error(_OWNER, f"histogram_regular {regular!r}: {e}") from None
+            text = f"For `collect_specified_data`, the value of `histogram_regular` is no pattern: {e}"
+            raise errors.value_error(_OWNER, text) from None
     chosen = {**(_DEFAULTS if keep_default else {}), **(given or {})}
     if chosen.get("collect_landscape") is not None:
         chosen["collect_landscape"] = check_landscape(chosen["collect_landscape"])
@@ -129,6 +135,8 @@ class SummaryCollector(Callback):
     Errors: TypeError and ValueError for bad arguments, ValueError for two collectors in a run.
     """
 
+    _DEFAULT_SPECIFIED_DATA = _DEFAULTS
+
     def __init__(
         self,
         summary_dir,
@@ -150,16 +158,16 @@ class SummaryCollector(Callback):
         _typed("keep_default_action", keep_default_action, bool)
         self._collect_freq, self._tensor_freq = collect_freq, collect_tensor_freq
         self._max_file_size, self._export_options = max_file_size, check_export_options(export_options)
-        self._data = _specified(collect_specified_data, keep_default_action)
+        self._collect_specified_data = _specified(collect_specified_data, keep_default_action)
         self._custom = _custom_lineage(custom_lineage_data)
-        self._landscape = self._data.get("collect_landscape")
+        self._landscape = self._collect_specified_data.get("collect_landscape")
         self._ckpt_dir = os.path.join(self._summary_dir, "ckpt_dir")
         if self._landscape:
             os.makedirs(self._ckpt_dir, exist_ok=True)
         self._ckpt_files: dict[str, str] = {}
         self._record: SummaryRecord | None = None
         self._started = False
-        self._first = True
+        self._first = self._is_parse_loss_success = True
         self._tensors_due: int | None = None
 
     def __enter__(self):
@@ -176,8 +184,7 @@ class SummaryCollector(Callback):
 
     def begin(self, run_context):
         params = run_context.original_args()
-        if sum(isinstance(c, SummaryCollector) for c in params.get("list_callback") or ()) > 1:
-            raise errors.value_error(_OWNER, "only one SummaryCollector may take part in a run")
+        self._check_callbacks(params)
         if params.mode not in ("train", "eval"):
             raise errors.one_of(params.mode, ["train", "eval"], subject=_OWNER, what="mode")
         self._record.set_mode(params.mode)
@@ -209,9 +216,9 @@ class SummaryCollector(Callback):
     def end(self, run_context):
         params = run_context.original_args()
         if params.mode == "train":
-            if self._data.get("collect_train_lineage"):
+            if self._collect_specified_data.get("collect_train_lineage"):
                 self._record.add_value("train_lineage", "train", self._train_lineage(params))
-        elif self._data.get("collect_eval_lineage"):
+        elif self._collect_specified_data.get("collect_eval_lineage"):
             path, size = _dataset_facts(params.valid_dataset)
             metrics = json.dumps(params.metrics, default=float)
             self._record.add_value("eval_lineage", "eval", EvaluationLineage(metrics, path, size))
@@ -219,6 +226,13 @@ class SummaryCollector(Callback):
         self._record.record(0, plugin_filter=lambda plugin: plugin.endswith("lineage"))
         if params.mode == "train" and self._landscape:
             self._save_landscape_facts(params.batch_num)
+
+    @staticmethod
+    def _check_callbacks(params) -> None:
+        if sum(isinstance(c, SummaryCollector) for c in params.get("list_callback") or ()) > 1:
+            raise errors.value_error(
+                _OWNER, "there is more than one SummaryCollector instance in callback list"
+            )
 
     # ---- values --------------------------------------------------------------------------------------------
 
@@ -228,8 +242,8 @@ class SummaryCollector(Callback):
             return
         self._first = False
         self._add_loss(params)
-        self._add_input(params)
-        self._add_histograms(params)
+        self._collect_input_data(params)
+        self._collect_histogram(params)
         step = params.cur_step_num
         with_tensors = self._tensors_are_due(params)
         self._record.record(step, plugin_filter=None if with_tensors else lambda plugin: plugin != "tensor")
@@ -245,17 +259,22 @@ class SummaryCollector(Callback):
         return False
 
     def _add_loss(self, params) -> None:
-        if not self._data.get("collect_metric"):
+        if not self._collect_specified_data.get("collect_metric") or not self._is_parse_loss_success:
             return
-        loss = loss_value(params.net_outputs)
+        loss = self._get_loss(params)
         if loss is None:
             log.logger(__name__).warning("the network's output has no loss, so none is collected")
-            self._data["collect_metric"] = False
         else:
-            self._record.add_value("scalar", "loss/auto", Tensor(np.float32(loss)))
+            self._record.add_value("scalar", "loss/auto", loss)
 
-    def _add_input(self, params) -> None:
-        if not self._data.get("collect_input_data"):
+    def _get_loss(self, params) -> Tensor | None:
+        """The loss of a step; after an output without one it is not asked for again."""
+        loss = loss_value(params.net_outputs)
+        self._is_parse_loss_success = loss is not None
+        return None if loss is None else Tensor(np.float32(loss))
+
+    def _collect_input_data(self, params) -> None:
+        if not self._collect_specified_data.get("collect_input_data"):
             return
         data = params.get("train_dataset_element")
         if isinstance(data, (list, tuple)) and data:
@@ -264,15 +283,15 @@ class SummaryCollector(Callback):
             self._record.add_value("image", "input_data/auto", data)
         else:
             log.logger(__name__).warning("the input is no batch of images, so it is not collected")
-            self._data["collect_input_data"] = False
+            self._collect_specified_data["collect_input_data"] = False
 
-    def _add_histograms(self, params) -> None:
-        if "histogram_regular" not in self._data:
+    def _collect_histogram(self, params) -> None:
+        if "histogram_regular" not in self._collect_specified_data:
             return
-        optimizer = _optimizer_of(params)
+        optimizer = self._get_optimizer(params)
         if optimizer is None:
             return
-        regular = self._data["histogram_regular"]
+        regular = self._collect_specified_data["histogram_regular"]
         chosen = (
             list(optimizer.parameters)[:_HISTOGRAMS]
             if regular is None
@@ -283,13 +302,24 @@ class SummaryCollector(Callback):
                 self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
 
     def _add_dataset_graph(self, dataset) -> None:
-        if self._data.get("collect_dataset_graph") and hasattr(dataset, "to_json"):
+        if self._collect_specified_data.get("collect_dataset_graph") and hasattr(dataset, "to_json"):
             self._record.add_value("dataset_graph", "train_dataset", DatasetGraph(dataset.to_json()))
+
+    @staticmethod
+    def _get_optimizer(params) -> Optimizer | None:
+        """The optimizer of the run, or the one that its network holds."""
+        if isinstance(params.get("optimizer"), Optimizer):
+            return params.optimizer
+        network = params.eval_network if params.mode == "eval" else params.train_network
+        for _, cell in network.cells_and_names():
+            if isinstance(cell, Optimizer):
+                return cell
+        return None
 
     # ---- lineage -------------------------------------------------------------------------------------------
 
     def _train_lineage(self, params) -> TrainLineage:
-        optimizer = _optimizer_of(params)
+        optimizer = self._get_optimizer(params)
         rate = getattr(optimizer, "learning_rate", None)
         loss_fn = params.loss_fn or getattr(params.network, "loss_fn", None)
         path, size = _dataset_facts(params.train_dataset)
@@ -337,15 +367,6 @@ class SummaryCollector(Callback):
         }
         path.write_text(json.dumps(facts), encoding="utf-8")
         path.chmod(0o400)
-
-
-def _optimizer_of(params) -> Optimizer | None:
-    if isinstance(params.optimizer, Optimizer):
-        return params.optimizer
-    for _, cell in params.train_network.cells_and_names():
-        if isinstance(cell, Optimizer):
-            return cell
-    return None
 
 
 def _call(dataset, method: str):

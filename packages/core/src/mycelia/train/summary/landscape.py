@@ -61,6 +61,8 @@ class SummaryLandscape:
         """
         from mycelia.train.callbacks.summary import check_landscape
 
+        if collect_landscape is not None:
+            check_landscape(collect_landscape)
         facts_path = os.path.join(self._ckpt_dir, "train_metadata.json")
         if not os.path.isfile(facts_path):
             raise errors.value_error(
@@ -70,7 +72,6 @@ class SummaryLandscape:
             facts = json.load(file)
         options = dict(facts)
         if collect_landscape is not None:
-            check_landscape({k: v for k, v in collect_landscape.items() if k in facts or k == "intervals"})
             options.update(collect_landscape)
         intervals = options.get("intervals") or list(facts["epoch_group"].values())
         model, network, dataset, _ = callback_fn()

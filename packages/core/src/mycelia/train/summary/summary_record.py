@@ -22,6 +22,8 @@ from mycelia.train.summary.events import EventFile, double, event_file_name, tex
 from mycelia.train.summary.lineage import FIELDS
 
 _VALUES = ("scalar", "image", "tensor", "histogram")
+#: Option -> its values.
+EXPORT_OPTIONS = {"tensor_format": {"npy", None}}
 _OTHERS = (*FIELDS, "graph", "landscape")
 
 
@@ -47,10 +49,14 @@ def check_export_options(options) -> dict | None:
     for name, kind in options.items():
         if not isinstance(name, str) or not isinstance(kind, (str, type(None))):
             raise errors.type_error("SummaryRecord", "export_options must map texts to texts or None")
-        if name != "tensor_format":
-            raise errors.one_of(name, ["tensor_format"], subject="SummaryRecord", what="export option")
-        if kind not in ("npy", None):
-            raise errors.one_of(kind, ["npy", None], subject="SummaryRecord", what="tensor_format")
+        if name not in EXPORT_OPTIONS:
+            raise errors.value_error(
+                "SummaryRecord",
+                f'the keys {{{name!r}}} of "export_options" are unsupported',
+                hint=f"there are {', '.join(EXPORT_OPTIONS)}",
+            )
+        if kind not in EXPORT_OPTIONS[name]:
+            raise errors.one_of(kind, ["npy", None], subject="SummaryRecord", what=name)
     return options
 
 
@@ -135,10 +141,14 @@ class SummaryRecord:
         self._mode = mode
 
     def take(self, kind: str, name: str, tensor) -> None:
-        """A value of a summary operator; the newest of a name counts."""
-        array = tensor.asnumpy() if isinstance(tensor, Tensor) else np.asarray(tensor)
-        dtype = str(tensor.dtype) if isinstance(tensor, Tensor) else array.dtype.name
-        self._taken[kind, name] = array.copy(), _dtype_name(dtype)
+        """A value of a summary operator; the newest of a name counts.
+
+        Errors: as of `add_value`.
+        """
+        if isinstance(tensor, np.ndarray):
+            tensor = Tensor(tensor)
+        _check_form(kind, tensor)
+        self._taken[kind, name] = tensor.asnumpy().copy(), str(tensor.dtype)
 
     def add_value(self, plugin: str, name: str, value) -> None:
         """Keep a value for the next `record`.
@@ -151,8 +161,6 @@ class SummaryRecord:
         if plugin in _VALUES:
             if not name or not isinstance(name, str):
                 raise errors.value_error(owner, f"name must be a text, but got {name!r}")
-            if not isinstance(value, Tensor):
-                raise errors.type_error(owner, f"value must be a Tensor, but got {type(value).__name__}")
             _check_form(plugin, value)
             if any(tag == name for tag, *_ in self._pool[plugin]):
                 log.logger(__name__).warning("%s/%s is added twice: the newest is recorded", name, plugin)
@@ -241,14 +249,9 @@ class SummaryRecord:
         self._lineage.close()
 
 
-def _dtype_name(name: str) -> str:
-    """MindSpore's spelling of a dtype of NumPy."""
-    from mycelia.dtypes import as_dtype
-
-    return name if name[:1].isupper() else str(as_dtype(np.dtype(name)))
-
-
-def _check_form(plugin: str, value: Tensor) -> None:
+def _check_form(plugin: str, value) -> None:
+    if not isinstance(value, Tensor):
+        raise errors.type_error("SummaryRecord", f"value must be a Tensor, but got {type(value).__name__}")
     if plugin == "scalar" and value.size != 1:
         raise errors.value_error("SummaryRecord", f"a scalar has one element, but the shape is {value.shape}")
     if plugin == "image" and value.ndim != 4:

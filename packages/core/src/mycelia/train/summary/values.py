@@ -64,25 +64,30 @@ def bucket_count(n: int) -> int:
 
 
 def histogram(array: np.ndarray) -> bytes:
-    """Buckets of equal width over the finite values, and what there is besides."""
-    values = array.reshape(-1).astype(np.float64)
-    finite = values[np.isfinite(values)]
-    low, high, total = (finite.min(), finite.max(), finite.sum()) if finite.size else (0.0, 0.0, 0.0)
-    left, right = (low - 0.5, high + 0.5) if low == high else (low, high)
-    counts, edges = np.histogram(finite, bins=bucket_count(finite.size), range=(left, right))
-    width = float(edges[1] - edges[0])
-    buckets = [
-        field(1, double(1, float(edge)) + double(2, width) + field(3, int(count)))
-        for edge, count in zip(edges, counts)
-    ]
+    """Buckets of equal width over the finite values, and what there is besides.
+
+    The edges have the dtype of the values, so those of integers are whole; what lies outside is not counted.
+    """
+    finite = array[np.isfinite(array)]
+    low, high, total = 0.0, 0.0, 0.0
+    buckets = []
+    if finite.size:
+        low, high, total = float(finite.min()), float(finite.max()), finite.sum(dtype=np.float64)
+        left, right = (low, high) if low < high else (low - 0.5, high + 0.5)
+        bounds = np.linspace(left, right, bucket_count(finite.size) + 1, dtype=array.dtype)
+        counts, edges = np.histogram(finite, bins=bounds)
+        buckets = [
+            field(1, double(1, float(a)) + double(2, float(b - a)) + field(3, int(count)))
+            for count, a, b in zip(counts, edges, edges[1:])
+        ]
     rest = (
-        field(2, int(np.isnan(values).sum()))
-        + field(3, int(np.isposinf(values).sum()))
-        + field(4, int(np.isneginf(values).sum()))
-        + double(5, float(high))
-        + double(6, float(low))
+        field(2, int(np.isnan(array).sum()))
+        + field(3, int(np.isposinf(array).sum()))
+        + field(4, int(np.isneginf(array).sum()))
+        + double(5, high)
+        + double(6, low)
         + double(7, float(total))
-        + field(8, int(values.size))
+        + field(8, int(array.size))
     )
     return field(9, b"".join(buckets) + rest)
 
