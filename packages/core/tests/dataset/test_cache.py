@@ -53,10 +53,10 @@ def text(tmp_path):
 
 def test_only_a_dataset_cache_is_taken(text):
     for make in (lambda c: ds.TextFileDataset(text, cache=c), lambda c: ds.FakeImageDataset(cache=c)):
-        with pytest.raises(TypeError, match="cache must be of type DatasetCache"):
+        with pytest.raises(TypeError, match="cache with value .* is not of type .*DatasetCache"):
             make(3)
         assert make(ds.DatasetCache(1)).cache is not None and make(None).cache is None
-    with pytest.raises(TypeError, match="cache must be of type DatasetCache"):
+    with pytest.raises(TypeError, match="cache with value .* is not of type .*DatasetCache"):
         ds.TextFileDataset(text).map(lambda x: x, cache="z")
 
 

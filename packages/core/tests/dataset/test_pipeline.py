@@ -67,7 +67,9 @@ def test_per_batch_map_may_change_columns():
 
 def test_rows_of_different_shapes_cannot_be_stacked():
     ragged = ds.GeneratorDataset(lambda: iter([(np.zeros(2),), (np.zeros(3),)]), ["x"])
-    with pytest.raises(RuntimeError, match=r"column 'x' has rows of different shapes \[\(2,\), \(3,\)\]"):
+    with pytest.raises(
+        RuntimeError, match=r"different shapes, but column 'x' has rows of \[\(2,\), \(3,\)\]"
+    ):
         read(ragged.batch(2))
 
 

@@ -41,13 +41,17 @@ def stacked(values, name: str, owner: str):
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:
         raise errors.runtime_error(
-            owner, f"column '{name}' has rows of different shapes {sorted(shapes)} within one batch",
+            owner,
+            "Inconsistent batch shapes: Cannot batch tensors with different shapes, but column "
+            f"'{name}' has rows of {sorted(shapes)}",
             hint="bring them to one shape with map, or use padded_batch",
         )  # fmt: skip
     kinds = {a.dtype for a in arrays if a.dtype.kind not in "SU"}
     if len(kinds) > 1:
         raise errors.runtime_error(
-            owner, f"column '{name}' has rows of different dtypes {sorted(map(str, kinds))} within one batch"
+            owner,
+            "Inconsistent batch types: Cannot batch tensors with different types, but column "
+            f"'{name}' has rows of {sorted(map(str, kinds))}",
         )
     # On arrays of one shape and dtype np.array does what np.stack does, without a Python step for each.
     return np.array(arrays) if len(kinds) == 1 and kinds.pop().kind in "biufc" else np.stack(arrays)
@@ -97,7 +101,7 @@ class BatchDataset(Dataset):
         if not callable(batch_size):
             if not isinstance(batch_size, int):
                 raise errors.type_error(
-                    owner, f"batch_size must be an int or a function, but got {batch_size!r}"
+                    owner, f"batch_size should either be an int or a callable, but got {batch_size!r}"
                 )
             nodes.integer(owner, "batch_size", int(batch_size), 1)
         nodes.of_type(owner, "drop_remainder", drop_remainder, bool)
@@ -319,25 +323,30 @@ class BucketBatchDataset(Dataset):
         ):
             nodes.of_type(owner, name, value, list)
             if not value:
-                raise errors.value_error(owner, f"{name} must not be empty")
-            for item in value:
-                nodes.of_type(owner, f"every element of {name}", item, int)
-                if item <= 0:
-                    raise errors.value_error(owner, f"{name} must be positive ints, but got {value}")
+                raise errors.value_error(owner, f"{name} cannot be empty.")
+            if any(isinstance(item, bool) or not isinstance(item, int) for item in value):
+                raise errors.type_error(owner, f"{name} should be a list of int, but got {value}")
+            if min(value) <= 0:
+                need = "must only contain" if name == "bucket_boundaries" else "should be a list of"
+                raise errors.value_error(owner, f"{name} {need} positive numbers, but got {value}")
         if any(a >= b for a, b in zip(bucket_boundaries, bucket_boundaries[1:])):
-            raise errors.value_error(owner, f"bucket_boundaries must increase, but got {bucket_boundaries}")
+            raise errors.value_error(
+                owner, f"bucket_boundaries should be strictly increasing, but got {bucket_boundaries}"
+            )
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
             raise errors.value_error(
                 owner,
-                f"bucket_batch_sizes must have one element more than bucket_boundaries, but there are "
+                "bucket_batch_sizes must contain one element more than bucket_boundaries, but there are "
                 f"{len(bucket_batch_sizes)} and {len(bucket_boundaries)}",
             )
         if element_length_function is None and len(column_names) != 1:
             raise errors.value_error(
-                owner, f"without element_length_function one column is taken, but got {column_names}"
+                owner,
+                "If element_length_function is not specified, exactly one column name should be passed, "
+                f"but got {column_names}",
             )
         if element_length_function is not None and not callable(element_length_function):
-            raise errors.type_error(owner, "element_length_function must be callable")
+            raise errors.type_error(owner, "element_length_function object is not callable.")
         nodes.of_type(owner, "pad_to_bucket_boundary", pad_to_bucket_boundary, bool)
         nodes.of_type(owner, "drop_remainder", drop_remainder, bool)
         self.column_names, self.boundaries = column_names, bucket_boundaries

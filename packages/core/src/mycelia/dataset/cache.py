@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 from mycelia import config, errors
-from mycelia.dataset import nodes
+from mycelia.dataset import checks, nodes
 
 if TYPE_CHECKING:
     from mycelia.dataset.pipeline import Dataset
@@ -70,8 +70,7 @@ class DatasetCache:
             ("on_failure", on_failure, (None, "error", "bypass")),
             ("on_full", on_full, ("error", "source")),
         ):
-            if value not in choices:
-                raise errors.one_of(value, list(choices), subject=_OWNER, what=name)
+            checks.choice(_OWNER, name, value, choices)
         nodes.of_type(_OWNER, "check_content", check_content, bool)
         self.session_id, self.size, self.spilling = session_id, size, spilling
         self.hostname, self.port = hostname, port

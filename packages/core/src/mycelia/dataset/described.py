@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import nodes
+from mycelia.dataset import checks, nodes
 from mycelia.dataset.file_rows import FileRowsDataset
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import PKSampler, Shuffle
@@ -136,8 +136,7 @@ class Described:
         """ValueError for a value that is not among the choices, TypeError for no text."""
         owner = type(self).__name__
         nodes.of_type(owner, name, value, *{type(choice) for choice in choices})
-        if value not in choices:
-            raise errors.one_of(value, list(choices), subject=owner, what=name)
+        checks.choice(owner, name, value, choices)
 
     def check(self) -> None:
         """What else must hold for the arguments: TypeError, ValueError."""

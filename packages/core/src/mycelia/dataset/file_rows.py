@@ -19,7 +19,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config, nodes
+from mycelia.dataset import checks, config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import Shuffle
 
@@ -35,12 +35,14 @@ def find_files(owner: str, dataset_files) -> list[str]:
         raise errors.value_error(owner, "dataset_files must not be empty")
     found, missing = [], []
     for pattern in patterns:
-        nodes.of_type(owner, "every element of dataset_files", pattern, str)
+        nodes.of_type(owner, "dataset_files", pattern, str)
         matches = [m for m in glob.glob(pattern, recursive=True) if os.path.isfile(m)]
         found += matches
         missing += [] if matches else [pattern]
     if missing:
-        raise errors.value_error(owner, f"no file matches {missing}")
+        raise errors.value_error(
+            owner, f"The following patterns did not match any files: {', '.join(missing)}"
+        )
     return sorted(found)
 
 
@@ -66,15 +68,10 @@ class FileRowsDataset(Dataset):
         owner = type(self).__name__
         nodes.workers(owner, num_parallel_workers)
         self.cache = nodes.cache(owner, cache)
-        if num_samples is not None:
-            nodes.integer(owner, "num_samples", num_samples, 0, 2**63 - 1)
+        nodes.samples(owner, num_samples)
         if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
             raise errors.type_error(owner, f"shuffle must be a bool or a Shuffle, but got {shuffle!r}")
-        if (num_shards is None) != (shard_id is None):
-            raise errors.runtime_error(owner, "num_shards and shard_id must be given together")
-        if num_shards is not None:
-            nodes.integer(owner, "num_shards", num_shards, 1)
-            nodes.integer(owner, "shard_id", shard_id, 0, num_shards - 1)
+        nodes.shards(owner, num_shards, shard_id)
         shuffle = {True: Shuffle.GLOBAL, False: Shuffle.FALSE, None: Shuffle.GLOBAL}.get(shuffle, shuffle)
         self.shuffle_mode: Shuffle = shuffle
         self.num_samples, self.num_shards, self.shard_id = num_samples or None, num_shards, shard_id
@@ -157,6 +154,10 @@ class FileRowsDataset(Dataset):
                         yield row
             except _UNREADABLE as e:
                 raise self._unreadable(file, e) from None
+
+    def origin(self, epoch, number):
+        some = ", ".join(map(str, self.dataset_files[:3]))  # which one it is nobody notes
+        return f"a row of {type(self).__name__}{nodes.FILE}{some}{', ...' * (len(self.dataset_files) > 3)}"
 
     def rows(self, epoch):
         rng = self.generator(epoch)
@@ -339,10 +340,8 @@ class CLUEDataset(FileRowsDataset):
         shard_id=None,
         cache=None,
     ):
-        if task not in _CLUE:
-            raise errors.one_of(task, list(_CLUE), subject="CLUEDataset", what="task")
-        if usage not in ("train", "test", "eval"):
-            raise errors.one_of(usage, ["train", "test", "eval"], subject="CLUEDataset", what="usage")
+        checks.choice("CLUEDataset", "task", task, _CLUE)
+        checks.choice("CLUEDataset", "usage", usage, ("train", "test", "eval"))
         super().__init__(
             dataset_files, num_samples, num_parallel_workers, shuffle, num_shards, shard_id, cache
         )

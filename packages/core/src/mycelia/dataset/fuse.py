@@ -199,10 +199,8 @@ class Fused:
         for op in self.steps:
             try:
                 values = op(*values)
-            except errors.MyceliaRuntimeError:
-                raise
             except Exception as e:
-                raise nodes.failed("Dataset.map", f"the operation {type(op).__name__}", e) from e
+                raise nodes.operation_failed(op, True, e) from e
             if not isinstance(values, tuple):
                 values = (values,)
         return values if len(values) > 1 else values[0]

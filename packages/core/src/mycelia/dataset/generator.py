@@ -163,11 +163,11 @@ class GeneratorDataset(MappableDataset):
         ):
             raise errors.type_error(
                 owner,
-                "source must be callable, iterable or have __getitem__ and __len__, but got "
-                f"{type(source).__name__}",
+                "Input `source` function of GeneratorDataset should be callable, iterable or random accessible, but "
+                f"got {type(source).__name__}",
             )
         if column_names is None and schema is None:
-            raise errors.value_error(owner, "column_names or schema must be given")
+            raise errors.value_error(owner, "Neither columns_names nor schema are provided.")
         if column_names is not None:
             names = nodes.names(owner, "column_names", column_names)
             names = [n.strip() for name in names for n in name.split(",")] if len(names) == 1 else names
@@ -188,18 +188,25 @@ class GeneratorDataset(MappableDataset):
                 self._sampler(sampler)  # TypeError for what is no sampler at all
             for name, value in (("sampler", sampler), ("num_shards", num_shards), ("shard_id", shard_id)):
                 if value is not None:
-                    raise errors.value_error(owner, f"{name} needs a source with __getitem__")
+                    raise errors.value_error(
+                        owner, f"{name} is not supported if source does not have attribute '__getitem__'."
+                    )
         if collate_fn is not None and batch_sampler is None:
-            raise errors.value_error(owner, "collate_fn needs batch_sampler")
+            raise errors.value_error(owner, "collate_fn can be specified only when batch_sampler is set.")
         if batch_sampler is not None:
             if not any(hasattr(batch_sampler, name) for name in ("__iter__", "__getitem__")):
-                raise errors.type_error(owner, f"batch_sampler must give lists, but got {batch_sampler!r}")
+                raise errors.type_error(
+                    owner, f"batch_sampler should have __getitem__ or __iter__ method: {batch_sampler!r}"
+                )
             if not self._random_access:
-                raise errors.value_error(owner, "batch_sampler needs a source with __getitem__")
+                raise errors.value_error(
+                    owner, "batch_sampler is not supported if source does not have attribute '__getitem__'."
+                )
             if any(v is not None for v in (num_samples, shuffle, sampler, num_shards, shard_id)):
                 raise errors.value_error(
                     owner,
-                    "batch_sampler cannot be given together with num_samples, shuffle, sampler or shards",
+                    "batch_sampler is mutually exclusive with num_samples, shuffle, num_shards, shard_id and "
+                    "sampler.",
                 )
         super().__init__(names, num_samples, shuffle, sampler, num_shards, shard_id, num_parallel_workers)
         self.source, self.num_samples = source, num_samples

@@ -79,7 +79,8 @@ class DatasetIterator:
         if self._epochs != -1 and self._epoch >= self._epochs:
             raise errors.runtime_error(
                 "create_iterator",
-                f"all {self._epochs} epochs (num_epochs) are read",
+                "EOF buffer encountered. User tries to fetch data beyond the specified number of epochs: all "
+                f"{self._epochs} of num_epochs are read",
                 hint="make a new iterator, or give a larger num_epochs",
             )
         if self._row:

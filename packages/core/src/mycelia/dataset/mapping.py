@@ -43,11 +43,8 @@ class MapWork(Work):
         for operation in self.operations:
             try:
                 values = operation(*values)
-            except errors.MyceliaRuntimeError:
-                raise
             except Exception as e:
-                name = getattr(operation, "__name__", type(operation).__name__)
-                raise nodes.failed(self.owner, f"the operation {name}", e) from e
+                raise nodes.operation_failed(operation, own_transform(operation), e) from e
             if not isinstance(values, tuple):
                 values = (values,)
         if len(values) != self.wanted:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import nodes
+from mycelia.dataset import checks, nodes
 from mycelia.dataset.sources import MappableDataset, directory
 
 _IDX_TYPES = {8: np.uint8, 9: np.int8, 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
@@ -249,6 +249,4 @@ def usage_of(owner: str, value, choices, name: str = "usage", default: str = "al
     """One of the choices, None for the default. Errors: TypeError, ValueError."""
     value = default if value is None else value
     nodes.of_type(owner, name, value, str)
-    if value not in choices:
-        raise errors.one_of(value, list(choices), subject=owner, what=name)
-    return value
+    return checks.choice(owner, name, value, choices)

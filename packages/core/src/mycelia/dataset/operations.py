@@ -51,7 +51,10 @@ class RepeatDataset(Dataset):
         nodes.of_type("Dataset.repeat", "count", count, int, type(None))
         count = -1 if count is None else count
         if count != -1 and not 1 <= count <= nodes.INT32_MAX:
-            raise errors.value_error("Dataset.repeat", f"count must be positive or -1, but got {count}")
+            raise errors.value_error(
+                "Dataset.repeat",
+                f"count should be either -1 or positive integer, range[1, INT32_MAX], but got {count}",
+            )
         self.count = count
 
     def get_repeat_count(self):
@@ -101,7 +104,11 @@ class TakeDataset(Dataset):
         super().__init__(source)
         nodes.of_type("Dataset.take", "count", count, int)
         if count != -1 and not 1 <= count <= nodes.INT32_MAX:
-            raise errors.value_error("Dataset.take", f"count must be positive or -1, but got {count}")
+            raise errors.value_error(
+                "Dataset.take",
+                "count should be either -1 or within the required interval of "
+                f"(0, {nodes.INT32_MAX}], got {count}",
+            )
         self.count = count
 
     def get_dataset_size(self):

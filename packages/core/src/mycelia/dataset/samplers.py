@@ -9,8 +9,6 @@ import numpy as np
 from mycelia import errors
 from mycelia.dataset import nodes
 
-INT64_MAX = 2**63 - 1
-
 
 class Shuffle(str, enum.Enum):  # noqa: UP042 - it prints as Shuffle.GLOBAL
     """How far sources of several files shuffle: not, all rows, only the files, only within files."""
@@ -24,9 +22,7 @@ class Shuffle(str, enum.Enum):  # noqa: UP042 - it prints as Shuffle.GLOBAL
 
 
 def _count(owner: str, value) -> int | None:
-    if value is None:
-        return None
-    return nodes.integer(owner, "num_samples", value, 0, INT64_MAX)
+    return nodes.samples(owner, value)
 
 
 class BuiltinSampler:
@@ -44,7 +40,9 @@ class BuiltinSampler:
     def add_child(self, sampler: BuiltinSampler) -> None:
         """Choose among the rows that `sampler` chooses. RuntimeError if there is a child already."""
         if self.child_sampler is not None:
-            raise errors.runtime_error(type(self).__name__, "there is a child sampler already")
+            raise errors.runtime_error(
+                type(self).__name__, "Cannot add child sampler, this sampler already has a child."
+            )
         if sampler is not None:
             nodes.of_type(type(self).__name__, "sampler", sampler, BuiltinSampler)
         self.child_sampler = sampler
@@ -147,7 +145,9 @@ class Sampler(BuiltinSampler):
         wanted = self._wanted()
         if wanted is not None and len(order) < wanted:
             raise errors.runtime_error(
-                type(self).__name__, f"{wanted} rows are announced, but only {len(order)} are given"
+                type(self).__name__,
+                f"The actual amount of data read from generator {len(order)} is different from generator.len "
+                f"{wanted}",
             )
         return _inside(type(self).__name__, order[:wanted], size)
 
@@ -179,7 +179,9 @@ class IterSampler(Sampler):
 def _inside(owner: str, order: np.ndarray, size: int) -> np.ndarray:
     bad = order[(order < 0) | (order >= size)]
     if bad.size:
-        raise errors.runtime_error(owner, f"index {int(bad[0])} is out of range for {size} rows")
+        raise errors.runtime_error(
+            owner, f"Sample ID ({int(bad[0])}) is out of bound, expected range [0, {size - 1}]"
+        )
     return order
 
 
@@ -239,8 +241,11 @@ class SubsetSampler(BuiltinSampler):
         if isinstance(indices, (str, bytes, dict)):
             raise errors.type_error(owner, f"indices must be a list of ints, but got {indices!r}")
         chosen = list(indices) if hasattr(indices, "__iter__") else [indices]
-        for i in chosen:
-            nodes.of_type(owner, "every element of indices", i, int, np.integer)
+        for place, i in enumerate(chosen):
+            if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
+                raise errors.type_error(
+                    owner, f"Type of indices element must be int, but got list[{place}]: {i}, type: {type(i)}"
+                )
         super().__init__(_count(owner, num_samples))
         self.indices = [int(i) for i in chosen]
 
@@ -359,11 +364,16 @@ class DistributedSampler(BuiltinSampler):
         return found if found.size else np.zeros(min(size, 1), np.int64)  # no process may be without a row
 
     def _check(self):
-        if self.num_shards < 1 or not 0 <= self.shard_id < self.num_shards or self.offset > self.num_shards:
+        owner = "DistributedSampler"
+        if self.num_shards < 1 or not 0 <= self.shard_id < self.num_shards:
             raise errors.runtime_error(
-                "DistributedSampler",
-                "num_shards must be positive, shard_id in [0, num_shards), offset at most num_shards, but "
-                f"got {self.num_shards}, {self.shard_id} and {self.offset}",
+                owner,
+                "num_shards must be positive and shard_id in [0, num_shards), but got "
+                f"{self.num_shards} and {self.shard_id}",
+            )
+        if self.offset > self.num_shards:
+            raise errors.runtime_error(
+                owner, f"DistributedSampler: offset must be no more than num_shards({self.num_shards})"
             )
 
     def whole(self, size: int, rng: np.random.Generator) -> np.ndarray:

@@ -26,11 +26,14 @@ from mycelia.dataset.workers import Work
 
 def directory(owner: str, name: str, value) -> Path:
     """An existing directory. TypeError for no path, ValueError for none that can be read."""
-    if not isinstance(value, (str, os.PathLike)):
-        raise errors.type_error(owner, f"{name} must be a path, but got {value!r}")
+    if not isinstance(value, os.PathLike):
+        nodes.of_type(owner, name, value, str)
     path = Path(value)
     if not path.is_dir() or not os.access(path, os.R_OK):
-        raise errors.value_error(owner, f"{name} {str(value)!r} is no directory that can be read")
+        raise errors.value_error(
+            owner,
+            f"The folder {value} does not exist or is not a directory or permission denied! (It is {name}.)",
+        )
     return path
 
 
@@ -78,26 +81,15 @@ class MappableDataset(Dataset):
         self._columns = columns
         nodes.workers(owner, num_parallel_workers)
         self.cache = nodes.cache(owner, cache)
-        if num_samples is not None:
-            nodes.integer(owner, "num_samples", num_samples, 0, 2**63 - 1)
+        nodes.samples(owner, num_samples)
         nodes.of_type(owner, "shuffle", shuffle, bool, type(None))
-        if num_shards is not None:
-            nodes.integer(owner, "num_shards", num_shards, 1)
-        if shard_id is not None:
-            nodes.integer(owner, "shard_id", shard_id, 0)
-        if (num_shards is None) != (shard_id is None):
-            raise self.conflict(owner, "num_shards and shard_id must be given together")
-        if num_shards is not None and shard_id >= num_shards:
-            raise errors.value_error(
-                owner, f"shard_id must be less than num_shards {num_shards}, got {shard_id}"
-            )
+        nodes.shards(owner, num_shards, shard_id, self.conflict)
         if sampler is not None:
             chosen = isinstance(sampler, BuiltinSampler) or not self._in_memory()
-            if chosen and not shuffle is num_shards is num_samples is None:
-                raise self.conflict(
-                    owner,
-                    "sampler cannot be given together with num_samples, shuffle, num_shards or shard_id",
-                )
+            others = {"shuffle": shuffle, "sharding": num_shards, "num_samples": num_samples}
+            for name, value in others.items():
+                if chosen and value is not None:
+                    raise self.conflict(owner, f"sampler and {name} cannot be specified at the same time.")
             sampler = self._sampler(sampler, num_samples)
             if isinstance(sampler, PKSampler) and self._in_memory():
                 raise errors.value_error(
@@ -216,7 +208,7 @@ class MappableDataset(Dataset):
     def origin(self, epoch, number):
         index = int(self.order(epoch)[number])
         file = self.file_of(index)
-        return f"row {index} of {type(self).__name__}" + (f", file {file}" if file else "")
+        return f"row {index} of {type(self).__name__}" + (nodes.FILE + file if file else "")
 
     def rows(self, epoch):
         return self.rows_from(epoch, 0)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config, streams
+from mycelia.dataset import config, nodes, streams
 from mycelia.dataset.workers import Failure, ThreadPool, Work, in_order
 
 TRIED_ROWS = 8  # rows computed in the reader's thread before it is decided whether threads are worth it
@@ -128,6 +128,6 @@ def located(error: BaseException, node, epoch: int, number: int, unit: str = "ro
     """The error of a row with the row's number and where it comes from."""
     if isinstance(error, errors.MyceliaError):
         origin = node.origin(epoch, number) if unit == "row" else ""
-        error.message += f"\nin {unit} {number} of epoch {epoch + 1}" + (f": {origin}" if origin else "")
+        nodes.at_row(error, f"{unit} {number} of epoch {epoch + 1}", origin)
         error.place = errors.user_place(2)  # a worker's own is nowhere in the user's program
     return error

@@ -104,7 +104,9 @@ class _Group(RandomTransform):
         for i, transform in enumerate(transforms):
             if not callable(transform):
                 raise errors.type_error(
-                    name, f"transforms[{i}] must be callable, but got {type(transform).__name__}"
+                    name,
+                    f"transforms[{i}] is neither a transforms op (TensorOperation) nor a callable pyfunc. It "
+                    f"is a {type(transform).__name__}",
                 )
             if type(transform) is type:
                 raise errors.value_error(

@@ -59,14 +59,16 @@ class ImageTransform:
             if not isinstance(image, np.ndarray) and not is_pil(image):
                 raise errors.type_error(
                     type(self).__name__,
-                    f"the image must be a NumPy array or a PIL image, but got {type(image)}",
+                    f"Input should be NumPy or PIL image, got {type(image)}.",
                 )
         if self.random and not streams.active():
             self._draws = Draws()  # a call outside of a pipeline starts at the seed, if there is one
         if len(images) == 1:
             return self._one(images[0])
         if not self.random:
-            raise self.failure(f"one image is needed, but got {len(images)}")
+            raise self.failure(
+                f"The op is OneToOne, can only accept one tensor as input. It got {len(images)}"
+            )
         state = self.draws.state()
         results = []
         for image in images:
