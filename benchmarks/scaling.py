@@ -33,7 +33,7 @@ def walls(bench, case: str, side: str) -> list[float]:
     path, table = Path(bench.__file__), bench.TABLES[0].title
     one, two = Child(path, side, 1, "0"), Child(path, side, 2, "0-1")
 
-    def best(child: Child, rounds: int = 5) -> float | None:
+    def best(child: Child, rounds: int = 15) -> float | None:
         found = [child.ask(table=table, case=case, do="wall").get("value") for _ in range(rounds)]
         return None if None in found else min(found)
 

@@ -1,8 +1,8 @@
 // The host's side of myc_context: one thread pool for the process, one context with a scratch arena per thread.
 //
-// parallel_for cuts the range into tiles that caller and workers take from one atomic counter, so that a preempted
-// thread costs one tile, not a barrier.  Idle workers spin shortly, then sleep.  The caller never waits for a worker
-// that has not taken a tile yet.
+// parallel_for hands out the range from one atomic counter, in pieces that shrink with what is left: big at first,
+// the smallest last, so that threads end together and a preempted thread costs one piece, not a barrier.  Idle workers
+// spin shortly, then sleep.  The caller never waits for a worker that has not taken a piece yet.
 #include <stdlib.h>
 
 #include <atomic>
@@ -29,10 +29,10 @@ using Clock = std::chrono::steady_clock;
 using Body = void (*)(void* arg, int64_t begin, int64_t end, int32_t worker);
 
 constexpr int kMaxThreads = 256;
-constexpr auto kSpin = std::chrono::microseconds(40);       // longer than the gap between two kernels of a graph
+constexpr auto kSpin = std::chrono::microseconds(80);  // longer than the end of a job and the gap to the next
 constexpr auto kPreempted = std::chrono::microseconds(400);  // a spin this much too long means: the core was taken away
 constexpr int kRestAfterPreemption = 200;                    // jobs without spinning then
-constexpr int64_t kTilesPerThread = 8;                       // balance against one atomic operation per tile
+constexpr int64_t kShare = 3;  // a piece is this part of what each thread has left: balance against bigger pieces
 
 inline void pause_cpu() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -66,22 +66,22 @@ class Pool {
   }
 
   void run(int64_t n, int64_t grain, int32_t limit, Body body, void* arg) {
-    const int64_t most_tiles = n / grain;
+    const int64_t most_pieces = n / grain;
     // A second program thread does not wait for the pool: it computes by itself.
-    if (inside_parallel || limit <= 1 || most_tiles <= 1 || !busy_.try_lock()) return body(arg, 0, n, 0);
-    const int helpers = start_workers(static_cast<int>(limit - 1 < most_tiles - 1 ? limit - 1 : most_tiles - 1));
-    const int64_t tiles = (helpers + 1) * kTilesPerThread;
+    if (inside_parallel || limit <= 1 || most_pieces <= 1 || !busy_.try_lock()) return body(arg, 0, n, 0);
+    const int helpers = start_workers(static_cast<int>(limit - 1 < most_pieces - 1 ? limit - 1 : most_pieces - 1));
     body_ = body;
     arg_ = arg;
     end_ = n;
-    tile_ = tiles < most_tiles ? (n + tiles - 1) / tiles : grain;
+    grain_ = grain;
+    divisor_ = (helpers + 1) * kShare;
     next_.store(0, std::memory_order_relaxed);
     open_.store(helpers, std::memory_order_release);  // places for workers; publishes everything above
     epoch_.fetch_add(1, std::memory_order_seq_cst);
     wake(helpers);
 
     inside_parallel = true;
-    take_tiles(0);
+    take_pieces(0);
     inside_parallel = false;
 
     open_.store(0, std::memory_order_seq_cst);  // nobody joins any more; wait for those who did
@@ -127,12 +127,14 @@ class Pool {
     }
   }
 
-  void take_tiles(int32_t worker) {
-    for (;;) {
-      const int64_t begin = next_.fetch_add(tile_, std::memory_order_relaxed);
-      if (begin >= end_) return;
-      const int64_t end = begin + tile_;
-      body_(arg_, begin, end < end_ ? end : end_, worker);
+  void take_pieces(int32_t worker) {
+    int64_t begin = next_.load(std::memory_order_relaxed);
+    while (begin < end_) {
+      const int64_t left = end_ - begin, share = (left + divisor_ - 1) / divisor_;
+      const int64_t piece = share > grain_ ? share : left < grain_ + grain_ / 2 ? left : grain_;
+      if (!next_.compare_exchange_weak(begin, begin + piece, std::memory_order_relaxed)) continue;
+      body_(arg_, begin, begin + piece, worker);
+      begin = next_.load(std::memory_order_relaxed);
     }
   }
 
@@ -143,7 +145,7 @@ class Pool {
       active_.fetch_add(1, std::memory_order_seq_cst);
       // Between joining and this check the job may have ended; a job that began meanwhile is as good.
       const int place = open_.fetch_sub(1, std::memory_order_seq_cst);
-      if (place > 0) take_tiles(place);
+      if (place > 0) take_pieces(place);
       active_.fetch_sub(1, std::memory_order_seq_cst);
     }
   }
@@ -182,7 +184,7 @@ class Pool {
   // The job; written before open_ has places, read by workers that took one.
   Body body_ = nullptr;
   void* arg_ = nullptr;
-  int64_t end_ = 0, tile_ = 1;
+  int64_t end_ = 0, grain_ = 1, divisor_ = 1;
   alignas(64) std::atomic<uint64_t> epoch_{0};
   alignas(64) std::atomic<int64_t> next_{0};
   alignas(64) std::atomic<int> open_{0};
