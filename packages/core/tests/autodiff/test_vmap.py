@@ -163,19 +163,32 @@ def test_values_that_are_written():
 @pytest.mark.parametrize(
     ("call", "text"),
     [
-        (lambda: ms.vmap(add)(A, C[0]), "sizes along in_axes differ"),
-        (lambda: ms.vmap(add, 5)(A, B), "out of range"),
-        (lambda: ms.vmap(add, (0,))(A, B), "has 1 members"),
-        (lambda: ms.vmap(add, None), "single None"),
-        (lambda: ms.vmap(add, (None, None))(A, B), "all None"),
+        (lambda: ms.vmap(add)(A, C[0]), "'axis_size' .* should be equal, but got 2 and 3"),
+        (lambda: ms.vmap(add, -3)(A, B), r"The axis: -3 in 'in_axes' is out of bounds .* \[-2,2\)"),
+        (lambda: ms.vmap(add, 0, 2)(A, B), r"The axis: 2 in 'out_axes' is out of bounds .* \[-2,2\)"),
+        (lambda: ms.vmap(add, (0,))(A, B), "number of arguments of 'fn': 2, but got size: 1"),
+        (lambda: ms.vmap(lambda x: (x, x), 0, (0, 0, 0))(A), "number of results of 'fn': 2, but got size: 3"),
+        (lambda: ms.vmap(add, None), "'in_axes' of 'vmap' cannot be a single None"),
+        (lambda: ms.vmap(add, 0, (None, (None,))), "'out_axes' of 'vmap' cannot be all None"),
+        (lambda: ms.vmap(add, (None, None))(A, B), "Failed to get 'axis_size'"),
+        (lambda: ms.vmap(lambda: 1)(), "Failed to get 'axis_size'"),
         (lambda: ms.vmap(add, "a"), "must be an int"),
         (lambda: ms.vmap(add)(A, 3), "must be None"),
-        (lambda: ms.vmap(lambda x: (x, x), 0, (0, None))(A), "differs between examples"),
+        (lambda: ms.vmap(lambda x: (x, x), 0, (0, None))(A), "source is not None and dst is None"),
         (lambda: ms.vmap(3), "must be a function"),
         (lambda: ms.vmap(lambda x: ops.nonzero(x))(A), "depends on the data"),
+        (lambda: ms.vmap(nn.CellList([nn.ReLU()]))(A), "must be greater than 1, but got 1"),
+        (lambda: ms.vmap(nn.CellList([nn.ReLU(), nn.L1Loss()]))(A), "must take the same inputs"),
     ],
 )
 def test_errors(call, text):
     with pytest.raises(RuntimeError, match=text):
         call()
     same(ms.vmap(add)(A, B), A.asnumpy() + B.asnumpy())  # nothing is left over
+
+
+def test_calls_that_do_not_fit_the_function():
+    with pytest.raises(TypeError, match="parameters number of the function is 2, but .* arguments is 1"):
+        ms.vmap(add, (0, 0))(A)
+    with pytest.raises(ValueError, match="axis_size: 3 and the cell size: 2"):
+        ms.vmap(nn.CellList([nn.ReLU(), nn.ReLU()]), 1)(A)

@@ -165,8 +165,20 @@ def test_stages_are_saved_and_read_back(tmp_path):
         ms.jit(lambda x: x * 2 + x * 2 if x.sum() > 0 else x)(X)
     files = sorted(tmp_path.iterdir())
     assert files[0].name.endswith("_00_captured.ir") and any("cse" in f.name for f in files)
+    assert any(f.name.endswith("_validate.ir") for f in files)
     for file in files:
         parse(file.read_text(), find)
+
+
+def test_environment_that_is_set_later_saves_graphs_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("MS_DEV_SAVE_GRAPHS", "1")
+    monkeypatch.setenv("MS_DEV_SAVE_GRAPHS_PATH", str(tmp_path / "graphs"))
+    try:
+        ms.jit(lambda x: x + 1)(X)
+    finally:
+        monkeypatch.undo()
+        ms.config.read_again("save_graphs", "save_graphs_path")
+    assert list((tmp_path / "graphs").glob("*_validate.ir"))
 
 
 # ---- memory plan

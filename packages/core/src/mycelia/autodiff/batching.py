@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import types
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -278,11 +279,11 @@ def _batch_size(args: tuple, in_axes: Any) -> int:
 
 
 def _check_call(fn: Any, args: tuple, kwargs: dict) -> None:
-    """TypeError if a function written in Python cannot be called so: clearer than axes that do not fit."""
-    try:
-        takes = inspect.signature(getattr(fn, "construct", fn))
-    except (TypeError, ValueError):  # a builtin
+    """TypeError if a Cell or function cannot be called so: clearer than axes that do not fit."""
+    function = getattr(fn, "construct", fn)
+    if not isinstance(function, (types.FunctionType, types.MethodType)):
         return
+    takes = inspect.signature(function)
     try:
         takes.bind(*args, **kwargs)
     except TypeError:

@@ -121,10 +121,12 @@ class _Join:
             value, missing = (a, b) if only == 0 else (b, a)
             if type(value) is Undefined:
                 return _always(value)
-            if ended[1 - only] or name == RESULT:
+            if ended[1 - only]:
                 return self.placed(only, value)
             if missing.reason:
                 return _always(missing)
+            if name == RESULT:
+                return self.placed(only, value)
             return _always(self.one_sided(name, only))
         try:
             return self.merged(init, a, b)
@@ -192,17 +194,20 @@ class _Join:
         )
 
     def disagreement(self, name: str, mismatch: Mismatch) -> str:
-        lines = [s.get(name) for s in self.site.lines]
+        site = self.site
+        lines = [s.get(name) for s in site.lines]
         if name == RESULT:
             name = "the returned value"
         else:
             name = f"'{name}'" if name.isidentifier() else name
-        places = [f" (line {line})" if line else " (unchanged)" if any(lines) else "" for line in lines]
+        places = [
+            f" ({source_line(site.file, line)})" if line else " (unchanged)" if any(lines) else ""
+            for line in lines
+        ]
         return (
-            f"the branches of the tensor condition at {self.site.file}:{self.site.line} disagree about "
-            f"{name}: "
-            f"{mismatch.a}{places[0]} in the one, {mismatch.b}{places[1]} in the other; "
-            "both must give the same structure, dtype and shape"
+            "Cannot join the return values of different branches: under the tensor condition at "
+            f"{site.file}, {source_line(site.file, site.line)}, {name} is {mismatch.a}{places[0]} in the one "
+            f"and {mismatch.b}{places[1]} in the other; both must give the same structure, dtype and shape"
         )
 
 

@@ -13,12 +13,13 @@ from typing import Any
 import numpy as np
 
 from mycelia import dtypes, errors
-from mycelia.capture import jumps, rewrite, source, text
+from mycelia.capture import jumps, rewrite, sequences, source, text
 from mycelia.capture.conditions import and_, or_, predicate
 from mycelia.capture.numbers import is_number, kind_of, marked
 from mycelia.capture.trace import active, is_traced, type_of
 from mycelia.capture.values import Undefined
 from mycelia.ir import types as ir_types
+from mycelia.ops.variable import is_variable, of_variable_length
 
 
 def callee(function: Any) -> Any:
@@ -122,7 +123,8 @@ class TensorRange:
 
 def _range(*limits: Any) -> Any:
     if not any(is_traced(limit) for limit in limits):
-        return range(*limits)
+        made = range(*limits)
+        return made if active() is None or not any(map(is_variable, limits)) else of_variable_length(made)
     for number, limit in enumerate(limits):
         if is_traced(limit) and (not limit.dtype.is_integer or limit.size not in (1, ir_types.UNKNOWN)):
             raise errors.type_error(
@@ -179,6 +181,7 @@ def _sequence(kind: Callable, result: type) -> Callable:
     """`zip`, `map` and the like give a tuple or list at once: it can be returned, indexed and used twice."""
 
     def sequence(*args: Any, **kwargs: Any) -> Any:
+        sequences.require_known_length(kind.__name__, args)
         made = kind(*args, **kwargs)
         endless = any(isinstance(a, collections.abc.Iterator) for a in args)
         return made if endless or active() is None else result(made)
@@ -204,6 +207,8 @@ def _method(function: Any) -> Any:
     owner, name = getattr(function, "__self__", None), function.__name__
     if type(owner) is str and name == "format":
         return text.formatted(owner)
+    if name == "count" and type(owner) in (list, tuple) and active() is not None:
+        return functools.partial(sequences.count, owner)
     if type(owner) is dict and name in _VIEWS and active() is not None:
         return lambda: _VIEWS[name](function())
     return function
@@ -217,6 +222,9 @@ _BUILTINS: dict[Any, Callable] = {
     builtins.map: _mapped,
     builtins.filter: _sequence(filter, list),
     builtins.range: _range,
+    builtins.len: sequences.length,
+    builtins.list: sequences.converted(list),
+    builtins.tuple: sequences.converted(tuple),
     builtins.isinstance: _isinstance,
     builtins.int: _convert(int, dtypes.int64),
     builtins.float: _convert(float, dtypes.float32),

@@ -90,11 +90,17 @@ def not_(value: Any) -> Any:
     return logic.logical_not(as_bool(predicate(value, "the operand of 'not'")))
 
 
+def _same(a: Any, b: Any) -> Any:
+    if a is b or (is_traced(a) and is_traced(b) and a.traced is b.traced):
+        return True
+    return a == b
+
+
 def in_(item: Any, container: Any) -> Any:
     """`item in container`: with traced tensors among a few candidates, a chain of comparisons."""
     if isinstance(container, (tuple, list)) and (is_traced(item) or any(is_traced(c) for c in container)):
         comparable = [c for c in container if isinstance(c, (Tensor, *NUMBERS))]
         if not comparable:
             return False
-        return or_(*(functools.partial(lambda c: item == c, c) for c in comparable))
+        return or_(*(functools.partial(_same, item, c) for c in comparable))
     return item in container

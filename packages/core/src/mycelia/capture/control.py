@@ -20,12 +20,14 @@ from mycelia.capture.calls import TensorRange, callee
 from mycelia.capture.conditions import and_, as_bool, in_, not_, or_, predicate
 from mycelia.capture.loop import Loop
 from mycelia.capture.rewrite import Site
+from mycelia.capture.sequences import get_item, put_item
 from mycelia.capture.text import joined, percent, tell_now
 from mycelia.capture.trace import UnknownSize, active, is_traced
 from mycelia.capture.values import (
     Undefined,
     get_attribute,
     has_key,
+    in_place,
     leave,
     load,
     result,
@@ -38,11 +40,13 @@ from mycelia.ops import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [
-    "and_", "assert_", "callee", "for_", "get_attribute", "has_key", "if_", "if_else", "in_", "joined",
-    "load", "not_", "or_", "percent", "raise_", "result", "set_attribute", "undefined", "update_attribute",
-    "while_",
+    "and_", "assert_", "callee", "for_", "get_attribute", "get_item", "has_key", "if_", "if_else", "in_",
+    "in_place", "joined", "load", "not_", "or_", "percent", "put_item", "raise_", "result",
+    "set_attribute", "slice_", "undefined", "update_attribute", "while_",
 ]  # fmt: skip
 
+
+slice_ = slice
 
 # ---- if ----------------------------------------------------------------------------------------------------
 

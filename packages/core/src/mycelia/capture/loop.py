@@ -196,7 +196,7 @@ class Loop:
             return False
         if type(start) is Undefined:
             if type(end) is Undefined:
-                return False
+                return bool(end.reason) and self.lose(i, end.reason, end.kind, end.detail)
             if name == RESULT:
                 return self.prepare_result(region, i, end)
             site = self.site

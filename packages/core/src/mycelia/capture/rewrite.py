@@ -370,6 +370,13 @@ class _FunctionRewriter(ast.NodeTransformer):
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         node = self.generic_visit(node)
         target = node.targets[0]
+        if (
+            len(node.targets) == 1
+            and isinstance(target, ast.Subscript)
+            and not isinstance(target.slice, ast.Tuple)
+        ):
+            call = self.helper("put_item", [node.value, target.value, self.key(target.slice)], node)
+            return self.located([ast.Expr(call)], node)[0]
         if len(node.targets) > 1 or not isinstance(target, ast.Attribute) or _is_private(target.attr):
             return node
         call = self.helper("set_attribute", [target.value, ast.Constant(target.attr), node.value], node)
@@ -383,7 +390,10 @@ class _FunctionRewriter(ast.NodeTransformer):
             return self.located([ast.Expr(self.helper("update_attribute", args, node))], node)[0]
         if isinstance(node.target, ast.Name) and node.target.id in self.state:
             found = self.helper("load", [name_node(node.target.id)], node)
-            return self.located([assign_node(node.target.id, found, node), node], node)
+            node.value = self.helper(
+                "in_place", [found, ast.Constant(type(node.op).__name__), node.value], node
+            )
+            return self.located([assign_node(node.target.id, node.value, node)], node)[0]
         if isinstance(node.target, (ast.Attribute, ast.Subscript)):
             node.target.value = self.visit(node.target.value)
             if isinstance(node.target, ast.Subscript):
@@ -530,11 +540,35 @@ class _FunctionRewriter(ast.NodeTransformer):
         node.func = self.helper("callee", [self.visit(node.func)], node.func)
         return node
 
+    def visit_Subscript(self, node: ast.Subscript) -> ast.AST:
+        self.generic_visit(node)
+        if isinstance(node.ctx, ast.Load) and not _is_static(node.slice):
+            return ast.fix_missing_locations(
+                self.helper("get_item", [node.value, self.key(node.slice)], node)
+            )
+        return node
+
+    def key(self, node: ast.expr) -> ast.expr:
+        """What stands in the brackets of a subscript, as an expression."""
+        if not isinstance(node, ast.Slice):
+            return node
+        limits = [limit or ast.Constant(None) for limit in (node.lower, node.upper, node.step)]
+        return self.helper("slice_", limits, node)
+
     def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
         node.value = self.visit(node.value)
         if node.attr == "has_key" and isinstance(node.ctx, ast.Load):
             return self.helper("has_key", [node.value], node)
         return node
+
+
+def _is_static(key: ast.expr) -> bool:
+    """Whether what stands in the brackets is a constant, or of several axes, which lists do not have."""
+    if isinstance(key, ast.Slice):
+        return all(limit is None or _is_static(limit) for limit in (key.lower, key.upper, key.step))
+    return isinstance(key, (ast.Constant, ast.Tuple)) or (
+        isinstance(key, ast.UnaryOp) and _is_static(key.operand)
+    )
 
 
 def _is_private(name: str) -> bool:

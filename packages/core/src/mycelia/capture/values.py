@@ -10,12 +10,14 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from mycelia import dtypes, errors
 from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, active, is_traced, type_of
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
-from mycelia.ops.variable import VARIABLE_LENGTH
+from mycelia.ops.variable import VARIABLE_LENGTH, has_unknown_length
 from mycelia.tensor import Tensor
 
 NUMBERS = (bool, int, float)
@@ -70,7 +72,7 @@ def inside_only(name: str, loop: str) -> str:
 def source_line(file: str, line: int) -> str:
     """The line's number and its code."""
     code = linecache.getline(file, line).strip()
-    return f"line {line}" + (f" (`{code}`)" if code else "")
+    return f"line {line}" + (f" `{code}`" if code else "")
 
 
 def leave(site: Any, get: Callable, set_: Callable) -> None:
@@ -179,7 +181,20 @@ def has_key(owner: Any) -> Any:
 
 def update_attribute(owner: Any, name: str, how: str, value: Any) -> None:
     """``owner.name += value`` and the like."""
-    set_attribute(owner, name, _IN_PLACE[how](getattr(owner, name), value))
+    set_attribute(owner, name, in_place(getattr(owner, name), how, value))
+
+
+def in_place(old: Any, how: str, value: Any) -> Any:
+    """What ``old += value`` and the like make of `old`. An array whose dtype cannot hold the result gives way
+    to another, as always in graphs of MindSpore.
+    """
+    change = _IN_PLACE[how]
+    try:
+        return change(old, value)
+    except TypeError:
+        if type(old) is not np.ndarray:
+            raise
+        return change(old.astype(np.result_type(old, np.asarray(value))), value)
 
 
 # ---- containers --------------------------------------------------------------------------------------------
@@ -252,6 +267,8 @@ class Mismatch(Exception):
             if a.dtype is b.dtype:
                 self.kind = UnknownSize
         elif a is None or b is None or (callable(a) and callable(b)) or _same_kind(a, b):
+            self.kind = UnknownValue
+        elif has_unknown_length(a) or has_unknown_length(b):
             self.kind = UnknownValue
 
 
