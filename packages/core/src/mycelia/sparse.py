@@ -9,8 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from mycelia import errors, ops, tensor_text
+from mycelia import _C, dispatch, errors, ops, tensor_text
 from mycelia.tensor import Tensor, is_tensor
+
+
+def _traced() -> bool:
+    """Whether a graph is made."""
+    return bool(_C.mode() & dispatch.TRACING)
 
 
 def _text(tensor: Tensor) -> str:
@@ -123,10 +128,12 @@ class COOTensor(Sparse):
         self._take((indices, values), shape)
         if indices.ndim != 2:
             raise errors.value_error("COOTensor", f"indices must have 2 axes, but they have {indices.ndim}")
+        if values.ndim != 1:
+            raise errors.value_error("COOTensor", f"values must have 1 axis, but they have {values.ndim}")
         if len(shape) != indices.shape[1]:
-            raise errors.value_error(
-                "COOTensor", f"shape must have {indices.shape[1]} sizes, but got {shape}"
-            )
+            # The shape is a part of the type in graphs.
+            wrong = errors.type_error if _traced() and indices.shape[1] == 2 else errors.value_error
+            raise wrong("COOTensor", f"shape must have {indices.shape[1]} sizes, but got {shape}")
         if values.shape[0] != indices.shape[0]:
             raise errors.value_error(
                 "COOTensor", f"there are {indices.shape[0]} places, but {values.shape[0]} values"
@@ -335,7 +342,7 @@ class CSRTensor(Sparse):
 class RowTensor(Sparse):
     """Some rows of a tensor: `values` [n, ...] are those at `indices` [n].
 
-    Errors: TypeError unless tensors and a tuple, ValueError if the numbers of rows differ.
+    Errors: TypeError unless tensors and a tuple, and in graphs if their shapes do not fit.
     """
 
     _members = ("indices", "values")
@@ -344,8 +351,15 @@ class RowTensor(Sparse):
         if row_tensor is not None:
             (indices, values), shape = self._copied(row_tensor)
         self._take((indices, values), shape)
+        if not _traced():
+            return  # operations find out what does not fit
+        if len(shape) != values.ndim or tuple(shape[1:]) != tuple(values.shape[1:]):
+            raise errors.type_error(
+                "RowTensor",
+                f"rows of shape {values.shape[1:]} do not fit in a tensor of shape {tuple(shape)}",
+            )
         if values.shape[0] != indices.shape[0]:
-            raise errors.value_error(
+            raise errors.type_error(
                 "RowTensor", f"there are {indices.shape[0]} places, but {values.shape[0]} rows"
             )
 

@@ -85,3 +85,24 @@ def test_gradients_flow_to_the_values(coo):
 def test_the_older_name_prints_as_the_newer():
     old = ms.SparseTensor(Tensor([[0, 1]]), Tensor([1.0]), (2, 2))
     assert isinstance(old, COOTensor) and str(old).startswith("COOTensor(")
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (3, 4, 6), (3, 5, 4)])
+def test_rows_in_graphs_fit(shape):
+    @ms.jit
+    def build(places, values):
+        return ms.RowTensor(places, values, shape).values
+
+    with pytest.raises(TypeError):
+        build(ms.Tensor([0, 1], ms.int32), ms.ops.ones((2, 4, 5), ms.float32))
+
+
+def test_the_shape_of_a_coo_tensor_in_a_graph_has_two_sizes():
+    @ms.jit
+    def build(places, values):
+        return ms.COOTensor(places, values, (2, 2, 2)).values
+
+    with pytest.raises(TypeError):
+        build(ms.Tensor([[0, 0], [0, 1]], ms.int32), ms.Tensor([1.0, 2.0]))
+    with pytest.raises(ValueError):
+        ms.COOTensor(ms.Tensor([[0, 0]], ms.int32), ms.Tensor([[1.0]]), (2, 2))

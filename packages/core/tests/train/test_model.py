@@ -282,3 +282,39 @@ def test_ten_thousand_steps_do_not_grow_the_process():
         loss = step(x, y)
     assert math.isfinite(float(loss.asnumpy()))
     assert resident_kb() - before < 1024  # a leak of 100 bytes a step would show
+
+
+def test_a_dataset_that_is_its_own_iterator_is_reset():
+    class Source:
+        left = 0
+
+        def get_dataset_size(self):
+            return 2
+
+        def create_tuple_iterator(self, **options):
+            return self
+
+        def __iter__(self):
+            return self
+
+        def __next__(self):
+            if not self.left:
+                raise StopIteration
+            self.left -= 1
+            return Tensor([[1.0, 2.0]]), Tensor([[1.0]])
+
+        def reset(self):
+            self.left = 2
+
+    seen = []
+    network = nn.Dense(2, 1)
+    model = train.Model(network, nn.MSELoss(), nn.SGD(network.trainable_params()))
+    model.train(3, Source(), callbacks=train.LambdaCallback(on_train_step_end=lambda context: seen.append(1)))
+    assert len(seen) == 6
+
+
+def test_predict_has_no_other_backends():
+    model = train.Model(nn.ReLU())
+    assert model.predict(Tensor([-1.0, 2.0]), backend="lite").asnumpy().tolist() == [0.0, 2.0]
+    with pytest.raises(ValueError):
+        model.predict(Tensor([1.0]), backend="gpu")

@@ -756,14 +756,27 @@ class GraphCell(Cell):
                 "GraphCell", f"graph must come from mycelia.load, but got {type(graph).__name__}"
             )
         self.__dict__["graph"] = graph
-        given = params_init or {}
+        given = {} if params_init is None else params_init
         if not isinstance(given, dict):
             raise errors.type_error(
-                "GraphCell", f"params_init must be a dict, but got {type(given).__name__}"
+                "GraphCell", f"the argument 'params_init' must be a dict, but got {type(given).__name__}"
             )
+        for name, value in given.items():
+            if not isinstance(name, str) or not isinstance(value, Tensor):
+                raise errors.type_error(
+                    "GraphCell", "the keys of 'params_init' must be str, and the values Tensors or Parameters"
+                )
         for name, parameter in graph.parameters.items():
             if name in given:
-                parameter.set_data(given[name])
+                value = given[name]
+                if (value.shape, value.dtype) != (parameter.shape, parameter.dtype):
+                    raise errors.value_error(
+                        "GraphCell",
+                        f"'{name}' is {parameter.dtype} of shape {parameter.shape}, but params_init has "
+                        f"{value.dtype} of shape {value.shape}. Only support update parameter by Tensor or "
+                        "Parameter with same shape and dtype as it",
+                    )
+                parameter.set_data(value)
             self._params[name] = parameter
 
     def _call_detour(self, args: tuple, kwargs: dict):

@@ -127,10 +127,10 @@ class CellList(_Ordered):
 
     def __init__(self, *args, **kwargs):
         super().__init__(auto_prefix=kwargs.get("auto_prefix", True))
-        if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)):
-            self.extend(args[0])
-        else:
-            self.extend(args)
+        cells = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, CellList)) else args
+        if any(isinstance(cell, CellDict) for cell in cells):
+            raise errors.type_error("CellList", "a member can not be a CellDict")
+        self.extend(cells)
 
     def construct(self, *inputs):
         raise errors.error(
@@ -150,12 +150,20 @@ class CellDict(Cell):
         return self._cells[key]
 
     def __setitem__(self, key: str, cell: Cell) -> None:
-        if not isinstance(key, str) or not key or "." in key:
+        if not isinstance(key, str):
+            raise errors.type_error("CellDict", f"a key must be a str, but got {type(key).__name__}")
+        if not key or "." in key:
             raise errors.error(
                 errors.MyceliaKeyError, "CellDict", f"a key must be a text without '.', but got {key!r}"
             )
-        if not isinstance(cell, Cell):
-            raise errors.type_error("CellDict", f"every member must be a Cell, but got {type(cell).__name__}")
+        if key not in self._cells and hasattr(self, key):
+            raise errors.error(
+                errors.MyceliaKeyError, "CellDict", f"the key {key!r} is the name of an attribute of Cells"
+            )
+        if not isinstance(cell, Cell) or isinstance(cell, (CellDict, CellList, SequentialCell)):
+            raise errors.type_error(
+                "CellDict", f"every member must be a Cell and no container, but got {type(cell).__name__}"
+            )
         self._set_cell(key, cell)
 
     def __delitem__(self, key: str) -> None:
@@ -194,9 +202,19 @@ class CellDict(Cell):
 
     def update(self, cells) -> None:
         """Add members from a dict, a CellDict or (name, Cell) pairs."""
-        pairs = cells.items() if hasattr(cells, "items") else cells
-        for key, cell in pairs:
-            self[key] = cell
+        if not isinstance(cells, Iterable):
+            raise errors.type_error(
+                "CellDict.update", f"cells must be pairs of name and Cell, but got {type(cells).__name__}"
+            )
+        for i, pair in enumerate(cells.items() if hasattr(cells, "items") else cells):
+            if not isinstance(pair, Iterable):
+                raise errors.type_error(
+                    "CellDict.update", f"member {i} must be a pair, but got {type(pair).__name__}"
+                )
+            pair = tuple(pair)
+            if len(pair) != 2:
+                raise errors.value_error("CellDict.update", f"member {i} must be a pair, but got {pair}")
+            self[pair[0]] = pair[1]
 
     def construct(self, *inputs):
         raise errors.error(

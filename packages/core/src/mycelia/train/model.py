@@ -292,7 +292,12 @@ class Model:
     # ---- prediction ----------------------------------------------------------------------------------------
 
     def predict(self, *predict_data, backend=None, config=None):
-        """The network's output for Tensors or nested lists of them, in inference mode."""
+        """The network's output for Tensors or nested lists of them, in inference mode.
+
+        `backend`: "lite" or None, which are the same here; `config`: accepted. Errors: TypeError, ValueError.
+        """
+        if backend not in ("lite", None):
+            raise errors.one_of(backend, ["lite", None], subject="Model.predict", what="backend")
         for value in predict_data:
             if not isinstance(value, (Tensor, tuple, list, dict)):
                 raise errors.type_error(
@@ -374,7 +379,12 @@ def _batches(dataset, params):
 
 def _next_pass(passes):
     """The next epoch of an iterator, also where the epoch before was left before its end."""
-    return passes.next_epoch() if hasattr(passes, "next_epoch") else iter(passes)
+    if hasattr(passes, "next_epoch"):
+        return passes.next_epoch()
+    batches = iter(passes)
+    if batches is passes and hasattr(passes, "reset"):
+        passes.reset()  # a dataset of the user's that is its own iterator
+    return batches
 
 
 def _passes(dataset, step: int):
