@@ -45,7 +45,7 @@ def raises(call, name: str, text: str) -> None:
     try:
         call()
     except Exception as error:
-        names = {kind.__name__ for kind in type(error).__mro__}
+        names = {kind.__qualname__ for kind in type(error).__mro__}
         assert name in names, f"{type(error).__name__} was raised, {name} is promised: {error}"
         assert agrees(str(error), text), f"the error says {error}, promised is {text}"
     else:

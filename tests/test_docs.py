@@ -66,7 +66,7 @@ def test_every_error_code_has_its_heading():
 def test_errors_page_names_the_class_of_every_code():
     text = (DOCS / "errors.md").read_text()
     for code, kind in errors.codes().items():
-        assert f"| [{code}](#{code.lower()}) | `{kind.__name__}` |" in text
+        assert f"| [{code}](#{code.lower()}) | `{kind.__qualname__}` |" in text
 
 
 def pages() -> list[Path]:

@@ -85,3 +85,18 @@ def test_one_of_suggests_the_nearest_name():
     error = errors.one_of("constnt", ["constant", "edge"], subject="pad", what="mode")
     assert "mode must be one of ['constant', 'edge'], but got 'constnt'" in str(error)
     assert "did you mean 'constant'?" in str(error)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        (errors.ShapeError, "ValueError"),
+        (errors.DTypeError, "TypeError"),
+        (errors.MyceliaIndexError, "IndexError"),
+        (errors.CaptureError, "RuntimeError"),
+    ],
+)
+def test_the_name_of_the_type_is_the_builtin_errors(kind, name):
+    assert type(kind("no")).__name__ == name
+    assert repr(kind("no")) == f"{name}('no')"
+    assert kind.__qualname__ != name

@@ -71,7 +71,7 @@ def test_grad_operation_nests_and_takes_keywords():
 
 
 def test_grad_operation_checks_its_flags():
-    with pytest.raises(TypeError, match="get_all must be a bool"):
+    with pytest.raises(TypeError, match="'get_all' should be bool"):
         ops.GradOperation(get_all=1)
 
 

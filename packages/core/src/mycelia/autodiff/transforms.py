@@ -248,12 +248,6 @@ def _value_and_grad(fn, args, grad_position, weights, has_aux, return_ids, cotan
     if grad_position is not None:
         given = _positions(grad_position, len(args), "grad")
         positions = tuple(p for p in given if _holds_tensor(args[p]))  # numbers have no gradient
-        if not positions:
-            raise errors.type_error(
-                "grad",
-                f"argument {given[0]} must be a Tensor to be differentiated, "
-                f"but got {type(args[given[0]]).__name__}",
-            )
     parameters = _weights(weights, "grad") if weights is not None else []
     value, grads, of_weights = differentiate(fn, args, positions, parameters, has_aux, cotangent)
     of_args = None

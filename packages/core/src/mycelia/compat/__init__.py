@@ -178,6 +178,7 @@ _COMPLETED = frozenset(
         "context",
         "nn",
         "ops",
+        "ops.operations",
         "train",
         "dataset",
         "dataset.vision",

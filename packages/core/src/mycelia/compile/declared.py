@@ -11,7 +11,10 @@ from mycelia.tensor import Tensor
 
 
 def check_declaration(construct: Callable, inputs: tuple, named: dict) -> tuple:
-    """The declared arguments in order. Errors: TypeError for too many, ValueError for a name that is none."""
+    """The declared arguments in order; with names, None for those that are not declared.
+
+    Errors: TypeError for too many, ValueError for a name that is none.
+    """
     parameters = inspect.signature(construct).parameters
     names = list(parameters)
     for name in named:
@@ -24,7 +27,7 @@ def check_declaration(construct: Callable, inputs: tuple, named: dict) -> tuple:
             "set_inputs", f"construct takes {len(names)} arguments, but {len(inputs)} were declared"
         )
     given = {**dict(zip(names, inputs)), **named}
-    return tuple(given.get(name) for name in names[: max((names.index(n) + 1 for n in given), default=0)])
+    return tuple(given.get(name) for name in (names if named else names[: len(inputs)]))
 
 
 def open_axes(declared: tuple, args: tuple, kwargs: dict) -> list[tuple[int, int]]:
@@ -33,11 +36,12 @@ def open_axes(declared: tuple, args: tuple, kwargs: dict) -> list[tuple[int, int
     Errors: TypeError for another dtype, ValueError for another rank or size than declared.
     """
     if kwargs or len(args) != len(declared):
-        if len(args) + len(kwargs) != len(declared):
+        if len(args) + len(kwargs) != len(declared) and None not in declared:
             raise errors.value_error(
                 "set_inputs", f"{len(declared)} arguments were declared, but {len(args) + len(kwargs)} came"
             )
-        return []
+        if kwargs or len(args) > len(declared):
+            return []
     found: list[tuple[int, int]] = []
     position = 0
     for number, (type_, value) in enumerate(zip(declared, args), 1):

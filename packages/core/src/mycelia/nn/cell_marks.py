@@ -91,8 +91,11 @@ class CellMarks:
     # ---- scopes --------------------------------------------------------------------------------------------
 
     def get_scope(self) -> str | None:
-        """The path of the cell with class names, once the network above it called `generate_scope`."""
-        return self.__dict__.get("_scope")
+        """The path of the cell with class names, once the network above it called `generate_scope`; it
+        begins with ``recompute_`` if the cell's values are computed again in the backward pass.
+        """
+        scope = self.__dict__.get("_scope")
+        return f"recompute_{scope or ''}" if self.__dict__.get("_recompute") else scope
 
     def generate_scope(self) -> None:
         """Give each cell below this one its scope, such as ``Default/conv1-Conv2d``."""

@@ -38,7 +38,7 @@ class GradOperation:
         for name, value in (("get_all", get_all), ("get_by_list", get_by_list), ("sens_param", sens_param)):
             if not isinstance(value, bool):
                 raise errors.type_error(
-                    "GradOperation", f"{name} must be a bool, but got {type(value).__name__}"
+                    f"For 'GradOperation', the '{name}' should be bool, but got {type(value).__name__}"
                 )
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 

@@ -177,9 +177,12 @@ def ctc_loss(
 
     if reduction not in ("mean", "sum", "none"):
         raise errors.value_error(f"ctc_loss: reduction must be one of mean, sum, none, got {reduction!r}")
-    lengths = [
-        x if isinstance(x, Tensor) else Tensor(np.array(x, np.int32)) for x in (input_lengths, target_lengths)
-    ]
+    lengths = []
+    for name, given in (("input_lengths", input_lengths), ("target_lengths", target_lengths)):
+        length = given if isinstance(given, Tensor) else Tensor(given)
+        if not length.dtype.is_integer:
+            raise errors.type_error(f"ctc_loss: {name} must be int32 or int64, but got {length.dtype}")
+        lengths.append(length if length is given else cast(length, dtypes.int32))
     loss, alpha = _ctc_loss(log_probs, targets, *lengths, blank=blank)
     if zero_infinity:
         loss = where(loss == float("inf"), 0.0, loss)

@@ -248,3 +248,22 @@ def LayerNormGrad(
     dx = scaled - ops.mean(scaled, axes, True) - slope * (normal - ops.mean(normal, axes, True))
     scale, shift = (ops.sum(t, outer) if outer else t for t in (dy * normal, dy))
     return dx * deviation, scale, shift
+
+
+@primitive
+def LayerNormGradGrad(
+    x, dy, variance, mean, gamma, d_dx, d_dg, d_db,
+    *, begin_norm_axis: integer = 1, begin_params_axis: integer = 1,
+):  # fmt: skip
+    """Gradients of `LayerNormGrad` for x, dy and gamma; `variance` and `mean` are those of x."""
+    axes = tuple(range(begin_norm_axis % x.ndim, x.ndim))
+    backward = LayerNormGrad(begin_norm_axis, begin_params_axis)
+
+    def gradients(x, dy, gamma):
+        centre = ops.mean(x, axes, True)
+        spread = ops.mean(ops.square(x - centre), axes, True)
+        # The values that are given, as functions of x.
+        spread = spread - ops.stop_gradient(spread - variance)
+        return backward(x, dy, spread, centre - ops.stop_gradient(centre - mean), gamma)
+
+    return _pull(gradients, (d_dx, d_dg, d_db), x, dy, gamma)

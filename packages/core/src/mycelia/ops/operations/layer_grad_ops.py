@@ -44,8 +44,20 @@ def CholeskyGrad(x, grad):
 
 @primitive
 def CdistGrad(grad, input_x, input_y, cdist, *, p: real = 2.0):
-    """Gradient of `Cdist` for its first input."""
-    return _pull(lambda v: registry["Cdist"](p)(v, input_y), grad, input_x)
+    """Gradient of `Cdist` for its first input, by the distances that are given."""
+    if p == 0.0:
+        return ops.zeros_like(input_x)
+    difference = ops.expand_dims(input_x, -2) - ops.expand_dims(input_y, -3)
+    distance, size = ops.expand_dims(cdist, -1), ops.abs(difference)
+    if math.isinf(p):
+        share = ops.sign(difference) * ops.cast(size == distance, input_x.dtype)
+    elif p == 1.0:
+        share = ops.sign(difference)
+    else:
+        flat = ops.logical_or(distance == 0, size == 0)
+        ratio = ops.where(flat, 1.0, size) / ops.where(flat, 1.0, distance)
+        share = ops.where(flat, 0.0, ops.sign(difference) * ops.pow(ratio, p - 1.0))
+    return ops.sum(ops.cast(share, input_x.dtype) * ops.expand_dims(grad, -1), -2)
 
 
 @primitive
@@ -250,7 +262,7 @@ def MaxPoolGradWithArgmax(
     data_format: anything = "NCHW",
 ):  # fmt: skip
     """Gradient of `MaxPoolWithArgmax`."""
-    return _placed(x, grad, argmax, 2)
+    return _placed(x, grad, argmax, 3)
 
 
 @primitive

@@ -116,7 +116,7 @@ def BatchNorm(
 
     In training `mean` and `variance` move towards those of the batch by `momentum`.
     Shapes: input_x [N, C, ...], the others [C] -> input_x's, and four times [C]: batch mean and variance,
-    twice; zeros if not training.
+    twice, through which no gradient flows; zeros if not training.
     """
     how = dict(epsilon=epsilon, data_format=data_format)
     if not is_training:
@@ -126,6 +126,7 @@ def BatchNorm(
         return y, nothing, nothing, nothing, nothing
     y, batch_mean, inv_std = _batch_norm_train(mean, variance, input_x, scale, bias, momentum=momentum, **how)
     batch_variance = _variance(inv_std, epsilon)
+    batch_mean, batch_variance = ops.stop_gradient(batch_mean), ops.stop_gradient(batch_variance)
     return y, batch_mean, batch_variance, batch_mean, batch_variance
 
 
@@ -142,13 +143,13 @@ def LayerNorm(
     """Normalization of each sample over the axes from `begin_norm_axis` on.
 
     Shapes: input_x [..., *norm], gamma and beta its shape from `begin_params_axis` on -> input_x's, and the
-    mean and variance with the normalized axes of size 1.
+    mean and variance with the normalized axes of size 1, through which no gradient flows.
     """
     y, mean, inv_std = _layer_norm(
         input_x, gamma, beta, begin_norm_axis=begin_norm_axis, begin_params_axis=begin_params_axis,
         epsilon=float(epsilon),
     )  # fmt: skip
-    return y, mean, _variance(inv_std, float(epsilon))
+    return y, ops.stop_gradient(mean), ops.stop_gradient(_variance(inv_std, float(epsilon)))
 
 
 @primitive

@@ -164,6 +164,18 @@ table(ops, {
 
 
 @primitive
+def ListToTuple(x):
+    """The members of a list or tuple as a tuple."""
+    return tuple(x)
+
+
+@primitive
+def TupleToList(x):
+    """The members of a list or tuple as a list."""
+    return list(x)
+
+
+@primitive
 def TensorToTuple(x):
     """The elements of a vector as Python numbers."""
     return tuple(x.asnumpy().tolist())

@@ -235,11 +235,13 @@ def MaxPool3DWithArgmax(
 def MaxPoolWithArgmax(
     x, *, kernel_size: _pair = 1, strides: _pair = 1, pad_mode: _places = "valid", data_format: _nchw = "NCHW"
 ):
-    """Largest element of each window of images and its int32 index into the image."""
+    """Largest element of each window of images and its int32 index into all channels of its example."""
     _check_rank("MaxPoolWithArgmax", x, 4)
     pads = _pads(x, pad_mode, kernel_size, strides)
     y, index = _pool.max_pool(x, kernel_size, strides, pads, 1, False, True)
-    return y, index.astype(dtypes.int32)
+    _, channels, height, width = x.shape
+    planes = ops.reshape(ops.arange(channels, dtype=dtypes.int32), (-1, 1, 1)) * (height * width)
+    return y, index.astype(dtypes.int32) + planes
 
 
 def _unpooled(owner, rank, x, argmax, ksize, strides, pads, output_shape):

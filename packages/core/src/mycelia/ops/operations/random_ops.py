@@ -1,6 +1,7 @@
 """Random tensors: each object continues a stream of its own, or the default one if it has no seed."""
 
 import math
+import os
 
 import numpy as np
 
@@ -277,6 +278,12 @@ def RandomChoiceWithMask(input_x, *, count: positive = 256, seed: integer = 0, s
     """Positions of `count` true elements in random order, and which of them are real: the rest are 0."""
     if not input_x.dtype.is_bool:
         raise errors.type_error("RandomChoiceWithMask", f"input_x must be bool, but it is {input_x.dtype}")
+    size = 4 * count * input_x.ndim
+    if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
+        raise errors.runtime_error(
+            "RandomChoiceWithMask",
+            f"{count} positions take {size >> 30} GiB, more than the memory of this machine",
+        )
     return _random_mask_choice(next_key(state), input_x, count=count)
 
 

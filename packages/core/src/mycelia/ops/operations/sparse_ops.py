@@ -55,6 +55,18 @@ def MapUniform(input, per_group_size, group_num):
 
 
 @primitive
+def PadAndShift(input_x, cum_sum_arr, shift_idx):
+    """The first elements of `input_x` where slot `shift_idx` of `cum_sum_arr`'s slots lies, -1 elsewhere.
+
+    Shapes: input_x [n], cum_sum_arr [slots + 1] -> [last of cum_sum_arr].
+    """
+    bounds, slot = as_ints(cum_sum_arr), int(shift_idx)
+    begin, end = bounds[slot : slot + 2] if slot + 1 < len(bounds) else (0, 0)
+    before, after = (ops.full((n,), -1, dtype=input_x.dtype) for n in (begin, bounds[-1] - end))
+    return ops.concat((before, input_x[: end - begin], after))
+
+
+@primitive
 def ConfusionMatrix(labels, predictions, weights=None, *, num_classes: positive, dtype: anything = "int32"):
     """How often each label was predicted as which class."""
     cells = ops.cast(labels, dtypes.int32) * num_classes + ops.cast(predictions, dtypes.int32)
