@@ -252,7 +252,9 @@ class CSVDataset(FileRowsDataset):
                 return next(csv.reader(file, delimiter=self.field_delim), [])
         if len(set(self.column_names)) < len(self.column_names):
             raise errors.runtime_error(
-                "CSVDataset", f"column_names must be different names, but got {self.column_names}"
+                "CSVDataset",
+                f"Invalid parameter, duplicate column names are not allowed: {_twice(self.column_names)} in "
+                "column_names",
             )
         return list(self.column_names)
 
@@ -277,13 +279,18 @@ class CSVDataset(FileRowsDataset):
                     yield tuple(_field(v, d) for v, d in zip(line, defaults))
                 except ValueError:
                     raise errors.runtime_error(
-                        "CSVDataset", f"{path}, line {lines.line_num}: {line} does not fit column_defaults"
+                        "CSVDataset",
+                        f"{path}, line {lines.line_num}: type does not match: {line} and column_defaults",
                     ) from None
 
     def count(self, path):
         with open(path, newline="", encoding="utf-8") as file:
             lines = csv.reader(file, delimiter=self.field_delim, strict=True)
             return max(0, sum(1 for line in lines if line) - (self.column_names is None))
+
+
+def _twice(names: list[str]) -> str:
+    return next(name for name in names if names.count(name) > 1)
 
 
 _NUMBERS = {

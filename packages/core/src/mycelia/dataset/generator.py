@@ -163,8 +163,8 @@ class GeneratorDataset(MappableDataset):
         ):
             raise errors.type_error(
                 owner,
-                "Input `source` function of GeneratorDataset should be callable, iterable or random accessible, but "
-                f"got {type(source).__name__}",
+                "Input `source` function of GeneratorDataset should be callable, iterable or random "
+                f"accessible, but got {type(source).__name__}",
             )
         if column_names is None and schema is None:
             raise errors.value_error(owner, "Neither columns_names nor schema are provided.")

@@ -50,7 +50,8 @@ class MapWork(Work):
         if len(values) != self.wanted:
             raise errors.runtime_error(
                 self.owner,
-                f"the operations gave {len(values)} columns, but output_columns needs {self.wanted}",
+                "Invalid columns, the number of columns returned in 'map' operations should match the number "
+                f"of 'output_columns': {len(values)} and {self.wanted}",
             )
         return tuple([nodes.column(v, self.owner) for v in values])
 

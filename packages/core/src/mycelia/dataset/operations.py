@@ -362,13 +362,16 @@ class SyncWaitDataset(Dataset):
     def __init__(self, source, condition_name, num_batch=1, callback=None):
         super().__init__(source)
         nodes.of_type("Dataset.sync_wait", "condition_name", condition_name, str)
-        nodes.integer("Dataset.sync_wait", "num_batch", num_batch, 1)
+        if nodes.of_type("Dataset.sync_wait", "num_batch", num_batch, int) < 1:
+            raise errors.value_error(
+                "Dataset.sync_wait", f"num_batch need to be greater than 0. It is {num_batch}"
+            )
         if callback is not None and not callable(callback):
             raise errors.type_error("Dataset.sync_wait", f"callback must be callable, but got {callback!r}")
         for node in source.walk():
             if isinstance(node, SyncWaitDataset) and node.condition_name == condition_name:
                 raise errors.runtime_error(
-                    "Dataset.sync_wait", f"condition_name {condition_name!r} is already in use"
+                    "Dataset.sync_wait", f"Condition name is already in use: {condition_name!r}"
                 )
         self.condition_name, self.num_batch, self.callback = condition_name, num_batch, callback
         self._gate = Gate(condition_name, num_batch, callback)  # copies of the node share it

@@ -198,7 +198,9 @@ class Dataset:
         from mycelia.dataset.operations import SyncWaitDataset
 
         if any(isinstance(node, SyncWaitDataset) for node in self.walk()):
-            raise errors.runtime_error(f"Dataset.{operation}", f"{operation} cannot follow sync_wait")
+            raise errors.runtime_error(
+                f"Dataset.{operation}", f"No {operation} after sync operators (sync_wait)"
+            )
 
     def repeat(self, count: int | None = None) -> Dataset:
         """`count` passes as one epoch; None or -1: no end."""
@@ -268,7 +270,7 @@ class Dataset:
             if isinstance(node, SyncWaitDataset) and node.condition_name == condition_name:
                 node.update(num_batch, data)
                 return
-        raise errors.runtime_error("Dataset.sync_update", f"there is no condition {condition_name!r}")
+        raise errors.runtime_error("Dataset.sync_update", f"Condition name not found: {condition_name!r}")
 
     def device_que(
         self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""
@@ -361,7 +363,10 @@ class Dataset:
             for row in self.rows(0):
                 for shape, other in zip(shapes, map(_shape, row)):
                     if len(shape) != len(other):
-                        raise errors.runtime_error("Dataset.output_shapes", "the ranks of a column differ")
+                        raise errors.runtime_error(
+                            "Dataset.output_shapes",
+                            f"Inconsistent shapes, expect same shape for each data row: {shape} and {other}",
+                        )
                     shape[:] = [a if a == b else None for a, b in zip(shape, other)]
         return shapes
 

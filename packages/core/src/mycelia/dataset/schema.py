@@ -30,7 +30,7 @@ class Schema:
         if schema_file is None:
             return
         if not isinstance(schema_file, (str, os.PathLike)):
-            raise errors.type_error("Schema", f"schema_file must be a path, but got {schema_file!r}")
+            raise errors.type_error("Schema", f"path: {schema_file} is not string")
         path = Path(schema_file)
         if not path.is_file():
             raise errors.value_error("Schema", f"schema_file {str(path)!r} is no file that can be read")
@@ -63,7 +63,7 @@ class Schema:
         for entry in columns:
             for key in ("name", "type"):
                 if not isinstance(entry, dict) or key not in entry:
-                    raise errors.runtime_error(owner, f"a column needs a {key}, but got {entry!r}")
+                    raise errors.runtime_error(owner, f"Column's {key} is missing in {entry!r}")
             if entry["type"] not in TYPES:
                 raise errors.runtime_error(
                     owner, f"type {entry['type']!r} of column {entry['name']!r} is unknown"

@@ -60,7 +60,9 @@ class TFRecordDataset(FileRowsDataset):
         self.shard_equal_rows = nodes.of_type(_OWNER, "shard_equal_rows", shard_equal_rows, bool)
         if compression_type not in (None, "", "ZLIB", "GZIP"):
             raise errors.value_error(
-                _OWNER, f"compression_type must be '', 'ZLIB' or 'GZIP', but got {compression_type!r}"
+                _OWNER,
+                "Input compression_type can only be either '' (no compression), 'ZLIB', or 'GZIP', but got "
+                f"{compression_type!r}",
             )
         self.compression_type = compression_type or ""
         self._columns: list[dict] | None = None
@@ -78,7 +80,11 @@ class TFRecordDataset(FileRowsDataset):
                 table = {c["name"]: c for c in columns}
                 missing = [n for n in self.columns_list if n not in table]
                 if missing:
-                    raise errors.runtime_error(_OWNER, f"columns_list {missing} are not among {list(table)}")
+                    raise errors.runtime_error(
+                        _OWNER,
+                        "Invalid columns_list, tfrecord file failed to find column name: "
+                        f"{missing[0]} is not among {list(table)}",
+                    )
                 columns = [table[n] for n in self.columns_list]
             self._columns = columns
         return self._columns
@@ -268,7 +274,11 @@ def _stacked(column, name: str):
 def _column(table: dict, column: dict) -> np.ndarray:
     name = column["name"]
     if name not in table:
-        raise errors.runtime_error(_OWNER, f"a record has no feature '{name}', only {sorted(table)}")
+        raise errors.runtime_error(
+            _OWNER,
+            f"Feature name: {name} is required in schema but could not be found in tfrecord file. The record "
+            f"has {sorted(table)}",
+        )
     values, kind = table[name], column["type"]
     if isinstance(values, list):
         if kind == "string":
@@ -278,15 +288,11 @@ def _column(table: dict, column: dict) -> np.ndarray:
         else:
             array = np.frombuffer(b"".join(values), np.uint8)
             if kind not in _BYTE_TYPES:
-                raise errors.runtime_error(
-                    _OWNER, f"feature '{name}' holds bytes, but the schema says {kind}"
-                )
+                raise _other_type(name, "bytes", kind)
     else:
         floats = values.dtype.kind == "f"
         if kind is not None and (kind in ("string", "bytes") or (np.dtype(kind).kind == "f") != floats):
-            raise errors.runtime_error(
-                _OWNER, f"feature '{name}' holds {values.dtype} numbers, but the schema says {kind}"
-            )
+            raise _other_type(name, f"{values.dtype} numbers", kind)
         array = values if kind is None else values.astype(kind)
     shape = column.get("shape")
     if shape is None:
@@ -295,5 +301,15 @@ def _column(table: dict, column: dict) -> np.ndarray:
         return array.reshape(shape)
     except ValueError:
         raise errors.runtime_error(
-            _OWNER, f"feature '{name}' has {array.size} values, but the schema says shape {list(shape)}"
+            _OWNER,
+            f"Column shape of {name} defined in schema does not match the shape actually load: {list(shape)} "
+            f"and {array.size} values",
         ) from None
+
+
+def _other_type(name: str, found: str, said) -> BaseException:
+    return errors.runtime_error(
+        _OWNER,
+        f"The data type loaded from the example for feature name: {name} does not match the predefined type "
+        f"in schema: {found} and {said}",
+    )

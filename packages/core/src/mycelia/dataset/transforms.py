@@ -191,20 +191,23 @@ class Concatenate(Transform):
 
     def __init__(self, axis=0, prepend=None, append=None):
         if axis is not None and checks.kind("Concatenate", "axis", axis, int) not in (0, -1):
-            raise errors.value_error("Concatenate", f"axis must be 0 or -1, but got {axis}")
+            raise errors.value_error(
+                "Concatenate", f"only 1D concatenation supported. axis must be 0 or -1, but is {axis}"
+            )
         for name, value in (("prepend", prepend), ("append", append)):
             if value is not None and checks.kind("Concatenate", name, value, np.ndarray).ndim != 1:
-                raise errors.value_error("Concatenate", f"{name} must have rank 1, but got {value.shape}")
+                raise errors.value_error(
+                    "Concatenate", f"can only {name} 1D arrays. The one given has shape {value.shape}"
+                )
         self.axis, self.prepend, self.append = axis, prepend, append
 
     def apply(self, *arrays):
         parts = [a for a in (self.prepend, *arrays, self.append) if a is not None]
         kinds = {"text" if is_text(a) else a.dtype.name for a in parts}
-        if len(kinds) > 1 or any(a.ndim != 1 for a in parts):
-            raise self.refuse(
-                f"takes arrays of rank 1 and one dtype, but got shapes {[a.shape for a in parts]} of "
-                f"{sorted(kinds)}"
-            )
+        if any(a.ndim != 1 for a in parts):
+            raise self.refuse(f"only 1D input supported, but got shapes {[a.shape for a in parts]}")
+        if len(kinds) > 1:
+            raise self.refuse(f"input datatype does not match: {sorted(kinds)}")
         return np.concatenate(parts)
 
 
@@ -223,7 +226,10 @@ class Fill(Transform):
 
     def apply(self, array):
         if is_text(array) != isinstance(self.fill_value, (str, bytes)):
-            raise self.refuse(f"{self.fill_value!r} does not fit a column of {array.dtype}")
+            raise self.refuse(
+                "fill_value and the input tensor must be of the same data type, but got "
+                f"{self.fill_value!r} for a column of {array.dtype}"
+            )
         if is_text(array):
             return np.full(array.shape, self.fill_value)
         return np.full(array.shape, np.asarray(self.fill_value).astype(array.dtype))
@@ -252,7 +258,10 @@ class Mask(Transform):
 
     def apply(self, array):
         if is_text(array) != isinstance(self.constant, (str, bytes)):
-            raise self.refuse(f"{self.constant!r} cannot be compared with a column of {array.dtype}")
+            raise self.refuse(
+                "input datatype does not match the value datatype: "
+                f"{self.constant!r} cannot be compared with a column of {array.dtype}"
+            )
         constant = self.constant if is_text(array) else np.asarray(self.constant).astype(array.dtype)
         return getattr(operators, self.operator.name.lower())(array, constant).astype(self.dtype)
 

@@ -55,7 +55,9 @@ class Vectors:
             raise errors.runtime_error(name, f"line {line} holds what is no number") from None
         if self.dim and len(vector) != self.dim or not len(vector):
             raise errors.runtime_error(
-                name, f"line {line} has {len(vector)} numbers, but the lines before it have {self.dim}"
+                name,
+                f"all vectors must have the same number of dimensions, but got dim {len(vector)} while "
+                f"expecting {self.dim} (line {line})",
             )
         self.dim = len(vector)
         self.words.setdefault(parts[0], vector)

@@ -58,7 +58,7 @@ def colour(op: str, value) -> tuple[int, int, int]:
     if isinstance(value, int) and not isinstance(value, bool):
         value = (value,) * 3
     elif not (isinstance(value, tuple) and len(value) == 3):
-        raise errors.type_error(op, f"fill_value must be an int or a tuple of 3, but got {value!r}")
+        raise errors.type_error(op, f"fill_value should be a single integer or a 3-tuple, but got {value!r}")
     for i, v in enumerate(value):
         integer(op, f"fill_value[{i}]", v, 0, 255)
     return value
@@ -124,8 +124,7 @@ def statistics(op: str, mean, std) -> None:
 def contrast(op: str, cutoff, ignore) -> list[int]:
     """Cutoff in [0, 50) and the list of ignored grey values."""
     kind(op, "cutoff", cutoff, NUMBER)
-    if not 0 <= cutoff < 50:
-        raise errors.value_error(op, f"cutoff must be in [0, 50), but got {cutoff!r}")
+    between(op, "cutoff", cutoff, 0, 50, below=True)
     if ignore is None:
         return []
     kind(op, "ignore", ignore, (list, tuple, int))

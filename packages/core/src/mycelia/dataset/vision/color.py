@@ -220,7 +220,9 @@ class GaussianBlur(ImageTransform):
         for length in lengths:
             checks.integer("GaussianBlur", "kernel_size", length)
             if length % 2 == 0:
-                raise errors.value_error("GaussianBlur", f"kernel_size must be odd, but got {kernel_size!r}")
+                raise errors.value_error(
+                    "GaussianBlur", f"Input kernel_size is not an odd value: {kernel_size!r}"
+                )
         for value in sigmas:
             checks.number("GaussianBlur", "sigma", value, 0)
         self.kernel_size, self.sigma = lengths, sigmas

@@ -25,7 +25,7 @@ def _array(op: str, name: str, value) -> np.ndarray:
 
 def _name(op: str, value) -> str:
     if not isinstance(value, str):
-        raise errors.type_error(op, f"filename must be a str, but got {type(value)}")
+        raise errors.type_error(op, f"Input filename is not of type {str}, but got: {type(value)}.")
     return value
 
 
@@ -42,7 +42,7 @@ def _encode(op: str, image, file_format: str, name: str, level, low: int, high: 
             op, f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}"
         )
     if not low <= level <= high:
-        raise errors.runtime_error(op, f"{name} must be in [{low}, {high}], but got {level}")
+        raise errors.runtime_error(op, f"Invalid {name}: {level} is not in [{low}, {high}]")
     options = {"quality": level} if file_format == "JPEG" else {"compress_level": level}
     data = io.BytesIO()
     pillow().fromarray(image).save(data, file_format, **options)
@@ -65,7 +65,9 @@ def get_image_num_channels(image) -> int:
         return len(image.getbands())
     if not isinstance(image, np.ndarray):
         raise errors.type_error(
-            "get_image_num_channels", f"image must be an array or PIL image, but got {type(image)}"
+            "get_image_num_channels",
+            "Input image is not of type <class 'numpy.ndarray'> or <class 'PIL.Image.Image'>, but got: "
+            f"{type(image)}.",
         )
     if image.ndim < 2:
         raise errors.runtime_error(
@@ -80,7 +82,9 @@ def get_image_size(image) -> list[int]:
         return [image.size[1], image.size[0]]
     if not isinstance(image, np.ndarray):
         raise errors.type_error(
-            "get_image_size", f"image must be an array or a PIL image, but got {type(image)}"
+            "get_image_size",
+            "Input image is not of type <class 'numpy.ndarray'> or <class 'PIL.Image.Image'>, but got: "
+            f"{type(image)}.",
         )
     if image.ndim < 2:
         raise errors.runtime_error("get_image_size", f"the shape {list(image.shape)} is none of an image")
@@ -145,25 +149,52 @@ def _no_video(op: str) -> BaseException:
     )
 
 
+def _unit(op: str, pts_unit, make=errors.value_error) -> None:
+    if not isinstance(pts_unit, str):
+        raise errors.type_error(op, f"Input pts_unit is not of type {str}, but got {type(pts_unit)}")
+    if pts_unit not in ("pts", "sec"):
+        raise make(op, f"Not supported pts_unit {pts_unit!r}: it is 'pts' or 'sec'")
+
+
+# Where the first bytes of a video file say what it is: MP4 and MOV, AVI, Matroska and WebM, MPEG, Ogg.
+_VIDEO_MARKS = {4: (b"ftyp", b"moov", b"mdat", b"free", b"wide"), 0: (b"RIFF", b"\x1aE\xdf\xa3", b"OggS")}
+_VIDEO_MARKS[0] += (b"\x00\x00\x01\xba", b"\x00\x00\x01\xb3", b"FLV\x01")
+
+
+def _video_file(op: str, filename: str, make=errors.value_error) -> None:
+    """`make` gives the error for what is no file; RuntimeError for no video."""
+    if not os.path.exists(filename):
+        raise make(op, f"Invalid file path, {filename} does not exist.")
+    if not os.path.isfile(filename):
+        raise make(op, f"Invalid file path, {filename} is not a regular file.")
+    with open(filename, "rb") as file:
+        head = file.read(16)
+    if not any(head[at : at + 4] in marks for at, marks in _VIDEO_MARKS.items()):
+        raise errors.runtime_error(op, f"Failed to open the file {filename}: it is no video")
+
+
 def read_video(filename: str, start_pts=0, end_pts=None, pts_unit: str = "pts"):
     """Not there: checks its arguments, then NotSupportedError, since no video decoder is built in."""
     _name("read_video", filename)
-    if start_pts < 0 or (end_pts is not None and end_pts < start_pts):
-        raise errors.value_error("read_video", f"the times {start_pts} to {end_pts} are no range")
-    if not isinstance(pts_unit, str):
-        raise errors.type_error("read_video", f"pts_unit must be a str, but got {type(pts_unit)}")
-    if pts_unit not in ("pts", "sec"):
-        raise errors.value_error("read_video", f"pts_unit must be pts or sec, but got {pts_unit!r}")
-    if not os.path.isfile(filename):
-        raise errors.value_error("read_video", f"there is no file {filename}")
+    for name, value in (("start_pts", start_pts), ("end_pts", end_pts)):
+        if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
+            raise errors.type_error(
+                "read_video", f"Input {name} is not of type {[int, float]}: {type(value)}"
+            )
+    _unit("read_video", pts_unit)
+    _video_file("read_video", filename)
+    if start_pts < 0:
+        raise errors.value_error("read_video", f"Not supported start_pts for {start_pts}: it is negative")
+    if end_pts is not None and end_pts < start_pts:
+        raise errors.value_error("read_video", f"Not supported end_pts for {end_pts}: it is before start_pts")
     raise _no_video("read_video")
 
 
 def read_video_timestamps(filename: str, pts_unit: str = "pts"):
     """Not there: checks its arguments, then NotSupportedError, since no video decoder is built in."""
     _name("read_video_timestamps", filename)
-    if not os.path.isfile(filename):
-        raise errors.runtime_error("read_video_timestamps", f"there is no file {filename}")
+    _unit("read_video_timestamps", pts_unit, errors.runtime_error)
+    _video_file("read_video_timestamps", filename, errors.runtime_error)
     raise _no_video("read_video_timestamps")
 
 
@@ -173,8 +204,17 @@ class DecodeVideo(ImageTransform):
     def __call__(self, *videos):
         for video in videos:
             if not isinstance(video, np.ndarray):
-                raise errors.type_error(
-                    "DecodeVideo", f"the video must be an array of bytes, but got {type(video)}"
+                raise errors.type_error("DecodeVideo", f"Input should be ndarray, got {type(video)}.")
+            if video.size == 0:
+                raise errors.runtime_error("DecodeVideo", "Input Tensor has no data.")
+            if video.ndim != 1:
+                raise errors.runtime_error(
+                    "DecodeVideo", f"invalid input shape, only support 1D input, got rank: {video.ndim}"
+                )
+            if video.dtype != np.uint8:
+                raise errors.runtime_error(
+                    "DecodeVideo",
+                    f"The type of the elements of input data should be UINT8, but got {video.dtype}.",
                 )
         raise _no_video("DecodeVideo")
 

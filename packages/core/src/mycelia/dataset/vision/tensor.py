@@ -46,7 +46,9 @@ class Decode(ImageTransform):
         if not isinstance(img, np.ndarray) or img.dtype.kind == "U" or img.ndim != 1:
             what = f"{img.dtype} {list(img.shape)}" if isinstance(img, np.ndarray) else type(img)
             raise errors.type_error(
-                "Decode", f"the encoded image must be an array of bytes [n], but got {what}"
+                "Decode",
+                "The type of the encoded image should be <class 'numpy.ndarray'> of bytes [n], but got "
+                f"{what}",
             )
         return decode(img, pil=self.to_pil)
 
@@ -63,7 +65,10 @@ def _per_channel(transform: ImageTransform, image: np.ndarray):
     if len(mean) == 1:
         return mean[0], std[0]
     if len(mean) != channels:
-        raise transform.failure(f"the image has {channels} channels, but there are {len(mean)} means")
+        raise transform.failure(
+            "number of channels does not match the size of mean and std vectors: the image has "
+            f"{channels}, they have {len(mean)}"
+        )
     return mean.reshape(shape), std.reshape(shape)
 
 
