@@ -1,6 +1,8 @@
 """Tensor and Parameter: construction, printing, promotion, conversion, as MindSpore 2.10 does."""
 
+import gc
 import pickle
+import weakref
 
 import numpy as np
 import pytest
@@ -121,7 +123,7 @@ def test_value_conversions():
         bool(ms.Tensor([1, 2]))
     with pytest.raises(ValueError, match=r"one element, but the shape is \(2,\)"):
         ms.Tensor([1, 2]).item()
-    with pytest.raises(ValueError, match="only an integer tensor"):
+    with pytest.raises(ValueError, match="only an integer or bool tensor"):
         [1, 2][ms.Tensor(1.0)]
     with pytest.raises(TypeError, match="0-d"):
         len(ms.Tensor(1.0))
@@ -197,3 +199,31 @@ def test_set_data_takes_shape_but_keeps_the_dtype():
 def test_bad_arguments_are_named(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_a_tensor_keeps_attributes_and_cycles_through_them_are_collected():
+    class Owner:
+        pass
+
+    owner, x = Owner(), ms.Tensor([1.0])
+    x.owner, x.note, owner.x = owner, "scale", x
+    assert x.note == "scale" and vars(x)["owner"] is owner
+    del x.note
+    assert not hasattr(x, "note") and not hasattr(ms.Tensor([1.0]), "owner")
+    alive = weakref.ref(owner)
+    del owner, x
+    gc.collect()
+    assert alive() is None
+
+
+def test_numpy_takes_sizes_from_tensors():
+    assert np.ones(ms.Tensor([3, 2])).shape == (3, 2)
+    assert np.zeros(ms.Tensor(4)).shape == (4,)
+    assert np.zeros((ms.Tensor(2), ms.Tensor([5]))).shape == (2, 5)
+
+
+def test_integer_and_bool_tensors_of_one_element_are_indices():
+    words = ["no", "yes"]
+    assert words[ms.Tensor(True)] == "yes" and words[ms.Tensor([0])] == "no"
+    with pytest.raises(ValueError, match="Float32"):
+        words[ms.Tensor(1.0)]

@@ -64,6 +64,7 @@ struct Tensor {
   Node* node;         // tape node that made it, or NULL
   PyObject* traced;   // ir.Value while a graph is captured, or NULL
   PyObject* weakrefs;
+  PyObject* dict;     // attributes a user has set, or NULL; only then does the garbage collector know the tensor
   int32_t node_output;
   uint32_t flags;
   myc_tensor t;

@@ -95,25 +95,55 @@ void init_fields(Tensor* t) {
   t->node = nullptr;
   t->traced = nullptr;
   t->weakrefs = nullptr;
+  t->dict = nullptr;
   t->node_output = 0;
   t->flags = 0;
 }
 
 void tensor_dealloc(PyObject* self) {
   Tensor* t = as_tensor(self);
+  PyObject_GC_UnTrack(self);
   if (t->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_CLEAR(t->dict);
   clear_content(t);
   PyTypeObject* type = Py_TYPE(self);
   if (type == TensorType) {
     if (n_free_tensors < kFreeTensors) {
       free_tensors[n_free_tensors++] = t;
     } else {
-      PyObject_Free(self);
+      PyObject_GC_Del(self);
     }
   } else {
     type->tp_free(self);
   }
   Py_DECREF(type);  // subtype_dealloc leaves this to the base when the base is a heap type
+}
+
+int tensor_traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(as_tensor(self)->dict);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+
+int tensor_clear(PyObject* self) {
+  Py_CLEAR(as_tensor(self)->dict);
+  return 0;
+}
+
+void track_dict(PyObject* self) {
+  if (as_tensor(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
+}
+
+int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
+  const int result = PyObject_GenericSetAttr(self, name, value);
+  track_dict(self);
+  return result;
+}
+
+PyObject* get_dict(PyObject* self, void* context) {
+  PyObject* dict = PyObject_GenericGetDict(self, context);
+  track_dict(self);
+  return dict;
 }
 
 // Subclasses (Parameter) come here; Tensor itself is made by tensor_vectorcall.
@@ -231,6 +261,7 @@ PyGetSetDef getset[] = {
     {"_is_parameter", get_is_parameter, set_is_parameter, "Reads inside a trace become graph inputs.", nullptr},
     {"_has_value", get_initialized, nullptr, "False for a tensor whose memory was not set yet.", nullptr},
     {"_data_ptr", get_data_ptr, nullptr, "Address of the first element.", nullptr},
+    {"__dict__", get_dict, PyObject_GenericSetDict, "Attributes that were set on this tensor.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 // ---- conversion to Python values ---------------------------------------------------------------------------------
@@ -313,8 +344,8 @@ PyObject* to_float(PyObject* self) {
 }
 PyObject* to_index(PyObject* self) {
   const int32_t d = as_tensor(self)->t.dtype;
-  if (d > MYC_U64 || d == MYC_BOOL) {
-    PyErr_Format(PyExc_ValueError, "only an integer tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
+  if (d > MYC_U64) {
+    PyErr_Format(PyExc_ValueError, "only an integer or bool tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
     place_error("Tensor");
     return nullptr;
   }
@@ -432,6 +463,10 @@ PyObject* get_item(PyObject* self, PyObject* key) {
   PyObject* args[2] = {self, key};
   return call_hook(hooks.getitem, "Tensor.__getitem__", args, 2);
 }
+PyObject* sequence_item(PyObject* self, Py_ssize_t index) {
+  OwnedRef key(PyLong_FromSsize_t(index));
+  return key ? get_item(self, key.p) : nullptr;
+}
 int set_item(PyObject* self, PyObject* key, PyObject* value) {
   if (!value) {
     PyErr_SetString(PyExc_TypeError, "elements of a Tensor cannot be deleted");
@@ -491,12 +526,17 @@ PyMethodDef methods[] = {
     {"__reduce__", method_reduce, METH_NOARGS, "Pickle support."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Tensor, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
+PyMemberDef members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(Tensor, weakrefs), READONLY, nullptr},
+                         {"__dictoffset__", T_PYSSIZET, offsetof(Tensor, dict), READONLY, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
 
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
 const PyType_Slot base_slots[] = {
     SLOT(Py_tp_dealloc, tensor_dealloc),
     SLOT(Py_tp_new, tensor_new),
+    SLOT(Py_tp_traverse, tensor_traverse),
+    SLOT(Py_tp_clear, tensor_clear),
+    SLOT(Py_tp_setattro, set_attribute),
     SLOT(Py_tp_methods, methods),
     SLOT(Py_tp_getset, getset),
     SLOT(Py_tp_members, members),
@@ -510,6 +550,8 @@ const PyType_Slot base_slots[] = {
     SLOT(Py_mp_subscript, get_item),
     SLOT(Py_mp_ass_subscript, set_item),
     SLOT(Py_mp_length, length),
+    SLOT(Py_sq_length, length),
+    SLOT(Py_sq_item, sequence_item),  // NumPy takes sizes from sequences only
     SLOT(Py_bf_getbuffer, get_buffer),
     SLOT(Py_bf_releasebuffer, release_buffer),
     {Py_tp_doc, const_cast<char*>("An n-dimensional array of one dtype, the value every op works on.")},
@@ -521,7 +563,7 @@ PyTypeObject* make_type() {
   std::vector<PyType_Slot> slots(base_slots, base_slots + kBase);
   slots.insert(slots.end(), operator_slots, operator_slots + operator_slot_count);
   slots.push_back({0, nullptr});
-  PyType_Spec spec = {"mycelia.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE, slots.data()};
+  PyType_Spec spec = {"mycelia.Tensor", sizeof(Tensor), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots.data()};
   return reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
 }
 
@@ -627,7 +669,7 @@ Tensor* tensor_object() {
     t = free_tensors[--n_free_tensors];
     PyObject_Init(reinterpret_cast<PyObject*>(t), TensorType);
   } else {
-    t = PyObject_New(Tensor, TensorType);
+    t = PyObject_GC_New(Tensor, TensorType);
     if (!t) return nullptr;
   }
   init_fields(t);
