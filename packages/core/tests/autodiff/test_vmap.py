@@ -192,3 +192,17 @@ def test_calls_that_do_not_fit_the_function():
         ms.vmap(add, (0, 0))(A)
     with pytest.raises(ValueError, match="axis_size: 3 and the cell size: 2"):
         ms.vmap(nn.CellList([nn.ReLU(), nn.ReLU()]), 1)(A)
+
+
+def test_vmap_in_vmap_writes_to_the_parameter():
+    weights = Parameter(ops.zeros((2, 3, 4)), name="weights")
+    descend = ops.operations.ApplyGradientDescent()
+
+    def step(weights, gradient):
+        return descend(weights, Tensor(0.5), gradient)
+
+    gradient = Tensor([[[float(r + c) for c in range(3)] for r in range(4)], [[2.0] * 3] * 4])
+    out = ops.vmap(ops.vmap(step, in_axes=(1, 0)), in_axes=(0, 0))(weights, gradient)
+    assert out.shape == (2, 4, 3)
+    expected = -0.5 * gradient.asnumpy().transpose(0, 2, 1)
+    assert weights.asnumpy().tolist() == expected.tolist()

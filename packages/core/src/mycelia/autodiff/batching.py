@@ -39,6 +39,7 @@ class Level:
 
     def __init__(self, size: int):
         self.size = size
+        self.of_parameters: list[Tensor] = []  # examples of Parameters: what they become is written back
 
     def __enter__(self) -> Level:
         # What happens on batches belongs to the transforms around, as they are now.
@@ -316,7 +317,8 @@ def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) 
         if axis is None:
             return value
         example = level.example(_front(value, axis))
-        if value._is_parameter:
+        if _of_parameter(value):
+            level.of_parameters.append(example)
             written.append((value, axis, example, example.traced))
         return example
 
@@ -328,11 +330,24 @@ def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) 
         if example.traced is not before:
             batch = level.batch_of(example)
             axis %= batch.ndim
-            parameter._assign((moved(batch, 0, axis) if axis else batch)._detach())
+            batch = moved(batch, 0, axis) if axis else batch
+            parameter._assign(batch._detach() if parameter._is_parameter else batch)
     if type(result) is list:
         result = tuple(result)
     list(_pairs(result, out_axes, "out_axes"))  # does the structure fit?
     return _map(result, out_axes, lambda v, a: _collected(v, a, level))
+
+
+def _of_parameter(value: Any) -> bool:
+    """Whether it is a Parameter, or stands for an example of one in a `vmap` around this one."""
+    if not isinstance(value, Tensor):
+        return False
+    around = value.traced
+    return (
+        value._is_parameter
+        or type(around) is Batched
+        and any(value is example for example in around.level.of_parameters)
+    )
 
 
 def _check_cells(cells: list) -> None:
