@@ -226,7 +226,7 @@ def test_mutable_numbers_are_variables():
 def test_mutable_refuses_what_is_no_number():
     with pytest.raises(TypeError, match="but got str"):
         ms.mutable("a")
-    with pytest.raises(TypeError, match="tuple or list"):
+    with pytest.raises(TypeError, match="list or tuple"):
         ms.mutable(3, True)
 
 

@@ -120,6 +120,14 @@ class TensorRange:
             raise errors.value_error("range", "the step must not be zero")
         self.start, self.stop, self.step = start, stop, step
 
+    def complain(self) -> None:
+        """Raises: it is no tuple."""
+        raise errors.type_error(
+            "range",
+            "outside of a for statement an input should be a int scalar but got "
+            + ", ".join(str(type_of(v)) for v in (self.start, self.stop) if is_traced(v)),
+        )
+
 
 def _range(*limits: Any) -> Any:
     if not any(is_traced(limit) for limit in limits):

@@ -1,8 +1,8 @@
 """Hooks on gradients that captured code registers: they become part of the graph.
 
 A hooked tensor passes the identity, whose gradient is what the hook makes of it. Every use of the tensor
-counts, as with hooks outside of graphs, also one that came before the hook: so the identity stands right behind
-what makes the tensor.
+counts, as with hooks outside of graphs, also one that came before the hook: so the identity stands right
+behind what makes the tensor.
 """
 
 from __future__ import annotations

@@ -23,6 +23,7 @@ from mycelia.ir.graph import Graph, Value
 from mycelia.ir.interpret import evaluate
 from mycelia.ir.sizes import Size, SizeTable, hint_of, is_symbolic
 from mycelia.ir.types import TensorType
+from mycelia.ops import variable
 from mycelia.ops.define import LIST
 from mycelia.tensor import Tensor
 
@@ -126,6 +127,8 @@ class Trace:
         outer = traces[-1] if traces else None
         dispatch.custom_rule = outer and outer.custom_rule
         dispatch.tensor_hook = outer and outer.tensor_hook
+        if outer is None:
+            variable.forget()
         dispatch.pop_interceptor(self._mode)
 
     # -- values

@@ -11,6 +11,7 @@ from typing import Any
 
 from mycelia import errors
 from mycelia.capture import control, unsupported
+from mycelia.capture.calls import TensorRange
 from mycelia.capture.effects import collect
 from mycelia.capture.numbers import is_number
 from mycelia.capture.text import Text
@@ -23,7 +24,7 @@ from mycelia.compile.signature import Shape, replaced, signature
 from mycelia.ir.graph import Value
 from mycelia.ir.sizes import Size, SizeTable, instantiate
 from mycelia.ir.types import TensorType
-from mycelia.ops.variable import VARIABLE_LENGTH
+from mycelia.ops.variable import VARIABLE_LENGTH, plain
 from mycelia.sparse import Sparse
 from mycelia.tensor import Parameter, Tensor
 
@@ -185,8 +186,7 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
     if isinstance(value, Tensor):
         outputs.append(trace.value_of(value))
         return "number" if is_number(value) else "tensor", len(outputs) - 1
-    if type(value) is Size:
-        value = value.fixed()
+    value = value.fixed() if type(value) is Size else plain(value)
     if isinstance(value, (tuple, list)):
         kind = next((k for k, v in VARIABLE_LENGTH.items() if type(value) is v), type(value))
         return "sequence", (kind, [_form(v, trace, outputs) for v in value])
@@ -205,6 +205,8 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
             f"{value.__qualname__} is a generator or coroutine: its code would run after the capture",
             hint="return a list",
         )
+    if type(value) is TensorRange:
+        value.complain()
     if type(value) is Text:
         str(value)  # says that it is not known
     return "value", value

@@ -9,8 +9,8 @@ import numpy as np
 
 from mycelia import dtypes
 from mycelia.capture.numbers import marked
-from mycelia.compile.mutable import as_variable
-from mycelia.ops.variable import MutableFloat, MutableInt
+from mycelia.compile.mutable import number_tensor
+from mycelia.ops.variable import MutableFloat, MutableInt, VariableList, VariableTuple, of_variable_length
 from mycelia.tensor import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
@@ -37,11 +37,11 @@ def _part(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
         tensors.append(value)
         return value.dtype, value.ndim
     if kind is MutableInt or kind is MutableFloat:
-        tensors.append(as_variable(value))
+        tensors.append(number_tensor(value))
         return kind
     if kind in _PLAIN:  # -0.0 and nan are values of their own
         return kind, repr(value) if kind is float or kind is complex else value
-    if kind is tuple or kind is list or isinstance(value, tuple):
+    if kind is tuple or kind is list or kind is VariableList or isinstance(value, tuple):
         return (kind, *(_part(v, tensors, kept) for v in value))
     if kind is dict:
         return (kind, *((k, _part(v, tensors, kept)) for k, v in value.items()))
@@ -62,6 +62,8 @@ def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
         return marked(next(tensors))
     if kind is list or kind is tuple:
         return kind(replaced(v, tensors) for v in value)
+    if kind is VariableList or kind is VariableTuple:
+        return of_variable_length([replaced(v, tensors) for v in value], kind)
     if kind is dict:
         return {k: replaced(v, tensors) for k, v in value.items()}
     if isinstance(value, tuple) and hasattr(value, "_fields"):

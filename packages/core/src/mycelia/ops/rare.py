@@ -5,7 +5,7 @@ tuples.
 from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.variable import VariableList, VariableTuple, is_variable
+from mycelia.ops.variable import has_unknown_length, is_variable
 from mycelia.sparse import COOTensor, CSRTensor, RowTensor, SparseTensor
 from mycelia.tensor import Tensor
 
@@ -123,17 +123,22 @@ def array_to_scalar(x):
 
 def is_sequence_value_unknown(sequence):
     """Whether values are known only at run time: never outside of a graph."""
-    return isinstance(sequence, (VariableList, VariableTuple)) or any(map(is_variable, sequence))
+    return has_unknown_length(sequence) or any(map(is_variable, sequence))
 
 
 def is_sequence_shape_unknown(sequence):
     """Whether the length counts as unknown: what `mutable(..., True)` made in a graph, and made of that."""
-    return isinstance(sequence, (VariableList, VariableTuple))
+    return has_unknown_length(sequence)
 
 
 def is_dynamic_sequence_element_unknown(sequence):
-    """Whether the length is unknown and there is no member that would tell a type."""
-    return is_sequence_shape_unknown(sequence) and not sequence
+    """Whether there is no member that would tell a type. Errors: TypeError for a sequence of known length."""
+    if not has_unknown_length(sequence):
+        raise errors.type_error(
+            "is_dynamic_sequence_element_unknown",
+            f"the input should be variable length sequence, but got {sequence!r:.60}",
+        )
+    return not sequence
 
 
 def _accessor(kind: type, name: str, member: str):
