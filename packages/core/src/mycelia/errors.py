@@ -81,7 +81,8 @@ class MyceliaError(Exception):
     def __init_subclass__(cls, **kwargs):
         """Let `type(e).__name__` be what scripts of MindSpore print and compare: the builtin error's name."""
         super().__init_subclass__(**kwargs)
-        cls.__name__ = next((b.__name__ for b in cls.__mro__ if b.__module__ == "builtins"), cls.__name__)
+        named = (b.__name__ for b in (*cls.__bases__, *cls.__mro__) if b.__module__ == "builtins")
+        cls.__name__ = next(named, cls.__name__)
 
     def __str__(self) -> str:
         about = f"{self.subject}: " if self.subject else ""

@@ -654,3 +654,58 @@ def test_private_names_and_super_in_cells():
 
     for value in (-1.0, 1.0, 9.0):
         assert ms.jit(Derived(3))(scalar(value)).item() == Derived(3)(scalar(value)).item()
+
+
+# ---- containers that rounds of a loop change in place
+
+
+def set_item(x):
+    items, count = [x, x * 2], x * 0
+    while count < 3:
+        count = count + 1
+        items[1] = items[1] + count
+    return items
+
+
+def set_key_in_inner_loop(x):
+    found, count = {"a": x, "b": (x, x)}, x * 0
+    while count < 3:
+        count = count + 1
+        inner = x * 0
+        while inner < 2:
+            inner = inner + 1
+            found["a"] = found["a"] + inner
+            found["b"] = (found["b"][1], count)
+    return found["a"], found["b"]
+
+
+def set_number(x):
+    items, count = [x, 2], x * 0
+    while count < 3:
+        count = count + 1
+        if x > 5:
+            items[1] = x
+        else:
+            items[0] = count
+    return items
+
+
+@pytest.mark.parametrize("function", [set_item, set_key_in_inner_loop, set_number])
+@pytest.mark.parametrize("value", [1, 7])
+def test_containers_change_in_rounds(function, value):
+    def plain(found):
+        return [plain(v) for v in found] if isinstance(found, (tuple, list)) else int(found)
+
+    assert plain(ms.jit(function)(Tensor(value))) == plain(function(Tensor(value)))
+
+
+def test_container_that_grows_in_rounds_of_unknown_number():
+    def f(x):
+        items = [x]
+        while x < 5:
+            x = x + 1
+            items.append(x)
+        return items
+
+    with pytest.raises(TypeError, match="'items' changes its type in the loop"):
+        ms.jit(f)(Tensor(1))

@@ -161,7 +161,7 @@ class Loop:
         region = Trace(f"{self.site.function}.body{self.site.line}", self.outer)
         with region:
             self.enter(region)
-            entered = self.get()
+            entered = tuple(map(fresh_containers, self.get()))  # the body may change the containers in place
             self.body()
             left = self.get()
             objects, changed = self.leave(region)
