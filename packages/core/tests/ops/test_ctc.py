@@ -74,3 +74,8 @@ def test_greedy_decoding_merges_and_drops_blanks():
     _, values, shape, path = ops.ctc_greedy_decoder(Tensor(scores), Tensor(np.array([5], np.int32)))
     assert values.asnumpy().tolist() == [0, 1] and shape.asnumpy().tolist() == [1, 2]
     assert path.asnumpy().tolist() == [[-5.0]]
+
+
+def test_greedy_decoding_refuses_lengths_beyond_the_steps():
+    with pytest.raises(RuntimeError, match="should be less than or equal to 2, but got 3"):
+        ops.ctc_greedy_decoder(ops.zeros((2, 1, 3)), Tensor(np.array([3], np.int32)))

@@ -239,7 +239,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "GatherV2": "Gather", "Pack": "Stack", "Unpack": "Unstack", "pack": "stack", "Gelu": "GeLU",
         "FastGelu": "FastGeLU", "FusedBatchNorm": "BatchNorm", "FusedBatchNormEx": "BatchNorm",
         "ReLUV2": "ReLU", "Inverse": "MatrixInverse",
-        "contiguous": "compat.legacy:contiguous",
+        "contiguous": "compat.legacy:contiguous", "F": "ops:functional",
         "bprop_getters": "ops.primitive:bprop_getters", "Eigh": "compat.scipy_ops:Eigh",
         "core": "compat.legacy:core", "TopTypeof": "compat.legacy:TopTypeof",
         "binop_grad_common": "compat.legacy:binop_grad_common",

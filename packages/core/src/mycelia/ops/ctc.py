@@ -329,6 +329,11 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True):
     """
     from mycelia.tensor import Tensor
 
+    steps, most = inputs.shape[0], sequence_length.asnumpy().max(initial=0)
+    if most > steps:
+        raise errors.runtime_error(
+            f"ctc_greedy_decoder: sequence_length should be less than or equal to {steps}, but got {most}"
+        )
     decoded, score = _ctc_greedy_decode(inputs, sequence_length, merge_repeated=bool(merge_repeated))
     dense = decoded.asnumpy()
     where_found = np.argwhere(dense >= 0)

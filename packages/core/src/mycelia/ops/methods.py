@@ -109,25 +109,44 @@ _PLACED = {"dim", "keepdim"}
 _NAMED = {*_PLACED, "axis", "keepdims", "initial", "where", "return_indices"}
 
 
+def _check_extreme(name, args, named):
+    """TypeError unless an overload of `max` and `min` takes these arguments."""
+    unknown = set(named) - _NAMED
+    if unknown:
+        raise errors.type_error(f"{name}: an unexpected keyword argument '{sorted(unknown)[0]}'")
+    if len(args) > 2:
+        raise errors.type_error(f"{name}: at most 2 positional arguments, got {len(args)}")
+    axes = [*args[:1], *(named[word] for word in ("dim", "axis") if word in named)]
+    keeps = [*args[1:], *(named[word] for word in ("keepdim", "keepdims") if word in named)]
+    for what, given, refused in (("axis", axes, (bool, float, str)), ("keepdims", keeps, (int, list, tuple))):
+        if len(given) > 1:
+            raise errors.type_error(f"{name}: '{what}' is given twice, as {given[0]!r} and {given[1]!r}")
+        boolean = what == "keepdims" and given and isinstance(given[0], bool)
+        if given and not boolean and isinstance(given[0], refused):
+            raise errors.type_error(f"{name}: '{what}' must not be of type {type(given[0]).__name__}")
+    if keeps == [None] or named.get("dim", 0) is None:
+        raise errors.type_error(f"{name}: neither 'dim' nor 'keepdims' may be None")
+
+
 def _extreme(name, pair, value):
     """Two overloads: ``(dim, keepdim)`` gives values and places, ``(axis, keepdims, *, initial, where,
     return_indices)`` the values unless the places are asked for. In a graph positions alone mean the second.
+    Over all elements the result has no axes, and `initial` takes no part, as in MindSpore.
     """
 
     def method(self, *args, **named):
-        unknown = set(named) - _NAMED
-        if unknown:
-            raise errors.type_error(f"{name}: an unexpected keyword argument '{sorted(unknown)[0]}'")
+        if args or named:
+            _check_extreme(name, args, named)
         by_axis = not _PLACED.issuperset(named) or _C.mode() & dispatch.TRACING and not named
         if args and args[0] is None or not args and "dim" not in named:
             by_axis = True
-        first, keep, *more = (*args, *(None, False)[len(args) :])
-        if more:
-            raise errors.type_error(f"{name}: at most 2 positional arguments, got {len(args)}")
+        first, keep = (*args, *(None, False)[len(args) :])
         keep = named.get("keepdims", named.get("keepdim", keep))
         axis = named.get("dim", named.get("axis", first))
         if named.get("return_indices") or isinstance(axis, int) and not by_axis:
             return pair(self, axis, keep)
+        if axis is None and named.get("where", True) is True:
+            return value(self)
         return value(self, axis, keep, initial=named.get("initial"), where=named.get("where", True))
 
     method.__name__ = name

@@ -2,7 +2,7 @@
 
 import functools
 
-from mycelia import dtypes, ops
+from mycelia import dtypes, errors, ops
 from mycelia.ops.complex_numbers import _complex
 from mycelia.ops.guards import check_numerics
 from mycelia.ops.operations.checks import boolean, integer, number, optional, real, text
@@ -134,7 +134,11 @@ def CompareAndBitpack(x, threshold):
 
 @primitive
 def ApproximateEqual(x, y, *, tolerance: real = 1e-5):
-    """Whether ``abs(x - y) < tolerance``."""
+    """Whether ``abs(x - y) < tolerance``. Errors: ValueError if the shapes differ."""
+    if x.shape != y.shape:
+        raise errors.value_error(
+            "ApproximateEqual", f"'x1' must have the same shape as 'x2', but got {x.shape} and {y.shape}"
+        )
     return ops.less(ops.abs(ops.sub(x, y)), tolerance)
 
 
