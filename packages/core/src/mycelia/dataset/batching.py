@@ -36,7 +36,12 @@ def stacked(values, name: str, owner: str):
     if isinstance(values, (np.ndarray, dict)):  # per_batch_map made it whole
         return nodes.column(values, owner)
     if values and isinstance(values[0], dict):
-        return {k: stacked([v[k] for v in values], f"{name}.{k}", owner) for k in values[0]}
+        try:
+            return {k: stacked([v[k] for v in values], f"{name}.{k}", owner) for k in values[0]}
+        except errors.MyceliaRuntimeError as e:
+            if not e.message.startswith("Batch:"):
+                e.message = f"Batch: failed to create a NumPy array with primitive types: {e.message}"
+            raise
     arrays = [np.asarray(v) for v in values]
     shapes = {a.shape for a in arrays}
     if len(shapes) > 1:
@@ -74,9 +79,33 @@ class BatchWork(Work):
         made = made if isinstance(made, tuple) else (made,)
         if len(made) != len(self._outputs):
             raise errors.runtime_error(
-                self.owner, f"per_batch_map gave {len(made)} columns, but {len(self._outputs)} are expected"
+                self.owner,
+                "the number of columns returned from 'per_batch_map' should be the number of "
+                f"'output_columns': {len(made)} and {len(self._outputs)}",
             )
-        return tuple([stacked(values, name, self.owner) for values, name in zip(made, self._outputs)])
+        self._alike(made)
+        return tuple([self._column(values, name) for values, name in zip(made, self._outputs)])
+
+    def _alike(self, made: tuple) -> None:
+        """RuntimeError for a batch that is whole in one column (a dict) and in rows in another."""
+        if any(isinstance(v, dict) for v in made) and not all(
+            isinstance(v, (dict, np.ndarray)) for v in made
+        ):
+            kinds = [type(v).__name__ for v in made]
+            raise errors.runtime_error(self.owner, f"mismatched types returned from per_batch_map: {kinds}")
+        rows = next((len(v) for v in made if isinstance(v, list) and v and isinstance(v[0], dict)), None)
+        for values, name in zip(made, self._outputs):
+            if rows is not None and isinstance(values, np.ndarray) and len(values) < rows:
+                raise errors.runtime_error(
+                    self.owner,
+                    f"Invalid data, column: {name} expects: {rows} rows returned from 'per_batch_map', "
+                    f"but got {len(values)}",
+                )
+
+    def _column(self, values, name: str):
+        if isinstance(values, list) and values and isinstance(values[0], dict):  # lists of the user's own
+            return nodes.column({k: [v[k] for v in values] for k in values[0]}, self.owner)
+        return stacked(values, name, self.owner)
 
 
 class BatchDataset(Dataset):
@@ -103,7 +132,8 @@ class BatchDataset(Dataset):
                 raise errors.type_error(
                     owner, f"batch_size should either be an int or a callable, but got {batch_size!r}"
                 )
-            nodes.integer(owner, "batch_size", int(batch_size), 1)
+            if batch_size != -1:
+                nodes.integer(owner, "batch_size", int(batch_size), 1)
         nodes.of_type(owner, "drop_remainder", drop_remainder, bool)
         nodes.workers(owner, num_parallel_workers)
         self.batch_size, self.drop_remainder, self.per_batch_map = batch_size, drop_remainder, per_batch_map
@@ -141,6 +171,7 @@ class BatchDataset(Dataset):
                 self._counted = sum(1 for _ in self._groups(0))
             return self._counted
         rows = self.children[0].get_dataset_size()
+        self._known_size()
         return rows // self.batch_size if self.drop_remainder else -(-rows // self.batch_size)
 
     def _groups(self, epoch, start=0):
@@ -159,8 +190,14 @@ class BatchDataset(Dataset):
     def rows(self, epoch):
         return self.rows_from(epoch, 0)
 
+    def _known_size(self) -> None:
+        """-1 stands for what a batch_sampler gives, which batches by itself. RuntimeError anywhere else."""
+        if not callable(self.batch_size) and self.batch_size == -1:
+            raise errors.runtime_error(self._owner, "Batch size cannot be -1 without using batch sampler.")
+
     def rows_from(self, epoch, start):
         names = self.children[0].get_col_names()
+        self._known_size()
         nodes.places(self._owner, self.input_columns, names)
         if self.per_batch_map is not None:
             return self._mapped(epoch, start, names)
@@ -325,25 +362,25 @@ class BucketBatchDataset(Dataset):
             if not value:
                 raise errors.value_error(owner, f"{name} cannot be empty.")
             if any(isinstance(item, bool) or not isinstance(item, int) for item in value):
-                raise errors.type_error(owner, f"{name} should be a list of int, but got {value}")
+                raise errors.type_error(owner, f"{name} should be a list of int. It is {value}")
             if min(value) <= 0:
                 need = "must only contain" if name == "bucket_boundaries" else "should be a list of"
-                raise errors.value_error(owner, f"{name} {need} positive numbers, but got {value}")
+                raise errors.value_error(owner, f"{name} {need} positive numbers. They are {value}")
         if any(a >= b for a, b in zip(bucket_boundaries, bucket_boundaries[1:])):
             raise errors.value_error(
-                owner, f"bucket_boundaries should be strictly increasing, but got {bucket_boundaries}"
+                owner, f"bucket_boundaries should be strictly increasing. They are {bucket_boundaries}"
             )
         if len(bucket_batch_sizes) != len(bucket_boundaries) + 1:
             raise errors.value_error(
                 owner,
-                "bucket_batch_sizes must contain one element more than bucket_boundaries, but there are "
+                "bucket_batch_sizes must contain one element more than bucket_boundaries. There are "
                 f"{len(bucket_batch_sizes)} and {len(bucket_boundaries)}",
             )
         if element_length_function is None and len(column_names) != 1:
             raise errors.value_error(
                 owner,
-                "If element_length_function is not specified, exactly one column name should be passed, "
-                f"but got {column_names}",
+                "If element_length_function is not specified, exactly one column name should be passed. "
+                f"They are {column_names}",
             )
         if element_length_function is not None and not callable(element_length_function):
             raise errors.type_error(owner, "element_length_function object is not callable.")

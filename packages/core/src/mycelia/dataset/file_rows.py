@@ -31,8 +31,8 @@ def find_files(owner: str, dataset_files) -> list[str]:
     """The files of a name, a pattern or a list of them, sorted. TypeError; ValueError for no match."""
     nodes.of_type(owner, "dataset_files", dataset_files, str, list)
     patterns = [dataset_files] if isinstance(dataset_files, str) else dataset_files
-    if not patterns:
-        raise errors.value_error(owner, "dataset_files must not be empty")
+    if not patterns or patterns == [""]:
+        raise errors.value_error(owner, f"Input dataset_files can not be empty, but got '{dataset_files}'.")
     found, missing = [], []
     for pattern in patterns:
         nodes.of_type(owner, "dataset_files", pattern, str)
@@ -99,7 +99,8 @@ class FileRowsDataset(Dataset):
         return sum(1 for _ in self.read(path))
 
     def _unreadable(self, path, cause: BaseException) -> BaseException:
-        return errors.runtime_error(type(self).__name__, f"{path} cannot be read: {cause}")
+        what = "Failed to cast to Unicode string: " if isinstance(cause, UnicodeDecodeError) else ""
+        return errors.runtime_error(type(self).__name__, f"{path} cannot be read: {what}{cause}")
 
     def get_dataset_size(self):
         total = sum(map(self.size_of, self.dataset_files))

@@ -40,7 +40,10 @@ class GeneratorWork(Work):
         if len(row) != len(self._columns):
             # A text such as 'x,y' names columns, of which a row may have fewer only if it is the one column.
             raise errors.runtime_error(
-                _OWNER, f"a row has {len(row)} columns, but column_names names {len(self._columns)}"
+                _OWNER,
+                "the 'source' of 'GeneratorDataset' should return same number of NumPy arrays as "
+                f"specified in column_names, the size of column_names is: {len(self._columns)} and number "
+                f"of returned NumPy array is: {len(row)}",
             )
         arrays = tuple([nodes.column(c, _OWNER) for c in row])
         for array, dtype, name in zip(arrays, self._types or (), self._columns):
@@ -191,6 +194,8 @@ class GeneratorDataset(MappableDataset):
                     raise errors.value_error(
                         owner, f"{name} is not supported if source does not have attribute '__getitem__'."
                     )
+        if collate_fn is not None and not callable(collate_fn) and batch_sampler is not None:
+            raise errors.type_error(owner, f"collate_fn should be callable, but got {collate_fn!r}")
         if collate_fn is not None and batch_sampler is None:
             raise errors.value_error(owner, "collate_fn can be specified only when batch_sampler is set.")
         if batch_sampler is not None:
@@ -244,7 +249,7 @@ class GeneratorDataset(MappableDataset):
         """What the source gives at a place of the first epoch. RuntimeError where it has no numbered rows."""
         if not self._random_access or self.batch_sampler is not None:
             raise errors.runtime_error(
-                _OWNER, "Dataset don't support randomized access: it needs a source with __getitem__ and no "
+                _OWNER, "Dataset don't support randomized access. It needs a source with __getitem__ and no "
                 "batch_sampler"
             )  # fmt: skip
         return self.source[self._number_at(index)]
@@ -324,11 +329,14 @@ class GeneratorDataset(MappableDataset):
 def _numbers(indices) -> list[int]:
     """What a batch_sampler gives for one batch. RuntimeError for anything but a list of row numbers."""
     if not hasattr(indices, "__iter__"):
-        raise errors.runtime_error(_OWNER, f"batch_sampler must give lists, but gave {indices!r}")
+        what = "an integer" if isinstance(indices, (int, np.integer)) else f"{indices!r}"
+        raise errors.runtime_error(_OWNER, f"Batch sampler should return a list, but got {what}.")
     indices = list(indices)
     for i in indices:
         if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
-            raise errors.runtime_error(_OWNER, f"batch_sampler must give lists of ints, but gave {indices!r}")
+            raise errors.runtime_error(
+                _OWNER, f"Python sampler should return index of type integer, but gave {indices!r}"
+            )
     return [int(i) for i in indices]
 
 

@@ -210,8 +210,12 @@ class FakeImageDataset(MappableDataset):
         self.num_images = nodes.integer(owner, "num_images", num_images, 1)
         nodes.of_type(owner, "image_size", image_size, list, tuple)
         if len(image_size) != 3:
-            raise errors.value_error(owner, f"image_size must have three numbers, but got {image_size!r}")
-        self.image_size = tuple(nodes.integer(owner, "a number of image_size", n, 1) for n in image_size)
+            raise errors.value_error(
+                owner, f"image_size should be a list or tuple of length 3, but got {len(image_size)}"
+            )
+        self.image_size = tuple(
+            nodes.integer(owner, f"image_size[{i}]", n, 1) for i, n in enumerate(image_size)
+        )
         self.classes = nodes.integer(owner, "num_classes", num_classes, 1)
         self.base_seed = nodes.integer(owner, "base_seed", base_seed, 0)
         super().__init__(

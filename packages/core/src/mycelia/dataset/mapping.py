@@ -135,10 +135,10 @@ class MapDataset(_Computed):
         self.output_columns = [] if output_columns is None else nodes.names(
             owner, "output_columns", output_columns, empty=True
         )  # fmt: skip
-        callbacks = callbacks if isinstance(callbacks, (list, tuple)) else [callbacks]
-        self.callbacks = [c for c in callbacks if c is not None]
-        for c in self.callbacks:
-            nodes.of_type(owner, "callbacks", c, DSCallback)
+        many = isinstance(callbacks, (list, tuple))
+        self.callbacks = list(callbacks) if many else [] if callbacks is None else [callbacks]
+        for i, callback in enumerate(self.callbacks):
+            nodes.of_type(owner, f"callbacks[{i}]" if many else "callbacks", callback, DSCallback)
         self.num_parallel_workers = num_parallel_workers
         self.python_multiprocessing = bool(kwargs.get("python_multiprocessing"))
         self.max_rowsize = kwargs.get("max_rowsize")

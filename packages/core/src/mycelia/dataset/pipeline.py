@@ -283,9 +283,12 @@ class Dataset:
     def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
         """Write all rows to MindRecord files. TypeError, ValueError; RuntimeError for what cannot be."""
         nodes.of_type("Dataset.save", "file_name", file_name, str)
-        nodes.integer("Dataset.save", "num_files", num_files, 1, 1000)
-        if file_type != "mindrecord":
-            raise errors.value_error("Dataset.save", f"file_type must be 'mindrecord', but got {file_type!r}")
+        if not 0 < nodes.of_type("Dataset.save", "num_files", num_files, int) <= 1000:
+            raise errors.value_error(
+                "Dataset.save", f"num_files should between 0 and 1000. It is {num_files}"
+            )
+        if nodes.of_type("Dataset.save", "file_type", file_type, str) != "mindrecord":
+            raise errors.value_error("Dataset.save", f"{file_type} dataset format is not supported.")
         from mycelia.dataset.export import to_mindrecord
 
         to_mindrecord(self, file_name, num_files)

@@ -244,7 +244,8 @@ class SubsetSampler(BuiltinSampler):
         for place, i in enumerate(chosen):
             if isinstance(i, bool) or not isinstance(i, (int, np.integer)):
                 raise errors.type_error(
-                    owner, f"Type of indices element must be int, but got list[{place}]: {i}, type: {type(i)}"
+                    owner,
+                    f"Type of indices element must be int, but got list[{place}]: {i}, type: {type(i)}.",
                 )
         super().__init__(_count(owner, num_samples))
         self.indices = [int(i) for i in chosen]
@@ -287,8 +288,12 @@ class WeightedRandomSampler(BuiltinSampler):
     def __init__(self, weights, num_samples: int | None = None, replacement: bool = True):
         owner = "WeightedRandomSampler"
         weights = weights if isinstance(weights, list) else [weights]
-        for w in weights:
-            nodes.of_type(owner, "every element of weights", w, int, float, np.number)
+        for place, w in enumerate(weights):
+            if isinstance(w, bool) or not isinstance(w, (int, float, np.number)):
+                raise errors.type_error(
+                    owner,
+                    f"type of weights element must be number, but got w[{place}]: {w}, type: {type(w)}.",
+                )
         super().__init__(_count(owner, num_samples))
         nodes.of_type(owner, "replacement", replacement, bool)
         self.weights, self.replacement = weights, replacement

@@ -189,7 +189,8 @@ class MappableDataset(Dataset):
             self._first_order = self.sampler, self.order(0)
         order = self._first_order[1]
         if not 0 <= index < len(order):
-            raise errors.runtime_error(owner, f"index {index} is outside of the {len(order)} rows")
+            what = "can not be a negative number" if index < 0 else "exceeded the number of data samples"
+            raise errors.runtime_error(owner, f"Index [{index}] {what}. There are {len(order)}")
         return int(order[int(index)])
 
     def prepare(self):

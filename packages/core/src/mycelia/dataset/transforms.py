@@ -323,7 +323,9 @@ class PadEnd(Transform):
     def apply(self, array):
         empty = b"" if array.dtype.kind == "S" else ""
         value = (empty if is_text(array) else 0) if self.pad_value is None else self.pad_value
-        if array.ndim != len(self.pad_shape) or is_text(array) != isinstance(value, (str, bytes)):
+        if is_text(array) != isinstance(value, (str, bytes)):
+            raise self.refuse(f"can not pad numeric and string tensors together: {array.dtype}, {value!r}")
+        if array.ndim != len(self.pad_shape):
             raise self.refuse(
                 f"cannot bring {array.dtype} of shape {array.shape} to {self.pad_shape} with {value!r}"
             )
@@ -360,8 +362,8 @@ class Slice(Transform):
         for item in slices:
             if item is not None:
                 checks.kind("Slice", "slices", item, int, list, slice, bool, type(Ellipsis))
-            for index in item if isinstance(item, list) else ():
-                checks.kind("Slice", "slices", index, int)
+            for place, index in enumerate(item if isinstance(item, list) else ()):
+                checks.kind("Slice", f"slice_option[{place}]", index, int)
         self.slices = slices
 
     def apply(self, array):
@@ -372,13 +374,14 @@ class Slice(Transform):
             if item is None or item is Ellipsis or item is True:
                 continue
             if item is False or item == []:
-                raise self.refuse(f"{item!r} selects nothing")
+                raise self.refuse(f"Both indices and slices can not be empty. {item!r} selects nothing")
             if isinstance(item, slice):
                 out = out[(slice(None),) * axis + (item,)]
                 continue
             indices, size = ([item] if isinstance(item, int) else item), array.shape[axis]
             if not all(-size <= i < size for i in indices):
-                raise self.refuse(f"{item} is outside axis {axis} of an array of shape {array.shape}")
+                out_of = next(i for i in indices if not -size <= i < size)
+                raise self.refuse(f"Index {out_of} is out of bounds. The array has shape {array.shape}")
             out = np.take(out, indices, axis)
         return compact(out)
 
