@@ -10,6 +10,16 @@ app = typer.Typer(no_args_is_help=True, help="A model server.")
 
 Pid = Annotated[int | None, typer.Option("--pid", help="Process of the server, if there are several.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+MaxBatchSize = Annotated[int, typer.Option("--max-batch-size", help="Of models whose batch is open.")]
+MaxBatchDelayMs = Annotated[
+    float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
+]
+DrainSeconds = Annotated[
+    float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
+]
+DeviceType = Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")]
+Servables = Annotated[list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION.")]
+ServableName = Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")]
 Address = Annotated[str, typer.Option("--address", "-a", help="gRPC address of the server.")]
 
 
@@ -52,17 +62,13 @@ def start(
         int, typer.Option("--workers", "-w", help="Worker processes per servable; 0: in this process.")
     ] = 1,
     devices: Annotated[str, typer.Option("--devices", help="Device ids, as 0,1: a worker for each.")] = "",
-    device_type: Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")] = "",
+    device_type: DeviceType = "",
     scale: Annotated[
         str, typer.Option("--scale", help="LEAST-MOST workers, by how long requests wait.")
     ] = "",
     max_msg_mb: Annotated[int, typer.Option("--max-msg-mb", help="Largest message in MB, 1 to 512.")] = 100,
-    max_batch_size: Annotated[
-        int, typer.Option("--max-batch-size", help="Of models whose batch is open.")
-    ] = 32,
-    max_batch_delay_ms: Annotated[
-        float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
-    ] = 0.0,
+    max_batch_size: MaxBatchSize = 32,
+    max_batch_delay_ms: MaxBatchDelayMs = 0.0,
     max_enqueued_requests: Annotated[
         int, typer.Option("--max-enqueued-requests", help="Requests that may wait; others are refused.")
     ] = 10_000,
@@ -84,9 +90,7 @@ def start(
     token: Annotated[
         str, typer.Option("--token", envvar="MYCELIA_SERVING_TOKEN", help="What callers must send.")
     ] = "",
-    drain_seconds: Annotated[
-        float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
-    ] = 30.0,
+    drain_seconds: DrainSeconds = 30.0,
     master: Annotated[
         str, typer.Option("--master", help="Address at which workers of other hosts join.")
     ] = "",
@@ -117,24 +121,18 @@ def worker(
     servable_dir: Annotated[
         str, typer.Option("--servable-dir", "-d", help="Directory with a folder per servable.")
     ],
-    servable: Annotated[list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION.")],
+    servable: Servables,
     join: Annotated[
         str, typer.Option("--join", help="Address of the master, or several with commas.")
     ] = "127.0.0.1:6100",
     device: Annotated[int, typer.Option("--device", help="Device id.")] = 0,
-    device_type: Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")] = "",
-    max_batch_size: Annotated[
-        int, typer.Option("--max-batch-size", help="Of models whose batch is open.")
-    ] = 32,
-    max_batch_delay_ms: Annotated[
-        float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
-    ] = 0.0,
+    device_type: DeviceType = "",
+    max_batch_size: MaxBatchSize = 32,
+    max_batch_delay_ms: MaxBatchDelayMs = 0.0,
     probe: Annotated[
         str, typer.Option("--probe", help="ip:port for GET /v2/health/live and /v2/health/ready.")
     ] = "",
-    drain_seconds: Annotated[
-        float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
-    ] = 30.0,
+    drain_seconds: DrainSeconds = 30.0,
     etcd: Annotated[
         str, typer.Option("--etcd", help="host:port[/CLUSTER] of etcd, which knows the master.")
     ] = "",
@@ -151,7 +149,7 @@ def deploy(
     servable_dir: Annotated[
         str, typer.Option("--servable-dir", "-d", help="Directory with a folder per servable, on every host.")
     ],
-    servable: Annotated[list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION.")],
+    servable: Servables,
     engine: Annotated[str, typer.Option("--engine", help="ray")] = "ray",
     cluster: Annotated[
         str, typer.Option("--cluster", help="Address of a running Ray, or auto; empty: one of its own.")
@@ -161,19 +159,13 @@ def deploy(
     replicas: Annotated[int, typer.Option("--replicas", help="How many.")] = 1,
     scale: Annotated[str, typer.Option("--scale", help="LEAST-MOST replicas, by load.")] = "",
     cpus: Annotated[float, typer.Option("--cpus", help="Of each replica.")] = 1.0,
-    device_type: Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")] = "",
-    max_batch_size: Annotated[
-        int, typer.Option("--max-batch-size", help="Of models whose batch is open.")
-    ] = 32,
-    max_batch_delay_ms: Annotated[
-        float, typer.Option("--max-batch-delay-ms", help="How long a batch waits to become full.")
-    ] = 0.0,
+    device_type: DeviceType = "",
+    max_batch_size: MaxBatchSize = 32,
+    max_batch_delay_ms: MaxBatchDelayMs = 0.0,
     max_ongoing_requests: Annotated[
         int, typer.Option("--max-ongoing-requests", help="Of each replica.")
     ] = 128,
-    drain_seconds: Annotated[
-        float, typer.Option("--drain-seconds", help="How long running requests may take at the end.")
-    ] = 30.0,
+    drain_seconds: DrainSeconds = 30.0,
 ) -> None:
     """Run servables on another engine: Ray Serve."""
     from mycelia_serving import commands
@@ -199,7 +191,7 @@ def models(pid: Pid = None, json: AsJson = False) -> None:
 
 
 @app.command()
-def load(servable: Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")], pid: Pid = None) -> None:
+def load(servable: ServableName, pid: Pid = None) -> None:
     """Serve a version, or look for newer ones."""
     from mycelia_serving import commands
 
@@ -208,7 +200,7 @@ def load(servable: Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")],
 
 
 @app.command()
-def unload(servable: Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")], pid: Pid = None) -> None:
+def unload(servable: ServableName, pid: Pid = None) -> None:
     """End a version, or all, when their requests are answered."""
     from mycelia_serving import commands
 

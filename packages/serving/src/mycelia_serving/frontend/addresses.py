@@ -8,6 +8,7 @@ import socket
 import stat
 
 from mycelia_serving.errors import clip
+from mycelia_serving.frontend.tls import SSLConfig
 
 _BACKLOG = 1024
 
@@ -27,12 +28,17 @@ def check_address(address: str, *, unix: bool = True) -> None:
         raise RuntimeError(f"Parameter 'address' should be of form {wanted}, but got {clip(address)!r}")
 
 
-def check_size(max_msg_mb_size: int) -> None:
-    """Errors: RuntimeError for a size outside of what the protocol allows."""
+def check_port(
+    address: str, max_msg_mb_size: int, ssl_config: SSLConfig | None, *, unix: bool = True
+) -> None:
+    """What gRPC and REST ask of a port. Errors: RuntimeError that names the parameter."""
+    check_address(address, unix=unix)
     if not isinstance(max_msg_mb_size, int) or isinstance(max_msg_mb_size, bool):
         raise RuntimeError(f"Parameter 'max_msg_mb_size' should be int, but got {type(max_msg_mb_size)}")
     if not 1 <= max_msg_mb_size <= 512:
         raise RuntimeError(f"Parameter 'max_msg_mb_size' should be 1 to 512, but got {max_msg_mb_size}")
+    if ssl_config is not None and not isinstance(ssl_config, SSLConfig):
+        raise RuntimeError(f"Parameter 'ssl_config' should be an SSLConfig, but got {type(ssl_config)}")
 
 
 def unix_path(address: str) -> str:

@@ -9,7 +9,7 @@ import threading
 import time
 
 from mycelia_serving.errors import ServingError, clip
-from mycelia_serving.frontend.addresses import check_address, check_size, listening_socket, unix_path
+from mycelia_serving.frontend.addresses import check_port, listening_socket, unix_path
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
@@ -44,10 +44,7 @@ def start_grpc(
     """
     from mycelia_serving.frontend import native as native_front_end
 
-    check_address(address)
-    check_size(max_msg_mb_size)
-    if ssl_config is not None and not isinstance(ssl_config, SSLConfig):
-        raise RuntimeError(f"Parameter 'ssl_config' should be an SSLConfig, but got {type(ssl_config)}")
+    check_port(address, max_msg_mb_size, ssl_config)
     service = Service(dispatcher, metrics=metrics, token=token, repository=repository)
     if native is None:
         native = ssl_config is None and not native_front_end.missing()

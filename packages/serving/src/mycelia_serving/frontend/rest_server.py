@@ -7,7 +7,7 @@ import contextlib
 import socket
 import threading
 
-from mycelia_serving.frontend.addresses import check_address, check_size, listening_socket
+from mycelia_serving.frontend.addresses import check_port, listening_socket
 from mycelia_serving.frontend.asgi import GuardedProtocol, RestApp
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.rest import Rest
@@ -34,10 +34,7 @@ def start_rest(
     patience_s: how long a client may be silent inside of a request; idle_s: between two of them.
     Errors: RuntimeError that names the parameter or the address.
     """
-    check_address(address, unix=False)
-    check_size(max_msg_mb_size)
-    if ssl_config is not None and not isinstance(ssl_config, SSLConfig):
-        raise RuntimeError(f"Parameter 'ssl_config' should be an SSLConfig, but got {type(ssl_config)}")
+    check_port(address, max_msg_mb_size, ssl_config, unix=False)
     context = None if ssl_config is None else ssl_config.context()
     sock = listening_socket(address)
     application = Rest(dispatcher, metrics=metrics, token=token, repository=repository)

@@ -7,7 +7,7 @@ server.start_grpc_server("127.0.0.1:5500")
 
 from __future__ import annotations
 
-import importlib
+from mycelia_serving.lazy import lazy
 
 _PLACES = {  # name -> module; imported when it is used: a config needs `register` only
     "register": "mycelia_serving.servable.register",
@@ -29,18 +29,4 @@ __all__ = [
     "stop",
 ]
 
-
-def __getattr__(name: str):
-    place = _PLACES.get(name)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, member = place.partition(":")
-    value = importlib.import_module(module)
-    if member:
-        value = getattr(value, member)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+__getattr__, __dir__ = lazy(__name__, globals(), _PLACES)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+from mycelia_serving.lazy import lazy
 
 _PLACES = {
     "register": "mycelia_serving.servable.register",
@@ -13,18 +13,4 @@ _PLACES = {
 }
 __all__ = ["start_servable", "start_servable_in_master", "stop"]
 
-
-def __getattr__(name: str):
-    place = _PLACES.get(name)
-    if place is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    module, _, member = place.partition(":")
-    value = importlib.import_module(module)
-    if member:
-        value = getattr(value, member)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_PLACES})
+__getattr__, __dir__ = lazy(__name__, globals(), _PLACES)
