@@ -106,6 +106,22 @@ def test_slots_of_a_padded_array():
     assert shift(x, slots, 3).asnumpy().tolist() == [-1] * 6
 
 
+@pytest.mark.parametrize(
+    ("reduction", "expected"), [("none", 2.0), ("sum", 2.0), ("mean", 0.5), ("batchmean", 1.0)]
+)
+def test_gradient_of_kl_div_loss(reduction, expected):
+    x, target = Tensor([[0.3, 0.7], [0.5, 0.5]]), Tensor([[-1.0, 1.0], [0.0, -1.0]])
+    found = registry["KLDivLossGrad"](reduction)(Tensor([2.0]), x, target)
+    assert found.asnumpy().tolist() == [[expected, -expected], [0, expected]]
+    with pytest.raises(ValueError, match="'reduction' must be a str"):
+        registry["KLDivLossGrad"](1.0)
+
+
+def test_a_gradient_of_another_shape_is_refused():
+    with pytest.raises(ValueError, match="not equal"):
+        registry["HSigmoidGrad"]()(ops.ones(3), ops.ones(4))
+
+
 def test_lists_and_tuples_turn_into_one_another():
     assert registry["ListToTuple"]()([1, 2.5]) == (1, 2.5)
     assert registry["TupleToList"]()((1, 2.5)) == [1, 2.5]

@@ -372,7 +372,7 @@ def PadV3(
 
 
 @primitive
-def MirrorPad(input_x, paddings, *, mode: choice("REFLECT", "SYMMETRIC") = "REFLECT"):
+def MirrorPad(input_x, paddings, *, mode: choice("REFLECT", "SYMMETRIC", other=ValueError) = "REFLECT"):
     """Each axis continued by its mirror image, with or (REFLECT) without repeating the edge."""
     return rearrange.mirror_pad(input_x, paddings, mode)
 

@@ -134,12 +134,12 @@ def within(
     return checked
 
 
-def choice(*names: Any, fold: bool = False) -> Callable:
-    """One of the names; with `fold` in any case, given as it is written here."""
+def choice(*names: Any, fold: bool = False, other: type[Exception] = TypeError) -> Callable:
+    """One of the names; with `fold` in any case, given as it is written here. `other`: for no text at all."""
 
     def checked(value: Any) -> Any:
         if not isinstance(value, type(names[0])):
-            raise Misfit(TypeError, f"a {type(names[0]).__name__}")
+            raise Misfit(other, f"a {type(names[0]).__name__}")
         for one in names:
             if value == one or fold and value.lower() == one.lower():
                 return one

@@ -3,16 +3,21 @@
 Where the gradient follows from the result it is a formula; the others ask the function's own rule.
 """
 
-from mycelia import ops
+from mycelia import errors, ops
 from mycelia.autodiff.transforms import vjp
 from mycelia.ops.operations.checks import anything, boolean, choice, integer, integers, real
 from mycelia.ops.operations.define import primitive, registry
 from mycelia.ops.shape import as_ints
+from mycelia.tensor import Tensor
 
 
 def _pull(function, gradient, *inputs):
     """The gradients of ``function(*inputs)``; a single one by itself."""
-    _, pull = vjp(function, *inputs)
+    result, pull = vjp(function, *inputs)
+    if isinstance(gradient, Tensor) and gradient.shape != result.shape:
+        raise errors.shape_error(
+            f"the shape of the gradient is not equal to that of the result: {gradient.shape}, {result.shape}"
+        )
     found = pull(gradient)
     return found[0] if isinstance(found, tuple) and len(found) == 1 else found
 
@@ -170,9 +175,12 @@ def BinaryCrossEntropyGrad(x, y, doutput, weight=None, *, reduction: choice("mea
 
 
 @primitive
-def KLDivLossGrad(doutput, x, target, *, reduction: choice("none", "mean", "batchmean", "sum") = "mean"):
-    """Gradient of `KLDivLoss`."""
-    return _pull(lambda v: ops.kl_div(v, target, reduction), doutput, x)
+def KLDivLossGrad(
+    doutput, x, target, *, reduction: choice("none", "mean", "batchmean", "sum", other=ValueError) = "mean"
+):
+    """Gradient of `KLDivLoss`: ``-target * doutput``, divided by what the loss is divided by."""
+    count = x.size if reduction == "mean" else x.shape[0] if reduction == "batchmean" else 1
+    return -target * doutput / count
 
 
 @primitive

@@ -47,7 +47,9 @@ def BinaryCrossEntropy(input, target, weight=None, *, reduction: _reduction = "m
 
 
 @primitive
-def KLDivLoss(logits, labels, *, reduction: choice("none", "mean", "batchmean", "sum") = "mean"):
+def KLDivLoss(
+    logits, labels, *, reduction: choice("none", "mean", "batchmean", "sum", other=ValueError) = "mean"
+):
     """Kullback-Leibler divergence from log-probabilities, see `ops.kl_div`."""
     return ops.kl_div(logits, labels, reduction)
 
