@@ -76,7 +76,7 @@ def test_a_call_that_runs_for_too_long_meets_its_deadline(calc, call_master):
     import time
 
     call = call_master(calc.master)
-    slow = {"x": np.int64(1), "seconds": np.float32(0.6)}
+    slow = {"x": np.int64(1), "seconds": np.float32(2.0)}
     reply = call.reply("wait", slow, deadline=time.monotonic() + 0.1)
     assert reply.error.code == Code.DEADLINE
 
