@@ -122,3 +122,26 @@ def test_frombuffer_and_bytes():
     x = Tensor([1, 2, 3], ms.int32)
     assert ms.frombuffer(x.get_bytes(), ms.int32, 2, 4).tolist() == [2, 3]
     assert Tensor.convert_bytes_to_tensor(x.get_bytes(), (3,), ms.int32).tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("element", "inside"),
+    [
+        (1, True),
+        (1.0, True),
+        (True, True),
+        (np.int64(2), True),
+        (3, False),
+        (Tensor(2), True),
+        (Tensor([1]), True),
+        (Tensor([1, 2]), True),
+        (Tensor([3]), False),
+        ([1], False),
+        ((1,), False),
+        (np.array(1), False),
+        ("a", False),
+    ],
+)
+def test_what_is_in_a_tensor(element, inside):
+    assert (element in Tensor([1, 2])) is inside
+    assert (element in Tensor([[1, 2], [4, 5]])) is inside

@@ -376,6 +376,15 @@ def _dropout(call: Call) -> tuple:
 # ---- products ----------------------------------------------------------------------------------------------
 
 
+@rule("random_choice")
+def _random_choice(call: Call) -> list[Tensor]:
+    """With one key for all, the examples draw as the rows of one call do."""
+    if call.batched[0]:
+        return one_by_one(call)
+    weights = call.whole(1)
+    return call.shaped(call.run([call.operands[0], reshaped(weights, (-1, weights.shape[-1]))]))
+
+
 @rule("mat_mul")
 def _mat_mul(call: Call) -> tuple:
     x, y = call.operands

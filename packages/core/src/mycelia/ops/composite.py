@@ -45,7 +45,10 @@ class GradOperation:
     def __call__(self, fn: Callable, weights=None) -> Callable:
         get_all, get_by_list, sens_param = self.get_all, self.get_by_list, self.sens_param
         if not callable(fn):
-            raise errors.type_error("GradOperation", f"fn must be callable, but got {type(fn).__name__}")
+            raise errors.type_error(
+                "For 'GradOperation', the first argument must be a 'Function' or 'Cell', but got "
+                f"{type(fn).__name__}"
+            )
 
         def gradient(*args, **kwargs):
             return _gradients(fn, weights, args, kwargs, get_all, get_by_list, sens_param)

@@ -72,6 +72,14 @@ class Primitive:
                 "Primitive.place", f"the argument 'rank_id' must be an int >= 0, but got {rank_id!r}"
             )
 
+    def set_user_data(self, key: str, value: Any) -> None:
+        """Keep a value of the user's with this object, for `get_user_data`."""
+        self.__dict__.setdefault("_user_data", {})[key] = value
+
+    def get_user_data(self, key: str) -> Any:
+        """What `set_user_data` kept under this key, or None."""
+        return self.__dict__.get("_user_data", {}).get(key)
+
     def recompute(self, mode: bool = True) -> Primitive:
         """Record whether the results of this op are computed again for the gradient."""
         if not isinstance(mode, bool):

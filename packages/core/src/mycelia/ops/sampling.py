@@ -88,9 +88,14 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     `mode`: bilinear or nearest; `padding_mode`, outside: zeros, border, reflection; `align_corners`: -1 and
     1 are the centres of the outermost pixels instead of their outer edges.
     Shapes: [n, c, *sizes], [n, *out, 2 or 3] -> [n, c, *out].  dtypes: floating.
-    Errors: ValueError for modes and shapes.
+    Errors: ValueError for modes and shapes, TypeError for two dtypes.
     """
     rank = len(input.shape) - 2
+    if input.dtype is not grid.dtype:
+        raise errors.type_error(
+            "For 'grid_sample', the input type must be same as that of the grid, but they are "
+            f"{input.dtype} and {grid.dtype}"
+        )
     if rank not in (2, 3) or len(grid.shape) != rank + 2 or grid.shape[-1] != rank:
         raise errors.value_error(
             "For 'grid_sample', 'input' must have rank 4 or 5 and 'grid' the same, ending in 2 or 3, but "

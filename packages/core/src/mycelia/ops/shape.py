@@ -678,7 +678,9 @@ def _pad_from_itself(x, axis, before, after, mode):
 
 
 def shape(input_x):
-    """The shape of a tensor, a tuple of ints."""
+    """The shape of a tensor, a tuple of ints. Errors: TypeError for anything else."""
+    if isinstance(input_x, (list, tuple)):
+        raise errors.type_error("shape", f"input_x must be a Tensor, but got {type(input_x).__name__}")
     return input_x.shape
 
 

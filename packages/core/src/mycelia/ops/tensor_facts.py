@@ -401,6 +401,13 @@ def _requires_grad(self, requires_grad=True):
     """Nothing: which tensors get gradients is said to `grad` and `value_and_grad`."""
 
 
+def _contains(self, element):
+    """Whether some element equals `element`, a number or a Tensor; other things are in no Tensor."""
+    if not isinstance(element, (_C.Tensor, int, float, complex, np.number, np.bool_)):
+        return False
+    return bool((self == element).any())
+
+
 def _reversed(self):
     return iter([self[i] for i in range(len(self) - 1, -1, -1)])
 
@@ -434,7 +441,7 @@ _METHODS = {
     "data_ptr": _data_ptr, "resize": _resize, "to_coo": _to_coo, "to_csr": _to_csr,
     "assign_value_cpp": _assign_bits, "delete_": _delete, "set_": _set, "storage": _untyped_storage,
     "untyped_storage": _untyped_storage, "from_dlpack": staticmethod(_from_dlpack), "to_dlpack": _to_dlpack,
-    "__deepcopy__": _deepcopy, "__reversed__": _reversed, "__round__": _rounded,
+    "__contains__": _contains, "__deepcopy__": _deepcopy, "__reversed__": _reversed, "__round__": _rounded,
 }  # fmt: skip
 
 for _name, _function in _METHODS.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from mycelia import dtypes, errors, ops
 from mycelia.ops.factors import cosine_transform
 from mycelia.ops.fourier import _sized
@@ -13,12 +15,17 @@ _KEPT = (dtypes.float32, dtypes.float64, dtypes.complex64, dtypes.complex128)
 _WIDENED = (dtypes.int16, dtypes.int32, dtypes.int64, dtypes.float16)
 
 
+def _number(value):
+    """`value`, as a Python number where it is one of a graph."""
+    return operator.index(value) if isinstance(value, Tensor) else value
+
+
 def _checked(owner, x, kind, norm):
     if not isinstance(x, Tensor):
         raise errors.type_error(owner, f"x must be a Tensor, but got {type(x).__name__}")
     if x.dtype not in _KEPT + _WIDENED:
         raise errors.type_error(owner, f"x must be real, complex64 or complex128, but is {x.dtype}")
-    if kind != 2:
+    if _number(kind) != 2:
         raise errors.value_error(owner, f"only type 2 is there, but got {kind!r}")
     if norm not in (None, "ortho"):
         raise errors.value_error(owner, f"norm must be None or 'ortho', but got {norm!r}")
@@ -28,6 +35,7 @@ def _checked(owner, x, kind, norm):
 def _along(owner, x, axes, sizes, inverse):
     if len(axes) != len(sizes):
         raise errors.value_error(owner, f"axes and s differ in length: {axes} and {sizes}")
+    axes, sizes = [_number(axis) for axis in axes], [_number(size) for size in sizes]
     for axis, size in zip(axes, sizes):
         if not isinstance(axis, int) or size is not None and not isinstance(size, int):
             raise errors.type_error(owner, f"axes and sizes must be ints, but got {axis!r} and {size!r}")

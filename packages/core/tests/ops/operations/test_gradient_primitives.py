@@ -142,3 +142,29 @@ def test_scope_tells_that_a_cell_is_recomputed():
 def test_lengths_of_ctc_are_integers():
     with pytest.raises(TypeError, match="target_lengths must be int32 or int64, but got Float32"):
         ops.ctc_loss(ops.zeros((2, 1, 3)), Tensor([[1, 2]]), (2,), (0.5,))
+
+
+def test_examples_of_a_vmap_draw_as_rows_do():
+    weights = Tensor([[0.5, 0.5], [0.2, 0.8], [0.9, 0.1]])
+    rows = P.Multinomial(seed=5, seed2=6)(weights, 4)
+    each = ops.vmap(lambda w: P.Multinomial(seed=5, seed2=6)(w, 4))(weights)
+    assert each.asnumpy().tolist() == rows.asnumpy().tolist()
+
+
+def test_places_have_the_dtype_of_what_is_read():
+    with pytest.raises(TypeError, match="input type must be same"):
+        ops.grid_sample(ops.ones((1, 1, 2, 2)), ops.zeros((1, 2, 2, 2), ms.int32))
+
+
+def test_a_primitive_keeps_what_its_user_gives():
+    add = P.Add()
+    assert add.get_user_data("note") is None
+    add.set_user_data("note", 3)
+    assert add.get_user_data("note") == 3
+    assert P.Add().get_user_data("note") is None
+
+
+def test_only_tensors_have_a_shape():
+    assert ops.shape(LEFT) == (1, 2, 2)
+    with pytest.raises(TypeError, match="must be a Tensor, but got list"):
+        ops.shape([LEFT, RIGHT])
