@@ -366,7 +366,9 @@ class ParameterTuple(tuple):
                     "ParameterTuple", f"every member must be a Parameter, but got {type(p).__name__}"
                 )
             if names.setdefault(p.name, p) is not p:
-                raise errors.value_error("ParameterTuple", f"two members have the name '{p.name}'")
+                raise errors.value_error(
+                    "ParameterTuple", f"two members are called alike: its name '{p.name}' already exists."
+                )
         return super().__new__(cls, items)
 
     def clone(self, prefix: str, init: str = "same") -> ParameterTuple:

@@ -132,6 +132,7 @@ def compile_function(
     optimize(graph)
     read = {v for node in graph.nodes for v in node.inputs} | set(graph.outputs)
     inputs = [(tensor, value) for tensor, value in effects.inputs if value in read]
+    _require_unique_names([tensor for tensor, _ in inputs], (*args, *kwargs.values(), *_outer_values(fn)))
     graph.parameters = arguments + [v for _, v in inputs] + [v for _, v in numbers]
     build, tensors_read = _builder(form), [t for t, _ in inputs]
     found: Compiled | Template = Compiled(graph, tensors_read, effects.targets, len(outputs), build)
@@ -142,6 +143,30 @@ def compile_function(
     if entry is not None:
         entry.save(graph, tensors_read, effects.targets, form, list(cells.values()))
     return found, [guard for cell in cells.values() for guard in cell_guards(cell)]
+
+
+class SameName(errors.MyceliaValueError, RuntimeError):
+    """Two Parameters of one graph have the same name."""
+
+
+def _require_unique_names(tensors: Sequence[Tensor], given: Sequence[Any]) -> None:
+    """Errors: SameName for a Parameter among `given`, arguments and variables from outside, if another that
+    takes part has its name. MindSpore does not spare Parameters of Cells either.
+    """
+    direct = set(map(id, given))
+    owners: dict[str, Tensor] = {}
+    for tensor in tensors:
+        if not isinstance(tensor, Parameter) or tensor._unnamed:
+            continue
+        other = owners.setdefault(tensor.name, tensor)
+        if other is not tensor and (id(tensor) in direct or id(other) in direct):
+            raise errors.error(
+                SameName,
+                "jit",
+                f"a Parameter of shape {list(tensor.shape)} takes part, but its name '{tensor.name}' already "
+                "exists.",
+                hint="every Parameter of a graph needs a name of its own",
+            )
 
 
 def on_disk(fn: Callable, name: str, args: tuple, kwargs: dict) -> disk_cache.Entry | None:
@@ -265,13 +290,20 @@ def _reachable(values: Sequence[Any], found: dict[int, Parameter], seen: set[int
         elif isinstance(value, functools.partial):
             _reachable((value.func, *value.args, *value.keywords.values()), found, seen)
         elif isinstance(value, types.FunctionType):
-            inside = []
-            for cell in value.__closure__ or ():
-                try:
-                    inside.append(cell.cell_contents)
-                except ValueError:  # not assigned yet
-                    continue
-            inside += [value.__globals__[n] for n in value.__code__.co_names if n in value.__globals__]
-            _reachable(inside, found, seen)
+            _reachable(_outer_values(value), found, seen)
         else:
             _reachable(value, found, seen)
+
+
+def _outer_values(function: Any) -> list[Any]:
+    """What the variables of the surroundings hold that a function reads."""
+    found: list[Any] = []
+    if not isinstance(function, types.FunctionType):
+        return found
+    for cell in function.__closure__ or ():
+        try:
+            found.append(cell.cell_contents)
+        except ValueError:  # not assigned yet
+            continue
+    names = function.__code__.co_names
+    return found + [function.__globals__[n] for n in names if n in function.__globals__]
