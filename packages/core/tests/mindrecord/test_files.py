@@ -123,7 +123,7 @@ def test_many_pages_and_appended_rows(tmp_path):
 
 def test_existing_files_are_replaced_only_on_request_and_only_by_commit(tmp_path):
     path = write(tmp_path / "a.mindrecord", TOKENS, token_rows())
-    with pytest.raises(RuntimeError, match="exists already"):
+    with pytest.raises(RuntimeError, match="files already exist"):
         write(path, TOKENS, token_rows()[:2])
     writer = FileWriter(path, overwrite=True)
     writer.add_schema(TOKENS)

@@ -67,13 +67,13 @@ class BatchWork(Work):
 
     unit = "batch"
 
-    def __init__(self, owner: str, function, outputs: list[str], seed: int, salt: int):
+    def __init__(self, owner: str, function, outputs: list[str], seed: int, salt: int, passes: int):
         super().__init__(owner, f"batch with {title([function])}", seed, salt)
-        self._function, self._outputs = function, outputs
+        self._function, self._outputs, self._passes = function, outputs, passes
 
     def apply(self, epoch, number, item):
         try:
-            made = self._function(*item, BatchInfo(number, epoch))
+            made = self._function(*item, BatchInfo(number, epoch // self._passes if self._passes else 0))
         except Exception as e:
             raise nodes.failed(self.owner, "per_batch_map", e) from e
         made = made if isinstance(made, tuple) else (made,)
@@ -163,7 +163,7 @@ class BatchDataset(Dataset):
         return [*outputs, *(n for n in names if n not in inputs)]
 
     def get_batch_size(self):
-        return 1 if callable(self.batch_size) else int(self.batch_size)
+        return -1 if callable(self.batch_size) else int(self.batch_size)
 
     def get_dataset_size(self):
         if callable(self.batch_size):
@@ -238,7 +238,9 @@ class BatchDataset(Dataset):
                 waiting.append(tuple([list(columns[n]) for n in others]))
                 yield tuple([list(columns[n]) for n in inputs])
 
-        work = BatchWork(self._owner, self.per_batch_map, outputs, self.seed(), self.salt())
+        work = BatchWork(
+            self._owner, self.per_batch_map, outputs, self.seed(), self.salt(), self.passes_above
+        )
         crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
         order = self.get_col_names()
         for made in computed(self, work, epoch, start, items(), crew):
@@ -251,7 +253,7 @@ class BatchDataset(Dataset):
         if not callable(self.batch_size):
             return int(self.batch_size)
         try:
-            size = self.batch_size(BatchInfo(number, epoch))
+            size = self.batch_size(BatchInfo(number, self.epoch_of_user(epoch)[0]))
         except Exception as e:
             raise nodes.failed(self._owner, "the function batch_size", e) from e
         if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:

@@ -28,6 +28,9 @@ class DSCallback:
     Errors: TypeError, ValueError for a `step_size` that is no positive int.
     """
 
+    _rows_before = 0  # rows of the epochs that a map has read
+    _rows_of_epoch = 0  # rows of the epoch that it reads
+
     def __init__(self, step_size: int = 1):
         nodes.integer(type(self).__name__, "step_size", step_size, 1)
         self.step_size = step_size
@@ -53,10 +56,10 @@ class DSCallback:
 
 
 class Runner:
-    """Calls the callbacks of one map around the rows of one epoch."""
+    """Calls the callbacks of one map around the rows of one epoch, or of one of its passes below `repeat`."""
 
-    def __init__(self, callbacks: list[DSCallback], epoch: int):
-        self._callbacks, self._epoch = callbacks, epoch
+    def __init__(self, callbacks: list[DSCallback], epoch: int, number: int = 0, passes: int = 1):
+        self._callbacks, self._epoch, self._pass, self._passes = callbacks, epoch, number, passes
 
     def steps(self, rows: Iterator[tuple]) -> Iterator[tuple]:
         """The rows, with the events of the callbacks around them."""
@@ -64,11 +67,12 @@ class Runner:
             yield from rows
             return
         runtime = [c.create_runtime_obj() for c in self._callbacks]
-        done = getattr(self._callbacks[0], "_rows_before", 0) if self._epoch else 0
-        if self._epoch == 0:
+        first = self._callbacks[0]
+        done, step = first._rows_before if self._epoch else 0, first._rows_of_epoch if self._pass else 0
+        if self._epoch == self._pass == 0:
             self._call(runtime, "ds_begin", done, 0)
-        self._call(runtime, "ds_epoch_begin", done, 0)
-        step = 0
+        if self._pass == 0:
+            self._call(runtime, "ds_epoch_begin", done, 0)
         try:
             for row in rows:
                 step += 1
@@ -76,8 +80,11 @@ class Runner:
                 yield row
                 self._call(runtime, "ds_step_end", done + step, step)
         finally:  # a training may leave an epoch after its last row, without asking for more
-            self._callbacks[0]._rows_before = done + step
-        self._call(runtime, "ds_epoch_end", done + step, step)
+            first._rows_of_epoch = step
+            if self._pass + 1 == self._passes:
+                first._rows_before = done + step
+        if self._pass + 1 == self._passes:
+            self._call(runtime, "ds_epoch_end", done + step, step)
 
     def _call(self, runtime, event: str, step: int, step_in_epoch: int) -> None:
         epoch = 0 if event == "ds_begin" else self._epoch + 1

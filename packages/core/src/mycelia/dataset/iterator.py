@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -12,6 +14,24 @@ from mycelia.dataset.autotune import Tuner
 from mycelia.dataset.run import Run
 
 _STATE_VERSION = 1
+ITERATORS_LIST: list[weakref.ref] = []  # those that are there, as scripts of MindSpore ask for them
+
+
+def _forget(reference: weakref.ref) -> None:
+    with contextlib.suppress(ValueError):  # scripts may have emptied the list
+        ITERATORS_LIST.remove(reference)
+
+
+def _cleanup() -> None:
+    """Stop all iterators that are there."""
+    for reference in list(ITERATORS_LIST):
+        iterator = reference()
+        if iterator is not None:
+            iterator.stop()
+
+
+def _unset_iterator_cleanup() -> None:
+    """Nothing is left to undo: an iterator that was stopped is known as before."""
 
 
 class DatasetIterator:
@@ -45,6 +65,7 @@ class DatasetIterator:
             self._epoch, self._row = divmod(dataset._init_step, max(1, dataset.get_dataset_size()))
         self._start(Run())
         self._rows: Iterator | None = None
+        ITERATORS_LIST.append(weakref.ref(self, _forget))
 
     def _start(self, run: Run) -> None:
         self._run = run

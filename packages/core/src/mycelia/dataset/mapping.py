@@ -244,7 +244,11 @@ class MapDataset(_Computed):
             rows = source.rows_from(epoch, start) if start else source.rows(epoch)
         # Who only asks for shapes or counts does not run the callbacks.
         told = self.callbacks and self._run is not None
-        rows = Runner(self.callbacks, epoch).steps(rows) if told else iter(rows)
+        rows = (
+            Runner(self.callbacks, *self.epoch_of_user(epoch), self.passes_above).steps(rows)
+            if told
+            else iter(rows)
+        )
         crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
         if crew is None or not crew.optional:
             return self._pairs(work, epoch, start, rows, picked, crew)

@@ -56,6 +56,7 @@ class RepeatDataset(Dataset):
                 f"count should be either -1 or positive integer, range[1, INT32_MAX], but got {count}",
             )
         self.count = count
+        self.passes = max(count, 0)
 
     def get_repeat_count(self):
         return self.count
@@ -318,6 +319,12 @@ class Gate:
         self._left, self._given_up = rows, False
         self._changed = threading.Condition()
 
+    def open(self) -> None:
+        """Hold nothing up any more."""
+        with self._changed:
+            self._given_up = True
+            self._changed.notify_all()
+
     def batched(self, size: int) -> None:
         """Rows above become batches."""
         self._size *= size
@@ -382,9 +389,16 @@ class SyncWaitDataset(Dataset):
 
     def update(self, num_batch=None, data=None) -> None:
         """Hand `data` to the callback and let rows through."""
-        if num_batch is not None:
-            nodes.integer("Dataset.sync_update", "num_batch", num_batch, 1)
+        if num_batch is not None and not (isinstance(num_batch, int) and num_batch > 0):
+            raise errors.runtime_error(
+                "Dataset.sync_update",
+                f"Sync_update batch size can only be positive integer, got: {num_batch}.",
+            )
         self._gate.update(num_batch, data)
+
+    def open(self) -> None:
+        """Let all rows through."""
+        self._gate.open()
 
     def rows(self, epoch):
         if self._run is None:  # somebody asks for shapes or counts

@@ -24,6 +24,8 @@ class Dataset:
     cache_figures: Callable[[], dict] | None = None  # of what serves rows from a cache: hits, misses, bytes
     num_parallel_workers: int | None = None
     reads_ahead = True  # whether a thread may read it before the program asks for its rows
+    passes = 1  # over its source in an epoch; 0: without end
+    passes_above = 1  # of all nodes above it, in what an iterator reads
     _run = None
     _salt: int | None = None
 
@@ -56,6 +58,10 @@ class Dataset:
     def seed(self) -> int:
         """The seed of this run: the one that was set, or an arbitrary one."""
         return config.stream_seed() if self._run is None else self._run.seed
+
+    def epoch_of_user(self, epoch: int) -> tuple[int, int]:
+        """(epoch of the iterator, pass in it) for what is an epoch of this node below `repeat`."""
+        return divmod(epoch, self.passes_above) if self.passes_above else (0, epoch)
 
     def generator(self, epoch: int) -> np.random.Generator:
         """Random numbers of this node for one epoch: its order of rows, not their values."""
@@ -271,6 +277,14 @@ class Dataset:
                 node.update(num_batch, data)
                 return
         raise errors.runtime_error("Dataset.sync_update", f"Condition name not found: {condition_name!r}")
+
+    def disable_sync(self) -> None:
+        """Open all gates of `sync_wait` for good."""
+        from mycelia.dataset.operations import SyncWaitDataset
+
+        for node in self.walk():
+            if isinstance(node, SyncWaitDataset):
+                node.open()
 
     def device_que(
         self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""

@@ -31,6 +31,10 @@ def executable(root: Dataset, run: Run) -> Dataset:
     tree = _copied(root, run, {})
     for rewriter in _rewriters:
         tree = rewriter(tree, run)
+    for node in {id(n): n for n in tree.walk()}.values():
+        if node.passes != 1:
+            for below in {id(n): n for n in node.children[0].walk()}.values():
+                below.passes_above *= node.passes
     return adopt(tree, run)
 
 
@@ -47,6 +51,7 @@ def _copied(node: Dataset, run: Run, made: dict[int, Dataset]) -> Dataset:
         twin = made[id(node)] = copy.copy(node)
         # The random numbers of a node do not change when a rewriter puts others below it.
         twin._salt = node.salt()
+        twin.passes_above = 1
         twin.children = [_copied(child, run, made) for child in node.children]
         twin.parent = []
         for child in twin.children:

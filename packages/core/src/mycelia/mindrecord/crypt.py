@@ -106,7 +106,8 @@ def read_plain(path: str) -> bytes:
     """
     if _state["key"] is None:
         raise errors.runtime_error(
-            path, "the file is encrypted", hint="give its key to mindrecord.set_enc_key"
+            path,
+            "The mindrecord file is encrypted. You need to configure mindrecord.set_enc_key and set_dec_mode",
         )
     with open(path, "rb") as file:
         data = memoryview(file.read())

@@ -19,6 +19,9 @@ class MindRecordException(errors.MyceliaError):
             self.text.format(*details) if details or "{" not in self.text else self.text, **about
         )
 
+    def __init_subclass__(cls, **kwargs):
+        """These are classes of MindSpore: they keep their own names."""
+
     def __str__(self):
         return f"[{type(self).__name__}]: {self.message}"
 
@@ -28,6 +31,9 @@ class MindRecordException(errors.MyceliaError):
     @property
     def error_msg(self) -> str:
         return self.message
+
+
+MindRecordException.__name__ = MindRecordException.__qualname__
 
 
 def _rebuild(kind: type[MindRecordException], message: str) -> MindRecordException:

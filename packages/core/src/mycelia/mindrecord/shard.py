@@ -65,7 +65,9 @@ def _parse_header(path: str, start: bytes, file) -> dict:
         )
     (size,) = struct.unpack("<Q", start)
     if not 2 <= size <= 128 << 20:
-        raise exceptions.damaged(path, "no MindRecord file: the length of its header is not possible", hint)
+        raise exceptions.damaged(
+            path, "Invalid file, the size of mindrecord file header is larger than the upper limit.", hint
+        )
     text = file.read(size)
     if len(text) < size:
         raise exceptions.damaged(path, f"the file is cut off inside its header of {size} bytes")
@@ -111,7 +113,17 @@ def shard_paths(path: str) -> list[str]:
         )
     paths = [os.path.join(directory, n) for n in names]
     for each in paths:
-        must_exist(each)
+        if not os.path.isfile(each):
+            raise errors.runtime_error(
+                f"{each} can not be found. Please check whether the mindrecord file exists and do not "
+                "rename the mindrecord file."
+            )
+    must_exist(path + ".db")
+    for each in paths:
+        if not os.path.isfile(each + ".db"):
+            raise errors.runtime_error(
+                f"Please check that {each}.db exists and do not rename the mindrecord file and meta file."
+            )
     return paths
 
 

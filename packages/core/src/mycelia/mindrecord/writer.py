@@ -53,7 +53,9 @@ class FileWriter:
             raise exceptions.ParamValueError("Parameter overwrite's type is not bool.")
         if shard_num > 1 and crypt.get_enc_key() is not None:
             raise errors.runtime_error(
-                "FileWriter", f"encrypted data sets have one file, but shard_num is {shard_num}"
+                "FileWriter",
+                "When encode mode is enabled, the automatic sharding function is unavailable. shard_num is "
+                f"{shard_num}, but encrypted data sets have one file",
             )
         width = len(str(shard_num - 1))
         self._paths = [
@@ -157,7 +159,9 @@ class FileWriter:
             for path in (p for name in self._paths for p in (name, name + ".db")):
                 if os.path.exists(path):
                     raise errors.runtime_error(
-                        "FileWriter", f"{path} exists already", hint="give overwrite=True, or remove it"
+                        "FileWriter",
+                        f"Invalid file, mindrecord files already exist. Please check file path: {path}",
+                        hint="give overwrite=True, or remove it",
                     )
         if not self._index and not self._appends:
             self._index = list(self._schema.scalars)

@@ -20,12 +20,13 @@ class LineReader:
     """
 
     def __init__(self, filename: str):
-        nodes.of_type("LineReader", "filename", filename, str)
+        if not isinstance(filename, str):
+            raise errors.type_error("LineReader", f"filename: {filename} is not string")
         path = os.path.realpath(filename)
         if _FORBIDDEN.search(os.path.basename(path)):
             raise errors.value_error("LineReader", f"filename {filename!r} has forbidden characters")
         if not os.path.isfile(path):
-            what = "is no regular file" if os.path.exists(path) else "does not exist"
+            what = "is not a regular file" if os.path.exists(path) else "does not exist"
             raise errors.runtime_error("LineReader", f"the file {filename!r} {what}")
         self.filename = path
         self.offsets: list[int] = []
@@ -53,9 +54,7 @@ class LineReader:
 
     def readline(self, line: int) -> str:
         """A line without its end."""
-        nodes.integer("LineReader.readline", "line", line, 1, max(1, len(self.offsets)))
-        if not self.offsets:
-            raise errors.value_error("LineReader.readline", f"the file is empty, there is no line {line}")
+        nodes.integer("LineReader.readline", "line", line, 1, len(self.offsets))
         if self._file is None:
             self._file = Path(self.filename).open("rb")
         self._file.seek(self.offsets[line - 1])

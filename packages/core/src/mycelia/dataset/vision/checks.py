@@ -12,7 +12,7 @@ from mycelia.dataset.checks import between, integer
 
 __all__ = ["INT32", "LARGEST", "NUMBER", "between", "integer"]  # besides what is defined here
 
-NUMBER = (int, float)
+NUMBER = (float, int)
 
 
 def kind(op: str, name: str, value, kinds) -> None:

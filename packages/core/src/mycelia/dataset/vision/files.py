@@ -127,6 +127,8 @@ def write_file(filename: str, data) -> None:
         raise errors.runtime_error(
             "write_file", f"data must be uint8 [n], but got {data.dtype} {list(data.shape)}"
         )
+    if os.path.isdir(filename):
+        raise errors.runtime_error("write_file", f"Invalid file path, {filename} is not a regular file.")
     try:
         data.tofile(filename)
     except OSError as cause:
