@@ -31,6 +31,8 @@ _PATHS = """
     _checkparam : compat.checkparam
     _c_expression : compat.native .
     _c_expression.security : compat.native
+    _c_dataengine dataset.core.datatypes : compat.dataengine
+    dataset.engine.iterators : dataset.iterator dataset
     _extends.parse.compile_config : compat.compile_config
     _extends.parse.standard_method : compat.standard_method
     _extends.* : .
@@ -74,9 +76,9 @@ _PATHS = """
 
 # The modules of MindSpore 2.10 and of 1.x that are in reach of scripts: a module, and what lies in it.
 _BELOW = """
-    : _c_expression _checkparam _extends amp boost common communication context dataset device_context dtype
-        experimental graph hal log mindrecord mint multiprocessing nn numpy ops parallel profiler rewrite
-        run_check runtime scipy tools train utils version
+    : _c_dataengine _c_expression _checkparam _extends amp boost common communication context dataset
+        device_context dtype experimental graph hal log mindrecord mint multiprocessing nn numpy ops
+        parallel profiler rewrite run_check runtime scipy tools train utils version
     _c_expression: security
     _extends: parse
     _extends.parse: compile_config standard_method
@@ -87,10 +89,10 @@ _BELOW = """
         file_system generator hook_handle initializer jit_config jit_context lazy_inline model mutable
         no_inline np_dtype parameter recompute seed sparse_tensor storage symbol tensor
     communication: _comm_helper comm_func management
-    dataset: audio callback debug engine text transforms utils vision
+    dataset: audio callback core debug engine text transforms utils vision
     dataset.audio: transforms utils
     dataset.callback: ds_callback
-    dataset.core: config
+    dataset.core: config datatypes
     dataset.debug: debug_hook pre_defined_hook
     dataset.engine: cache_client datasets datasets_audio datasets_standard_format datasets_text
         datasets_user_defined datasets_vision iterators obs offload queue samplers serializer_deserializer
@@ -161,6 +163,8 @@ _BELOW = """
     profiler: dynamic_profile dynamic_profiler envprofiler experimental_config mstx profiler
         profiler_action_controller profiler_interface profiling schedule
     profiler.dynamic_profile: dynamic_monitor_proxy dynamic_profiler_config_context dynamic_profiler_utils
+    rewrite: api node symbol_tree
+    rewrite.api: node node_type pattern_engine scoped_value symbol_tree
     run_check: _check_version run_check
     runtime: device device_limit event executor memory stream stream_limit thread_bind_core
     scipy: fft linalg ops ops_wrapper optimize utils utils_const
