@@ -131,6 +131,7 @@ def _topk(rand):
 def topk(input, k, dim=None, largest=True, sorted=True):
     """The `k` largest (or smallest) values along `dim` (the last axis if None), and the positions they had.
 
+    Not `sorted`, all values stay where they are.
     Shapes: [.., n, ..] -> [.., k, ..], twice.  dtypes: real -> the same, int32.
     Errors: ValueError if k exceeds n.
     """
@@ -138,12 +139,25 @@ def topk(input, k, dim=None, largest=True, sorted=True):
         k = int(k.asnumpy().item())
     elif isinstance(k, tuple) and len(k) == 1:
         k = k[0]
-    return _topk(input, k, -1 if dim is None else dim, largest, sorted)
+    dim = -1 if dim is None else dim
+    if sorted is False and input.ndim and k == input.shape[positive_axis(dim, input.ndim)]:
+        return _as_they_are(input, positive_axis(dim, input.ndim))
+    return _topk(input, k, dim, largest, sorted)
+
+
+def _as_they_are(x, axis):
+    """All values along an axis, and where they are."""
+    from mycelia.ops.create import arange
+    from mycelia.ops.shape import broadcast_to
+
+    places = arange(x.shape[axis], dtype=dtypes.int32)
+    along = tuple(-1 if i == axis else 1 for i in range(x.ndim))
+    return reshape(x, x.shape), broadcast_to(reshape(places, along), x.shape)
 
 
 def top_k(input_x, k, sorted=True):
     """The `k` largest values along the last axis, and the positions they had."""
-    return _topk(input_x, k, -1, True, sorted)
+    return topk(input_x, k, None, True, sorted)
 
 
 def kthvalue(input, k, dim=-1, keepdim=False):

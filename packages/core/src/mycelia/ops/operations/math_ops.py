@@ -207,7 +207,18 @@ def EqualCount(x, y):
 
 @primitive
 def SquareSumAll(x, y):
-    """Sums of squares of both inputs."""
+    """Sums of squares of both inputs.
+
+    Errors: TypeError unless both are float16 or both float32, ValueError if their shapes differ.
+    """
+    if x.dtype is not y.dtype or x.dtype not in (dtypes.float16, dtypes.float32):
+        raise errors.type_error(
+            "SquareSumAll", f"both inputs must be float16 or both float32, but got {x.dtype} and {y.dtype}"
+        )
+    if x.shape != y.shape:
+        raise errors.value_error(
+            "SquareSumAll", f"both inputs must have one shape, but got {x.shape} and {y.shape}"
+        )
     return ops.square(x).sum(), ops.square(y).sum()
 
 
