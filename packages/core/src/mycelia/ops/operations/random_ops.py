@@ -278,7 +278,7 @@ def RandomChoiceWithMask(input_x, *, count: positive = 256, seed: integer = 0, s
     """Positions of `count` true elements in random order, and which of them are real: the rest are 0."""
     if not input_x.dtype.is_bool:
         raise errors.type_error("RandomChoiceWithMask", f"input_x must be bool, but it is {input_x.dtype}")
-    size = 4 * count * input_x.ndim
+    size = 2 * count * (4 * input_x.ndim + 1)  # both results, and the arrays that they are made of
     if size > os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"):
         raise errors.runtime_error(
             "RandomChoiceWithMask",
