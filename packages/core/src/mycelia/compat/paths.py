@@ -18,7 +18,10 @@ _PATHS = """
     common._monad common._register_for_tensor common._utils common._decorator common.auto_dynamic_shape
         common.device common.dump common.generator common.hook_handle common.model common.recompute
         common.sparse_tensor common.symbol common._pijit_context : common .
-    context parallel._auto_parallel_context : context config .
+    context : context config .
+    parallel._auto_parallel_context parallel._cost_model_context parallel._ps_context parallel._utils
+        : compat.parallel context
+    dataset.core.validator_helpers : compat.internals
     dtype : dtypes
     version : .
     amp : amp train.amp train.loss_scale_manager train .
@@ -92,7 +95,7 @@ _BELOW = """
     dataset: audio callback core debug engine text transforms utils vision
     dataset.audio: transforms utils
     dataset.callback: ds_callback
-    dataset.core: config datatypes
+    dataset.core: config datatypes validator_helpers
     dataset.debug: debug_hook pre_defined_hook
     dataset.engine: cache_client datasets datasets_audio datasets_standard_format datasets_text
         datasets_user_defined datasets_vision iterators obs offload queue samplers serializer_deserializer
@@ -156,7 +159,7 @@ _BELOW = """
         control_ops custom_ops debug_ops image_ops inner_ops linalg_ops manually_defined math_ops nn_ops
         other_ops random_ops reshard_ops sparse_ops spectral_ops
     ops.operations.manually_defined: _inner ops_def
-    parallel: _tensor _utils algo_parameter_config data_access_adapter function nn parameter_broadcast
+    parallel: _auto_parallel_context _cost_model_context _ps_context _tensor _utils algo_parameter_config data_access_adapter function nn parameter_broadcast
         shard transform_safetensors
     parallel.function: reshard_func
     parallel.nn: parallel_cell_wrapper parallel_grad_reducer
@@ -236,6 +239,10 @@ RENAMED: dict[str, dict[str, str]] = {
         "_is_parameter_generated": "compat.legacy:is_generated_name",
         "U": "compat.legacy:MONAD", "IO": "compat.legacy:MONAD",
         "cell_attr_register": "compat.legacy:cell_attr_register",
+        "_calculate_fan_in_and_fan_out": "common.initializer:_fans",
+        "_calculate_correct_fan": "compat.internals:fan_of", "_calculate_gain": "compat.internals:gain",
+        "_assignment": "compat.internals:assignment", "_register": "compat.internals:register_initializer",
+        "cells_compile_cache": "compat.legacy:compiled_cells",
         "_pynative_executor": "compat.legacy:pynative_executor",
     },
     "ops": {
@@ -262,7 +269,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "scalar_mod": "operator:mod", "scalar_pow": "operator:pow", "scalar_gt": "operator:gt",
         "scalar_lt": "operator:lt", "scalar_ge": "operator:ge", "scalar_le": "operator:le",
         "scalar_eq": "operator:eq", "scalar_ne": "operator:ne", "scalar_usub": "operator:neg",
-        "bool_not": "operator:not_", "string_eq": "operator:eq", "string_concat": "operator:concat",
+        "bool_not": "operator:not_", "string_eq": "operator:eq", "string_concat": "operator:concat", "P": "ops:operations", "Tensor": ".:Tensor",
     },
     "nn": {
         "GlobalBatchNorm": "SyncBatchNorm", "Thor": "thor",
@@ -270,6 +277,10 @@ RENAMED: dict[str, dict[str, str]] = {
         "AdamWeightDecayForBert": "AdamWeightDecay", "GraphKernel": "Cell",
         "SummaryRecord": "train:SummaryRecord", "Parameter": ".:Parameter",
         "ParameterTuple": ".:ParameterTuple", "Tensor": ".:Tensor", "Model": "train:Model",
+        "_Loss": "nn:LossBase", "_BatchNorm": "nn.norm:_BatchNorm", "_activation": "nn.activation:_BY_NAME",
+        "opt_init_args_register": "compat.internals:opt_init_args_register",
+        "_VirtualDatasetCell": "compat.internals:VirtualDatasetCell",
+        "_grad_overflow": "compat.internals:grad_overflow", "_gru_cell": "ops.rnn:_gru_cell",
     },
     "train": {
         "SummaryStep": "compat.legacy:SummaryStep", "Tensor": ".:Tensor",
@@ -283,12 +294,31 @@ RENAMED: dict[str, dict[str, str]] = {
         "_calc_histogram_bins": "train.summary.values:bucket_count",
         "_DEFAULT_EXPORT_OPTIONS": "train.summary.summary_record:EXPORT_OPTIONS",
         "Parameter": ".:Parameter", "load": "io:load", "export": "io:export",
+        "set_cur_net": "compat.legacy:set_current_net", "_config_level": "compat.internals:amp_levels",
+        "_add_loss_network": "compat.internals:add_loss_network",
+        "_update_param": "compat.internals:update_param",
+        "_make_directory": "compat.internals:make_directory",
+        "_get_merged_param_data": "compat.internals:merged_param_data",
+    },
+    "boost": {
+        "gradient_accumulation_op": "compat.internals:gradient_accumulation_op",
+        "gradient_clear_op": "compat.internals:gradient_clear_op",
+    },
+    "log": {"_LogActionOnce": "compat.internals:LogActionOnce"},
+    "_c_expression": {
+        "_framework_profiler_step_start": "compat.legacy:nothing",
+        "_framework_profiler_step_end": "compat.legacy:nothing",
+        "disable_multi_thread": "compat.legacy:nothing",
     },
     "dataset": {
         "_cleanup": "compat.legacy:nothing", "_unset_iterator_cleanup": "compat.legacy:nothing",
         "Cutout": "CutOut", "OneHotOp": "OneHot", "ComposeOp": "Compose",
         "ImageFolderDatasetV2": "dataset:ImageFolderDataset", "ToType": "dataset.vision:ToType",
-        "RandomRotate": "RandomRotation",
+        "RandomRotate": "RandomRotation", "TensorOperation": "compat.internals:TensorOperation",
+        "PyTensorOperation": "compat.internals:TensorOperation", "is_pil": "compat.internals:is_pil",
+        "is_numpy": "compat.internals:is_numpy", "hwc_to_chw": "compat.internals:hwc_to_chw",
+        "augment_error_message": "compat.internals:augment_error_message", "context": ".:context",
+        "BatchDataset": "dataset.batching:BatchDataset",
     },
 }  # fmt: skip
 

@@ -1,13 +1,14 @@
 """Nested expressions become statements of one operation each, with names for what lies between.
 
-As in MindSpore the statements of a later operand stand before those of an earlier one. What is evaluated
-only sometimes or again and again (`and`, `or`, conditional expressions, comprehensions, tests of `while`)
-stays as it is.
+As in MindSpore the statements of a later operand stand before those of an earlier one, which has its name
+first. What is evaluated only sometimes or again and again (later operands of `and` and `or`, conditional
+expressions, comprehensions, tests of `while`) stays as it is, and so do augmented assignments.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable
 
 _OPERATORS = {
     ast.Add: "add", ast.Sub: "sub", ast.Mult: "mult", ast.Div: "div", ast.FloorDiv: "floordiv",
@@ -22,15 +23,18 @@ _OPERATORS = {
 
 def operator_name(expression: ast.expr) -> str:
     """`add` of ``a + b``, `not` of ``not a``."""
-    sign = expression.ops[0] if isinstance(expression, ast.Compare) else expression.op
-    return _OPERATORS[type(sign)]
+    signs = expression.ops if isinstance(expression, ast.Compare) else [expression.op]
+    return "_".join(_OPERATORS[type(sign)] for sign in signs)
 
 
 class Flattener:
-    """Rewrites the statements of one function; `names` are taken and grow."""
+    """Rewrites the statements of one function; `names` are taken and grow.
 
-    def __init__(self, names: set[str]):
-        self.names = names
+    `is_container(expression)`: whether a loop runs over cells; such a container gets a name of its own.
+    """
+
+    def __init__(self, names: set[str], is_container: Callable[[ast.expr], bool]):
+        self.names, self.is_container = names, is_container
 
     def statements(self, body: list[ast.stmt]) -> list[ast.stmt]:
         return [flat for statement in body for flat in self._statement(statement)]
@@ -39,9 +43,6 @@ class Flattener:
         match statement:
             case ast.Expr(value=ast.Constant()):
                 return []  # a docstring
-            case ast.AugAssign(target=ast.Name(id=name), op=op, value=value):
-                whole = ast.BinOp(ast.Name(name, ast.Load()), op, value)
-                return self._statement(ast.Assign([ast.Name(name, ast.Store())], whole))
             case ast.Assign(value=value) | ast.Expr(value=value):
                 before, statement.value = self._parts(value)
                 return [*before, statement]
@@ -54,7 +55,12 @@ class Flattener:
                 statement.orelse = self.statements(statement.orelse)
                 return [*before, statement]
             case ast.For():
-                before, statement.iter = self._atom(statement.iter)
+                if isinstance(statement.iter, ast.Attribute) and self.is_container(statement.iter):
+                    name = unique(ast.unparse(statement.iter).replace(".", "_"), self.names)
+                    before = [ast.Assign([ast.Name(name, ast.Store())], statement.iter)]
+                    statement.iter = ast.Name(name, ast.Load())
+                else:
+                    before, statement.iter = self._atom(statement.iter)
                 statement.body = self.statements(statement.body)
                 return [*before, statement]
             case ast.While():
@@ -72,9 +78,15 @@ class Flattener:
                 if isinstance(expression.func, ast.Attribute):
                     more, expression.func.value = self._owner(expression.func.value)
                     before = more + before
+                elif isinstance(expression.func, ast.Subscript):
+                    more, expression.func = self._atom(expression.func)
+                    before = more + before
                 return before, expression
             case ast.BinOp():
                 before, (expression.left, expression.right) = self._atoms([expression.left, expression.right])
+                return before, expression
+            case ast.BoolOp():  # the others are computed only if they are needed
+                before, expression.values[0] = self._atom(expression.values[0])
                 return before, expression
             case ast.UnaryOp():
                 before, expression.operand = self._atom(expression.operand)
@@ -91,13 +103,16 @@ class Flattener:
                 before, expression.values = self._atoms(expression.values)
                 return before, expression
             case ast.Subscript():
-                before, expression.value = self._owner(expression.value)
-                return before, expression
+                if isinstance(expression.value, ast.Call):
+                    before, expression.value = self._atom(expression.value)
+                    return before, expression
         return [], expression
 
     def _owner(self, expression: ast.expr) -> tuple[list[ast.stmt], ast.expr]:
         """What stands before a dot or bracket: names and attributes stay."""
-        return self._atom(expression) if isinstance(expression, ast.Call) else ([], expression)
+        return (
+            self._atom(expression) if isinstance(expression, (ast.Call, ast.Subscript)) else ([], expression)
+        )
 
     def _atoms(self, expressions: list[ast.expr]) -> tuple[list[ast.stmt], list[ast.expr]]:
         before, simple = [], []
@@ -112,8 +127,8 @@ class Flattener:
         stem = _stem(expression)
         if stem is None:
             return [], expression
-        before, expression = self._parts(expression)
         name = unique(f"{stem}_var", self.names)
+        before, expression = self._parts(expression)
         made = ast.Assign([ast.Name(name, ast.Store())], expression)
         return [*before, made], ast.Name(name, ast.Load())
 
@@ -123,7 +138,7 @@ def _stem(expression: ast.expr) -> str | None:
     match expression:
         case ast.Call(func=ast.Attribute(attr=name)) | ast.Call(func=ast.Name(id=name)):
             return name
-        case ast.BinOp() | ast.UnaryOp() | ast.Compare(ops=[_]):
+        case ast.BinOp() | ast.UnaryOp() | ast.BoolOp() | ast.Compare(ops=[_]):
             if isinstance(expression, ast.UnaryOp) and isinstance(expression.operand, ast.Constant):
                 return None  # -1
             return operator_name(expression)
@@ -134,7 +149,7 @@ def _stem(expression: ast.expr) -> str | None:
         case ast.Dict():
             return "dict"
         case ast.Subscript():
-            return "getitem"
+            return "subscript"
     return None
 
 

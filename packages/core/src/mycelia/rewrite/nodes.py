@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 import enum
+import itertools
+import textwrap
+from collections.abc import Iterator
 from types import BuiltinFunctionType, FunctionType, NoneType
 
 from mycelia import _C, errors
@@ -45,19 +48,44 @@ def _targets_of(statement) -> list[ast.expr]:
     return list(first.elts) if isinstance(first, (ast.Tuple, ast.List)) else [first]
 
 
+class Block(list):
+    """Nodes in order: inputs, a body, or the cells of a container; `owner` is what they belong to."""
+
+    def __init__(self, owner):
+        super().__init__()
+        self.owner = owner
+
+    def flat(self) -> Iterator[Node]:
+        """The nodes, and those of the bodies and containers in them."""
+        for node in self:
+            yield node
+            for inner in (node.body, node.cells):
+                if inner is not None:
+                    yield from inner.flat()
+
+
 class Node:
     """A statement of a network's `construct`: what it calls, with which arguments, and what it sets.
 
     Nodes come from `SymbolTree.create`, or from `create_call_cell` and `create_call_function`.
     """
 
-    def __init__(self, kind: NodeType, name: str, statement: ast.stmt | ast.arg, instance=None):
+    def __new__(cls, kind, *arguments, **options):
+        found = getattr(kind, "node", kind)  # Node(node.get_handler()) is node
+        return found if isinstance(found, Node) else super().__new__(cls)
+
+    def __init__(self, kind, name: str = "", statement: ast.stmt | ast.arg | None = None, instance=None):
+        if not isinstance(kind, NodeType):
+            return
         self.kind, self.name, self.statement, self.instance = kind, name, statement, instance
         self.tree = None  # the SymbolTree that it is in
-        self.block: list[Node] | None = None  # its place there: the nodes of one body
+        self.block: Block | None = None  # its place there
         self.sub_tree = None
-        self.blocks: list[list[Node]] = []  # bodies of control flow
-        self.cells: list[Node] = []  # of a container
+        self.function = None  # the scopes.Function that is called, where its statements are known
+        self.body: Block | None = None  # of control flow
+        self.cells: Block | None = None  # of a container
+        self.default: ScopedValue | None = None  # of an input
+        self.attributes: dict[str, object] = {}
 
     def __repr__(self) -> str:
         return f"<{self.kind} {self.name}: {self.code()}>"
@@ -76,7 +104,7 @@ class Node:
         check_type("Node", "cell", cell, Cell, Primitive)
         check_type("Node", "name", name, str)
         check_type("Node", "is_sub_net", is_sub_net, bool)
-        name = name or type(cell).__name__.lower()
+        name = name or type(cell).__name__
         kind = NodeType.CallCell if isinstance(cell, Cell) else NodeType.CallPrimitive
         function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
         node = Node(kind, name, _call(function, targets, args, kwargs), cell)
@@ -89,13 +117,42 @@ class Node:
     @staticmethod
     def create_call_function(function, targets, args=None, kwargs=None) -> Node:
         """A node ``targets = function(*args, **kwargs)``. Errors: TypeError for arguments of other types."""
-        if not isinstance(function, (FunctionType, BuiltinFunctionType, _C.Op)):
+        if not isinstance(function, (FunctionType, BuiltinFunctionType, _C.Op, type)):
             check_type("Node", "function", function, FunctionType)
         name = getattr(function, "__name__", None) or function.name
         called = ast.Name(name, ast.Load())
         return Node(NodeType.CallFunction, name, _call(called, targets, args, kwargs), function)
 
+    @staticmethod
+    def create_input(param_name: str, default: ScopedValue | None = None) -> Node:
+        """A node for a further argument of the network, with a default (None if it is not given)."""
+        check_type("Node", "param_name", param_name, str)
+        check_type("Node", "default", default, ScopedValue, NoneType)
+        node = Node(NodeType.Input, f"input_{param_name}", ast.arg(param_name))
+        node.default = ScopedValue.create_variable_value(None) if default is None else default
+        return node
+
     # -- what it is
+
+    def get_handler(self):
+        """What scripts use that go below this interface; see `handlers`."""
+        from mycelia.rewrite.handlers import NodeHandler
+
+        return NodeHandler(self)
+
+    def set_attribute(self, key: str, value) -> None:
+        """Keep something with the node. Errors: TypeError for a key that is no text."""
+        check_type("Node", "key", key, str)
+        self.attributes[key] = value
+
+    def get_attribute(self, key: str):
+        """What was kept under this key, or None."""
+        check_type("Node", "key", key, str)
+        return self.attributes.get(key)
+
+    def get_attributes(self) -> dict[str, object]:
+        """All that was kept."""
+        return self.attributes
 
     def get_name(self) -> str:
         """Its name, unique in the tree."""
@@ -131,15 +188,28 @@ class Node:
         """The statement as text."""
         if isinstance(self.statement, ast.arg):
             return self.statement.arg
+        if isinstance(self.statement, Else):
+            inside = ast.unparse(ast.fix_missing_locations(ast.Module(statements(self.body), [])))
+            return "else:\n" + textwrap.indent(inside or "pass", "    ")
         return ast.unparse(ast.fix_missing_locations(self.whole()))
 
     def whole(self) -> ast.stmt:
-        """The statement with the bodies as they are now."""
-        if self.blocks:
-            bodies = [[n.whole() for n in block] for block in self.blocks]
-            self.statement.body = bodies[0] or [ast.Pass()]
-            self.statement.orelse = bodies[1] if len(bodies) > 1 else []
+        """The statement with its bodies as they are now."""
+        if self.body is not None:
+            self.statement.body = statements(self.body) or [ast.Pass()]
+            if isinstance(self.statement, ast.If):
+                self.statement.orelse = statements(self.partner.body) if self.partner is not None else []
         return self.statement
+
+    @property
+    def partner(self) -> Node | None:
+        """The node of the `else` that belongs to the `if` of this node."""
+        if isinstance(self.statement, ast.If) and self.block is not None:
+            place = self.block.index(self) + 1
+            other = self.block[place] if place < len(self.block) else None
+            if other is not None and isinstance(other.statement, Else):
+                return other
+        return None
 
     # -- arguments and targets
 
@@ -174,6 +244,29 @@ class Node:
             setattr(owner, name, expression_of(arg))
         else:
             getattr(owner, name)[i] = expression_of(arg)
+        self.mark()
+
+    def set_kwarg(self, name: str, value: ScopedValue) -> None:
+        """Give an argument by keyword, instead of one of this name. Errors: TypeError unless it is a call."""
+        check_type("Node", "value", value, ScopedValue)
+        call = getattr(self.statement, "value", None)
+        if not isinstance(call, ast.Call):
+            raise errors.type_error("Node", f"'{self.name}' calls nothing, so it has no arguments by keyword")
+        call.keywords = [k for k in call.keywords if k.arg != name] + [
+            ast.keyword(name, expression_of(value))
+        ]
+        self.mark()
+
+    def mark(self) -> None:
+        """The function that it is in is not as it was."""
+        function = self.scope()
+        if function is not None:
+            function.changed = True
+
+    def scope(self):
+        """The function that it is in."""
+        owner = None if self.block is None else self.block.owner
+        return owner.scope() if isinstance(owner, Node) else owner
 
     def set_arg_by_node(self, arg_idx: int, src_node: Node, out_idx: int | None = None) -> None:
         """Let an argument be the `out_idx`-th target of another node; by default its only one."""
@@ -196,10 +289,12 @@ class Node:
     def _slots(self) -> list[tuple[ast.AST, str, int | None]]:
         """Where the arguments stand in the statement: an object, its field, and a place in it."""
         statement = self.statement
+        if self.kind is NodeType.Python:
+            return []
         match statement:
             case ast.Return(value=value):
                 return [] if value is None else [(statement, "value", None)]
-            case ast.If() | ast.While():
+            case ast.If() | ast.While() | Else():
                 return [(statement, "test", None)]
             case ast.For():
                 return [(statement, "iter", None)]
@@ -227,7 +322,37 @@ class Node:
 
     def providers(self) -> dict[int, tuple[Node, int]]:
         """Which node, and which of its targets, gives each argument (keywords follow the others)."""
-        return self.tree.providers(self) if self.tree is not None else {}
+        if self.block is None:
+            return {}
+        last: dict[str, tuple[Node, int]] = {}
+        owner = self.block.owner
+        for other in itertools.chain(getattr(owner, "inputs", ()), self.block):
+            if other is self:
+                break
+            for i, target in enumerate(other.get_targets()):
+                last[str(target)] = (other, i)
+        values = [*self.get_args(), *self.get_kwargs().values()]
+        return {i: last[str(v)] for i, v in enumerate(values) if str(v) in last}
+
+    get_arg_providers = providers
+
+    def get_target_users(self, index: int = -1) -> dict | list:
+        """Where its targets go: place of the target -> [(node, place of the argument), ...], or one list."""
+        check_type("Node", "index", index, int)
+        users: dict[int, list[tuple[Node, int]]] = {}
+        for other in self._followers():
+            for place, (source, target) in other.providers().items():
+                if source is self:
+                    users.setdefault(target, []).append((other, place))
+        return users if index == -1 else users.get(index, [])
+
+    def _followers(self) -> list[Node]:
+        if self.block is None:
+            return []
+        return list(getattr(self.block.owner, "body", None) or self.block) if self._is_input() else self.block
+
+    def _is_input(self) -> bool:
+        return self.kind is NodeType.Input
 
     def get_inputs(self) -> list[Node]:
         """The nodes whose targets are its arguments."""
@@ -235,9 +360,27 @@ class Node:
 
     def get_users(self) -> list[Node]:
         """The nodes that have its targets as arguments."""
-        if self.tree is None:
-            return []
-        return [n for n in self.tree.nodes() if any(given is self for given, _ in n.providers().values())]
+        return [n for n in self._followers() if any(given is self for given, _ in n.providers().values())]
+
+
+class Else(ast.stmt):
+    """The `else` of the `if` before it; a body without statement of its own."""
+
+    _fields = ("test",)
+
+
+def statements(block: Block) -> list[ast.stmt]:
+    """The nodes of a body as statements."""
+    made: list[ast.stmt] = []
+    before = None
+    for node in block:
+        if isinstance(node.statement, Else):
+            if before is None or before.partner is not node:  # its `if` was erased
+                made.append(ast.If(node.statement.test, [ast.Pass()], statements(node.body)))
+        else:
+            made.append(node.whole())
+        before = node
+    return made
 
 
 def _call(function: ast.expr, targets, args, kwargs) -> ast.Assign:
@@ -247,6 +390,8 @@ def _call(function: ast.expr, targets, args, kwargs) -> ast.Assign:
     check_type("Node", "kwargs", {} if kwargs is None else kwargs, dict)
     for target in targets:
         check_type("Node", "targets", target, ScopedValue, str)
+    for key in kwargs or ():
+        check_type("Node", "a key of kwargs", key, str)
     for name, given in (("args", args or ()), ("kwargs", (kwargs or {}).values())):
         for value in given:
             check_type("Node", f"an element of {name}", value, ScopedValue)
