@@ -7,18 +7,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from mycelia import _C, errors
-from mycelia.autodiff.transforms import custom_vjp
+from mycelia.autodiff.transforms import custom_vjp, no_gradients
 from mycelia.tensor import Tensor
 
 
 @contextlib.contextmanager
 def no_grad() -> Iterator[None]:
-    """Nothing that is computed inside has a gradient."""
-    level = _C.set_tape_level(0)
+    """Nothing that is computed inside has a gradient, and to ask for one is an error."""
+    level, before = _C.set_tape_level(0), no_gradients.active
+    no_gradients.active = True
     try:
         yield
     finally:
         _C.set_tape_level(level)
+        no_gradients.active = before
 
 
 class Context:
@@ -36,7 +38,7 @@ class Context:
         self.saved_tensors = values
 
     def set_materialize_grads(self, value: bool) -> None:
-        """Accepted: missing gradients of outputs are zeros."""
+        """Whether `backward` gets zeros for outputs to which no gradient came, or None."""
         self.materialize_grads = value
 
     def mark_non_differentiable(self, *outputs: Tensor) -> None:
@@ -53,7 +55,7 @@ class Function:
 
     `backward` gets a gradient for each output and returns one, or None, for each input. With
     `setup_context(ctx, inputs, output)` defined, `forward` takes no context.
-    Errors: RuntimeError for a wrong number of gradients.
+    Errors: RuntimeError for a wrong number of gradients and for gradients that are no Tensors.
     """
 
     @staticmethod
@@ -87,11 +89,23 @@ class Function:
                 raise errors.error(
                     errors.MyceliaRuntimeError,
                     cls.__name__,
-                    f"backward() must return a gradient for each of {len(inputs)} inputs, got {len(found)}",
+                    f"Function backward return a wrong number of gradients: there are {len(inputs)} inputs, "
+                    f"but {len(found)} came",
+                )
+            for position, (value, one) in enumerate(zip(inputs, found)):
+                if one is None or (isinstance(one, Tensor) and isinstance(value, Tensor)):
+                    continue
+                text = "Gradient should be none or tensor"
+                if not isinstance(value, Tensor):
+                    text = "Input is not tensor, but gradient is not none"
+                raise errors.error(
+                    errors.MyceliaRuntimeError,
+                    cls.__name__,
+                    f"{text}: that of input {position} is a {type(one).__name__}",
                 )
             return found if len(found) > 1 else found[0]
 
-        result = custom_vjp(run, rule)(*inputs)
+        result = custom_vjp(run, rule, lambda: context.materialize_grads)(*inputs)
         unmoved = {id(t) for t in context.non_differentiable}
         if not unmoved:
             return result

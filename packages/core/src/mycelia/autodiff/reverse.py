@@ -22,6 +22,7 @@ class Recording:
 
     def __init__(self):
         self._restore: list = []
+        self._nodes: dict[int, _C.Node] = {}  # of what is in `_restore`
         self._old_level = 0
 
     def __enter__(self) -> Recording:
@@ -40,10 +41,12 @@ class Recording:
         return alias, node
 
     def watch_in_place(self, tensor: _C.Tensor) -> _C.Node:
-        """Make `tensor` itself a variable until the recording ends."""
-        node = _leaf(tensor)
-        self._restore.append((tensor, tensor._node))
-        tensor._node = node
+        """Make `tensor` itself a variable until the recording ends; once, if it comes again."""
+        node = self._nodes.get(id(tensor))
+        if node is None:
+            node = self._nodes[id(tensor)] = _leaf(tensor)
+            self._restore.append((tensor, tensor._node))
+            tensor._node = node
         return node
 
 

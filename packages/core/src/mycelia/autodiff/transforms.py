@@ -6,6 +6,7 @@ All are built on `Recording` and `pullback`; they nest to any order and work ins
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable, Sequence
 
 from mycelia import _C, config, dispatch, errors
@@ -13,6 +14,13 @@ from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback,
 from mycelia.ops.control import stop_gradient
 
 Tensor = _C.Tensor
+
+
+class _NoGradients(threading.local):
+    active = False
+
+
+no_gradients = _NoGradients()  # `active` inside of `no_grad`
 
 __all__ = [
     "clip_by_global_norm", "clip_by_value", "custom_vjp", "differentiate", "get_grad", "grad", "jvp",
@@ -195,19 +203,26 @@ def _cotangents(sources: list, given) -> list:
 def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=False, cotangent=None):
     """``(value, [gradient per position], [gradient per parameter])``: what all reverse transforms rest on.
 
-    Each gradient has the structure and dtypes of its argument. `cotangent`: of the output, else ones.
+    Each gradient has the structure and dtypes of its argument. `cotangent`: of the output, else ones. Eagerly
+    an argument is a variable wherever the Tensor object is used, as in MindSpore: twice among the arguments,
+    say, or in an outer variable of `fn`.
     """
     where = "grad"
     args = list(args)
+    eager = config.get("mode") == config.PYNATIVE_MODE and not _C.mode()
+    if eager and no_gradients.active:
+        raise errors.error(errors.MyceliaRuntimeError, "In no_grad context, you can not calculate gradient")
     with Recording() as tape:
         nodes: list = []
         rebuild_args = []
         for p in positions:
             leaves: list = []
             rebuild = _flatten(args[p], leaves)
-            watched = [tape.watch(t) for t in leaves]
-            args[p] = rebuild([w[0] for w in watched])
             rebuild_args.append((rebuild, leaves, len(nodes)))
+            watched = [
+                (t, tape.watch_in_place(t)) if eager and not t._node_output else tape.watch(t) for t in leaves
+            ]
+            args[p] = rebuild([w[0] for w in watched])
             nodes.extend(w[1] for w in watched)
         first_weight = len(nodes)
         frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
@@ -443,12 +458,13 @@ class _WithRule:
         return self._run(*args, **kwargs)
 
 
-def custom_vjp(fn: Callable, rule: Callable | None = None) -> Callable:
+def custom_vjp(fn: Callable, rule: Callable | None = None, fill: Callable | None = None) -> Callable:
     """`fn` with its own gradient: ``rule(*inputs, output, cotangent)`` returns the inputs' gradients.
 
     Output and cotangent are as `fn` returns them (nested tuples for several outputs); the rule returns one
     Tensor or None for one input, else a tuple.  This is what a Cell's `bprop` method means.
-    As a decorator, without a rule: the function gets it by `fn.defbwd(rule)`.
+    As a decorator, without a rule: the function gets it by `fn.defbwd(rule)`. `fill` says, after the call,
+    whether a cotangent that nothing flows into is zeros, else it is None.
     """
     if rule is None:
         return _WithRule(fn)
@@ -473,7 +489,9 @@ def custom_vjp(fn: Callable, rule: Callable | None = None) -> Callable:
 
         def gradients(*values):  # the outputs, which the tape keeps, and their cotangents
             made, cts = values[:count], values[count:]
-            cts = [zeros_of(o) if ct is None else conjugated(ct) for ct, o in zip(cts, made)]
+            if fill is None or fill():
+                cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, made)]
+            cts = list(map(conjugated, cts))
             found = rule(*args, rebuild(made), rebuild(cts))
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(args) == 1 and len(found) != 1:
