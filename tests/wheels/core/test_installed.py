@@ -17,7 +17,7 @@ import pytest
 import mycelia as ms
 from mycelia import nn
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples" / "lenet"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "examples" / "lenet"))
 from lenet import LeNet5
 
 
