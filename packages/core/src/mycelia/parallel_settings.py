@@ -186,3 +186,13 @@ def get_algo_parameters(attr_key: str):
 def reset_algo_parameters() -> None:
     """All settings of the search for strategies back to their defaults."""
     _searches.reset()
+
+
+def is_key(key: str) -> bool:
+    """Whether parallel training has a setting of this name."""
+    return key in _AUTO
+
+
+def is_set(key: str) -> bool:
+    """Whether this setting of parallel training was given a value."""
+    return key in _auto.values

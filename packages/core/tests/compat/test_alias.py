@@ -56,6 +56,20 @@ IMPORTS = """
     mindspore.dataset.vision.py_transforms HWC2CHW
     mindspore.log info warning
     mindspore.utils.runtime_execution_order_check RankFolderParser ExecuteOrder
+    mindspore.parallel._auto_parallel_context auto_parallel_context
+    mindspore.parallel._utils _get_device_num _get_gradients_mean _get_parallel_mode _get_global_rank
+    mindspore.parallel._ps_context _is_role_sched _is_role_worker
+    mindspore.common.initializer _calculate_fan_in_and_fan_out _calculate_correct_fan _assignment _register
+    mindspore.nn.optim.optimizer opt_init_args_register Optimizer
+    mindspore.nn.loss.loss _Loss LossBase
+    mindspore.nn.layer.activation _activation get_activation
+    mindspore.nn.wrap.cell_wrapper _VirtualDatasetCell
+    mindspore.train.amp _config_level _add_loss_network
+    mindspore.train.serialization _update_param _get_merged_param_data
+    mindspore.boost.grad_accumulation gradient_accumulation_op gradient_clear_op
+    mindspore.dataset.transforms.transforms PyTensorOperation TensorOperation
+    mindspore.dataset.vision.py_transforms_util is_pil is_numpy hwc_to_chw
+    mindspore.version __version__
 """
 
 

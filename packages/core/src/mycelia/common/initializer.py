@@ -95,7 +95,10 @@ class Initializer:
         self._kwargs = kwargs
 
     def __call__(self, arr: np.ndarray) -> None:
-        raise errors.error(errors.NotSupportedError, type(self).__name__, "__call__(array) is not defined")
+        self._initialize(arr)  # MindSpore's name of it, which initializers of users define
+
+    def _initialize(self, arr: np.ndarray) -> None:
+        raise errors.error(errors.NotSupportedError, type(self).__name__, "_initialize(array) is not defined")
 
 
 class Zero(Initializer):

@@ -19,6 +19,7 @@ from types import ModuleType
 from mycelia.compat import paths
 
 _FOREIGN, _OWN = "mindspore", "mycelia"
+VERSION = "2.10.0"  # the release of MindSpore whose names and behaviour these are
 
 
 class _Front(ModuleType):
@@ -32,7 +33,7 @@ class _Front(ModuleType):
     def __getattr__(self, name: str):
         if name == "__all__":
             return [n for n in dir(self) if not n.startswith("_")]
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__version__":
             raise AttributeError(f"module {self.__name__!r} has no attribute {name!r}", name=name, obj=self)
         value = lookup(self._mycelia_path, name)
         self.__dict__[name] = value
@@ -175,6 +176,7 @@ _COMPLETED = frozenset(
     [
         "",
         "common",
+        "common.initializer",
         "context",
         "nn",
         "ops",
@@ -183,7 +185,9 @@ _COMPLETED = frozenset(
         "dataset",
         "dataset.vision",
         "dataset.transforms",
+        "log",
         "parallel",
+        "boost",
     ]
 )
 _getters: dict[str, object] = {}  # full name of a completed module -> its own __getattr__, or None
@@ -225,6 +229,7 @@ def install() -> None:
             _complete(sys.modules[_full(path)])
     numpy1.install()
     identity.install()
+    sys.modules[_OWN].__version__ = VERSION  # the modules are the same objects, and scripts compare it
 
 
 def uninstall() -> None:
@@ -246,6 +251,7 @@ def uninstall() -> None:
     _holders.clear()
     numpy1.uninstall()
     identity.uninstall()
+    vars(sys.modules[_OWN]).pop("__version__", None)  # asked for again, it is found again
 
 
 @contextlib.contextmanager

@@ -138,6 +138,7 @@ class _PynativeExecutor:
 
 
 cell_graph_executor = CellGraphExecutor()
+compiled_cells: dict[int, set] = {}  # Cells keep their own graphs: scripts that clear this find it empty
 pynative_executor = _PynativeExecutor()
 current_context = None  # it is made when it is asked for
 

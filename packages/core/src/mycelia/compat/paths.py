@@ -159,8 +159,8 @@ _BELOW = """
         control_ops custom_ops debug_ops image_ops inner_ops linalg_ops manually_defined math_ops nn_ops
         other_ops random_ops reshard_ops sparse_ops spectral_ops
     ops.operations.manually_defined: _inner ops_def
-    parallel: _auto_parallel_context _cost_model_context _ps_context _tensor _utils algo_parameter_config data_access_adapter function nn parameter_broadcast
-        shard transform_safetensors
+    parallel: _auto_parallel_context _cost_model_context _ps_context _tensor _utils algo_parameter_config
+        data_access_adapter function nn parameter_broadcast shard transform_safetensors
     parallel.function: reshard_func
     parallel.nn: parallel_cell_wrapper parallel_grad_reducer
     profiler: dynamic_profile dynamic_profiler envprofiler experimental_config mstx profiler
@@ -269,7 +269,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "scalar_mod": "operator:mod", "scalar_pow": "operator:pow", "scalar_gt": "operator:gt",
         "scalar_lt": "operator:lt", "scalar_ge": "operator:ge", "scalar_le": "operator:le",
         "scalar_eq": "operator:eq", "scalar_ne": "operator:ne", "scalar_usub": "operator:neg",
-        "bool_not": "operator:not_", "string_eq": "operator:eq", "string_concat": "operator:concat", "P": "ops:operations", "Tensor": ".:Tensor",
+        "bool_not": "operator:not_", "string_eq": "operator:eq", "string_concat": "operator:concat",
+        "P": "ops:operations", "Tensor": ".:Tensor",
     },
     "nn": {
         "GlobalBatchNorm": "SyncBatchNorm", "Thor": "thor",

@@ -298,6 +298,11 @@ class EmbeddingLookup(Cell):
     [vocab_size, embedding_size].
     """
 
+    BATCH_SLICE = "batch_slice"
+    FIELD_SLICE = "field_slice"
+    TABLE_ROW_SLICE = "table_row_slice"
+    TABLE_COLUMN_SLICE = "table_column_slice"
+
     def __init__(
         self,
         vocab_size,
