@@ -8,7 +8,7 @@ import numpy as np
 
 from mycelia import _C, dispatch, dtypes, errors, tensor_text  # noqa: F401  (dispatch registers its callbacks)
 from mycelia._methods import attach
-from mycelia.dtypes import DType, as_dtype
+from mycelia.dtypes import DType
 from mycelia.ops import tensor_facts
 from mycelia.ops.cast import cast
 
@@ -30,7 +30,7 @@ def _array_of(data, dtype: DType | None) -> np.ndarray:
             wide = data if dtype is None or not isinstance(data, float) else np.float64(data)
             return np.array(wide, None if wide is not data else _number_type(data))
         except OverflowError:
-            raise errors.value_error("Tensor", f"input_data {data} does not fit into int64") from None
+            raise errors.runtime_error("Tensor", f"input_data {data} does not fit into int64") from None
     if isinstance(data, (list, tuple)):
         plain = _plain(data)
         try:
@@ -91,7 +91,8 @@ def _from_array(array: np.ndarray, dtype: DType | None) -> Tensor:
 
 def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None) -> Tensor:
     """Tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None)."""
-    dtype = None if dtype is None else as_dtype(dtype)
+    if dtype is not None and not isinstance(dtype, DType):
+        raise errors.type_error("Tensor", f"dtype must be a mycelia dtype such as float32, but got {dtype!r}")
     if input_data is None:
         return _without_data(dtype, shape, init)
     if init is not None:
@@ -113,7 +114,8 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
         input_data = _array_of(input_data, dtype)
     elif input_data.dtype.kind in "OUSVM":
         raise errors.type_error(
-            "Tensor", f"input_data must hold numbers, but its dtype is {input_data.dtype}"
+            "Tensor",
+            f"initializing tensor by numpy array failed: its dtype {input_data.dtype} is of no numbers",
         )
     return _from_array(input_data, dtype)
 
