@@ -262,8 +262,18 @@ def _axis_slice(x, axis, start, end, step):
     return tuple(begin), tuple(size), tuple(stride)
 
 
+def _check_tensors(owner, input, src):
+    for name, value in (("input", input), ("src", src)):
+        if not is_tensor(value):
+            raise errors.type_error(f"{owner}: {name} must be a Tensor, got {type(value).__name__}")
+
+
 def select_scatter(input, src, axis, index):
-    """`input` with `src` in place of its slice `index` along `axis`."""
+    """`input` with `src` in place of its slice `index` along `axis`.
+
+    Errors: TypeError unless both are Tensors, IndexError for an index outside of the axis.
+    """
+    _check_tensors("select_scatter", input, src)
     axis = positive_axis(axis, input.ndim)
     n = input.shape[axis]
     if not -n <= index < n:
@@ -279,9 +289,7 @@ def slice_scatter(input, src, axis=0, start=None, end=None, step=1):
 
     Errors: TypeError unless both are Tensors, ValueError if `src` does not have the shape of the part.
     """
-    for name, value in (("input", input), ("src", src)):
-        if not is_tensor(value):
-            raise errors.type_error(f"slice_scatter: {name} must be a Tensor, got {type(value).__name__}")
+    _check_tensors("slice_scatter", input, src)
     axis = positive_axis(axis, input.ndim)
     length = len(range(*builtins.slice(start, end, step).indices(input.shape[axis])))
     part = (*input.shape[:axis], length, *input.shape[axis + 1 :])

@@ -305,6 +305,9 @@ def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
     if not is_tensor(on_value) and not is_tensor(off_value):
         dtype = dtypes.float32 if float in (type(on_value), type(off_value)) else dtypes.int64
         on_value, off_value = constant(on_value, dtype), constant(off_value, dtype)
+    on_value, off_value = (
+        reshape(v, ()) if is_tensor(v) and v.shape == (1,) else v for v in (on_value, off_value)
+    )
     return _one_hot(indices, on_value, off_value, depth=int(depth), axis=axis)
 
 
