@@ -69,7 +69,7 @@ _PATHS = """
     multiprocessing.* : compat.processes
     profiler.* : profiler profiler.steps
     runtime.* : runtime
-    rewrite.* : rewrite
+    rewrite.* : rewrite rewrite.scopes
     utils.runtime_execution_order_check : utils.execution_order utils
     utils.* tools.* : utils
     log : log

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import copy
 import enum
 import itertools
 import textwrap
@@ -166,7 +167,9 @@ class Node:
         """The class of the Cell or primitive that is called, the function, or NoneType."""
         if self.kind is NodeType.CallFunction and self.instance is not None:
             return self.instance
-        return type(self.instance) if self.kind is not NodeType.CallFunction else NoneType
+        if self.kind is NodeType.CallFunction:
+            return NoneType
+        return getattr(self.instance, "made_class", None) or type(self.instance)
 
     def get_instance(self):
         """The Cell, primitive or function that is called."""
@@ -197,19 +200,20 @@ class Node:
         """The statement with its bodies as they are now."""
         if self.body is not None:
             self.statement.body = statements(self.body) or [ast.Pass()]
-            if isinstance(self.statement, ast.If):
-                self.statement.orelse = statements(self.partner.body) if self.partner is not None else []
+            self.statement.orelse = [] if self.partner is None else statements(self.partner.body)
         return self.statement
 
     @property
     def partner(self) -> Node | None:
-        """The node of the `else` that belongs to the `if` of this node."""
-        if isinstance(self.statement, ast.If) and self.block is not None:
-            place = self.block.index(self) + 1
-            other = self.block[place] if place < len(self.block) else None
-            if other is not None and isinstance(other.statement, Else):
-                return other
-        return None
+        """The node of the `else` that belongs to this `if` or loop."""
+        if self.body is None or self.block is None or isinstance(self.statement, Else):
+            return None
+        place = self.block.index(self) + 1
+        other = self.block[place] if place < len(self.block) else None
+        is_mine = (
+            other is not None and isinstance(other.statement, Else) and other.statement.head is self.statement
+        )
+        return other if is_mine else None
 
     # -- arguments and targets
 
@@ -288,13 +292,13 @@ class Node:
 
     def _slots(self) -> list[tuple[ast.AST, str, int | None]]:
         """Where the arguments stand in the statement: an object, its field, and a place in it."""
-        statement = self.statement
         if self.kind is NodeType.Python:
             return []
+        statement = self.statement.head if isinstance(self.statement, Else) else self.statement
         match statement:
             case ast.Return(value=value):
                 return [] if value is None else [(statement, "value", None)]
-            case ast.If() | ast.While() | Else():
+            case ast.If() | ast.While():
                 return [(statement, "test", None)]
             case ast.For():
                 return [(statement, "iter", None)]
@@ -364,9 +368,9 @@ class Node:
 
 
 class Else(ast.stmt):
-    """The `else` of the `if` before it; a body without statement of its own."""
+    """The `else` of the `if` or loop before it, its `head`; a body without statement of its own."""
 
-    _fields = ("test",)
+    _fields = ("head",)
 
 
 def statements(block: Block) -> list[ast.stmt]:
@@ -376,7 +380,9 @@ def statements(block: Block) -> list[ast.stmt]:
     for node in block:
         if isinstance(node.statement, Else):
             if before is None or before.partner is not node:  # its `if` was erased
-                made.append(ast.If(node.statement.test, [ast.Pass()], statements(node.body)))
+                head = copy.copy(node.statement.head)
+                head.body, head.orelse = [ast.Pass()], statements(node.body)
+                made.append(head)
         else:
             made.append(node.whole())
         before = node

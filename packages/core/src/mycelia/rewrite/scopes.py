@@ -24,7 +24,7 @@ _NESTED = (
     ast.YieldFrom,
     ast.Await,
 )
-_LIBRARIES = tuple({sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")})
+_STANDARD = sysconfig.get_path("stdlib")
 
 
 def is_ours(value) -> bool:
@@ -32,17 +32,24 @@ def is_ours(value) -> bool:
     return (getattr(value, "__module__", None) or "").split(".")[0] in ("mycelia", "mindspore")
 
 
-def is_users(function) -> bool:
-    """Whether it is a function of the user's that can be rewritten: with source, no closure, no library's."""
-    if not isinstance(function, FunctionType) or is_ours(function) or function.__code__.co_freevars:
+def is_users(value) -> bool:
+    """Whether a class or function is neither of this package nor of a library."""
+    if is_ours(value):
         return False
-    module = sys.modules.get(function.__module__)
+    module = sys.modules.get(value.__module__)
     file = getattr(module, "__file__", None)
-    return file is None or not Path(file).is_relative_to(_LIBRARIES[0]) and "site-packages" not in file
+    if file is None:
+        return module is not None and module.__name__ not in sys.builtin_module_names
+    return not Path(file).is_relative_to(_STANDARD) and "site-packages" not in file
 
 
 def definition_of(function: FunctionType, nested: bool = False) -> ast.FunctionDef | None:
-    """The source of a function; None if there is none, or it defines functions unless these are wanted."""
+    """The source of a function; None if there is none, or it has functions or variables of others in it.
+
+    `nested`: those are wanted too.
+    """
+    if function.__code__.co_freevars and not nested:
+        return None
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     except (OSError, TypeError, SyntaxError):
@@ -51,6 +58,14 @@ def definition_of(function: FunctionType, nested: bool = False) -> ast.FunctionD
         return None
     inside = any(isinstance(n, _NESTED) for statement in tree.body for n in ast.walk(statement))
     return tree if nested or not inside else None
+
+
+class LocalPrim(Primitive):
+    """A primitive of class `made_class` that a network makes itself, when it runs."""
+
+    def __init__(self, made_class: type[Primitive]):
+        super().__init__(made_class.__name__)
+        self.made_class = made_class
 
 
 class Function:
@@ -67,6 +82,7 @@ class Function:
         )
         self.changed = False
         self.added: dict[str, object] = {}  # what inserted nodes call, by name
+        self.made: dict[str, LocalPrim] = {}  # primitives that its statements make
         plain = inspect.unwrap(value)
         self.globals, self.closure = plain.__globals__, inspect.getclosurevars(plain).nonlocals
         self.variables = {n.id for n in ast.walk(definition) if isinstance(n, ast.Name)}
@@ -89,7 +105,7 @@ class Function:
             case ast.Name(id="self") if self.owner is not None and not self.is_static:
                 return self.tree.get_origin_network()
             case ast.Name(id=name):
-                for names in (self.added, self.closure, self.globals):
+                for names in (self.made, self.added, self.closure, self.globals):
                     if name in names:
                         return names[name]
             case ast.Attribute(value=owner, attr=name):
@@ -126,8 +142,9 @@ class Function:
             node = self._enter(Node(NodeType.ControlFlow, f"{kind}_node", statement), block)
             node.body = Block(node)
             self._parse(statement.body, node.body)
-            if isinstance(statement, ast.If) and statement.orelse:
-                node = self._enter(Node(NodeType.ControlFlow, "else_node", Else(statement.test)), block)
+            if statement.orelse:
+                name = "else_node" if isinstance(statement, ast.If) else f"{kind}_else_node"
+                node = self._enter(Node(NodeType.ControlFlow, name, Else(statement)), block)
                 node.body = Block(node)
                 self._parse(statement.orelse, node.body)
 
@@ -162,6 +179,9 @@ class Function:
             self.tree.know(node)
         elif isinstance(instance, Primitive):
             node.kind = NodeType.CallPrimitive
+        elif isinstance(instance, type) and issubclass(instance, Primitive):
+            for target in node.get_targets():
+                self.made[str(target)] = LocalPrim(instance)
         else:
             node.function = self.tree.function(instance)
         return node

@@ -13,7 +13,7 @@ from types import ModuleType
 from mycelia.nn import Cell
 from mycelia.rewrite.flatten import unique
 from mycelia.rewrite.nodes import NodeType, statements
-from mycelia.rewrite.scopes import Function
+from mycelia.rewrite.scopes import Function, is_users
 
 FOLDER = "rewritten_network"  # where the source of a network is kept, for those who read or debug it
 _numbers = itertools.count(1)
@@ -73,7 +73,9 @@ class Writer:
         added = [f"self.{name} = obj.{name}" for name in tree.added]
         fields = [line for line in dict.fromkeys(made) if not line.startswith("self.") or "=" in line]
         edits = [line for kept in tree.containers.values() for line in kept.edits]
-        base = self._refer(kind.__name__, kind)
+        functions: dict[type | None, list[Function]] = {}
+        for function in (tree.main, *tree.methods()):
+            functions.setdefault(function.owner, []).append(function)
         body = [
             "def __init__(self, obj):",
             "    nn.Cell.__init__(self)",
@@ -81,11 +83,18 @@ class Writer:
             "        self.__dict__[key] = dict(value) if key in ('_cells', '_params') else value",
             *(f"    {line}" for line in [*added, *fields, *edits]),
         ]
-        for function in (tree.main, *tree.methods()):
-            body += ["", *self._definition(function).splitlines()]
-        text = "".join(f"    {line}\n" if line else "\n" for line in body)
-        bases = base if kind is Cell else f"{base}, nn.Cell"
-        key = f"({bases}):\n\n{text}"
+        return self._write(kind, body, functions)
+
+    def _write(self, kind: type, body: list[str], functions: dict) -> str:
+        """A class made from `kind`, with the functions that `kind` defines; its parents are made likewise."""
+        parents = [p for p in kind.__bases__ if p is not object and is_users(p)]
+        bases = [self._refer(kind.__name__, kind), *(self._write(p, [], functions) for p in parents)]
+        if issubclass(kind, Cell) and kind is not Cell and not any(issubclass(p, Cell) for p in parents):
+            bases.append("nn.Cell")
+        for function in functions.get(kind, ()):
+            body = [*body, "", *self._definition(function).splitlines()]
+        text = "".join(f"    {line}\n" if line else "\n" for line in body or ["pass"])
+        key = f"({', '.join(bases)}):\n\n{text}"
         if key not in self._classes:
             self._classes[key] = name = unique(f"{kind.__name__}Opt", self._taken)
             self._parts.append(f"class {name}{key}")
@@ -211,10 +220,10 @@ def _import(name: str, value) -> str:
     """The line that makes `name` mean `value`; a comment if no module has it."""
     if isinstance(value, ModuleType):
         return f"import {value.__name__} as {name}"
-    module = getattr(value, "__module__", None) or getattr(getattr(value, "definition", None), "module", None)
-    home = sys.modules.get(module)
     own = getattr(value, "__name__", None) or getattr(value, "name", name)
-    for there in (name, own):
-        if home is not None and isinstance(there, str) and getattr(home, there, None) is value:
-            return f"from {module} import {there}" + ("" if there == name else f" as {name}")
+    for module in (getattr(value, "__module__", None), "mycelia.ops", "mycelia.mint"):
+        home = sys.modules.get(module)
+        for there in (name, own):
+            if home is not None and isinstance(there, str) and getattr(home, there, None) is value:
+                return f"from {module} import {there}" + ("" if there == name else f" as {name}")
     return f"# {name}: {type(value).__name__}, defined where the network is made"

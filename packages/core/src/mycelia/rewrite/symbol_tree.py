@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import FunctionType
 
 from mycelia import errors
 from mycelia.nn import Cell
@@ -102,7 +103,8 @@ class SymbolTree:
         plain, owner = found or (called, None)
         if id(plain) in self._functions:
             return self._functions[id(plain)]
-        definition = definition_of(plain) if is_users(plain) else None
+        known = isinstance(plain, FunctionType) and is_users(plain)
+        definition = definition_of(plain) if known else None
         if definition is None or (definition.decorator_list and owner is None):
             return None
         self._functions[id(plain)] = made = Function(self, plain, definition, owner)
@@ -245,6 +247,7 @@ class SymbolTree:
         kept = self._container(block)
         if kept is not None:
             kept.edits.append(f"{kept.path}.insert({place}, self.{node.name})")
+        function.variables.update(str(target) for target in node.get_targets())
         node.block = block
         block.insert(place, node)
         node.mark()
