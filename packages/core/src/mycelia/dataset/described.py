@@ -56,7 +56,9 @@ def existing_file(owner: str, name: str, value) -> Path:
     nodes.of_type(owner, name, value, str)
     path = Path(value)
     if not path.is_file() or not os.access(path, os.R_OK):
-        raise errors.value_error(owner, f"{name} {value!r} is no file that can be read")
+        raise errors.value_error(
+            owner, f"The file {value} does not exist or permission denied! (It is {name}.)"
+        )
     return path
 
 
@@ -189,7 +191,10 @@ class ListedDataset(Described, MappableDataset):
         except (OSError, UnicodeDecodeError) as e:
             raise self.problem(str(e)) from None
         if not found:
-            raise self.problem(f"nothing to read is there for {self._arguments()}")
+            raise self.problem(
+                f"Invalid data, no valid data matching the dataset API {type(self).__name__}: nothing to "
+                f"read is there for {self._arguments()}"
+            )
         return found
 
     def _arguments(self) -> str:
@@ -209,7 +214,13 @@ class ListedDataset(Described, MappableDataset):
     def file_of(self, index):
         entry = self._entries[index]
         first = entry[0] if isinstance(entry, tuple) else entry
+        if isinstance(first, str) and (path := self.path_of(first)):
+            return path
         return str(first) if isinstance(first, Path) else ""
+
+    def path_of(self, name: str) -> str:
+        """The file that an entry of this name stands for; "" if it stands for none."""
+        return name if os.sep in name else ""
 
     def image(self, path) -> np.ndarray:
         """The bytes of an image, or its pixels with `decode`."""
@@ -298,7 +309,9 @@ def decrypted(owner: str, decrypt: Callable, path) -> np.ndarray:
     except Exception as e:
         raise nodes.failed(owner, f"decrypt({str(path)!r})", e) from e
     if not isinstance(data, (bytes, bytearray, memoryview)):
-        raise errors.runtime_error(owner, f"decrypt must give bytes, but gave {type(data).__name__}")
+        raise errors.runtime_error(
+            owner, f"The return value of the decrypt function is not of type bytes, but {type(data).__name__}"
+        )
     return np.frombuffer(data, np.uint8)
 
 

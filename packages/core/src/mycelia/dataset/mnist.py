@@ -141,6 +141,9 @@ class MnistDataset(MappableDataset):
     def source_size(self):
         return len(self._load()[1])
 
+    def file_of(self, index):
+        return str(self.dataset_dir)
+
     def row(self, index):
         images, labels = self._load()
         return images[index], np.asarray(labels[index])

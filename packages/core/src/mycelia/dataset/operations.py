@@ -168,7 +168,7 @@ class ZipDataset(Dataset):
     def rows(self, epoch):
         if self._twice:
             raise errors.runtime_error(
-                "zip", f"the datasets share the column names {self._twice}; rename them first"
+                "zip", f"Column name: '{self._twice[0]}' is duplicate: rename it in one of the datasets first"
             )
         return self.rows_from(epoch, 0)
 
@@ -210,13 +210,22 @@ class ConcatDataset(Dataset):
         return self.sampler is not None and self.sampler.is_sharded()
 
     def _all(self, epoch):
-        names = self.children[0].get_col_names()
+        names, kinds = self.children[0].get_col_names(), None
         for child in self.children:
             if child.get_col_names() != names:
                 raise errors.runtime_error(
                     "concat", f"the datasets have different columns: {names} and {child.get_col_names()}"
                 )
-            yield from child.rows(epoch)
+            rows = iter(child.rows(epoch))
+            for first in itertools.islice(rows, 1):
+                found = [_kind(column) for column in first]
+                kinds = kinds or found
+                if found != kinds:
+                    raise errors.runtime_error(
+                        "concat", f"the datasets have columns of different types or ranks: {kinds} and {found}"
+                    )
+                yield first
+            yield from rows
 
     def rows(self, epoch):
         if self.sampler is None:
@@ -232,6 +241,11 @@ class ConcatDataset(Dataset):
         if isinstance(self.sampler, DistributedSampler):
             return order[self.sampler.shard_id :: self.sampler.num_shards]
         return order
+
+
+def _kind(column) -> tuple[str, int]:
+    array = np.asarray(column)
+    return ("text" if array.dtype.kind in "SU" else array.dtype.name), array.ndim
 
 
 class ProjectDataset(Dataset):

@@ -32,7 +32,7 @@ def directory(owner: str, name: str, value) -> Path:
     if not path.is_dir() or not os.access(path, os.R_OK):
         raise errors.value_error(
             owner,
-            f"The folder {value} does not exist or is not a directory or permission denied! (It is {name}.)",
+            f"The folder {value} does not exist or is not a directory or permission denied!",
         )
     return path
 
@@ -177,7 +177,9 @@ class MappableDataset(Dataset):
             return SubsetSampler(sampler, num_samples)
         if not _gives_rows(sampler) or isinstance(sampler, str):
             raise errors.type_error(
-                type(self).__name__, f"a sampler or an iterable of row numbers is needed, but got {sampler!r}"
+                type(self).__name__,
+                f"Unsupported sampler object of type ({type(sampler)}): a sampler or an iterable of row "
+                "numbers is needed",
             )
         return IterSampler(sampler, num_samples)
 

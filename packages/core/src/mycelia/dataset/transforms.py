@@ -58,7 +58,10 @@ class Transform:
     def __call__(self, *values):
         name = type(self).__name__
         if (len(values) != self.inputs) if self.inputs is not None else not values:
-            raise errors.runtime_error(name, f"takes {self.inputs or 'some'} columns, but got {len(values)}")
+            kind = "The op is OneToOne, can only accept one tensor as input. " if self.inputs == 1 else ""
+            raise errors.runtime_error(
+                name, f"{kind}It takes {self.inputs or 'some'} columns, but got {len(values)}"
+            )
         return self.apply(*(as_array(name, v) for v in values))
 
     def parse(self) -> Transform:
@@ -100,7 +103,7 @@ class _Group(RandomTransform):
         name = type(self).__name__
         checks.kind(name, "transforms", transforms, list)
         if not transforms:
-            raise errors.value_error(name, "transforms must not be empty")
+            raise errors.value_error(name, "transforms list can not be empty.")
         for i, transform in enumerate(transforms):
             if not callable(transform):
                 raise errors.type_error(

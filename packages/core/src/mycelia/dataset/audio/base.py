@@ -58,10 +58,17 @@ class AudioTransform(Transform):
         """Refuse what is no sound of the right rank."""
         name = type(self).__name__
         if is_text(array) or array.dtype.kind not in "biuf" or (self.floats_only and array.dtype.kind != "f"):
-            raise self.refuse(f"takes {'floats' if self.floats_only else 'numbers'}, but got {array.dtype}")
+            raise self.refuse(
+                "the data type of input tensor does not match the requirement of operator. It takes "
+                f"{'floats' if self.floats_only else 'numbers'}, but got {array.dtype}"
+            )
         if array.ndim < self.rank:
             make = self.scalar_error if array.ndim == 0 else errors.runtime_error
-            raise make(name, f"takes rank {self.rank} or more, but got shape {array.shape}")
+            raise make(
+                name,
+                "the shape of input tensor does not match the requirement of operator. It takes rank "
+                f"{self.rank} or more, but got {array.shape}",
+            )
 
     def apply(self, array):
         self.check(array)
@@ -76,7 +83,10 @@ class ComplexTransform(AudioTransform):
     def check(self, array):
         super().check(array)
         if array.shape[-1] != 2:
-            raise self.refuse(f"takes complex numbers [..., 2], but got shape {array.shape}")
+            raise self.refuse(
+                "the shape of input tensor does not match the requirement of operator. It takes complex "
+                f"numbers [..., 2], but got {array.shape}"
+            )
 
     def apply(self, array):
         self.check(array)

@@ -45,7 +45,7 @@ class Vectors:
         except OSError as cause:
             raise errors.runtime_error(name, f"cannot read '{file_path}': {cause.strerror}") from None
         if not made.words:
-            raise errors.runtime_error(name, f"'{file_path}' holds no vectors")
+            raise errors.runtime_error(name, f"invalid file, file is empty. '{file_path}' holds no vectors")
         return made
 
     def _add(self, name: str, parts: list[str], line: int) -> None:

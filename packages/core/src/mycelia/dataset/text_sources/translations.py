@@ -25,7 +25,9 @@ class _PairsDataset(RecordsDataset):
         nodes.of_type(owner, "language_pair", self.language_pair, list, tuple)
         if " ".join(map(str, self.language_pair)) not in self.PAIRS:
             raise errors.value_error(
-                owner, f"language_pair must be one of {self.PAIRS}, but got {self.language_pair!r}"
+                owner,
+                f"language_pair can only be {' or '.join(str(p.split()) for p in self.PAIRS)}, but got "
+                f"{self.language_pair!r}",
             )
 
     def read(self, path):

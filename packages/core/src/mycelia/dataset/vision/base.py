@@ -90,7 +90,7 @@ class ImageTransform:
                 frames.append(self.on_array(frame))
             return np.stack(frames).reshape(image.shape[:-3] + frames[0].shape)
         if self.ranks and image.ndim not in self.ranks:
-            raise self.failure(f"the image must be [H, W, C] or [H, W], but its shape is {list(image.shape)}")
+            raise self.unfit("dimension", f"<H,W,C> or <H,W>, but its shape is {list(image.shape)}")
         return self.on_array(image)
 
     def on_array(self, image: np.ndarray) -> np.ndarray:
@@ -101,16 +101,22 @@ class ImageTransform:
         """The error of an image that does not fit."""
         return errors.runtime_error(type(self).__name__, message)
 
+    def unfit(self, what: str, wanted: str) -> BaseException:
+        """The error of an image whose `what` (dimension, channel, data type) is not as wanted."""
+        return self.failure(
+            f"the {what} of image tensor does not match the requirement of operator. It should be {wanted}"
+        )
+
     def need_channels(self, image: np.ndarray, *counts: int) -> None:
         """RuntimeError unless `image` is [H, W, C] with C in `counts`."""
         if image.ndim != 3 or image.shape[2] not in counts:
             wanted = " or ".join(str(count) for count in counts)
-            raise self.failure(f"the image must be [H, W, {wanted}], but its shape is {list(image.shape)}")
+            raise self.unfit("channel", f"[H, W, {wanted}], but its shape is {list(image.shape)}")
 
     def need_bytes(self, image: np.ndarray) -> None:
         """RuntimeError unless `image` is uint8."""
         if image.dtype != np.uint8:
-            raise self.failure(f"the image must be uint8, but its dtype is {image.dtype}")
+            raise self.unfit("data type", f"uint8, but it is {image.dtype}")
 
     @property
     def draws(self) -> Draws:

@@ -28,7 +28,15 @@ def _need_batch(transform: ImageTransform, columns) -> tuple[np.ndarray, np.ndar
         raise transform.failure(
             f"images must be a batch of four axes, but their shape is {list(images.shape)}"
         )
-    if labels.ndim not in (2, 3) or len(labels) != len(images) or labels.dtype.kind not in "iuf":
+    if labels.dtype.kind not in "biuf":
+        raise transform.failure(
+            f"invalid label type, label must be in a numeric type, but its dtype is {labels.dtype}"
+        )
+    if len(labels) != len(images):
+        raise transform.failure(
+            f"batch sizes of image and label must be the same, but they are {len(images)} and {len(labels)}"
+        )
+    if labels.ndim not in (2, 3) or labels.dtype.kind == "b":
         raise transform.failure(
             f"labels must be one-hot [N, classes] or [N, labels, classes], but got {labels.dtype} "
             f"{list(labels.shape)} for {len(images)} images"
@@ -146,7 +154,9 @@ class CutOut(ImageTransform):
         view = image if self.is_hwc else image.transpose(1, 2, 0)
         height, width = view.shape[:2]
         if self.length > height or self.length > width:
-            raise self.failure(f"length {self.length} is larger than the image {[height, width]}")
+            raise self.failure(
+                f"box size is too large for image erase: {self.length} for an image of {[height, width]}"
+            )
         for _ in range(self.num_patches):
             top = self.draws.integer(0, height + self.length) - self.length
             left = self.draws.integer(0, width + self.length) - self.length

@@ -23,12 +23,17 @@ def need_boxes(transform: ImageTransform, columns) -> tuple[np.ndarray, np.ndarr
     image, boxes = np.asarray(columns[0]), np.asarray(columns[1])
     if boxes.ndim != 2 or boxes.shape[1] < 4 or boxes.dtype.kind != "f":
         raise transform.failure(
-            f"boxes must be float [n, 4 or more], but got {boxes.dtype} {list(boxes.shape)}"
+            "bounding boxes should have at least 4 features each, as float [n, 4 or more], but got "
+            f"{boxes.dtype} {list(boxes.shape)}"
         )
     height, width = image.shape[:2]
     x, y, w, h = boxes[:, :4].T
-    if (x < 0).any() or (y < 0).any() or (x + w > width).any() or (y + h > height).any():
-        raise transform.failure(f"a box leaves the image of {[height, width]}: {boxes[:, :4].tolist()}")
+    if (x < 0).any() or (y < 0).any():
+        raise transform.failure(f"bounding boxes have a negative value: {boxes[:, :4].tolist()}")
+    if (x + w > width).any() or (y + h > height).any():
+        raise transform.failure(
+            f"bounding boxes is out of bounds of the image {[height, width]}: {boxes[:, :4].tolist()}"
+        )
     return image, boxes.astype(np.float32)
 
 

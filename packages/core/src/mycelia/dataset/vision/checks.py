@@ -58,7 +58,7 @@ def colour(op: str, value) -> tuple[int, int, int]:
     if isinstance(value, int) and not isinstance(value, bool):
         value = (value,) * 3
     elif not (isinstance(value, tuple) and len(value) == 3):
-        raise errors.type_error(op, f"fill_value should be a single integer or a 3-tuple, but got {value!r}")
+        raise errors.type_error(op, f"fill_value should be a single integer or a 3-tuple. It is {value!r}")
     for i, v in enumerate(value):
         integer(op, f"fill_value[{i}]", v, 0, 255)
     return value

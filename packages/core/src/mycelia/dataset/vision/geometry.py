@@ -116,7 +116,9 @@ class Crop(ImageTransform):
     def __init__(self, coordinates, size):
         checks.kind("Crop", "coordinates", coordinates, (list, tuple))
         if len(coordinates) != 2:
-            raise errors.type_error("Crop", f"coordinates must be (y, x), but got {coordinates!r}")
+            raise errors.type_error(
+                "Crop", f"Coordinates should be a list/tuple (y, x) of length 2. They are {coordinates!r}"
+            )
         for i, v in enumerate(coordinates):
             checks.integer("Crop", f"coordinates[{i}]", v, 0)
         self.coordinates, self.size = tuple(coordinates), checks.size("Crop", size)
@@ -544,14 +546,14 @@ class Affine(ImageTransform):
         checks.number("Affine", "degrees", degrees, -180, 180)
         checks.kind("Affine", "translate", translate, (list, tuple))
         if len(translate) != 2:
-            raise errors.type_error("Affine", f"translate must be (x, y), but got {translate!r}")
+            raise errors.type_error("Affine", f"The length of translate should be 2. It is {translate!r}")
         for i, v in enumerate(translate):
             checks.number("Affine", f"translate[{i}]", v, -1.0, 1.0)
         checks.number("Affine", "scale", scale, 0, above=True)
         checks.kind("Affine", "shear", shear, (int, float, tuple, list))
         shear = (shear, 0.0) if isinstance(shear, checks.NUMBER) else tuple(shear)
         if len(shear) != 2:
-            raise errors.type_error("Affine", f"shear must be a number or two of them, but got {shear!r}")
+            raise errors.type_error("Affine", f"The length of shear should be 2. It is {shear!r}")
         for i, v in enumerate(shear):
             checks.number("Affine", f"shear[{i}]", v, -180, 180)
         checks.kind("Affine", "resample", resample, Inter)

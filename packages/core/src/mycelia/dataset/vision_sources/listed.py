@@ -59,6 +59,9 @@ class CelebADataset(ListedDataset):
                 raise self.problem(f"{path}: {row!r} has an attribute that is no number") from None
         return found
 
+    def path_of(self, name):
+        return str(self.dataset_dir / name)
+
     def read(self, entry):
         name, attributes = entry
         return self.image(self.dataset_dir / name), attributes
