@@ -110,3 +110,37 @@ def test_gradients_pass_integers_on():
         6,
     ]  # 2.5 passes as 2
     assert grads(lambda v: v.astype(ms.float32) * 2.5, Tensor([2, 3], ms.int32)) == [2, 2]
+
+
+def test_hooks_of_weights_without_a_gradient_see_zeros():
+    used, unused = (Parameter(Tensor([2.0]), name=name) for name in ("used", "unused"))
+    seen = []
+    for weight in (used, unused):
+        weight.register_hook(lambda gradient: seen.append(gradient.item()) or gradient + 1)
+    found = ms.grad(lambda x: x * used, None, [used, unused])(Tensor([3.0]))
+    assert seen == [3.0, 0.0]
+    assert [g.item() for g in found] == [4.0, 1.0]
+
+
+def test_what_takes_no_hook():
+    frozen = Parameter(Tensor([2.0]), requires_grad=False)
+    with pytest.raises(RuntimeError, match="requires grad is false"):
+        frozen.register_hook(lambda gradient: gradient)
+    compiled = ms.jit(lambda cell, inputs, output=None: output)
+    for name in ("register_forward_hook", "register_forward_pre_hook", "register_backward_hook"):
+        with pytest.raises(TypeError, match="jit"):
+            getattr(nn.ReLU(), name)(compiled)
+
+
+def test_gradients_of_a_sequence_in_graph_mode():
+    pair = (Tensor([2.0]), Tensor([3.0]))
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        for members in (pair, list(pair)):
+            found = ops.GradOperation()(lambda t: t[0] * t[1])(members)
+            assert type(found) is type(members)
+            assert [g.item() for g in found] == [3.0, 2.0]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    with pytest.raises(TypeError, match="input is empty"):
+        ops.GradOperation()()

@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from mycelia import _C, config, dispatch, errors
 from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, zeros_of
 from mycelia.ops.control import stop_gradient
+from mycelia.ops.tensor_hooks import hooked, hooks_of
 
 Tensor = _C.Tensor
 
@@ -244,6 +245,11 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
         for rebuild, leaves, start in rebuild_args
     ]
     of_weights = [_of_type(g, w) for g, w in zip(found[first_weight:], parameters)]
+    if eager:  # hooks see zeros too
+        for i, (gradient, weight) in enumerate(zip(found[first_weight:], parameters)):
+            hooks = hooks_of(weight) if gradient is None else None
+            if hooks:
+                of_weights[i] = _of_type(hooked(hooks, of_weights[i]), weight)
     return rebuild_result(outputs), of_args, of_weights
 
 

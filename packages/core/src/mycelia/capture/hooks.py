@@ -17,7 +17,7 @@ from mycelia.capture import source
 from mycelia.capture.calls import callee
 from mycelia.capture.gradients import custom_call
 from mycelia.capture.trace import Trace
-from mycelia.ops.tensor_hooks import watch
+from mycelia.ops.tensor_hooks import hooked, watch
 from mycelia.tensor import Tensor
 
 
@@ -46,10 +46,7 @@ def register(trace: Trace, tensor: Tensor, table: dict[int, Callable[[Tensor], A
         return
 
     def rule(x: Tensor, out: Tensor, ct: Tensor) -> Tensor:
-        for function in table.values():
-            changed = function(ct)
-            ct = ct if changed is None else changed
-        return ct
+        return hooked(table, ct)
 
     nodes = trace.graph.nodes
     before = len(nodes)

@@ -175,7 +175,9 @@ class Cell(CellState, CellMarks):
     def _set_cell(self, name: str, value: Cell) -> None:
         d = self._require_init(name)
         if name in d["_params"]:
-            raise errors.type_error(type(self).__name__, f"attribute '{name}' is already a Parameter")
+            raise errors.error(
+                errors.MyceliaKeyError, type(self).__name__, f"attribute '{name}' is already a Parameter"
+            )
         if d["_auto_prefix"]:
             value.update_parameters_name(name + ".")
         d["_cells"][name] = value
@@ -187,7 +189,10 @@ class Cell(CellState, CellMarks):
             self._params[name] = None
             self.__dict__[name] = None
         elif isinstance(value, Tensor):
-            self._params[name].set_data(value)
+            parameter = self._params[name]
+            node = parameter._node
+            parameter.set_data(value)
+            parameter._node = node
         else:
             raise errors.type_error(
                 type(self).__name__,
@@ -632,6 +637,8 @@ class Cell(CellState, CellMarks):
     ) -> HookHandle:
         if not callable(hook):
             raise errors.type_error(where, f"hook_fn must be callable, but got {type(hook).__name__}")
+        if hasattr(hook, "memory_report"):
+            raise errors.type_error(where, f"the hook function {hook.__name__} must not be compiled by jit")
         Cell._hook_count += 1
         table[Cell._hook_count] = hook
         if prepend:

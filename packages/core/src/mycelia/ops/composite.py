@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import _C, dispatch, dtypes, errors
+from mycelia import _C, config, dispatch, dtypes, errors
 
 Tensor = _C.Tensor
+_MISSING: Any = object()
 
 __all__ = [
     "ForiLoop", "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan", "WhileLoop",
@@ -42,7 +43,12 @@ class GradOperation:
                 )
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, sens_param
 
-    def __call__(self, fn: Callable, weights=None) -> Callable:
+    def __call__(self, fn: Callable = _MISSING, weights=None) -> Callable:
+        if fn is _MISSING:
+            raise errors.type_error(
+                "'GradOperation' requires a forward network or function as an input, "
+                "while the input is empty."
+            )
         get_all, get_by_list, sens_param = self.get_all, self.get_by_list, self.sens_param
         if not callable(fn):
             raise errors.type_error(
@@ -75,6 +81,7 @@ def _gradients(fn, weights, args: tuple, kwargs: dict, get_all: bool, get_by_lis
     elif get_by_list:
         positions = []
     else:
+        in_graph = in_graph or config.get("mode") == config.GRAPH_MODE
         positions = [0] if args and (isinstance(args[0], Tensor) or in_graph and is_variable(args[0])) else []
     parameters: list = []
     if get_by_list:

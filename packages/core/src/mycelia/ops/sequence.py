@@ -135,8 +135,10 @@ def scalar_to_array(input_x: Any) -> Any:
 
 
 def tuple_to_array(input_x: tuple) -> Any:
-    """A tuple of numbers of one type as a vector: int32 or float32.  Errors: TypeError for other members."""
-    if not isinstance(input_x, tuple):
+    """A tuple or range of numbers of one type as a vector: int32 or float32.  Errors: TypeError for other
+    members.
+    """
+    if not isinstance(input_x, (tuple, range)):
         raise errors.type_error("tuple_to_array", f"expected a tuple, but got {type(input_x).__name__}")
     kinds = {type(x) for x in input_x}
     if len(kinds) > 1 or not kinds <= {int, float}:

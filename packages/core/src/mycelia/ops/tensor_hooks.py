@@ -30,12 +30,18 @@ def _register_hook(self, hook):
     """Call ``hook(gradient)`` when the gradient of this tensor is known; what it returns replaces it.
 
     Returns a handle to remove it. In a graph a tensor may have one hook.
-    Errors: TypeError unless `hook` can be called; in a graph ValueError for a Parameter, RuntimeError for a
-    second hook.
+    Errors: TypeError unless `hook` can be called; RuntimeError for a Parameter without gradient and for a
+    second hook in a graph; ValueError for a Parameter in a graph.
     """
     if not callable(hook):
         raise errors.type_error(
             "Tensor.register_hook", f"hook must be callable, but got {type(hook).__name__}"
+        )
+    if self._is_parameter and not getattr(self, "requires_grad", True):
+        raise errors.error(
+            errors.MyceliaRuntimeError,
+            "Tensor.register_hook",
+            "The tensor requires grad is false, which can not register tensor hook",
         )
     number, table = next(_numbers), {}
     if dispatch.tensor_hook is not None and _C.mode() & dispatch.TRACING:
@@ -76,11 +82,16 @@ class _Watch:
             ct = self.before(output, ct)
         if output != self.output:
             return ct
-        for hook in tuple(self.table.values()):
-            changed = hook(ct)
-            if changed is not None:
-                ct = changed
-        return ct
+        return hooked(self.table, ct)
+
+
+def hooked(table: dict, ct):
+    """The cotangent after all hooks of a table."""
+    for hook in tuple(table.values()):
+        changed = hook(ct)
+        if changed is not None:
+            ct = changed
+    return ct
 
 
 def _hooks(self):
