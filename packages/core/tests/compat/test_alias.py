@@ -210,3 +210,28 @@ def test_a_function_stays_where_mindspore_has_a_module_too(mindspore):
     assert mindspore.common.mutable is ms.mutable
     assert mindspore.utils.runtime_execution_order_check is ms.utils.runtime_execution_order_check
     assert callable(ms.utils.runtime_execution_order_check)
+
+
+def test_arrays_are_filled_and_checkpoints_listed(tmp_path):
+    with compat.active():
+        from mindspore._c_expression import _random_normal, _random_uniform, _truncated_normal
+        from mindspore.train._utils import _construct_tensor_list
+        from mindspore.train.callback import _CheckpointManager
+    data = np.zeros((100, 50), np.float32)
+    _random_normal(3, data, 2.0, 0.5)
+    assert abs(data.mean() - 2) < 0.05 and abs(data.std() - 0.5) < 0.05
+    _random_uniform(3, data, -1.0, 3.0)
+    assert data.min() >= -1 and data.max() <= 3 and abs(data.mean() - 1) < 0.1
+    _truncated_normal(3, data, -1.0, 2.0, 5.0, 0.5)
+    assert data.min() >= 4.5 and data.max() <= 6.0
+    assert [t.shape for t in _construct_tensor_list((ms.float32, ms.int32), ((2, 3), (2,)), 4)] == [
+        (8, 3),
+        (8,),
+    ]
+    for name in ("a-1.ckpt", "a_1-2.ckpt", "b-1.ckpt"):
+        (tmp_path / name).touch()
+    manager = _CheckpointManager()
+    manager.update_ckpoint_filelist(str(tmp_path), "a")
+    assert manager.ckpoint_num == 2
+    manager.remove_oldest_ckpoint_file()
+    assert manager.ckpoint_num == len(list(tmp_path.glob("a*"))) == 1

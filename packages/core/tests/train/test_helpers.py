@@ -116,3 +116,12 @@ def test_the_landscape_of_a_training(tmp_path):
 def test_settings_of_checkpoints_are_properties():
     config = CheckpointConfig(save_checkpoint_steps=5, keep_checkpoint_max=2)
     assert (config.save_checkpoint_steps, config.keep_checkpoint_max, config.map_param_inc) == (5, 2, False)
+
+
+def test_a_helper_takes_what_can_be_iterated():
+    class Source(list):
+        def get_dataset_size(self):
+            return len(self)
+
+    helper = DatasetHelper(Source([(1,), (2,)]), dataset_sink_mode=False)
+    assert list(helper) == [(1,), (2,)] and list(helper) == [(1,), (2,)]

@@ -194,6 +194,50 @@ def free_prefix(directory: str, prefix: str, exception: bool = False) -> str:
     return f"{prefix}_{max(numbers, default=0) + 1}" if taken else prefix
 
 
+class CheckpointManager:
+    """The checkpoints of one prefix in a directory, newest last."""
+
+    def __init__(self) -> None:
+        self._files: list[str] = []
+
+    @property
+    def ckpoint_filelist(self) -> list[str]:
+        """Their paths."""
+        return self._files
+
+    @property
+    def ckpoint_num(self) -> int:
+        """How many there are."""
+        return len(self._files)
+
+    def update_ckpoint_filelist(self, directory: str, ckpt_prefix: str) -> None:
+        """Look for ``PREFIX-*.ckpt`` and ``PREFIX_*.ckpt`` in a directory."""
+        found = [
+            p for p in Path(directory).glob("*.ckpt") if re.match(rf"{re.escape(ckpt_prefix)}[-_]", p.name)
+        ]
+        self._files = [str(path) for path in sorted(found, key=lambda path: path.stat().st_mtime_ns)]
+
+    def remove_ckpoint_file(self, file_name: str) -> None:
+        """Remove one."""
+        path = Path(file_name)
+        path.chmod(0o600)
+        path.unlink()
+        if file_name in self._files:
+            self._files.remove(file_name)
+
+    def remove_oldest_ckpoint_file(self) -> None:
+        """Remove the oldest."""
+        self.remove_ckpoint_file(self._files[0])
+
+
+def zeros_like_batch(types, shapes, batch_expand_num: int = 1) -> list[Tensor]:
+    """Tensors of zeros, with batches larger by a factor. Errors: ValueError for other numbers of shapes."""
+    if len(types) != len(shapes):
+        raise ValueError(f"there are {len(types)} types, but {len(shapes)} shapes")
+    sizes = [(shape[0] * batch_expand_num, *shape[1:]) if shape else () for shape in shapes]
+    return [ops.zeros(size, dtype) for size, dtype in zip(sizes, types)]
+
+
 _KIND = re.compile(r"(?P<name>.*)\[:(?P<kind>\w+)\]$")
 
 

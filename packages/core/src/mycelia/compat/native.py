@@ -6,6 +6,8 @@ import enum
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
+
 from mycelia import dtypes
 from mycelia.tensor import Tensor as TensorPy
 
@@ -15,6 +17,27 @@ __all__ = ["CreationType", "TensorPy", "enable_security", "security", "typing"]
 def enable_security() -> bool:
     """False: no build of this has the restrictions of MindSpore's security mode."""
     return False
+
+
+def _random_normal(seed: int, data: np.ndarray, mean: float, sigma: float) -> None:
+    """Fill an array from a normal distribution."""
+    data[...] = np.random.Generator(np.random.Philox(seed)).normal(mean, sigma, data.shape)
+
+
+def _random_uniform(seed: int, data: np.ndarray, low: float, high: float) -> None:
+    """Fill an array from a uniform distribution."""
+    data[...] = np.random.Generator(np.random.Philox(seed)).uniform(low, high, data.shape)
+
+
+def _truncated_normal(
+    seed: int, data: np.ndarray, low: float, high: float, mean: float, sigma: float
+) -> None:
+    """Fill an array from the part of a normal distribution that lies `low` to `high` sigmas from its mean."""
+    random = np.random.Generator(np.random.Philox(seed))
+    drawn = random.normal(mean, sigma, data.shape)
+    while (outside := (drawn < mean + low * sigma) | (drawn > mean + high * sigma)).any():
+        drawn[outside] = random.normal(mean, sigma, outside.sum())
+    data[...] = drawn
 
 
 security = SimpleNamespace(enable_security=enable_security)

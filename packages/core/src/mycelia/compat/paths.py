@@ -292,6 +292,8 @@ RENAMED: dict[str, dict[str, str]] = {
         "_checkpoint_cb_for_save_op": "compat.legacy:fill_current_net",
         "_chg_ckpt_file_name_if_same_exist": "compat.legacy:free_prefix",
         "_cache_summary_tensor_data": "compat.legacy:cache_summary_data",
+        "_CheckpointManager": "compat.legacy:CheckpointManager",
+        "_construct_tensor_list": "compat.legacy:zeros_like_batch",
         "_calc_histogram_bins": "train.summary.values:bucket_count",
         "_DEFAULT_EXPORT_OPTIONS": "train.summary.summary_record:EXPORT_OPTIONS",
         "Parameter": ".:Parameter", "load": "io:load", "export": "io:export",

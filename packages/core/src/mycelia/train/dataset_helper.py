@@ -31,16 +31,20 @@ class DatasetHelper:
 
     def __iter__(self):
         if not self.dataset_sink_mode:
-            yield from self.dataset.next_epoch()
+            yield from self._pass()
             return
         for _ in range(self._size):
             if self._source is None:
-                self._source = iter(self.dataset.next_epoch())
+                self._source = iter(self._pass())
             batch = next(self._source, None)
             if batch is None:
-                self._source = iter(self.dataset.next_epoch())
+                self._source = iter(self._pass())
                 batch = next(self._source)
             yield batch
+
+    def _pass(self):
+        """The batches of one pass; a dataset of the user's has an iterator only."""
+        return self.dataset.next_epoch() if hasattr(self.dataset, "next_epoch") else iter(self.dataset)
 
     def sink_size(self) -> int:
         """Batches of one round."""
