@@ -372,10 +372,29 @@ def test_metrics_have_mindspores_names():
     assert ms.ROC is train.ROC is nn.ROC is train.metrics.ROC
 
 
-@pytest.mark.parametrize("name", [n for n in NAMES if n not in ("auc", "confusion_matrix", "topk")])
+DISTANCES = ("mean_surface_distance", "root_mean_square_distance")
+LEFT_OUT = ("auc", "confusion_matrix", "topk", *DISTANCES)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if n not in LEFT_OUT])
 def test_eval_before_update_is_refused(name):
     with pytest.raises(RuntimeError, match="before any update"):
         train.get_metric_fn(name).eval()
+
+
+@pytest.mark.parametrize("name", DISTANCES)
+def test_distances_before_update_are_infinite(name):
+    assert train.get_metric_fn(name).eval() == float("inf")
+
+
+@pytest.mark.parametrize(
+    "metric", [train.Accuracy, train.MAE, train.Dice, train.Loss, train.CosineSimilarity]
+)
+def test_inputs_are_tensors_arrays_or_lists(metric):
+    metric = metric()
+    given = [2] if isinstance(metric, (train.Loss, train.CosineSimilarity)) else [(1, 0), 3]
+    with pytest.raises(TypeError, match="the input data type must be tensor, list or numpy.ndarray, but got"):
+        metric.update(*given)
 
 
 def test_set_indexes_chooses_arguments():
@@ -384,7 +403,7 @@ def test_set_indexes_chooses_arguments():
     assert metric.eval() == 0.5 and metric.indexes == [2, 0]
     with pytest.raises(ValueError, match="need more than"):
         metric.update(SCORES)
-    with pytest.raises(ValueError, match="list of int"):
+    with pytest.raises(ValueError, match="must be a list and all its elements must be int"):
         metric.set_indexes([1.0])
 
 
@@ -411,7 +430,7 @@ def test_a_metric_of_ones_own():
 @pytest.mark.parametrize(
     "kind, wrong",
     [
-        (ValueError, lambda: train.Accuracy("regression")),
+        (TypeError, lambda: train.Accuracy("regression")),
         (ValueError, lambda: of(train.Accuracy(), (SCORES,))),
         (ValueError, lambda: of(train.Accuracy(), (SCORES, a([0, 1, 2, 3])))),
         (ValueError, lambda: of(train.Accuracy(), (SCORES, a([0, 1])))),

@@ -34,7 +34,8 @@ class Metric:
             isinstance(i, int) and not isinstance(i, bool) for i in indexes
         ):
             raise errors.value_error(
-                type(self).__name__, f"indexes must be a list of int, but got {indexes!r}"
+                "For 'set_indexes', the argument 'indexes' must be a list and all its elements must be int, "
+                f"please check whether it is correct: it is {indexes!r}"
             )
         self._indexes = indexes
         return self
@@ -57,6 +58,17 @@ class Metric:
         self.update(*inputs)
         return self.eval()
 
+    def _convert_data(self, data) -> np.ndarray:
+        """The array of a Tensor, a list or an array, for metrics of users. Errors: TypeError for the rest."""
+        if isinstance(data, Tensor):
+            return data.asnumpy()
+        if not isinstance(data, (list, np.ndarray)):
+            raise errors.type_error(
+                type(self).__name__,
+                f"a batch must be a Tensor, a list or an array, but got {type(data).__name__}",
+            )
+        return np.asarray(data)
+
     def _arrays(self, inputs: tuple, count: int) -> tuple[np.ndarray, ...]:
         """The inputs as arrays. ValueError when there are not `count`."""
         if len(inputs) != count:
@@ -71,15 +83,20 @@ class Metric:
 
 
 def as_array(value, owner: str) -> np.ndarray:
-    """A Tensor, array or list as an array."""
+    """A Tensor, array or list as an array.
+
+    Errors: TypeError for anything else, ValueError for ragged lists.
+    """
     if isinstance(value, Tensor):
         return value.asnumpy()
-    if isinstance(value, (np.ndarray, list, tuple, float, int, np.number)):
+    if isinstance(value, (np.ndarray, list)):
         try:
             return np.asarray(value)
         except ValueError:
             raise errors.value_error(owner, "inputs must be regular: rows of one length") from None
-    raise errors.type_error(owner, f"inputs must be Tensors, arrays or lists, but got {type(value).__name__}")
+    raise errors.type_error(
+        owner, f"the input data type must be tensor, list or numpy.ndarray, but got {type(value).__name__}"
+    )
 
 
 def rearrange_inputs(func):

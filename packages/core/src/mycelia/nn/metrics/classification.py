@@ -14,8 +14,9 @@ class _Typed(Metric):
     def __init__(self, eval_type: str = "classification"):
         super().__init__()
         if eval_type not in ("classification", "multilabel"):
-            raise errors.one_of(
-                eval_type, ["classification", "multilabel"], subject=type(self).__name__, what="eval_type"
+            raise errors.type_error(
+                type(self).__name__,
+                f"eval_type must be 'classification' or 'multilabel', but got {eval_type!r}",
             )
         self._type = eval_type
         self.clear()
@@ -36,22 +37,22 @@ class Accuracy(_Typed):
     """
 
     def clear(self):
-        self._correct, self._total = 0, 0
+        self._correct_num, self._total_num = 0, 0
 
     @rearrange_inputs
     def update(self, *inputs):
         predictions, labels = self._arrays(inputs, 2)
         if self._type == "multilabel":
             predictions, labels = self._multilabel(predictions, labels)
-            self._correct += int((predictions == labels).all(1).sum())
+            self._correct_num += int((predictions == labels).all(1).sum())
         else:
             got, want, _ = one_hot_pair("Accuracy", predictions, labels)
-            self._correct += int((got * want).sum())
-        self._total += len(labels)
+            self._correct_num += int((got * want).sum())
+        self._total_num += len(labels)
 
     def eval(self):
-        self._require_updates(self._total)
-        return self._correct / self._total
+        self._require_updates(self._total_num)
+        return self._correct_num / self._total_num
 
 
 class _Counted(_Typed):

@@ -151,7 +151,8 @@ class MeanSurfaceDistance(_Surface):
         self.symmetric = symmetric
 
     def eval(self):
-        self._require_updates(self._prediction is not None)
+        if self._prediction is None:
+            return float("inf")
         there = _mean(self._there())
         return (there + _mean(self._back())) / 2 if self.symmetric else there
 
@@ -172,7 +173,8 @@ class RootMeanSquareDistance(_Surface):
         self.symmetric = symmetric
 
     def eval(self):
-        self._require_updates(self._prediction is not None)
+        if self._prediction is None:
+            return float("inf")
         there = _mean(np.square(self._there()))
         return float(np.sqrt((there + _mean(np.square(self._back()))) / 2)) if self.symmetric else there
 
