@@ -275,3 +275,36 @@ def test_sens_and_keywords():
     close(value, [6])
     close(grads[0], [6])
     close(grads[1], [4])
+
+
+# ---- Parameters that the function assigns to
+
+
+class Assigning(nn.Cell):
+    def __init__(self, how):
+        super().__init__()
+        self.p = ms.Parameter(ms.Tensor(0.5), name="p")
+        self.how = how
+
+    def construct(self, x):
+        before = x * self.p
+        if self.how == "plain":
+            self.p = x * 2
+        elif self.how == "in place":
+            self.p += x * 2 - 0.5
+        elif self.how == "under a condition":
+            if x > 0:
+                self.p = x * 2
+        else:
+            ops.assign(self.p, x * 2)
+        return before + x * self.p
+
+
+@pytest.mark.parametrize("how", ["plain", "in place", "under a condition", "assign"])
+@pytest.mark.parametrize("compiled", [False, True])
+def test_gradient_goes_to_the_parameter_not_through_what_it_is_given(how, compiled):
+    net = Assigning(how)
+    by_input, by_parameter = ms.grad(ms.jit(net) if compiled else net, 0, net.p)(ms.Tensor(3.0))
+    assert float(net.p) == 6.0
+    assert float(by_input) == 0.5 + 6.0  # each reading with the value that the Parameter had then
+    assert float(by_parameter) == 3.0 + 3.0

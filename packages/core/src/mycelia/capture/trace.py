@@ -276,7 +276,9 @@ class Trace:
         targets = [flat[definition.param_names.index(name)] for name in definition.updates]
         for target, output in zip(targets, outputs):
             if target is not None:
+                node = target._node if definition.nondiff else output._node
                 target._assign(output)
+                target._node = node  # what an assignment overwrites keeps its gradient
         rest = outputs[len(targets) :]
         if targets and not rest:
             return targets[0]
@@ -326,9 +328,9 @@ class Trace:
         for entry in (*self.lifted.values(), *self.constants.values()):
             tensor = entry.reference()
             if tensor is not None and tensor.traced is not None:
-                node = tensor._node if tensor._is_parameter else None
                 tensor._assign(entry.original)
-                tensor._node = node
+                if not tensor._is_parameter:
+                    tensor._node = None
 
 
 # Held during a capture, which lends Parameters to the graph: one at a time.

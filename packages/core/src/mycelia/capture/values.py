@@ -126,13 +126,13 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     old = getattr(owner, name, None)
     if old is value:
         return
-    if is_traced(value) and isinstance(old, Tensor) and (old.dtype, old.shape) == (value.dtype, value.shape):
-        old._assign(value)
-        return
-    if isinstance(old, Tensor) and old._is_parameter and type(value) in NUMBERS:
+    if isinstance(old, Tensor) and old._is_parameter and (is_traced(value) or type(value) in NUMBERS):
         from mycelia.ops.state import assign
 
-        assign(old, Tensor(value, old.dtype))
+        assign(old, value if isinstance(value, Tensor) else Tensor(value, old.dtype))
+        return
+    if is_traced(value) and isinstance(old, Tensor) and (old.dtype, old.shape) == (value.dtype, value.shape):
+        old._assign(value)
         return
     trace = active()
     if (value is None or type(value) is str) and isinstance(old, Tensor) and old._is_parameter and trace:

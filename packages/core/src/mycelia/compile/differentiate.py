@@ -39,10 +39,18 @@ def run(
     if not any(wanted) or not any(given):
         return None
     forward, backward = _split(graph, wanted, given)
+    overwritten = [(inputs[i], inputs[i]._node) for _, i in updates if inputs[i]._is_parameter]
+    before = {forward.parameters[i]: inputs[i]._detach() for _, i in updates}
     results = program(forward, tuple(i for i in stable if not wanted[i]), tuple(updates))(*inputs)
+    for parameter, node in overwritten:  # the tape follows a Parameter, whatever is assigned to it
+        parameter._node = node
     count = len(graph.outputs) - len(updated)
     # An output may be an input itself, which has a tape node of its own.
-    outputs, kept = tuple(t._detach() for t in results[:count]), results[count:]
+    outputs = tuple(t._detach() for t in results[:count])
+    # The backward graph reads Parameters as they were.
+    kept = [
+        before.get(v, t) for v, t in zip(forward.outputs[len(graph.outputs) :], results[count:], strict=True)
+    ]
     returned = [i for i in range(len(graph.outputs)) if i not in updated]
     differentiable = [k for k, i in enumerate(returned) if given[i]]
 

@@ -42,7 +42,10 @@ def apply(op: Any, flat: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
     updated = [definition.param_names.index(name) for name in definition.updates]
     for index in updated:
         if arguments[index] is not None:
-            arguments[index] = arguments[index]._detach()
+            given = arguments[index]
+            arguments[index] = given._detach()
+            if definition.nondiff:  # an assignment: what is overwritten keeps its gradient
+                arguments[index]._node = given._node
     result = op(*arguments, *(attrs[a.name] for a in definition.attrs))
     if not updated:
         return result if isinstance(result, tuple) else (result,)

@@ -69,12 +69,21 @@ def _assign_sub(rand):
     yield rand(2, 3), rand()
 
 
+def _changed(change, variable, value):
+    """The new value; a tape that follows the Parameter follows it after that, too."""
+    node = getattr(variable, "_node", None)
+    result = change(variable, value)._detach()
+    if node is not None:
+        variable._node = node
+    return result
+
+
 def assign(variable, value):
     """Overwrite the Parameter `variable` with `value`, cast to its dtype; returns the new value.
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
-    return _assign(variable, value)._detach()
+    return _changed(_assign, variable, value)
 
 
 def assign_add(variable, value):
@@ -82,7 +91,7 @@ def assign_add(variable, value):
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
-    return _assign_add(variable, value)._detach()
+    return _changed(_assign_add, variable, value)
 
 
 def assign_sub(variable, value):
@@ -90,7 +99,7 @@ def assign_sub(variable, value):
 
     Shapes: value as variable, or one element.  dtypes: any.
     """
-    return _assign_sub(variable, value)._detach()
+    return _changed(_assign_sub, variable, value)
 
 
 __all__ = ["assign", "assign_add", "assign_sub"]
