@@ -46,7 +46,7 @@ int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, co
                            const float* packed, const ConvEpilogue& e, float* y);
 
 // One channel in, one out in every group.  conv_last_depthwise.cc
-// Packed weights: [tap][o rounded up to 16]; for the gradient the taps are flipped.
+// Packed weights: [panel][tap][16]; for the gradient the taps are flipped.
 int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                             const ConvEpilogue& e, float* y);
 int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy,

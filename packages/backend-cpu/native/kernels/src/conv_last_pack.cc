@@ -103,11 +103,7 @@ KERNEL_FN(conv_pack, f32) {
   if (algorithm == ConvAlgorithm::depthwise) {
     // One matrix of a column per group, whichever way it is turned.
     const Weights all = {from, group, 1, taps, taps, taps, a.transposed != 0};
-    const int64_t padded = round_up(group, kPackedColumns);
-    for (int64_t t = 0; t < taps; ++t) {
-      for (int64_t j = 0; j < padded; ++j)
-        to[all.tap(t) * padded + j] = j < group ? from[j * taps + t] : 0.0f;
-    }
+    for (int64_t p = 0; p < ceil_div(group, kPackedColumns); ++p) pack_panel(all, p, to + p * taps * kPackedColumns);
     return MYC_OK;
   }
   const auto weights = [&](int64_t g) {
