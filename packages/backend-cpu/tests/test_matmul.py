@@ -9,6 +9,7 @@ import pytest
 
 import mycelia as ms
 from mycelia.ops import linalg
+from mycelia_backend_cpu import _native
 
 SIZES = [
     (1, 1, 1), (1, 7, 5), (7, 1, 5), (5, 7, 1), (2, 3, 4), (6, 16, 8), (13, 17, 11), (31, 33, 37),
@@ -32,6 +33,20 @@ def test_mat_mul_with_every_transposition(size, threads):
         x, y = random(*((k, m) if ta else (m, k))), random(*((n, k) if tb else (k, n)))
         want = (x.T if ta else x).astype(np.float64) @ (y.T if tb else y)
         assert_product(linalg.mat_mul(ms.Tensor(x), ms.Tensor(y), ta, tb), want, k)
+
+
+@pytest.mark.parametrize("size", [(64, 70, 3200), (130, 500, 784), (600, 590, 300), (2050, 49, 50)])
+def test_weight_gradients_do_not_depend_on_threads(size):
+    m, n, k = size
+    x, y = random(k, m), random(k, n)
+    before, results = _native.threads(), []
+    for count in (1, 2, 3):
+        _native.set_threads(count)
+        results.append(linalg.mat_mul(ms.Tensor(x), ms.Tensor(y), True, False))
+    _native.set_threads(before)
+    assert_product(results[0], x.T.astype(np.float64) @ y, k)
+    for other in results[1:]:
+        np.testing.assert_array_equal(other.asnumpy(), results[0].asnumpy())
 
 
 @pytest.mark.parametrize("size", [(0, 3, 4), (3, 0, 4), (3, 4, 0), (0, 0, 0)])

@@ -7,6 +7,9 @@
 
 #include "gemm/gemv.h"
 #include "gemm/pack.h"
+#if MYC_STEPS
+#include "gemm/outer_avx2.h"
+#endif
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -46,18 +49,25 @@ Store store_at(const Product& g, const Part& t) {
   return s;
 }
 
-// All row blocks of the part against one panel of B; `next` is the panel behind it, or null.
+// Memory that is needed next.
+struct Fetch {
+  const char* at;
+  int64_t bytes;
+};
+
+// Row blocks of the part from row `i` on against one panel of B; blocks of packed A are `a_block` floats apart.
 template <int kVectors, bool kPackedA>
-void multiply_panel(const Product& g, const Part& t, const float* packed_a, const float* b, int64_t b_step,
-                    int64_t column, int64_t columns, Store s, const float* next) {
+void multiply_panel(const Product& g, const Part& t, int64_t i, const float* packed_a, int64_t a_block, const float* b,
+                    int64_t b_step, int64_t column, int64_t columns, Store s, Fetch next) {
   if (s.column_bias) s.column_bias += column;
-  // The next panel comes from farther away than this one: fetch a share of it per row block.
-  const int64_t share = next && t.m > kBlockRows ? ceil_div(t.depth * kPanel, ceil_div(t.m, kBlockRows)) : 0;
-  for (int64_t i = 0; i < t.m; i += kBlockRows) {
-    for (int64_t q = 0; q < share; q += 16) __builtin_prefetch(next + q, 0, 2);
-    next += share;
+  if (s.row_bias) s.row_bias += i;
+  // What comes next is farther away than this panel: fetch a share of it per row block.
+  const int64_t share = t.m > kBlockRows ? ceil_div(next.bytes, ceil_div(t.m, kBlockRows)) : 0;
+  for (; i < t.m; i += kBlockRows) {
+    for (int64_t q = 0; q < share; q += 64) __builtin_prefetch(next.at + q, 0, 2);
+    next.at += share;
     const int64_t rows = min<int64_t>(kBlockRows, t.m - i);
-    const float* a = kPackedA ? packed_a + i * t.depth : g.a.at(t.i + i, t.p);
+    const float* a = kPackedA ? packed_a + i / kBlockRows * a_block : g.a.at(t.i + i, t.p);
     float* c = g.c + (t.i + i) * g.ldc + t.j + column;
     const Micro kernel = rows == kBlockRows ? micro<kBlockRows, kVectors, kPackedA> : micro_for<kVectors, kPackedA>(rows);
     kernel(t.depth, a, g.a.row, g.a.column, b, b_step, c, g.ldc, columns, s);
@@ -65,19 +75,57 @@ void multiply_panel(const Product& g, const Part& t, const float* packed_a, cons
   }
 }
 
+// How many panels from column `column` on should be multiplied at once: as many as fit the first-level cache.
+int64_t panels_at_once(const Part& t, int64_t column) {
+  constexpr int64_t kFloats = MYC_STEPS ? 6 * 1024 : 0;
+  return max(min(kFloats / (t.depth * kPanel), (t.n - column) / kPanel), int64_t{1});
+}
+
+// The part with packed A against `count` panels of B, the first one for column `column`.
+void multiply_packed(const Product& g, const Part& t, const float* packed_a, int64_t a_block, const float* b,
+                     int64_t panel_stride, int64_t column, int64_t count, const Store& s, Fetch next) {
+  int64_t done = 0;
+#if MYC_STEPS
+  const bool is_plain = s.scale == 1.0f && !s.clamp && !s.row_bias && !s.column_bias;
+  if (is_plain && t.n - column >= kPanel && t.m >= kBlockRows) {
+    OuterStrip x = {};
+    x.a = packed_a, x.a_tile = a_block * 4;
+    x.b = b, x.b_block = panel_stride * 4;
+    x.c = g.c + t.i * g.ldc + t.j + column, x.c_row = g.ldc * 4;
+    x.count = t.depth, x.tiles = t.m / kBlockRows, x.blocks = count;
+    x.add = s.add;
+    x.fetch = next.at, x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (x.tiles * count * t.depth) + 1 : 0;
+    done = x.tiles * kBlockRows;
+    run_outer_strip(x);
+    next.bytes = 0;
+  }
+#endif
+  for (const int64_t end = column + count * kPanel; column < end; column += kPanel, b += panel_stride) {
+    const int64_t columns = min<int64_t>(kPanel, t.n - column);
+    (columns <= kLanes ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, done, packed_a, a_block, b, kPanel,
+                                                                             column, columns, s, next);
+  }
+}
+
 // The part with B from packed panels, one every `panel_stride` floats, or in place if that is 0.
 // packed_a: blocks of the part's rows and depth, or null to read A in place.
 void multiply_part(const Product& g, const Part& t, const float* packed_a, const float* b, int64_t panel_stride) {
   const Store s = store_at(g, t);
-  const int64_t b_step = panel_stride ? kPanel : g.b.row;
-  for (int64_t j = 0; j < t.n; j += kPanel, b += panel_stride ? panel_stride : kPanel) {
-    const int64_t columns = min<int64_t>(kPanel, t.n - j);
-    const bool half = columns <= kLanes;
-    const float* next = panel_stride && j + kPanel < t.n ? b + panel_stride : nullptr;
-    if (packed_a) {
-      (half ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, packed_a, b, b_step, j, columns, s, next);
+  const int64_t b_step = panel_stride ? kPanel : g.b.row, block = t.depth * kBlockRows;
+  for (int64_t j = 0, end; j < t.n; j = end) {
+    const float* from = b + j / kPanel * (panel_stride ? panel_stride : kPanel);
+    const int64_t count = packed_a && panel_stride ? panels_at_once(t, j) : 1;
+    end = min(t.n, j + count * kPanel);
+    const Fetch next = {reinterpret_cast<const char*>(from + count * panel_stride),
+                        panel_stride ? t.depth * (min(t.n, end + count * kPanel) - end) * 4 : 0};
+    if (packed_a && panel_stride) {
+      multiply_packed(g, t, packed_a, block, from, panel_stride, j, count, s, next);
+    } else if (packed_a) {
+      (end - j <= kLanes ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, 0, packed_a, block, from, b_step, j,
+                                                                               end - j, s, next);
     } else {
-      (half ? multiply_panel<1, false> : multiply_panel<2, false>)(g, t, packed_a, b, b_step, j, columns, s, next);
+      (end - j <= kLanes ? multiply_panel<1, false> : multiply_panel<2, false>)(g, t, 0, nullptr, 0, from, b_step, j,
+                                                                                end - j, s, next);
     }
   }
 }
@@ -98,6 +146,12 @@ void pack_and_multiply(const Product& g, const Part& t, const float* packed_a, b
   }
 }
 
+// Length when the extent is cut into as few pieces of up to `most` as possible, all nearly equal.
+int64_t even_piece(int64_t extent, int64_t most, int64_t unit) {
+  return round_up(ceil_div(extent, max(ceil_div(extent, max(most, unit)), int64_t{1})), unit);
+}
+int64_t part_depth(const Product& g) { return max(even_piece(g.k, kDepth, 1), int64_t{1}); }
+
 // A is read in place unless its rows would fight for the same cache sets and pages.
 bool should_pack_a(const Product& g) {
   return g.n > 4 * kPanel && (g.a.row == 1 ? g.a.column >= 256 : g.a.row >= 512);
@@ -111,12 +165,12 @@ int64_t packed_a_size(int64_t rows, int64_t depth) { return round_up(round_up(ro
 
 // Scratch of the drivers below, in floats.
 int64_t few_rows_shared(const Product& g) { return should_pack_a(g) ? packed_a_size(g.m, g.k) : 0; }
-int64_t few_rows_per_worker(const Product& g) { return min(g.k, kDepth) * kPanel * kPanelsAtOnce; }
+int64_t few_rows_per_worker(const Product& g) { return part_depth(g) * kPanel * kPanelsAtOnce; }
 int64_t many_rows_shared(const Product& g) {
-  return min(g.k, kDepth) * round_up(min(g.n, kColumnsInBlock), kPanel);
+  return part_depth(g) * round_up(min(g.n, kColumnsInBlock), kPanel);
 }
 int64_t many_rows_per_worker(const Product& g) {
-  return should_pack_a(g) ? packed_a_size(kRowsInBlock, min(g.k, kDepth)) : 0;
+  return should_pack_a(g) ? packed_a_size(kRowsInBlock, part_depth(g)) : 0;
 }
 
 // Tiles of a parallel product; `column_step` is a multiple of kPanel.
@@ -125,12 +179,13 @@ struct Tiles {
   int64_t count() const { return rows * columns; }
 };
 
-Tiles cut(int64_t m, int64_t n, int64_t depth, int64_t row_step, int32_t workers) {
+// Several tiles per worker even out their speed.
+Tiles cut(int64_t m, int64_t n, int64_t depth, int64_t row_step, int32_t workers, int64_t tiles_each = 4) {
   Tiles t;
   t.row_step = row_step;
   t.rows = ceil_div(m, row_step);
   const int64_t panels = ceil_div(n, kPanel);
-  const int64_t wanted = workers <= 1 ? 1 : ceil_div(4 * workers, t.rows);  // 4 tiles per worker even out their speed
+  const int64_t wanted = workers <= 1 ? 1 : ceil_div(tiles_each * workers, t.rows);
   const int64_t least = ceil_div(kTileWork, min(m, row_step) * depth * kPanel);
   t.column_step = kPanel * clamp(ceil_div(panels, wanted), min(least, panels), panels);
   t.columns = ceil_div(n, t.column_step);
@@ -144,18 +199,18 @@ int32_t multiply_few_rows(myc_context* ctx, const Product& g) {
   const bool pack = should_pack_a(g);
   float* packed_a = pack ? scratch.take<float>(few_rows_shared(g)) : nullptr;
   if (!panels || (pack && !packed_a)) return MYC_E_MEMORY;
-  const int64_t padded = round_up(g.m, kBlockRows);
+  const int64_t padded = round_up(g.m, kBlockRows), depth = part_depth(g);
   if (pack) {
-    for (int64_t p = 0; p < g.k; p += kDepth) {
-      pack_blocks({g.a.at(0, p), g.a.row, g.a.column}, g.m, min(kDepth, g.k - p), packed_a + padded * p);
+    for (int64_t p = 0; p < g.k; p += depth) {
+      pack_blocks({g.a.at(0, p), g.a.row, g.a.column}, g.m, min(depth, g.k - p), packed_a + padded * p);
     }
   }
   const bool direct = is_direct(g);
   const Tiles tiles = cut(g.m, g.n, g.k, g.m, max_workers(ctx));
   parallel_for_worker(ctx, tiles.count(), 1, [&](int64_t begin, int64_t end, int32_t worker) {
     const int64_t j = begin * tiles.column_step, columns = min(g.n, end * tiles.column_step) - j;
-    for (int64_t p = 0; p < g.k; p += kDepth) {
-      pack_and_multiply(g, {0, g.m, j, columns, p, min(kDepth, g.k - p)}, pack ? packed_a + padded * p : nullptr, direct,
+    for (int64_t p = 0; p < g.k; p += depth) {
+      pack_and_multiply(g, {0, g.m, j, columns, p, min(depth, g.k - p)}, pack ? packed_a + padded * p : nullptr, direct,
                         panels + own * worker);
     }
   });
@@ -171,8 +226,9 @@ int32_t multiply_many_rows(myc_context* ctx, const Product& g) {
   if (!packed_b || (pack && !blocks)) return MYC_E_MEMORY;
   for (int64_t j = 0; j < g.n; j += kColumnsInBlock) {
     const int64_t columns = min(kColumnsInBlock, g.n - j);
-    for (int64_t p = 0; p < g.k; p += kDepth) {
-      const int64_t depth = min(kDepth, g.k - p), stride = depth * kPanel;
+    for (int64_t p = 0, depth; p < g.k; p += depth) {
+      depth = min(part_depth(g), g.k - p);
+      const int64_t stride = depth * kPanel;
       constexpr int64_t kGroup = kPanelsAtOnce * kPanel;
       parallel_for(ctx, ceil_div(columns, kGroup), 2, [&](int64_t begin, int64_t end) {
         pack_panels({g.b.at(p, j + begin * kGroup), g.b.row, g.b.column}, min(columns, end * kGroup) - begin * kGroup, depth,
@@ -190,6 +246,67 @@ int32_t multiply_many_rows(myc_context* ctx, const Product& g) {
       });
     }
   }
+  return MYC_OK;
+}
+
+// ---- sums of outer products: both operands have k as their outer dimension, as in weight gradients ----
+
+// A thread sums up some rows x columns of C over all of k, a depth of 136 to 272 at a time. So much of A and B is
+// packed, from rows that are fetched while the depth before them is computed; all of it fits the second-level cache.
+constexpr int64_t kOuterDepth = 136, kOuterRowFloats = 36 * 1024, kOuterColumnFloats = 72 * 1024;
+
+bool is_outer(const Product& g) {
+  return g.a.row == 1 && g.a.column > 1 && g.b.column == 1 && g.b.row > 1 && g.m >= kBlockRows && g.n >= kPanel;
+}
+int64_t outer_depth(const Product& g) {
+  return max(even_piece(g.k, clamp(kOuterRowFloats / g.m, kOuterDepth, 2 * kOuterDepth), 1), int64_t{1});
+}
+int64_t outer_rows(const Product& g) { return even_piece(g.m, kOuterRowFloats / outer_depth(g), kBlockRows); }
+int64_t outer_columns(const Product& g) { return even_piece(g.n, kOuterColumnFloats / outer_depth(g), kPanel); }
+int64_t outer_a_floats(const Product& g) {
+  return ceil_div(outer_rows(g), kBlockRows) * block_stride(outer_depth(g)) + kPackSlack;
+}
+int64_t outer_per_worker(const Product& g) {
+  return round_up(outer_a_floats(g), 16) + outer_depth(g) * outer_columns(g);
+}
+
+void multiply_outer_tile(const Product& g, Part t, float* packed_a, float* packed_b) {
+  const int64_t depth = outer_depth(g), stride = block_stride(depth), panels = ceil_div(t.n, kPanel);
+  for (t.p = 0; t.p < g.k; t.p += depth) {
+    t.depth = min(depth, g.k - t.p);
+    pack_outer(g.a.at(t.i, t.p), g.a.column, t.m, t.depth, stride, packed_a);
+    pack_panels({g.b.at(t.p, t.j), g.b.row, 1}, t.n, t.depth, packed_b, t.depth * kPanel);
+    // What is packed next.
+    const int64_t next = min(depth, g.k - t.p - t.depth);
+    const int64_t a_bytes = next * g.a.column * 4, bytes = next > 0 ? a_bytes + next * g.b.row * 4 : 0;
+    const char* a_next = reinterpret_cast<const char*>(g.a.at(t.i, t.p + t.depth));
+    const char* b_next = reinterpret_cast<const char*>(g.b.at(t.p + t.depth, t.j));
+    const Store s = store_at(g, t);
+    for (int64_t j = 0, count; j < t.n; j += count * kPanel) {
+      count = panels_at_once(t, j);
+      const int64_t at = j / kPanel, fetched = at * bytes / panels;
+      const Fetch fetch = {fetched < a_bytes ? a_next + fetched : b_next + fetched - a_bytes, count * bytes / panels};
+      multiply_packed(g, t, packed_a, stride, packed_b + at * t.depth * kPanel, t.depth * kPanel, j, count, s, fetch);
+    }
+  }
+}
+
+int32_t multiply_outer(myc_context* ctx, const Product& g) {
+  Scratch scratch(ctx);
+  const int64_t own = outer_per_worker(g);
+  float* memory = scratch.take<float>(own * max_workers(ctx));
+  if (!memory) return MYC_E_MEMORY;
+  Tiles tiles = cut(g.m, g.n, g.k, outer_rows(g), max_workers(ctx), 2);  // each tile packs its rows of A anew
+  tiles.column_step = min(tiles.column_step, outer_columns(g));
+  tiles.columns = ceil_div(g.n, tiles.column_step);
+  parallel_for_worker(ctx, tiles.count(), 1, [&](int64_t begin, int64_t end, int32_t worker) {
+    for (int64_t tile = begin; tile < end; ++tile) {
+      const int64_t i = tile / tiles.columns * tiles.row_step, j = tile % tiles.columns * tiles.column_step;
+      float* block = memory + own * worker;
+      multiply_outer_tile(g, {i, min(tiles.row_step, g.m - i), j, min(tiles.column_step, g.n - j), 0, 0}, block,
+                          block + round_up(outer_a_floats(g), 16));
+    }
+  });
   return MYC_OK;
 }
 
@@ -243,7 +360,7 @@ int32_t multiply_rows_by_dots(myc_context* ctx, int64_t m, int64_t n, int64_t k,
 }
 
 // How a product is computed; see choose().
-enum class Path { kRows, kRowDots, kColumns, kColumnDots, kDots, kLongK, kFewRows, kManyRows };
+enum class Path { kRows, kRowDots, kColumns, kColumnDots, kDots, kLongK, kOuter, kFewRows, kManyRows };
 
 constexpr int64_t kThin = 8, kThinInPlace = 4;  // rows that read a large matrix along and across its rows
 constexpr int64_t kLargeFloats = 1 << 16;
@@ -257,6 +374,9 @@ bool has_long_k(const Product& g) {
          g.m * g.n * g.k >= 2 * kSerialWork;
 }
 
+// The path of a product that none of the others suits.
+Path block_path(const Product& g) { return is_outer(g) ? Path::kOuter : has_few_rows(g) ? Path::kFewRows : Path::kManyRows; }
+
 Path choose(const Product& g) {
   if (g.m == 1) return g.b.row == 1 ? Path::kRowDots : Path::kRows;
   if (g.n == 1) return g.a.column == 1 ? Path::kColumnDots : Path::kColumns;
@@ -266,7 +386,7 @@ Path choose(const Product& g) {
   if (g.n <= kThinInPlace && g.a.row == 1 && g.m * g.k >= kLargeFloats) return Path::kColumns;
   if (g.m <= kDotRows && g.b.row == 1 && g.a.column == 1 && g.k >= 4 * kLanes) return Path::kDots;
   if (has_long_k(g)) return Path::kLongK;
-  return has_few_rows(g) ? Path::kFewRows : Path::kManyRows;
+  return block_path(g);
 }
 
 int32_t run(myc_context* ctx, const Product& g, Path path);
@@ -294,10 +414,10 @@ struct LongK {
   Product first;
 
   explicit LongK(const Product& g)
-      : depth(kDepth * max(kLongPart / kDepth, ceil_div(g.k, kDepth * kMostParts))),
+      : depth(ceil_div(g.k, min(kMostParts, round_up(ceil_div(g.k, kLongPart), 2)))),
         parts(ceil_div(g.k, depth)),
         size(round_up(g.m * g.n, 16)),
-        path(has_few_rows(g) ? Path::kFewRows : Path::kManyRows),
+        path(block_path(g)),
         first(g) {
     first.k = depth;
   }
@@ -315,6 +435,8 @@ int64_t serial_scratch(const Product& g, Path path) {
       return round_up(g.k * g.n, 16);
     case Path::kFewRows:
       return round_up(few_rows_per_worker(g), 16) + few_rows_shared(g);
+    case Path::kOuter:
+      return outer_per_worker(g);
     case Path::kManyRows:
       return round_up(many_rows_shared(g), 16) + many_rows_per_worker(g);
     case Path::kLongK: {
@@ -344,11 +466,19 @@ int32_t multiply_long_k(myc_context* ctx, const Product& g) {
       run(&serial.base, own_part, cut.path);
     }
   });
+  const Epilogue& e = *g.epilogue;
+  const bool is_plain = e.scale == 1 && !e.row_bias && !e.column_bias && e.low == -INFINITY && e.high == INFINITY;
   for (int64_t i = 0; i < g.m; ++i) {
-    for (int64_t j = 0; j < g.n; ++j) {
-      float sum = 0;
-      for (int64_t part = 0; part < cut.parts; ++part) sum += sums[part * cut.size + i * g.n + j];
-      g.c[i * g.ldc + j] = finish(sum, g.c[i * g.ldc + j], *g.epilogue, i, j);
+    float *sum = sums + i * g.n, *to = g.c + i * g.ldc;
+    for (int64_t part = 1; part < cut.parts; ++part) {
+      map(sum, sum + part * cut.size, sum, g.n, [](f32v x, f32v y) { return x + y; });
+    }
+    if (!is_plain) {
+      for (int64_t j = 0; j < g.n; ++j) to[j] = finish(sum[j], to[j], e, i, j);
+    } else if (e.accumulate) {
+      map(sum, to, to, g.n, [](f32v x, f32v y) { return x + y; });
+    } else {
+      memcpy(to, sum, g.n * sizeof(float));
     }
   }
   return MYC_OK;
@@ -377,6 +507,8 @@ int32_t run(myc_context* ctx, const Product& g, Path path) {
                                    *g.epilogue);
     case Path::kLongK:
       return multiply_long_k(ctx, g);
+    case Path::kOuter:
+      return multiply_outer(ctx, g);
     case Path::kFewRows:
       return multiply_few_rows(ctx, g);
     case Path::kManyRows:

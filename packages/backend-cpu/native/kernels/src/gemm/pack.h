@@ -139,6 +139,29 @@ inline void pack_blocks(const View& a, int64_t rows, int64_t depth, float* to) {
   }
 }
 
+// Distance of blocks of A that are filled at the same time: odd multiples of 64 bytes do not meet in the same cache sets.
+constexpr int64_t block_stride(int64_t depth) { return (ceil_div(depth * kBlockRows + kPackSlack, 16) | 1) * 16; }
+
+// All blocks of kBlockRows rows of a transposed A, row by row of its memory: to[i * stride + q * kBlockRows + r] =
+// from[q * ld + i * kBlockRows + r].
+inline void pack_outer(const float* from, int64_t ld, int64_t rows, int64_t depth, int64_t stride, float* to) {
+  const int64_t whole = rows < kBlockWidth ? 0 : (rows - kBlockWidth) / kBlockRows + 1;
+  for (int64_t q = 0; q < depth; ++q, from += ld, to += kBlockRows) {
+    float* at = to;
+    int64_t i = 0;
+#pragma GCC unroll 4
+    for (; i < whole; ++i, at += stride) {
+      for (int64_t v = 0; v < kBlockWidth; v += kLanes) store(at + v, load(from + i * kBlockRows + v));
+    }
+    for (; i * kBlockRows < rows; ++i, at += stride) {
+      for (int64_t v = 0; v < kBlockWidth; v += kLanes) {
+        const int64_t at_most = rows - i * kBlockRows - v;
+        store(at + v, load_partial(from + i * kBlockRows + v, clamp<int64_t>(at_most, 0, kLanes)));
+      }
+    }
+  }
+}
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_GEMM_PACK_H_
