@@ -16,6 +16,7 @@
 
 namespace mycelia::MYC_ISA {
 
+constexpr int64_t kWideRows = 3, kWideDepth = 192;  // of tiles two blocks wide, see run_wide_strip
 constexpr int64_t kPackedColumns = 16;  // of a panel; one format for all instruction sets, half a tile, one or two
 
 // Functions that may follow a product; the order is that of the ops' attribute `activation`.
@@ -268,44 +269,46 @@ struct PackedBlock {
 // fit the first-level cache; then A is read, and lines of C are visited, less often.
 inline int64_t blocks_at_once(int64_t block, int64_t end, int64_t k, int64_t all_columns) {
   constexpr int64_t kFloats = MYC_STEPS ? 8 * 1024 : 0;
-  return clamp(min(kFloats / (max<int64_t>(k, 1) * kTileColumns), min(end, all_columns / kTileColumns) - block),
-               int64_t{1}, end - block);
+  const int64_t most = min(kFloats / (max<int64_t>(k, 1) * kTileColumns), min(end, all_columns / kTileColumns) - block);
+  return most >= 2 ? most / 2 * 2 : 1;  // pairs, for wide tiles
 }
 
 #if MYC_STEPS
-// `tiles` times `height` rows, by assembly; `step`: bytes to be fetched a k.
+// `tiles` times `height` rows, by assembly; `step`: bytes to be fetched a k. Height 3: of two blocks of columns each.
 inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const Run* runs, int64_t run_count,
                       const PackedBlock& b, const Finish& f, const char* fetch, int64_t step) {
-  static constexpr float zeros[kTileColumns] = {}, none = INFINITY, six = 6;
-  constexpr int64_t kFloat = sizeof(float), kBlock = kTileColumns * kFloat;
+  static constexpr float zeros[2 * kTileColumns] = {}, none = INFINITY, six = 6;
+  const bool wide = height == kWideRows;
+  const int64_t blocks = wide ? b.blocks / 2 : b.blocks, columns = wide ? 2 * kTileColumns : kTileColumns;
+  constexpr int64_t kFloat = sizeof(float);
+  const int64_t bytes = columns * kFloat;
   Strip x = {};
   x.a = rows.a, x.a_row = rows.a_row, x.a_step = height * rows.a_step * kFloat;
-  x.c = rows.c, x.c_row = rows.c_row, x.c_step = height * rows.c_step * kFloat - (b.blocks - 1) * kBlock;
+  x.c = rows.c, x.c_row = rows.c_row, x.c_step = height * rows.c_step * kFloat - (blocks - 1) * bytes;
   x.row_step = rows.c_step == 0 ? height * static_cast<int64_t>(sizeof(int64_t)) : 0;
   x.runs = runs, x.runs_end = runs + run_count;
-  x.b = b.b, x.b_step = b.b_block * kFloat, x.b_back = (1 - b.blocks) * x.b_step;
-  x.start = f.bias ? f.bias : zeros, x.start_step = f.bias ? kBlock : 0, x.start_back = (1 - b.blocks) * x.start_step;
+  x.b = b.b, x.b_step = b.b_block * columns / kTileColumns * kFloat, x.b_back = (1 - blocks) * x.b_step;
+  x.start = f.bias ? f.bias : zeros, x.start_step = f.bias ? bytes : 0, x.start_back = (1 - blocks) * x.start_step;
   if (f.residual) {  // laid out as C
-    x.residual = reinterpret_cast<intptr_t>(f.residual) - reinterpret_cast<intptr_t>(rows.c), x.c_ahead = kBlock;
+    x.residual = reinterpret_cast<intptr_t>(f.residual) - reinterpret_cast<intptr_t>(rows.c), x.c_ahead = bytes;
   }
   x.add = f.add;
   x.high = f.activation == Activation::relu ? &none : f.activation == Activation::relu6 ? &six : nullptr;
   x.fetch = fetch, x.fetch_step = 4 * step;
-  x.tiles = tiles, x.blocks = b.blocks;
-  run_strip(height, x);
+  x.tiles = tiles, x.blocks = blocks;
+  if (wide) {
+    run_wide_strip(x, b.b_block * kFloat);
+  } else {
+    run_strip(height, x);
+  }
 }
 #endif
 
 // `count` rows times blocks of columns, in tiles of nearly equal height: a tile of one row takes as long as one
-// of four.
-inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, int64_t run_count,
-                          const PackedBlock& b, const Finish& f, Ahead ahead) {
-  if (count == 0) return;
+// of four. `step`: bytes of `fetch` to be fetched a k.
+inline void multiply_tiles(int64_t count, const RowList& rows, const Run* runs, int64_t run_count, const PackedBlock& b,
+                           const Finish& f, int64_t k, const char* fetch, int64_t step) {
   const int64_t tiles = ceil_div(count, kTileRows), height = count / tiles, taller = count % tiles;
-  int64_t k = 0;
-  for (int64_t r = 0; r < run_count; ++r) k += runs[r].length;
-  const int64_t step = ahead.floats > 0 ? ahead.floats * 4 / (tiles * b.blocks * k + 1) + 1 : 0;
-  const char* fetch = reinterpret_cast<const char*>(ahead.at);
   const auto strip = [&](int64_t first, int64_t how_many, int64_t rows_each) __attribute__((always_inline)) {
     if (how_many == 0) return;
     const RowList part = rows.from(first);
@@ -328,6 +331,30 @@ inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, i
   strip(0, taller, height + 1);
   fetch += taller * b.blocks * k * step;
   strip(taller * (height + 1), tiles - taller, height);
+}
+
+// The same with bytes fetched evenly, and any activation.
+inline void multiply_rows(int64_t count, const RowList& rows, const Run* runs, int64_t run_count,
+                          const PackedBlock& b, const Finish& f, Ahead ahead) {
+  if (count == 0) return;
+  int64_t k = 0;
+  for (int64_t r = 0; r < run_count; ++r) k += runs[r].length;
+  const int64_t all_tiles = ceil_div(count, kTileRows) * b.blocks;
+  const int64_t step = ahead.floats > 0 ? ahead.floats * 4 / (all_tiles * k + 1) + 1 : 0;
+  const char* fetch = reinterpret_cast<const char*>(ahead.at);
+  int64_t done = 0;  // rows
+  Finish finish = f;
+#if MYC_STEPS
+  // Several runs: wide tiles, and 4 or 5 rows that are left. From 8 rows on every tile sums up in the same order,
+  // however rows and columns are cut. One long run gains nothing.
+  if (run_count > 1 && b.blocks % 2 == 0 && k <= kWideDepth && count >= 8 && step <= 32) {
+    done = count - (count % kWideRows == 0 ? 0 : count % kWideRows + kWideRows);
+    run_strip(done / kWideRows, kWideRows, rows, runs, run_count, b, f, fetch, step);
+    fetch += done * b.blocks * k * step / kTileRows;
+    if (f.residual) finish.residual += done * rows.c_step;
+  }
+#endif
+  if (done < count) multiply_tiles(count - done, rows.from(done), runs, run_count, b, finish, k, fetch, step);
   if (f.activation > Activation::relu6) {
     activate_rows(count, rows, (b.blocks - 1) * kTileColumns + b.columns, f.activation);
   }
