@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from mycelia import errors
 from mycelia.nn.cell import Cell
+from mycelia.nn.parts import Part
 
 
 class _Ordered(Cell):
@@ -104,6 +105,8 @@ class SequentialCell(_Ordered):
     """Cells called one after the other:
     ``SequentialCell(a, b)``, a list of cells, or an OrderedDict of them.
     """
+
+    cell_list = Part(lambda cell: list(cell._cells.values()), keep=False)
 
     def __init__(self, *args):
         super().__init__()

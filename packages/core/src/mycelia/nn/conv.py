@@ -10,6 +10,7 @@ from mycelia import errors
 from mycelia.common.initializer import HeUniform, Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
+from mycelia.nn.parts import operator
 from mycelia.ops import conv as _conv
 from mycelia.ops.shape import pad, reshape
 from mycelia.tensor import Parameter
@@ -173,6 +174,18 @@ class Conv2d(_Conv):
     """
 
     _rank = 2
+    bias_add = operator("BiasAdd")
+    conv2d = operator(
+        "Conv2D",
+        lambda cell: cell.out_channels,
+        lambda cell: cell.kernel_size,
+        mode=1,
+        pad_mode=lambda cell: cell.pad_mode,
+        pad=lambda cell: cell.padding,
+        stride=lambda cell: cell.stride,
+        dilation=lambda cell: cell.dilation,
+        group=lambda cell: cell.group,
+    )
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ from mycelia.common.initializer import HeUniform, Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.activation import get_activation
 from mycelia.nn.cell import Cell
+from mycelia.nn.parts import Part, operator
 from mycelia.ops import linalg as _linalg
 from mycelia.tensor import Parameter
 
@@ -26,6 +27,10 @@ class Dense(Cell):
 
     Shapes: x [..., in_channels] -> [..., out_channels]; weight [out_channels, in_channels].
     """
+
+    matmul, bias_add = operator("MatMul", transpose_b=True), operator("BiasAdd")
+    reshape, shape_op = operator("Reshape"), operator("Shape")
+    activation_flag = Part(lambda cell: cell.activation is not None)
 
     def __init__(
         self,
@@ -231,7 +236,7 @@ class Dropout(Cell):
             if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p < 1:
                 raise errors.value_error("Dropout", f"p must be in [0, 1), but got {p!r}")
             self._shown = f"p={p}"
-        self.p = float(p)
+        self.p, self.keep_prob = float(p), keep_prob
 
     def construct(self, x):
         from mycelia.ops.random import dropout

@@ -7,6 +7,7 @@ import math
 from mycelia import errors
 from mycelia.dtypes import int32
 from mycelia.nn.cell import Cell
+from mycelia.nn.parts import operator
 from mycelia.ops import clipping as _clipping
 from mycelia.ops import index as _index
 from mycelia.ops import loss as _loss
@@ -18,6 +19,9 @@ from mycelia.tensor import Tensor
 
 class LossBase(Cell):
     """Base of losses: `get_loss` weights and reduces ('mean', 'sum', 'none') the elements."""
+
+    reduce_mean, reduce_sum = operator("ReduceMean"), operator("ReduceSum")
+    mul, cast = operator("Mul"), operator("Cast")
 
     def __init__(self, reduction: str = "mean"):
         super().__init__()

@@ -6,6 +6,7 @@ from mycelia import errors
 from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
+from mycelia.nn.parts import operator
 from mycelia.ops.norm import (
     _batch_norm_infer,
     _batch_norm_train,
@@ -144,6 +145,13 @@ class LayerNorm(Cell):
 
     Shapes: x [..., *normalized_shape] -> same.
     """
+
+    layer_norm = operator(
+        "LayerNorm",
+        begin_norm_axis=lambda cell: cell.begin_norm_axis,
+        begin_params_axis=lambda cell: cell.begin_params_axis,
+        epsilon=lambda cell: cell.epsilon,
+    )
 
     def __init__(
         self,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
+from mycelia.nn.parts import Part, operator
 from mycelia.nn.wrap.cell_wrapper import TrainOneStepCell
 from mycelia.ops.composite import HyperMap
 from mycelia.ops.state import assign
@@ -118,6 +119,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
                 f"scale_sense must have shape [] or [1], but it has {list(scale_sense.shape)}",
             )
         self.scale_sense = Parameter(scale_sense, name="scale_sense")
+        self.is_distributed = self.gpu_target = False
+
+    equal, less_equal = operator("Equal"), operator("LessEqual")
+    reduce_sum, reduce_all = operator("ReduceSum", keep_dims=False), operator("ReduceAll", keep_dims=False)
+    allreduce = operator("AllReduce")
+    base = Part(lambda cell: Tensor(1, dtypes.float32))
 
     def construct(self, *inputs):
         (_, loss), grads = self._forward_backward(*inputs)
