@@ -61,7 +61,7 @@ inline __attribute__((noinline)) void run_outer_strip(OuterStrip& x) {
       "leaq 64(%%rsi), %%rcx\n\tcmovneq %%rcx, %%r14\n\tmovq %%r12, %%rcx\n\t"
       "prefetchw (%%r14)\n\tprefetchw (%%r14, %%r9)\n\tprefetchw (%%r14, %%r9, 2)\n\taddq %%r10, %%r14\n\t"
       "prefetchw (%%r14)\n\tprefetchw (%%r14, %%r9)\n\tprefetchw (%%r14, %%r9, 2)\n\t"
-      "subq $4, %%rcx\n\tjs 6f\n\t.p2align 5\n"
+      "subq $4, %%rcx\n\tjs 6f\n\t.p2align 6\n"
       "5:\n\tprefetcht0 (%%rdi)\n\taddq %%rdx, %%rdi\n\t" MYC_STEP(0) MYC_STEP(1) MYC_STEP(2) MYC_STEP(3)
       "addq $96, %%r8\n\taddq $256, %%rbx\n\tsubq $4, %%rcx\n\tjns 5b\n"
       "6:\n\taddq $4, %%rcx\n\tjz 8f\n"

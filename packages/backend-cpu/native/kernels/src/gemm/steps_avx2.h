@@ -44,7 +44,7 @@ struct OuterSteps {
   "movq (%[x]), %%r8\n\tmovq 8(%[x]), %%r9\n\tmovq 16(%[x]), %%r10\n\tmovq 24(%[x]), %%r11\n\t" \
   "movq 32(%[x]), %%r12\n\tmovq 40(%[x]), %%r13\n\tmovq 48(%[x]), %%rbx\n\tmovq 56(%[x]), %%rcx\n\t" \
   "movq 64(%[x]), %%rdi\n\tmovq 72(%[x]), %%rdx\n\tmovq 80(%[x]), %%rax\n\t" \
-  "subq $4, %%rcx\n\tjs 2f\n\t.p2align 5\n1:\n\t" \
+  "subq $4, %%rcx\n\tjs 2f\n\t.p2align 6\n1:\n\t" \
   "prefetcht0 (%%rdi)\n\tprefetcht0 (%%rdi, %%rdx, 2)\n\tleaq (%%rdi, %%rdx, 4), %%rdi\n\t" \
   step(0) step(1) step(2) step(3) \
   "addq $16, %%rax\n\taddq $256, %%rbx\n\tsubq $4, %%rcx\n\tjns 1b\n2:\n\taddq $4, %%rcx\n\tjz 4f\n3:\n\t" \
@@ -59,7 +59,7 @@ struct OuterSteps {
 #define MYC_OUTER_6(u, at) MYC_OUTER_5(u, at) MYC_ROW("20" at, "ymm15", 5)
 #define MYC_OUTER_STEPS(step) \
   "movq (%[x]), %%r8\n\tmovq 8(%[x]), %%r9\n\tmovq 16(%[x]), %%rbx\n\tmovq 24(%[x]), %%rcx\n\t" \
-  "leaq (%%r9, %%r9, 2), %%r10\n\tsubq $4, %%rcx\n\tjs 2f\n\t.p2align 5\n1:\n\t" \
+  "leaq (%%r9, %%r9, 2), %%r10\n\tsubq $4, %%rcx\n\tjs 2f\n\t.p2align 6\n1:\n\t" \
   step(0, "(%%r8)") step(1, "(%%r8, %%r9)") step(2, "(%%r8, %%r9, 2)") step(3, "(%%r8, %%r10)") \
   "leaq (%%r8, %%r9, 4), %%r8\n\taddq $256, %%rbx\n\tsubq $4, %%rcx\n\tjns 1b\n2:\n\taddq $4, %%rcx\n\t" \
   "jz 4f\n3:\n\t" step(0, "(%%r8)") \

@@ -89,7 +89,7 @@ struct Strip {
       "movq " MYC_X(start) ", %%rax\n\tvmovups (%%rax), %%ymm12\n\tvmovups 32(%%rax), %%ymm13\n\t" rows(MYC_START) \
       "movq " MYC_X(fetch) ", %%rdi\n\tmovq " MYC_X(fetch_step) ", %%rdx\n\tmovq " MYC_X(runs) ", %%rsi\n" \
       "3:\n\tmovq (%%rsi), %%rax\n\tmovq 8(%%rsi), %%rbx\n\tmovq 16(%%rsi), %%rcx\n\taddq $24, %%rsi\n\t" \
-      "shlq $6, %%rbx\n\taddq " MYC_X(b) ", %%rbx\n\tsubq $4, %%rcx\n\tjs 5f\n\t.p2align 5\n" \
+      "shlq $6, %%rbx\n\taddq " MYC_X(b) ", %%rbx\n\tsubq $4, %%rcx\n\tjs 5f\n\t.p2align 6\n" \
       "4:\n\tprefetcht0 (%%rdi)\n\taddq %%rdx, %%rdi\n\t" \
       MYC_B(0) rows(MYC_STEP_0) MYC_B(1) rows(MYC_STEP_1) MYC_B(2) rows(MYC_STEP_2) MYC_B(3) rows(MYC_STEP_3) \
       "addq $4, %%rax\n\taddq $256, %%rbx\n\tsubq $4, %%rcx\n\tjns 4b\n" \
@@ -165,7 +165,7 @@ inline __attribute__((noinline)) void run_wide_strip(Strip& x, int64_t b_panel) 
       "vmovups 64(%%rax), %%ymm14\n\tvmovups 96(%%rax), %%ymm15\n\t" MYC_WIDE(MYC_WIDE_START)
       "movq " MYC_X(fetch) ", %%rdi\n\tmovq " MYC_X(fetch_step) ", %%rdx\n\tmovq " MYC_X(runs) ", %%rsi\n"
       "3:\n\tmovq (%%rsi), %%rax\n\tmovq 8(%%rsi), %%rbx\n\tmovq 16(%%rsi), %%rcx\n\taddq $24, %%rsi\n\t"
-      "shlq $6, %%rbx\n\taddq " MYC_X(b) ", %%rbx\n\tsubq $4, %%rcx\n\tjs 5f\n\t.p2align 5\n"
+      "shlq $6, %%rbx\n\taddq " MYC_X(b) ", %%rbx\n\tsubq $4, %%rcx\n\tjs 5f\n\t.p2align 6\n"
       "4:\n\tprefetcht0 (%%rdi)\n\taddq %%rdx, %%rdi\n\t"
       MYC_WIDE_STEP(0) MYC_WIDE_STEP(1) MYC_WIDE_STEP(2) MYC_WIDE_STEP(3)
       "addq $4, %%rax\n\taddq $256, %%rbx\n\tsubq $4, %%rcx\n\tjns 4b\n"
