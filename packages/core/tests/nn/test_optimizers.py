@@ -377,3 +377,35 @@ def test_an_optimizer_of_ones_own_has_maps_and_flags(mode):
     assert optimizer.need_scale and float(optimizer.reciprocal_scale) == 0.5
     assert optimizer.decay_flags == (True, False) and optimizer.dynamic_decay_flags is False
     assert optimizer.optim_filter == (True, True)
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "named"),
+    [
+        (nn.Adam, {"use_lazy": 1}),
+        (nn.Adam, {"use_offload": 1}),
+        (nn.Adam, {"use_amsgrad": 1}),
+        (nn.Adam, {"use_nesterov": 1}),
+        (nn.Adam, {"use_locking": 1}),
+        (nn.Adam, {"eps": 1}),
+        (nn.LazyAdam, {"use_locking": 1}),
+        (nn.RMSProp, {"centered": 1}),
+        (nn.RMSProp, {"momentum": 1}),
+        (nn.RMSProp, {"use_locking": 1}),
+        (nn.Momentum, {"momentum": 1}),
+        (nn.Momentum, {"momentum": 0.9, "use_nesterov": 1}),
+        (nn.SGD, {"nesterov": 1}),
+        (nn.FTRL, {"use_locking": 1}),
+        (nn.Adagrad, {"update_slots": 1}),
+        (nn.ProximalAdagrad, {"use_locking": 1}),
+    ],
+)
+def test_flags_are_bools_and_rates_of_averages_floats(optimizer, named):
+    with pytest.raises(TypeError, match=rf"{list(named)[-1]} must be a (bool|float), but got 1"):
+        optimizer([Parameter(Tensor([1.0]), name="w")], learning_rate=0.1, **named)
+
+
+@pytest.mark.parametrize("other", ["use_lazy", "use_offload"])
+def test_adam_for_single_rows_or_on_the_host_has_no_largest_moment(other):
+    with pytest.raises(ValueError, match="no parameter named 'use_amsgrad'"):
+        nn.Adam([Parameter(Tensor([1.0]), name="w")], use_amsgrad=True, **{other: True})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia import dtypes, errors
-from mycelia.nn.optim.optimizer import Optimizer, check_number
+from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
 from mycelia.ops import math as _math
 from mycelia.ops import optim as _optim
 from mycelia.ops.cast import cast
@@ -25,8 +25,8 @@ class _Moments(Optimizer):
     def __init__(self, params, learning_rate, beta1, beta2, eps, weight_decay, loss_scale, names):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         owner = type(self).__name__
-        check_number(owner, open_low=True, high=1.0, beta1=beta1, beta2=beta2)
-        check_number(owner, open_low=True, eps=eps)
+        check_number(owner, open_low=True, high=1.0, integers=False, beta1=beta1, beta2=beta2)
+        check_number(owner, open_low=True, integers=False, eps=eps)
         self.beta1, self.beta2, self.eps = float(beta1), float(beta2), float(eps)
         self._moment_names = names
 
@@ -60,8 +60,14 @@ class Adam(_Moments):
         unknown = set(kwargs) - {"use_lazy", "use_offload"}
         if unknown:
             raise errors.error(errors.MyceliaKeyError, "Adam", f"got unexpected arguments {sorted(unknown)}")
+        flags = dict(use_locking=use_locking, use_nesterov=use_nesterov, use_amsgrad=use_amsgrad)
+        check_flags(type(self).__name__, **flags, **kwargs)
         if kwargs.get("use_lazy") and kwargs.get("use_offload"):
-            raise errors.value_error("Adam", "use_lazy and use_offload cannot both be True")
+            raise errors.value_error("For 'Adam', 'use_lazy' and 'use_offload' can not both be True")
+        if use_amsgrad and any(kwargs.values()):
+            raise errors.value_error(
+                "For lazy Adam and Adam with offload, there is no parameter named 'use_amsgrad'."
+            )
         # They say where and for which rows the step is computed: the same for dense gradients on the host.
         self.use_nesterov, self.use_amsgrad = bool(use_nesterov), bool(use_amsgrad)
         self.beta1_power = _scalar(1.0, "beta1_power")
@@ -186,8 +192,9 @@ class RMSProp(Optimizer):
         weight_decay=0.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        check_number("RMSProp", decay=decay, momentum=momentum)
-        check_number("RMSProp", open_low=True, epsilon=epsilon)
+        check_flags("RMSProp", use_locking=use_locking, centered=centered)
+        check_number("RMSProp", integers=False, decay=decay, momentum=momentum)
+        check_number("RMSProp", open_low=True, integers=False, epsilon=epsilon)
         self.decay, self.momentum, self.epsilon, self.centered = (
             float(decay),
             float(momentum),
@@ -224,6 +231,7 @@ class Adagrad(Optimizer):
         self, params, accum=0.1, learning_rate=0.001, update_slots=True, loss_scale=1.0, weight_decay=0.0
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        check_flags("Adagrad", update_slots=update_slots)
         check_number("Adagrad", accum=accum)
         self.update_slots = bool(update_slots)
         self.accum = self.state_of("accum", float(accum))
@@ -277,6 +285,7 @@ class FTRL(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         if self.dynamic_lr or self.is_group_lr:
             raise errors.value_error("FTRL", "a dynamic or grouped learning rate is not taken")
+        check_flags("FTRL", use_locking=use_locking)
         check_number("FTRL", initial_accum=initial_accum, l1=l1, l2=l2)
         if lr_power > 0:
             raise errors.value_error("FTRL", f"lr_power must be at most 0, but got {lr_power}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelia import dtypes, errors
-from mycelia.nn.optim.optimizer import Optimizer, check_number
+from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
 from mycelia.ops import optim as _optim
 from mycelia.tensor import Parameter, Tensor
 
@@ -13,7 +13,8 @@ class Momentum(Optimizer):
 
     def __init__(self, params, learning_rate, momentum, weight_decay=0.0, loss_scale=1.0, use_nesterov=False):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
-        check_number("Momentum", momentum=momentum)
+        check_flags("Momentum", use_nesterov=use_nesterov)
+        check_number("Momentum", integers=False, momentum=momentum)
         self.momentum = Parameter(Tensor(momentum, dtypes.float32), name="momentum", requires_grad=False)
         self.use_nesterov = bool(use_nesterov)
         self.moments = self.state_of("moments")
@@ -44,6 +45,7 @@ class SGD(Optimizer):
         loss_scale=1.0,
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
+        check_flags("SGD", nesterov=nesterov)
         check_number("SGD", momentum=momentum, dampening=dampening)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise errors.value_error(

@@ -6,7 +6,7 @@ import numpy as np
 
 from mycelia import dtypes, errors, ops
 from mycelia.nn.optim.adaptive import Adam
-from mycelia.nn.optim.optimizer import Optimizer, check_number
+from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
 from mycelia.ops import optim as _optim
 from mycelia.ops.state import assign
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
@@ -60,8 +60,7 @@ class ProximalAdagrad(Optimizer):
     ):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         check_number("ProximalAdagrad", accum=accum, l1=l1, l2=l2)
-        if not isinstance(use_locking, bool):
-            raise errors.type_error("ProximalAdagrad", f"use_locking must be a bool, but got {use_locking!r}")
+        check_flags("ProximalAdagrad", use_locking=use_locking)
         self.l1, self.l2 = Tensor(l1, dtypes.float32), Tensor(l2, dtypes.float32)
         self.accum = self.state_of("accum", float(accum))
 

@@ -340,12 +340,23 @@ def _is_centered(gradient) -> bool:
     return gradient.ndim > 1 and gradient.shape[1] % 16 == 0
 
 
+def check_flags(owner: str, **flags) -> None:
+    """Raise TypeError unless each value is a bool."""
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise errors.type_error(owner, f"{name} must be a bool, but got {value!r}")
+
+
 def check_number(
-    owner: str, *, low: float = 0.0, open_low: bool = False, high: float | None = None, **values
-) -> None:
-    """Raise TypeError or ValueError unless each value is a float in [low, high), open at `low` when asked."""
+    owner: str, *, low: float = 0.0, open_low: bool = False, high: float | None = None,
+    integers: bool = True, **values,
+) -> None:  # fmt: skip
+    """Raise TypeError or ValueError unless each value is a float in [low, high), open at `low` when asked.
+
+    `integers`: whether ints are taken for floats.
+    """
     for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, (int, float)):
+        if isinstance(value, bool) or not isinstance(value, (int, float) if integers else float):
             raise errors.type_error(owner, f"{name} must be a float, but got {value!r}")
         if value < low or (open_low and value == low) or (high is not None and value >= high):
             span = f"{'(' if open_low else '['}{low}, {'inf' if high is None else high})"
