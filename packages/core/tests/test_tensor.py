@@ -230,3 +230,8 @@ def test_integer_and_bool_tensors_of_one_element_are_indices():
     assert words[ms.Tensor(True)] == "yes" and words[ms.Tensor([0])] == "no"
     with pytest.raises(ValueError, match="Float32"):
         words[ms.Tensor(1.0)]
+
+
+def test_missing_attribute_names_the_type():
+    with pytest.raises(AttributeError, match="^'Tensor' object has no attribute 'nothing_like_it'"):
+        getattr(ms.Tensor([1]), "nothing_like_it")  # noqa: B009

@@ -13,6 +13,7 @@ from mycelia.ops import tensor_facts
 from mycelia.ops.cast import cast
 
 Tensor = _C.Tensor
+Tensor.__name__ = "Tensor"  # Python's own errors call it so, without the module
 from_numpy = Tensor.from_numpy
 __all__ = ["Parameter", "ParameterTuple", "Tensor", "attach", "from_numpy", "is_tensor", "tensor"]
 

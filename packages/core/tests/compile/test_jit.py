@@ -307,3 +307,13 @@ def test_strict_syntax_is_about_the_users_code():
         assert ones(Tensor([2, 3])).shape == (2, 3)  # a size that depends on data: runs as Python
         with pytest.raises(RuntimeError, match="asnumpy"):
             ms.jit(lambda x: x.asnumpy())(Tensor([2, 3]))
+
+
+@pytest.mark.parametrize("container", [[1, 2], {"a": 1}])
+def test_container_that_holds_itself_is_refused(container):
+    if isinstance(container, list):
+        container.append([container])
+    else:
+        container["b"] = container
+    with pytest.raises(RuntimeError, match="holds itself"):
+        ms.jit(lambda value: value)(container)

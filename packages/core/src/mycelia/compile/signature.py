@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia import dtypes, errors
 from mycelia.capture.numbers import marked
 from mycelia.compile.mutable import number_tensor
 from mycelia.ops.variable import MutableFloat, MutableInt, VariableList, VariableTuple, of_variable_length
@@ -23,11 +23,16 @@ def signature(
 ) -> tuple[Any, tuple[Shape, ...]]:
     """A hashable key for arguments without the shapes of their tensors, and these shapes.
 
-    Collects the tensors, and the objects that the key names by identity.
+    Collects the tensors, and the objects that the key names by identity. Errors: RuntimeError for a container
+    that holds itself.
     """
-    parts = [_part(value, tensors, kept) for value in args]
-    if kwargs:
-        parts.append(_part(kwargs, tensors, kept))
+    try:
+        parts = [_part(value, tensors, kept) for value in args]
+        if kwargs:
+            parts.append(_part(kwargs, tensors, kept))
+    except RecursionError:
+        text = "Detect recursion when converting python object. An argument is a container that holds itself"
+        raise errors.runtime_error("jit", text) from None
     return tuple(parts), tuple(t.shape for t in tensors)
 
 
