@@ -265,10 +265,10 @@ struct PackedBlock {
   }
 };
 
-// How many of the blocks [block, end) a tile of rows should pass at once: while k is short the panels of several
-// fit the first-level cache; then A is read, and lines of C are visited, less often.
+// How many of the blocks [block, end) a tile of rows should pass at once while k is short: the more, the less often
+// A is read and lines of C are visited. Their panels may take twice the first-level cache, they are read in order.
 inline int64_t blocks_at_once(int64_t block, int64_t end, int64_t k, int64_t all_columns) {
-  constexpr int64_t kFloats = MYC_STEPS ? 8 * 1024 : 0;
+  constexpr int64_t kFloats = MYC_STEPS ? 16 * 1024 : 0;
   const int64_t most = min(kFloats / (max<int64_t>(k, 1) * kTileColumns), min(end, all_columns / kTileColumns) - block);
   return most >= 2 ? most / 2 * 2 : 1;  // pairs, for wide tiles
 }
