@@ -198,3 +198,17 @@ def test_a_transformed_distribution():
 def test_bad_arguments(make, error):
     with pytest.raises(error):
         make()
+
+
+@pytest.mark.parametrize(
+    ("kind", "parameters", "name"),
+    [
+        (distribution.Gamma, (3.0, [4.0]), "concentration"),
+        (distribution.Gamma, ([3.0], 4), "rate"),
+        (distribution.Beta, ([3.0], 4.0), "concentration0"),
+        (distribution.Beta, (3, None), "concentration1"),
+    ],
+)
+def test_single_numbers_are_refused(kind, parameters, name):
+    with pytest.raises(TypeError, match=f"{name} can't be scalar"):
+        kind(*parameters)

@@ -168,3 +168,18 @@ def test_only_tensors_have_a_shape():
     assert ops.shape(LEFT) == (1, 2, 2)
     with pytest.raises(TypeError, match="must be a Tensor, but got list"):
         ops.shape([LEFT, RIGHT])
+
+
+def test_primitives_made_in_graphs_of_numbers_that_change():
+    @ms.jit
+    def resized(x, size):
+        return P.ResizeNearestNeighbor(size)(x)
+
+    @ms.jit
+    def pooled(x, *settings):
+        return P.AvgPool(*settings)(x)
+
+    x = Tensor([[[[1.0, 2.0], [3.0, 4.0]]]])
+    assert resized(x, ms.mutable((2, 4))).asnumpy().tolist() == [[[[1, 1, 2, 2], [3, 3, 4, 4]]]]
+    assert resized(x, ms.mutable((2, 2))).asnumpy().tolist() == x.asnumpy().tolist()
+    assert pooled(x, ms.mutable(2), ms.mutable(1)).asnumpy().tolist() == [[[[2.5]]]]

@@ -293,6 +293,13 @@ class StudentT(Distribution):
         return -0.5 * (df + 1.0) * ops.log1p(ops.square(y) / df) - scale
 
 
+def _refuse_numbers(owner, **given):
+    """TypeError for parameters that are single numbers: lists, arrays and Tensors are taken."""
+    for name, value in given.items():
+        if isinstance(value, (int, float)):
+            raise errors.type_error(owner, f"{name} can't be scalar, but got {value!r}")
+
+
 class Beta(_Located):
     """Beta distribution; samples come from two gamma distributions."""
 
@@ -301,6 +308,7 @@ class Beta(_Located):
     def __init__(
         self, concentration1=None, concentration0=None, seed=None, dtype=dtypes.float32, name="Beta"
     ):
+        _refuse_numbers("Beta", concentration1=concentration1, concentration0=concentration0)
         super().__init__(concentration1, concentration0, seed, dtype, name)
         require("Beta", "concentration1", self._concentration1_value, lambda v: v > 0, "positive")
 
@@ -341,6 +349,7 @@ class Gamma(_Located):
     _names = ("concentration", "rate")
 
     def __init__(self, concentration=None, rate=None, seed=None, dtype=dtypes.float32, name="Gamma"):
+        _refuse_numbers("Gamma", concentration=concentration, rate=rate)
         super().__init__(concentration, rate, seed, dtype, name)
         require("Gamma", "concentration", self._concentration_value, lambda v: v > 0, "positive")
 

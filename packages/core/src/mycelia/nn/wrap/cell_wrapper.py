@@ -9,7 +9,7 @@ from mycelia.autodiff.transforms import value_and_grad
 from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
 from mycelia.ops.composite import GradOperation
-from mycelia.tensor import ParameterTuple, Tensor
+from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 class WithLossCell(Cell):
@@ -252,10 +252,17 @@ class MicroBatchInterleaved(Cell):
 
 
 class ParameterUpdate(Cell):
-    """Overwrites a Parameter with its input: ``ParameterUpdate(param)(value)``."""
+    """Overwrites a Parameter with its input: ``ParameterUpdate(param)(value)``.
+
+    Errors: TypeError for what is no Parameter.
+    """
 
     def __init__(self, param):
         super().__init__(auto_prefix=False)
+        if not isinstance(param, Parameter):
+            raise errors.type_error(
+                "ParameterUpdate", f"param must be a Parameter, but got {type(param).__name__}"
+            )
         self._param = param
 
     def construct(self, x):

@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
-from mycelia import errors
+from mycelia import _C, errors
 from mycelia.ops.operations.checks import Misfit, anything
 from mycelia.ops.primitive import Primitive
 
 registry: dict[str, type[Primitive]] = {}
 absent: dict[str, str] = {}  # lines of tables whose function does not exist
+
+
+def _known(value: Any) -> Any:
+    """A constant as a Python value, where a graph has it as a number that changes from call to call."""
+    if isinstance(value, (tuple, list)):
+        return type(value)(map(_known, value)) if type(value) in (tuple, list) else value
+    if not isinstance(value, _C.Tensor) or value.traced is None or value.ndim:
+        return value
+    kind = value.dtype
+    return bool(value) if kind.is_bool else operator.index(value) if kind.is_integer else float(value)
 
 
 class Operation(Primitive):
@@ -36,6 +47,7 @@ class Operation(Primitive):
             self.init_attrs = dict(given.arguments)
             for name, check in kind._checks.items():
                 value = given.arguments[name]
+                value = _known(value) if _C.mode() else value
                 try:
                     constants[name] = check(value)
                 except Misfit as misfit:
