@@ -176,3 +176,20 @@ def test_common_leads_to_tensors_dtypes_and_seeds():
     assert common.initializer.Normal is init.Normal
     with pytest.raises(AttributeError, match="nothing"):
         common.nothing  # noqa: B018
+
+
+def test_initializers_follow_the_stream_of_numpy():
+    """Each takes one number of it, so what is drawn after a network was made is as in MindSpore."""
+    state = np.random.get_state()
+    try:
+        np.random.seed(1)
+        first = nn.Dense(2, 3)
+        assert round(np.random.rand(), 5) == 0.00011  # the third number: a weight and a bias came before
+        nn.BatchNorm2d(3)
+        assert round(np.random.rand(), 5) == 0.30233
+        if ms.get_seed() is None:
+            np.random.seed(1)
+            second = nn.Dense(2, 3)
+            assert (first.weight.asnumpy() == second.weight.asnumpy()).all()
+    finally:
+        np.random.set_state(state)

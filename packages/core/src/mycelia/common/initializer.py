@@ -21,13 +21,26 @@ __all__ = [
 
 
 class _Stream:
-    """The random stream of the initializers; `set_seed` starts it anew."""
+    """The random stream of the initializers; `set_seed` starts it anew.
+
+    Without a seed NumPy's global stream gives one to each. It goes on by one number in any case, as in
+    MindSpore: what a script draws from it after it made a network is the same there and here.
+    """
 
     generator: np.random.Generator | None = None
+    has_seed = False
 
     @classmethod
     def restart(cls, seed: int | None) -> None:
         cls.generator = np.random.Generator(np.random.Philox(seed))
+        cls.has_seed = seed is not None
+
+    @classmethod
+    def begin(cls) -> None:
+        """Prepare the stream for one initialization."""
+        drawn = int(np.random.randint(1, 1 << 63))
+        if not cls.has_seed:
+            cls.generator = np.random.Generator(np.random.Philox(drawn))
 
 
 config.on_change("seed", _Stream.restart)
@@ -325,6 +338,10 @@ class VarianceScaling(Initializer):
             arr[...] = _Stream.generator.uniform(-bound, bound, arr.shape)
 
 
+_RANDOM = (
+    Uniform, Normal, TruncatedNormal, XavierUniform, XavierNormal, HeUniform, HeNormal, Sparse, Orthogonal,
+    VarianceScaling,
+)  # fmt: skip
 _ALIASES = {
     "zero": Zero, "zeros": Zero, "one": One, "ones": One, "xaviernormal": XavierNormal,
         "xavier_normal": XavierNormal,
@@ -366,6 +383,8 @@ def initializer(init, shape=None, dtype=dtypes.float32) -> Tensor:
         )
     # 16-bit types are filled in float32 and rounded once.
     array = np.zeros(shape, np.float32 if dtype.is_floating and dtype.itemsize == 2 else dtype.np)
+    if isinstance(init, _RANDOM):
+        _Stream.begin()
     init(array)
     return Tensor(array, dtype)
 

@@ -21,19 +21,19 @@ def enable_security() -> bool:
 
 def _random_normal(seed: int, data: np.ndarray, mean: float, sigma: float) -> None:
     """Fill an array from a normal distribution."""
-    data[...] = np.random.Generator(np.random.Philox(seed)).normal(mean, sigma, data.shape)
+    data[...] = np.random.default_rng(seed).normal(mean, sigma, data.shape)
 
 
 def _random_uniform(seed: int, data: np.ndarray, low: float, high: float) -> None:
     """Fill an array from a uniform distribution."""
-    data[...] = np.random.Generator(np.random.Philox(seed)).uniform(low, high, data.shape)
+    data[...] = np.random.default_rng(seed).uniform(low, high, data.shape)
 
 
 def _truncated_normal(
     seed: int, data: np.ndarray, low: float, high: float, mean: float, sigma: float
 ) -> None:
     """Fill an array from the part of a normal distribution that lies `low` to `high` sigmas from its mean."""
-    random = np.random.Generator(np.random.Philox(seed))
+    random = np.random.default_rng(seed)
     drawn = random.normal(mean, sigma, data.shape)
     while (outside := (drawn < mean + low * sigma) | (drawn > mean + high * sigma)).any():
         drawn[outside] = random.normal(mean, sigma, outside.sum())
