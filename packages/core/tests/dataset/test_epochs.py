@@ -89,7 +89,7 @@ def test_iterators_are_known_until_they_go():
     assert len(iterators.ITERATORS_LIST) == before + 1
     next(two)
     iterators._cleanup()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(AttributeError):
         next(two)
 
 

@@ -271,7 +271,7 @@ def test_a_stopped_iterator_gives_nothing_more():
     iterator = numbers().create_tuple_iterator()
     next(iterator)
     iterator.stop()
-    with pytest.raises(RuntimeError):
+    with pytest.raises(AttributeError):
         next(iterator)
 
 

@@ -80,8 +80,8 @@ class BatchWork(Work):
         if len(made) != len(self._outputs):
             raise errors.runtime_error(
                 self.owner,
-                "the number of columns returned from 'per_batch_map' should be the number of "
-                f"'output_columns': {len(made)} and {len(self._outputs)}",
+                "the number of columns returned in 'per_batch_map' function should be "
+                f"{len(self._outputs)}, but got {len(made)}",
             )
         self._alike(made)
         return tuple([self._column(values, name) for values, name in zip(made, self._outputs)])
@@ -157,6 +157,16 @@ class BatchDataset(Dataset):
             return names
         inputs = self.input_columns or names
         outputs = self.output_columns or inputs
+        unknown = [n for n in inputs if n not in names]
+        if unknown:
+            raise errors.runtime_error(
+                self._owner, f"'{unknown[0]}' of 'input_columns' doesn't exist in {names}"
+            )
+        if set(outputs) & (set(names) - set(inputs)):
+            raise errors.runtime_error(
+                self._owner,
+                "columns that are not involved in 'per_batch_map' should not be in output_columns",
+            )
         if len(inputs) == len(outputs):
             table = dict(zip(inputs, outputs))
             return [table.get(n, n) for n in names]

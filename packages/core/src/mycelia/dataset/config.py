@@ -59,7 +59,7 @@ _autotune_path: str | None = None
 def _int(name: str, value, least: int, most: int, argument: str) -> int:
     owner = f"dataset.config.set_{name}"
     if isinstance(value, bool) or not isinstance(value, int):
-        raise errors.type_error(owner, f"{argument} must be of type int, but got {value!r}")
+        raise errors.type_error(owner, f"{argument} isn't of type int. It is {value!r}")
     if not least <= value <= most:
         raise errors.value_error(owner, f"{argument} must be in the range [{least}, {most}], but got {value}")
     return value
@@ -69,7 +69,7 @@ def _of_type(name: str, value, kind: type, argument: str):
     if not isinstance(value, kind):
         raise errors.type_error(
             f"dataset.config.set_{name}",
-            f"{argument} must be of type {kind.__name__}, but got {value!r}",
+            f"{argument} isn't of type {'boolean' if kind is bool else kind.__name__}. It is {value!r}",
         )
     return value
 

@@ -45,13 +45,30 @@ class GeneratorWork(Work):
                 f"specified in column_names, the size of column_names is: {len(self._columns)} and number "
                 f"of returned NumPy array is: {len(row)}",
             )
-        arrays = tuple([nodes.column(c, _OWNER) for c in row])
+        try:
+            arrays = tuple([nodes.column(c, _OWNER) for c in row])
+        except errors.MyceliaRuntimeError:
+            raise self._no_array(row) from None
         for array, dtype, name in zip(arrays, self._types or (), self._columns):
             if dtype is not None and isinstance(array, np.ndarray) and array.dtype != dtype:
                 raise errors.runtime_error(
                     _OWNER, f"column '{name}' has dtype {array.dtype}, but column_types says {dtype}"
                 )
         return arrays
+
+    def _no_array(self, row) -> BaseException:
+        """The error about the first value of a row that cannot be a column."""
+        for i, value in enumerate(row):
+            try:
+                nodes.column(value, _OWNER)
+            except errors.MyceliaRuntimeError as e:
+                which = f" of {i + 1}th item" if len(row) > 1 or isinstance(value, (set, dict)) else ""
+                return errors.runtime_error(
+                    _OWNER,
+                    f"Invalid Data type. Data type{which} of the input or its converted Numpy array is "
+                    f"expected to be numbers, texts or a dict of them: {e.message}",
+                )
+        raise AssertionError("every value is a column")
 
     def stacked(self, rows: list) -> tuple:
         """Rows as the source gives them as one batch."""

@@ -59,6 +59,7 @@ class DatasetIterator:
         self._dataset, self._epochs, self._numpy, self._copy = dataset, num_epochs, output_numpy, do_copy
         names = dataset.get_col_names()
         self._names = names if as_dict else None
+        self._stopped = False
         self._epoch = 0  # that the next row belongs to
         self._row = 0  # rows of it that were given
         if dataset._init_step:
@@ -97,10 +98,16 @@ class DatasetIterator:
             self._run.close()
 
     def _begin_epoch(self) -> None:
+        if self._stopped:
+            raise errors.error(
+                errors.MyceliaAttributeError,
+                "create_iterator",
+                "the iterator was stopped: this object has no attribute '_runtime_context' any more",
+            )
         if self._epochs != -1 and self._epoch >= self._epochs:
             raise errors.runtime_error(
                 "create_iterator",
-                "EOF buffer encountered. User tries to fetch data beyond the specified number of epochs: all "
+                "EOF buffer encountered. User tries to fetch data beyond the specified number of epochs. All "
                 f"{self._epochs} of num_epochs are read",
                 hint="make a new iterator, or give a larger num_epochs",
             )
@@ -129,7 +136,7 @@ class DatasetIterator:
             self._end_epoch()
             raise
         except BaseException:
-            self.stop()
+            self._give_up()
             raise
         self._row += 1
         if self._run.tuner is not None:
@@ -180,7 +187,11 @@ class DatasetIterator:
             rows.close()
 
     def stop(self) -> None:
-        """Give up the rest, and end all workers."""
+        """Give up the rest, and end all workers. AttributeError, as in MindSpore, when it is asked again."""
+        self._stopped = True
+        self._give_up()
+
+    def _give_up(self) -> None:
         self._close_rows()
         self._epochs = self._epoch
         self._run.close()

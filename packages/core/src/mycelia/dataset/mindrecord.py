@@ -305,6 +305,10 @@ def _check_arguments(columns_list, num_parallel_workers, shuffle, num_samples, c
             raise errors.value_error(
                 "num_samples exceeds the boundary between 0 and 9223372036854775807(INT64_MAX)!"
             )
+        if shuffle in (Shuffle.FILES, Shuffle.INFILE):
+            raise errors.value_error(
+                "'Shuffle.FILES' or 'Shuffle.INFILE' and 'num_samples' cannot be specified at the same time."
+            )
     nodes.cache(_OWNER, cache)
 
 

@@ -222,7 +222,8 @@ class ConcatDataset(Dataset):
                 kinds = kinds or found
                 if found != kinds:
                     raise errors.runtime_error(
-                        "concat", f"the datasets have columns of different types or ranks: {kinds} and {found}"
+                        "concat",
+                        f"the datasets have columns of different types or ranks: {kinds} and {{found}}",
                     )
                 yield first
             yield from rows

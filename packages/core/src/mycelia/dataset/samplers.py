@@ -47,6 +47,9 @@ class BuiltinSampler:
             nodes.of_type(type(self).__name__, "sampler", sampler, BuiltinSampler)
         self.child_sampler = sampler
 
+    def reset(self) -> None:
+        """What a sampler of the user's does between two epochs."""
+
     def get_child(self) -> BuiltinSampler | None:
         """The child sampler."""
         return self.child_sampler

@@ -206,7 +206,12 @@ class MappableDataset(Dataset):
         """Numbers of the rows of an epoch in their order, as the sampler chooses them."""
         if self.rest is not None and self.rest.epoch == epoch:
             return self.rest.order(self._ready(), self.source_size(), self.generator(epoch))
-        return np.asarray(self._ready().rows(self.source_size(), self.generator(epoch)))
+        order = np.asarray(self._ready().rows(self.source_size(), self.generator(epoch)))
+        sampler = self.sampler
+        while sampler is not None:
+            sampler.reset()
+            sampler = sampler.child_sampler
+        return order
 
     def origin(self, epoch, number):
         index = int(self.order(epoch)[number])

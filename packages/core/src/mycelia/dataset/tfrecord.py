@@ -65,6 +65,12 @@ class TFRecordDataset(FileRowsDataset):
                 f"{compression_type!r}",
             )
         self.compression_type = compression_type or ""
+        if self.compression_type and num_shards is not None and len(self.dataset_files) < num_shards:
+            raise errors.value_error(
+                _OWNER,
+                "When compression_type is provided, the number of dataset files cannot be less than "
+                f"num_shards, but they are {len(self.dataset_files)} and {num_shards}",
+            )
         self._columns: list[dict] | None = None
         # Files that were read before: (size, time of change), where the records lie.
         self._read_before: dict[str, tuple] = {}
@@ -109,6 +115,11 @@ class TFRecordDataset(FileRowsDataset):
     def _parts(self, files):
         if self.num_shards is None or self.shard_equal_rows:
             return super()._parts(files)
+        if len(files) < self.num_shards:
+            raise errors.runtime_error(
+                _OWNER,
+                f"numbers of tfrecord file should not less than num_shards: {len(files)}, {self.num_shards}",
+            )
         return [(f, 0, -1) for f in files[self.shard_id :: self.num_shards]]
 
     def read(self, path):

@@ -141,7 +141,7 @@ class MindPage:
         if category_id >= len(self._classes):
             raise errors.runtime_error(
                 "MindPage",
-                f"category_id: {category_id} must be below the number of classes {len(self._classes)}",
+                f"Invalid data, category_id: {category_id} must be in the range [0, {len(self._classes)}].",
             )
         return self._page(self._classes[category_id][1], page, num_row)
 
