@@ -251,6 +251,7 @@ struct Hooks {
   PyObject* str;
   PyObject* concretize;      // traced tensor used as a Python value: raises
   PyObject* tensor_type;     // ir.types.TensorType
+  PyObject* operand;         // a list or tuple beside an operator -> Tensor
 };
 extern Hooks hooks;
 

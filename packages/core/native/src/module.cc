@@ -14,7 +14,8 @@ struct HookSlot {
 };
 const HookSlot kHookSlots[] = {{"resolve", &hooks.resolve},       {"slow_call", &hooks.slow_call}, {"construct", &hooks.construct},
                                {"getitem", &hooks.getitem},       {"setitem", &hooks.setitem},     {"repr", &hooks.repr},
-                               {"str", &hooks.str},               {"concretize", &hooks.concretize}, {"tensor_type", &hooks.tensor_type}};
+                               {"str", &hooks.str},               {"concretize", &hooks.concretize}, {"tensor_type", &hooks.tensor_type},
+                               {"operand", &hooks.operand}};
 
 PyObject* set_hook(PyObject*, PyObject* args) {
   const char* name;

@@ -37,7 +37,8 @@ PyObject* binary(int which, PyObject* a, PyObject* b) {
     return PyObject_Vectorcall(operators[which], args, 2, nullptr);
   }
   if (PyArray_Check(other) || PyArray_CheckScalar(other) || PyList_Check(other) || PyTuple_Check(other)) {
-    OwnedRef converted(PyObject_CallOneArg(reinterpret_cast<PyObject*>(TensorType), other));
+    const bool members = hooks.operand && (PyList_Check(other) || PyTuple_Check(other));
+    OwnedRef converted(PyObject_CallOneArg(members ? hooks.operand : reinterpret_cast<PyObject*>(TensorType), other));
     if (!converted) return nullptr;
     args[is_tensor(a) ? 1 : 0] = converted.p;
     return PyObject_Vectorcall(operators[which], args, 2, nullptr);

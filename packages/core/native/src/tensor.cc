@@ -357,9 +357,8 @@ int to_bool(PyObject* self) {
   if (!has_data(t)) return -1;
   if (t->t.size != 1) {
     OwnedRef shape(shape_tuple(t->t));
-    PyErr_Format(PyExc_ValueError,
-                 "The truth value of a tensor of %lld elements is ambiguous. Use x.any() or x.all() (the shape is %R).",
-                 static_cast<long long>(t->t.size), shape.p);
+    PyErr_Format(PyExc_ValueError, "The truth value of an array with %s is ambiguous. Use x.any() or x.all() (the shape is %R).",
+                 t->t.size ? "more than one element" : "no element", shape.p);
     place_error("Tensor");
     return -1;
   }

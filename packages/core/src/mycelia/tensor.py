@@ -185,6 +185,22 @@ def _concretize(self):
     )  # fmt: skip
 
 
+def _holds_tensor(value: list | tuple) -> bool:
+    return any(isinstance(v, Tensor) or (isinstance(v, list | tuple) and _holds_tensor(v)) for v in value)
+
+
+def _operand(value: list | tuple) -> Tensor:
+    """What a list or tuple beside an operator stands for; Tensors of one type in it keep their gradients."""
+    if _holds_tensor(value):
+        members = [_operand(v) if isinstance(v, list | tuple) else v for v in value]
+        kinds = {(v.dtype, v.shape) if isinstance(v, Tensor) else None for v in members}
+        if len(kinds) == 1 and None not in kinds:
+            from mycelia import ops
+
+            return ops.stack(members)
+    return Tensor(value)
+
+
 _unnamed_parameters = itertools.count(2)
 
 
@@ -410,4 +426,5 @@ _C.set_hook("construct", _construct)
 _C.set_hook("repr", _repr)
 _C.set_hook("str", _text)
 _C.set_hook("concretize", _concretize)
+_C.set_hook("operand", _operand)
 _install_operators()

@@ -308,3 +308,11 @@ def test_gradient_goes_to_the_parameter_not_through_what_it_is_given(how, compil
     assert float(net.p) == 6.0
     assert float(by_input) == 0.5 + 6.0  # each reading with the value that the Parameter had then
     assert float(by_parameter) == 3.0 + 3.0
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ms.jit], ids=["eager", "jit"])
+def test_tensors_of_a_tuple_beside_an_operator_have_gradients(wrap):
+    x, a = ms.Tensor([3.0, 4.0]), ms.Tensor([1.0, 2.0])
+    gradient = ms.grad(wrap(lambda x: ((x, 2 * x) + a).sum()))(x)
+    np.testing.assert_array_equal(gradient.asnumpy(), [3, 3])
+    np.testing.assert_array_equal((a * [[1, 2], [3.0, 4]]).asnumpy(), [[1, 4], [3, 8]])
