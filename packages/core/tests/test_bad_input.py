@@ -52,7 +52,7 @@ PLACED = {
     "unknown dtype": (lambda: Tensor([1], "float99"), TypeError, "Tensor: dtype must be .* 'float99'"),
     "too large int": (
         lambda: Tensor(2**70),
-        ValueError,
+        RuntimeError,
         "Tensor: input_data 1180591620717411303424 does not fit",
     ),
     "rank 9": (lambda: Tensor(np.zeros((1,) * 9)), ValueError, "at most 8 dimensions, but the array has 9"),
@@ -68,7 +68,11 @@ PLACED = {
     "float": (lambda: float(X), ValueError, r"Tensor: float\(\) needs .* shape is \(2, 3\)"),
     "int": (lambda: int(X), ValueError, r"Tensor: int\(\) needs"),
     "item": (lambda: X.item(), ValueError, r"Tensor: item\(\) needs"),
-    "list index": (lambda: [1, 2][X], ValueError, "Tensor: only an integer tensor .* dtype is Float32"),
+    "list index": (
+        lambda: [1, 2][X],
+        ValueError,
+        "Tensor: only an integer or bool tensor .* dtype is Float32",
+    ),
     # indexing
     "index": (
         lambda: X[5],

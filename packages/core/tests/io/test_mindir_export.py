@@ -105,6 +105,28 @@ def test_nested_results_keep_their_structure(tmp_path):
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
 
 
+def test_assignments_in_every_way_are_kept(tmp_path):
+    class Counter(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.total = Parameter(Tensor(np.ones(2, np.float32)), name="total")
+            self.calls = Parameter(Tensor(0, ms.int32), name="calls")
+
+        def construct(self, x):
+            self.total += x + 1
+            ops.assign_add(self.calls, 2)
+            ops.assign_sub(self.total, ops.ones_like(x))
+            ops.assign(self.total, self.total * 2)
+            return self.total + 0, self.calls * 1
+
+    net, x = Counter(), Tensor(np.ones(2, np.float32))
+    mindir.export(net, x, file_name=str(tmp_path / "counter"), file_format="MINDIR")
+    loaded = nn.GraphCell(mindir.load(str(tmp_path / "counter.mindir")))
+    for _ in range(3):
+        for ours, theirs in zip(net(x), loaded(x), strict=True):
+            np.testing.assert_array_equal(theirs.asnumpy(), ours.asnumpy())
+
+
 def test_unknown_sizes_stay_open(tmp_path):
     net = Affine()
     graph = ms.load(exported(tmp_path, net, Tensor(shape=[None, 3], dtype=ms.float32)))

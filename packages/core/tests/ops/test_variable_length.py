@@ -43,4 +43,5 @@ def test_others_are_of_known_length():
 
 
 def test_outside_of_graphs_it_is_a_list():
-    assert type(ms.mutable([1, 2], True)) is list and not F.is_sequence_shape_unknown([1])
+    assert isinstance(ms.mutable([1, 2], True), list) and ms.mutable([1, 2], True) == [1, 2]
+    assert not F.is_sequence_shape_unknown([1])

@@ -59,3 +59,28 @@ def pick_class(x, labels, *, ignore_index):
 @composition
 def isreal(x):
     return ops.equal(ops.zeros_like(x), 0)
+
+
+def _spread(value, variable):
+    value = value.astype(variable.dtype)
+    if value.shape == variable.shape:
+        return value
+    return ops.broadcast_to(ops.reshape(value, ()), variable.shape)
+
+
+# What is assigned is the new value from here on; the weight itself takes it when the graph ends.
+
+
+@composition
+def assign(variable, value):
+    return _spread(value, variable)
+
+
+@composition
+def assign_add(variable, value):
+    return variable + _spread(value, variable)
+
+
+@composition
+def assign_sub(variable, value):
+    return variable - _spread(value, variable)
