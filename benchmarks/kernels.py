@@ -94,7 +94,7 @@ def packed_mycelia(threads):
 
 def device_convs(ms, case):
     """The kernels that compiled graphs use, on images with channels last and packed weights, by direction."""
-    from mycelia.ops import channels_last as last
+    from mycelia.ops.lowered import channels_last as last
 
     x, w, dy, stride, pad, groups = geometry(case)
     inputs, outputs, size, kernel = x.shape[1], w.shape[0], x.shape[2:], w.shape[2:]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops import linalg
+from mycelia.ops.matrices import linalg
 from mycelia_backend_cpu import _native
 
 SIZES = [

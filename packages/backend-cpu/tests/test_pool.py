@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops import adaptive_pool as adaptive_family
-from mycelia.ops import pool as family
+from mycelia.ops.layers import adaptive_pool as adaptive_family
+from mycelia.ops.layers import pool as family
 
 
 def assert_equal(op, inputs, attrs):

@@ -56,11 +56,13 @@ _NAMES: dict[str, str] = {
         get_sdc_detect_result runtime_execution_order_check sdc_detect_start sdc_detect_stop stress_detect
         to_dlpack
     """,
-    "ops.generator": "Generator manual_seed seed initial_seed get_rng_state set_rng_state default_generator",
+    "ops.randomness.generator": """
+        Generator default_generator get_rng_state initial_seed manual_seed seed set_rng_state
+    """,
     "autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev recompute",
     "autodiff.batching": "vmap",
     "autodiff.saved_tensors": "saved_tensors_hooks register_saved_tensors_hooks",
-    "ops.tensor_facts": "frombuffer UntypedStorage",
+    "ops.methods.facts": "frombuffer UntypedStorage",
     "compile": "jit mutable",
     "ops.primitive": "constexpr",
     "profiler": "Profiler",

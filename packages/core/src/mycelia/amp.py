@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from mycelia import dtypes, errors
 from mycelia.nn.wrap.loss_scale import has_overflow, positive_int
-from mycelia.ops.state import assign
+from mycelia.ops.program.state import assign
 from mycelia.tensor import Parameter, Tensor
 from mycelia.train.amp import (
     auto_mixed_precision,

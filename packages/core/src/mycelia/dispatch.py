@@ -163,7 +163,7 @@ def _kernel_plan(
 
 
 def _to_dtype(value, dtype: dtypes.DType):
-    from mycelia.ops.cast import cast
+    from mycelia.ops.elementwise.cast import cast
 
     return cast(value, dtype=dtype)
 

@@ -19,13 +19,13 @@ import numpy as np
 from mycelia import _C, dtypes, errors
 from mycelia._methods import attach
 from mycelia.ir.sizes import Size, exact
-from mycelia.ops.cast import cast
-from mycelia.ops.index import _linear_index, _strided_assign, _strided_slice, _strided_write, gather
-from mycelia.ops.joining import unstack
-from mycelia.ops.masks import _flat_nonzero, _masked_fill
-from mycelia.ops.scatter import _index_copy
-from mycelia.ops.shape import broadcast_to, constant, reshape, transpose
-from mycelia.ops.tensor_facts import SharedTensor
+from mycelia.ops.arrays.index import _linear_index, _strided_assign, _strided_slice, _strided_write, gather
+from mycelia.ops.arrays.joining import unstack
+from mycelia.ops.arrays.masks import _flat_nonzero, _masked_fill
+from mycelia.ops.arrays.scatter import _index_copy
+from mycelia.ops.arrays.shape import broadcast_to, constant, reshape, transpose
+from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.methods.facts import SharedTensor
 
 _Tensor = _C.Tensor
 

@@ -9,8 +9,8 @@ import numpy as np
 from mycelia import _C, dispatch, dtypes, errors, tensor_text  # noqa: F401  (dispatch registers its callbacks)
 from mycelia._methods import attach
 from mycelia.dtypes import DType
-from mycelia.ops import tensor_facts
-from mycelia.ops.cast import cast
+from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.methods import facts as tensor_facts
 
 Tensor = _C.Tensor
 Tensor.__name__ = "Tensor"  # Python's own errors call it so, without the module

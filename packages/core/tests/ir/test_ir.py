@@ -8,8 +8,8 @@ from mycelia.ir import Builder, Graph, InvalidGraph, TensorType, Value, evaluate
 from mycelia.ir import text as ir_text
 from mycelia.ir.rewrite import Any, Constant, Use, rewrite, rule
 from mycelia.ir.walk import clone, free_values, inline, order, substitute, users
-from mycelia.ops import control  # noqa: F401  (registers cond)
 from mycelia.ops.define import find
+from mycelia.ops.program import control  # noqa: F401  (registers cond)
 
 F32 = dtypes.float32
 ADD, MUL, NEG, SUB = find("add"), find("mul"), find("neg"), find("sub")

@@ -6,7 +6,7 @@ import pytest
 import mycelia.tensor  # noqa: F401
 from mycelia import config, dtypes, ops
 from mycelia.autodiff.transforms import grad
-from mycelia.ops import draws, generator
+from mycelia.ops.randomness import draws, generator
 from mycelia.tensor import Tensor
 
 

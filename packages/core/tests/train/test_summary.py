@@ -11,7 +11,7 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, dataset, nn
 from mycelia.io.wire import fields
-from mycelia.ops import summary_sink
+from mycelia.ops.program import summary_sink
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.events import crc32c

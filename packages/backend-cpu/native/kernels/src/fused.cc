@@ -1,4 +1,4 @@
-// fused_map: an interpreter that runs a program of elementwise steps and reductions (see ops/fused.py) tile
+// fused_map: an interpreter that runs a program of elementwise steps and reductions (see ops/lowered/fused.py) tile
 // by tile.  A tile is a run of the iteration space whose values lie in L1; each step is one loop over the
 // tile. So memory is read once for each input and written once for each output, whatever the number of steps.
 //

@@ -365,7 +365,7 @@ def _front(value: Tensor, axis: int) -> Tensor:
 
 def moved(value: Tensor, source: int, target: int) -> Tensor:
     """`value` with one axis at another place."""
-    from mycelia.ops.shape import transpose
+    from mycelia.ops.arrays.shape import transpose
 
     order = [i for i in range(value.ndim) if i != source]
     order.insert(target, source)
@@ -387,7 +387,7 @@ def _collected(value: Any, axis: int | None, level: Level) -> Any:
             )
         return value
     if batch is None:
-        from mycelia.ops.shape import broadcast_to
+        from mycelia.ops.arrays.shape import broadcast_to
 
         batch = broadcast_to(value, (level.size, *value.shape))
     target = _axis_of("out_axes", axis, batch.ndim)
@@ -397,7 +397,7 @@ def _collected(value: Any, axis: int | None, level: Level) -> Any:
 @contextlib.contextmanager
 def _stacked_parameters(cells: Sequence[Any], level: Level) -> Iterator[None]:
     """While it is open, the Parameters of the first cell stand for those of all cells."""
-    from mycelia.ops.joining import stack
+    from mycelia.ops.arrays.joining import stack
 
     groups = [list(cell.cells_and_names()) for cell in cells]
     changed = []

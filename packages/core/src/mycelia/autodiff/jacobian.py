@@ -14,8 +14,8 @@ __all__ = ["hessian", "jacfwd", "jacrev", "linearize"]
 
 def _units(size: int, like: Tensor):
     """The unit vectors of a space of `size` elements, each in the shape of `like`."""
-    from mycelia.ops.create import zeros
-    from mycelia.ops.shape import reshape
+    from mycelia.ops.arrays.create import zeros
+    from mycelia.ops.arrays.shape import reshape
 
     for i in range(size):
         unit = zeros((size,), like.dtype)
@@ -69,9 +69,9 @@ def jacrev(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
     _check_transform("jacrev", fn, has_aux)
 
     def run(*args):
-        from mycelia.ops.create import zeros
-        from mycelia.ops.joining import stack
-        from mycelia.ops.shape import reshape
+        from mycelia.ops.arrays.create import zeros
+        from mycelia.ops.arrays.joining import stack
+        from mycelia.ops.arrays.shape import reshape
 
         positions = _checked("jacrev", args, grad_position)
         called = _of_positions(fn, args, positions)
@@ -101,8 +101,8 @@ def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
     _check_transform("jacfwd", fn, has_aux)
 
     def run(*args):
-        from mycelia.ops.joining import stack
-        from mycelia.ops.shape import reshape
+        from mycelia.ops.arrays.joining import stack
+        from mycelia.ops.arrays.shape import reshape
 
         positions = _checked("jacfwd", args, grad_position)
         of_inputs = []

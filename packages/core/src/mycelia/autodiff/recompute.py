@@ -8,8 +8,8 @@ from typing import Any
 from mycelia import _C, dispatch, errors
 from mycelia.autodiff.reverse import Recording, transpose, zeros_of
 from mycelia.autodiff.transforms import _flatten
-from mycelia.ops.control import _recomputed, stop_gradient
-from mycelia.ops.generator import _streams
+from mycelia.ops.program.control import _recomputed, stop_gradient
+from mycelia.ops.randomness.generator import _streams
 
 __all__ = ["recompute"]
 

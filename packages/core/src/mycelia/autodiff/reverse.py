@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from mycelia import _C, errors
 from mycelia.ir.types import TensorType
-from mycelia.ops.tensor_hooks import hooks_of, watch
+from mycelia.ops.methods.hooks import hooks_of, watch
 
 
 class Recording:
@@ -56,7 +56,7 @@ def transpose(outputs: list, cotangents: list, variables: list[_C.Node], *, rele
     `release` frees the kept values of nodes as soon as they were used: the walk cannot be repeated.
     Of complex numbers these are plain derivatives, as the rules have them; users want `pullback`.
     """
-    from mycelia.ops.math import add
+    from mycelia.ops.elementwise.math import add
 
     return _C.backward(outputs, cotangents, variables, add, release)
 
@@ -81,7 +81,7 @@ def conjugated(tensor):
     """The conjugate of a complex Tensor; anything else as it is."""
     if tensor is None or not tensor.dtype.is_complex:
         return tensor
-    from mycelia.ops.complex_numbers import conj
+    from mycelia.ops.elementwise.complex_numbers import conj
 
     return conj(tensor)
 
@@ -91,7 +91,7 @@ _scalar_ones: dict = {}  # dtype -> 0-d array of its bits
 
 def ones_like(tensor: _C.Tensor) -> _C.Tensor:
     """The cotangent of a sum: ones of the tensor's type."""
-    from mycelia.ops.create import full
+    from mycelia.ops.arrays.create import full
 
     if tensor.ndim:
         return full(tensor.shape, 1, dtype=tensor.dtype)
@@ -104,7 +104,7 @@ def ones_like(tensor: _C.Tensor) -> _C.Tensor:
 
 def zeros_of(type_or_tensor: TensorType | _C.Tensor) -> _C.Tensor:
     """Zeros of the given type."""
-    from mycelia.ops.create import full
+    from mycelia.ops.arrays.create import full
 
     return full(type_or_tensor.shape, 0, dtype=type_or_tensor.dtype)
 

@@ -29,7 +29,7 @@ def _floating(where: str, tensor) -> Tensor:
 
 def _along(curve: Callable, dtype, order: int) -> list:
     """``[curve(0), curve'(0), ..., curve^(order)(0)]``."""
-    from mycelia.ops.create import ones, zeros
+    from mycelia.ops.arrays.create import ones, zeros
 
     functions = [curve]
     for _ in range(order):
@@ -46,8 +46,8 @@ def jet(fn: Callable, primals, series):
     several outputs there are two lists. int32 and int64 become float32.
     Errors: TypeError for other types, ValueError for shapes or numbers that do not fit.
     """
-    from mycelia.ops.joining import stack
-    from mycelia.ops.shape import expand_dims
+    from mycelia.ops.arrays.joining import stack
+    from mycelia.ops.arrays.shape import expand_dims
 
     single = isinstance(primals, Tensor) and isinstance(series, Tensor)
     if not single and not (isinstance(primals, tuple) and isinstance(series, tuple)):

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 
 from mycelia import _C, config, dispatch, errors
 from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, zeros_of
-from mycelia.ops.control import stop_gradient
-from mycelia.ops.tensor_hooks import hooked, hooks_of
+from mycelia.ops.methods.hooks import hooked, hooks_of
+from mycelia.ops.program.control import stop_gradient
 
 Tensor = _C.Tensor
 
@@ -186,7 +186,7 @@ def _cotangents(sources: list, given) -> list:
     flat: list = []
     _flatten(given, flat)
     if not flat and isinstance(given, (int, float)) and len(sources) == 1:
-        from mycelia.ops.create import full
+        from mycelia.ops.arrays.create import full
 
         return [full(sources[0].shape, given, dtype=sources[0].dtype)]
     if len(flat) != len(sources):
@@ -564,7 +564,7 @@ def clip_by_value(x, clip_value_min=None, clip_value_max=None):
     """Limit the elements of a Tensor, or of each Tensor in a list or tuple,
     to [clip_value_min, clip_value_max].
     """
-    from mycelia.ops.clipping import clamp
+    from mycelia.ops.elementwise.clipping import clamp
 
     if isinstance(x, (list, tuple)):
         return type(x)(clip_by_value(t, clip_value_min, clip_value_max) for t in x)
@@ -576,9 +576,9 @@ def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
 
     `use_norm`: a norm that is already known.  Raises ValueError for a clip_norm that is not positive.
     """
-    from mycelia.ops.clipping import maximum
-    from mycelia.ops.math import mul, square
-    from mycelia.ops.math import sqrt as root
+    from mycelia.ops.elementwise.clipping import maximum
+    from mycelia.ops.elementwise.math import mul, square
+    from mycelia.ops.elementwise.math import sqrt as root
 
     if not isinstance(x, (list, tuple)) or not x:
         raise errors.type_error(

@@ -24,7 +24,7 @@ class Backend:
     emulated: dict[DType, DType] = {}
 
     #: Whether the kernels of ops with a `data_format` take "NHWC" too. The compiler lays images out with the
-    #: channels last only then, and only if there are kernels for `ops/channels_last.py`.
+    #: channels last only then, and only if there are kernels for `ops/lowered/channels_last.py`.
     channels_last = False
 
     def kernels(self):

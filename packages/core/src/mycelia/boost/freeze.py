@@ -10,8 +10,8 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
 from mycelia.nn.optim.adaptive import LARS
 from mycelia.nn.optim.optimizer import Optimizer
-from mycelia.ops.cast import cast
-from mycelia.ops.create import full_like
+from mycelia.ops.arrays.create import full_like
+from mycelia.ops.elementwise.cast import cast
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 

@@ -29,7 +29,7 @@ from mycelia.capture.values import (
     source_line,
     zeros,
 )
-from mycelia.ops import control as ops
+from mycelia.ops.program import control as ops
 from mycelia.tensor import Tensor
 
 _DEEPEST = 40  # regions inside one another; more are a recursion that a tensor ends
@@ -106,7 +106,7 @@ class _Join:
             return number_tensor(value, dtype)
         if value.dtype is dtype:
             return value
-        from mycelia.ops.cast import cast
+        from mycelia.ops.elementwise.cast import cast
 
         with self.regions[side]:
             return cast(value, dtype=dtype)

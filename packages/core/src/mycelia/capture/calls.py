@@ -19,7 +19,7 @@ from mycelia.capture.numbers import is_number, kind_of, marked
 from mycelia.capture.trace import active, is_traced, type_of
 from mycelia.capture.values import Undefined
 from mycelia.ir import types as ir_types
-from mycelia.ops.variable import is_variable, of_variable_length
+from mycelia.ops.program.variable import is_variable, of_variable_length
 
 
 def callee(function: Any) -> Any:
@@ -148,7 +148,7 @@ def _convert(kind: type, dtype: Any) -> Callable:
             if len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].size == 1:
                 return kind(args[0].item())
             return kind(*args, **kwargs)
-        from mycelia.ops.cast import cast
+        from mycelia.ops.elementwise.cast import cast
 
         value = predicate(args[0], f"the argument of {kind.__name__}()")
         number = cast(value if value.ndim == 0 else value.reshape(()), dtype=dtype)
@@ -168,7 +168,7 @@ def _extreme(kind: Callable, op: str) -> Callable:
         items = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
         if kwargs or len(items) < 2 or not any(is_traced(i) for i in items):
             return kind(*args, **kwargs)
-        from mycelia.ops import clipping
+        from mycelia.ops.elementwise import clipping
 
         return functools.reduce(getattr(clipping, op), items)
 

@@ -34,7 +34,7 @@ def as_bool(value: Any) -> Any:
     """A traced tensor as a bool tensor; anything else as a Python bool."""
     if not is_traced(value):
         return bool(value)
-    from mycelia.ops.cast import cast
+    from mycelia.ops.elementwise.cast import cast
 
     if value.dtype is dtypes.bool_:
         return value
@@ -53,7 +53,8 @@ def or_(*operands: Callable[[], Any]) -> Any:
 
 
 def _combine(operands: Sequence[Callable[[], Any]], op: str, deciding: bool) -> Any:
-    from mycelia.ops import logic, masks
+    from mycelia.ops.arrays import masks
+    from mycelia.ops.elementwise import logic
 
     value = operands[0]()
     for operand in operands[1:]:
@@ -85,7 +86,7 @@ def _are_alike(a: Tensor, b: Any) -> bool:
 def not_(value: Any) -> Any:
     if not is_traced(value):
         return not value
-    from mycelia.ops import logic
+    from mycelia.ops.elementwise import logic
 
     return logic.logical_not(as_bool(predicate(value, "the operand of 'not'")))
 

@@ -36,7 +36,7 @@ from mycelia.capture.values import (
     update_attribute,
 )
 from mycelia.ir import types as ir_types
-from mycelia.ops import control as ops
+from mycelia.ops.program import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [

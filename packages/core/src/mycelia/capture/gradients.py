@@ -18,7 +18,7 @@ from mycelia.capture.values import close_over, flatten
 from mycelia.ir.graph import Graph
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import without_effects
-from mycelia.ops import control as ops
+from mycelia.ops.program import control as ops
 from mycelia.tensor import Tensor
 
 

@@ -17,7 +17,7 @@ from mycelia.capture import source
 from mycelia.capture.calls import callee
 from mycelia.capture.gradients import custom_call
 from mycelia.capture.trace import Trace
-from mycelia.ops.tensor_hooks import hooked, watch
+from mycelia.ops.methods.hooks import hooked, watch
 from mycelia.tensor import Tensor
 
 
@@ -64,7 +64,7 @@ def register(trace: Trace, tensor: Tensor, table: dict[int, Callable[[Tensor], A
 
 
 def _same(tensor: Tensor) -> Tensor:
-    from mycelia.ops.shape import reshape
+    from mycelia.ops.arrays.shape import reshape
 
     return reshape(tensor, tensor.shape)
 

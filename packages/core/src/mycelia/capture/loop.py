@@ -32,7 +32,7 @@ from mycelia.capture.values import (
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
-from mycelia.ops import control as ops
+from mycelia.ops.program import control as ops
 from mycelia.tensor import Tensor
 
 _MOST_ATTEMPTS = 20  # each one settles at least one name; a loop that needs more does not settle
@@ -112,7 +112,7 @@ class Loop:
             return number_tensor(leaf, dtype)
         if leaf.dtype is dtype:
             return leaf
-        from mycelia.ops.cast import cast
+        from mycelia.ops.elementwise.cast import cast
 
         return cast(leaf, dtype=dtype)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from mycelia import errors
 from mycelia.capture.trace import active, is_traced
-from mycelia.ops.variable import (
+from mycelia.ops.program.variable import (
     VARIABLE_LENGTH,
     MutableInt,
     as_variable,

@@ -159,7 +159,7 @@ def text(*arguments: Any, **named: Any) -> Any:
 
 def print_(*values: Any, **settings: Any) -> None:
     """`print(...)`: when the graph runs, in the form in which graphs print."""
-    from mycelia.ops import debug, observe
+    from mycelia.ops.program import debug, observe
 
     if active() is None:
         builtins.print(*values, **settings)

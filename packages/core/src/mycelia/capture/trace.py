@@ -23,8 +23,8 @@ from mycelia.ir.graph import Graph, Value
 from mycelia.ir.interpret import evaluate
 from mycelia.ir.sizes import Size, SizeTable, hint_of, is_symbolic
 from mycelia.ir.types import TensorType
-from mycelia.ops import variable
 from mycelia.ops.define import LIST
+from mycelia.ops.program import variable
 from mycelia.tensor import Tensor
 
 _TRACING = 1  # mode bit of the native core
@@ -385,6 +385,6 @@ def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...
 
 
 def _cast(value: Any, dtype: Any) -> Tensor:
-    from mycelia.ops.cast import cast
+    from mycelia.ops.elementwise.cast import cast
 
     return cast(value, dtype=dtype)

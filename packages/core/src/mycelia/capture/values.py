@@ -17,7 +17,7 @@ from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, active, is_t
 from mycelia.ir import types as ir_types
 from mycelia.ir.graph import Value
 from mycelia.ir.types import TensorType
-from mycelia.ops.variable import VARIABLE_LENGTH, has_unknown_length
+from mycelia.ops.program.variable import VARIABLE_LENGTH, has_unknown_length
 from mycelia.tensor import Tensor
 
 NUMBERS = (bool, int, float)
@@ -127,7 +127,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     if old is value:
         return
     if isinstance(old, Tensor) and old._is_parameter and (is_traced(value) or type(value) in NUMBERS):
-        from mycelia.ops.state import assign
+        from mycelia.ops.program.state import assign
 
         assign(old, value if isinstance(value, Tensor) else Tensor(value, old.dtype))
         return
@@ -317,7 +317,7 @@ def zeros(type_: TensorType) -> Tensor:
             "jit",
             f"a value of type {type_} is returned under a tensor condition: its size must be known",
         )
-    from mycelia.ops.create import full
+    from mycelia.ops.arrays.create import full
 
     return full(type_.shape, 0, dtype=type_.dtype)
 

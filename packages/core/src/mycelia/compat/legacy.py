@@ -8,7 +8,7 @@ from pathlib import Path
 from mycelia import config, dtypes, nn, ops
 from mycelia.compile import jit
 from mycelia.ops.infer import broadcast_shapes, unbroadcast
-from mycelia.ops.summary_sink import record
+from mycelia.ops.program.summary_sink import record
 from mycelia.tensor import Tensor
 from mycelia.train import Callback
 

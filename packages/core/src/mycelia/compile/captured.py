@@ -24,7 +24,7 @@ from mycelia.compile.signature import Shape, replaced, signature
 from mycelia.ir.graph import Value
 from mycelia.ir.sizes import Size, SizeTable, instantiate
 from mycelia.ir.types import TensorType
-from mycelia.ops.variable import VARIABLE_LENGTH, plain
+from mycelia.ops.program.variable import VARIABLE_LENGTH, plain
 from mycelia.sparse import Sparse
 from mycelia.tensor import Parameter, Tensor
 

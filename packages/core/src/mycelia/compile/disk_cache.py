@@ -31,8 +31,8 @@ from mycelia.errors import Place
 from mycelia.ir.graph import Graph, Value
 from mycelia.ir.types import TensorType
 from mycelia.ir.verify import verify
-from mycelia.ops import generator
 from mycelia.ops.define import find
+from mycelia.ops.randomness import generator
 from mycelia.tensor import Tensor
 
 MARK = b"mycelia graph 1\n"

@@ -28,7 +28,7 @@ import numpy as np
 
 import mycelia
 from mycelia import _C, dtypes
-from mycelia.ops.variable import MutableFloat, MutableInt
+from mycelia.ops.program.variable import MutableFloat, MutableInt
 from mycelia.tensor import Tensor
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mycelia import dtypes, errors
-from mycelia.ops.variable import (
+from mycelia.ops.program.variable import (
     MutableFloat,
     MutableInt,
     VariableList,

@@ -10,7 +10,13 @@ import numpy as np
 from mycelia import dtypes, errors
 from mycelia.capture.numbers import marked
 from mycelia.compile.mutable import number_tensor
-from mycelia.ops.variable import MutableFloat, MutableInt, VariableList, VariableTuple, of_variable_length
+from mycelia.ops.program.variable import (
+    MutableFloat,
+    MutableInt,
+    VariableList,
+    VariableTuple,
+    of_variable_length,
+)
 from mycelia.tensor import Tensor
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))

@@ -203,7 +203,7 @@ def _tensor(array: np.ndarray) -> Any:
 
 
 def _appended(name: Any, value: Any) -> Raw | str:
-    from mycelia.ops.generator import Generator
+    from mycelia.ops.randomness.generator import Generator
 
     if isinstance(name, str):
         if isinstance(value, Generator):

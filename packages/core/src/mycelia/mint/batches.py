@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelia import ops
-from mycelia.ops.state import assign
+from mycelia.ops.program.state import assign
 
 
 def _others(input) -> tuple[int, ...]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
 from mycelia.mint._faces import faces
-from mycelia.ops.cast import cast
-from mycelia.ops.draws import _random_choice
-from mycelia.ops.generator import _draw_key
-from mycelia.ops.random import _drawn_shape, _integers, _normal, _sizes, _uniform
-from mycelia.ops.shape import as_ints
+from mycelia.ops.arrays.shape import as_ints
+from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.randomness.draws import _random_choice
+from mycelia.ops.randomness.generator import _draw_key
+from mycelia.ops.randomness.random import _drawn_shape, _integers, _normal, _sizes, _uniform
 from mycelia.tensor import is_tensor
 
 _FACES = {

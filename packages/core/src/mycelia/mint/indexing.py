@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
 from mycelia.mint._faces import faces
-from mycelia.ops.cast import cast
-from mycelia.ops.distinct import unique_sorted
-from mycelia.ops.index import gather_elements
-from mycelia.ops.scatter import scatter_add_along
-from mycelia.ops.shape import positive_axis
+from mycelia.ops.arrays.distinct import unique_sorted
+from mycelia.ops.arrays.index import gather_elements
+from mycelia.ops.arrays.scatter import scatter_add_along
+from mycelia.ops.arrays.shape import positive_axis
+from mycelia.ops.elementwise.cast import cast
 
 _FACES = {
     "gather(input, dim, index)": gather_elements,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
 from mycelia.mint._faces import faces
-from mycelia.ops.cast import cast
+from mycelia.ops.elementwise.cast import cast
 from mycelia.tensor import is_tensor
 
 _FACES = {

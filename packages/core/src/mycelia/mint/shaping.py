@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import errors, ops
 from mycelia.mint._faces import faces
-from mycelia.ops.shape import as_ints
+from mycelia.ops.arrays.shape import as_ints
 
 _FACES = {
     "broadcast_to(input, shape)": ops.broadcast_to,

@@ -7,9 +7,9 @@ import numpy as np
 from mycelia import errors
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
-from mycelia.ops import activation as _activation
-from mycelia.ops import math as _math
-from mycelia.ops import softmaxes as _softmaxes
+from mycelia.ops.elementwise import activation as _activation
+from mycelia.ops.elementwise import math as _math
+from mycelia.ops.reductions import softmaxes as _softmaxes
 from mycelia.tensor import Parameter, Tensor
 
 
@@ -119,7 +119,7 @@ class RReLU(Cell):
         self.lower, self.upper = lower, upper
 
     def construct(self, x):
-        from mycelia.ops.random import rrelu
+        from mycelia.ops.randomness.random import rrelu
 
         return rrelu(x, self.lower, self.upper)
 

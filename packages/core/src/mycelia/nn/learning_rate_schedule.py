@@ -6,10 +6,10 @@ import math
 
 from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
-from mycelia.ops import clipping as _clipping
-from mycelia.ops import math as _math
-from mycelia.ops.cast import cast
-from mycelia.ops.rounding import floor
+from mycelia.ops.elementwise import clipping as _clipping
+from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.elementwise.rounding import floor
 from mycelia.tensor import Tensor
 
 
@@ -115,7 +115,7 @@ class CosineDecayLR(LearningRateSchedule):
         self.min_lr, self.max_lr, self.decay_steps = min_lr, max_lr, decay_steps
 
     def construct(self, global_step):
-        from mycelia.ops.trig import cos
+        from mycelia.ops.elementwise.trig import cos
 
         step = _clipping.minimum(_float_step(global_step), float(self.decay_steps))
         wave = cos(_math.mul(step, math.pi / self.decay_steps))
@@ -143,7 +143,7 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.power, self.update_decay_steps = power, update_decay_steps
 
     def construct(self, global_step):
-        from mycelia.ops.rounding import ceil
+        from mycelia.ops.elementwise.rounding import ceil
 
         step, total = _float_step(global_step), float(self.decay_steps)
         if self.update_decay_steps:

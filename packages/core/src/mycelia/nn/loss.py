@@ -8,12 +8,12 @@ from mycelia import errors
 from mycelia.dtypes import int32
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops import clipping as _clipping
-from mycelia.ops import index as _index
-from mycelia.ops import loss as _loss
-from mycelia.ops import masks as _masks
-from mycelia.ops import math as _math
-from mycelia.ops import reduce as _reduce
+from mycelia.ops.arrays import index as _index
+from mycelia.ops.arrays import masks as _masks
+from mycelia.ops.elementwise import clipping as _clipping
+from mycelia.ops.elementwise import math as _math
+from mycelia.ops.layers import loss as _loss
+from mycelia.ops.reductions import reduce as _reduce
 from mycelia.tensor import Tensor
 
 
@@ -342,7 +342,7 @@ class CTCLoss(LossBase):
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def construct(self, log_probs, targets, input_lengths, target_lengths):
-        from mycelia.ops.ctc import ctc_loss
+        from mycelia.ops.layers.ctc import ctc_loss
 
         single = log_probs.ndim == 2
         if single:
@@ -390,9 +390,9 @@ class FocalLoss(LossBase):
         self.weight, self.gamma = weight, float(gamma)
 
     def construct(self, logits, labels):
-        from mycelia.ops.cast import cast
-        from mycelia.ops.shape import reshape
-        from mycelia.ops.softmaxes import log_softmax
+        from mycelia.ops.arrays.shape import reshape
+        from mycelia.ops.elementwise.cast import cast
+        from mycelia.ops.reductions.softmaxes import log_softmax
 
         if logits.ndim < 2 or labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
             raise errors.shape_error(

@@ -7,7 +7,7 @@ from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops.norm import (
+from mycelia.ops.layers.norm import (
     _batch_norm_infer,
     _batch_norm_train,
     _instance_norm,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mycelia import errors
 from mycelia.nn.cell import Cell
-from mycelia.ops import adaptive_pool as _adaptive_pool
-from mycelia.ops import pool as _pool
-from mycelia.ops.conv import explicit_pads, spread
+from mycelia.ops.layers import adaptive_pool as _adaptive_pool
+from mycelia.ops.layers import pool as _pool
+from mycelia.ops.layers.conv import explicit_pads, spread
 
 
 class _Pool(Cell):
@@ -46,7 +46,7 @@ class _Pool(Cell):
                 f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is "
                 f"{list(x.shape)}",
             )
-        from mycelia.ops.shape import expand_dims, squeeze
+        from mycelia.ops.arrays.shape import expand_dims, squeeze
 
         result = compute(expand_dims(x, 0))
         return tuple(squeeze(r, 0) for r in result) if isinstance(result, tuple) else squeeze(result, 0)

@@ -10,7 +10,7 @@ import functools
 
 from mycelia import dispatch
 from mycelia.dtypes import DType, float32
-from mycelia.ops.cast import cast
+from mycelia.ops.elementwise.cast import cast
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 # What a normalization updates in place keeps its type and place.

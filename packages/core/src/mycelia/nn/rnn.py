@@ -8,12 +8,12 @@ from mycelia import dtypes, errors, log
 from mycelia.common.initializer import Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
-from mycelia.ops import index as _index
-from mycelia.ops import masks as _masks
-from mycelia.ops import rnn as _rnn
-from mycelia.ops.create import arange, zeros
-from mycelia.ops.joining import concat, stack
-from mycelia.ops.shape import broadcast_to, expand_dims, flip, reshape, transpose
+from mycelia.ops.arrays import index as _index
+from mycelia.ops.arrays import masks as _masks
+from mycelia.ops.arrays.create import arange, zeros
+from mycelia.ops.arrays.joining import concat, stack
+from mycelia.ops.arrays.shape import broadcast_to, expand_dims, flip, reshape, transpose
+from mycelia.ops.layers import rnn as _rnn
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
@@ -134,7 +134,7 @@ class _Recurrent(Cell):
                 last.append(final)
             x = parts[0] if len(parts) == 1 else concat(parts, 2)
             if self.dropout and self.training and layer < self.num_layers - 1:
-                from mycelia.ops.random import dropout
+                from mycelia.ops.randomness.random import dropout
 
                 x = dropout(x, self.dropout)
         return x, tuple(stack([f[k] for f in last]) for k in range(len(last[0])))

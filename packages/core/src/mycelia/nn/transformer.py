@@ -15,15 +15,15 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.container import CellList
 from mycelia.nn.dense import Dense, Dropout
 from mycelia.nn.norm import LayerNorm
-from mycelia.ops import linalg as _linalg
-from mycelia.ops import masks as _masks
-from mycelia.ops.attention import scaled_dot_product_attention
-from mycelia.ops.create import zeros
-from mycelia.ops.joining import concat, split
-from mycelia.ops.random import dropout as _dropout
-from mycelia.ops.reduce import mean
-from mycelia.ops.shape import expand_dims, reshape, squeeze, swapaxes, tile, transpose
-from mycelia.ops.softmaxes import softmax
+from mycelia.ops.arrays import masks as _masks
+from mycelia.ops.arrays.create import zeros
+from mycelia.ops.arrays.joining import concat, split
+from mycelia.ops.arrays.shape import expand_dims, reshape, squeeze, swapaxes, tile, transpose
+from mycelia.ops.layers.attention import scaled_dot_product_attention
+from mycelia.ops.matrices import linalg as _linalg
+from mycelia.ops.randomness.random import dropout as _dropout
+from mycelia.ops.reductions.reduce import mean
+from mycelia.ops.reductions.softmaxes import softmax
 from mycelia.tensor import Parameter
 
 

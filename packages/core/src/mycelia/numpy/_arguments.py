@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.cast import cast
-from mycelia.ops.shape import constant, positive_axes
+from mycelia.ops.arrays.shape import constant, positive_axes
+from mycelia.ops.elementwise.cast import cast
 from mycelia.tensor import is_tensor
 
 _TEXTS = {"int": dtypes.int32, "float": dtypes.float32, "bool": dtypes.bool_, "uint": dtypes.uint32}

@@ -16,8 +16,8 @@ from mycelia.numpy._arguments import (
     promoted,
     to_dtype,
 )
-from mycelia.ops.random import _normal, _uniform
-from mycelia.ops.shape import constant
+from mycelia.ops.arrays.shape import constant
+from mycelia.ops.randomness.random import _normal, _uniform
 from mycelia.tensor import is_tensor
 
 

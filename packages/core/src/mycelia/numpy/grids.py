@@ -15,7 +15,7 @@ from mycelia.numpy._arguments import (
     result_dtype,
     to_dtype,
 )
-from mycelia.ops.shape import constant
+from mycelia.ops.arrays.shape import constant
 from mycelia.tensor import is_tensor
 
 

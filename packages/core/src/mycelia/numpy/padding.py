@@ -6,7 +6,7 @@ import numpy as np
 
 from mycelia import dtypes, errors, ops
 from mycelia.numpy._arguments import as_float, as_tensor, to_dtype
-from mycelia.ops.shape import constant
+from mycelia.ops.arrays.shape import constant
 from mycelia.tensor import is_tensor
 
 

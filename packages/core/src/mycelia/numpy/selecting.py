@@ -16,9 +16,9 @@ from mycelia.numpy._arguments import (
     same_dtype,
     to_dtype,
 )
-from mycelia.ops.distinct import unique_sorted
-from mycelia.ops.index import gather_elements
-from mycelia.ops.shape import constant
+from mycelia.ops.arrays.distinct import unique_sorted
+from mycelia.ops.arrays.index import gather_elements
+from mycelia.ops.arrays.shape import constant
 from mycelia.tensor import is_tensor
 
 

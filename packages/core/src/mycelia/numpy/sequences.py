@@ -17,7 +17,7 @@ from mycelia.numpy._arguments import (
     to_dtype,
 )
 from mycelia.numpy.statistics import searchsorted
-from mycelia.ops.shape import constant
+from mycelia.ops.arrays.shape import constant
 from mycelia.tensor import is_tensor
 
 

@@ -6,8 +6,8 @@ import numpy as np
 
 from mycelia import dtypes, errors, ops
 from mycelia.numpy._arguments import an_int, as_float, as_tensor, result_dtype, same_dtype, to_dtype
-from mycelia.ops.scatter import scatter_add_along
-from mycelia.ops.shape import constant
+from mycelia.ops.arrays.scatter import scatter_add_along
+from mycelia.ops.arrays.shape import constant
 from mycelia.tensor import is_tensor
 
 

@@ -1,90 +1,92 @@
-"""All ops, one family a file. `mycelia.ops` holds MindSpore's public function names."""
+"""All ops, a file each family, a folder what belongs together; here are MindSpore's public function names."""
 
-from mycelia.ops.activation import *
-from mycelia.ops.adaptive_pool import *
-from mycelia.ops.attention import *
-from mycelia.ops.bessel import *
-from mycelia.ops.blocks import *
-from mycelia.ops.boxes import *
-from mycelia.ops.candidates import *
-from mycelia.ops.cast import *
-from mycelia.ops.clipping import *
-from mycelia.ops.complex_numbers import *
-from mycelia.ops.control import *
-from mycelia.ops.conv import *
-from mycelia.ops.create import *
-from mycelia.ops.ctc import *
-from mycelia.ops.decomposition import *
-from mycelia.ops.diagonals import *
-from mycelia.ops.einsum import *
-from mycelia.ops.extremes import *
+from mycelia.ops.arrays.blocks import *
+from mycelia.ops.arrays.create import *
+from mycelia.ops.arrays.index import *
+from mycelia.ops.arrays.joining import *
+from mycelia.ops.arrays.masks import *
+from mycelia.ops.arrays.order import *
+from mycelia.ops.arrays.rearrange import *
+from mycelia.ops.arrays.scatter import *
+from mycelia.ops.arrays.shape import *
+from mycelia.ops.elementwise.activation import *
+from mycelia.ops.elementwise.bessel import *
+from mycelia.ops.elementwise.cast import *
+from mycelia.ops.elementwise.clipping import *
+from mycelia.ops.elementwise.complex_numbers import *
+from mycelia.ops.elementwise.logic import *
+from mycelia.ops.elementwise.math import *
+from mycelia.ops.elementwise.rounding import *
+from mycelia.ops.elementwise.special import *
+from mycelia.ops.elementwise.trig import *
 from mycelia.ops.facts import *
-from mycelia.ops.fourier import *
-from mycelia.ops.fractional_pool import *
 from mycelia.ops.hybrid import *
 from mycelia.ops.identity import *
-from mycelia.ops.image import *
-from mycelia.ops.index import *
-from mycelia.ops.joining import *
-from mycelia.ops.linalg import *
-from mycelia.ops.logic import *
-from mycelia.ops.loss import *
-from mycelia.ops.masks import *
-from mycelia.ops.math import *
-from mycelia.ops.moments import *
-from mycelia.ops.norm import *
-from mycelia.ops.observe import *
+from mycelia.ops.images.boxes import *
+from mycelia.ops.images.image import *
+from mycelia.ops.images.sampling import *
+from mycelia.ops.layers.adaptive_pool import *
+from mycelia.ops.layers.attention import *
+from mycelia.ops.layers.candidates import *
+from mycelia.ops.layers.conv import *
+from mycelia.ops.layers.ctc import *
+from mycelia.ops.layers.fractional_pool import *
+from mycelia.ops.layers.loss import *
+from mycelia.ops.layers.norm import *
+from mycelia.ops.layers.optim import *
+from mycelia.ops.layers.pool import *
+from mycelia.ops.layers.rnn import *
+from mycelia.ops.matrices.decomposition import *
+from mycelia.ops.matrices.diagonals import *
+from mycelia.ops.matrices.einsum import *
+from mycelia.ops.matrices.linalg import *
 from mycelia.ops.op_info_register import *
-from mycelia.ops.optim import *
-from mycelia.ops.order import *
-from mycelia.ops.pool import *
 from mycelia.ops.primitive import *
-from mycelia.ops.random import *
-from mycelia.ops.rearrange import *
-from mycelia.ops.reduce import *
-from mycelia.ops.rnn import *
-from mycelia.ops.rounding import *
-from mycelia.ops.sampling import *
-from mycelia.ops.scan import *
-from mycelia.ops.scatter import *
+from mycelia.ops.program.control import *
+from mycelia.ops.program.observe import *
+from mycelia.ops.program.state import *
+from mycelia.ops.randomness.random import *
+from mycelia.ops.reductions.extremes import *
+from mycelia.ops.reductions.moments import *
+from mycelia.ops.reductions.reduce import *
+from mycelia.ops.reductions.scan import *
+from mycelia.ops.reductions.softmaxes import *
+from mycelia.ops.reductions.statistics import *
+from mycelia.ops.reductions.unsorted_segments import *
 from mycelia.ops.sequence import *
-from mycelia.ops.shape import *
-from mycelia.ops.softmaxes import *
-from mycelia.ops.special import *
-from mycelia.ops.state import *
-from mycelia.ops.statistics import *
-from mycelia.ops.trig import *
-from mycelia.ops.unsorted_segments import *
-from mycelia.ops.windows import *
+from mycelia.ops.signal.fourier import *
+from mycelia.ops.signal.windows import *
 
 # isort: split
-from mycelia.ops import (  # noqa: F401  (they define and attach)
-    batch_norm_act,
-    beta,
-    channels_last,
-    color,
-    debug,
-    detection,
-    distinct,
-    factors,
-    fused,
-    guards,
-    methods,
-    python_call,
-    quantized,
-    ratio_pool,
-    resize,
-    rotated_boxes,
-    segments,
-    shape_methods,
-    solvers,
-)
+# These define ops that have no public function and attach methods.
+import mycelia.ops.arrays.distinct
+import mycelia.ops.elementwise.beta
+import mycelia.ops.images.color
+import mycelia.ops.images.detection
+import mycelia.ops.images.resize
+import mycelia.ops.images.rotated_boxes
+import mycelia.ops.layers.quantized
+import mycelia.ops.layers.ratio_pool
+import mycelia.ops.lowered.batch_norm_act
+import mycelia.ops.lowered.channels_last
+import mycelia.ops.lowered.fused
+import mycelia.ops.matrices.factors
+import mycelia.ops.matrices.solvers
+import mycelia.ops.methods.numeric
+import mycelia.ops.methods.shape
+import mycelia.ops.program.debug
+import mycelia.ops.program.guards
+import mycelia.ops.program.python_call
+import mycelia.ops.reductions.segments
 
-from mycelia.ops import tensor_facts, tensor_hooks, more_methods, overloads  # isort: skip  # noqa: F401
+# isort: split
+import mycelia.ops.methods.facts
+import mycelia.ops.methods.further
+import mycelia.ops.methods.hooks
+import mycelia.ops.methods.overloads
 import mycelia.tensor  # with it come dispatch and the operators of Tensor; it may be what imports the ops
 
-del mycelia  # the import has bound the package's name
-from mycelia.ops.moments import norm  # noqa: E402, F401  (the family `norm` has taken the name)
+del mycelia  # the imports have bound the package's name
 
 # What is built upon the ops cannot be imported while they are defined: name -> its module.
 _LATE = {
@@ -115,7 +117,7 @@ _LATE |= dict.fromkeys(
     scatter_tensor send send_object_list set_comm_ops_inplace""".split(),
     "mycelia.mint.distributed",
 )
-_LATE["rotated_iou"] = "mycelia.ops.rotated_boxes"
+_LATE["rotated_iou"] = "mycelia.ops.images.rotated_boxes"
 _LATE |= dict.fromkeys(
     """all_gather_matmul all_to_all_v_c flash_attention_score fused_infer_attention_score
     incre_flash_attention lightning_indexer matmul_reduce_scatter moe_distribute_combine
@@ -141,7 +143,7 @@ def __getattr__(name: str):
     if name.startswith(_SPARSE):
         import importlib
 
-        found = getattr(importlib.import_module("mycelia.ops.sparse"), name, None)
+        found = getattr(importlib.import_module("mycelia.ops.matrices.sparse"), name, None)
         if found is not None:
             return globals().setdefault(name, found)
     if name in _LATE:

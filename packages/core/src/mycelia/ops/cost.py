@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import OpDef
-from mycelia.ops.fused import step_count
+from mycelia.ops.lowered.fused import step_count
 
 
 class Cost(NamedTuple):

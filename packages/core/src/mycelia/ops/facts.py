@@ -7,19 +7,19 @@ import operator
 import numpy as np
 
 from mycelia import dtypes, errors
-from mycelia.ops import linalg as _linalg
-from mycelia.ops import logic as _logic
-from mycelia.ops import math as _math
-from mycelia.ops.activation import relu, softshrink
-from mycelia.ops.cast import cast
-from mycelia.ops.create import full_like
+from mycelia.ops.arrays.create import full_like
+from mycelia.ops.arrays.index import gather, is_tensor, narrow
+from mycelia.ops.arrays.masks import where
+from mycelia.ops.arrays.order import unique
+from mycelia.ops.arrays.shape import constant, reshape
+from mycelia.ops.elementwise import logic as _logic
+from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise.activation import relu, softshrink
+from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.identity import identity
-from mycelia.ops.index import gather, is_tensor, narrow
-from mycelia.ops.masks import where
-from mycelia.ops.order import unique
-from mycelia.ops.reduce import sum as _sum
-from mycelia.ops.shape import constant, reshape
-from mycelia.ops.unsorted_segments import unsorted_segment_sum
+from mycelia.ops.matrices import linalg as _linalg
+from mycelia.ops.reductions.reduce import sum as _sum
+from mycelia.ops.reductions.unsorted_segments import unsorted_segment_sum
 
 
 def _need_tensor(name, value, argument="input"):

@@ -109,6 +109,6 @@ def unbroadcast(ct, shape: tuple[int, ...]):
     """Sum the cotangent over the axes that broadcasting had stretched, back to `shape`."""
     if ct.shape == shape:
         return ct
-    from mycelia.ops.reduce import sum_to
+    from mycelia.ops.reductions.reduce import sum_to
 
     return sum_to(ct, shape=shape)

@@ -5,7 +5,7 @@ tuples.
 from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.variable import has_unknown_length, is_variable
+from mycelia.ops.program.variable import has_unknown_length, is_variable
 from mycelia.sparse import COOTensor, CSRTensor, RowTensor, SparseTensor
 from mycelia.tensor import Tensor
 

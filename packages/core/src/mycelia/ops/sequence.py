@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia import _C, dtypes, errors
-from mycelia.ops.shape import constant
-from mycelia.ops.variable import is_variable
+from mycelia.ops.arrays.shape import constant
+from mycelia.ops.program.variable import is_variable
 
 
 def _with_item(items: Any, index: Any, value: Any) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import operator
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.factors import cosine_transform
-from mycelia.ops.fourier import _sized
+from mycelia.ops.matrices.factors import cosine_transform
+from mycelia.ops.signal.fourier import _sized
 from mycelia.tensor import Tensor
 
 __all__ = ["dct", "dctn", "idct", "idctn"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import reduce
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops import decomposition, factors, solvers
+from mycelia.ops.matrices import decomposition, factors, solvers
 from mycelia.scipy import _checks as check
 from mycelia.tensor import Tensor
 

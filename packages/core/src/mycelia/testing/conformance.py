@@ -10,8 +10,8 @@ import numpy as np
 from mycelia import _C
 from mycelia.autodiff.transforms import grad
 from mycelia.backends import registry
-from mycelia.ops.math import mul
-from mycelia.ops.reduce import sum as total_of
+from mycelia.ops.elementwise.math import mul
+from mycelia.ops.reductions.reduce import sum as total_of
 from mycelia.testing.gradcheck import check_gradient
 from mycelia.testing.samples import Sample, all_samples
 from mycelia.testing.tolerances import tolerance

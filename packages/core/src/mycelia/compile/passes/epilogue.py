@@ -18,8 +18,8 @@ from mycelia.compile.passes.layout_forms import ELEMENTWISE
 from mycelia.ir.graph import Builder, Graph, Node, Value
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import users
-from mycelia.ops.channels_last import ACTIVATIONS
 from mycelia.ops.define import find
+from mycelia.ops.lowered.channels_last import ACTIVATIONS
 from mycelia.tensor import Tensor
 
 _HOSTS = {"conv_last": True, "linear": True, "conv": False}  # whether residual and activation may join, too

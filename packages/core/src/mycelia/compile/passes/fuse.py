@@ -1,7 +1,7 @@
 """Fusion: connected elementwise nodes of one iteration space become one `fused_map`, one pass over memory.
 
 Reductions join the nodes that make what they reduce: of everything, of leading axes (columns), or of trailing
-axes (rows), and what follows from a row's result joins too. What may be fused, `ops/fusable.py` says.
+axes (rows), and what follows from a row's result joins too. What may be fused, `ops/lowered/fusable.py` says.
 
 Each node gets a stage, a number that never falls along an edge and rises on every edge that cannot lie within
 a group: into another space, or out of a node that is not fused. Groups are the connected nodes of one space
@@ -18,9 +18,9 @@ from mycelia.backends.registry import LoadedBackend
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import order, substitute
-from mycelia.ops import fusable, fused
 from mycelia.ops.define import find
 from mycelia.ops.infer import broadcast_shapes, normalize_axes
+from mycelia.ops.lowered import fusable, fused
 
 _SUMS = {"sum": ("dim", "keepdim"), "mean": ("axis", "keep_dims")}
 _EXTREMES = {"reduce_max": "max_row", "reduce_min": "min_row"}

@@ -25,8 +25,8 @@ from mycelia.compile.passes.layout_forms import (
 from mycelia.ir.graph import Builder, Graph, Node, Value
 from mycelia.ir.interpret import apply
 from mycelia.ir.types import TensorType
-from mycelia.ops.channels_last import padded
 from mycelia.ops.define import find
+from mycelia.ops.lowered.channels_last import padded
 
 _NEEDED = ("conv_pack", "conv_last", "conv_last_input_grad", "conv_last_weight_grad")
 

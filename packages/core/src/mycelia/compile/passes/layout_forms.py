@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mycelia import config, dtypes
 from mycelia.ir.graph import Node, Value
 from mycelia.ir.types import TensorType
-from mycelia.ops.conv import full_attributes
+from mycelia.ops.layers.conv import full_attributes
 
 if TYPE_CHECKING:
     from mycelia.compile.passes.layout import Twins

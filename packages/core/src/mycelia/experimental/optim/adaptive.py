@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
 from mycelia.experimental.optim.optimizer import Optimizer, above, at_least, count_step
-from mycelia.ops import optim as _optim
-from mycelia.ops.state import assign
+from mycelia.ops.layers import optim as _optim
+from mycelia.ops.program.state import assign
 from mycelia.tensor import Tensor
 
 

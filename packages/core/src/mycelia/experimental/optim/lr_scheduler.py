@@ -11,7 +11,7 @@ from collections import Counter
 
 from mycelia import dtypes, errors, ops
 from mycelia.experimental.optim.optimizer import Optimizer
-from mycelia.ops.state import assign, assign_add, assign_sub
+from mycelia.ops.program.state import assign, assign_add, assign_sub
 from mycelia.tensor import Parameter, Tensor
 
 __all__ = [

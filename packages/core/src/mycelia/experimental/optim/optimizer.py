@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from mycelia import dtypes, errors, log
 from mycelia.nn.cell import Cell
-from mycelia.ops.state import assign_add
+from mycelia.ops.program.state import assign_add
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 

@@ -10,7 +10,7 @@ from mycelia.dtypes import float32
 from mycelia.mint.nn import functional as F
 from mycelia.mint.nn.windows import named_pads
 from mycelia.nn.cell import Cell
-from mycelia.ops.conv import spread
+from mycelia.ops.layers.conv import spread
 from mycelia.tensor import Parameter
 
 _PAD_MODES = ("zeros", "reflect", "replicate", "circular")

@@ -43,8 +43,8 @@ from mycelia.ops import (
     softplus,
     tanh,
 )
-from mycelia.ops.cast import cast
-from mycelia.ops.loss import _reduced
+from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.layers.loss import _reduced
 
 _FACES = {
     "gelu(input, *, approximate='none')": ops.gelu,

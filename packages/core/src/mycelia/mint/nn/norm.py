@@ -9,7 +9,7 @@ from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.mint.nn import functional as F
 from mycelia.nn.cell import Cell
-from mycelia.ops.state import assign, assign_add
+from mycelia.ops.program.state import assign, assign_add
 from mycelia.tensor import Parameter, Tensor
 
 

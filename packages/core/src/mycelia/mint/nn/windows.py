@@ -6,9 +6,9 @@ All but the transposed convolution take inputs with and without a batch dimensio
 from __future__ import annotations
 
 from mycelia import errors, ops
-from mycelia.ops import adaptive_pool as _adaptive_pool
-from mycelia.ops import conv as _conv
-from mycelia.ops import pool as _pool
+from mycelia.ops.layers import adaptive_pool as _adaptive_pool
+from mycelia.ops.layers import conv as _conv
+from mycelia.ops.layers import pool as _pool
 
 
 def _batched(owner: str, rank: int, compute, *tensors):

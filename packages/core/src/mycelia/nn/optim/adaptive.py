@@ -6,12 +6,12 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-from mycelia.ops import math as _math
-from mycelia.ops import optim as _optim
-from mycelia.ops.cast import cast
-from mycelia.ops.logic import equal
-from mycelia.ops.masks import where
-from mycelia.ops.state import assign
+from mycelia.ops.arrays.masks import where
+from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.elementwise.logic import equal
+from mycelia.ops.layers import optim as _optim
+from mycelia.ops.program.state import assign
 from mycelia.tensor import Parameter, Tensor
 
 
@@ -154,7 +154,7 @@ class Lamb(_Moments):
         return gradients  # the update itself decays
 
     def begin_step(self):
-        from mycelia.ops.shape import reshape
+        from mycelia.ops.arrays.shape import reshape
 
         self.__dict__["_now"] = self.get_weight_decay()
         self.__dict__["_step"] = reshape(cast(self.global_step, dtype=dtypes.float32), ())
@@ -371,7 +371,7 @@ class LARS(Optimizer):
         optimizer.exec_weight_decay = False
 
     def construct(self, gradients):
-        from mycelia.ops.reduce import l2_norm
+        from mycelia.ops.reductions.reduce import l2_norm
 
         gradients = tuple(gradients)
         rates = self.opt.get_lr()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-from mycelia.ops import optim as _optim
+from mycelia.ops.layers import optim as _optim
 from mycelia.tensor import Parameter, Tensor
 
 

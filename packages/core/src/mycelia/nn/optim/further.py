@@ -7,8 +7,8 @@ import numpy as np
 from mycelia import dtypes, errors, ops
 from mycelia.nn.optim.adaptive import Adam
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-from mycelia.ops import optim as _optim
-from mycelia.ops.state import assign
+from mycelia.ops.layers import optim as _optim
+from mycelia.ops.program.state import assign
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
@@ -188,7 +188,7 @@ class AdaFactor(Optimizer):
         return tuple(gradients)  # decay is part of the update
 
     def begin_step(self):
-        from mycelia.ops.state import assign_add
+        from mycelia.ops.program.state import assign_add
 
         assign_add(self.step, 1.0)
         step = self.step.reshape(())

@@ -10,8 +10,8 @@ from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
 from mycelia.nn.optim.handles import Handles
-from mycelia.ops import clipping as _clipping
-from mycelia.ops.state import assign_add
+from mycelia.ops.elementwise import clipping as _clipping
+from mycelia.ops.program.state import assign_add
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
@@ -23,7 +23,7 @@ class _TableRate(LearningRateSchedule):
         self.learning_rate = Parameter(Tensor(np.asarray(rates, np.float32)), name, requires_grad=False)
 
     def construct(self, global_step):
-        from mycelia.ops.index import gather
+        from mycelia.ops.arrays.index import gather
 
         last = self.learning_rate.size - 1
         return gather(self.learning_rate, _clipping.minimum(global_step, last), 0)
@@ -248,7 +248,7 @@ class Optimizer(Handles, Cell):
     def _current(self, rate):
         if not isinstance(rate, Cell):
             return rate
-        from mycelia.ops.shape import reshape
+        from mycelia.ops.arrays.shape import reshape
 
         return reshape(rate(self.global_step), ())
 
@@ -282,7 +282,7 @@ class Optimizer(Handles, Cell):
         """
         if not any(self._centralize):
             return gradients
-        from mycelia.ops.reduce import mean
+        from mycelia.ops.reductions.reduce import mean
 
         return tuple(
             g - mean(g, tuple(range(1, g.ndim)), True) if c and _is_centered(g) else g

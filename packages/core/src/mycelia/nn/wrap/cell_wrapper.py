@@ -46,7 +46,7 @@ class WithEvalCell(Cell):
         outputs = self._network(data)
         if self.add_cast_fp32 and isinstance(outputs, Tensor):
             from mycelia.dtypes import float32
-            from mycelia.ops.cast import cast
+            from mycelia.ops.elementwise.cast import cast
 
             outputs = cast(outputs, dtype=float32)
         loss = self._loss_fn(outputs, label)
@@ -266,7 +266,7 @@ class ParameterUpdate(Cell):
         self._param = param
 
     def construct(self, x):
-        from mycelia.ops.state import assign
+        from mycelia.ops.program.state import assign
 
         assign(self._param, x)
         return x

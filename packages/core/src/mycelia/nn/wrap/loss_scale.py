@@ -9,7 +9,7 @@ from mycelia.nn.cell import Cell
 from mycelia.nn.parts import Part, operator
 from mycelia.nn.wrap.cell_wrapper import TrainOneStepCell
 from mycelia.ops.composite import HyperMap
-from mycelia.ops.state import assign
+from mycelia.ops.program.state import assign
 from mycelia.tensor import Parameter, Tensor
 
 

@@ -3,7 +3,8 @@
 import math
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops import rearrange
+from mycelia.ops.arrays import rearrange
+from mycelia.ops.arrays.shape import as_ints, constant
 from mycelia.ops.operations.checks import (
     Misfit,
     anything,
@@ -21,7 +22,6 @@ from mycelia.ops.operations.checks import (
     within,
 )  # fmt: skip
 from mycelia.ops.operations.define import primitive, table
-from mycelia.ops.shape import as_ints, constant
 from mycelia.tensor import Tensor
 
 # ---- making ----------------------------------------------------------------------------------------------

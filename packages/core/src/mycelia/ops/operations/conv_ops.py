@@ -1,10 +1,10 @@
 """Convolutions and their transposes, patches of images and volumes."""
 
 from mycelia import errors, ops
-from mycelia.ops import conv as _conv
+from mycelia.ops.images.sampling import deformable_offsets
+from mycelia.ops.layers import conv as _conv
 from mycelia.ops.operations.checks import Misfit, anything, boolean, choice, integer, positive, within
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.sampling import deformable_offsets
 
 _mode = choice("valid", "same", "pad", fold=True)
 _cross_correlation = within(integer, 1, 1)  # the only `mode` that there is

@@ -14,7 +14,7 @@ from mycelia import dtypes, errors
 from mycelia.autodiff.transforms import custom_vjp
 from mycelia.ops.operations.define import register
 from mycelia.ops.primitive import Primitive
-from mycelia.ops.python_call import call_python
+from mycelia.ops.program.python_call import call_python
 from mycelia.tensor import Tensor
 
 _KINDS = ("hybrid", "akg", "tbe", "aicpu", "aot", "pyfunc")

@@ -1,9 +1,9 @@
 """Printing, assertions, summaries and dumps."""
 
 from mycelia import errors
-from mycelia.ops import debug as _debug
 from mycelia.ops.operations.checks import choice, integer
 from mycelia.ops.operations.define import primitive
+from mycelia.ops.program import debug as _debug
 
 _IO = {"side_effect_io": True}
 

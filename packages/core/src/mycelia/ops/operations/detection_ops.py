@@ -1,7 +1,7 @@
 """Boxes of detectors."""
 
 from mycelia import ops
-from mycelia.ops import detection as _detection
+from mycelia.ops.images import detection as _detection
 from mycelia.ops.operations.checks import Misfit, boolean, integer, natural, positive, real, within
 from mycelia.ops.operations.define import primitive
 from mycelia.ops.operations.random_ops import next_key, own_stream

@@ -5,9 +5,9 @@ Where the gradient follows from the result it is a formula; the others ask the f
 
 from mycelia import errors, ops
 from mycelia.autodiff.transforms import vjp
+from mycelia.ops.arrays.shape import as_ints
 from mycelia.ops.operations.checks import anything, boolean, choice, integer, integers, real
 from mycelia.ops.operations.define import primitive, registry
-from mycelia.ops.shape import as_ints
 from mycelia.tensor import Tensor
 
 

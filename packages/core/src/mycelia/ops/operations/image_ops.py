@@ -1,8 +1,8 @@
 """Images: resizing, sampling, colours, patches."""
 
 from mycelia import errors, ops
-from mycelia.ops import color as _color
-from mycelia.ops import resize as _resize
+from mycelia.ops.images import color as _color
+from mycelia.ops.images import resize as _resize
 from mycelia.ops.operations.checks import anything, boolean, choice, integers, real
 from mycelia.ops.operations.define import primitive, table
 

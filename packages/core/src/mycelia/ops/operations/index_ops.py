@@ -1,7 +1,9 @@
 """Reading and writing by index: gather, scatter, masks, order, search, segments."""
 
 from mycelia import dtypes, ops
-from mycelia.ops import segments
+from mycelia.ops.arrays.order import _searchsorted
+from mycelia.ops.arrays.scatter import index_put
+from mycelia.ops.arrays.shape import constant
 from mycelia.ops.operations.checks import (
     Misfit,
     anything,
@@ -16,9 +18,7 @@ from mycelia.ops.operations.checks import (
     type_id,
 )  # fmt: skip
 from mycelia.ops.operations.define import primitive, table
-from mycelia.ops.order import _searchsorted
-from mycelia.ops.scatter import index_put
-from mycelia.ops.shape import constant
+from mycelia.ops.reductions import segments
 from mycelia.tensor import Tensor
 
 

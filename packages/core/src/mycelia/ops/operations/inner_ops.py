@@ -3,9 +3,9 @@
 import numpy as np
 
 from mycelia import dtypes, errors, ops
+from mycelia.ops.arrays.shape import as_ints
 from mycelia.ops.operations.checks import anything, boolean, integer
 from mycelia.ops.operations.define import primitive, table
-from mycelia.ops.shape import as_ints
 from mycelia.tensor import Tensor
 
 table(ops, {"CopyWithSlice": "assign"})

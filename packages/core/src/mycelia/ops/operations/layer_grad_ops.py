@@ -3,12 +3,12 @@
 import math
 
 from mycelia import dtypes, errors, ops
+from mycelia.ops.arrays.shape import as_ints
+from mycelia.ops.images.sampling import deformable_offsets
+from mycelia.ops.layers.ratio_pool import _ratio_pool_grad
 from mycelia.ops.operations.checks import anything, boolean, integer, integers, real
 from mycelia.ops.operations.define import primitive, registry
 from mycelia.ops.operations.grad_ops import _pull
-from mycelia.ops.ratio_pool import _ratio_pool_grad
-from mycelia.ops.sampling import deformable_offsets
-from mycelia.ops.shape import as_ints
 
 
 def _zeros(shape, like):

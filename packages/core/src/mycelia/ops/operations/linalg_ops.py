@@ -1,8 +1,8 @@
 """Products of matrices, factorizations, equations, Fourier transforms."""
 
 from mycelia import errors, ops
-from mycelia.ops import solvers as _solvers
-from mycelia.ops.linalg import batch_matmul, mat_mul
+from mycelia.ops.matrices import solvers as _solvers
+from mycelia.ops.matrices.linalg import batch_matmul, mat_mul
 from mycelia.ops.operations.checks import (
     Misfit,
     anything,

@@ -3,10 +3,10 @@
 import functools
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.complex_numbers import _complex
-from mycelia.ops.guards import check_numerics
+from mycelia.ops.elementwise.complex_numbers import _complex
 from mycelia.ops.operations.checks import boolean, integer, number, optional, real, text
 from mycelia.ops.operations.define import primitive, renamed, table
+from mycelia.ops.program.guards import check_numerics
 from mycelia.tensor import Tensor
 
 # ---- one input -------------------------------------------------------------------------------------------

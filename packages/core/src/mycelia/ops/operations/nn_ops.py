@@ -1,8 +1,7 @@
 """Activations, normalization, dropout, dense layers."""
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.draws import _dropout
-from mycelia.ops.norm import _batch_norm_infer, _batch_norm_train, _l2_normalize, _layer_norm
+from mycelia.ops.layers.norm import _batch_norm_infer, _batch_norm_train, _l2_normalize, _layer_norm
 from mycelia.ops.operations.checks import (
     Misfit,
     anything,
@@ -14,6 +13,7 @@ from mycelia.ops.operations.checks import (
 )
 from mycelia.ops.operations.define import primitive, renamed, table
 from mycelia.ops.operations.random_ops import next_key, own_stream
+from mycelia.ops.randomness.draws import _dropout
 
 table(ops, {
     "Dense": "dense", "FastGeLU": "fast_gelu", "HSigmoid": "hardsigmoid", "HSwish": "hardswish",

@@ -2,10 +2,10 @@
 
 from mycelia import errors, ops
 from mycelia.dtypes import TensorType, float16, float32
-from mycelia.ops import optim as _optim
+from mycelia.ops.layers import optim as _optim
 from mycelia.ops.operations.checks import anything, boolean, number, real
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.state import assign
+from mycelia.ops.program.state import assign
 
 _MEM = {"side_effect_mem": True}
 

@@ -11,7 +11,7 @@ from mycelia.ops.composite import Partial
 from mycelia.ops.operations.checks import type_id
 from mycelia.ops.operations.define import primitive, register, table
 from mycelia.ops.primitive import Primitive, prim_attr_register
-from mycelia.ops.python_call import call_python
+from mycelia.ops.program.python_call import call_python
 from mycelia.tensor import Tensor
 
 

@@ -1,8 +1,9 @@
 """Pooling of images and volumes, and its inverse."""
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops import conv as _conv
-from mycelia.ops import pool as _pool
+from mycelia.ops.layers import conv as _conv
+from mycelia.ops.layers import pool as _pool
+from mycelia.ops.layers.ratio_pool import _ratio_pool, _ratio_pool_cells
 from mycelia.ops.operations.checks import (
     Misfit,
     boolean,
@@ -16,7 +17,6 @@ from mycelia.ops.operations.checks import (
 from mycelia.ops.operations.conv_ops import extents, full, paddings
 from mycelia.ops.operations.define import primitive
 from mycelia.ops.operations.random_ops import next_key, own_stream
-from mycelia.ops.ratio_pool import _ratio_pool, _ratio_pool_cells
 
 _pair, _triple = extents(2), extents(3)
 _places = choice("VALID", "SAME", fold=True)

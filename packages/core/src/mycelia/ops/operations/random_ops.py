@@ -6,19 +6,7 @@ import os
 import numpy as np
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.candidates import sample_candidates
-from mycelia.ops.draws import (
-    _random_bits,
-    _random_choice,
-    _random_gamma,
-    _random_int,
-    _random_mask_choice,
-    _random_normal,
-    _random_permutation,
-    _random_poisson,
-    _random_uniform,
-)  # fmt: skip
-from mycelia.ops.generator import Generator, _draw_key, _streams
+from mycelia.ops.layers.candidates import sample_candidates
 from mycelia.ops.operations.checks import (
     Misfit,
     anything,
@@ -30,7 +18,19 @@ from mycelia.ops.operations.checks import (
 )  # fmt: skip
 from mycelia.ops.operations.checks import dtype as any_dtype
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.random import _categories
+from mycelia.ops.randomness.draws import (
+    _random_bits,
+    _random_choice,
+    _random_gamma,
+    _random_int,
+    _random_mask_choice,
+    _random_normal,
+    _random_permutation,
+    _random_poisson,
+    _random_uniform,
+)  # fmt: skip
+from mycelia.ops.randomness.generator import Generator, _draw_key, _streams
+from mycelia.ops.randomness.random import _categories
 
 _HIDDEN = {"side_effect_hidden": True}
 

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from mycelia import dtypes, ops
+from mycelia.ops.arrays.shape import constant
 from mycelia.ops.operations.checks import (
     boolean,
     dtype,
@@ -15,7 +16,6 @@ from mycelia.ops.operations.checks import (
     type_id,
 )  # fmt: skip
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.shape import constant
 from mycelia.tensor import Tensor
 
 

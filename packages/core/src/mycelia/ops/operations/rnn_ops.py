@@ -3,9 +3,9 @@
 import math
 
 from mycelia import errors, ops
+from mycelia.ops.layers.rnn import _lstm_layer
 from mycelia.ops.operations.checks import boolean, natural, positive, real, within
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.rnn import _lstm_layer
 
 
 def _split(flat, shapes):

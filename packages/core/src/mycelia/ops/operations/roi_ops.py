@@ -11,7 +11,7 @@ from mycelia import dtypes, errors
 from mycelia.autodiff.transforms import custom_vjp
 from mycelia.ops.operations.checks import Misfit, positive, real
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.python_call import call_python
+from mycelia.ops.program.python_call import call_python
 
 
 def _scale(value):

@@ -9,9 +9,9 @@ from collections.abc import Callable
 import numpy as np
 
 from mycelia import dtypes, errors, ops
+from mycelia.ops.arrays.shape import as_ints
 from mycelia.ops.operations.checks import anything, boolean, integer
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.shape import as_ints
 from mycelia.tensor import Tensor
 
 # ---- sums over segments of chosen rows --------------------------------------------------------------------

@@ -1,11 +1,11 @@
 """Tensors given as indices and values, and ids of distributed tables."""
 
 from mycelia import dtypes, ops
+from mycelia.ops.arrays.shape import as_ints
 from mycelia.ops.operations.checks import anything, boolean, positive
 from mycelia.ops.operations.define import primitive
-from mycelia.ops.segments import sparse_slice, subtracted_and_kept
-from mycelia.ops.shape import as_ints
-from mycelia.ops.state import assign
+from mycelia.ops.program.state import assign
+from mycelia.ops.reductions.segments import sparse_slice, subtracted_and_kept
 from mycelia.tensor import Tensor
 
 

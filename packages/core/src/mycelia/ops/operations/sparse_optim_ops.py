@@ -4,11 +4,11 @@ Gradients of one row are added up first, and only rows that are named change.
 """
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops import optim as _optim
+from mycelia.ops.layers import optim as _optim
 from mycelia.ops.operations.checks import Misfit, boolean, within
 from mycelia.ops.operations.define import primitive
 from mycelia.ops.operations.optim_ops import _MEM, _now
-from mycelia.ops.state import assign
+from mycelia.ops.program.state import assign
 from mycelia.tensor import is_tensor
 
 

@@ -1,7 +1,7 @@
 """Special functions."""
 
 from mycelia import errors, ops
-from mycelia.ops import beta as _beta
+from mycelia.ops.elementwise import beta as _beta
 from mycelia.ops.operations.checks import positive
 from mycelia.ops.operations.define import primitive, table
 

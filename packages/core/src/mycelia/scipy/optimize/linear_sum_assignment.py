@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 
 from mycelia import dtypes, errors
-from mycelia.ops import factors
+from mycelia.ops.matrices import factors
 from mycelia.tensor import Tensor
 
 __all__ = ["linear_sum_assignment"]

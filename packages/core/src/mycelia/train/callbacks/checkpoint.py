@@ -12,7 +12,7 @@ import numpy as np
 from mycelia import errors, log
 from mycelia.io.checkpoint import save_checkpoint
 from mycelia.nn.cell import Cell
-from mycelia.ops.generator import Generator
+from mycelia.ops.randomness.generator import Generator
 from mycelia.tensor import Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import place_in_epoch

@@ -15,7 +15,7 @@ import numpy as np
 from mycelia import errors, log
 from mycelia.io.wire import field
 from mycelia.nn.cell import Cell
-from mycelia.ops import summary_sink
+from mycelia.ops.program import summary_sink
 from mycelia.tensor import Tensor
 from mycelia.train.summary import values
 from mycelia.train.summary.events import EventFile, double, event_file_name, text

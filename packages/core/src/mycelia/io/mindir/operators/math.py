@@ -15,7 +15,7 @@ from mycelia.io.mindir.operators.arguments import (
     text,
 )
 from mycelia.io.mindir.operators.table import operator, simple
-from mycelia.ops.linalg import batch_matmul, bias_add, mat_mul
+from mycelia.ops.matrices.linalg import batch_matmul, bias_add, mat_mul
 from mycelia.tensor import Tensor
 
 # ---- arithmetic --------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from mycelia.io.mindir.rules.table import (
     traced,
 )
 from mycelia.ir import Node, TensorType
-from mycelia.ops import rnn
+from mycelia.ops.layers import rnn
 from mycelia.tensor import Tensor
 
 # ---- activations -------------------------------------------------------------------------------

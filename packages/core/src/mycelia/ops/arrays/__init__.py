@@ -1,0 +1,1 @@
+"""Ops that make tensors, rearrange their elements, pick them and write them."""

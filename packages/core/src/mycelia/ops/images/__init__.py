@@ -1,0 +1,1 @@
+"""Images and the boxes in them: resizing, sampling, colours, detection."""

@@ -1,0 +1,1 @@
+"""What layers, losses and optimizers of networks compute: convolutions, pools, norms, cells, steps."""

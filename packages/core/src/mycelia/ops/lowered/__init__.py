@@ -1,0 +1,1 @@
+"""Forms that only the compiler gives ops: channels last, packed, fused. No user calls them."""

@@ -1,0 +1,1 @@
+"""Products, factorizations and equations of dense matrices, and the functions of sparse ones."""

@@ -1,0 +1,1 @@
+"""Methods of Tensor that are more than an op with the tensor in front."""
