@@ -32,11 +32,11 @@ def stepper(p, rate=0.5):
 ONES = Tensor(np.ones((SIZE, SIZE), np.float32))
 
 
-def test_a_step_writes_where_the_parameter_lies():
+def test_every_step_writes_where_the_parameter_lies():
     p = parameter(1)
     step = stepper(p)
-    step(ONES)
     place = p._data_ptr
+    step(ONES)
     step(ONES)
     assert p._data_ptr == place
     np.testing.assert_allclose(p.asnumpy(), 1 - 0.5 - 0.95, rtol=1e-6)

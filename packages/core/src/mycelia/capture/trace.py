@@ -324,13 +324,17 @@ class Trace:
         return found
 
     def close(self) -> None:
-        """Gives every lifted tensor its data back, also after an error."""
+        """Gives every lifted tensor its data back, also after an error, and keeps none of it: a Parameter
+        whose memory another Tensor shows cannot be updated in place.
+        """
         for entry in (*self.lifted.values(), *self.constants.values()):
             tensor = entry.reference()
             if tensor is not None and tensor.traced is not None:
                 tensor._assign(entry.original)
                 if not tensor._is_parameter:
                     tensor._node = None
+        self.lifted.clear()
+        self.constants.clear()
 
 
 # Held during a capture, which lends Parameters to the graph: one at a time.
