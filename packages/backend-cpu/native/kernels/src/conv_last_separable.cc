@@ -27,8 +27,9 @@ struct Pointwise {
     for (int64_t k = 0; k < k_total; k += k_block) {
       const bool last = k + k_block >= k_total;
       const Run run = {k, k, min(depth - k, k_block)};
-      for (int64_t block = 0; block < blocks; ++block) {
-        const PackedBlock b(packed, depth * kPackedColumns, block, columns);
+      for (int64_t block = 0, count; block < blocks; block += count) {
+        count = k_block == k_total ? blocks_at_once(block, blocks, depth, columns) : 1;
+        const PackedBlock b(packed, depth * kPackedColumns, block, columns, count);
         const int64_t column = block * kTileColumns;
         const RowList rows = {from, to + column, a_row, c_row, depth, columns};
         const Finish f = {k > 0, last && e.bias ? e.bias + column : nullptr,
