@@ -9,6 +9,7 @@ import numpy as np
 from mycelia import _C, dispatch, dtypes, errors, tensor_text  # noqa: F401  (dispatch registers its callbacks)
 from mycelia._methods import attach
 from mycelia.dtypes import DType
+from mycelia.ir.sizes import Size
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.methods import facts as tensor_facts
 
@@ -111,6 +112,8 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
         return cast(input_data, dtype=dtype)
     if isinstance(input_data, np.generic):
         input_data = np.asarray(input_data)
+    if type(input_data) is Size:  # only a graph has them
+        return cast(input_data, dtype=dtype or dtypes.as_dtype(type(input_data.hint)))
     if not isinstance(input_data, np.ndarray):
         input_data = _array_of(input_data, dtype)
     elif input_data.dtype.kind in "OUSVM":

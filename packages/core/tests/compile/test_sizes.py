@@ -2,6 +2,7 @@
 
 import copy
 import gc
+import math
 import threading
 import weakref
 
@@ -44,6 +45,14 @@ SIZES = (8, 5, 12, 3, 8, 7)
         lambda x: ops.matmul(x, x.T) @ x,
         lambda x: x.reshape(x.shape[0] * x.shape[1]).cumsum(0),
         lambda x: x.std(0) + x.max(),
+        lambda x: x.sum(0) / len(x),
+        lambda x: x / int(x.shape[0]) + float(x.shape[0]),
+        lambda x: x[: int(x.shape[0] * 0.6)] * round(len(x) * 0.4),
+        lambda x: x[: math.ceil(x.shape[0] / 3)] * math.floor(len(x) * 0.3),
+        lambda x: x / math.sqrt(len(x) - 1) + math.log(math.prod(x.shape)),
+        lambda x: x * Tensor(x.shape[0]) + ms.tensor(len(x) / 2, ms.float32),
+        lambda x: ops.matmul(ops.eye(len(x)), x),
+        lambda x: ops.pad(x, (0, 0, 0, 12 - len(x))),
         lambda x: x * ops.arange(x.shape[0])[:, None] + ops.arange(2, x.shape[0] * 2 + 2, 2)[:, None],
         ms.grad(lambda x: (x.mean() * ops.sigmoid(x)).sum()),
         ms.grad(lambda x: ms.grad(lambda y: (y**3).mean())(x).sum()),
@@ -93,7 +102,6 @@ def test_an_even_size_is_a_condition_too():
         lambda x: x + Tensor(np.arange(x.shape[0], dtype=np.float32)[:, None]),
         lambda x: x * float(str(x.shape[0])),
         lambda x: x * len([1.0] * x.shape[0]) + len(x),
-        lambda x: x / int(x.shape[0]),
     ],
 )
 def test_a_size_used_as_a_python_number_is_fixed(function):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import collections.abc
 import functools
+import math
 import os
 import types
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from mycelia.capture.numbers import is_number, kind_of, marked
 from mycelia.capture.trace import active, is_traced, type_of
 from mycelia.capture.values import Undefined
 from mycelia.ir import types as ir_types
+from mycelia.ir.sizes import Size
 from mycelia.ops.program.variable import is_variable, of_variable_length
 
 
@@ -145,6 +147,8 @@ def _range(*limits: Any) -> Any:
 def _convert(kind: type, dtype: Any) -> Callable:
     def convert(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or not is_traced(args[0]):
+            if len(args) == 1 and type(args[0]) is Size:
+                return args[0].converted(kind)
             if len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].size == 1:
                 return kind(args[0].item())
             return kind(*args, **kwargs)
@@ -155,6 +159,17 @@ def _convert(kind: type, dtype: Any) -> Callable:
         return marked(number if number.traced is not value.traced else number.copy())
 
     return convert
+
+
+def _of_size(function: Callable) -> Callable:
+    """A function of the `math` module; of a size that may change it is one, too."""
+
+    def apply(*args: Any) -> Any:
+        if len(args) == 1 and type(args[0]) is Size:
+            return args[0].table.combined(function, args[0])
+        return function(*args)
+
+    return apply
 
 
 def _isinstance(value: Any, classes: Any) -> bool:
@@ -241,4 +256,5 @@ _BUILTINS: dict[Any, Callable] = {
     builtins.min: _extreme(min, "minimum"),
     builtins.all: _every(all, and_),
     builtins.any: _every(any, or_),
+    **{function: _of_size(function) for function in (math.sqrt, math.exp, math.log, math.log2, math.log10)},
 }

@@ -7,6 +7,7 @@ from typing import Any
 
 from mycelia import errors
 from mycelia.capture.trace import active, is_traced
+from mycelia.ir.sizes import Size
 from mycelia.ops.program.variable import (
     VARIABLE_LENGTH,
     MutableInt,
@@ -20,6 +21,7 @@ from mycelia.ops.program.variable import (
     require_like,
     sort_of,
 )
+from mycelia.tensor import Tensor
 
 _KINDS = (list, tuple, *VARIABLE_LENGTH.values())
 
@@ -78,7 +80,9 @@ def count(owner: Any, value: Any) -> Any:
 
 
 def length(owner: Any) -> int:
-    """`len(owner)`."""
+    """`len(owner)`; of a tensor whose first size may change it is that size."""
+    if isinstance(owner, Tensor) and owner.ndim and type(owner.shape[0]) is Size:
+        return owner.shape[0]
     found = len(owner)
     return MutableInt(found) if active() is not None and has_unknown_length(owner) else found
 

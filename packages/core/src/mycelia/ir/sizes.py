@@ -8,6 +8,7 @@ present value. `SizeTable.resolve` gives all numbers for other sizes, or None if
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -43,13 +44,14 @@ class SizeTable:
             found = self.known[key] = Size(self, len(self.entries) - 1, value, value >= 0)
         return found
 
-    def combined(self, function: Callable, a: Size, b: Size) -> Size:
-        key = function, a.index, b.index
+    def combined(self, function: Callable, a: Size, b: Size | None = None) -> Size:
+        """`function` of one number or of two."""
+        key = function, a.index, None if b is None else b.index
         found = self.known.get(key)
         if found is None:
-            value = function(a.hint, b.hint)
+            value = function(a.hint) if b is None else function(a.hint, b.hint)
             self.entries.append(key)
-            positive = a.positive and b.positive and function is not operator.sub
+            positive = a.positive and (b is None or b.positive) and function not in _MAY_BE_NEGATIVE
             found = self.known[key] = Size(self, len(self.entries) - 1, value, positive)
         return found
 
@@ -80,12 +82,14 @@ class SizeTable:
                     values.append(a)
                 elif function is _symbol:
                     values.append(sizes[a])
+                elif b is None:
+                    values.append(function(values[a]))
                 else:
                     values.append(function(values[a], values[b]))
             for (function, a, b), outcome in self.conditions.items():
                 if function(values[a], values[b]) is not outcome:
                     return None
-        except ArithmeticError:
+        except (ArithmeticError, ValueError):  # a root of what is negative
             return None
         return values
 
@@ -96,6 +100,9 @@ def _key(value: Number) -> tuple:
 
 def _symbol(a: int, b: int) -> int:
     raise AssertionError("a symbol has no formula")
+
+
+_MAY_BE_NEGATIVE = (operator.sub, math.log, math.log2, math.log10)  # of two numbers that are not
 
 
 def _arithmetic(function: Callable, neutral: Number | None = None) -> tuple[Callable, Callable]:
@@ -121,6 +128,11 @@ def _arithmetic(function: Callable, neutral: Number | None = None) -> tuple[Call
         return NotImplemented if other is None else self.table.combined(function, other, self)
 
     return forward, reflected
+
+
+def _rounding(function: Callable) -> Callable:
+    """A way from a float to an int."""
+    return lambda self: self if isinstance(self.hint, int) else self.table.combined(function, self)
 
 
 def _comparison(function: Callable) -> Callable:
@@ -170,6 +182,19 @@ class Size:
     __eq__, __ne__ = _comparison(operator.eq), _comparison(operator.ne)
     __lt__, __le__ = _comparison(operator.lt), _comparison(operator.le)
     __gt__, __ge__ = _comparison(operator.gt), _comparison(operator.ge)
+
+    __trunc__, __floor__, __ceil__ = _rounding(math.trunc), _rounding(math.floor), _rounding(math.ceil)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.fixed(), digits) if digits is not None else _rounding(round)(self)
+
+    def converted(self, kind: type) -> Any:
+        """`int(size)` and `float(size)` as sizes; by themselves these two give Python's numbers."""
+        if kind is int:
+            return self.__trunc__()
+        if kind is float:
+            return self if isinstance(self.hint, float) else self.table.combined(float, self)
+        return kind(self)
 
     def __neg__(self) -> Any:
         return 0 - self
@@ -224,6 +249,8 @@ class Size:
             return str(a)
         if function is _symbol:
             return f"s{a}"
+        if b is None:
+            return f"{function.__name__}({_entry(self.table, a).formula()})"
         sign = _SIGNS[function]
         return f"({_entry(self.table, a).formula()} {sign} {_entry(self.table, b).formula()})"
 

@@ -138,6 +138,11 @@ def eye(n, m=None, dtype=None):
     dtypes: `dtype`, by default float32.  Errors: ValueError for a negative size.
     """
     rows, columns = _checked_shape((n, n if m is None else m), "n and m")
+    if Size in (type(rows), type(columns)):
+        from mycelia.ops.elementwise.cast import cast
+
+        on = arange(rows).reshape(rows, 1) == arange(columns)
+        return cast(on, dtype=dtypes.float32 if dtype is None else dtypes.as_dtype(dtype))
     return constant(np.eye(rows, columns), dtypes.float32 if dtype is None else dtypes.as_dtype(dtype))
 
 
