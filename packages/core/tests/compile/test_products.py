@@ -8,6 +8,7 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.backends import registry
+from mycelia.compile.passes import attention
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 
@@ -136,13 +137,62 @@ def test_attention_whose_weights_are_read_stays(lowered):
     assert_close(got, f(q, k, v)[0])
 
 
-def test_gradient_of_attention_written_out(lowered):
+def turned(k):
+    return k.swapaxes(-1, -2)
+
+
+ATTENTIONS = {
+    "plain": lambda q, k, v: ops.softmax(q @ turned(k) * 0.25, -1) @ v,
+    "masked": lambda q, k, v: ops.softmax(q @ turned(k) / 4.5 + ops.triu(ops.full((9, 7), -1e9), 1), -1) @ v,
+    "scaled before": lambda q, k, v: ops.bmm(ops.softmax(ops.bmm(q * 0.25, turned(k)), -1), v),
+    "flags": lambda q, k, v: ops.BatchMatMul()(ops.softmax(ops.BatchMatMul(False, True)(q, k), -1), v),
+    "matrices": lambda q, k, v: ops.matmul(ops.softmax(ops.matmul(q[0], k[0].T) * 0.25, -1), v[0]),
+}
+
+
+@pytest.mark.parametrize("large", [1, attention.LARGE])
+@pytest.mark.parametrize("name", ATTENTIONS)
+def test_gradient_of_attention_written_out(lowered, monkeypatch, name, large):
+    monkeypatch.setattr(attention, "LARGE", large)
     q, k, v = rand(2, 9, 16), rand(2, 7, 16, seed=1), rand(2, 7, 8, seed=2)
-
-    def f(q, k, v):
-        return (ops.bmm(ops.softmax(ops.bmm(q, k.transpose(0, 2, 1)) * 0.25, -1), v) ** 2).sum()
-
-    gradient = ms.grad(f, (0, 1, 2))
-    found, _ = lowered(lambda *a: gradient(*a), q, k, v)
-    for a, b in zip(found, gradient(q, k, v)):
+    gradient = ms.grad(lambda *a: (ATTENTIONS[name](*a) ** 2).sum(), (0, 1, 2))
+    got, found = lowered(lambda *a: gradient(*a), q, k, v)
+    for a, b in zip(got, gradient(q, k, v)):
         assert_close(a, b, 1e-4)
+    fused = large == 1
+    assert ("attention" in found, "attention_grad" in found, "softmax" in found) == (fused, fused, not fused)
+
+
+def test_two_attentions_of_which_one_needs_the_next(lowered, monkeypatch):
+    monkeypatch.setattr(attention, "LARGE", 1)
+    q, k, v = rand(2, 9, 16), rand(2, 9, 16, seed=1), rand(2, 9, 16, seed=2)
+    one = ATTENTIONS["plain"]
+    gradient = ms.grad(lambda q, k, v: (one(one(q, k, v), k, q) ** 2).sum(), (0, 1, 2))
+    got, found = lowered(lambda *a: gradient(*a), q, k, v)
+    for a, b in zip(got, gradient(q, k, v)):
+        assert_close(a, b, 1e-4)
+    assert found.count("attention_grad") == 2 and "softmax" not in found
+
+
+@pytest.mark.parametrize("read", [
+    lambda q, k, v, m: (ops.softmax(q @ turned(k) + m, -1) @ v).sum() + (q @ turned(k)).max(),
+    lambda q, k, v, m: (ops.dropout(ops.softmax(q @ turned(k) + m, -1), p=1e-9) @ v).sum(),
+    lambda q, k, v, m: (ops.softmax(q @ turned(k) * m, -1) @ v).sum(),
+])  # fmt: skip
+def test_gradients_that_need_the_weights_keep_them(lowered, monkeypatch, read):
+    monkeypatch.setattr(attention, "LARGE", 1)
+    tensors = rand(2, 9, 16), rand(2, 7, 16, seed=1), rand(2, 7, 8, seed=2), rand(2, 9, 7, seed=3)
+    gradient = ms.grad(read, (0, 1, 2, 3))
+    got, found = lowered(lambda *a: gradient(*a), *tensors)
+    for a, b in zip(got, gradient(*tensors)):
+        assert_close(a, b, 1e-4)
+    assert "attention_grad" not in found
+
+
+def test_a_training_step_at_long_sequences_holds_no_scores():
+    length = 1100
+    q = rand(1, length, 8)
+    gradient = ms.grad(lambda q: (ATTENTIONS["plain"](q, q + 1.0, q * 2.0) ** 2).sum())
+    step = ms.jit(lambda q: gradient(q))
+    assert_close(step(q), gradient(q), 1e-3)
+    assert step.memory_report().peak < length * length

@@ -4,7 +4,8 @@
 * Where weights seldom change (inference), `dense`, `mat_mul` and `batch_matmul` with one matrix of weights
   work on a pack of them: `linear`, which what follows can join.
 * ``softmax(q k^T * scale + mask) v`` is `attention`, without the scores in memory, where no gradient reads in
-  between. A query that sees no key at all (a row of -inf) gives zeros there instead of NaN.
+  between; with its gradient, where the scores are large, see `attention.py`. A query that sees no key at all
+  (a row of -inf) gives zeros there instead of NaN.
 
 All of them add in another order than the ops they replace: results differ by rounding.
 """
@@ -16,19 +17,18 @@ from typing import Any
 
 from mycelia import dtypes
 from mycelia.backends.registry import LoadedBackend
+from mycelia.compile.passes import attention
+from mycelia.compile.passes.attention import PRODUCTS, fits, flags, read_scores, turns_last_two
 from mycelia.ir.graph import Builder, Graph, Node, Value
 from mycelia.ir.walk import users
 from mycelia.ops.define import find
-from mycelia.ops.infer import broadcast_shapes
-
-_PRODUCTS = ("mat_mul", "batch_matmul")
 
 
 def run(graph: Graph, backend: LoadedBackend, stable: Collection[int] = ()) -> int:
     """Returns how many products changed. `stable`: positions of parameters that seldom change."""
-    if not any(node.op.name in (*_PRODUCTS, "dense") for node in graph.nodes):
+    if not any(node.op.name in (*PRODUCTS, "dense") for node in graph.nodes):
         return 0
-    return _Products(graph, backend, stable).run()
+    return attention.run(graph, backend) + _Products(graph, backend, stable).run()
 
 
 class _Products:
@@ -52,7 +52,7 @@ class _Products:
             node.inputs = [self.renamed.get(v, v) for v in node.inputs]
             self.builder.location = node.location
             result = None
-            if node.op.name in _PRODUCTS:
+            if node.op.name in PRODUCTS:
                 self.absorb_transposes(node)
                 result = self.attention(node) or self.linear(node, *node.inputs, None)
             elif node.op.name == "dense":
@@ -83,9 +83,7 @@ class _Products:
             before = self.once(node.inputs[index], "transpose")
             if before is None:
                 continue
-            rank = len(before.attrs["dims"])
-            dims = [d % rank for d in before.attrs["dims"]]
-            if rank >= 2 and dims == [*range(rank - 2), rank - 1, rank - 2]:
+            if turns_last_two(before):
                 node.inputs[index] = before.inputs[0]
                 node.attrs = {**node.attrs, flag: not node.attrs[flag]}
                 self.uses[before.inputs[0]] = self.uses.get(before.inputs[0], 0) + 1
@@ -115,49 +113,10 @@ class _Products:
         softmax = self.once(weights, "softmax")
         if softmax is None or softmax.attrs["axis"] not in (-1, len(weights.type.shape) - 1):
             return None
-        scores, mask, scale = softmax.inputs[0], None, 1.0
-        masked = self.once(scores, "add")
-        if masked is not None:
-            inner, mask = masked.inputs
-            if not _is_scores(inner):
-                inner, mask = mask, inner
-            scores = inner
-        scaled = self.once(scores, "mul", "div")
-        if scaled is not None:
-            inner, factor = scaled.inputs
-            if scaled.op.name == "mul" and inner.is_constant:
-                inner, factor = factor, inner
-            if not factor.is_constant or factor.type.size != 1:
-                return None
-            number = float(factor.constant.asnumpy().reshape(-1)[0])
-            if scaled.op.name == "div" and number == 0:
-                return None
-            scores, scale = inner, number if scaled.op.name == "mul" else 1 / number
-        product = self.once(scores, *_PRODUCTS)
-        if product is None or product.attrs["transpose_a"] or not product.attrs["transpose_b"]:
+        scores = read_scores(softmax.inputs[0], self.once)
+        if scores is None or flags(scores.product) != (False, True):
             return None
-        query, key = product.inputs
-        if not self.fits(query, key, values, mask, scores):
+        query, key = scores.product.inputs
+        if not fits(query, key, values, scores.mask, softmax.inputs[0]):
             return None
-        return self.emit("attention", [query, key, values, mask, None], scale=scale)[0]
-
-    @staticmethod
-    def fits(query: Value, key: Value, values: Value, mask: Value | None, scores: Value) -> bool:
-        types = [v.type for v in (query, key, values)] + ([] if mask is None else [mask.type])
-        if any(t.dtype is not dtypes.float32 or not t.is_static for t in types):
-            return False
-        shapes = [t.shape for t in types[:3]]
-        if len({len(s) for s in shapes}) != 1 or len({s[:-2] for s in shapes}) != 1:
-            return False
-        if mask is None:
-            return True
-        whole = scores.type.shape
-        return len(mask.type.shape) <= len(whole) and broadcast_shapes(mask.type.shape, whole) == whole
-
-
-def _is_scores(value: Value) -> bool:
-    """A product, or one that was scaled."""
-    node = value.producer
-    if node is not None and node.op.name in ("mul", "div"):
-        node = next((v.producer for v in node.inputs if v.producer is not None), None)
-    return node is not None and node.op.name in _PRODUCTS
+        return self.emit("attention", [query, key, values, scores.mask, None], scale=scores.scale)[0]
