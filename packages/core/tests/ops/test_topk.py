@@ -41,3 +41,26 @@ def test_squares_of_two_tensors_alike(other, error):
     assert [t.item() for t in ops.operations.SquareSumAll()(x, x)] == [3, 3]
     with pytest.raises(error):
         ops.operations.SquareSumAll()(x, other)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize(
+    "positions",
+    [
+        lambda x: ops.argsort(x, 0),
+        lambda x: ops.sort(x, 0)[1],
+        lambda x: ops.topk(x, 2, 0)[1],
+        lambda x: ops.max(x, 0)[1],
+        lambda x: ops.median(x, 0)[1],
+        lambda x: ops.cummax(x, 0)[1],
+    ],
+)
+def test_positions_as_factors_pass_no_gradient_to_what_was_ordered(positions, compiled):
+    def product(x, y):
+        return (y * positions(x)).sum()
+
+    gradient = ms.grad(product, (0, 1))
+    x, y = ms.Tensor([3.0, 1.0, 2.0]), ms.Tensor([1.0])
+    of_x, of_y = ms.jit(lambda *a: gradient(*a))(x, y) if compiled else gradient(x, y)
+    assert of_x.asnumpy().tolist() == [0, 0, 0]
+    assert of_y.asnumpy().tolist() == [positions(x).sum().item()]

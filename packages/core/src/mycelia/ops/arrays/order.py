@@ -23,7 +23,12 @@ def _order(x, axis, descending):
 
 
 def _spread(ct, indices, x_shape, axis):
-    """The adjoint of picking elements along `axis`: zeros of `x_shape` with `ct` at `indices`."""
+    """The adjoint of picking elements along `axis`: zeros of `x_shape` with `ct` at `indices`.
+
+    None without `ct`: where only the positions went into a result.
+    """
+    if ct is None:
+        return None
     from mycelia.ops.arrays.create import zeros
 
     return _scatter_elements(zeros(x_shape, ct.dtype), indices, ct, axis, "add")

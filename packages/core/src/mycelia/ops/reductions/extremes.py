@@ -126,7 +126,7 @@ def min_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
 
 
 def _with_index_grad(cts, outs, input_shape, axis, keepdims):
-    if not input_shape:
+    if not input_shape or cts[0] is None:  # None: only the place went into a result
         return cts[0]
     ct, place = cts[0], outs[1]
     if not keepdims:

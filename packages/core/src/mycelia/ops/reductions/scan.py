@@ -163,7 +163,9 @@ def _cummin(x, *, axis: "int"):
 def _running_grad(cts, outs, x_shape, axis):
     from mycelia.ops.reductions.extremes import place_along
 
-    return place_along(cts[0], outs[1], axis=axis, length=x_shape[axis]) if x_shape else cts[0]
+    if not x_shape or cts[0] is None:  # None: only the places went into a result
+        return cts[0]
+    return place_along(cts[0], outs[1], axis=axis, length=x_shape[axis])
 
 
 def _running_samples(rand):

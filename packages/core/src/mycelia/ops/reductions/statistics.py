@@ -39,7 +39,7 @@ def _median(input, *, axis: "int" = -1, keepdims: "bool" = False, ignore_nan: "b
 
 @_median.vjp
 def _median(cts, outs, input_shape, *, axis, keepdims):
-    if not input_shape:
+    if not input_shape or cts[0] is None:  # None: only the place went into a result
         return cts[0]
     ct, place = cts[0], outs[1]
     if not keepdims:
