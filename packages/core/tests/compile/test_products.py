@@ -137,6 +137,60 @@ def test_attention_whose_weights_are_read_stays(lowered):
     assert_close(got, f(q, k, v)[0])
 
 
+def hiding(*shape):
+    """True where a key is hidden; each query sees one."""
+    hidden = np.random.default_rng(5).random(shape) < 0.4
+    hidden[..., 0] = False
+    return Tensor(hidden)
+
+
+LATER = ops.arange(7) > ops.arange(9)[:, None]
+
+
+@pytest.mark.parametrize("hide, kind", [
+    (lambda s: s.masked_fill(LATER, -1e9), "causal"),
+    (lambda s: s.masked_fill(hiding(2, 9, 7), -1e9), "mask"),
+    (lambda s: ops.where(hiding(7), -1e9, s), "mask"),
+    (lambda s: ops.where(~LATER, s, float("-inf")), "causal"),
+    (lambda s: ops.where(s.sum() > 0, s, float("-inf")), None),
+    (lambda s: s.masked_fill(LATER, -10.0), None),
+    (lambda s: s + ops.where(LATER, -1e9, 0.0), "causal"),
+    (lambda s: s + ops.where(LATER, -1.0, 0.0), "mask"),
+])  # fmt: skip
+def test_attention_with_hidden_keys(lowered, tmp_path, monkeypatch, hide, kind):
+    monkeypatch.setattr(attention, "LARGE", 1)
+    q, k, v = rand(2, 9, 16), rand(2, 7, 16, seed=1), rand(2, 7, 8, seed=2)
+
+    def f(q, k, v):
+        return ops.softmax(hide(q @ turned(k) * 0.25), -1) @ v
+
+    gradient = ms.grad(lambda *a: (f(*a) ** 2).sum(), (0, 1, 2))
+    got, found = lowered(f, q, k, v)
+    assert_close(got, f(q, k, v))
+    assert ("attention" in found) == (kind is not None)
+    got, found = lowered(lambda *a: gradient(*a), q, k, v)
+    for a, b in zip(got, gradient(q, k, v)):
+        assert_close(a, b, 1e-4)
+    assert ("attention_grad" in found) == (kind is not None)
+    assert ("is_causal=true" in sorted(tmp_path.iterdir())[-1].read_text()) == (kind == "causal")
+
+
+def test_a_query_that_sees_no_key_averages_all(lowered):
+    q, k, v = rand(2, 9, 16) * 100.0, rand(2, 7, 16, seed=1), rand(2, 7, 8, seed=2)
+    hidden = np.zeros((2, 9, 7), bool)
+    hidden[0, 3] = True
+
+    def f(q, k, v):
+        return ops.softmax((q @ turned(k)).masked_fill(Tensor(hidden), -1e9), -1) @ v
+
+    got, found = lowered(f, q, k, v)
+    assert "attention" in found
+    assert_close(got, f(q, k, v))
+    gradient = ms.grad(lambda q: (f(q, k, v) ** 2).sum())
+    with ms.config.context(check=True):
+        assert_close(ms.jit(lambda q: gradient(q))(q), gradient(q), 1e-4)
+
+
 def turned(k):
     return k.swapaxes(-1, -2)
 

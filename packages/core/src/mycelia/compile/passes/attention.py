@@ -6,14 +6,19 @@ What is looked for hangs on a gradient of softmax:
     P = softmax(S)                dS = softmax_grad(dP, P) * c
     Y = P v                       dQ = dS k         dK = dS^T q
 
-with all users of S, P, dP and dS in this list. It becomes `attention` and `attention_grad`, which compute the
-weights again, a tile at a time. That is worth it where the weights are large: `LARGE`.
+with all users of S, P, dP and dS in this list; instead of a mask, `masked_fill` or `where` may hide keys. It
+becomes `attention` and `attention_grad`, which compute the weights again, a tile at a time. That is worth it
+where the weights are large: `LARGE`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import numpy as np
 
 from mycelia import dtypes
 from mycelia.backends.registry import LoadedBackend
@@ -21,57 +26,134 @@ from mycelia.ir.graph import Builder, Graph, Node, Value
 from mycelia.ir.walk import substitute, users
 from mycelia.ops.define import find
 from mycelia.ops.infer import broadcast_shapes
+from mycelia.tensor import Tensor
 
 PRODUCTS = ("mat_mul", "batch_matmul")
 LARGE = 1 << 20  # elements of the weights from which on training steps do without them
+HIDDEN = -1e4  # a score of at most this hides the key: its weight is 0, unless no score is much larger
+
+
+class Hidden(NamedTuple):
+    """A choice that sets scores of keys that a query may not see to `fill`: the node, the places of scores,
+    condition and fill among its inputs, and whether keys are hidden where the condition holds."""
+
+    node: Node
+    places: tuple[int, int, int]
+    where: bool
+    fill: float
+
+    @property
+    def scores(self) -> Value:
+        return self.node.inputs[self.places[0]]
+
+    @property
+    def condition(self) -> Value:
+        return self.node.inputs[self.places[1]]
+
+    def constant(self) -> np.ndarray | None:
+        """Which keys are hidden, if that is known."""
+        if not self.condition.is_constant:
+            return None
+        return self.condition.constant.asnumpy() == self.where
 
 
 class Scores(NamedTuple):
-    """``product * scale + mask``, the nodes that make it, and the number of the scale as it stands there."""
+    """``hidden(product * scale + mask)``: the parts; `scaled` is the node of the scale."""
 
     product: Node
     scale: float
     mask: Value | None
-    factor: Value | None
-    nodes: tuple[Node, ...]
+    scaled: Node | None
+    hidden: Hidden | None
+    causal: bool  # what is hidden or masked are the keys behind each query, and `mask` is None
+
+    def addend(self, builder: Builder) -> Value | None:
+        """What `attention` adds to the scores. Scores vanish beside it, so a query that sees no key gets the
+        same weight for all, as if they were replaced."""
+        if self.hidden is None or self.causal:
+            return self.mask
+        fill = builder.constant(Tensor(np.float32(min(self.hidden.fill, -1e30))))
+        zero = builder.constant(Tensor(np.float32(0)))
+        choices = [fill, zero] if self.hidden.where else [zero, fill]
+        return builder.emit(find("where"), [self.hidden.condition, *choices])[0]
 
 
-def read_scores(scores: Value, once: Callable[..., Node | None]) -> Scores | None:
-    """How `scores` are made. `once(value, *ops)`: the node that makes a value that is read once."""
-    mask, scale, factor, nodes = None, 1.0, None, []
-    masked = once(scores, "add")
+def read_scores(value: Value, once: Callable[..., Node | None]) -> Scores | None:
+    """How scores are made. `once(value, *ops)`: the node that makes a value that is read once."""
+    whole, mask, scale, causal = value.type.shape, None, 1.0, False
+    hidden = _hidden(once(value, "masked_fill", "where"))
+    if hidden is not None:
+        value = hidden.scores
+        causal = _is_causal(hidden.constant(), whole)
+    masked = None if hidden is not None else once(value, "add")
     if masked is not None:
-        nodes.append(masked)
-        inner, mask = masked.inputs
-        if not _is_scores(inner):
-            inner, mask = mask, inner
-        scores = inner
-    scaled = once(scores, "mul", "div")
+        value, mask = masked.inputs
+        if not _is_scores(value):
+            value, mask = mask, value
+        if mask.is_constant:
+            added = mask.constant.asnumpy()
+            causal = bool((added[added != 0] <= HIDDEN).all()) and _is_causal(added != 0, whole)
+            mask = None if causal else mask
+    scaled = once(value, "mul", "div")
     if scaled is not None:
-        nodes.append(scaled)
-        inner, factor = scaled.inputs
-        if scaled.op.name == "mul" and inner.is_constant:
-            inner, factor = factor, inner
+        value, factor = scaled.inputs
+        if scaled.op.name == "mul" and value.is_constant:
+            value, factor = factor, value
         scale = _number(factor)
         if scale is None or scaled.op.name == "div" and scale == 0:
             return None
-        scores, scale = inner, scale if scaled.op.name == "mul" else 1 / scale
-    product = once(scores, *PRODUCTS)
-    return None if product is None else Scores(product, scale, mask, factor, (*nodes, product))
+        scale = scale if scaled.op.name == "mul" else 1 / scale
+    product = once(value, *PRODUCTS)
+    if product is None or product.outputs[0].type.shape != whole:
+        return None
+    return Scores(product, scale, mask, scaled, hidden, causal)
 
 
-def fits(query: Value, key: Value, values: Value, mask: Value | None, scores: Value) -> bool:
+def _hidden(node: Node | None) -> Hidden | None:
+    if node is None:
+        return None
+    if node.op.name == "masked_fill":
+        places, where = (0, 1, 2), True
+    else:
+        where = node.inputs[1].is_constant
+        places = (2, 0, 1) if where else (1, 0, 2)
+    fill = _number(node.inputs[places[2]])
+    return Hidden(node, places, where, fill) if fill is not None and fill <= HIDDEN else None
+
+
+def _is_causal(hidden: np.ndarray | None, whole: tuple[int, ...]) -> bool:
+    """Whether key j is hidden from query i where j > i, and no other."""
+    if hidden is None or hidden.shape[-2:] != whole[-2:] or hidden.size != whole[-1] * whole[-2]:
+        return False
+    return bool((hidden == ~np.tri(*whole[-2:], dtype=bool)).all())
+
+
+def fits(query: Value, key: Value, values: Value, how: Scores) -> bool:
     """Whether the kernel takes these."""
+    mask = how.mask
     types = [v.type for v in (query, key, values)] + ([] if mask is None else [mask.type])
     if any(t.dtype is not dtypes.float32 or not t.is_static for t in types):
         return False
     shapes = [t.shape for t in types[:3]]
     if len({len(s) for s in shapes}) != 1 or len({s[:-2] for s in shapes}) != 1:
         return False
-    if mask is None:
+    over = mask if how.hidden is None else how.hidden.condition
+    if over is None:
         return True
-    whole = scores.type.shape
-    return len(mask.type.shape) <= len(whole) and broadcast_shapes(mask.type.shape, whole) == whole
+    shape, whole = over.type.shape, how.product.outputs[0].type.shape
+    return over.type.is_static and len(shape) <= len(whole) and broadcast_shapes(shape, whole) == whole
+
+
+def _same(a: Value, b: Value) -> bool:
+    """One value, or two constants with the same content."""
+    if a is b:
+        return True
+    return (
+        a.is_constant
+        and b.is_constant
+        and a.type == b.type
+        and (a.constant is b.constant or np.array_equal(a.constant.asnumpy(), b.constant.asnumpy()))
+    )
 
 
 def _number(factor: Value) -> float | None:
@@ -148,29 +230,32 @@ class _Training:
         found = self.match(softmax_grad)
         if found is None:
             return False
-        scores = found.scores
         inputs = [found.query, found.key, found.value]
-        y, log_sum = self.emit(found.forward, "attention", [*inputs, scores.mask, None], scores.scale)
-        saved = [found.ct, *inputs, y, log_sum, scores.mask, None]
-        gradients = self.emit(found.first, "attention_grad", saved, scores.scale)
-        replaced = {found.forward.outputs[0]: y}
-        for value, (number, turned) in found.results.items():
-            replaced[value] = gradients[number]
-            if turned:
-                rank = len(value.type.shape)
-                dims = (*range(rank - 2), rank - 1, rank - 2)
-                replaced[value] = self.emit(found.first, "transpose", [gradients[number]], dims=dims)[0]
+        how = {"scale": found.scores.scale, "is_causal": found.scores.causal}
+        with self.before(found.forward) as builder:
+            mask = found.scores.addend(builder)
+            y, log_sum = builder.emit(find("attention"), [*inputs, mask, None], how)
+        with self.before(found.first) as builder:
+            saved = [found.ct, *inputs, y, log_sum, mask, None]
+            gradients = builder.emit(find("attention_grad"), saved, how)
+            replaced = {found.forward.outputs[0]: y}
+            for value, (number, is_turned) in found.results.items():
+                replaced[value] = gradients[number]
+                if is_turned:
+                    rank = len(value.type.shape)
+                    dims = (*range(rank - 2), rank - 1, rank - 2)
+                    replaced[value] = builder.emit(find("transpose"), [gradients[number]], {"dims": dims})[0]
         substitute(self.graph, replaced)
         return True
 
-    def emit(self, before: Node, op: str, inputs: list, scale: float | None = None, **attrs: Any) -> list:
-        """A new node right before another one."""
-        builder = Builder(self.graph, before.location)
+    @contextmanager
+    def before(self, node: Node) -> Iterator[Builder]:
+        """A builder whose nodes come right before `node`."""
+        builder = Builder(self.graph, node.location)
         builder.added = []
-        made = builder.emit(find(op), inputs, attrs if scale is None else {"scale": scale})
-        position = self.graph.nodes.index(before)
+        yield builder
+        position = self.graph.nodes.index(node)
         self.graph.nodes[position:position] = builder.added
-        return made
 
     def match(self, gradient: Node) -> _Match | None:
         """All that hangs on a gradient of softmax."""
@@ -203,7 +288,7 @@ class _Training:
         if forward is None or sides is None:
             return None
         query, key, read = sides
-        if not fits(query, key, value, scores.mask, softmax.inputs[0]):
+        if not fits(query, key, value, scores):
             return None
         if not self.gradients(gradient, scores, query, read, results):
             return None
@@ -224,18 +309,13 @@ class _Training:
 
     def gradients(self, gradient: Node, scores: Scores, query: Value, key: Value, results: dict) -> bool:
         """Adds the gradients of query and key to `results`; False if anything else is computed of them."""
-        d_scores = gradient.outputs[0]
-        if scores.factor is not None:
-            scaled = next((n for n, _ in self.users.get(d_scores, ())), None)
-            kind = next(n for n in scores.nodes if n.op.name in ("mul", "div")).op.name
-            if scaled is None or self.readers(d_scores) != [scaled] or scaled.op.name != kind:
-                return False
-            other = [v for v in scaled.inputs if v is not d_scores]
-            if len(other) != 1 or _number(other[0]) != _number(scores.factor):
-                return False
-            if kind == "div" and scaled.inputs[0] is not d_scores:
-                return False
-            d_scores = scaled.outputs[0]
+        d_scores: Value | None = gradient.outputs[0]
+        if scores.hidden is not None:
+            d_scores = self.unhidden(d_scores, scores.hidden)
+        if scores.scaled is not None and d_scores is not None:
+            d_scores = self.unscaled(d_scores, scores.scaled)
+        if d_scores is None:
+            return False
         readers = self.readers(d_scores)
         turned = flags(scores.product) == (False, False)
         for node in readers or ():
@@ -251,11 +331,40 @@ class _Training:
                 return False
         return readers is not None
 
+    def only_reader(self, value: Value) -> Node | None:
+        readers = self.readers(value)
+        return readers[0] if readers is not None and len(readers) == 1 else None
+
+    def unhidden(self, d_scores: Value, hidden: Hidden) -> Value | None:
+        """The gradient without that of hidden keys, if all queries see a key: it is 0 there by itself."""
+        if hidden.fill != -math.inf:
+            keys = hidden.constant()
+            if keys is None or keys.all(-1).any():
+                return None
+        node = self.only_reader(d_scores)
+        if node is None or node.op.name != hidden.node.op.name or len(node.inputs) != 3:
+            return None
+        scores, condition, fill = (node.inputs[i] for i in hidden.places)
+        if scores is not d_scores or not _same(condition, hidden.condition):
+            return None
+        return node.outputs[0] if _number(fill) == 0 else None
+
+    def unscaled(self, d_scores: Value, scaled: Node) -> Value | None:
+        """The gradient times the scale, in the way the scores were scaled."""
+        node = self.only_reader(d_scores)
+        if node is None or node.op.name != scaled.op.name:
+            return None
+        if node.op.name == "div" and node.inputs[0] is not d_scores:
+            return None
+        factor = [v for v in node.inputs if v is not d_scores]
+        same = len(factor) == 1 and _number(factor[0]) in [_number(v) for v in scaled.inputs]
+        return node.outputs[0] if same and _number(factor[0]) is not None else None
+
     def key_gradient(self, turned: Value, results: dict) -> None:
         """The gradient of k^T, or of k if all that happens to it is that it is turned back."""
-        readers = self.readers(turned)
-        if readers is not None and len(readers) == 1 and turns_last_two(readers[0]):
-            results[readers[0].outputs[0]] = 1, False
+        reader = self.only_reader(turned)
+        if turns_last_two(reader):
+            results[reader.outputs[0]] = 1, False
         else:
             results[turned] = 1, True
 

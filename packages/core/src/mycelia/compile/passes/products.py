@@ -3,9 +3,9 @@
 * A transpose of the last two axes that only a product reads is a flag of the product.
 * Where weights seldom change (inference), `dense`, `mat_mul` and `batch_matmul` with one matrix of weights
   work on a pack of them: `linear`, which what follows can join.
-* ``softmax(q k^T * scale + mask) v`` is `attention`, without the scores in memory, where no gradient reads in
-  between; with its gradient, where the scores are large, see `attention.py`. A query that sees no key at all
-  (a row of -inf) gives zeros there instead of NaN.
+* ``softmax(q k^T * scale + mask) v``, or with keys hidden by `masked_fill` or `where`, is `attention`, which
+  does without the scores in memory, where no gradient reads in between; with its gradient, where the scores
+  are large, see `attention.py`. A query that sees no key at all (a row of -inf) gives zeros instead of NaN.
 
 All of them add in another order than the ops they replace: results differ by rounding.
 """
@@ -117,6 +117,7 @@ class _Products:
         if scores is None or flags(scores.product) != (False, True):
             return None
         query, key = scores.product.inputs
-        if not fits(query, key, values, scores.mask, softmax.inputs[0]):
+        if not fits(query, key, values, scores):
             return None
-        return self.emit("attention", [query, key, values, scores.mask, None], scale=scores.scale)[0]
+        inputs = [query, key, values, scores.addend(self.builder), None]
+        return self.emit("attention", inputs, scale=scores.scale, is_causal=scores.causal)[0]
