@@ -15,6 +15,7 @@ X = Tensor(SPECIAL)
 Y = Tensor(SPECIAL[::-1].copy())
 B = Tensor(SPECIAL > 0)
 M = Tensor(SPECIAL.reshape(3, 4))
+E = Tensor(np.arange(12, dtype=np.float32).reshape(2, 3, 1, 2))
 HALF = Tensor(np.array([0.5, -1.25, 3.0], np.float16))
 I = Tensor(np.array([3, -4, 2**31 - 1, -(2**31)], np.int32))
 U = Tensor(np.array([3, 0, 255], np.uint8))
@@ -49,6 +50,17 @@ def simplified(run, function, *tensors):
 
 
 CASES = [
+    # choices that are known
+    (lambda x, y: ops.where(Tensor(True), x, y), [X, Y], []),
+    (lambda x, y: ops.where(Tensor(np.zeros(12, bool)), x, y), [X, Y], []),
+    (lambda x, y: ops.where(B, x, y), [X, Y], ["where"]),
+    (lambda x: ops.where(Tensor(True), x[:1], x), [X], ["strided_slice", "where"]),  # it broadcasts
+    # batch axes of products
+    (lambda x, y: ops.einsum("bhid,bhjd->bhij", x, y), [E, E], ["batch_matmul"]),
+    (
+        lambda x, y: ops.bmm(x.reshape(6, 1, 2), y.reshape(6, 2, 1)).reshape(2, 3, 1, 1), [E, E],
+        ["reshape", "reshape", "batch_matmul", "reshape"],
+    ),
     # neutral elements
     (lambda x: x - 0.0, [X], []),
     (lambda x: x + -0.0, [X], []),

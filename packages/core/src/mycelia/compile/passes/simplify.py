@@ -67,6 +67,15 @@ _REPEATED = [
 ]  # fmt: skip
 
 
+@rule(Use("where", Constant("condition"), x, y, node="node"))
+def known_choice(build: Builder, condition: Value, x: Value, y: Value, node: Node) -> Value | None:
+    """A choice that falls the same way everywhere, as in the gradient of a power."""
+    holds = condition.constant.asnumpy()
+    if not condition.type.size or holds.any() != holds.all():
+        return None
+    return _kept(x if holds.all() else y, node)
+
+
 def _idempotent(op: str) -> Rule:
     @rule(Use(op, Any("inner"), node="node"))
     def again(build: Builder, inner: Value, node: Node) -> Value | None:
@@ -211,6 +220,20 @@ def broadcast_twice(build: Builder, x: Value, node: Node) -> Value | None:
     return build.emit(node.op, [x], {"shape": type_.shape})[0] if type_.is_static else None
 
 
+@rule(Use("reshape", Use("batch_matmul", Use("reshape", x), Use("reshape", y), node="product"), node="node"))
+def product_in_one_batch(build: Builder, x: Value, y: Value, product: Node, node: Node) -> Value | None:
+    """Batch axes that are joined for a product and parted behind it, as `einsum` does."""
+    types = [v.type for v in (x, y, node.outputs[0], *product.inputs, product.outputs[0])]
+    if not all(t.is_static for t in types):
+        return None
+    a, b, whole, flat_a, flat_b, flat = (t.shape for t in types)
+    if not len(a) == len(b) == len(whole) > 2 or not a[:-2] == b[:-2] == whole[:-2]:
+        return None
+    if (a[-2:], b[-2:], whole[-2:]) != (flat_a[-2:], flat_b[-2:], flat[-2:]) or flat_a[:-2] != flat_b[:-2]:
+        return None
+    return build.emit(product.op, [x, y], product.attrs)[0]
+
+
 # ---- joining and cutting -----------------------------------------------------------------------------------
 
 
@@ -249,7 +272,8 @@ RULES = [
     *(_idempotent(op) for op in ("relu", "relu6", "abs", "sign", "floor", "ceil", "trunc")),
     cast_twice, *(_to_same_type(op) for op in ("cast", *_VIEWS, "broadcast_to", "sum_to")),
     *(_view_twice(outer, inner) for outer in _VIEWS for inner in _VIEWS),
-    transpose_twice, transpose_nothing, broadcast_twice, concat_of_pieces, split_of_concat,
+    transpose_twice, transpose_nothing, broadcast_twice, product_in_one_batch, known_choice,
+    concat_of_pieces, split_of_concat,
 ]  # fmt: skip
 
 
