@@ -49,6 +49,15 @@ MYC_INLINE T* bytes_behind(T* p, int64_t bytes) {
   return reinterpret_cast<T*>(reinterpret_cast<uintptr_t>(p) + bytes);
 }
 
+// Lines of the first-level cache that one channel of many pixels can lie in.
+inline int64_t depthwise_cache_lines(int64_t pixel) {
+  constexpr int64_t kSets = 64, kWays = 8, kLineFloats = 16;
+  if (pixel % kLineFloats != 0) return kSets * kWays;
+  int64_t sets = kSets;
+  for (int64_t lines = pixel / kLineFloats; sets > 1 && lines % 2 == 0; lines /= 2) sets /= 2;
+  return sets * kWays;
+}
+
 // 3x3 with stride 1: all positions.  conv_last_depthwise_slide.cc
 bool depthwise_slides(const ConvLast& s);
 void depthwise_slide(const DepthwiseCall& call);

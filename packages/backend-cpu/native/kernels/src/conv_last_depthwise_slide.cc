@@ -13,8 +13,8 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kSets = 64, kWays = 8, kLineFloats = 16;  // of the first-level cache
-constexpr int64_t kWalk = 64, kShortWalk = 7;               // positions
+constexpr int64_t kLineFloats = 16;            // of a cache line
+constexpr int64_t kWalk = 64, kShortWalk = 7;  // positions
 
 enum class Ending { plain, bounded, added };
 
@@ -165,19 +165,11 @@ void walk_any(const DepthwiseCall& call, const float* const* x, int64_t x_pixel,
       call, rest, x_pixel, shift, begin, end, whole, last);
 }
 
-// Cache lines that one channel of many pixels can lie in.
-int64_t lines_of(int64_t pixel) {
-  if (pixel % kLineFloats != 0) return kSets * kWays;
-  int64_t sets = kSets;
-  for (int64_t lines = pixel / kLineFloats; sets > 1 && lines % 2 == 0; lines /= 2) sets /= 2;
-  return sets * kWays;
-}
-
 template <int kRows>
 void slide(const DepthwiseCall& call) {
   const int64_t n = call.l.channels, columns = call.s.in[1], pad = call.s.pad[1];
   // Walks whose pixels (kRows + 2 rows, two more columns) and positions fit, with a bit of room.
-  const int64_t lines = lines_of(call.l.pixel), fit = (lines * 5 / 6 - 2 * (kRows + 2)) / (2 * kRows + 2);
+  const int64_t lines = depthwise_cache_lines(call.l.pixel), fit = (lines * 5 / 6 - 2 * (kRows + 2)) / (2 * kRows + 2);
   const bool apart = fit < min(kShortWalk, call.s.out[1]);
   const int64_t walks = ceil_div(call.s.out[1], apart ? kWalk : min(kWalk, fit));
   for (int64_t i = 0; i < walks; ++i) {
