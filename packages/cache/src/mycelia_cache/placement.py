@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import errors
 from mycelia.dataset.pipeline import Dataset
-from mycelia.dataset.sources import MappableDataset
+from mycelia.dataset.sources.numbered import MappableDataset
 
 _ALLOWED = ("MapDataset", "RenameDataset", "ProjectDataset")
 _NAMES = {  # the words that MindSpore has for its operators

@@ -26,7 +26,7 @@ from mycelia.dataset.samplers import (
     SequentialSampler,
     Shuffle,
 )
-from mycelia.dataset.sources import MappableDataset
+from mycelia.dataset.sources.numbered import MappableDataset
 from mycelia_cache.client import CacheClient
 from mycelia_cache.handle import Handle
 from mycelia_cache.placement import check

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from mycelia import dataset as ds
-from mycelia.dataset import ahead, transforms
+from mycelia.dataset import transforms
+from mycelia.dataset.execution import ahead
 
 THREAD = "mycelia reads ahead"
 

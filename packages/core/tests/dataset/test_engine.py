@@ -14,8 +14,9 @@ import pytest
 import mycelia as ms
 from mycelia import dataset as ds
 from mycelia import log, nn
-from mycelia.dataset import autotune, rewrite, transforms, vision
-from mycelia.dataset.run import Run
+from mycelia.dataset import transforms, vision
+from mycelia.dataset.execution import autotune, rewrite
+from mycelia.dataset.execution.run import Run
 
 
 @pytest.fixture(autouse=True)

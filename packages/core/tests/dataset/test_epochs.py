@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import mycelia.dataset as ds
-from mycelia.dataset import iterator as iterators
+from mycelia.dataset.execution import iterator as iterators
 
 
 def numbers(count=4):

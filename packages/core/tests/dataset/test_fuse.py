@@ -10,8 +10,9 @@ import pytest
 
 import mycelia.dataset as ds
 from mycelia import _data
-from mycelia.dataset import streams, transforms, vision
-from mycelia.dataset.fuse import Fused, fused
+from mycelia.dataset import transforms, vision
+from mycelia.dataset.execution import streams
+from mycelia.dataset.execution.fuse import Fused, fused
 from mycelia.dataset.vision import Inter, native
 
 Image = pytest.importorskip("PIL.Image")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from mycelia import dataset as ds
-from mycelia.dataset.vision_sources.matfile import load
+from mycelia.dataset.sources.vision.matfile import load
 
 files = SimpleNamespace(**runpy.run_path(str(Path(__file__).with_name("source_files.py"))))
 

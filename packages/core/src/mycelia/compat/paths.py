@@ -35,7 +35,7 @@ _PATHS = """
     _c_expression : compat.native .
     _c_expression.security : compat.native
     _c_dataengine dataset.core.datatypes : compat.dataengine
-    dataset.engine.iterators : dataset.iterator dataset
+    dataset.engine.iterators : dataset.execution.iterator dataset
     _extends.parse.compile_config : compat.compile_config
     _extends.parse.standard_method : compat.standard_method
     _extends.* : .

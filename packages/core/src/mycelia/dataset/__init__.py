@@ -1,36 +1,14 @@
 """The dataset pipeline: sources, operations on rows, samplers, transforms."""
 
 from mycelia.dataset import audio, config, debug, text, transforms, utils, vision
-from mycelia.dataset.audio_sources import (
-    CMUArcticDataset,
-    GTZANDataset,
-    LibriTTSDataset,
-    LJSpeechDataset,
-    SpeechCommandsDataset,
-    TedliumDataset,
-    YesNoDataset,
-)
 from mycelia.dataset.batching import BatchInfo
 from mycelia.dataset.cache import DatasetCache
 from mycelia.dataset.callback import DSCallback
 from mycelia.dataset.config import ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook
-from mycelia.dataset.file_rows import CLUEDataset, CSVDataset, TextFileDataset
-from mycelia.dataset.generator import GeneratorDataset, PaddedDataset
-from mycelia.dataset.image_files import Cifar10Dataset, Cifar100Dataset, FakeImageDataset, ImageFolderDataset
-from mycelia.dataset.mindrecord import MindDataset
-from mycelia.dataset.mnist import (
-    EMnistDataset,
-    FashionMnistDataset,
-    KMnistDataset,
-    MnistDataset,
-    QMnistDataset,
-)
+from mycelia.dataset.execution.profiling import profile
 from mycelia.dataset.operations import zip_datasets as zip
 from mycelia.dataset.pipeline import Dataset
-from mycelia.dataset.profiling import profile
-from mycelia.dataset.random_rows import RandomDataset
-from mycelia.dataset.remote import OBSMindDataset, sync_wait_for_dataset
 from mycelia.dataset.samplers import (
     DistributedSampler,
     IterSampler,
@@ -45,8 +23,35 @@ from mycelia.dataset.samplers import (
 )
 from mycelia.dataset.schema import Schema
 from mycelia.dataset.serialize import compare, deserialize, serialize, show
-from mycelia.dataset.sources import MappableDataset, NumpySlicesDataset
-from mycelia.dataset.text_sources import (
+from mycelia.dataset.sources.audio import (
+    CMUArcticDataset,
+    GTZANDataset,
+    LibriTTSDataset,
+    LJSpeechDataset,
+    SpeechCommandsDataset,
+    TedliumDataset,
+    YesNoDataset,
+)
+from mycelia.dataset.sources.file_rows import CLUEDataset, CSVDataset, TextFileDataset
+from mycelia.dataset.sources.generator import GeneratorDataset, PaddedDataset
+from mycelia.dataset.sources.image_files import (
+    Cifar10Dataset,
+    Cifar100Dataset,
+    FakeImageDataset,
+    ImageFolderDataset,
+)
+from mycelia.dataset.sources.mindrecord import MindDataset
+from mycelia.dataset.sources.mnist import (
+    EMnistDataset,
+    FashionMnistDataset,
+    KMnistDataset,
+    MnistDataset,
+    QMnistDataset,
+)
+from mycelia.dataset.sources.numbered import MappableDataset, NumpySlicesDataset
+from mycelia.dataset.sources.random_rows import RandomDataset
+from mycelia.dataset.sources.remote import OBSMindDataset, sync_wait_for_dataset
+from mycelia.dataset.sources.text import (
     AGNewsDataset,
     AmazonReviewDataset,
     CoNLL2000Dataset,
@@ -65,9 +70,8 @@ from mycelia.dataset.text_sources import (
     YahooAnswersDataset,
     YelpReviewDataset,
 )
-from mycelia.dataset.tfrecord import TFRecordDataset
-from mycelia.dataset.utils import LineReader
-from mycelia.dataset.vision_sources import (
+from mycelia.dataset.sources.tfrecord import TFRecordDataset
+from mycelia.dataset.sources.vision import (
     Caltech101Dataset,
     Caltech256Dataset,
     CelebADataset,
@@ -95,6 +99,7 @@ from mycelia.dataset.vision_sources import (
     VOCDataset,
     WIDERFaceDataset,
 )
+from mycelia.dataset.utils import LineReader
 
 __all__ = [
     "BatchInfo", "DSCallback", "Dataset", "DatasetCache", "DebugHook", "DistributedSampler", "EMnistDataset",

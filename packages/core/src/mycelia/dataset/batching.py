@@ -9,9 +9,9 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import nodes
+from mycelia.dataset.execution.staff import computed, located, staff, title
+from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.pipeline import Dataset
-from mycelia.dataset.staff import computed, located, staff, title
-from mycelia.dataset.workers import Work
 
 
 class BatchInfo:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import config, nodes, streams
+from mycelia.dataset import config, nodes
 from mycelia.dataset.callback import DSCallback, Runner
 from mycelia.dataset.debug import DebugHook
+from mycelia.dataset.execution import streams
+from mycelia.dataset.execution.staff import TRIED_ROWS, WORTH_S, located, own_transform, staff, title
+from mycelia.dataset.execution.workers import Failure, Work, in_order
 from mycelia.dataset.pipeline import Dataset
-from mycelia.dataset.staff import TRIED_ROWS, WORTH_S, located, own_transform, staff, title
-from mycelia.dataset.workers import Failure, Work, in_order
 
 _SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
 
@@ -213,8 +214,8 @@ class MapDataset(_Computed):
 
     def batches(self, epoch: int, size: int, drop_remainder: bool) -> Iterator[tuple] | None:
         """Batches whose images are written where they belong; None where the last step makes no image so."""
-        from mycelia.dataset.fuse import Fused
-        from mycelia.dataset.straight import Batches
+        from mycelia.dataset.execution.fuse import Fused
+        from mycelia.dataset.execution.straight import Batches
 
         if self.callbacks or config.get_error_samples_mode() != config.ErrorSamplesMode.RETURN:
             return None

@@ -177,6 +177,6 @@ def fused(operations: list) -> list:
 
     if not config.get_enable_fusion():
         return operations
-    from mycelia.dataset.fuse import fused as join
+    from mycelia.dataset.execution.fuse import fused as join
 
     return join(operations)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import config, nodes
-from mycelia.dataset.iterator import DatasetIterator
+from mycelia.dataset.execution.iterator import DatasetIterator
 
 
 class Dataset:
@@ -290,7 +290,7 @@ class Dataset:
         self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""
     ) -> Dataset:
         """A queue that a thread fills with the rows: see `transfer.TransferDataset`."""
-        from mycelia.dataset.transfer import TransferDataset
+        from mycelia.dataset.execution.transfer import TransferDataset
 
         return TransferDataset(self, send_epoch_end, create_data_info_queue, queue_name)
 
@@ -309,7 +309,7 @@ class Dataset:
 
     def profile(self, rows: int | None = None, *, show: bool = True):
         """Read the pipeline once and tell where the time goes; see `mycelia.dataset.profile`."""
-        from mycelia.dataset.profiling import profile
+        from mycelia.dataset.execution.profiling import profile
 
         return profile(self, rows, show=show)
 

@@ -13,7 +13,8 @@ import operator as operators
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import checks, config, streams
+from mycelia.dataset import checks, config
+from mycelia.dataset.execution import streams
 from mycelia.dtypes import Type, as_dtype
 
 _salts = itertools.count(1)

@@ -7,7 +7,7 @@ import sys
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import streams
+from mycelia.dataset.execution import streams
 from mycelia.dataset.vision.draws import Draws
 
 

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import streams
+from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks
 from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array
 from mycelia.dataset.vision.enums import ImageBatchFormat

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import streams
+from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, geometry
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import Inter

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import streams
+from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, colours, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pillow
 from mycelia.dataset.vision.tensor import to_grey

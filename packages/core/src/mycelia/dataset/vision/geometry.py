@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset import streams
+from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, native, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pil_mode, pillow
 from mycelia.dataset.vision.enums import Border, Inter, SliceMode

@@ -1,0 +1,1 @@
+"""How a pipeline is read: iterators, who computes the rows, their random numbers, tuning, fusion."""

@@ -1,0 +1,1 @@
+"""Where rows come from: arrays, Python objects, files of many formats, published data sets."""
