@@ -17,7 +17,7 @@ from mycelia import log
 from mycelia_serving.cluster.calls import ANSWERED, Item, PendingCall, refused
 from mycelia_serving.cluster.codec import MODEL_STAGE
 from mycelia_serving.cluster.group import SUSPECT_PAUSE_S, Group, Lane, Parcel, Seat
-from mycelia_serving.cluster.local import LocalWorker
+from mycelia_serving.cluster.sending import Burst, Outbox, Sender
 from mycelia_serving.cluster.worker_api import Work, Worker, WorkerLost
 from mycelia_serving.errors import STOPPING_TEXT, Code, ServingError, clip
 from mycelia_serving.measures import MethodTimes
@@ -28,42 +28,6 @@ NO_WORKER_S = 8.0  # how long a request waits for a first worker to come back
 _TICK_S = 0.02  # how exactly deadlines and pauses are kept
 _HUNG_TICK_S = 0.2
 _LOST_TWICE = 2  # so many workers may an instance take along
-
-
-class _Sending(threading.local):
-    """What the outermost `Master._send` of this thread still has to send; None outside of one."""
-
-    more: list | None = None
-
-
-class Burst:
-    """Requests that one thread submits one after the other; see `Master.burst`."""
-
-    __slots__ = ("_groups", "_master", "_outermost")
-
-    def __init__(self, master: Master) -> None:
-        self._master = master
-
-    def __enter__(self) -> None:
-        sending = self._master._sending
-        self._outermost = sending.more is None
-        if self._outermost:
-            self._groups = sending.more = []
-
-    def __exit__(self, *_) -> None:
-        if not self._outermost:
-            return
-        sending = self._master._sending
-        try:
-            groups = self._groups
-            if len(groups) > 1:
-                together: dict[tuple[int, str], tuple[Seat, list[Work]]] = {}
-                for seat, work in groups:
-                    together.setdefault((id(seat), work[0].method), (seat, []))[1].extend(work)
-                groups = sending.more = list(together.values())
-            self._master._send_groups(groups, True)
-        finally:
-            sending.more = None
 
 
 class Master:
@@ -99,7 +63,7 @@ class Master:
         self._next_deadline = math.inf  # none of those is earlier
         self._wake = threading.Event()
         self._closed = False
-        self._sending = _Sending()
+        self._sender = Sender()
         self._clock = threading.Thread(target=self._watch_clock, name="serving-clock", daemon=True)
         self._clock.start()
 
@@ -112,7 +76,7 @@ class Master:
             refusal, group = self._admit(request, now)
             if refusal is None:
                 call = PendingCall(self, group, request, done, now)
-                outbox: list[tuple[Seat, Work]] = []
+                outbox: Outbox = []
                 self._enqueue(call, group.lanes[request.method], now, outbox)
                 finished = call.left == 0
                 if finished:
@@ -128,7 +92,7 @@ class Master:
         if finished:
             done(call.reply())
         elif outbox:
-            self._send(outbox)
+            self._sender.send(outbox)
         return call
 
     def burst(self) -> Burst:
@@ -136,7 +100,7 @@ class Master:
 
         Workers get them together, and a worker in this process may run them in this thread.
         """
-        return Burst(self)
+        return self._sender.burst()
 
     def cancel(self, call: PendingCall) -> None:
         """Forget a call: its instances that have not started are dropped, `done` is not called."""
@@ -203,7 +167,7 @@ class Master:
 
     def add(self, worker: Worker, *, publish: bool = True) -> None:
         """A worker has come. `publish`: its version may at once be the newest that runs."""
-        outbox: list = []
+        outbox: Outbox = []
         with self._lock:
             group = self._group(worker.servable, worker.version)
             if worker.has_models or not group.infos:  # others do not know the types of models
@@ -213,7 +177,7 @@ class Master:
             group.published |= publish
             self._pump(group, time.monotonic(), outbox)
             self._wake.set()
-        self._send(outbox)
+        self._sender.send(outbox)
 
     def publish(self, name: str, version: int) -> None:
         """Let a version be the newest that runs."""
@@ -233,7 +197,7 @@ class Master:
 
     def lose(self, worker: Worker, reason: str) -> bool:
         """A worker is gone: what it had is sent to others. False if it was not there any more."""
-        outbox: list = []
+        outbox: Outbox = []
         answers: list = []
         with self._lock:
             found = self._find(worker)
@@ -252,7 +216,7 @@ class Master:
         if not seat.closing:
             log.logger(__name__).warning("worker %s is lost: %s", worker.address, reason)
         self._answer(answers)
-        self._send(outbox)
+        self._sender.send(outbox)
         return True
 
     def release(self, worker: Worker, drain_seconds: float) -> bool:
@@ -388,7 +352,7 @@ class Master:
         text = f"servable {group.name!r} version {group.version} is not available: {why}"
         return refused(Code.SERVABLE_UNAVAILABLE, text, group.version)
 
-    def _enqueue(self, call: PendingCall, lane: Lane, now: float, outbox: list) -> None:
+    def _enqueue(self, call: PendingCall, lane: Lane, now: float, outbox: Outbox) -> None:
         """Queue the instances that can be served, send what can be sent."""
         group, needed = call.group, lane.inputs
         items = []
@@ -419,9 +383,9 @@ class Master:
         else:
             self._wake.set()
 
-    # ---- sending -------------------------------------------------------------------------------------------
+    # ---- handing over --------------------------------------------------------------------------------------
 
-    def _pump(self, group: Group, now: float, outbox: list) -> None:
+    def _pump(self, group: Group, now: float, outbox: Outbox) -> None:
         """Send what waits to workers with free slots."""
         if group.suspects:
             self._pump_suspects(group, now, outbox)
@@ -453,7 +417,7 @@ class Master:
             if parcel:
                 self._hand_over(seat, lane, parcel, now, outbox)
 
-    def _pump_suspects(self, group: Group, now: float, outbox: list) -> None:
+    def _pump_suspects(self, group: Group, now: float, outbox: Outbox) -> None:
         left = []
         while group.suspects:
             item = group.suspects.popleft()
@@ -477,7 +441,7 @@ class Master:
         if not call.queued:
             self.waiting -= 1
 
-    def _hand_over(self, seat: Seat, lane: Lane, items: list[Item], now: float, outbox: list) -> None:
+    def _hand_over(self, seat: Seat, lane: Lane, items: list[Item], now: float, outbox: Outbox) -> None:
         """Note that a worker gets instances of one call; they are sent when the lock is free."""
         call = items[0].call
         parcel = Parcel(seat, lane, items, now)
@@ -505,42 +469,6 @@ class Master:
             )
         )
 
-    def _send(self, outbox: list[tuple[Seat, Work]]) -> None:
-        """Give workers what the outbox has for them, all of one method together.
-
-        A worker may answer at once, which frees slots and makes more to send: that is left to the outermost
-        call of this thread, so that it does not nest.
-        """
-        if not outbox:
-            return
-        if len(outbox) == 1:
-            seat, work = outbox[0]
-            groups = [(seat, [work])]
-        else:
-            by_seat: dict[tuple[int, str], tuple[Seat, list[Work]]] = {}
-            for seat, work in outbox:
-                by_seat.setdefault((id(seat), work.method), (seat, []))[1].append(work)
-            groups = list(by_seat.values())
-        sending = self._sending
-        if sending.more is not None:
-            sending.more.extend(groups)
-            return
-        sending.more = groups
-        try:
-            self._send_groups(groups, False)
-        finally:
-            sending.more = None
-
-    @staticmethod
-    def _send_groups(groups: list[tuple[Seat, list[Work]]], here: bool) -> None:
-        """Give workers their work, and what is added to `groups` meanwhile."""
-        for seat, work in groups:
-            worker = seat.worker
-            if here and isinstance(worker, LocalWorker):
-                worker.submit_here(work)
-            else:
-                worker.submit(work)
-
     # ---- answers -------------------------------------------------------------------------------------------
 
     def _done(self, parcel: Parcel, results: list[Result] | WorkerLost) -> None:
@@ -551,7 +479,7 @@ class Master:
                 self.lose(seat.worker, results.reason)
             return
         items = parcel.items
-        outbox: list = []
+        outbox: Outbox = []
         finished = None
         now = time.monotonic()
         with self._lock:
@@ -587,7 +515,7 @@ class Master:
         if finished is not None:
             finished.done(finished.reply())
         if outbox:
-            self._send(outbox)
+            self._sender.send(outbox)
 
     def _settle(self, call: PendingCall, count: int) -> PendingCall | None:
         """So many instances of a call have got their result; the call if it was the last."""
@@ -689,7 +617,7 @@ class Master:
             self._wake.wait(pause)
             self._wake.clear()
             now = time.monotonic()
-            outbox: list = []
+            outbox: Outbox = []
             answers: list = []
             hung: list[tuple[Worker, str]] = []
             busy = False
@@ -714,7 +642,7 @@ class Master:
                 if self._next_deadline < math.inf:
                     pause = min(pause or math.inf, max(self._next_deadline - now, _TICK_S))
             self._answer(answers)
-            self._send(outbox)
+            self._sender.send(outbox)
             for worker, reason in hung:
                 if self.kill is not None:
                     self.kill(worker, reason)
