@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.layers.norm import _batch_norm_grad, _batch_norm_train
+from mycelia.ops.layers.batch_norm import _batch_norm_grad, _batch_norm_train
 from mycelia.ops.lowered.batch_norm_act import _batch_norm_act_grad, _batch_norm_act_train
 from mycelia_backend_cpu import _native
 

@@ -578,7 +578,7 @@ def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
     """
     from mycelia.ops.elementwise.clipping import maximum
     from mycelia.ops.elementwise.math import mul, square
-    from mycelia.ops.elementwise.math import sqrt as root
+    from mycelia.ops.elementwise.powers import sqrt as root
 
     if not isinstance(x, (list, tuple)) or not x:
         raise errors.type_error(

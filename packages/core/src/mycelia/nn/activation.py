@@ -9,6 +9,7 @@ from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.ops.elementwise import activation as _activation
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import rectifiers as _rectifiers
 from mycelia.ops.reductions import softmaxes as _softmaxes
 from mycelia.tensor import Parameter, Tensor
 
@@ -24,8 +25,8 @@ def _layer(name: str, function, doc: str) -> type[Cell]:
     )
 
 
-ReLU = _layer("ReLU", _activation.relu, "``max(x, 0)``. Shapes: any -> same.")
-ReLU6 = _layer("ReLU6", _activation.relu6, "``min(max(x, 0), 6)``. Shapes: any -> same.")
+ReLU = _layer("ReLU", _rectifiers.relu, "``max(x, 0)``. Shapes: any -> same.")
+ReLU6 = _layer("ReLU6", _rectifiers.relu6, "``min(max(x, 0), 6)``. Shapes: any -> same.")
 Sigmoid = _layer("Sigmoid", _activation.sigmoid, "``1 / (1 + exp(-x))``. Shapes: any -> same.")
 LogSigmoid = _layer("LogSigmoid", _activation.logsigmoid, "``log(sigmoid(x))``. Shapes: any -> same.")
 Tanh = _layer("Tanh", _math.tanh, "Hyperbolic tangent. Shapes: any -> same.")
@@ -33,8 +34,8 @@ Tanhshrink = _layer("Tanhshrink", _activation.tanhshrink, "``x - tanh(x)``. Shap
 SiLU = _layer("SiLU", _activation.silu, "``x * sigmoid(x)``. Shapes: any -> same.")
 Mish = _layer("Mish", _activation.mish, "``x * tanh(softplus(x))``. Shapes: any -> same.")
 Softsign = _layer("Softsign", _activation.softsign, "``x / (1 + |x|)``. Shapes: any -> same.")
-HSigmoid = _layer("HSigmoid", _activation.hardsigmoid, "``clip(x + 3, 0, 6) / 6``. Shapes: any -> same.")
-HSwish = _layer("HSwish", _activation.hardswish, "``x * hardsigmoid(x)``. Shapes: any -> same.")
+HSigmoid = _layer("HSigmoid", _rectifiers.hardsigmoid, "``clip(x + 3, 0, 6) / 6``. Shapes: any -> same.")
+HSwish = _layer("HSwish", _rectifiers.hardswish, "``x * hardsigmoid(x)``. Shapes: any -> same.")
 FastGelu = _layer("FastGelu", _activation.fast_gelu, "A quick approximation of GELU. Shapes: any -> same.")
 SeLU = _layer(
     "SeLU",
@@ -64,7 +65,7 @@ class LeakyReLU(Cell):
         self.alpha = alpha
 
     def construct(self, x):
-        return _activation.leaky_relu(x, self.alpha)
+        return _rectifiers.leaky_relu(x, self.alpha)
 
 
 class ELU(Cell):
@@ -104,7 +105,7 @@ class PReLU(Cell):
         self.w = Parameter(slope, name="a")
 
     def construct(self, x):
-        return _activation.prelu(x, self.w)
+        return _rectifiers.prelu(x, self.w)
 
 
 class RReLU(Cell):
@@ -187,7 +188,7 @@ class Hardtanh(Cell):
         self.min_val, self.max_val = min_val, max_val
 
     def construct(self, x):
-        return _activation.hardtanh(x, self.min_val, self.max_val)
+        return _rectifiers.hardtanh(x, self.min_val, self.max_val)
 
 
 class HShrink(Cell):
@@ -198,7 +199,7 @@ class HShrink(Cell):
         self.lambd = lambd
 
     def construct(self, x):
-        return _activation.hardshrink(x, self.lambd)
+        return _rectifiers.hardshrink(x, self.lambd)
 
 
 class SoftShrink(Cell):
@@ -209,7 +210,7 @@ class SoftShrink(Cell):
         self.lambd = lambd
 
     def construct(self, x):
-        return _activation.softshrink(x, self.lambd)
+        return _rectifiers.softshrink(x, self.lambd)
 
 
 class Threshold(Cell):
@@ -220,7 +221,7 @@ class Threshold(Cell):
         self.threshold, self.value = threshold, value
 
     def construct(self, x):
-        return _activation.threshold(x, self.threshold, self.value)
+        return _rectifiers.threshold(x, self.threshold, self.value)
 
 
 _BY_NAME = {

@@ -11,7 +11,8 @@ from mycelia.common.initializer import HeUniform, Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops.arrays.shape import pad, reshape
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.shape import reshape
 from mycelia.ops.layers import conv as _conv
 from mycelia.tensor import Parameter
 

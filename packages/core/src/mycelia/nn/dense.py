@@ -358,7 +358,7 @@ class EmbeddingLookup(Cell):
 def _clipped(x, limit, axes):
     """x scaled down along `axes` where its Euclidean norm is above `limit`."""
     from mycelia.ops.elementwise.clipping import maximum
-    from mycelia.ops.elementwise.math import sqrt
+    from mycelia.ops.elementwise.powers import sqrt
     from mycelia.ops.reductions.reduce import sum as total
 
     length = sqrt(total(x * x, axes, True))

@@ -107,7 +107,7 @@ class PSNR(Cell):
 
     def construct(self, img1, img2):
         from mycelia.ops.elementwise.cast import cast
-        from mycelia.ops.elementwise.math import log
+        from mycelia.ops.elementwise.powers import log
         from mycelia.ops.reductions.reduce import mean
 
         if img1.ndim != 4 or img1.shape != img2.shape:

@@ -8,6 +8,7 @@ from mycelia import dtypes, errors
 from mycelia.nn.cell import Cell
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.elementwise.rounding import floor
 from mycelia.tensor import Tensor
@@ -74,7 +75,7 @@ class ExponentialDecayLR(_Decay):
     """
 
     def construct(self, global_step):
-        return _math.mul(_math.pow(float(self.decay_rate), self._progress(global_step)), self.learning_rate)
+        return _math.mul(_powers.pow(float(self.decay_rate), self._progress(global_step)), self.learning_rate)
 
 
 class NaturalExpDecayLR(_Decay):
@@ -86,7 +87,7 @@ class NaturalExpDecayLR(_Decay):
         step = _float_step(global_step)
         if self.is_stair:
             step = _math.mul(floor(_math.div(step, float(self.decay_steps))), float(self.decay_steps))
-        return _math.mul(_math.exp(_math.mul(step, -float(self.decay_rate))), self.learning_rate)
+        return _math.mul(_powers.exp(_math.mul(step, -float(self.decay_rate))), self.learning_rate)
 
 
 class InverseDecayLR(_Decay):
@@ -150,7 +151,7 @@ class PolynomialDecayLR(LearningRateSchedule):
             total = _math.mul(_clipping.maximum(ceil(_math.div(step, total)), 1.0), total)
         else:
             step = _clipping.minimum(step, total)
-        left = _math.pow(_math.sub(1.0, _math.div(step, total)), float(self.power))
+        left = _powers.pow(_math.sub(1.0, _math.div(step, total)), float(self.power))
         return _math.add(_math.mul(left, self.learning_rate - self.end_learning_rate), self.end_learning_rate)
 
 

@@ -12,6 +12,8 @@ from mycelia.ops.arrays import index as _index
 from mycelia.ops.arrays import masks as _masks
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
+from mycelia.ops.layers import cross_entropy as _cross_entropy
 from mycelia.ops.layers import loss as _loss
 from mycelia.ops.reductions import reduce as _reduce
 from mycelia.tensor import Tensor
@@ -77,7 +79,7 @@ class RMSELoss(LossBase):
         super().__init__()
 
     def construct(self, logits, label):
-        return _math.sqrt(_loss.mse_loss(logits, label))
+        return _powers.sqrt(_loss.mse_loss(logits, label))
 
 
 class SmoothL1Loss(LossBase):
@@ -112,7 +114,7 @@ class CrossEntropyLoss(LossBase):
         self.weight, self.ignore_index, self.label_smoothing = weight, ignore_index, label_smoothing
 
     def construct(self, logits, labels):
-        return _loss.cross_entropy(
+        return _cross_entropy.cross_entropy(
             logits, labels, self.weight, self.ignore_index, self.reduction, self.label_smoothing
         )
 
@@ -125,7 +127,7 @@ class NLLLoss(LossBase):
         self.weight, self.ignore_index = weight, ignore_index
 
     def construct(self, logits, labels):
-        return _loss.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
+        return _cross_entropy.nll_loss(logits, labels, self.weight, self.ignore_index, self.reduction)
 
 
 class SoftmaxCrossEntropyWithLogits(LossBase):
@@ -150,8 +152,8 @@ class SoftmaxCrossEntropyWithLogits(LossBase):
                 f"logits must be [N, C], but the shape is {list(logits.shape)}",
             )
         if self.sparse:
-            return _loss._sparse_cross_entropy(logits, labels, reduction=self.reduction)[0]
-        return self.get_loss(_loss._softmax_cross_entropy(logits, labels)[0])
+            return _cross_entropy._sparse_cross_entropy(logits, labels, reduction=self.reduction)[0]
+        return self.get_loss(_cross_entropy._softmax_cross_entropy(logits, labels)[0])
 
 
 class BCELoss(LossBase):
@@ -162,7 +164,7 @@ class BCELoss(LossBase):
         self.weight = weight
 
     def construct(self, logits, labels):
-        return _loss.binary_cross_entropy(logits, labels, self.weight, self.reduction)
+        return _cross_entropy.binary_cross_entropy(logits, labels, self.weight, self.reduction)
 
 
 class BCEWithLogitsLoss(LossBase):
@@ -173,7 +175,7 @@ class BCEWithLogitsLoss(LossBase):
         self.weight, self.pos_weight = weight, pos_weight
 
     def construct(self, logits, labels):
-        return _loss.binary_cross_entropy_with_logits(
+        return _cross_entropy.binary_cross_entropy_with_logits(
             logits, labels, self.weight, self.pos_weight, self.reduction
         )
 
@@ -279,13 +281,13 @@ class PoissonNLLLoss(LossBase):
         if input.ndim == 0 or target.ndim == 0:
             raise errors.value_error("PoissonNLLLoss", "input and target must have at least one dimension")
         if self.log_input:
-            loss = _math.exp(input) - target * input
+            loss = _powers.exp(input) - target * input
         else:
-            loss = input - target * _math.log(input + self.eps)
+            loss = input - target * _powers.log(input + self.eps)
         if self.full:
             large = target > 1
             safe = _masks.where(large, target, 1.0)  # the logarithm of what is not used must be finite too
-            stirling = safe * _math.log(safe) - safe + 0.5 * _math.log(2 * math.pi * safe)
+            stirling = safe * _powers.log(safe) - safe + 0.5 * _powers.log(2 * math.pi * safe)
             loss = loss + _masks.where(large, stirling, 0.0)
         return self.get_loss(loss)
 
@@ -328,7 +330,7 @@ class TripletMarginWithDistanceLoss(LossBase):
 
 def _euclidean(a, b):
     difference = a - b + 1e-6
-    return _math.sqrt(_reduce.sum(difference * difference, -1))
+    return _powers.sqrt(_reduce.sum(difference * difference, -1))
 
 
 class CTCLoss(LossBase):
@@ -414,5 +416,5 @@ class FocalLoss(LossBase):
             loss = known * cast(labels, logits.dtype)
         if weight is not None:
             loss = loss * weight
-        rest = _math.pow(1.0 - _math.exp(known), self.gamma)
+        rest = _powers.pow(1.0 - _powers.exp(known), self.gamma)
         return self.get_loss(_reduce.mean(-rest * loss, (1, 2)))

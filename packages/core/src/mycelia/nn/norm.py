@@ -7,15 +7,8 @@ from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops.layers.norm import (
-    _batch_norm_infer,
-    _batch_norm_train,
-    _instance_norm,
-    _layer_norm,
-    group_norm,
-    lrn,
-    rms_norm,
-)
+from mycelia.ops.layers.batch_norm import _batch_norm_infer, _batch_norm_train
+from mycelia.ops.layers.norm import _instance_norm, _layer_norm, group_norm, lrn, rms_norm
 from mycelia.tensor import Parameter
 
 

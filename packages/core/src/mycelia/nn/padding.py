@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import errors
 from mycelia.nn.cell import Cell
-from mycelia.ops.arrays.shape import pad
+from mycelia.ops.arrays.padding import pad
 
 
 class Pad(Cell):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mycelia import errors
 from mycelia.nn.cell import Cell
 from mycelia.ops.layers import adaptive_pool as _adaptive_pool
+from mycelia.ops.layers import average_pool as _average_pool
 from mycelia.ops.layers import pool as _pool
 from mycelia.ops.layers.conv import explicit_pads, spread
 
@@ -144,7 +145,7 @@ class _AvgPool(_Pool):
         include = self.count_include_pad and self.pad_mode != "SAME"
 
         def compute(x):
-            return _pool.avg_pool(
+            return _average_pool.avg_pool(
                 x, self._kernel, self._stride, self._pads(x), self.ceil_mode, include, self.divisor_override
             )
 
@@ -253,14 +254,14 @@ class LPPool1d(_LPPool):
     """``(sum |x|^p)^(1/p)`` of each window. Shapes: [N, C, L] -> [N, C, L']."""
 
     def construct(self, x):
-        return _pool.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+        return _average_pool.lp_pool1d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 class LPPool2d(_LPPool):
     """``(sum |x|^p)^(1/p)`` of each window. Shapes: [N, C, H, W] -> [N, C, H', W']."""
 
     def construct(self, x):
-        return _pool.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
+        return _average_pool.lp_pool2d(x, self.norm_type, self.kernel_size, self.stride, self.ceil_mode)
 
 
 class _MaxUnpool(Cell):

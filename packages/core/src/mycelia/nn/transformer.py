@@ -18,7 +18,8 @@ from mycelia.nn.norm import LayerNorm
 from mycelia.ops.arrays import masks as _masks
 from mycelia.ops.arrays.create import zeros
 from mycelia.ops.arrays.joining import concat, split
-from mycelia.ops.arrays.shape import expand_dims, reshape, squeeze, swapaxes, tile, transpose
+from mycelia.ops.arrays.repeating import tile
+from mycelia.ops.arrays.shape import expand_dims, reshape, squeeze, swapaxes, transpose
 from mycelia.ops.layers.attention import scaled_dot_product_attention
 from mycelia.ops.matrices import linalg as _linalg
 from mycelia.ops.randomness.random import dropout as _dropout

@@ -6,7 +6,9 @@ from mycelia.ops.arrays.index import *
 from mycelia.ops.arrays.joining import *
 from mycelia.ops.arrays.masks import *
 from mycelia.ops.arrays.order import *
+from mycelia.ops.arrays.padding import *
 from mycelia.ops.arrays.rearrange import *
+from mycelia.ops.arrays.repeating import *
 from mycelia.ops.arrays.scatter import *
 from mycelia.ops.arrays.shape import *
 from mycelia.ops.elementwise.activation import *
@@ -16,6 +18,8 @@ from mycelia.ops.elementwise.clipping import *
 from mycelia.ops.elementwise.complex_numbers import *
 from mycelia.ops.elementwise.logic import *
 from mycelia.ops.elementwise.math import *
+from mycelia.ops.elementwise.powers import *
+from mycelia.ops.elementwise.rectifiers import *
 from mycelia.ops.elementwise.rounding import *
 from mycelia.ops.elementwise.special import *
 from mycelia.ops.elementwise.trig import *
@@ -27,8 +31,11 @@ from mycelia.ops.images.image import *
 from mycelia.ops.images.sampling import *
 from mycelia.ops.layers.adaptive_pool import *
 from mycelia.ops.layers.attention import *
+from mycelia.ops.layers.average_pool import *
+from mycelia.ops.layers.batch_norm import *
 from mycelia.ops.layers.candidates import *
 from mycelia.ops.layers.conv import *
+from mycelia.ops.layers.cross_entropy import *
 from mycelia.ops.layers.ctc import *
 from mycelia.ops.layers.fractional_pool import *
 from mycelia.ops.layers.loss import *
@@ -37,6 +44,7 @@ from mycelia.ops.layers.optim import *
 from mycelia.ops.layers.pool import *
 from mycelia.ops.layers.rnn import *
 from mycelia.ops.matrices.decomposition import *
+from mycelia.ops.matrices.determinants import *
 from mycelia.ops.matrices.diagonals import *
 from mycelia.ops.matrices.einsum import *
 from mycelia.ops.matrices.linalg import *
@@ -65,6 +73,7 @@ import mycelia.ops.images.color
 import mycelia.ops.images.detection
 import mycelia.ops.images.resize
 import mycelia.ops.images.rotated_boxes
+import mycelia.ops.layers.adaptive_optim
 import mycelia.ops.layers.quantized
 import mycelia.ops.layers.ratio_pool
 import mycelia.ops.lowered.batch_norm_act

@@ -14,8 +14,8 @@ from mycelia.ops.arrays.order import unique
 from mycelia.ops.arrays.shape import constant, reshape
 from mycelia.ops.elementwise import logic as _logic
 from mycelia.ops.elementwise import math as _math
-from mycelia.ops.elementwise.activation import relu, softshrink
 from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.elementwise.rectifiers import relu, softshrink
 from mycelia.ops.identity import identity
 from mycelia.ops.matrices import linalg as _linalg
 from mycelia.ops.reductions.reduce import sum as _sum

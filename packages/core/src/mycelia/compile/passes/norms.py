@@ -17,7 +17,7 @@ from mycelia.backends.registry import LoadedBackend
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.walk import substitute, users
 from mycelia.ops.define import find
-from mycelia.ops.elementwise.activation import ABOVE_SIX
+from mycelia.ops.elementwise.rectifiers import ABOVE_SIX
 
 _TRAIN, _GRAD = "batch_norm_act_train", "batch_norm_act_grad"
 _RESULT = 2  # position of the normalized tensor among the results of batch_norm_train

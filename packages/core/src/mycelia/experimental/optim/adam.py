@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import dtypes, ops
 from mycelia.experimental.optim.optimizer import Optimizer, above, at_least, count_step, fractions
-from mycelia.ops.layers import optim as _optim
+from mycelia.ops.layers import adaptive_optim as _adaptive_optim
 from mycelia.ops.program.state import assign
 from mycelia.tensor import Parameter, Tensor
 
@@ -77,7 +77,7 @@ class Adam(_Moments):
         numbers = (*powers, lr, _number(beta1), _number(beta2), _number(eps))
         group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
         for i, gradient in enumerate(group, start_id):
-            _optim._adam(self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
+            _adaptive_optim._adam(self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
         return True
 
     def construct(self, gradients):
@@ -124,7 +124,7 @@ class AdamW(_Moments):
             p = self.parameters[i]
             if not amsgrad:
                 numbers = step, lr, _number(beta1), _number(beta2), _number(eps), _number(weight_decay)
-                _optim._adamw(p, self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
+                _adaptive_optim._adamw(p, self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
                 continue
             m, v = self._average(i, gradient, beta1, beta2)
             most = self.max_exp_avg_sq[i]

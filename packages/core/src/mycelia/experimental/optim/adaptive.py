@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia import dtypes, errors, ops
 from mycelia.experimental.optim.optimizer import Optimizer, above, at_least, count_step
-from mycelia.ops.layers import optim as _optim
+from mycelia.ops.layers import adaptive_optim as _adaptive_optim
 from mycelia.ops.program.state import assign
 from mycelia.tensor import Tensor
 
@@ -26,7 +26,7 @@ class Adadelta(Optimizer):
         numbers = lr, Tensor(rho, dtypes.float32), Tensor(eps, dtypes.float32)
         group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
         for i, gradient in enumerate(group, start_id):
-            _optim._apply_adadelta(
+            _adaptive_optim._apply_adadelta(
                 self.parameters[i], self.accum[i], self.accum_update[i], *numbers, gradient
             )
         return True
@@ -84,7 +84,7 @@ class Adagrad(Optimizer):
         rate = lr / (1 + self.step_t.astype(dtypes.float32) * lr_decay)
         group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
         for i, gradient in enumerate(group, start_id):
-            _optim._apply_adagrad_v2(self.parameters[i], self.accum[i], rate, gradient, epsilon=eps)
+            _adaptive_optim._apply_adagrad_v2(self.parameters[i], self.accum[i], rate, gradient, epsilon=eps)
         return True
 
     def construct(self, gradients):

@@ -44,7 +44,7 @@ from mycelia.ops import (
     tanh,
 )
 from mycelia.ops.elementwise.cast import cast
-from mycelia.ops.layers.loss import _reduced
+from mycelia.ops.layers.loss_reduction import _reduced
 
 _FACES = {
     "gelu(input, *, approximate='none')": ops.gelu,

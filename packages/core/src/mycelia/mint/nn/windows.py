@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from mycelia import errors, ops
 from mycelia.ops.layers import adaptive_pool as _adaptive_pool
+from mycelia.ops.layers import average_pool as _average_pool
 from mycelia.ops.layers import conv as _conv
 from mycelia.ops.layers import pool as _pool
 
@@ -120,7 +121,7 @@ def _average(owner, rank, input, kernel_size, stride, padding, ceil_mode, count_
         raise errors.value_error(owner, "divisor_override must not be 0")
 
     def compute(x):
-        return _pool.avg_pool(x, *how, ceil_mode, count_include_pad, divisor)
+        return _average_pool.avg_pool(x, *how, ceil_mode, count_include_pad, divisor)
 
     return _batched(owner, rank, compute, input)
 

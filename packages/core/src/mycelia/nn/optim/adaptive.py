@@ -10,6 +10,7 @@ from mycelia.ops.arrays.masks import where
 from mycelia.ops.elementwise import math as _math
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.elementwise.logic import equal
+from mycelia.ops.layers import adaptive_optim as _adaptive_optim
 from mycelia.ops.layers import optim as _optim
 from mycelia.ops.program.state import assign
 from mycelia.tensor import Parameter, Tensor
@@ -84,9 +85,9 @@ class Adam(_Moments):
         numbers = (self.beta1_power, self.beta2_power, learning_rate, self.beta1, self.beta2, self.eps)
         m, v = self.moment1[index], self.moment2[index]
         if self.use_amsgrad:
-            _optim._adam_amsgrad(parameter, m, v, self.vhat[index], *numbers, gradient)
+            _adaptive_optim._adam_amsgrad(parameter, m, v, self.vhat[index], *numbers, gradient)
         else:
-            _optim._adam(parameter, m, v, *numbers, gradient, use_nesterov=self.use_nesterov)
+            _adaptive_optim._adam(parameter, m, v, *numbers, gradient, use_nesterov=self.use_nesterov)
 
 
 class AdamWeightDecay(_Moments):
@@ -101,7 +102,7 @@ class AdamWeightDecay(_Moments):
         return gradients
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._adam_weight_decay(
+        _adaptive_optim._adam_weight_decay(
             parameter,
             self.moment1[index],
             self.moment2[index],
@@ -130,7 +131,7 @@ class AdaMax(_Moments):
         assign(self.beta1_power, _math.mul(self.beta1_power, self.beta1))
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_ada_max(
+        _adaptive_optim._apply_ada_max(
             parameter,
             self.moment1[index],
             self.moment2[index],
@@ -160,7 +161,7 @@ class Lamb(_Moments):
         self.__dict__["_step"] = reshape(cast(self.global_step, dtype=dtypes.float32), ())
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._lamb(
+        _adaptive_optim._lamb(
             parameter,
             self.moment1[index],
             self.moment2[index],
@@ -209,7 +210,7 @@ class RMSProp(Optimizer):
     def update(self, index, parameter, gradient, learning_rate):
         numbers = (self.decay, self.momentum, self.epsilon)
         if self.centered:
-            _optim._apply_centered_rms_prop(
+            _adaptive_optim._apply_centered_rms_prop(
                 parameter,
                 self.mg[index],
                 self.ms[index],
@@ -219,7 +220,7 @@ class RMSProp(Optimizer):
                 *numbers,
             )
         else:
-            _optim._apply_rms_prop(
+            _adaptive_optim._apply_rms_prop(
                 parameter, self.ms[index], self.moment[index], learning_rate, gradient, *numbers
             )
 
@@ -237,7 +238,7 @@ class Adagrad(Optimizer):
         self.accum = self.state_of("accum", float(accum))
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_adagrad(
+        _adaptive_optim._apply_adagrad(
             parameter, self.accum[index], learning_rate, gradient, update_slots=self.update_slots
         )
 
@@ -254,7 +255,7 @@ class Adadelta(Optimizer):
         self.accum_update = self.state_of("accum_update")
 
     def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_adadelta(
+        _adaptive_optim._apply_adadelta(
             parameter,
             self.accum[index],
             self.accum_update[index],

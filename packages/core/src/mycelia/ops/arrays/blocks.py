@@ -9,7 +9,8 @@ from mycelia import dtypes, errors
 from mycelia.ops.arrays.create import arange
 from mycelia.ops.arrays.index import gather, gather_d, is_tensor, strided_slice
 from mycelia.ops.arrays.masks import where
-from mycelia.ops.arrays.shape import broadcast_to, constant, pad, reshape, transpose
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.shape import broadcast_to, constant, reshape, transpose
 from mycelia.ops.elementwise import math as _math
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.elementwise.logic import less

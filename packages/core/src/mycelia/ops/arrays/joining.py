@@ -12,13 +12,13 @@ from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.arrays.create import zeros
 from mycelia.ops.arrays.index import narrow, take_constant
+from mycelia.ops.arrays.padding import pad
 from mycelia.ops.arrays.shape import (
     as_ints,
     atleast_1d,
     atleast_2d,
     atleast_3d,
     broadcast_to,
-    pad,
     positive_axis,
     reshape,
     shaped_by,

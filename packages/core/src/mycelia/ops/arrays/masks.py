@@ -11,15 +11,8 @@ from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.arrays.create import zeros
 from mycelia.ops.arrays.index import check_index_dtype, is_tensor
-from mycelia.ops.arrays.shape import (
-    broadcast_to,
-    constant,
-    pad,
-    positive_axes,
-    positive_axis,
-    reshape,
-    shaped_by,
-)
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.shape import broadcast_to, constant, positive_axes, positive_axis, reshape, shaped_by
 from mycelia.ops.define import op
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.infer import broadcast_shapes, unbroadcast

@@ -5,7 +5,8 @@ import numpy as np
 from mycelia import errors
 from mycelia.ops.arrays.index import is_tensor
 from mycelia.ops.arrays.masks import where
-from mycelia.ops.arrays.shape import constant, pad
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.shape import constant
 
 
 def space_to_depth(x, block_size):

@@ -1,7 +1,7 @@
-"""Ops that rearrange the elements of a tensor without looking at them: reshape, transpose, flip, repeat, pad.
+"""Ops that rearrange the elements of a tensor without looking at them: reshape, transpose, flip, broadcast.
 
 The reshape family shares memory; everything else copies, since tensors are always contiguous. What joins
-tensors or takes one apart is in `joining.py`.
+tensors or takes one apart is in `joining.py`, what repeats and pads in `repeating.py` and `padding.py`.
 """
 
 import math
@@ -501,179 +501,6 @@ def expand_as(input, other):
     return broadcast_to(input, other.shape)
 
 
-def _tiled(shape, dims):
-    if any(d < 0 for d in dims):
-        raise ValueError(f"dims cannot hold negative numbers, but got {dims}")
-    rank = max(len(shape), len(dims))
-    shape, dims = (1,) * (rank - len(shape)) + shape, (1,) * (rank - len(dims)) + dims
-    return (-1 if n == -1 else n * d for n, d in zip(shape, dims))
-
-
-@op(infer=shaped_by(_tiled), mindir="Tile")
-def tile(input, *, dims: "ints"):
-    """Repeat the whole tensor ``dims[i]`` times along axis i; missing leading entries count as 1.
-
-    Shapes: [a, b] -> [a * d0, b * d1].  dtypes: any.
-    """
-    return np.tile(input, dims)
-
-
-@tile.vjp
-def tile(ct, input_shape, *, dims):
-    if 0 in dims:  # the result is empty: nothing depends on the input
-        from mycelia.ops.arrays.create import full
-
-        return full(input_shape, 0, dtype=ct.dtype)
-    rank = max(len(input_shape), len(dims))
-    sizes, dims = (1,) * (rank - len(input_shape)) + input_shape, (1,) * (rank - len(dims)) + dims
-    before, after = 1, math.prod(n * d for n, d in zip(sizes, dims))
-    for n, d in zip(sizes, dims):  # one axis at a time: all at once would need twice the rank
-        after //= max(n * d, 1)
-        if d != 1:
-            ct = reshape(ct, (before, d, n * after)).sum(1)
-        before *= n
-    return reshape(ct, input_shape)
-
-
-@tile.samples
-def tile(rand):
-    yield rand(2, 3), dict(dims=(2, 1), _dtypes=("int32", "bool", "float64", "float16"))
-    yield rand(2, 3), dict(dims=(2, 3))
-    yield rand(3), dict(dims=(2, 2))
-    yield rand(2, 3, 1), dict(dims=(2,))
-    yield rand(), dict(dims=(3,))
-    yield rand(0, 2), dict(dims=(2, 2))
-    yield rand(2, 2), dict(dims=(0, 2))
-
-
-def repeat_interleave(input, repeats, axis=None):
-    """Repeat each element along `axis` (without: of the flattened input), `repeats` times or as
-    often as each entry says.
-
-    Shapes: [.., n, ..] -> [.., n * repeats, ..] or [.., sum(repeats), ..].  Errors: ValueError for negative
-    numbers or a length of `repeats` that is neither 1 nor n.
-    """
-    if axis is None:
-        input, axis = reshape(input, (-1,)), 0
-    axis = positive_axis(axis, input.ndim)
-    n = input.shape[axis]
-    repeats = as_ints(repeats, "repeats")
-    if min(repeats, default=0) < 0:
-        raise errors.value_error(f"For 'repeat_interleave', repeats cannot be negative, but got {repeats}")
-    if len(repeats) == 1:
-        before, after = math.prod(input.shape[:axis]), math.prod(input.shape[axis + 1 :])
-        repeated = broadcast_to(reshape(input, (before * n, 1, after)), (before * n, repeats[0], after))
-        return reshape(repeated, (*input.shape[:axis], n * repeats[0], *input.shape[axis + 1 :]))
-    if len(repeats) != n:
-        raise errors.value_error(
-            f"For 'repeat_interleave', {len(repeats)} repeats are given for an axis of size {n}"
-        )
-    from mycelia.ops.arrays.index import take_constant
-
-    return take_constant(input, np.repeat(np.arange(n), repeats), axis)
-
-
-def repeat_elements(x, rep, axis=0):
-    """Repeat each element `rep` times along `axis`."""
-    if not isinstance(rep, int) or rep <= 0:
-        raise errors.value_error(f"For 'repeat_elements', rep must be a positive int, but got {rep!r}")
-    if x.ndim > 7:
-        raise errors.value_error(
-            f"For repeat_elements, the rank of x should be less than or equal to 7, but got {x.ndim}."
-        )
-    return repeat_interleave(x, rep, axis)
-
-
-# ----------------------------------------------------------------------------------------------- padding
-
-
-def _padded(shape, pads, value):
-    if len(pads) != 2 * len(shape):
-        raise ValueError(f"pads needs two numbers for each axis of shape {shape}, but got {pads}")
-    result = tuple(n if n == -1 else n + a + b for n, a, b in zip(shape, pads[::2], pads[1::2]))
-    if any(m < 0 and n != -1 for m, n in zip(result, shape)):
-        raise ValueError(f"padding {pads} takes away more than there is of shape {shape}")
-    return result
-
-
-@op(infer=shaped_by(_padded))
-def _pad_constant(x, *, pads: "ints", value: "float" = 0.0):
-    """Surround with `value`: `pads` is (before, after) of each axis from the first on;
-    negative numbers cut away.
-
-    Shapes: [.., n, ..] -> [.., before + n + after, ..].  dtypes: any.
-    """
-    before, after = pads[::2], pads[1::2]
-    kept = tuple(slice(max(-a, 0), n - max(-b, 0)) for n, a, b in zip(x.shape, before, after))
-    return np.pad(x[kept], [(max(a, 0), max(b, 0)) for a, b in zip(before, after)], constant_values=value)
-
-
-@_pad_constant.vjp
-def _pad_constant(ct, *, pads):
-    return _pad_constant(ct, tuple(-p for p in pads))
-
-
-@_pad_constant.samples
-def _pad_constant(rand):
-    yield rand(2, 3), dict(pads=(0, 1, 2, 0), _dtypes=("int32", "bool", "float64", "float16"))
-    yield rand(4, 3), dict(pads=(-1, -2, 1, 1), value=2.5)
-    yield rand(1, 2, 3, 4), dict(pads=(0, 0, 0, 0, 1, 1, 2, 1))
-    yield rand(3), dict(pads=(0, 0))
-    yield rand(0, 2), dict(pads=(2, 1, 0, 0), value=-1.0)
-    yield rand(3), dict(pads=(-2, -1))
-
-
-_PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "edge": "edge"}
-_PAD_MODES |= {"symmetric": "symmetric", "circular": "wrap"}
-
-
-def pad(input_x, padding, mode="constant", value=None):
-    """Pad the last axes: `padding` is (before, after) of the last axis, then of the one before it, and so on.
-
-    Modes: constant (`value`, 0 if None; negative numbers cut away), reflect (without repeating the edge),
-    symmetric (repeating it), replicate or edge, circular.  Shapes: [.., n] -> [.., before + n + after].
-    Errors: ValueError for an odd number of entries, an unknown mode,
-    or padding wider than the input has elements.
-    """
-    padding = as_ints(padding, "padding")
-    if len(padding) % 2:
-        raise errors.value_error(
-            f"For 'pad', the size of padding must be divisible by 2, but got {len(padding)}"
-        )
-    if len(padding) > 2 * input_x.ndim:
-        raise errors.value_error(
-            f"For 'pad', padding {padding} names more axes than an input of shape {input_x.shape} has"
-        )
-    if mode not in _PAD_MODES:
-        raise errors.value_error(f"For 'pad', mode must be one of {', '.join(_PAD_MODES)}, but got {mode!r}")
-    pairs = [(0, 0)] * (input_x.ndim - len(padding) // 2)
-    pairs += [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
-    if mode == "constant":
-        return _pad_constant(
-            input_x, tuple(p for pair in pairs for p in pair), value=0.0 if value is None else value
-        )
-    if value is not None:
-        raise errors.value_error(f"For 'pad', value must be None in mode {mode!r}, but got {value}")
-    for axis, (before, after) in enumerate(pairs):
-        if before or after:
-            input_x = _pad_from_itself(input_x, axis, before, after, mode)
-    return input_x
-
-
-def _pad_from_itself(x, axis, before, after, mode):
-    from mycelia.ops.arrays.index import take_constant
-
-    n = x.shape[axis]
-    reach = {"reflect": n - 1, "symmetric": n, "circular": n}.get(mode, max(before, after))
-    if max(before, after) > reach or (n == 0 and before + after > 0):
-        raise errors.value_error(
-            f"For 'pad', mode {mode!r} can pad axis {axis} of size {n} by at most {reach}, "
-            f"but got ({before}, {after})"
-        )
-    kept = np.arange(max(-before, 0), n - max(-after, 0))
-    return take_constant(x, np.pad(kept, (max(before, 0), max(after, 0)), mode=_PAD_MODES[mode]), axis)
-
-
 # ------------------------------------------------------------------------------------------------- sizes
 
 
@@ -726,6 +553,5 @@ __all__ = [
     "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze", "flatten", "ravel", "atleast_1d",
     "atleast_2d", "atleast_3d", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t",
     "flip", "reverse", "fliplr", "flipud", "rot90", "roll", "broadcast_to", "expand", "expand_as",
-    "broadcast_shapes", "tile", "repeat_interleave", "repeat_elements", "pad", "shape", "rank", "size",
-    "numel", "dyn_shape",
+    "broadcast_shapes", "shape", "rank", "size", "numel", "dyn_shape",
 ]  # fmt: skip

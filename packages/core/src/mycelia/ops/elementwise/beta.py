@@ -5,7 +5,7 @@ import numpy as np
 from mycelia import dtypes
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
-from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.special import _apply, _lgamma, lgamma
 
 __all__: list[str] = []
@@ -72,7 +72,7 @@ def betainc(a, b, x):
 @betainc.vjp
 def betainc(ct, a, b, x):
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    slope = _math.exp((a - 1.0) * _math.log(x) + (b - 1.0) * _math.log1p(-x) - log_beta)
+    slope = _powers.exp((a - 1.0) * _powers.log(x) + (b - 1.0) * _powers.log1p(-x) - log_beta)
     return None, None, ct * slope
 
 

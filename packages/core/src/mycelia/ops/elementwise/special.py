@@ -8,6 +8,7 @@ from mycelia import dtypes, errors
 from mycelia.ops.define import op
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.math import unary_samples
 from mycelia.ops.infer import broadcast, same, unbroadcast
 
@@ -34,7 +35,7 @@ def erf(input):
 
 @erf.vjp
 def erf(ct, input):
-    return _math.mul(ct, _math.mul(_math.exp(_math.neg(_math.square(input))), _TWO_OVER_ROOT_PI))
+    return _math.mul(ct, _math.mul(_powers.exp(_math.neg(_math.square(input))), _TWO_OVER_ROOT_PI))
 
 
 erf.samples(unary_samples())
@@ -51,7 +52,7 @@ def erfc(input):
 
 @erfc.vjp
 def erfc(ct, input):
-    return _math.mul(ct, _math.mul(_math.exp(_math.neg(_math.square(input))), -_TWO_OVER_ROOT_PI))
+    return _math.mul(ct, _math.mul(_powers.exp(_math.neg(_math.square(input))), -_TWO_OVER_ROOT_PI))
 
 
 @erfc.samples
@@ -92,7 +93,7 @@ def erfinv(input):
 
 @erfinv.vjp
 def erfinv(ct, out):
-    return _math.mul(ct, _math.mul(_math.exp(_math.square(out)), 1 / _TWO_OVER_ROOT_PI))
+    return _math.mul(ct, _math.mul(_powers.exp(_math.square(out)), 1 / _TWO_OVER_ROOT_PI))
 
 
 @erfinv.samples
@@ -321,7 +322,7 @@ def i1(input):
 
 @i1.vjp
 def i1(ct, input, out):
-    return _math.mul(ct, _math.sub(i0(input), _math.xdivy(out, input)))
+    return _math.mul(ct, _math.sub(i0(input), _powers.xdivy(out, input)))
 
 
 i1.samples(unary_samples(0.3, 4.0))
@@ -333,7 +334,7 @@ def logit(input, eps=None):
     Shapes: any -> same.  dtypes: floating.
     """
     x = input if eps is None else _clipping.clamp(input, eps, 1 - eps)
-    return _math.log(_math.true_div(x, _math.sub(1.0, x)))
+    return _powers.log(_math.true_div(x, _math.sub(1.0, x)))
 
 
 # ------------------------------------------------------------------------------------------ whole numbers
@@ -450,8 +451,8 @@ def igammac(input, other):
 
 def _igamma_slope(ct, a, x):
     """``ct * x**(a - 1) exp(-x) / gamma(a)``."""
-    exponent = _math.sub(_math.sub(_math.xlogy(_math.sub(a, 1.0), x), x), lgamma(a))
-    return _math.mul(ct, _math.exp(exponent))
+    exponent = _math.sub(_math.sub(_powers.xlogy(_math.sub(a, 1.0), x), x), lgamma(a))
+    return _math.mul(ct, _powers.exp(exponent))
 
 
 @igamma.vjp

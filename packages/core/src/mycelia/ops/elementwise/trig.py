@@ -3,18 +3,8 @@
 import numpy as np
 
 from mycelia.ops.define import op
-from mycelia.ops.elementwise.math import (
-    SPECIAL,
-    add,
-    mul,
-    neg,
-    rsqrt,
-    square,
-    sub,
-    true_div,
-    unary_samples,
-    xdivy,
-)
+from mycelia.ops.elementwise.math import SPECIAL, add, mul, neg, square, sub, true_div, unary_samples
+from mycelia.ops.elementwise.powers import rsqrt, xdivy
 from mycelia.ops.infer import broadcast, same, unbroadcast
 
 # ------------------------------------------------------------------------------------------------ circular

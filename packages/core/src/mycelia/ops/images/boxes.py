@@ -6,7 +6,7 @@ from mycelia import dtypes, errors
 from mycelia.ops.arrays.joining import stack, unstack
 from mycelia.ops.arrays.shape import constant, expand_dims
 from mycelia.ops.elementwise import logic as _logic
-from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.clipping import clamp, maximum, minimum
 
 
@@ -65,7 +65,7 @@ def bounding_box_encode(anchor_box, groundtruth_box, means=(0.0, 0.0, 0.0, 0.0),
     _need_boxes("bounding_box_encode", anchor_box=anchor_box, groundtruth_box=groundtruth_box)
     x, y, w, h = _centre_and_size(_columns(anchor_box))
     gx, gy, gw, gh = _centre_and_size(_columns(groundtruth_box))
-    deltas = stack([(gx - x) / w, (gy - y) / h, _math.log(gw / w), _math.log(gh / h)], -1)
+    deltas = stack([(gx - x) / w, (gy - y) / h, _powers.log(gw / w), _powers.log(gh / h)], -1)
     means = _numbers("bounding_box_encode", "means", means, deltas.dtype)
     return (deltas - means) / _numbers("bounding_box_encode", "stds", stds, deltas.dtype)
 
@@ -83,8 +83,8 @@ def bounding_box_decode(
     dx, dy, dw, dh = _columns(deltas * stds + _numbers("bounding_box_decode", "means", means, deltas.dtype))
     x, y, w, h = _centre_and_size(_columns(anchor_box))
     limit = abs(float(np.log(wh_ratio_clip)))
-    half_w = w * _math.exp(clamp(dw, -limit, limit)) * 0.5 - 0.5
-    half_h = h * _math.exp(clamp(dh, -limit, limit)) * 0.5 - 0.5
+    half_w = w * _powers.exp(clamp(dw, -limit, limit)) * 0.5 - 0.5
+    half_h = h * _powers.exp(clamp(dh, -limit, limit)) * 0.5 - 0.5
     x, y = x + w * dx, y + h * dy
     height, width = (float(n) for n in max_shape)
     corners = (x - half_w, width), (y - half_h, height), (x + half_w, width), (y + half_h, height)

@@ -12,7 +12,8 @@ from mycelia.ops.arrays import shape as _shape
 from mycelia.ops.define import op
 from mycelia.ops.infer import need_floating
 from mycelia.ops.layers import conv as _conv
-from mycelia.ops.layers.pool import _check_size, _np_argmax, _np_max, _np_mix, _pool_scatter, _pool_take
+from mycelia.ops.layers.average_pool import _np_mix
+from mycelia.ops.layers.pool import _check_size, _np_argmax, _np_max, _pool_scatter, _pool_take
 
 
 def _adaptive_windows(n, positions):

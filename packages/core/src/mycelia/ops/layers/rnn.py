@@ -14,6 +14,7 @@ from mycelia.ops.arrays.shape import reshape, transpose
 from mycelia.ops.define import op
 from mycelia.ops.elementwise import activation as _activation
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import rectifiers as _rectifiers
 from mycelia.ops.higher import through
 from mycelia.ops.infer import need_floating
 from mycelia.ops.matrices import linalg as _linalg
@@ -456,7 +457,7 @@ def _rnn_layer_grad(cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h, *, nonlinearit
 
 def _rnn_composition(x, h0, w_ih, w_hh, b_ih, b_hh, nonlinearity):
     """rnn_layer out of public ops, step by step."""
-    function = _math.tanh if nonlinearity == "tanh" else _activation.relu
+    function = _math.tanh if nonlinearity == "tanh" else _rectifiers.relu
     h, states = h0, []
     for from_input in unstack(_dense(x, w_ih, b_ih), 0):
         h = function(from_input + _dense(h, w_hh, b_hh))

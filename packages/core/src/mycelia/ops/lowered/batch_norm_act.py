@@ -8,7 +8,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.ops.define import op
-from mycelia.ops.layers.norm import (
+from mycelia.ops.layers.batch_norm import (
     _batch_norm_grad,
     _batch_norm_train,
     _channel_layout,

@@ -6,7 +6,7 @@ from mycelia import dtypes, errors
 from mycelia.errors import shape_error
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
-from mycelia.ops.matrices.decomposition import _in_float32, _matrices, _mm, _turn
+from mycelia.ops.matrices.determinants import _in_float32, _matrices, _mm, _turn
 from mycelia.ops.matrices.solvers import _adjoint, triangular_matrix_solve
 
 __all__: list[str] = []

@@ -9,7 +9,7 @@ from mycelia.ops.arrays.masks import tril, triu
 from mycelia.ops.arrays.shape import swapaxes
 from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast_shapes, unbroadcast
-from mycelia.ops.matrices.decomposition import _in_float32, _square, matrix_solve
+from mycelia.ops.matrices.determinants import _in_float32, _square, matrix_solve
 from mycelia.ops.matrices.linalg import batch_matmul
 
 __all__: list[str] = []

@@ -7,7 +7,7 @@ import numpy as np
 
 from mycelia import _C, dispatch, dtypes, errors
 from mycelia._methods import attach
-from mycelia.ops.elementwise import clipping, logic, math, rounding, special, trig
+from mycelia.ops.elementwise import clipping, logic, math, powers, rounding, special, trig
 from mycelia.ops.elementwise.cast import cast, type_as
 from mycelia.ops.reductions import extremes, moments, reduce, scan, statistics
 
@@ -257,8 +257,8 @@ _METHODS = {
     "histc": statistics.histc, "add": _add, "sub": _sub, "subtract": math.subtract,
     "mul": math.mul, "multiply": _multiply, "div": math.div, "divide": math.div,
     "true_divide": math.true_divide, "floor_divide": rounding.floor_divide, "remainder": rounding.remainder,
-    "fmod": rounding.fmod, "float_power": math.float_power, "lerp": math.lerp, "addcmul": _addcmul,
-    "addcdiv": math.addcdiv, "ldexp": math.ldexp, "heaviside": math.heaviside, "fmax": clipping.fmax,
+    "fmod": rounding.fmod, "float_power": powers.float_power, "lerp": math.lerp, "addcmul": _addcmul,
+    "addcdiv": math.addcdiv, "ldexp": powers.ldexp, "heaviside": math.heaviside, "fmax": clipping.fmax,
     "fmin": clipping.fmin, "clamp": clipping.clamp, "clip": clipping.clamp,
     "round": _round, "frac": rounding.frac,
     "sgn": math.sgn, "negative": math.negative, "positive": math.positive, "absolute": math.absolute,
@@ -273,7 +273,7 @@ _METHODS = {
     "add_": _in_place(_add), "sub_": _in_place(_sub), "mul_": _in_place(math.multiply),
     "div_": _in_place(math.div), "floor_divide_": _in_place(rounding.floor_divide),
     "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(clipping.clamp),
-    "exp_": _in_place(math.exp), "log_": _in_place(math.log), "floor_": _in_place(rounding.floor),
+    "exp_": _in_place(powers.exp), "log_": _in_place(powers.log), "floor_": _in_place(rounding.floor),
     "sign_": _in_place(math.sign), "tanh_": _in_place(math.tanh), "erfinv_": _in_place(special.erfinv),
 }  # fmt: skip
 

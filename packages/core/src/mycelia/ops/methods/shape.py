@@ -12,6 +12,8 @@ from mycelia.ops.arrays import create, order
 from mycelia.ops.arrays import index as _index
 from mycelia.ops.arrays import masks as _masks
 from mycelia.ops.arrays.joining import chunk, split, tensor_split, unstack
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.repeating import repeat_elements, repeat_interleave, tile
 from mycelia.ops.arrays.scatter import (
     _as_updates,
     _index_add,
@@ -41,18 +43,14 @@ from mycelia.ops.arrays.shape import (
     fliplr,
     flipud,
     movedim,
-    pad,
     positive_axis,
     ravel,
-    repeat_elements,
-    repeat_interleave,
     reshape,
     roll,
     rot90,
     squeeze,
     swapaxes,
     t,
-    tile,
     transpose,
     view_as,
 )

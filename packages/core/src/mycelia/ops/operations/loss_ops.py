@@ -1,8 +1,12 @@
 """Losses; several of them return their gradient too."""
 
 from mycelia import dtypes, errors, ops
+from mycelia.ops.layers.cross_entropy import (
+    _sigmoid_cross_entropy,
+    _softmax_cross_entropy,
+    _sparse_cross_entropy,
+)
 from mycelia.ops.layers.ctc import _ctc_loss, _ctc_loss_of_logits
-from mycelia.ops.layers.loss import _sigmoid_cross_entropy, _softmax_cross_entropy, _sparse_cross_entropy
 from mycelia.ops.operations.checks import anything, boolean, choice, integer, natural, real, within
 from mycelia.ops.operations.define import primitive
 

@@ -1,7 +1,8 @@
 """Activations, normalization, dropout, dense layers."""
 
 from mycelia import dtypes, errors, ops
-from mycelia.ops.layers.norm import _batch_norm_infer, _batch_norm_train, _l2_normalize, _layer_norm
+from mycelia.ops.layers.batch_norm import _batch_norm_infer, _batch_norm_train
+from mycelia.ops.layers.norm import _l2_normalize, _layer_norm
 from mycelia.ops.operations.checks import (
     Misfit,
     anything,

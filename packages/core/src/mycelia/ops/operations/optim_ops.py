@@ -2,6 +2,7 @@
 
 from mycelia import errors, ops
 from mycelia.dtypes import TensorType, float16, float32
+from mycelia.ops.layers import adaptive_optim as _adaptive_optim
 from mycelia.ops.layers import optim as _optim
 from mycelia.ops.operations.checks import anything, boolean, number, real
 from mycelia.ops.operations.define import primitive
@@ -111,7 +112,7 @@ def Adam(
 ):  # fmt: skip
     """A step of Adam; returns var, m, v."""
     numbers = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
-    _optim._adam(var, m, v, *numbers, grad, use_nesterov=use_nesterov)
+    _adaptive_optim._adam(var, m, v, *numbers, grad, use_nesterov=use_nesterov)
     return _now(var, m, v)
 
 
@@ -123,13 +124,13 @@ def AdamNoUpdateParam(
     """What a step of Adam would add to the parameter; m and v are changed."""
     change = ops.zeros_like(gradient)
     numbers = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
-    return _optim._adam(change, m, v, *numbers, gradient, use_nesterov=use_nesterov)
+    return _adaptive_optim._adam(change, m, v, *numbers, gradient, use_nesterov=use_nesterov)
 
 
 @_step
 def AdamWeightDecay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient, *, use_locking: anything = False):
     """Adam without correction of the bias and with decoupled weight decay; returns var, m, v."""
-    _optim._adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
+    _adaptive_optim._adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient)
     return _now(var, m, v)
 
 
@@ -140,7 +141,7 @@ def FusedCastAdamWeightDecay(
     """`AdamWeightDecay` of half precision parameters, the gradient divided by `norm`; returns var, m, v."""
     wide = ops.cast(var, m.dtype)
     scaled = ops.cast(gradient, m.dtype) / norm
-    stepped = _optim._adam_weight_decay(wide, m, v, lr, beta1, beta2, epsilon, decay, scaled)
+    stepped = _adaptive_optim._adam_weight_decay(wide, m, v, lr, beta1, beta2, epsilon, decay, scaled)
     assign(var, ops.cast(stepped, var.dtype))
     return _now(var, m, v)
 
@@ -148,7 +149,7 @@ def FusedCastAdamWeightDecay(
 @_step
 def ApplyAdaMax(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad):
     """A step of Adam with the largest gradient in place of the mean square; returns var, m, v."""
-    _optim._apply_ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad)
+    _adaptive_optim._apply_ada_max(var, m, v, beta1_power, lr, beta1, beta2, epsilon, grad)
     return _now(var, m, v)
 
 
@@ -158,7 +159,7 @@ def ApplyAdamWithAmsgrad(
     *, beta1: real = 0.9, beta2: real = 0.999, epsilon: real = 1e-8, use_locking: boolean = False,
 ):  # fmt: skip
     """Adam that divides by the largest mean square so far; returns var, m, v, vhat."""
-    _optim._adam_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+    _adaptive_optim._adam_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
     return _now(var, m, v, vhat)
 
 
@@ -168,7 +169,7 @@ def ApplyAdamWithAmsgradV2(
     *, use_locking: boolean = False,
 ):  # fmt: skip
     """Adam that divides by the largest mean square so far; returns var, m, v, vhat."""
-    _optim._adam_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
+    _adaptive_optim._adam_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad)
     return _now(var, m, v, vhat)
 
 
@@ -236,14 +237,14 @@ def FusedAdaFactorWithGlobalNorm(
 @_step
 def ApplyAdagrad(var, accum, lr, grad, *, update_slots: boolean = True):
     """``accum += grad^2; var -= lr * grad / sqrt(accum)``; returns var and accum."""
-    _optim._apply_adagrad(var, accum, lr, grad, update_slots=update_slots)
+    _adaptive_optim._apply_adagrad(var, accum, lr, grad, update_slots=update_slots)
     return _now(var, accum)
 
 
 @_step
 def ApplyAdagradV2(var, accum, lr, grad, *, epsilon: real, update_slots: boolean = True):
     """`ApplyAdagrad` with `epsilon` added to the root; returns var and accum."""
-    _optim._apply_adagrad_v2(var, accum, lr, grad, epsilon=epsilon, update_slots=update_slots)
+    _adaptive_optim._apply_adagrad_v2(var, accum, lr, grad, epsilon=epsilon, update_slots=update_slots)
     return _now(var, accum)
 
 
@@ -268,7 +269,7 @@ def ApplyAdagradDA(
 @_step
 def ApplyAdadelta(var, accum, accum_update, lr, rho, epsilon, grad):
     """A step of Adadelta; returns var, accum, accum_update."""
-    _optim._apply_adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
+    _adaptive_optim._apply_adadelta(var, accum, accum_update, lr, rho, epsilon, grad)
     return _now(var, accum, accum_update)
 
 
@@ -301,7 +302,7 @@ def ApplyRMSProp(
     var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon, *, use_locking: boolean = False
 ):
     """Scaling by the root mean square; returns var."""
-    _optim._apply_rms_prop(var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon)
+    _adaptive_optim._apply_rms_prop(var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon)
     return _now(var)
 
 
@@ -313,7 +314,7 @@ def ApplyCenteredRMSProp(
     """Scaling by the deviation; returns var."""
     state = dict(mean_gradient=mean_gradient, mean_square=mean_square, moment=moment)
     numbers = dict(grad=grad, learning_rate=learning_rate, decay=decay, momentum=momentum, epsilon=epsilon)
-    _optim._apply_centered_rms_prop(var, **state, **numbers)
+    _adaptive_optim._apply_centered_rms_prop(var, **state, **numbers)
     return _now(var)
 
 

@@ -3,6 +3,7 @@
 from mycelia import dtypes, errors, ops
 from mycelia.ops.layers import conv as _conv
 from mycelia.ops.layers import pool as _pool
+from mycelia.ops.layers.average_pool import avg_pool
 from mycelia.ops.layers.ratio_pool import _ratio_pool, _ratio_pool_cells
 from mycelia.ops.operations.checks import (
     Misfit,
@@ -77,7 +78,7 @@ def AvgPool(
             "kernel and strides must be positive, pad_mode VALID or SAME and data_format NCHW, but they are "
             f"{kernel_size}, {strides}, {pad_mode} and {data_format}",
         )
-    return _pool.avg_pool(x, kernel_size, strides, _pads(x, pad_mode, kernel_size, strides), False, False)
+    return avg_pool(x, kernel_size, strides, _pads(x, pad_mode, kernel_size, strides), False, False)
 
 
 def _only_padded(name):
@@ -130,7 +131,7 @@ def AvgPool3D(
     """Mean of each window of volumes. Shapes: [N, C, D, H, W] -> [N, C, *positions]."""
     _check_rank("AvgPool3D", x, 5)
     pads = _begins_ends(pad) if pad_mode == "PAD" else _pads(x, pad_mode, kernel_size, strides)
-    return _pool.avg_pool(x, kernel_size, strides, pads, ceil_mode, count_include_pad, divisor_override)
+    return avg_pool(x, kernel_size, strides, pads, ceil_mode, count_include_pad, divisor_override)
 
 
 # --------------------------------------------------------------------------------------------- adaptive

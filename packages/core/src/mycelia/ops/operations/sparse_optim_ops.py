@@ -4,6 +4,7 @@ Gradients of one row are added up first, and only rows that are named change.
 """
 
 from mycelia import dtypes, errors, ops
+from mycelia.ops.layers import adaptive_optim as _adaptive_optim
 from mycelia.ops.layers import optim as _optim
 from mycelia.ops.operations.checks import Misfit, boolean, within
 from mycelia.ops.operations.define import primitive
@@ -64,7 +65,7 @@ def FusedSparseAdam(
     """A step of Adam in which rows that are not named have a gradient of zero; returns var, m, v."""
     total, _ = _whole(var, grad, indices)
     numbers = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
-    _optim._adam(var, m, v, *numbers, total, use_nesterov=use_nesterov)
+    _adaptive_optim._adam(var, m, v, *numbers, total, use_nesterov=use_nesterov)
     return _now(var, m, v)
 
 
@@ -77,7 +78,7 @@ def FusedSparseLazyAdam(
 
     def step(var, m, v, total):
         numbers = (beta1_power, beta2_power, lr, beta1, beta2, epsilon)
-        _optim._adam(var, m, v, *numbers, total, use_nesterov=use_nesterov)
+        _adaptive_optim._adam(var, m, v, *numbers, total, use_nesterov=use_nesterov)
 
     return _rows(step, (var, m, v), grad, indices)
 
@@ -146,7 +147,7 @@ def SparseApplyAdagrad(
         raise errors.type_error("SparseApplyAdagrad", f"var must be float16 or float32, not {var.dtype}")
 
     def step(var, accum, total):
-        _optim._apply_adagrad(var, accum, lr, total, update_slots=update_slots)
+        _adaptive_optim._apply_adagrad(var, accum, lr, total, update_slots=update_slots)
 
     return _rows(step, (var, accum), grad, indices)
 
@@ -161,7 +162,7 @@ def SparseApplyAdagradV2(
         raise errors.type_error("SparseApplyAdagradV2", f"var must be float16 or float32, not {var.dtype}")
 
     def step(var, accum, total):
-        _optim._apply_adagrad_v2(var, accum, lr, total, epsilon=epsilon, update_slots=update_slots)
+        _adaptive_optim._apply_adagrad_v2(var, accum, lr, total, epsilon=epsilon, update_slots=update_slots)
 
     return _rows(step, (var, accum), grad, indices)
 
@@ -173,7 +174,7 @@ def SparseApplyAdadelta(
     """Adadelta on the rows that are named; returns var, accum, accum_update."""
 
     def step(var, accum, accum_update, total):
-        _optim._apply_adadelta(var, accum, accum_update, lr, rho, epsilon, total)
+        _adaptive_optim._apply_adadelta(var, accum, accum_update, lr, rho, epsilon, total)
 
     return _rows(step, (var, accum, accum_update), grad, indices)
 

@@ -8,6 +8,7 @@ from mycelia.ops.arrays import index as _index
 from mycelia.ops.arrays import masks as _masks
 from mycelia.ops.arrays.create import zeros_like
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.program.state import assign
 from mycelia.ops.randomness.draws import (
@@ -138,7 +139,7 @@ def standard_laplace(shape, seed=None):
     """
     drawn = _uniform(_sizes("standard_laplace", (shape,)), None, seed)
     centred = drawn - 0.5 + 2.0**-25  # never exactly -1/2: the logarithm stays finite
-    return -_math.sign(centred) * _math.log(1.0 - 2.0 * _math.abs(centred))
+    return -_math.sign(centred) * _powers.log(1.0 - 2.0 * _math.abs(centred))
 
 
 def uniform(shape, minval, maxval, seed=None, dtype=dtypes.float32):
@@ -268,7 +269,7 @@ def _categories(key, logits, count, dtype, seeded):
         return _random_choice(key, _softmaxes.softmax(logits, -1), count=count, dtype=dtype)
     kind = dtypes.float64 if logits.dtype is dtypes.float64 else dtypes.float32
     logits = cast(logits, kind)
-    bounds = _scan.cumsum(_math.exp(logits - _reduce.amax(logits, -1, True)), -1)
+    bounds = _scan.cumsum(_powers.exp(logits - _reduce.amax(logits, -1, True)), -1)
     u = cast(cast(uniform_doubles(key, count), dtypes.float32), kind)
     wanted = cast(bounds[..., -1:] * u, dtypes.float32)
     passed = cast(bounds, kind)[..., None, :] < wanted[..., None]
@@ -289,7 +290,7 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
     `hard` gives the one-hot of the largest entry, with the gradient of the soft sample.
     Shapes: any -> same.  dtypes: floating.  Source: Jang et al. 2017.
     """
-    noise = -_math.log(-_math.log(_uniform(tuple(logits.shape), logits.dtype) + 2.0**-25))
+    noise = -_powers.log(-_powers.log(_uniform(tuple(logits.shape), logits.dtype) + 2.0**-25))
     soft = _softmaxes.softmax((logits + noise) * (1.0 / tau), dim)
     if not hard:
         return soft
@@ -377,7 +378,7 @@ def normal_(input, mean=0, std=1, *, generator=None):
 
 def exponential_(input, lambd=1, *, generator=None):
     """Overwrites `input` with numbers of the exponential distribution with rate `lambd`."""
-    return _overwrite(input, -_math.log(1.0 - _uniform(tuple(input.shape), None, None, generator)) / lambd)
+    return _overwrite(input, -_powers.log(1.0 - _uniform(tuple(input.shape), None, None, generator)) / lambd)
 
 
 def random_(input, from_=0, to=None, *, generator=None):

@@ -8,6 +8,7 @@ from mycelia.ops.define import op
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise import logic as _logic
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.infer import normalize_axis, reduced_shape
 from mycelia.ops.reductions.reduce import (
@@ -39,7 +40,7 @@ def std(input, axis=None, ddof=0, keepdims=False):
     Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating.
     Errors: ValueError for an axis out of range or given twice.
     """
-    return _math.sqrt(var(input, axis, ddof, keepdims))
+    return _powers.sqrt(var(input, axis, ddof, keepdims))
 
 
 def var_mean(input, axis=None, ddof=0, keepdims=False):
@@ -64,7 +65,7 @@ def std_mean(input, axis=None, ddof=0, keepdims=False):
     Errors: TypeError for integers; ValueError for an axis out of range or given twice.
     """
     variance, center = var_mean(input, axis, ddof, keepdims)
-    return _math.sqrt(variance), center
+    return _powers.sqrt(variance), center
 
 
 def _logsumexp_type(input, *, dim, keepdim):
@@ -87,7 +88,7 @@ def _logsumexp(input, *, dim: "ints?" = None, keepdim: "bool" = False):
 
 @_logsumexp.vjp
 def _logsumexp(ct, input, out, *, dim):
-    share = _math.exp(_math.sub(input, keep_reduced(out, dim, input.shape)))
+    share = _powers.exp(_math.sub(input, keep_reduced(out, dim, input.shape)))
     return _math.mul(keep_reduced(ct, dim, input.shape), share)
 
 
@@ -109,7 +110,7 @@ def _logsumexp(input, *, dim, keepdim):
 
     axes = reduced_axes(dim, len(input.shape))
     peak = _clipping.nan_to_num(amax(input, axes, True), nan=0.0, posinf=0.0, neginf=0.0)
-    total = _math.add(_math.log(sum(_math.exp(_math.sub(input, peak)), axes, True)), peak)
+    total = _math.add(_powers.log(sum(_powers.exp(_math.sub(input, peak)), axes, True)), peak)
     return total if keepdim else reshape(total, reduced_shape(input.shape, axes, False))
 
 
@@ -170,7 +171,7 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
         return amax(size, axis, keepdims)
     if ord == float("-inf"):
         return amin(size, axis, keepdims)
-    return _math.pow(sum(_math.pow(size, ord), axis, keepdims), 1.0 / ord)
+    return _powers.pow(sum(_powers.pow(size, ord), axis, keepdims), 1.0 / ord)
 
 
 def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):

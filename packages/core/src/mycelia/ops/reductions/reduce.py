@@ -14,6 +14,7 @@ from mycelia.ops.define import op
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise import logic as _logic
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.infer import normalize_axes, reduced, reduced_shape, same
 
@@ -435,7 +436,7 @@ def l2_norm(ct, input, out, axis):
         from mycelia.ops.elementwise.complex_numbers import _conj, _real
 
         flow, input = cast(_real(flow), flow.dtype), _conj(input)
-    return _math.mul(flow, _math.xdivy(input, length))
+    return _math.mul(flow, _powers.xdivy(input, length))
 
 
 @l2_norm.samples

@@ -7,6 +7,7 @@ from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.elementwise import logic as _logic
 from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.infer import normalize_axis
 from mycelia.ops.reductions import reduce as _reduce
@@ -212,8 +213,8 @@ def _logcumsumexp(x, *, axis: "int"):
 def _logcumsumexp(ct, x, out, *, axis):
     # exp(x[k]) * sum over i >= k of ct[i] exp(-out[i]), shifted so that no factor overflows.
     peak = _reduce.amax(out, axis, True) if out.shape else out
-    weights = _math.mul(ct, _math.exp(_math.sub(peak, out)))
-    return _math.mul(_cumsum(weights, axis=axis, reverse=True), _math.exp(_math.sub(x, peak)))
+    weights = _math.mul(ct, _powers.exp(_math.sub(peak, out)))
+    return _math.mul(_cumsum(weights, axis=axis, reverse=True), _powers.exp(_math.sub(x, peak)))
 
 
 @_logcumsumexp.samples

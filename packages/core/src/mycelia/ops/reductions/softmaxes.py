@@ -6,7 +6,7 @@ The gradient ops take ``dy``, the gradient of the result, and the result ``y``.
 import numpy as np
 
 from mycelia.ops.define import op
-from mycelia.ops.elementwise import math as _math
+from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.reductions import reduce as _reduce
 
@@ -129,7 +129,7 @@ def _log_softmax_grad(dy, y, *, axis: "int" = -1):
 
 @_log_softmax_grad.vjp
 def _log_softmax_grad(ct, dy, y, *, axis):
-    p = _math.exp(y)
+    p = _powers.exp(y)
     return ct - _reduce.sum(ct * p, axis, True), -ct * p * _reduce.sum(dy, axis, True)
 
 

@@ -12,7 +12,8 @@ from mycelia import dtypes, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.arrays.create import arange
 from mycelia.ops.arrays.index import narrow
-from mycelia.ops.arrays.shape import as_ints, constant, pad, reshape, roll
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.shape import as_ints, constant, reshape, roll
 from mycelia.ops.define import op
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.elementwise.complex_numbers import COMPLEX_OF, REAL_OF, _conj, _numbers, _real

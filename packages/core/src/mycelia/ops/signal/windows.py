@@ -4,7 +4,8 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ops.arrays.index import gather, is_tensor
-from mycelia.ops.arrays.shape import constant, pad, reshape, swapaxes
+from mycelia.ops.arrays.padding import pad
+from mycelia.ops.arrays.shape import constant, reshape, swapaxes
 from mycelia.ops.elementwise import math as _math
 from mycelia.ops.elementwise.complex_numbers import view_as_real
 from mycelia.ops.signal.fourier import fft, rfft

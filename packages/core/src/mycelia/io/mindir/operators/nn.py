@@ -20,10 +20,12 @@ from mycelia.io.mindir.operators.arguments import (
     text,
 )
 from mycelia.io.mindir.operators.table import operator
+from mycelia.ops.layers.average_pool import _avg_pool
+from mycelia.ops.layers.batch_norm import _batch_norm_infer, _batch_norm_train
 from mycelia.ops.layers.conv import _conv, _conv_input_grad, same_pads
-from mycelia.ops.layers.loss import _softmax_cross_entropy
-from mycelia.ops.layers.norm import _batch_norm_infer, _batch_norm_train, _l2_normalize, _layer_norm
-from mycelia.ops.layers.pool import _avg_pool, _max_pool
+from mycelia.ops.layers.cross_entropy import _softmax_cross_entropy
+from mycelia.ops.layers.norm import _l2_normalize, _layer_norm
+from mycelia.ops.layers.pool import _max_pool
 from mycelia.ops.layers.rnn import _lstm_layer
 from mycelia.tensor import Tensor
 
