@@ -13,13 +13,20 @@ import sys
 _OWN = "mycelia"
 
 
+# Errors of functions from here that name no subject are about the function that the user called.
+_FUNCTIONS = ("mycelia.ops.", "mycelia.mint.", "mycelia.numpy.")
+
+
 class Place:
-    """A line of the user's code: file, line number and function; its text is read only when it is shown."""
+    """A line of the user's code: file, line number and function; its text is read only when it is shown.
 
-    __slots__ = ("file", "function", "line")
+    `called`: the public function of ours that the line calls, if it is one of ops, mint or numpy.
+    """
 
-    def __init__(self, file: str, line: int, function: str):
-        self.file, self.line, self.function = file, line, function
+    __slots__ = ("called", "file", "function", "line")
+
+    def __init__(self, file: str, line: int, function: str, called: str = ""):
+        self.file, self.line, self.function, self.called = file, line, function, called
 
     def __str__(self) -> str:
         import linecache
@@ -33,7 +40,7 @@ class Place:
         return f"{file}:{self.line}{inside}" + (f":  {code}" if code else "")
 
     def __reduce__(self):
-        return Place, (self.file, self.line, self.function)
+        return Place, (self.file, self.line, self.function, self.called)
 
 
 def user_place(depth: int = 1) -> Place | None:
@@ -42,12 +49,15 @@ def user_place(depth: int = 1) -> Place | None:
         frame = sys._getframe(depth)
     except ValueError:
         return None
+    called = ""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         top = name.partition(".")[0]
         own = top == _OWN or top.startswith(_OWN + "_")
         if not own and not frame.f_code.co_filename.startswith("<frozen"):
-            return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname)
+            return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname, called)
+        public = name.startswith(_FUNCTIONS) and not frame.f_code.co_name.startswith(("_", "<"))
+        called = frame.f_code.co_name if public else ""
         frame = frame.f_back
     return None
 
@@ -85,7 +95,10 @@ class MyceliaError(Exception):
         cls.__name__ = next(named, cls.__name__)
 
     def __str__(self) -> str:
-        about = f"{self.subject}: " if self.subject else ""
+        subject = self.subject
+        if not subject and isinstance(self.place, Place) and not self.message.startswith("For '"):
+            subject = self.place.called
+        about = f"{subject}: " if subject else ""
         text = f"{self.code} {about}{self.message}"
         if self.place:
             text += f"\n  at {self.place}"

@@ -7,9 +7,7 @@ in turn. That is why one driver serves the tape, the graph and every order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from mycelia import _C, errors
+from mycelia import _C
 from mycelia.ir.types import TensorType
 from mycelia.ops.methods.hooks import hooks_of, watch
 
@@ -107,12 +105,3 @@ def zeros_of(type_or_tensor: TensorType | _C.Tensor) -> _C.Tensor:
     from mycelia.ops.arrays.create import full
 
     return full(type_or_tensor.shape, 0, dtype=type_or_tensor.dtype)
-
-
-def require_differentiable(outputs: Iterable, where: str) -> None:
-    """Raise TypeError when an output cannot carry a gradient."""
-    for out in outputs:
-        if not isinstance(out, _C.Tensor):
-            raise errors.type_error(
-                where, f"the function must return Tensors, but returned {type(out).__name__}"
-            )

@@ -298,6 +298,7 @@ def grad(
 
     Arguments as `value_and_grad`.
     """
+    _check_transform("grad", fn, has_aux, return_ids, sens_param)
     inner = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     def run(*args, **kwargs):

@@ -6,6 +6,7 @@ Names are looked up in the family modules on first use, so that importing one la
 from __future__ import annotations
 
 import importlib
+import sys
 
 _FAMILIES = {
     "cell": "Cell GraphCell",
@@ -82,7 +83,9 @@ def __getattr__(name: str):
         return importlib.import_module(f"mycelia.nn.{name}")
     home = _HOMES.get(name)
     if home is None:
-        raise AttributeError(f"module 'mycelia.nn' has no attribute {name!r}")
+        raise AttributeError(
+            f"module 'mycelia.nn' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        )
     value = getattr(importlib.import_module(f".{home}", "mycelia.nn"), name)
     globals()[name] = value
     return value

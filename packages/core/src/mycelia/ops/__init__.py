@@ -149,19 +149,16 @@ _SPARSE = ("coo_", "csr_", "coo2", "csr2", "dense_to_sparse_")
 
 
 def __getattr__(name: str):
-    if name.startswith(_SPARSE):
-        import importlib
+    import importlib
+    import sys
 
+    if name.startswith(_SPARSE):
         found = getattr(importlib.import_module("mycelia.ops.matrices.sparse"), name, None)
         if found is not None:
             return globals().setdefault(name, found)
     if name in _LATE:
-        import importlib
-
         return globals().setdefault(name, getattr(importlib.import_module(_LATE[name]), name))
     if name in ("__all__", "operations") or name[:1].isupper():  # the classes are made when one is asked for
-        import importlib
-
         operations = importlib.import_module("mycelia.ops.operations")
         if name == "operations":
             return operations
@@ -170,4 +167,6 @@ def __getattr__(name: str):
         found = getattr(operations, name, None)
         if found is not None:
             return globals().setdefault(name, found)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    raise AttributeError(
+        f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+    )

@@ -221,10 +221,10 @@ class Model:
         done = 0
         for batch in source:
             inputs = _inputs_of(batch)
-            if len(inputs) > 2 and self._loss_fn is not None:
-                raise errors.value_error(
+            if len(inputs) != 2 and self._loss_fn is not None:
+                raise (errors.type_error if len(inputs) < 2 else errors.value_error)(
                     "Model.train",
-                    f"with a loss_fn a batch must have data and label, but it has {len(inputs)} columns",
+                    f"with a loss_fn a batch must have data and label, but it has {len(inputs)} column(s)",
                     hint="wrap network and loss in a Cell of your own and give Model no loss_fn",
                 )
             params.cur_step_num += 1

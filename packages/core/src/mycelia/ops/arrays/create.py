@@ -21,17 +21,6 @@ def _number(value):
     return value.item() if is_tensor(value) or isinstance(value, np.generic) else value
 
 
-def _dtype_of(value):
-    """The dtype that MindSpore gives a Python number."""
-    return (
-        dtypes.bool_
-        if isinstance(value, bool)
-        else dtypes.int64
-        if isinstance(value, int)
-        else dtypes.float32
-    )
-
-
 def _checked_shape(shape, name):
     shape = as_ints(shape, name)
     if any(n < 0 for n in shape):
@@ -160,6 +149,9 @@ def arange(start=0, end=None, step=1, *, dtype=None):
 
 
 def _progression(name, start, end, step, dtype):
+    for argument, value in (("start", start), ("end", end), ("step", step)):
+        if isinstance(value, str) or value is None:
+            raise errors.type_error(f"For '{name}', {argument} must be a number, but got {value!r}")
     if step == 0:
         raise errors.value_error(f"For '{name}', step cannot be 0")
     if (end - start) * step < 0:

@@ -31,7 +31,8 @@ def _check_channels(x, data_format, **vectors):
     for name, vector in vectors.items():
         if vector.rank != 1 or (vector.shape[0] != channels and -1 not in (vector.shape[0], channels)):
             raise errors.value_error(
-                f"{name} must be [{channels}] for x of shape {x.shape} ({data_format}), got {vector.shape}"
+                f"{name} must be [{channels}], the channels of x of shape {x.shape} ({data_format}), "
+                f"but got {vector.shape}"
             )
 
 

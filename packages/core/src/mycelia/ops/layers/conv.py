@@ -114,7 +114,8 @@ def _check_groups(channels, per_group, outputs, group):
         raise errors.value_error(f"the {outputs} output channels must be divisible by group={group}")
     if channels >= 0 and channels != per_group * group:
         raise errors.value_error(
-            f"input channels {channels} / group {group} must be the weight's channels per group {per_group}"
+            f"input channels {channels} / group {group} must be the weight's channels per group {per_group}: "
+            f"the input has {channels} channels, the weight takes {per_group * group}"
         )
 
 
