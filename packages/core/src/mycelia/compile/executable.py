@@ -11,12 +11,13 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
-from mycelia import _C, dispatch, plugins
+from mycelia import _C, config, dispatch, plugins
 from mycelia.backends import registry
-from mycelia.compile import hoist, memory, schedule, strands
-from mycelia.compile.passes import choice, lower
+from mycelia.compile import hoist, memory, recompute, schedule, strands
+from mycelia.compile.passes import choice, is_off, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
+from mycelia.ir.verify import verify
 from mycelia.ops.define import LIST
 
 _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
@@ -113,17 +114,14 @@ class _Builder:
     def build(self, parts: hoist.Split | None) -> _C.Program:
         outside = self.outside()
         nodes, in_place = schedule.arrange(self.graph, self.plans, outside, self.updates)
-        nodes, windows = strands.arrange(nodes, self.plans.get, strands.threads())
         base = schedule.view_bases(nodes, self.plans)
         outside.update(u for u, _ in self.updates if u not in in_place)
         apart = {base.get(v, v) for v in outside} | in_place
-        in_arena = {
-            v
-            for node in nodes
-            for v in node.outputs
-            if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
-        }
+        nodes, twins = self.recomputed(nodes, base, self.in_arena(nodes, base, apart), in_place)
+        nodes, windows = strands.arrange(nodes, self.plans.get, strands.threads())
+        in_arena = self.in_arena(nodes, base, apart)
         offsets, report = memory.place(nodes, self.plans, base, in_arena, [(w.begin, w.end) for w in windows])
+        report.recomputed = twins
         for value in self.graph.parameters:
             self.number(value)
         instructions, made_from = self.instructions(nodes, outside)
@@ -143,6 +141,32 @@ class _Builder:
         made.strands = tuple(_in_instructions(nodes, windows, made_from))
         made.info = report
         return made
+
+    def in_arena(self, nodes: Sequence[Node], base: Collection[Value], apart: set[Value]) -> set[Value]:
+        return {
+            v
+            for node in nodes
+            for v in node.outputs
+            if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
+        }
+
+    def recomputed(
+        self, nodes: list[Node], base: dict[Value, Value], in_arena: set[Value], in_place: set[Value]
+    ) -> tuple[list[Node], int]:
+        """The order with values that are computed twice, and how many they are. Only a lowered graph, which
+        nobody else has, may be changed.
+        """
+        if is_off("recompute") or is_off("lower"):
+            return nodes, 0
+        overwritten = {p: u for u, p in self.updates if u in in_place}
+        order, twins = recompute.arrange(nodes, self.plans, base, in_arena, overwritten)
+        if not twins:
+            return nodes, 0
+        self.plans.update((twin, self.plans[node]) for twin, node in twins.items())
+        self.graph.nodes = order
+        if config.get("check"):
+            verify(self.graph)
+        return order, len(twins)
 
     def prologue(self, parts: hoist.Split) -> tuple:
         return _build(parts.prologue, None), tuple(parts.inputs), tuple(self.numbers[v] for v in parts.values)

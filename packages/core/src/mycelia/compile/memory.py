@@ -35,18 +35,20 @@ class Interval:
 class MemoryReport:
     """What a program keeps in its arena. `peak`: bytes of the arena; `lower_bound`: the largest sum of bytes
     alive at one time, which no arrangement can beat; `values`: (name, bytes, offset, first and last
-    instruction) of each block, in order of the first; `in_place`: results that took an input's place.
+    instruction) of each block, in order of the first; `in_place`: results that took an input's place;
+    `recomputed`: values that are computed twice, so that they need no memory in between.
     """
 
     peak: int = 0
     lower_bound: int = 0
     in_place: int = 0
+    recomputed: int = 0
     values: list[tuple[str, int, int, int, int]] = field(default_factory=list)
 
     def __str__(self) -> str:
         lines = [
             f"arena {self.peak:,} bytes, lower bound {self.lower_bound:,}, {len(self.values)} blocks, "
-            f"{self.in_place} results in place",
+            f"{self.in_place} results in place, {self.recomputed} computed twice",
             f"{'value':32} {'bytes':>14} {'offset':>14} {'from':>6} {'to':>6}",
         ]
         lines += [f"{n:32} {size:14,} {at:14,} {a:6} {b:6}" for n, size, at, a, b in self.values]
@@ -84,16 +86,17 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
 
 def lower_bound(intervals: Sequence[Interval]) -> int:
     """The largest sum of bytes that are alive at one time."""
-    changes: dict[int, int] = {}
+    return int(alive_bytes(intervals, 1 + max((i.last for i in intervals), default=0)).max())
+
+
+def alive_bytes(intervals: Sequence[Interval], count: int) -> np.ndarray:
+    """The sum of bytes that are alive at each of `count` positions."""
+    changes = np.zeros(count + 1, np.int64)
     for i in intervals:
         size = -(-i.size // ALIGNMENT) * ALIGNMENT
-        changes[i.first] = changes.get(i.first, 0) + size
-        changes[i.last + 1] = changes.get(i.last + 1, 0) - size
-    alive = most = 0
-    for position in sorted(changes):
-        alive += changes[position]
-        most = max(most, alive)
-    return most
+        changes[i.first] += size
+        changes[i.last + 1] -= size
+    return changes[:count].cumsum()
 
 
 def place(
@@ -107,6 +110,28 @@ def place(
 
     `memory`: the value whose memory a value shows, for views. `together`: nodes [begin, end) that may run at
     the same time: what one of them touches is alive during all of them, and none takes an input's place.
+    """
+    found, intervals, block = blocks(nodes, plans, memory, wanted, together)
+    offsets, total = plan_offsets(intervals)
+    places = dict(zip(found, offsets))
+    report = MemoryReport(total, lower_bound(intervals), len(block))
+    for value, interval, offset in zip(found, intervals, offsets):
+        name = f"{value.producer.op.name}.{value.producer.outputs.index(value)}" if value.producer else ""
+        report.values.append((name, interval.size, offset, interval.first, interval.last))
+    report.values.sort(key=lambda row: row[3:])
+    places.update((value, places[root]) for value, root in block.items())
+    return places, report
+
+
+def blocks(
+    nodes: Sequence[Node],
+    plans: Mapping[Node, _C.Plan | None],
+    memory: Mapping[Value, Value],
+    wanted: set[Value],
+    together: Sequence[tuple[int, int]] = (),
+) -> tuple[list[Value], list[Interval], dict[Value, Value]]:
+    """The values that get a place of their own, what each needs, and for each of the others the value that
+    lay in its place first.
     """
     starts, ends_at = list(range(len(nodes))), list(range(len(nodes)))
     for begin, end in together:
@@ -131,17 +156,8 @@ def place(
         if taken is not None:
             root = block[node.outputs[0]] = block.get(taken, taken)
             ends[root] = last[node.outputs[0]]
-    blocks = [v for v in ends if v not in block]
-    intervals = [Interval(v.type.nbytes, first[v], ends[v]) for v in blocks]
-    offsets, total = plan_offsets(intervals)
-    found = dict(zip(blocks, offsets))
-    report = MemoryReport(total, lower_bound(intervals), len(block))
-    for value, interval, offset in zip(blocks, intervals, offsets):
-        name = f"{value.producer.op.name}.{value.producer.outputs.index(value)}" if value.producer else ""
-        report.values.append((name, interval.size, offset, interval.first, interval.last))
-    report.values.sort(key=lambda row: row[3:])
-    found.update((value, found[root]) for value, root in block.items())
-    return found, report
+    found = [v for v in ends if v not in block]
+    return found, [Interval(v.type.nbytes, first[v], ends[v]) for v in found], block
 
 
 def _place_to_take(

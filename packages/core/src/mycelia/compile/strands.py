@@ -14,13 +14,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from mycelia import _C, config
+from mycelia.compile import estimate
 from mycelia.ir.graph import Node, Value
-from mycelia.ops.cost import cost
 
 _KERNEL, _VIEW = 0, 1  # kinds of Plan
 
-# Nanoseconds, of a core of 60 GFLOP/s and 10 GB/s: estimates, so that programs are the same in every run.
-_CALL = 300.0
+# Nanoseconds, as in `estimate.py`.
+_VIEWING = 3.0
 _LARGE = 80_000.0  # the op uses all threads itself
 _HANDOVER = 8_000.0  # until another thread works, and until it is known that it is done
 _GAIN = 10_000.0
@@ -77,13 +77,9 @@ def _nanoseconds(node: Node, plan: _C.Plan | None) -> float | None:
     if plan is None or plan.kind not in (_KERNEL, _VIEW) or definition.updates or definition.effect:
         return None
     if plan.kind == _VIEW:
-        return _CALL / 100
-    inputs = tuple(v and v.type for v in node.inputs)
-    price = cost(definition, inputs, tuple(v.type for v in node.outputs), node.attrs)
-    if price is None:
-        return None
-    spent = _CALL + price.flops / 60 + price.bytes / 10
-    return spent if spent < _LARGE else None
+        return _VIEWING
+    spent = estimate.nanoseconds(node)
+    return spent if spent is not None and spent < _LARGE else None
 
 
 def _widest(

@@ -28,6 +28,7 @@ from mycelia.ir.walk import all_graphs, clone
 
 STAGES = ("optimize", "lower")
 SETTINGS = ("passes", "enable_graph_kernel", "graph_kernel_flags", "strict_accuracy")  # of effect on passes
+_LATER = ("fuse", "recompute")  # may be named without being in the pipeline: the backend, the program decides
 _graph_numbers = itertools.count()
 
 
@@ -87,7 +88,7 @@ def _check_names(backend: registry.LoadedBackend) -> None:
     text = config.get("passes")
     if text == _Choice.checked:
         return
-    known = {*STAGES, *(step.name for stage in STAGES for step in _steps(stage, backend)), "fuse"}
+    known = {*STAGES, *(step.name for stage in STAGES for step in _steps(stage, backend)), *_LATER}
     for name in sorted(_Choice.off):
         if name not in known:
             raise errors.one_of(name, sorted(known), subject="passes", what="the pass")
@@ -181,7 +182,7 @@ def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int]
     they do, and may cost.
     """
     steps = pipeline("lower", backend, stable)
-    if not steps:
+    if is_off("lower"):
         return graph
     lowered = clone(graph)
     stages = _Stages(lowered)

@@ -169,6 +169,14 @@ PRIMITIVES: dict[str, tuple[int, int | None, Callable | None]] = {
     "sum_all": (2, None, None),
     "sum_columns": (2, None, None),
 }
+_LIGHT = frozenset(
+    """copy load_bool store_bool float_of_int float_of_mask int_of_float int_of_mask mask_of_float mask_of_int
+    add sub mul maximum minimum neg abs square sign add_int sub_int mul_int
+    mul_add mul_sub sub_product add_mul sub_mul mul_mul add_add
+    equal not_equal less less_equal equal_int not_equal_int less_int less_equal_int
+    and or xor not select relu relu_grad relu6 clip leaky_relu leaky_relu_grad""".split()
+)
+_LIGHT_STEPS = 8
 _NUMBER = {name: i for i, name in enumerate(PRIMITIVES)}
 _NAMES = list(PRIMITIVES)
 _REDUCTIONS = {"sum_row": ROW, "max_row": ROW, "min_row": ROW, "sum_all": ALL, "sum_columns": COLUMN}
@@ -197,6 +205,12 @@ class _Code:
 def step_count(code: tuple[int, ...]) -> int:
     """How many steps a program has."""
     return code[_HEAD - 1]
+
+
+def is_light(code: tuple[int, ...]) -> bool:
+    """Whether a program reduces nothing and takes a few quick steps, which memory is slower than."""
+    parts = _Code(code)
+    return len(parts.steps) <= _LIGHT_STEPS and all(_NAMES[step[0]] in _LIGHT for step in parts.steps)
 
 
 def _output_shape(space: tuple, kind: int, kept: int, row_axes: int, column_axes: int) -> tuple:
