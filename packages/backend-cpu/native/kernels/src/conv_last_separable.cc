@@ -5,13 +5,17 @@
 // a ring.  Only the first rows of a worker's share are computed twice, so shares are long.
 // Flops: those of the three convolutions.  Bytes: x, y and the packs once.
 #include "conv_last_depthwise.h"
+#if MYC_STEPS
+#include "gemm/dense_avx2.h"
+#endif
 
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = 384;     // of k at once: a panel of this depth is 24 KB of the first-level cache
-constexpr int64_t kShareRows = 4;   // of y: at least so many in a row for one worker
-constexpr int64_t kShares = 2;      // for each worker, at most: every one computes some expanded rows again
+constexpr int64_t kDepth = 384;              // of k at once: a panel of this depth is 24 KB of the first-level cache
+constexpr int64_t kDenseFloats = 16 * 1024;  // of weights that are read again for every few pixels
+constexpr int64_t kShareRows = 4;            // of y: at least so many in a row for one worker
+constexpr int64_t kShares = 2;               // for each worker, at most: every one computes some expanded rows again
 
 // A 1x1 convolution of pixels that lie one behind another.
 struct Pointwise {
@@ -20,6 +24,13 @@ struct Pointwise {
   ConvEpilogue e;  // its residual lies as the result
 
   void run(int64_t pixels, const float* from, const float* residual, float* to) const {
+#if MYC_STEPS
+    if (!residual) {
+      const int64_t done = run_tiles(pixels, from, to);
+      if (done == pixels) return;
+      pixels -= done, from += done * depth, to += done * columns;
+    }
+#endif
     int64_t a_row[kTileRows], c_row[kTileRows];
     for (int64_t i = 0; i < kTileRows; ++i) a_row[i] = i * depth, c_row[i] = i * columns;
     const int64_t blocks = ceil_div(columns, kTileColumns);
@@ -38,6 +49,25 @@ struct Pointwise {
       }
     }
   }
+
+#if MYC_STEPS
+  // The first pixels, when many columns have little depth; how many. What is left is summed up in the same order.
+  int64_t run_tiles(int64_t pixels, const float* from, float* to) const {
+    static constexpr float zeros[kTileColumns] = {}, none = INFINITY, six = 6;
+    constexpr int64_t kFloat = sizeof(float), kBlock = kTileColumns * kFloat;
+    const int64_t over = pixels % kTileRows, rest = over == 0 || over >= 4 ? over : over + 2 * kTileRows;
+    const bool fits = depth > 0 && depth * columns <= kDenseFloats && columns % kTileColumns == 0;
+    if (!fits || e.activation > Activation::relu6 || pixels <= rest) return 0;
+    DenseStrip x = {};
+    x.a = from, x.a_row = depth * kFloat, x.a_step = kTileRows * x.a_row;
+    x.c = to, x.c_row = columns * kFloat, x.c_step = (kTileRows - 1) * x.c_row;
+    x.b = packed, x.k = depth, x.blocks = columns / kTileColumns, x.tiles = (pixels - rest) / kTileRows;
+    x.start = e.bias ? e.bias : zeros, x.start_step = e.bias ? kBlock : 0;
+    x.high = e.activation == Activation::relu ? &none : e.activation == Activation::relu6 ? &six : nullptr;
+    run_dense(x);
+    return pixels - rest;
+  }
+#endif
 };
 
 }  // namespace
