@@ -133,7 +133,7 @@ def doctor(
 def profile_script(
     ctx: typer.Context,
     script: _Script,
-    rows: Annotated[int, typer.Option(help="How many rows to show, the slowest first.")] = 30,
+    rows: Annotated[int, typer.Option(min=0, help="How many rows to show, the slowest first.")] = 30,
     by_signature: Annotated[bool, typer.Option(help="A row for each op and shape.")] = False,
     trace: Annotated[Path | None, typer.Option(help="Write a Chrome trace to this file.")] = None,
 ) -> None:
@@ -141,6 +141,8 @@ def profile_script(
     from mycelia.compat import script as scripts
     from mycelia.profiler import Profiler
 
+    if trace is not None and not trace.parent.is_dir():  # told now, not after a long run
+        raise typer.BadParameter(f"there is no folder {trace.parent}", param_hint="--trace")
     profiler = Profiler(start_profile=False)
     try:
         with profiler:

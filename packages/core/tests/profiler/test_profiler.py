@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pytest
@@ -172,6 +173,51 @@ def test_command_profiles_a_script_with_its_arguments(tmp_path):
     line = next(line for line in done.stdout.splitlines() if line.startswith("exp"))
     assert line.split()[1:3] == ["eager", "7"]
     assert trace.exists()
+
+
+def test_command_refuses_a_trace_that_could_not_be_written(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text("print('it ran')\n")
+    command = [sys.executable, "-m", "mycelia", "profile", "--trace", str(tmp_path / "no" / "trace.json")]
+    done = subprocess.run([*command, str(script)], capture_output=True, text=True)
+    assert done.returncode == 2 and "there is no folder" in done.stderr
+    assert "it ran" not in done.stdout
+
+
+def test_threads_that_begin_meanwhile_are_measured(tmp_path):
+    before, go = threading.Event(), threading.Event()
+
+    def work():
+        for _ in range(3):
+            ops.tanh(floats(4, 4))
+            before.set()
+            go.wait()
+
+    with Profiler() as profiler:
+        ops.exp(floats(4, 4))
+        thread = threading.Thread(target=work, name="helper")
+        thread.start()
+        before.wait()
+    go.set()  # the thread goes on after the measurement
+    thread.join()
+    assert by_name(profiler)["tanh", "eager"].calls == 1
+    assert by_name(profiler)["exp", "eager"].calls == 1
+    assert threading.getprofile() is None
+    profiler.export_chrome_tracing(tmp_path / "trace.json")
+    events = json.loads((tmp_path / "trace.json").read_text())["traceEvents"]
+    threads = {e["tid"]: e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    assert {threads[e["tid"]] for e in events if e["name"] == "tanh"} == {"helper"}
+
+
+def test_capturing_and_compiling_is_told():
+    step = ms.jit(lambda x: ops.softmax(x * 2, -1))
+    with Profiler() as first:
+        step(floats(8, 4))
+    with Profiler() as second:
+        step(floats(8, 4))
+    assert 0 < first.compile_seconds < first.seconds
+    assert second.compile_seconds == 0
+    assert "capturing and compiling" in first.table()
 
 
 def test_peaks_are_positive_and_kept():

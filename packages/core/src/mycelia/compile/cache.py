@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from mycelia import _C, config, log
 from mycelia.capture import unsupported, validity
 from mycelia.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
+from mycelia.compile import clock
 from mycelia.compile.captured import (
     Guard,
     Place,
@@ -173,7 +174,8 @@ class Cache:
             if family is None:
                 family = self.families[kind] = _Family(shapes, self.watched(kind, objects))
             self.families.move_to_end(kind)
-            member = self.made(family, shapes, args, kwargs, declared)
+            with clock.compiling():
+                member = self.made(family, shapes, args, kwargs, declared)
             members.append(member)
             self.members[kind, shapes] = members
             self.members.move_to_end((kind, shapes))

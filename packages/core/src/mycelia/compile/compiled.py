@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia import _C
-from mycelia.compile import differentiate, executable
+from mycelia.compile import clock, differentiate, executable
 from mycelia.compile.memory import MemoryReport
 from mycelia.ir.graph import Graph, Value
 from mycelia.tensor import Tensor
@@ -63,7 +63,8 @@ class Compiled:
             self.inputs = [*self.inputs, target]
         self.updates = tuple((self.count + i, positions[id(t)]) for i, t in enumerate(self.targets))
         self.stable = tuple(range(first, len(self.graph.parameters)))
-        self.program = executable.program(self.graph, self.stable, self.updates)
+        with clock.compiling():
+            self.program = executable.program(self.graph, self.stable, self.updates)
         if self.program.prologue is not None:
             method = weakref.WeakMethod(self.keep_nothing)
             self.program.unsteady = lambda: _call(method)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from mycelia import _C, dispatch, errors, log
-from mycelia.compile import executable
+from mycelia.compile import clock, executable
 from mycelia.ir.graph import Graph
 from mycelia.ir.types import TensorType
 from mycelia.ops.cost import Cost, cost
@@ -30,8 +32,47 @@ class _Calls:
         self.count = self.nanoseconds = 0
 
 
+class _Thread:
+    """What one thread ran eagerly."""
+
+    __slots__ = ("events", "inside", "mode", "name", "profiler", "totals")
+
+    def __init__(self, profiler: Profiler, name: str) -> None:
+        self.profiler, self.name = profiler, name
+        self.totals: dict[Any, _Calls] = {}
+        self.events: list[tuple[str, int, int]] = []
+        self.inside: list[int] = []  # nanoseconds of ops inside those that run now
+        self.mode = dispatch.push_interceptor(self.intercept, dispatch.OBSERVING)
+
+    def intercept(self, op: _C.Op, inputs: tuple, attrs: tuple) -> Any:
+        if not self.profiler._running:  # a thread that outlives the measurement
+            dispatch.pop_interceptor(self.mode)
+            return op._execute(inputs, attrs)
+        self.inside.append(0)
+        start = time.perf_counter_ns()
+        try:
+            result = op._execute(inputs, attrs)
+        finally:
+            end = time.perf_counter_ns()
+            inside = self.inside.pop()
+            if self.inside:
+                self.inside[-1] += end - start
+        in_types, out_types = _types(inputs), _types(result if isinstance(result, tuple) else (result,))
+        key = op.name, in_types, out_types, repr(attrs)
+        calls = self.totals.get(key)
+        if calls is None:
+            calls = self.totals[key] = _Calls(op, in_types, out_types, attrs)
+        calls.count += 1
+        calls.nanoseconds += end - start - inside
+        if len(self.events) < MAX_EVENTS:
+            self.events.append((op.name, start, end - start))
+        return result
+
+
 class Profiler:
-    """Measures every op that runs between `start` and `stop` on the thread that called `start`.
+    """Measures every op that runs between `start` and `stop`: eager ones on the thread that called `start`
+    and on threads that begin later, compiled programs on all. `seconds` and `compile_seconds` tell the whole
+    time and that of capturing and compiling.
 
     `start_profile`: begin at once; `output_path`: directory that `analyse` writes to; `on_trace_ready`:
     called with the profiler when a `with` block ends. Further options of MindSpore's Profiler are accepted
@@ -50,12 +91,10 @@ class Profiler:
         self.output_path = output_path
         self.on_trace_ready = on_trace_ready
         self.metadata: dict[str, Any] = {}
-        self.seconds = 0.0  # from start to stop
+        self.seconds = self.compile_seconds = 0.0  # from start to stop
         self._running = False
-        self._eager: dict[Any, _Calls] = {}
-        self._events: list[tuple[str, int, int]] = []
+        self._threads: list[_Thread] = []
         self._steps: list[int] = []
-        self._inside: list[int] = []  # nanoseconds of ops inside those that run now
         self._programs: list[_C.Program] = []
         self._compiled: list[tuple[_C.Program, list[tuple[int, int]]]] = []
         if start_profile:
@@ -71,16 +110,21 @@ class Profiler:
         for program in executable.live_programs():
             self._watch(program)
         executable.built_listeners.append(self._watch)
-        self._started = time.perf_counter_ns()
-        self._mode = dispatch.push_interceptor(self._intercept, dispatch.OBSERVING)
+        self._started, self._compiled_before = time.perf_counter_ns(), clock.spent()
+        self._main = _Thread(self, threading.current_thread().name)
+        self._threads.append(self._main)
+        self._at_begin = threading.getprofile()
+        threading.setprofile(self._follow_thread)
 
     def stop(self) -> None:
         """Stop measuring."""
         if not self._running:
             raise errors.error(errors.MyceliaRuntimeError, "Profiler", "stop() was called before start()")
         self._running = False
-        dispatch.pop_interceptor(self._mode)
+        threading.setprofile(self._at_begin)
+        dispatch.pop_interceptor(self._main.mode)
         self.seconds += (time.perf_counter_ns() - self._started) / 1e9
+        self.compile_seconds += clock.spent() - self._compiled_before
         executable.built_listeners.remove(self._watch)
         for program in self._programs:
             self._compiled.append((program, program.timings()))
@@ -106,26 +150,11 @@ class Profiler:
         program.profile(True)
         self._programs.append(program)
 
-    def _intercept(self, op: _C.Op, inputs: tuple, attrs: tuple) -> Any:
-        self._inside.append(0)
-        start = time.perf_counter_ns()
-        try:
-            result = op._execute(inputs, attrs)
-        finally:
-            end = time.perf_counter_ns()
-            inside = self._inside.pop()
-            if self._inside:
-                self._inside[-1] += end - start
-        in_types, out_types = _types(inputs), _types(result if isinstance(result, tuple) else (result,))
-        key = op.name, in_types, out_types, repr(attrs)
-        calls = self._eager.get(key)
-        if calls is None:
-            calls = self._eager[key] = _Calls(op, in_types, out_types, attrs)
-        calls.count += 1
-        calls.nanoseconds += end - start - inside
-        if len(self._events) < MAX_EVENTS:
-            self._events.append((op.name, start, end - start))
-        return result
+    def _follow_thread(self, *event: Any) -> None:
+        """Called by a thread that begins: the one place where Python lets others join in."""
+        sys.setprofile(self._at_begin)
+        if self._running:
+            self._threads.append(_Thread(self, threading.current_thread().name))
 
     # ---- reading
 
@@ -141,7 +170,7 @@ class Profiler:
             row = found.setdefault((name, where, types), Row(name, where, types))
             row.add(calls, seconds, price, limits)
 
-        for c in self._eager.values():
+        for c in (c for thread in self._threads for c in list(thread.totals.values())):
             price = _price(c.op, c.inputs, c.outputs, c.attrs)
             add(c.op.name, "eager", c.inputs, c.outputs, c.count, c.nanoseconds / 1e9, price)
         for program, timings in self._compiled:
@@ -155,7 +184,7 @@ class Profiler:
 
     def table(self, limit: int | None = 30, by_signature: bool = False) -> str:
         """The rows as text, the `limit` slowest."""
-        return table(self.rows(by_signature), peaks(), limit)
+        return table(self.rows(by_signature), peaks(), limit, self.seconds, self.compile_seconds)
 
     def export_chrome_tracing(self, path: str | os.PathLike) -> None:
         """Write a trace for chrome://tracing or Perfetto.
@@ -169,10 +198,19 @@ class Profiler:
         marks = [
             {"name": "step", "ph": "i", "ts": at / 1e3, "pid": 0, "tid": 0, "s": "p"} for at in self._steps
         ]
-        return marks + [
-            {"name": name, "ph": "X", "ts": start / 1e3, "dur": spent / 1e3, "pid": 0, "tid": 0}
-            for name, start, spent in self._events
+        names = [
+            {"name": "thread_name", "ph": "M", "pid": 0, "tid": number, "args": {"name": thread.name}}
+            for number, thread in enumerate(self._threads)
         ]
+        return (
+            marks
+            + names
+            + [
+                {"name": name, "ph": "X", "ts": start / 1e3, "dur": spent / 1e3, "pid": 0, "tid": number}
+                for number, thread in enumerate(self._threads)
+                for name, start, spent in list(thread.events)
+            ]
+        )
 
     def _compiled_events(self) -> list[dict]:
         events = []
@@ -225,7 +263,8 @@ class Profiler:
         text = self.table(None)
         (folder / "profile.txt").write_text(text + "\n")
         rows = [{name: getattr(row, name) for name in Row.__slots__} for row in self.rows(True)]
-        summary = {"seconds": self.seconds, "metadata": self.metadata, "rows": rows}
+        times = {"seconds": self.seconds, "compile_seconds": self.compile_seconds}
+        summary = {**times, "metadata": self.metadata, "rows": rows}
         (folder / "profile.json").write_text(json.dumps(summary, indent=1) + "\n")
         self.export_chrome_tracing(folder / "trace.json")
         if pretty:

@@ -56,8 +56,15 @@ def cells(row: Row, total: float) -> tuple[str, ...]:
     )
 
 
-def table(rows: Iterable[Row], peaks: Peaks, limit: int | None = None) -> str:
-    """Rows as text, the slowest first, and below what the percentages refer to."""
+def table(
+    rows: Iterable[Row],
+    peaks: Peaks,
+    limit: int | None = None,
+    seconds: float = 0.0,
+    compiling: float = 0.0,
+) -> str:
+    """Rows as text, the slowest first, and below what the percentages refer to, and what else took time:
+    `seconds` is the whole, `compiling` the part of capturing and compiling."""
     rows = sorted(rows, key=lambda row: row.seconds, reverse=True)
     total = sum(row.seconds for row in rows)
     shown = [HEAD, *(cells(row, total) for row in rows[:limit])]
@@ -74,6 +81,16 @@ def table(rows: Iterable[Row], peaks: Peaks, limit: int | None = None) -> str:
         f"total {total * 1e3:.3f} ms in ops; peak {peaks.flops / 1e9:.0f} GFLOP/s; copy {sizes}; "
         "of peak = least time by the roofline / time"
     )
+    if seconds:
+        rest = seconds - total - compiling
+        lines.append(
+            f"of {seconds:.3f} s: {total:.3f} s in ops, {compiling:.3f} s capturing and compiling, "
+            + (
+                f"{rest:.3f} s Python and the rest"
+                if rest >= 0
+                else "more than all: threads ran side by side"
+            )
+        )
     return "\n".join(lines)
 
 
