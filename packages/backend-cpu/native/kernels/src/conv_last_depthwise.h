@@ -67,6 +67,13 @@ void depthwise_slide(const DepthwiseCall& call);
 bool depthwise_has_blocks(const ConvLast& s);
 int64_t depthwise_block(const DepthwiseCall& call, int64_t p);
 
+// 3x3 and 5x5 with stride 2: a row of the input gradient from rows of dy and the weights of the taps that reach it from
+// there, of which there are at most 3.  conv_last_depthwise_double.cc
+// zeros, spare: a pixel to read and one to write for what is outside.
+bool depthwise_doubles(const ConvLast& s);
+void depthwise_double(const ConvLast& s, const DepthwiseTap* rows, int64_t count, const float* zeros, float* spare,
+                      float* dx);
+
 // Rows of one depthwise convolution, whose memory belongs to the Scratch given to `make`.
 struct DepthwiseRows {
   ConvLast s;
