@@ -179,3 +179,17 @@ def test_every_setting_is_documented_and_its_default_passes_its_own_check():
     for setting in config.SETTINGS.values():
         assert setting.doc.endswith("."), setting.key
         assert config._checked(setting, setting.default) == setting.default
+
+
+def test_passes_to_leave_out_have_a_sign(monkeypatch):
+    with config.context(passes=" -fuse, -layout,"):
+        with pytest.raises(ValueError, match="'-' in front"):
+            config.set_context(passes="-fuse,layout")
+        assert config.get_context("passes") == " -fuse, -layout,"
+    monkeypatch.setenv("MYCELIA_PASSES", "fuse")
+    config.reset("passes")
+    with pytest.raises(ValueError, match="environment variable MYCELIA_PASSES: 'fuse' does not fit"):
+        config.get("passes")
+    monkeypatch.delenv("MYCELIA_PASSES")
+    config.reset("passes")
+    assert config.get("passes") == ""

@@ -108,6 +108,16 @@ def _existing_file(value):
     return value
 
 
+def _passes(value):
+    """Which names there are depends on backends and plugins: told when something is compiled."""
+    if all(entry.strip()[:1] in ("", "-") for entry in value.split(",")):
+        return value
+    raise errors.value_error(
+        "set_context",
+        f"'passes' must be names with a '-' in front, such as '-fuse,-layout', but got {value!r}",
+    )
+
+
 def _jit_config(value):
     level = value.get("jit_level", "O0")
     if level not in ("O0", "O1", "O2"):
@@ -173,7 +183,7 @@ SETTINGS: dict[str, Setting] = {
            doc="Number of this process among those that train together."),
         _s("jit_config", {}, check=_jit_config,
            doc="Options of all `jit` calls: {'jit_level': 'O0' | 'O1' | 'O2'}."),
-        _s("passes", "", env="MYCELIA_PASSES",
+        _s("passes", "", env="MYCELIA_PASSES", check=_passes,
            doc="Passes of the compiler, or whole stages, to leave out: names with a '-' in front, such as "
                "`-fuse,-layout`."),
         _s("strict_accuracy", False, env="MYCELIA_STRICT_ACCURACY",

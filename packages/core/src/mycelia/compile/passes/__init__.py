@@ -63,13 +63,7 @@ def is_off(name: str) -> bool:
 
 def _choose(_: object) -> None:
     text = config.get("passes")
-    off = set()
-    for entry in filter(None, map(str.strip, text.split(","))):
-        if not entry.startswith("-"):
-            raise errors.value_error(
-                "passes", f"expected names with a '-' in front, such as '-fuse,-layout', but got {text!r}"
-            )
-        off.add(entry[1:].strip())
+    off = {entry[1:].strip() for entry in filter(None, map(str.strip, text.split(",")))}
     flags = config.get("graph_kernel_flags").split()
     if config.is_set("enable_graph_kernel") and not config.get("enable_graph_kernel"):
         off.add("fuse")
