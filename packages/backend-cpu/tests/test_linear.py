@@ -58,6 +58,56 @@ def test_linear_with_activation(activation, rows, threads):
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=2e-5)
 
 
+# rows, outputs, inputs: no lower half, odd halves, several blocks of rows, groups of columns, parts of k
+QUARTERED = [
+    (1, 34, 6),
+    (2, 32, 2),
+    (3, 62, 30),
+    (49, 96, 130),
+    (145, 160, 34),
+    (300, 50, 1100),
+    (13, 258, 66),
+]
+
+
+def in_quarters(w):
+    return w.reshape(2, w.shape[0] // 2, 2, w.shape[1] // 2)
+
+
+@pytest.mark.parametrize("size", QUARTERED, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("transpose_w", [True, False], ids=["out-in", "in-out"])
+@pytest.mark.parametrize("activation", ["none", "relu"])
+def test_linear_by_quarters(size, transpose_w, activation):
+    rows, outputs, inputs = size
+    x, b, residual = random(rows, inputs), random(outputs), random(rows, outputs)
+    w = random(*((outputs, inputs) if transpose_w else (inputs, outputs)))
+    pack = linear_pack(ms.Tensor(in_quarters(w)), transpose_w=transpose_w)
+    inputs_of = ms.Tensor(x), pack, ms.Tensor(b), ms.Tensor(residual)
+    y = linear(*inputs_of, channels=outputs, activation=activation)
+    want = x.astype(np.float64) @ (w.T if transpose_w else w) + b + residual
+    want = np.maximum(want, 0) if activation == "relu" else want
+    np.testing.assert_allclose(y.asnumpy(), want, rtol=0, atol=1e-5 * max(inputs, 4) ** 0.5)
+    assert_same_bits(lambda: linear(*inputs_of, channels=outputs, activation=activation))
+
+
+@pytest.mark.parametrize("activation", sorted(set(ACTIVATIONS) - {"none"}))
+def test_linear_by_quarters_with_activation(activation):
+    x, w = 4 * random(13, 66), random(150, 66)
+    y = linear(ms.Tensor(x), linear_pack(ms.Tensor(in_quarters(w))), channels=150, activation=activation)
+    name, attrs = ACTIVATIONS[activation]
+    want = find(name).definition.body((x.astype(np.float64) @ w.T).astype(np.float32), **attrs)
+    np.testing.assert_allclose(y.asnumpy(), want, rtol=1e-5, atol=6e-5)
+
+
+@pytest.mark.parametrize("depth", [256, 1024, 4096])
+def test_error_of_products_by_quarters(depth):
+    """Relative to the largest result, of normal factors; mycelia_backend_cpu.product states it."""
+    x, w = (np.random.default_rng(depth).normal(size=(64, depth)).astype(np.float32) for _ in range(2))
+    want = x.astype(np.float64) @ w.T
+    y = linear(ms.Tensor(x), linear_pack(ms.Tensor(in_quarters(w))), channels=64).asnumpy()
+    assert np.abs(y - want).max() < 3e-6 * np.abs(want).max()
+
+
 @pytest.mark.parametrize("rows, inputs", [(0, 5), (3, 0), (1, 0)])
 def test_linear_of_nothing_is_its_bias(rows, inputs):
     b = random(9)

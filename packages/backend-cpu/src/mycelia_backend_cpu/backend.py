@@ -23,6 +23,12 @@ class CpuBackend(Backend):
 
         return choose_convolution(x, channels, kernel, **how)
 
+    def choose_product(self, rows, columns, depth, *, strict) -> str:
+        """By an estimate of cycles."""
+        from mycelia_backend_cpu.product import choose_product
+
+        return choose_product(rows, columns, depth, strict=strict)
+
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` threads; 0 means as many as the process has cores."""
         from mycelia_backend_cpu import _native

@@ -187,7 +187,8 @@ SETTINGS: dict[str, Setting] = {
            doc="Passes of the compiler, or whole stages, to leave out: names with a '-' in front, such as "
                "`-fuse,-layout`."),
         _s("strict_accuracy", False, env="MYCELIA_STRICT_ACCURACY",
-           doc="Compiled programs use no algorithm that rounds worse than the eager one: no Winograd."),
+           doc="Compiled programs use no algorithm that rounds worse than the eager one: no Winograd, no "
+               "Strassen."),
         _s("enable_compile_cache", False, env=("MYCELIA_COMPILE_CACHE", "MS_COMPILER_CACHE_ENABLE"),
            doc="Keep what was captured on disk, for later processes."),
         _s("compile_cache_path", ".", env=("MYCELIA_COMPILE_CACHE_PATH", "MS_COMPILER_CACHE_PATH"),

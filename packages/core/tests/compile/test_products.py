@@ -9,6 +9,7 @@ import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.backends import registry
 from mycelia.compile.passes import attention
+from mycelia.ops.lowered import channels_last
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 
@@ -73,6 +74,20 @@ def test_weights_that_change_are_followed(lowered):
     for seed in range(3):
         weight.set_data(rand(8, 11, seed=seed))
         assert_close(compiled(x), x @ weight)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_large_products_are_halved_unless_accuracy_is_strict(tmp_path, strict):
+    net, x = nn.Dense(768, 768, activation="relu").set_train(False), rand(65, 768)
+    with ms.config.context(strict_accuracy=strict, save_graphs=2, save_graphs_path=str(tmp_path), check=True):
+        got = ms.jit(lambda x: net(x))(x)
+    found = re.findall(r"= (\w+)\(", sorted(tmp_path.iterdir())[-1].read_text())
+    assert found == (["linear_pack", "linear"] if strict else ["reshape", "linear_pack", "linear"])
+    assert_close(got, net(x))
+    if strict:
+        pack = channels_last.linear_pack(net.weight)
+        want = channels_last.linear(x, pack, net.bias, channels=768, activation="relu")
+        np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
 
 
 def test_product_of_arguments_is_not_packed(lowered):

@@ -1,8 +1,10 @@
 // Fully connected layers on weights packed once: rows of x are read in place, bias, residual and activation follow while
 // the tile is in registers or the first-level cache.  Flops: 2 rows in out.  Bytes: x, y, the residual and w once for up
-// to kMostRows rows; a single row runs at the speed at which memory delivers w.
+// to kMostRows rows; a single row runs at the speed at which memory delivers w.  Weights that were packed in quarters are
+// multiplied by gemm/strassen.cc.
 #include "gemm/pack.h"
 #include "gemm/rows.h"
+#include "gemm/strassen.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -108,6 +110,16 @@ KERNEL_FN(linear_pack, f32) {
   const auto& a = attrs<myc_linear_pack_attrs>(call);
   const myc_tensor& w = input(call);
   const bool turned = a.transpose_w != 0;
+  if (w.rank == 4) {  // [2, rows / 2, 2, columns / 2]: in quarters
+    const int64_t rows = 2 * w.shape[1], length = 2 * w.shape[3];
+    const float* data = in<float>(call);
+    if (turned) {
+      pack_strassen(call->ctx, {data, 1, length}, length, rows, out<float>(call));
+    } else {
+      pack_strassen(call->ctx, {data, length, 1}, rows, length, out<float>(call));
+    }
+    return MYC_OK;
+  }
   const int64_t columns = w.shape[turned ? 0 : 1], depth = w.shape[turned ? 1 : 0];
   const float* from = in<float>(call);
   float* to = out<float>(call);
@@ -139,6 +151,9 @@ KERNEL_FN(linear, f32) {
                    static_cast<Activation>(a.activation),
                    out<float>(call)};
   if (g.rows == 0 || g.columns == 0) return MYC_OK;
+  if (input(call, 1).size != g.depth * round_up(g.columns, kPackedColumns)) {
+    return multiply_strassen(call->ctx, {g.rows, g.depth, g.columns, g.x, g.packed, g.bias, g.residual, g.activation, g.y});
+  }
   if (g.rows == 1) {
     multiply_row(call, g);
     return MYC_OK;

@@ -60,6 +60,13 @@ class Backend:
         """
         return "depthwise" if group == channels == x[3] else "direct"
 
+    def choose_product(self, rows: int, columns: int, depth: int, *, strict: bool) -> str:
+        """ "plain" or "strassen" for `rows` x `depth` times constant weights, `depth` x `columns`.
+
+        `strict`: nothing that rounds worse than a plain sum. Sizes below 0 are not known.
+        """
+        return "plain"
+
     def multiply_adds(self, rounds: int) -> float:
         """Do `rounds` rounds of multiply-adds with everything in registers, on the calling thread.
 

@@ -2,7 +2,8 @@
 
 * A transpose of the last two axes that only a product reads is a flag of the product.
 * Where weights seldom change (inference), `dense`, `mat_mul` and `batch_matmul` with one matrix of weights
-  work on a pack of them: `linear`, which what follows can join.
+  work on a pack of them: `linear`, which what follows can join. Where it pays, the pack is for Strassen's
+  product, which rounds worse.
 * ``softmax(q k^T * scale + mask) v``, or with keys hidden by `masked_fill` or `where`, is `attention`, which
   does without the scores in memory, where no gradient reads in between; with its gradient, where the scores
   are large, see `attention.py`. A query that sees no key at all (a row of -inf) gives zeros instead of NaN.
@@ -12,14 +13,16 @@ All of them add in another order than the ops they replace: results differ by ro
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from mycelia import dtypes
+from mycelia import config, dtypes
 from mycelia.backends.registry import LoadedBackend
 from mycelia.compile.passes import attention
 from mycelia.compile.passes.attention import PRODUCTS, fits, flags, read_scores, turns_last_two
 from mycelia.ir.graph import Builder, Graph, Node, Value
+from mycelia.ir.types import UNKNOWN
 from mycelia.ir.walk import users
 from mycelia.ops.define import find
 
@@ -33,7 +36,7 @@ def run(graph: Graph, backend: LoadedBackend, stable: Collection[int] = ()) -> i
 
 class _Products:
     def __init__(self, graph: Graph, backend: LoadedBackend, stable: Collection[int]) -> None:
-        self.graph = graph
+        self.graph, self.backend = graph, backend.backend
         self.uses = {value: len(found) for value, found in users(graph).items()}
         for value in graph.outputs:
             self.uses[value] = self.uses.get(value, 0) + 1
@@ -99,9 +102,18 @@ class _Products:
         if not weight.type.is_static or node.attrs.get("transpose_a") or len(x.type.shape) < 1:
             return None
         turned = node.attrs.get("transpose_b", True)
+        channels, depth = weight.type.shape if turned else weight.type.shape[::-1]
+        if self.choose(x.type.shape[:-1], channels, depth) == "strassen":
+            rows, columns = weight.type.shape
+            weight = self.emit("reshape", [weight], shape=(2, rows // 2, 2, columns // 2))[0]
         pack = self.emit("linear_pack", [weight], transpose_w=turned)[0]
-        channels = weight.type.shape[0 if turned else 1]
         return self.emit("linear", [x, pack, bias, None], channels=channels)[0]
+
+    def choose(self, batch: Sequence[int], channels: int, depth: int) -> str:
+        strict = config.get("strict_accuracy")
+        return self.backend.choose_product(
+            math.prod(batch) if UNKNOWN not in batch else UNKNOWN, channels, depth, strict=strict
+        )
 
     # ---- attention ----
 

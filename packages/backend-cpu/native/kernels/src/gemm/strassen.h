@@ -1,0 +1,29 @@
+// One level of Strassen's product for constant weights: seven products of half the sizes instead of eight.
+#ifndef MYCELIA_GEMM_STRASSEN_H_
+#define MYCELIA_GEMM_STRASSEN_H_
+
+#include "gemm/pack.h"
+#include "gemm/rows.h"
+
+namespace mycelia::MYC_ISA {
+
+// y[rows, columns] = activation(x[rows, depth] w + bias + residual); depth and columns are even, rows need not be.
+struct HalvedProduct {
+  int64_t rows, depth, columns;
+  const float *x, *packed, *bias, *residual;  // bias and residual may be null; the residual lies as y
+  Activation activation;
+  float* y;
+};
+
+// Floats of packed weights, 7/4 of the plain pack.
+inline int64_t strassen_size(int64_t depth, int64_t columns) {
+  return 7 * (depth / 2) * round_up(columns / 2, kPackedColumns);
+}
+// Packs w [depth, columns] on the threads of `ctx`.
+void pack_strassen(myc_context* ctx, const View& w, int64_t depth, int64_t columns, float* to);
+// Runs on the threads of `ctx`, from the kernel's own thread. The result does not depend on their number.
+int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g);
+
+}  // namespace mycelia::MYC_ISA
+
+#endif  // MYCELIA_GEMM_STRASSEN_H_
