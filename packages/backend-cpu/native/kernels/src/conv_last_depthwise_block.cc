@@ -132,40 +132,60 @@ BlockKernel block_kernel(const ConvLast& s, int64_t rows, bool narrow) {
   return two ? blocks_of<5, 2, 2, kWide>() : blocks_of<5, 2, 1, kWide>();
 }
 
+// At most 16 channels.
+MYC_INLINE void copy_lanes(const float* from, int64_t lanes, float* to) {
+  for (int64_t v = 0; v < lanes; v += kLanes)
+    store(to + v, lanes - v >= kLanes ? load(from + v) : load_partial(from + v, lanes - v));
+}
+
 // The block of `pixels` positions from p on, for all channels; first: the column of x under it, of its columns
-// [begin, end) lie in the image.  Channels that do not fill a vector are copied first, with all that they need.
+// [begin, end) lie in the image.  Channels that do not fill a vector are copied first, with all that they need; so are
+// all, 16 at a time, where few of their pixels fit the first-level cache together.
 void in_lanes(const DepthwiseCall& call, Block run, int64_t p, int64_t pixels, int64_t first, int64_t begin,
               int64_t end) {
+  constexpr int64_t kFewLines = 32;
   const DepthwiseLanes& l = call.l;
-  const int64_t lanes = l.channels % kLanes, c = l.channels - lanes, y_row = call.y_row();
-  const int64_t under = call.s.kernel[0] + (call.rows - 1) * call.s.stride[0];
+  const int64_t y_row = call.y_row(), under = call.s.kernel[0] + (call.rows - 1) * call.s.stride[0];
+  const int64_t direct = depthwise_cache_lines(l.pixel) <= kFewLines ? 0 : l.channels / kLanes * kLanes;
   const float* residual = call.residual ? call.residual + p * l.pixel : nullptr;
   const float* rows[kMaxRows];
   float* y = call.y + p * l.pixel;
   for (int64_t r = 0; r < under; ++r) rows[r] = call.x[r] + first * l.pixel;
-  if (c > 0) {
+  if (direct > 0) {
     DepthwiseLanes whole = l;
-    whole.channels = c;
+    whole.channels = direct;
     run(whole, rows, call.w, residual, y, y_row);
   }
-  if (lanes == 0) return;
-  float x[kMaxRows][kMaxColumns][kLanes], bias[kLanes];
-  float added[kDepthwiseRows][kWide][kLanes], sums[kDepthwiseRows][kWide][kLanes];
-  for (int64_t r = 0; r < under; ++r) {
-    for (int64_t q = begin; q < end; ++q) store(x[r][q], load_partial(rows[r] + q * l.pixel + c, lanes));
-    rows[r] = x[r][0];
-  }
-  for (int64_t i = 0; residual && i < call.rows; ++i) {
-    for (int64_t j = 0; j < pixels; ++j)
-      store(added[i][j], load_partial(residual + i * y_row + j * l.pixel + c, lanes));
-  }
-  store(bias, load_partial(l.bias + c, lanes));
-  DepthwiseLanes some = l;
-  some.channels = some.pixel = kLanes, some.bias = bias;
-  const float* w = call.w + c / kPackedColumns * call.panel() + c % kPackedColumns;
-  run(some, rows, w, residual ? added[0][0] : nullptr, sums[0][0], kWide * kLanes);
-  for (int64_t i = 0; i < call.rows; ++i) {
-    for (int64_t j = 0; j < pixels; ++j) store_partial(y + i * y_row + j * l.pixel + c, load(sums[i][j]), lanes);
+  for (int64_t c = direct; c < l.channels; c += kPackedColumns) {
+    const int64_t lanes = min(l.channels - c, kPackedColumns);
+    float x[kMaxRows][kMaxColumns][kPackedColumns], bias[kPackedColumns];
+    float added[kDepthwiseRows][kWide][kPackedColumns], sums[kDepthwiseRows][kWide][kPackedColumns];
+    const float* copies[kMaxRows];
+    for (int64_t r = 0; r < under; ++r) {
+      for (int64_t q = begin; q < end; ++q) copy_lanes(rows[r] + q * l.pixel + c, lanes, x[r][q]);
+      copies[r] = x[r][0];
+    }
+    for (int64_t i = 0; residual && i < call.rows; ++i) {
+      for (int64_t j = 0; j < pixels; ++j) copy_lanes(residual + i * y_row + j * l.pixel + c, lanes, added[i][j]);
+    }
+    copy_lanes(l.bias + c, lanes, bias);
+    DepthwiseLanes some = l;
+    some.channels = round_up(lanes, int64_t{kLanes}), some.pixel = kPackedColumns, some.bias = bias;
+    const float* w = call.w + c / kPackedColumns * call.panel() + c % kPackedColumns;
+    run(some, copies, w, residual ? added[0][0] : nullptr, sums[0][0], kWide * kPackedColumns);
+    for (int64_t i = 0; i < call.rows; ++i) {
+      for (int64_t j = 0; j < pixels; ++j) {
+        float* to = y + i * y_row + j * l.pixel + c;
+        for (int64_t v = 0; v < lanes; v += kLanes) {
+          const f32v sum = load(sums[i][j] + v);
+          if (lanes - v >= kLanes) {
+            store(to + v, sum);
+          } else {
+            store_partial(to + v, sum, lanes - v);
+          }
+        }
+      }
+    }
   }
 }
 
