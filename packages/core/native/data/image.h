@@ -1,5 +1,5 @@
 // Filters, warps and colours of 8-bit images [rows, columns, channels], equal to their meaning in NumPy
-// (dataset/vision/resample.py and colours.py) to the last bit.
+// (dataset/vision/resample.py and recolor.py) to the last bit.
 #pragma once
 #include <cstdint>
 

@@ -7,7 +7,7 @@ import pytest
 
 from mycelia import _data
 from mycelia.dataset import transforms, vision
-from mycelia.dataset.vision import Inter, colours, resample
+from mycelia.dataset.vision import Inter, recolor, resample
 
 SHAPES = [(31, 44, 3), (17, 9, 1), (12, 40), (1, 1, 3), (2, 3, 3), (5, 1, 4), (50, 3, 2)]
 
@@ -99,11 +99,11 @@ def test_blur(shape, lengths):
 def test_colours(shape, factor):
     image = image_of(shape)
     wide = image.astype(np.uint16)
-    changes = [colours.brightness, colours.sharpness]
+    changes = [recolor.brightness, recolor.sharpness]
     if image.ndim == 3 and shape[2] == 3:
-        changes += [colours.contrast, colours.saturation]
-        np.testing.assert_array_equal(colours.grey(image), colours.grey(wide))
-        np.testing.assert_array_equal(colours.grey(image, "B"), colours.grey(wide, "B"))
+        changes += [recolor.contrast, recolor.saturation]
+        np.testing.assert_array_equal(recolor.grey(image), recolor.grey(wide))
+        np.testing.assert_array_equal(recolor.grey(image, "B"), recolor.grey(wide, "B"))
     for change in changes:
         expected = np.minimum(change(wide, factor), 255)
         np.testing.assert_array_equal(change(image, factor), expected, err_msg=change.__name__)
@@ -112,13 +112,13 @@ def test_colours(shape, factor):
 def test_hue_goes_around():
     image = image_of((40, 50, 3))
     grey = np.repeat(image[:, :, :1], 3, axis=2)
-    np.testing.assert_array_equal(colours.hue(grey, 0.3), grey)
-    turned = colours.hue(image, 1 / 3)
+    np.testing.assert_array_equal(recolor.hue(grey, 0.3), grey)
+    turned = recolor.hue(image, 1 / 3)
     np.testing.assert_array_equal(turned.max(2), image.max(2))
     pure = np.array([[[255, 0, 0], [0, 255, 0], [0, 0, 255], [0, 0, 0], [255, 255, 255]]], np.uint8)
-    third = colours.hue(pure, 1 / 3).astype(int)
+    third = recolor.hue(pure, 1 / 3).astype(int)
     assert np.abs(third - [[[0, 255, 0], [0, 0, 255], [255, 0, 0], [0, 0, 0], [255, 255, 255]]]).max() <= 1
-    np.testing.assert_array_equal(colours.hue(image.astype(np.uint16), 0.2), colours.hue(image, 0.2))
+    np.testing.assert_array_equal(recolor.hue(image.astype(np.uint16), 0.2), recolor.hue(image, 0.2))
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -128,7 +128,7 @@ def test_histograms(shape):
     counts = _data.histogram(np.ascontiguousarray(flat))
     for c in range(flat.shape[2]):
         np.testing.assert_array_equal(counts[c], np.bincount(flat[..., c].ravel(), minlength=256))
-    result = colours.equalize(image).reshape(flat.shape)
+    result = recolor.equalize(image).reshape(flat.shape)
     for c in range(flat.shape[2]):
         order = np.argsort(flat[..., c].ravel(), kind="stable")
         assert (np.diff(result[..., c].ravel()[order].astype(int)) >= 0).all()

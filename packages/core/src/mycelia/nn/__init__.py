@@ -9,7 +9,8 @@ import importlib
 import sys
 
 _FAMILIES = {
-    "cell": "Cell GraphCell",
+    "cell": "Cell",
+    "graph_cell": "GraphCell",
     "container": "SequentialCell CellList CellDict",
     "activation": """ReLU ReLU6 Sigmoid LogSigmoid Tanh Tanhshrink SiLU Mish Softsign HSigmoid HSwish
     FastGelu SeLU GELU

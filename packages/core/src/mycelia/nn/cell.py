@@ -10,6 +10,7 @@ from mycelia import _C, config, dispatch, errors
 from mycelia.capture import validity
 from mycelia.capture.trace import traces
 from mycelia.dtypes import DType, bfloat16, float16, float32
+from mycelia.nn.cell_hooks import NO_OPTIONS, CellHooks
 from mycelia.nn.cell_marks import CellMarks, MixedPrecisionType
 from mycelia.nn.cell_state import CellState
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
@@ -25,24 +26,11 @@ class _Mode:
 config.on_change("mode", lambda mode: setattr(_Mode, "graph", mode == config.GRAPH_MODE))
 
 
-# Keys of the hooks that take keyword arguments, or that run although `construct` failed.
 _PRECISIONS = {
     "fp16": MixedPrecisionType.FP16,
     "fp32": MixedPrecisionType.FP32,
     "bf16": MixedPrecisionType.BF16,
 }
-_NO_OPTIONS: dict[str, frozenset] = {"with_kwargs": frozenset(), "always_call": frozenset()}
-
-
-class HookHandle:
-    """What `register_*_hook` returns: `remove()` takes the hook away again."""
-
-    def __init__(self, cell: Cell, table: dict, key: int):
-        self._cell, self._table, self._key = cell, table, key
-
-    def remove(self) -> None:
-        self._table.pop(self._key, None)
-        self._cell._refresh_route()
 
 
 class Buffer:
@@ -52,7 +40,7 @@ class Buffer:
         self.data, self.persistent = data, persistent
 
 
-class Cell(CellState, CellMarks):
+class Cell(CellState, CellHooks, CellMarks):
     """Base class: assign Parameters and Cells as attributes, write `construct`, call the object.
 
     `auto_prefix`: parameters of sub-cells get the attribute path in front of their name.
@@ -74,7 +62,7 @@ class Cell(CellState, CellMarks):
         d["_forward_hooks"] = OrderedDict()
         d["_backward_pre_hooks"] = OrderedDict()
         d["_backward_hooks"] = OrderedDict()
-        d["_hook_options"] = _NO_OPTIONS
+        d["_hook_options"] = NO_OPTIONS
         d["_to_float"] = None
         d["_inputs"] = None
         d["_recompute"] = False
@@ -259,55 +247,6 @@ class Cell(CellState, CellMarks):
                 _Mode.call = staticmethod(call_cell)
             return _Mode.call(self, args, kwargs)
         return self._run(args, kwargs)
-
-    def _run(self, args: tuple, kwargs: dict):
-        """One eager or traced call with everything around `construct`."""
-        always = [key for key in self._forward_hooks if key in self._hook_options["always_call"]]
-        if not always:
-            return self._run_hooked(args, kwargs, [])
-        called: list[int] = []
-        try:
-            return self._run_hooked(args, kwargs, called)
-        except Exception:
-            for key in always:
-                if key not in called:
-                    self._call_forward_hook(key, self._forward_hooks[key], args, kwargs, None)
-            raise
-
-    def _call_forward_hook(self, key: int, hook: Callable, args: tuple, kwargs: dict, output):
-        if key in self._hook_options["with_kwargs"]:
-            return hook(self, args, kwargs, output)
-        return hook(self, args, output)
-
-    def _run_hooked(self, args: tuple, kwargs: dict, called: list[int]):
-        for key, hook in tuple(self._pre_hooks.items()):
-            if key in self._hook_options["with_kwargs"]:
-                changed = hook(self, args, kwargs)
-                if changed is not None:
-                    if not isinstance(changed, tuple) or len(changed) != 2:
-                        raise errors.error(
-                            errors.MyceliaRuntimeError,
-                            type(self).__name__,
-                            "a forward pre hook with kwargs must return None or (args, kwargs), but gave "
-                            f"{changed!r:.60}",
-                        )
-                    args, kwargs = changed
-                continue
-            changed = hook(self, args)
-            if changed is not None:
-                args = changed if isinstance(changed, tuple) else (changed,)
-        if self._backward_hooks or self._backward_pre_hooks:
-            from mycelia.nn.hooks import call_with_backward_hooks
-
-            output = call_with_backward_hooks(self, args, kwargs)
-        else:
-            output = self._compute(args, kwargs)
-        for key, hook in tuple(self._forward_hooks.items()):
-            called.append(key)
-            changed = self._call_forward_hook(key, hook, args, kwargs, output)
-            if changed is not None:
-                output = changed
-        return output
 
     def _compute(self, args: tuple, kwargs: dict):
         if self._has_precision():
@@ -630,81 +569,6 @@ class Cell(CellState, CellMarks):
 
         compile_cell(self, args, kwargs)
 
-    # ---- hooks ---------------------------------------------------------------------------------------------
-
-    def _add_hook(
-        self, table: dict, hook: Callable, where: str, prepend: bool = False, **options: bool
-    ) -> HookHandle:
-        if not callable(hook):
-            raise errors.type_error(where, f"hook_fn must be callable, but got {type(hook).__name__}")
-        if hasattr(hook, "memory_report"):
-            raise errors.type_error(where, f"the hook function {hook.__name__} must not be compiled by jit")
-        Cell._hook_count += 1
-        table[Cell._hook_count] = hook
-        if prepend:
-            table.move_to_end(Cell._hook_count, last=False)
-        for option, wanted in options.items():
-            if wanted:
-                keys = self._hook_options[option] | {Cell._hook_count}
-                self.__dict__["_hook_options"] = {**self._hook_options, option: keys}
-        self._refresh_route()
-        return HookHandle(self, table, Cell._hook_count)
-
-    def register_forward_pre_hook(
-        self, hook_fn: Callable, *, prepend: bool = False, with_kwargs: bool = False
-    ) -> HookHandle:
-        """Call ``hook_fn(cell, inputs)``, or with keyword arguments ``hook_fn(cell, args, kwargs)``, before
-        `construct`; what it returns replaces them.
-        """
-        return self._add_hook(
-            self._pre_hooks, hook_fn, "register_forward_pre_hook", prepend, with_kwargs=with_kwargs
-        )
-
-    def register_forward_hook(
-        self,
-        hook_fn: Callable,
-        *,
-        prepend: bool = False,
-        with_kwargs: bool = False,
-        always_call: bool = False,
-    ) -> HookHandle:
-        """Call ``hook_fn(cell, inputs, output)``, or ``hook_fn(cell, args, kwargs, output)``, after
-        `construct`, with `always_call` also when it raised; what it returns replaces the output.
-        """
-        return self._add_hook(
-            self._forward_hooks,
-            hook_fn,
-            "register_forward_hook",
-            prepend,
-            with_kwargs=with_kwargs,
-            always_call=always_call,
-        )
-
-    def register_parameter_forward_hook(self, hook) -> None:
-        """Let graphs compute with ``hook(parameter)`` in place of a Parameter.
-
-        `hook`: a function for all Parameters, or a list of ``{"params": [...], "hook": function}``.
-        """
-        from mycelia.nn.hooks import hook_parameters
-
-        hook_parameters(self, hook)
-
-    def register_saved_tensors_hooks(self, pack_hook: Callable, unpack_hook: Callable) -> None:
-        """Run `construct` within ``saved_tensors_hooks(pack_hook, unpack_hook)``."""
-        self.__dict__["_saved_tensors_hooks"] = (pack_hook, unpack_hook)
-        self._refresh_route()
-
-    def register_backward_pre_hook(self, hook_fn: Callable) -> HookHandle:
-        """Call ``hook_fn(cell, grad_output)`` when the gradient reaches the output;
-        a return value replaces it.
-        """
-        return self._add_hook(self._backward_pre_hooks, hook_fn, "register_backward_pre_hook")
-
-    def register_backward_hook(self, hook_fn: Callable) -> HookHandle:
-        """Call ``hook_fn(cell, grad_input, grad_output)`` when the input gradients are known; a return
-        value replaces them."""
-        return self._add_hook(self._backward_hooks, hook_fn, "register_backward_hook")
-
     # ---- names and printing --------------------------------------------------------------------------------
 
     @property
@@ -747,51 +611,3 @@ class Cell(CellState, CellMarks):
 
     def __setstate__(self, state) -> None:
         self.__dict__.update(state)
-
-
-class GraphCell(Cell):
-    """A network loaded from MindIR: call it as the exported one was called.
-
-    `graph`: what `mycelia.load` returns; `params_init`: name -> Tensor or Parameter that replaces a stored
-    value; `obf_random_seed` is accepted for compatibility. Raises TypeError for another kind of graph.
-    """
-
-    def __init__(self, graph, params_init: dict | None = None, obf_random_seed=None):
-        super().__init__(auto_prefix=False)
-        if not hasattr(graph, "parameters") or not callable(graph):
-            raise errors.type_error(
-                "GraphCell", f"graph must come from mycelia.load, but got {type(graph).__name__}"
-            )
-        self.__dict__["graph"] = graph
-        given = {} if params_init is None else params_init
-        if not isinstance(given, dict):
-            raise errors.type_error(
-                "GraphCell", f"the argument 'params_init' must be a dict, but got {type(given).__name__}"
-            )
-        for name, value in given.items():
-            if not isinstance(name, str) or not isinstance(value, Tensor):
-                raise errors.type_error(
-                    "GraphCell", "the keys of 'params_init' must be str, and the values Tensors or Parameters"
-                )
-        for name, parameter in graph.parameters.items():
-            if name in given:
-                value = given[name]
-                if (value.shape, value.dtype) != (parameter.shape, parameter.dtype):
-                    raise errors.value_error(
-                        "GraphCell",
-                        f"'{name}' is {parameter.dtype} of shape {parameter.shape}, but params_init has "
-                        f"{value.dtype} of shape {value.shape}. Only support update parameter by Tensor or "
-                        "Parameter with same shape and dtype as it",
-                    )
-                parameter.set_data(value)
-            self._params[name] = parameter
-
-    def _call_detour(self, args: tuple, kwargs: dict):
-        if getattr(self.graph, "has_branches", False) and not _C.mode() & dispatch.TRACING:
-            return self._run(
-                args, kwargs
-            )  # graph mode cannot capture it: its loops are calls that end in one another
-        return super()._call_detour(args, kwargs)
-
-    def construct(self, *inputs):
-        return self.graph(*inputs)

@@ -76,26 +76,20 @@ from mycelia.dataset.vision.files import (
     write_png,
 )
 from mycelia.dataset.vision.geometry import (
-    Affine,
     CenterCrop,
     Crop,
     FiveCrop,
     HorizontalFlip,
     Pad,
     PadToSize,
-    Perspective,
-    RandomAffine,
     RandomCrop,
     RandomCropDecodeResize,
     RandomHorizontalFlip,
-    RandomPerspective,
     RandomResize,
     RandomResizedCrop,
-    RandomRotation,
     RandomVerticalFlip,
     Resize,
     ResizedCrop,
-    Rotate,
     SlicePatches,
     TenCrop,
     VerticalFlip,
@@ -115,6 +109,14 @@ from mycelia.dataset.vision.tensor import (
     ToPIL,
     ToTensor,
     ToType,
+)
+from mycelia.dataset.vision.warps import (
+    Affine,
+    Perspective,
+    RandomAffine,
+    RandomPerspective,
+    RandomRotation,
+    Rotate,
 )
 
 __all__ = [

@@ -8,7 +8,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset.execution import streams
-from mycelia.dataset.vision import checks, color, colours, geometry, resample
+from mycelia.dataset.vision import checks, color, geometry, recolor, resample
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import AutoAugmentPolicy, Inter
 
@@ -57,10 +57,10 @@ _SIGNED = {
     "Sharpness",
 }
 _FACTORS = {
-    "Brightness": colours.brightness,
-    "Color": colours.saturation,
-    "Contrast": colours.contrast,
-    "Sharpness": colours.sharpness,
+    "Brightness": recolor.brightness,
+    "Color": recolor.saturation,
+    "Contrast": recolor.contrast,
+    "Sharpness": recolor.sharpness,
 }
 # In the order of their draws.
 _NAMES = (
@@ -116,7 +116,7 @@ class _Policy(ImageTransform):
         if name == "Posterize":
             return color.Posterize(int(strength)).on_array(image)
         if name == "Solarize":
-            return colours.solarize(image, strength, strength)
+            return recolor.solarize(image, strength, strength)
         # By pixels; MindSpore 2.10 moves by as many widths of the image, which leaves nothing of it.
         move, shear = [0.0, 0.0], [0.0, 0.0]
         (move if name.startswith("Translate") else shear)["XY".index(name[-1])] = (

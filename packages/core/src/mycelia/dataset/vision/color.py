@@ -6,7 +6,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset.execution import streams
-from mycelia.dataset.vision import checks, colours, resample
+from mycelia.dataset.vision import checks, recolor, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pillow
 from mycelia.dataset.vision.tensor import to_grey
 
@@ -26,7 +26,7 @@ class AdjustBrightness(ImageTransform):
     def on_array(self, image):
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             self.need_channels(image, 1, 3)
-        return colours.brightness(image, self.brightness_factor)
+        return recolor.brightness(image, self.brightness_factor)
 
     def on_pil(self, image):
         return enhance(image, "Brightness", self.brightness_factor)
@@ -41,7 +41,7 @@ class AdjustContrast(ImageTransform):
 
     def on_array(self, image):
         _need_colours(self, image)
-        return colours.contrast(image, self.contrast_factor)
+        return recolor.contrast(image, self.contrast_factor)
 
     def on_pil(self, image):
         return enhance(image, "Contrast", self.contrast_factor)
@@ -62,7 +62,7 @@ class AdjustSaturation(ImageTransform):
 
     def on_array(self, image):
         _need_colours(self, image)
-        return colours.saturation(image, self.saturation_factor)
+        return recolor.saturation(image, self.saturation_factor)
 
     def on_pil(self, image):
         return enhance(image, "Color", self.saturation_factor)
@@ -86,7 +86,7 @@ class AdjustHue(ImageTransform):
 
     def on_array(self, image):
         _need_colours(self, image)
-        return colours.hue(image, self.hue_factor)
+        return recolor.hue(image, self.hue_factor)
 
     def on_pil(self, image):
         return pil_hue(image, self.hue_factor)
@@ -102,7 +102,7 @@ class AdjustSharpness(ImageTransform):
     def on_array(self, image):
         if image.dtype.name not in ("uint8", "uint16", "int16", "float32", "float64"):
             raise self.failure(f"images of {image.dtype} cannot be filtered")
-        return colours.sharpness(image, self.sharpness_factor)
+        return recolor.sharpness(image, self.sharpness_factor)
 
 
 class AdjustGamma(ImageTransform):
@@ -119,7 +119,7 @@ class AdjustGamma(ImageTransform):
     def on_array(self, image):
         if image.ndim < 2 or (image.ndim > 2 and image.shape[-1] not in (1, 3)):
             raise self.failure(f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}")
-        return colours.gamma(image, self.gamma, self.gain)
+        return recolor.gamma(image, self.gamma, self.gain)
 
     def on_pil(self, image):
         table = [int((256 - 0.001) * self.gain * pow(x / 255.0, self.gamma)) for x in range(256)]
@@ -141,7 +141,7 @@ class AutoContrast(ImageTransform):
 
     def on_array(self, image):
         _need_grey_or_colours(self, image)
-        return colours.auto_contrast(image, self.cutoff, self.ignore)
+        return recolor.auto_contrast(image, self.cutoff, self.ignore)
 
     def on_pil(self, image):
         return pillow("ImageOps").autocontrast(image, self.cutoff, self.ignore)
@@ -152,7 +152,7 @@ class Equalize(ImageTransform):
 
     def on_array(self, image):
         _need_grey_or_colours(self, image)
-        return colours.equalize(image)
+        return recolor.equalize(image)
 
     def on_pil(self, image):
         return pillow("ImageOps").equalize(image)
@@ -178,7 +178,7 @@ class Posterize(ImageTransform):
 
     def on_array(self, image):
         self.need_bytes(image)
-        return colours.posterize(image, self.bits)
+        return recolor.posterize(image, self.bits)
 
 
 def _thresholds(op: str, value) -> None:
@@ -202,7 +202,7 @@ class Solarize(ImageTransform):
     def on_array(self, image):
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             self.need_channels(image, 1, 3)
-        return colours.solarize(image, *self.threshold)
+        return recolor.solarize(image, *self.threshold)
 
 
 class GaussianBlur(ImageTransform):
@@ -248,14 +248,14 @@ class RandomColorAdjust(ImageTransform):
     def on_array(self, image):
         _need_colours(self, image)
         steps = [
-            (self.brightness, colours.brightness),
-            (self.contrast, colours.contrast),
-            (self.saturation, colours.saturation),
-            (self.hue, colours.hue),
+            (self.brightness, recolor.brightness),
+            (self.contrast, recolor.contrast),
+            (self.saturation, recolor.saturation),
+            (self.hue, recolor.hue),
         ]
         for limits, change in self.draws.shuffle(steps):
             factor = limits[0] if limits[0] == limits[1] else self.draws.uniform(*limits)
-            if factor != (0 if change is colours.hue else 1):
+            if factor != (0 if change is recolor.hue else 1):
                 image = change(image, factor)
         return image.copy()
 
@@ -282,7 +282,7 @@ class RandomColor(ImageTransform):
         self.need_channels(image, 3)
         if image.dtype.name not in ("uint8", "uint16", "float32"):
             raise self.failure(f"the image must be uint8, uint16 or float32, but its dtype is {image.dtype}")
-        return colours.saturation(image, self.draws.uniform(*self.degrees))
+        return recolor.saturation(image, self.draws.uniform(*self.degrees))
 
     def on_pil(self, image):
         low, high = self.degrees
@@ -298,7 +298,7 @@ class RandomSharpness(ImageTransform):
         self.degrees = checks.pair("RandomSharpness", "degrees", degrees, 0)
 
     def on_array(self, image):
-        return colours.sharpness(image, self.draws.uniform(*self.degrees))
+        return recolor.sharpness(image, self.draws.uniform(*self.degrees))
 
     def on_pil(self, image):
         low, high = self.degrees
@@ -381,7 +381,7 @@ class RandomPosterize(ImageTransform):
     def on_array(self, image):
         self.need_bytes(image)
         low, high = (self.bits, self.bits) if isinstance(self.bits, int) else self.bits
-        return colours.posterize(image, low if low == high else self.draws.integer(low, high))
+        return recolor.posterize(image, low if low == high else self.draws.integer(low, high))
 
 
 class RandomSolarize(ImageTransform):
@@ -398,7 +398,7 @@ class RandomSolarize(ImageTransform):
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             self.need_channels(image, 1, 3)
         low, high = int(self.threshold[0]), int(self.threshold[1])
-        return colours.solarize(
+        return recolor.solarize(
             image, *sorted((self.draws.integer(low, high), self.draws.integer(low, high)))
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from mycelia import _data, errors
 from mycelia.dataset.transforms import TypeCast
-from mycelia.dataset.vision import checks, colours, native
+from mycelia.dataset.vision import checks, native, recolor
 from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array, need_pil, pillow
 from mycelia.dataset.vision.enums import ConvertMode
 
@@ -266,7 +266,7 @@ class ConvertColor(ImageTransform):
         if image.dtype.name not in ("uint8", "uint16", "float32"):
             raise self.failure(f"the image must be uint8, uint16 or float32, but its dtype is {image.dtype}")
         if mode in _GREYS:
-            return colours.grey(flat, _GREYS[mode])
+            return recolor.grey(flat, _GREYS[mode])
         planes = [flat[..., i] for i in range(flat.shape[2])]
         if len(planes) == 1:
             planes = planes * 3
