@@ -5,6 +5,7 @@ A value of an instance is a read-only, C-contiguous numpy array (numbers, also 0
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -63,6 +64,12 @@ class Dispatcher(Protocol):
 
     def ready(self) -> bool:
         """Whether requests are taken: started, not stopping, each servable with a live worker."""
+
+
+def burst(dispatcher: Dispatcher) -> contextlib.AbstractContextManager:
+    """A context for requests that came together; dispatchers may have one, such as `Master.burst`."""
+    own = getattr(dispatcher, "burst", None)
+    return own() if own is not None else contextlib.nullcontext()
 
 
 @dataclass(slots=True, frozen=True)

@@ -5,8 +5,6 @@ Knows nothing of connections: `asgi.RestApp` brings the requests and takes the r
 
 from __future__ import annotations
 
-import contextlib
-import hmac
 import time
 from collections.abc import Callable
 from urllib.parse import unquote
@@ -18,8 +16,9 @@ from mycelia_serving.frontend.kserve import Models
 from mycelia_serving.frontend.kserve_rest import InferenceRoutes, error_reply
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import add_headers
+from mycelia_serving.frontend.token import Token
 from mycelia_serving.frontend.tracing import submitter
-from mycelia_serving.request import Call, Dispatcher, Reply, Request
+from mycelia_serving.request import Call, Dispatcher, Reply, Request, burst
 from mycelia_serving.wire.tensors import invalid
 
 _MOST_VERSION = (1 << 32) - 1
@@ -47,7 +46,7 @@ class Rest:
         self._dispatcher = dispatcher
         self._submit = submitter(dispatcher)
         self._metrics = metrics if metrics is not None else Metrics.of(dispatcher)
-        self._token = None if token is None else f"Bearer {token}".encode()
+        self._token = Token(token)
         models = Models(dispatcher)
         self._v2 = InferenceRoutes(dispatcher, models, self._metrics, repository)
         self._targets: dict[str, tuple[str, str, int]] = {}  # path -> servable, method, version
@@ -56,9 +55,7 @@ class Rest:
 
     def refuse(self, request: HttpRequest) -> HttpReply | None:
         """A reply before the body is read."""
-        if self._token is None or request.path in _OPEN:
-            return None
-        if hmac.compare_digest(request.headers.get("authorization", "").encode(), self._token):
+        if request.path in _OPEN or self._token.admits(request.headers.get("authorization", "")):
             return None
         return self._error(request, ServingError(Code.DENIED, "the token is missing or wrong"))
 
@@ -68,8 +65,7 @@ class Rest:
 
     def burst(self):
         """A context for requests that came together."""
-        burst = getattr(self._dispatcher, "burst", None)
-        return burst() if burst is not None else contextlib.nullcontext()
+        return burst(self._dispatcher)
 
     def handle(self, request: HttpRequest, done: Done) -> Call | None:
         """Answer a request by calling `done` once, from any thread. Never raises."""

@@ -6,8 +6,6 @@ bytes (status 0) or a text. Nothing here knows a gRPC library.
 
 from __future__ import annotations
 
-import contextlib
-import hmac
 import time
 from collections.abc import Callable, Mapping
 
@@ -24,8 +22,9 @@ from mycelia_serving.frontend.status import (
     UNIMPLEMENTED,
     add_headers,
 )
+from mycelia_serving.frontend.token import Token
 from mycelia_serving.frontend.tracing import submitter
-from mycelia_serving.request import Call, Dispatcher, Reply
+from mycelia_serving.request import Call, Dispatcher, Reply, burst
 from mycelia_serving.wire.predict import Malformed, Refused, parse_request, reply_bytes
 
 PREDICT = "/mindspore.serving.proto.MSService/Predict"
@@ -55,7 +54,7 @@ class Service:
         self.dispatcher = dispatcher
         self._submit = submitter(dispatcher)
         self.metrics = metrics if metrics is not None else Metrics.of(dispatcher)
-        self._token = None if token is None else f"Bearer {token}".encode()
+        self._token = Token(token)
         inference = InferenceService(dispatcher, Models(dispatcher), self.metrics, repository)
         self.paths = {PREDICT: self._predict, HEALTH: self._check_health, **inference.paths}
 
@@ -77,7 +76,7 @@ class Service:
         if handler is None:
             done(UNIMPLEMENTED, f"unknown method {clip(path)}")
             return None
-        refusal = None if self._token is None or path == HEALTH else self.refusal(metadata)
+        refusal = None if path == HEALTH or not self._token.needed else self.refusal(metadata)
         if refusal is not None:
             done(UNAUTHENTICATED, refusal)
             return None
@@ -96,13 +95,11 @@ class Service:
 
     def burst(self):
         """A context for calls that came together, by a thread that takes more only after it."""
-        burst = getattr(self.dispatcher, "burst", None)
-        return burst() if burst is not None else contextlib.nullcontext()
+        return burst(self.dispatcher)
 
     def refusal(self, metadata: Mapping[str, str]) -> str | None:
         """Why a caller with these headers is not served; for transports with methods of their own."""
-        given = metadata.get("authorization", "").encode()
-        if self._token is None or hmac.compare_digest(given, self._token):
+        if self._token.admits(metadata.get("authorization", "")):
             return None
         return "the token is missing or wrong (authorization: Bearer ...)"
 
