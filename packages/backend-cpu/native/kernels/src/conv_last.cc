@@ -56,7 +56,8 @@ KERNEL_FN(conv_last_input_grad, f32) {
   float* dx = out<float>(call);
   switch (static_cast<ConvAlgorithm>(a.algorithm)) {
     case ConvAlgorithm::direct:
-      return conv_last_direct_input_grad(call, s, dy, packed, dx);
+      return conv_last_phases_fit(s) ? conv_last_phases_input_grad(call, s, dy, packed, dx)
+                                     : conv_last_direct_input_grad(call, s, dy, packed, dx);
     case ConvAlgorithm::winograd4:
       return conv_last_winograd(call, turned(s), 4, dy, packed, ConvEpilogue{}, dx);
     case ConvAlgorithm::winograd6:

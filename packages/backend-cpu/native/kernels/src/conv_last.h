@@ -40,6 +40,11 @@ int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x
 int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
                                     const float* packed, float* dx);
 
+// The same where phases of the stride are few columns each.  conv_last_phases.cc
+bool conv_last_phases_fit(const ConvLast& s);
+int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
+                                    float* dx);
+
 // 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
 // Packed weights: [tap of the transform][panel][c][16].
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
