@@ -85,6 +85,8 @@ void check_lanes() {
 int main() {
   const auto flushed_exp = [](double x) { return ::exp(x) < 0x1.6a09e6p-126 ? 0.0 : ::exp(x); };
   check("exp", 1.5, -86.9f, 89, [](f32v x) { return v::exp(x); }, flushed_exp);
+  check("exp_of_negative", 1.5, -86.9f, 0, [](f32v x) { return v::exp_of_negative(min_or_second(splat(0.0f), x)); },
+        [=](double x) { return flushed_exp(x > 0 ? 0 : x); });
   check("expm1", 2, -30, 89, [](f32v x) { return v::expm1(x); }, [](double x) { return ::expm1(x); });
   check("log", 1.5, 0, 100, [](f32v x) { return v::log(x); }, [](double x) { return ::log(x); });
   check("log1p", 2, -0.999f, 10, [](f32v x) { return v::log1p(x); }, [](double x) { return ::log1p(x); });

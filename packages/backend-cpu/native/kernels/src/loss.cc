@@ -9,7 +9,7 @@ constexpr int64_t kRowWork = 40;  // bytes and flops of an element
 
 // y = softmax(x) * scale; returns log(sum(exp(x))).
 float scaled_softmax_row(const float* x, float* y, int64_t n, float scale) {
-  const float peak = row_max(x, n), total = row_exp_sum<true>(x, y, n, peak);
+  const float peak = row_max(x, n), total = row_exp_sum<true>(x, y, n, peak, n);
   const float factor = scale / total;
   map(y, y, n, [=](f32v v) { return v * factor; });
   return peak + logf(total);

@@ -21,37 +21,44 @@ MYC_INLINE void for_vectors(const float* x, int64_t n, float fill, const F& f) {
 }
 
 MYC_INLINE float row_max(const float* x, int64_t n) {
-  f32v a = splat(-INFINITY), b = a;
+  f32v peak[4];
+  for (f32v& p : peak) p = splat(-INFINITY);
   int64_t i = 0;
-  for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
-    a = max_or_second(load(x + i), a);  // NaN is passed over here and comes back through the exponentials
-    b = max_or_second(load(x + i + kLanes), b);
+  for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+    // NaN is passed over here and comes back through the exponentials.
+#pragma GCC unroll 4
+    for (int k = 0; k < 4; ++k) peak[k] = max_or_second(load(x + i + k * kLanes), peak[k]);
   }
-  for_vectors(x + i, n - i, -INFINITY, [&](f32v v, int64_t, int64_t) { a = max_or_second(v, a); });
-  return horizontal_max(max_or_second(a, b));
+  for_vectors(x + i, n - i, -INFINITY, [&](f32v v, int64_t, int64_t) { peak[0] = max_or_second(v, peak[0]); });
+  return horizontal_max(max_or_second(max_or_second(peak[0], peak[1]), max_or_second(peak[2], peak[3])));
 }
 
-// y = exp(x - peak) if `keep`; returns the sum.
+// y = exp(x - peak) if `keep`; returns the sum. Meanwhile what lies `next` floats behind x and y is fetched if that
+// is not 0, the row that comes after this one: exponentials leave the memory idle.
 template <bool keep>
-MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak) {
-  f32v sum = {}, other = {};
+MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak, int64_t next = 0) {
+  f32v sum = {};
   const f32v shift = splat(peak);
   int64_t i = 0;
   for (; i + 2 * kLanes <= n; i += 2 * kLanes) {
+    if (next) {
+      __builtin_prefetch(x + i + next);
+      if (keep) __builtin_prefetch(y + i + next, 1);
+    }
     f32v e[2];
 #pragma GCC unroll 2
     for (int k = 0; k < 2; ++k) {
       e[k] = exp_of_negative(load(x + i + k * kLanes) - shift);
       if (keep) store(y + i + k * kLanes, e[k]);
     }
-    sum += e[0], other += e[1];
+    sum += e[0] + e[1];
   }
   for_vectors(x + i, n - i, peak, [&](f32v v, int64_t j, int64_t lanes) {
     const f32v e = exp_of_negative(v - shift);
     if (keep) store_lanes(y + i + j, e, lanes);
     sum += keep_lanes(e, lanes);
   });
-  return horizontal_sum(sum + other);
+  return horizontal_sum(sum);
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -24,41 +24,24 @@ constexpr float kLn2Low = -0x1.bd0106p-13f;     // ln 2 - kLn2High
 // 2^n for integers n in [-126, 127].
 MYC_INLINE f32v power_of_two(i32v n) { return from_bits((n + 127) << 23); }
 
-// x rounded to an integer n, |n| < 2^22, and n in the exponent field of a float: adding 1.5 * 2^23 leaves n in the
-// lowest bits.
-struct Exponent {
-  f32v number;
-  i32v field;
-};
-MYC_INLINE Exponent nearest_exponent(f32v x) {
-  const float magic = 0x1.8p23f;
-  const f32v shifted = x + magic;
-  return {shifted - magic, bits(shifted) << 23};
-}
-
-// For |r| <= ln(2) / 2.
-MYC_INLINE f32v exp_near_zero(f32v r) {
-  const float p[] = {4.999999404e-01f, 1.666652113e-01f, 4.166838899e-02f, 8.368717507e-03f, 1.381459646e-03f};
-  return (r * r) * polynomial(r, p) + r + 1.0f;  // p: (exp(r) - 1 - r) / r^2
+// exp(x) for -87.3 <= x <= 89, 0 at the lower end. Instructions are what it costs: Horner's scheme for 2 exp(r), and the
+// rounded exponent as it comes.
+MYC_INLINE f32v exp_in_range(f32v x) {
+  const float magic = 0x1.8p23f + 126.0f;  // adding it rounds to an integer and leaves it, n + 126, in the lowest bits
+  const f32v shifted = x * kLog2e + magic, n = shifted - magic;
+  const f32v half_scale = from_bits(bits(shifted) << 23);  // 2^(n-1), so that n = 128 fits; bits of 0 for n = -126
+  const f32v r = (x - n * kLn2High) - n * kLn2Low;         // |r| <= ln(2) / 2
+  const float p[] = {2.0f,            2.0f,            9.999998808e-01f, 3.333286046e-01f,
+                     8.333601058e-02f, 1.674839109e-02f, 2.768721432e-03f};
+  return polynomial(r, p) * half_scale;
 }
 
 // Results below 2^-125.5 are 0: denormal numbers would cost a hundred cycles each on many processors, and masked softmax
-// makes whole rows of them.
-MYC_INLINE f32v exp(f32v x) {
-  x = min_or_second(splat(89.0f), max_or_second(splat(-87.3f), x));  // inf and 0 come out at the ends
-  const Exponent e = nearest_exponent(x * kLog2e);
-  const f32v r = (x - e.number * kLn2High) - e.number * kLn2Low;  // |r| <= ln(2) / 2
-  // 2^(n-1), so that n = 128 still fits; its bits are those of 0 for n = -126.
-  return exp_near_zero(r) * from_bits(e.field + (126 << 23)) * 2.0f;
-}
+// makes whole rows of them. NaN stays, infinities come out at the ends.
+MYC_INLINE f32v exp(f32v x) { return exp_in_range(min_or_second(splat(89.0f), max_or_second(splat(-87.3f), x))); }
 
-// exp(x) for x <= 0, cheaper: the exponent is added to the bits of the mantissa's exponential.
-MYC_INLINE f32v exp_of_negative(f32v x) {
-  const Exponent e = nearest_exponent(x * kLog2e);
-  const f32v r = (x - e.number * kLn2High) - e.number * kLn2Low;
-  const f32v y = from_bits(bits(exp_near_zero(r)) + e.field);
-  return from_bits(bits(y) & ~(x < -87.3f));  // NaN stays
-}
+// exp(x) for x <= 0.
+MYC_INLINE f32v exp_of_negative(f32v x) { return exp_in_range(max_or_second(splat(-87.3f), x)); }
 
 MYC_INLINE f32v expm1(f32v x) {
   const f32v limited = min_or_second(splat(89.0f), max_or_second(splat(-18.0f), x));  // exp(-18) is below half an ulp of 1

@@ -171,16 +171,26 @@ MYC_INLINE float horizontal_sum(f32v v) {
   return (s[0] + s[2]) + (s[1] + s[3]);
 }
 
+// Folds the lanes in halves, `better(a, b)` being a mask of where a stays. Without branches: which lane wins is random.
+template <class Better>
+MYC_INLINE float fold_lanes(f32v v, const Better& better) {
+  typedef float quad __attribute__((vector_size(16)));
+  quad q[MYC_VECTOR_BYTES / 16];
+  memcpy(q, &v, sizeof(v));
+  quad m = q[0];
+  const auto fold = [&](quad other) __attribute__((always_inline)) { m = better(m, other) ? m : other; };
+  for (int i = 1; i < MYC_VECTOR_BYTES / 16; ++i) fold(q[i]);
+  fold(__builtin_shufflevector(m, m, 2, 3, 2, 3));
+  fold(__builtin_shufflevector(m, m, 1, 1, 1, 1));
+  return m[0];
+}
+
 // NaN if any lane is NaN.
 MYC_INLINE float horizontal_max(f32v v) {
-  float m = v[0];
-  for (int i = 1; i < kLanes; ++i) m = v[i] > m || v[i] != v[i] ? v[i] : m;
-  return m;
+  return fold_lanes(v, [](auto a, auto b) __attribute__((always_inline)) { return (a > b) | (a != a); });
 }
 MYC_INLINE float horizontal_min(f32v v) {
-  float m = v[0];
-  for (int i = 1; i < kLanes; ++i) m = v[i] < m || v[i] != v[i] ? v[i] : m;
-  return m;
+  return fold_lanes(v, [](auto a, auto b) __attribute__((always_inline)) { return (a < b) | (a != a); });
 }
 
 MYC_INLINE bool any(i32v mask) {
