@@ -45,16 +45,16 @@ struct OuterStrip {
 #define MYC_LOAD(at, next, s, t) "vmovups " at ", %%" s "\n\tvmovups " next ", %%" t "\n\t"
 #define MYC_STORE(at, next, s, t) "vmovups %%" s ", " at "\n\tvmovups %%" t ", " next "\n\t"
 
-// At least one tile, one block and one k.
+// At least one tile, one block and one k.  x gets the one register left, so that builds with frame pointers work too.
 inline __attribute__((noinline)) void run_outer_strip(OuterStrip& x) {
   asm volatile(
       "movq " MYC_X(a) ", %%r15\n\tmovq " MYC_X(c) ", %%rsi\n\tmovq " MYC_X(c_row) ", %%r9\n\t"
-      "movq " MYC_X(count) ", %%r12\n\tmovq " MYC_X(tiles) ", %%r13\n\tmovq " MYC_X(add) ", %%rax\n\t"
+      "movq " MYC_X(count) ", %%r12\n\tmovq " MYC_X(tiles) ", %%r13\n\t"
       "movq " MYC_X(fetch) ", %%rdi\n\tmovq " MYC_X(fetch_step) ", %%rdx\n\t"
       "subq $-128, %%r15\n\tleaq (%%r9, %%r9, 2), %%r10\n\t.p2align 5\n"
       "1:\n\tmovq " MYC_X(b) ", %%rbx\n\tmovq " MYC_X(blocks) ", %%rcx\n\tmovq %%rsi, " MYC_X(c_tile) "\n"
       "2:\n\tmovq %%rcx, " MYC_X(left) "\n\tmovq %%rbx, " MYC_X(b_now) "\n\tsubq $-128, %%rbx\n\t"
-      "movq %%r15, %%r8\n\tleaq (%%rsi, %%r10), %%r11\n\ttestq %%rax, %%rax\n\tjnz 3f\n\t"
+      "movq %%r15, %%r8\n\tleaq (%%rsi, %%r10), %%r11\n\tcmpq $0, " MYC_X(add) "\n\tjnz 3f\n\t"
       MYC_ROWS(MYC_ZERO) "jmp 4f\n3:\n\t" MYC_ROWS(MYC_LOAD)
       // The next block of C comes while this one is computed: beside it, or the first one of the next tile.
       "4:\n\tmovq " MYC_X(c_tile) ", %%r14\n\tleaq (%%r14, %%r10, 2), %%r14\n\tdecq %%rcx\n\t"
@@ -75,7 +75,7 @@ inline __attribute__((noinline)) void run_outer_strip(OuterStrip& x) {
       : [x] "r"(&x), MYC_AT(a), MYC_AT(b), MYC_AT(c), MYC_AT(a_tile), MYC_AT(b_block), MYC_AT(c_row), MYC_AT(count),
         MYC_AT(tiles), MYC_AT(blocks), MYC_AT(add), MYC_AT(fetch), MYC_AT(fetch_step), MYC_AT(left), MYC_AT(b_now),
         MYC_AT(c_tile)
-      : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc",
+      : "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc",
         "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
         "xmm13", "xmm14", "xmm15");
 }

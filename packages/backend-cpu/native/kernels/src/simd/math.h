@@ -50,14 +50,14 @@ MYC_INLINE f32v expm1(f32v x) {
   const float p[] = {5.000000000e-01f, 1.666666716e-01f, 4.166635498e-02f,
                      8.333274163e-03f, 1.394102233e-03f, 1.991357422e-04f};
   const f32v y = (r * r) * polynomial(r, p) + r;  // exp(r) - 1
-  const f32v half_scale = power_of_two(to_int(n) - 1);  // half of 2^n, so that n = 128 fits
+  const f32v half_scale = power_of_two(to_int(n - 1.0f));  // half of 2^n, so that n = 128 fits
   const f32v result = 2.0f * (half_scale * y + (half_scale - 0.5f));
   return select(x == 0.0f, x, result);  // keeps -0
 }
 
 // For x > 0 and normal: x = m 2^e, m in [sqrt(1/2), sqrt(2)); log(x) = e ln 2 + log(m).
 MYC_INLINE f32v log_normal(f32v x, f32v e_extra) {
-  const i32v shifted = bits(x) - 0x3f3504f3;  // bits of sqrt(1/2)
+  const i32v shifted = (i32v)((u32v)bits(x) - 0x3f3504f3u);  // bits of sqrt(1/2); may wrap for what log() replaces
   const f32v e = to_float(shifted >> 23) + e_extra;
   const f32v f = from_bits((shifted & 0x007fffff) + 0x3f3504f3) - 1.0f;
   const float p[] = {3.333331645e-01f, -2.500081062e-01f, 2.000228614e-01f, -1.662455350e-01f,
