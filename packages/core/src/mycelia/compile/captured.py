@@ -18,6 +18,7 @@ from mycelia.capture.text import Text
 from mycelia.capture.trace import Trace, UnknownValue, capture_lock, number_tensor, type_of
 from mycelia.capture.values import kept_tensors
 from mycelia.compile import disk_cache
+from mycelia.compile.collector import resting
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.passes import optimize
 from mycelia.compile.signature import Shape, replaced, signature
@@ -75,6 +76,7 @@ class Template:
         return [place for place, is_tied in zip(self.places, self.table.tied()) if is_tied]
 
 
+@resting()
 def compile_function(
     fn: Callable,
     name: str,

@@ -14,6 +14,7 @@ from typing import Any
 from mycelia import _C, config, dispatch, plugins
 from mycelia.backends import registry
 from mycelia.compile import hoist, memory, recompute, schedule, strands
+from mycelia.compile.collector import resting
 from mycelia.compile.passes import choice, is_off, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
@@ -52,7 +53,8 @@ def program(
     if found is None:
         changed = {p for _, p in updates}
         steady = [i for i in stable if i not in changed]
-        found = graph.cache[key] = _build(lower(graph, target, steady), steady, updates)
+        with resting():
+            found = graph.cache[key] = _build(lower(graph, target, steady), steady, updates)
     return found
 
 

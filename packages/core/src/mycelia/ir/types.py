@@ -33,12 +33,12 @@ class TensorType:
     @property
     def size(self) -> int:
         """Number of elements, or -1 if a size is unknown."""
-        return math.prod(self.shape) if self.is_static else UNKNOWN
+        return UNKNOWN if UNKNOWN in self.shape else math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:
         """Memory of the elements in bytes, or -1 if a size is unknown."""
-        return self.size * self.dtype.itemsize if self.is_static else UNKNOWN
+        return UNKNOWN if UNKNOWN in self.shape else math.prod(self.shape) * self.dtype.itemsize
 
     def accepts(self, other: TensorType) -> bool:
         """True if a value of type `other` may stand where this type is expected:
