@@ -248,7 +248,7 @@ int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g) {
         combine(h, block + b, column, min(n * kTileColumns, h.columns - column), own);
       }
     };
-    parallel_for_worker(ctx, count * tiles, max(share, kTiles), multiply);
+    parallel_for_worker(ctx, count * tiles, share, multiply);
   }
   return MYC_OK;
 }
