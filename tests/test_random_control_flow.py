@@ -1,0 +1,130 @@
+"""Functions of random branches, loops, breaks and returns give compiled what they give eagerly.
+
+The same programs in every run; MYCELIA_RANDOM_GRAPHS=N tries N others.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import Tensor
+
+COUNT = int(os.environ.get("MYCELIA_RANDOM_GRAPHS", 0))
+SEEDS = range(*((n := int.from_bytes(os.urandom(4)), n + COUNT) if COUNT else (0, 20)))
+# Compiled, what only some paths through a program define may be an error where Python finds it defined.
+REFUSED = (UnboundLocalError, NameError, TypeError)
+
+
+class Writer:
+    """Statements over names that can be read and some that can be assigned to."""
+
+    def __init__(self, seed, readable, assignable):
+        self.random, self.readable, self.assignable = random.Random(seed), readable, assignable
+        self.loops = 0
+
+    def expression(self, depth=0):
+        r = self.random
+        k = r.random()
+        if k < 0.6 or depth > 2:
+            return r.choice(self.readable)
+        if k < 0.75:
+            return str(r.choice((-2, -1, 1, 2, 3)))
+        return f"({self.expression(depth + 1)} {r.choice('+-*')} {self.expression(depth + 1)})"
+
+    def condition(self):
+        r = self.random
+        test = f"{self.expression()} {r.choice(('<', '>', '<=', '!='))} {self.expression()}"
+        k = r.random()
+        if k < 0.15:
+            return f"not ({test})"
+        return (
+            f"({test}) {r.choice(('and', 'or'))} ({self.expression()} > {self.expression()})"
+            if k < 0.3
+            else test
+        )
+
+    def block(self, depth, in_loop):
+        lines = [line for _ in range(self.random.randint(1, 3)) for line in self.statement(depth, in_loop)]
+        return ["    " + line for line in lines]
+
+    def simple(self):
+        r = self.random
+        name = r.choice(self.assignable)
+        choices = (
+            f"{name} = {self.expression()} * 0.5 + x * 0",
+            f"{name} {r.choice('+-')}= {self.expression()} * 0.5",
+            f"{name} = {self.expression()} if {self.condition()} else {self.expression()}",
+            "a, b = b, a",
+        )
+        return [r.choice(choices)]
+
+    def statement(self, depth, in_loop):
+        r = self.random
+        k = r.random()
+        if depth == 0 or k < 0.4:
+            return self.simple()
+        if k < 0.65:
+            lines = [f"if {self.condition()}:", *self.block(depth - 1, in_loop)]
+            if r.random() < 0.25:
+                lines += [f"elif {self.condition()}:", *self.block(depth - 1, in_loop)]
+            return lines + (["else:", *self.block(depth - 1, in_loop)] if r.random() < 0.6 else [])
+        if k < 0.87:
+            self.loops += 1
+            i = f"i{self.loops}"
+            if r.random() < 0.5:
+                lines = [
+                    f"for {i} in range({r.choice('23n')}):",
+                    *self.block(depth - 1, True),
+                    f"    a = a + {i} * 0.1",
+                ]
+            else:
+                lines = [
+                    f"{i} = {r.choice(('n * 0', '0'))}",
+                    f"while {i} < {r.choice('23n')}:",
+                    f"    {i} = {i} + 1",
+                ]
+                lines += self.block(depth - 1, True)
+            return lines + (["else:", *self.block(depth - 1, in_loop)] if r.random() < 0.15 else [])
+        if k < 0.93 and in_loop:
+            return [r.choice(("break", "continue"))]
+        return [f"return {self.expression()} + x * 0"] if k < 0.97 else self.simple()
+
+    def body(self):
+        return [line[4:] for _ in range(self.random.randint(1, 2)) for line in self.block(3, False)]
+
+
+def defined(source, path, name):
+    path.write_text(source)
+    scope = {"ms": ms, "Tensor": Tensor}
+    exec(compile(source, path, "exec"), scope)
+    return scope[name]
+
+
+def outcome(function, *arguments):
+    """The numbers that a call returns, or the class of its error."""
+    try:
+        result = function(*arguments)
+    except REFUSED as error:
+        return type(error)
+    return np.asarray(result.asnumpy() if isinstance(result, Tensor) else result, np.float64)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_functions_of_whole_numbers(seed, tmp_path):
+    writer = Writer(seed, ["a", "b", "c", "d", "x", "l[0]"], ["a", "b", "c", "d", "l[0]", "l[1]"])
+    lines = ["a = x + 1", "b = x * 2", "c = 3", "d = x - n", "l = [x, 2]", *writer.body()]
+    lines.append("return a + 2 * b + 3 * c + 5 * d + 7 * l[0] + 11 * l[1]")
+    source = "def f(x, n):\n" + "".join(f"    {line}\n" for line in lines)
+    function = defined(source, tmp_path / "program.py", "f")
+    compiled = ms.jit(function)
+    for x in (-2, 0, 4):
+        for n in (1, 3):
+            arguments = Tensor(x, ms.int64), Tensor(n, ms.int64)
+            found, expected = outcome(compiled, *arguments), outcome(function, *arguments)
+            if not isinstance(found, type) and not isinstance(expected, type):
+                np.testing.assert_allclose(found, expected, rtol=1e-5, err_msg=f"x = {x}, n = {n}\n{source}")
