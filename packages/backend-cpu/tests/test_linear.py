@@ -108,6 +108,27 @@ def test_error_of_products_by_quarters(depth):
     assert np.abs(y - want).max() < 3e-6 * np.abs(want).max()
 
 
+@pytest.mark.parametrize("rows, at", [(2, 0), (49, 10), (49, 40), (301, 7), (301, 298)])
+@pytest.mark.parametrize("odd", [np.nan, np.inf, 1e6, 1e-6])
+def test_rows_by_quarters_do_not_reach_each_other(rows, at, odd):
+    """A row that is not finite, or of another size than the rest, leaves the others exact."""
+    x, w, b = random(rows, 130), random(96, 130), random(96)
+    x[at] *= np.float32(odd)
+    pack = linear_pack(ms.Tensor(in_quarters(w)))
+    inputs_of = ms.Tensor(x), pack, ms.Tensor(b)
+    y = linear(*inputs_of, channels=96, activation="none").asnumpy()
+    with np.errstate(invalid="ignore"):
+        want = x.astype(np.float64) @ w.T + b
+    size = np.abs(want).max(1, keepdims=True)
+    close = np.abs(y - want) <= 2e-6 * np.where(np.isfinite(size), size, 1)
+    assert np.delete(close, at, axis=0).all()
+    if np.isfinite(odd):
+        assert close[at].all()
+    else:
+        assert not np.isfinite(y[at]).any()
+    assert_same_bits(lambda: linear(*inputs_of, channels=96))
+
+
 @pytest.mark.parametrize("rows, inputs", [(0, 5), (3, 0), (1, 0)])
 def test_linear_of_nothing_is_its_bias(rows, inputs):
     b = random(9)

@@ -10,7 +10,14 @@
 // half of C and their counterparts of the right half, the seven products go to scratch in the second-level
 // cache, and one pass over it writes C. Flops: 7/4 rows depth columns, a few for each element of A and of C.
 // Bytes: x, y, the residual, and 7/4 of the weights for each block of rows.
+//
+// The sums mix each row of the upper half with one of the lower half, so rounding errors of the larger row reach
+// the smaller one, as infinities and NaN would. A block of rows where two are not of kindred size is multiplied
+// plainly, by the same pack, since b12 = b11 + t1: c12 = a11 b11 + a11 t1 + a12 b22, and c22 with a21 and a22.
 #include "gemm/strassen.h"
+
+#include <algorithm>
+#include <array>
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -24,7 +31,8 @@ constexpr int64_t kSlack = 16;       // floats: products should not meet in the 
 constexpr int64_t kProductFloats = kMostRows * kGroup + kSlack;
 static_assert(kMostRows % kTileRows == 0 && kGroup % kTileColumns == 0 && kGroup % kPackedColumns == 0);
 
-enum Operand { a11, a12, s4, a22, s1, s2, s3 };  // of A, in the order of the products
+constexpr float kKindred = 64;  // so many times another row's largest element a row's may be
+enum Operand { a11, a12, s4, a22, s1, s2, s3, a21 };  // of A, in the order of the products; a21 is in none of them
 
 struct Halves {
   const HalvedProduct& g;
@@ -64,11 +72,18 @@ MYC_INLINE void write(float* to, f32v x, int64_t n) {
   }
 }
 
-// The four sums of row i, which is row `to` of a block's sums.
-void sum_quarters(const Halves& h, int64_t i, float* to) {
+// Whether rows with these largest absolute values may be mixed; a row of zeros may, one with a NaN may not.
+bool are_kindred(float above, float below) {
+  if (above == 0 || below == 0) return above == above && below == below;
+  return above <= kKindred * below && below <= kKindred * above;
+}
+
+// The four sums of row i, which is row `to` of a block's sums. False: it and its lower row are not to be mixed.
+bool sum_quarters(const Halves& h, int64_t i, float* to) {
   const HalvedProduct& g = h.g;
   const float *above = g.x + i * g.depth, *below = above + h.rows * g.depth;
   const bool has_below = i + h.rows < g.rows;
+  f32v most_above{}, most_below{}, not_finite{};  // zeros, or NaN for an infinity
   const auto sum = [&](int64_t k, int64_t n) __attribute__((always_inline)) {
     const f32v x11 = read(above + k, n), x12 = read(above + h.depth + k, n);
     const f32v x21 = has_below ? read(below + k, n) : f32v{};
@@ -76,28 +91,33 @@ void sum_quarters(const Halves& h, int64_t i, float* to) {
     const f32v sum1 = x21 + x22, sum2 = sum1 - x11;
     const f32v sums[4] = {x12 - sum2, sum1, sum2, x11 - x21};  // s4, s1, s2, s3
     for (int s = 0; s < 4; ++s) write(to + s * h.sum_floats + k, sums[s], n);
+    most_above = max_or_second(most_above, max_or_second(abs(x11), abs(x12)));
+    most_below = max_or_second(most_below, max_or_second(abs(x21), abs(x22)));
+    not_finite += (abs(x11) + abs(x12) + abs(x21) + abs(x22)) * 0.0f;
   };
   int64_t k = 0;
   for (; k + kLanes <= h.depth; k += kLanes) sum(k, kLanes);
   if (k < h.depth) sum(k, h.depth - k);
+  if (!has_below) return true;
+  const float flaw = horizontal_sum(not_finite);
+  return are_kindred(horizontal_max(most_above) + flaw, horizontal_max(most_below) + flaw);
 }
 
-// One of the seven products: `count` tiles of columns from `tile` on, to `to` with rows of kGroup floats.
-void multiply_quarter(const Halves& h, Operand p, int64_t block, const float* sums, int64_t tile,
-                      int64_t count, float* to) {
+// A quarter or sum of A by the weights that belong to product `p`: `count` tiles of columns from `tile` on, to (or
+// added to) `to` with rows of kGroup floats.
+void multiply_quarter(const Halves& h, Operand x, Operand p, int64_t block, const float* sums, int64_t tile,
+                      int64_t count, bool add, float* to) {
   const HalvedProduct& g = h.g;
-  const bool is_sum = p != a11 && p != a12 && p != a22;
-  const int64_t first = block * h.block_rows, height = p == a22 ? h.height_below(block) : h.height(block);
-  const float* a = g.x + first * g.depth;
-  if (p == a12) a += h.depth;
-  if (p == a22) a += h.rows * g.depth + h.depth;
-  if (is_sum) a = sums + (p == s4 ? 0 : p - a22) * h.sum_floats;
+  const bool lower = x == a21 || x == a22, is_sum = !lower && x != a11 && x != a12;
+  const int64_t first = block * h.block_rows, height = lower ? h.height_below(block) : h.height(block);
+  const float* a = g.x + (first + (lower ? h.rows : 0)) * g.depth + (x == a12 || x == a22 ? h.depth : 0);
+  if (is_sum) a = sums + (x == s4 ? 0 : x - a22) * h.sum_floats;
   const int64_t a_step = is_sum ? h.sum_row : g.depth;
   int64_t a_row[kTileRows], c_row[kTileRows];
   for (int64_t i = 0; i < kTileRows; ++i) a_row[i] = i * a_step, c_row[i] = i * kGroup;
   for (int64_t k0 = 0; k0 < h.depth; k0 += h.k_block) {
     const Run run = {k0, k0, min(h.k_block, h.depth - k0)};
-    const Finish f = {k0 > 0, nullptr, nullptr, Activation::none};
+    const Finish f = {add || k0 > 0, nullptr, nullptr, Activation::none};
     for (int64_t q = 0; q < count; ++q) {
       const auto weights = [&](int64_t at, int64_t operand) {
         return PackedBlock(g.packed + operand * h.panel, 7 * h.panel, tile + at, h.width);
@@ -114,6 +134,19 @@ void multiply_quarter(const Halves& h, Operand p, int64_t block, const float* su
   }
 }
 
+// The quarters of C, to the places of p1, p2, p3 and p4. product(of A, the product whose weights, add, to).
+template <class Product>
+void multiply_plainly(const Product& product) {
+  for (const auto [left, right, to] : {std::array{a11, a12, a11}, std::array{a21, a22, s4}}) {
+    product(left, a11, false, to);
+    product(right, a12, true, to);
+    const Operand other = to == a11 ? a12 : a22;
+    product(left, a11, false, other);
+    product(left, s1, true, other);
+    product(right, s4, true, other);
+  }
+}
+
 // From products to a row of each quarter of C. `c`: of the upper left one; the others lie `right` and `below`
 // behind it, below is 0 if there is no lower row.
 struct Combination {
@@ -121,6 +154,7 @@ struct Combination {
   float* c;
   int64_t right, below;
   f32v low, high;
+  bool plain;  // the first four products are the quarters of C
 
   MYC_INLINE void put(f32v sum, const float* bias, int64_t at, int64_t n) const {
     if (bias) sum += read(bias, n);
@@ -132,9 +166,17 @@ struct Combination {
     const auto product = [&](Operand i) __attribute__((always_inline)) {
       return load(p + i * kProductFloats + j);
     };
-    const f32v p1 = product(a11), p5 = product(s1), u2 = p1 + product(s2);
     const float* left = left_bias ? left_bias + j : nullptr;
     const float* other = right_bias ? right_bias + j : nullptr;
+    if (plain) {
+      put(product(a11), left, j, n);
+      put(product(a12), other, right + j, n);
+      if (below == 0) return;
+      put(product(s4), left, below + j, n);
+      put(product(a22), other, below + right + j, n);
+      return;
+    }
+    const f32v p1 = product(a11), p5 = product(s1), u2 = p1 + product(s2);
     put(p1 + product(a12), left, j, n);
     put(u2 + p5 + product(s4), other, right + j, n);
     if (below == 0) return;
@@ -145,7 +187,7 @@ struct Combination {
 };
 
 // Writes C for a block's rows and `n` columns of each half, from `column` on.
-void combine(const Halves& h, int64_t block, int64_t column, int64_t n, const float* products) {
+void combine(const Halves& h, int64_t block, int64_t column, int64_t n, const float* products, bool plain) {
   const HalvedProduct& g = h.g;
   constexpr int64_t kAhead = 2;  // rows: more of C would fight for the same cache sets
   const bool clips = g.activation == Activation::relu || g.activation == Activation::relu6;
@@ -158,7 +200,8 @@ void combine(const Halves& h, int64_t block, int64_t column, int64_t n, const fl
                    h.columns,
                    half,
                    splat(clips ? 0.0f : -INFINITY),
-                   splat(g.activation == Activation::relu6 ? 6.0f : INFINITY)};
+                   splat(g.activation == Activation::relu6 ? 6.0f : INFINITY),
+                   plain};
   for (int64_t i = 0; i < height; ++i, products += kGroup, c.c += g.columns) {
     if (i == height_below) c.below = 0;
     for (int64_t quarter = 0; quarter < 4; ++quarter) {
@@ -226,13 +269,15 @@ int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g) {
   Scratch scratch(ctx);
   float* sums = scratch.take<float>(at_once * block_sums);
   float* products = scratch.take<float>(workers * 7 * kProductFloats);
-  if (!sums || !products) return MYC_E_MEMORY;
+  bool* mixable = scratch.take<bool>(at_once * h.block_rows);  // for each row of the sums
+  if (!sums || !products || !mixable) return MYC_E_MEMORY;
   for (int64_t block = 0; block < h.blocks; block += at_once) {
     const int64_t count = min(at_once, h.blocks - block), row = block * h.block_rows;
     const int64_t rows = min(count * h.block_rows, h.rows - row);
     parallel_for(ctx, rows, kMinParallelWork / (h.depth * 32 + 1) + 1, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i) {
-        sum_quarters(h, row + i, sums + i / h.block_rows * block_sums + i % h.block_rows * h.sum_row);
+        float* to = sums + i / h.block_rows * block_sums + i % h.block_rows * h.sum_row;
+        mixable[i] = sum_quarters(h, row + i, to);
       }
     });
     const int64_t share = kShare / (7 * h.block_rows * h.depth * kTileColumns + 1) + 1;
@@ -241,11 +286,17 @@ int32_t multiply_strassen(myc_context* ctx, const HalvedProduct& g) {
       for (int64_t n; begin < end; begin += n) {
         const int64_t b = begin / tiles, tile = begin % tiles, column = tile * kTileColumns;
         n = min(min(end - begin, tiles - tile), kTiles);
-        for (int64_t p = a11; p <= s3; ++p) {
-          float* to = own + p * kProductFloats;
-          multiply_quarter(h, static_cast<Operand>(p), block + b, sums + b * block_sums, tile, n, to);
+        const bool* row_mixable = mixable + b * h.block_rows;
+        const bool plain = !std::all_of(row_mixable, row_mixable + h.height(block + b), [](bool m) { return m; });
+        const auto product = [&](Operand x, Operand weights, bool add, Operand to) {
+          multiply_quarter(h, x, weights, block + b, sums + b * block_sums, tile, n, add, own + to * kProductFloats);
+        };
+        if (plain) {
+          multiply_plainly(product);
+        } else {
+          for (int64_t p = a11; p <= s3; ++p) product(Operand(p), Operand(p), false, Operand(p));
         }
-        combine(h, block + b, column, min(n * kTileColumns, h.columns - column), own);
+        combine(h, block + b, column, min(n * kTileColumns, h.columns - column), own, plain);
       }
     };
     parallel_for_worker(ctx, count * tiles, share, multiply);
