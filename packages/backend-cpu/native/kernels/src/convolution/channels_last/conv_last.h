@@ -1,0 +1,64 @@
+// Channels-last convolution as its algorithms see it, and the list of them; conv_last.cc unpacks calls and
+// chooses.
+#ifndef MYCELIA_CONV_LAST_H_
+#define MYCELIA_CONV_LAST_H_
+
+#include "gemm/rows.h"
+
+namespace mycelia::MYC_ISA {
+
+// Sizes of y [n, out_h, out_w, o] = conv(x [n, in_h, in_w, c], w); index 0 is the height, 1 the width.  For
+// an input gradient these are still the sizes of the convolution itself.
+struct ConvLast {
+  int64_t n, c, o, group;  // channels of all groups together
+  int64_t in[2], out[2], kernel[2], stride[2], dilation[2];
+  int64_t pad[2];  // at the begin; `out` implies the end
+
+  int64_t group_c() const { return c / group; }
+  int64_t group_o() const { return o / group; }
+  int64_t taps() const { return kernel[0] * kernel[1]; }
+};
+
+// A list attribute of one entry holds for both dimensions.
+inline int64_t entry(const myc_ints& list, int i) { return list.v[list.n == 1 ? 0 : i]; }
+
+// What follows the sums: activation(sum + bias + residual).  Absent parts are null.
+struct ConvEpilogue {
+  const float* bias;      // [o]
+  const float* residual;  // as y
+  Activation activation;
+};
+
+// Values of the attribute `algorithm`.
+enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
+
+// Any geometry: rows of x against packed panels, pixel by pixel in groups that see the same taps.  direct.cc
+// Packed weights: [group][panel][tap][c of the group][16].
+int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                         const ConvEpilogue& e, float* y);
+// `packed` is the transposed pack.
+int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
+                                    const float* packed, float* dx);
+
+// The same where phases of the stride are few columns each.  phases.cc
+bool conv_last_phases_fit(const ConvLast& s);
+int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
+                                    float* dx);
+
+// 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
+// Packed weights: [tap of the transform][panel][c][16].
+int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
+                           const float* packed, const ConvEpilogue& e, float* y);
+
+// One channel in, one out in every group.  depthwise.cc
+// Packed weights: [panel][tap][16]; for the gradient the taps are flipped.
+int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
+                            const ConvEpilogue& e, float* y);
+int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
+                                       const float* packed, float* dx);
+int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x,
+                                        const float* dy, float* dw);
+
+}  // namespace mycelia::MYC_ISA
+
+#endif  // MYCELIA_CONV_LAST_H_

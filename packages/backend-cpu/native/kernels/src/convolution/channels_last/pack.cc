@@ -1,0 +1,138 @@
+// Packed weights of channels-last convolutions; the formats are told in conv_last.h.  Bytes: w once, the pack
+// once.
+#include "convolution/channels_last/conv_last.h"
+#include "convolution/channels_last/winograd.h"
+#include "simd/transpose.h"
+
+namespace mycelia::MYC_ISA {
+namespace {
+
+// Weights seen from one group of the packed convolution: output column j, input channel i, tap t.
+struct Weights {
+  const float* data;
+  int64_t columns, depth, taps;
+  int64_t column_step, depth_step;  // floats; taps are neighbours
+  bool flipped;                     // tap t of the pack is tap taps - 1 - t of w
+
+  int64_t tap(int64_t t) const { return flipped ? taps - 1 - t : t; }
+};
+
+// Up to kLanes columns from column j on, into lanes [lane, lane + kLanes) of a panel [tap][channel][16].
+void pack_lanes(const Weights& w, int64_t j, int64_t lane, float* panel) {
+  const float* from = w.data + j * w.column_step;
+  const int64_t count = clamp<int64_t>(w.columns - j, 0, kLanes);
+  const auto put = [&](int64_t i, int64_t t, f32v v) {
+    store(panel + (w.tap(t) * w.depth + i) * kPackedColumns + lane, v);
+  };
+  // What lies in one piece for a column: taps of one channel, or, when channels are neighbours too, all of
+  // it.
+  const bool whole = w.depth_step == w.taps;
+  const int64_t length = whole ? w.depth * w.taps : w.taps, pieces = whole ? 1 : w.depth;
+  for (int64_t piece = 0; piece < pieces; ++piece, from += w.depth_step) {
+    int64_t q = 0, i = piece, t = 0;
+    for (; q + kLanes <= length; q += kLanes) {
+      f32v tile[kLanes];
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) tile[r] = r < count ? load(from + r * w.column_step + q) : f32v{};
+      transpose(tile);
+#pragma GCC unroll 16
+      for (int r = 0; r < kLanes; ++r) {
+        put(i, t, tile[r]);
+        if (++t == w.taps) t = 0, ++i;
+      }
+    }
+    for (; q < length; ++q) {
+      f32v v = {};
+      if (w.column_step == 1) {
+        v = load_partial(from + q, count);
+      } else {
+        for (int64_t r = 0; r < count; ++r) v[r] = from[r * w.column_step + q];
+      }
+      put(i, t, v);
+      if (++t == w.taps) t = 0, ++i;
+    }
+  }
+}
+
+void pack_panel(const Weights& w, int64_t panel, float* to) {
+  for (int64_t lane = 0; lane < kPackedColumns; lane += kLanes) {
+    pack_lanes(w, panel * kPackedColumns + lane, lane, to);
+  }
+}
+
+// One panel [channel][16] in each of the planes, from the same panel [9][channel][16].  Planes lie a power of
+// two apart as a rule, where lines written in turn would evict each other: a few channels at a time are
+// gathered first.
+template <int m>
+void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane) {
+  constexpr int kTile = m + 2, kPlanes = kTile * kTile;
+  constexpr int64_t kPiece = 8 * kPackedColumns;
+  float gathered[kPlanes * kPiece];
+  for (int64_t begin = 0; begin < depth * kPackedColumns; begin += kPiece) {
+    const int64_t length = min(kPiece, depth * kPackedColumns - begin);
+    for (int64_t i = 0; i < length; i += kLanes) {
+      f32v g[9], t[kTile * 3];
+#pragma GCC unroll 9
+      for (int k = 0; k < 9; ++k) g[k] = load(direct + k * depth * kPackedColumns + begin + i);
+#pragma GCC unroll 3
+      for (int b = 0; b < 3; ++b) Filtering<m>::taps(g + b, 3, t + b, 3);
+#pragma GCC unroll 8
+      for (int a = 0; a < kTile; ++a) {
+        f32v o[kTile];
+        Filtering<m>::taps(t + a * 3, 1, o, 1);
+#pragma GCC unroll 8
+        for (int b = 0; b < kTile; ++b) store(gathered + (a * kTile + b) * kPiece + i, o[b]);
+      }
+    }
+    for (int64_t k = 0; k < kPlanes; ++k) {
+      memcpy(to + k * plane + begin, gathered + k * kPiece, static_cast<size_t>(length) * sizeof(float));
+    }
+  }
+}
+
+}  // namespace
+
+KERNEL_FN(conv_pack, f32) {
+  const auto& a = attrs<myc_conv_pack_attrs>(call);
+  const myc_tensor& w = input(call);
+  const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
+  const int64_t group = a.group, taps = w.shape[2] * w.shape[3], per_group = w.shape[1];
+  const int64_t group_o = w.shape[0] / group, matrix = group_o * per_group * taps;
+  const float* from = in<float>(call);
+  float* to = out<float>(call);
+  if (algorithm == ConvAlgorithm::depthwise) {
+    // One matrix of a column per group, whichever way it is turned.
+    const Weights all = {from, group, 1, taps, taps, taps, a.transposed != 0};
+    for (int64_t p = 0; p < ceil_div(group, kPackedColumns); ++p) pack_panel(all, p, to + p * taps * kPackedColumns);
+    return MYC_OK;
+  }
+  const auto weights = [&](int64_t g) {
+    const float* at = from + g * matrix;
+    return a.transposed ? Weights{at, per_group, group_o, taps, taps, per_group * taps, true}
+                        : Weights{at, group_o, per_group, taps, per_group * taps, taps, false};
+  };
+  const Weights one = weights(0);
+  const int64_t panels = ceil_div(one.columns, kPackedColumns), panel = one.depth * kPackedColumns;
+  if (algorithm == ConvAlgorithm::direct) {
+    parallel_rows(call, group * panels, taps * panel * 8,
+                  [&](int64_t p) { pack_panel(weights(p / panels), p % panels, to + p * taps * panel); });
+    return MYC_OK;
+  }
+  Scratch scratch(call);
+  float* direct = scratch.take<float>(taps * panel * max_workers(call));
+  if (!direct) return MYC_E_MEMORY;
+  parallel_for_worker(call, panels, 1, [&](int64_t begin, int64_t end, int32_t worker) {
+    float* mine = direct + worker * taps * panel;
+    for (int64_t p = begin; p < end; ++p) {
+      pack_panel(one, p, mine);
+      if (algorithm == ConvAlgorithm::winograd4) {
+        transform_taps<4>(mine, one.depth, to + p * panel, panels * panel);
+      } else {
+        transform_taps<6>(mine, one.depth, to + p * panel, panels * panel);
+      }
+    }
+  });
+  return MYC_OK;
+}
+
+}  // namespace mycelia::MYC_ISA

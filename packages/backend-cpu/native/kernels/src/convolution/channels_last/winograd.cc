@@ -1,0 +1,198 @@
+// 3x3 convolution by Winograd's F(4x4, 3x3) and F(6x6, 3x3), channels last.
+//
+// A set of tiles at a time: transform the input (V), multiply each of the 36 or 64 elements of a tile by its
+// own matrix [c, o] (M), transform back and finish.  V of a set stays in the second- or third-level cache, M
+// of some panels of output channels in the second.  Flops: 36 / 144 (64 / 324) of the direct convolution's in
+// the products, and about 7 (10) a channel and element of V and M in the transforms.
+#include "convolution/channels_last/winograd.h"
+
+#include "convolution/channels_last/conv_last.h"
+
+namespace mycelia::MYC_ISA {
+namespace {
+
+constexpr int64_t kSetFloats = 192 * 1024;     // of V
+constexpr int64_t kProductFloats = 64 * 1024;  // of M
+constexpr int64_t kSkew =
+    16;  // floats between the planes of V and M: planes a power of two apart would share cache sets
+
+template <int m>
+struct Tiling {
+  static constexpr int kTile = m + 2, kPlanes = kTile * kTile;
+
+  const ConvLast& s;
+  const float* x;
+  const float* packed;
+  const ConvEpilogue& e;
+  float* y;
+  int64_t high, wide, tiles;  // tiles of an image; of all images
+  int64_t set;                // tiles at a time
+  int64_t width;              // floats of a row of V
+  int64_t v_plane, m_plane;
+  int64_t blocks, group;  // column blocks, and how many of them at a time
+
+  // Neither `out` nor the channels are empty.
+  Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_)
+      : s(shape), x(x_), packed(packed_), e(e_), y(y_) {
+    high = ceil_div(s.out[0], m), wide = ceil_div(s.out[1], m), tiles = s.n * high * wide;
+    width = round_up(s.c, kLanes);
+    const int64_t most = max<int64_t>(2 * kTileRows, kSetFloats / (kPlanes * width + 1));
+    set = ceil_div(tiles, ceil_div(tiles, most));
+    v_plane = set * width + kSkew;
+    blocks = ceil_div(s.o, kTileColumns);
+    const int64_t fits = max<int64_t>(1, kProductFloats / (kPlanes * set * kTileColumns));
+    group = ceil_div(blocks, ceil_div(blocks, fits));
+    m_plane = set * group * kTileColumns + kSkew;
+  }
+
+  struct Place {
+    int64_t image, row, col;  // of the tile's first output
+  };
+  Place place(int64_t tile) const {
+    const int64_t in_image = tile % (high * wide);
+    return {tile / (high * wide), in_image / wide * m, in_image % wide * m};
+  }
+
+  // V of one tile: [plane][...][channel].
+  void transform_input(int64_t tile, float* v) const {
+    const Place p = place(tile);
+    const int64_t row0 = p.row - s.pad[0], col0 = p.col - s.pad[1];
+    const float* from = x + ((p.image * s.in[0] + row0) * s.in[1] + col0) * s.c;
+    const int64_t row_step = s.in[1] * s.c;
+    // Elements inside of the image.
+    const int64_t top = clamp<int64_t>(-row0, 0, kTile), bottom = clamp<int64_t>(s.in[0] - row0, 0, kTile);
+    const int64_t left = clamp<int64_t>(-col0, 0, kTile), right = clamp<int64_t>(s.in[1] - col0, 0, kTile);
+    const bool inside = top == 0 && bottom == kTile && left == 0 && right == kTile;
+    for (int64_t i = 0; i < s.c; i += kLanes) {
+      const int64_t lanes = s.c - i;
+      f32v d[kPlanes], t[kPlanes];
+      if (inside && lanes >= kLanes) {
+#pragma GCC unroll 8
+        for (int a = 0; a < kTile; ++a) {
+#pragma GCC unroll 8
+          for (int b = 0; b < kTile; ++b) d[a * kTile + b] = load(from + a * row_step + b * s.c + i);
+        }
+      } else {
+        for (int a = 0; a < kTile; ++a) {
+          for (int b = 0; b < kTile; ++b) {
+            const float* at = from + a * row_step + b * s.c + i;
+            d[a * kTile + b] = a < top || a >= bottom || b < left || b >= right ? f32v{}
+                               : lanes >= kLanes                                ? load(at)
+                                                                                : load_partial(at, lanes);
+          }
+        }
+      }
+#pragma GCC unroll 8
+      for (int b = 0; b < kTile; ++b) Filtering<m>::input(d + b, kTile, t + b, kTile);
+#pragma GCC unroll 8
+      for (int a = 0; a < kTile; ++a) {
+        f32v o[kTile];
+        Filtering<m>::input(t + a * kTile, 1, o, 1);
+#pragma GCC unroll 8
+        for (int b = 0; b < kTile; ++b) store(v + (a * kTile + b) * v_plane + i, o[b]);
+      }
+    }
+  }
+
+  // Products of `count` tiles with column blocks [begin, end).
+  void multiply(const float* v, int64_t count, int64_t begin, int64_t end, float* product) const {
+    const int64_t panel = s.c * kPackedColumns, plane = ceil_div(s.o, kPackedColumns) * panel;
+    const int64_t ld = (end - begin) * kTileColumns;
+    const Run run = {0, 0, s.c};
+    int64_t v_row[kTileRows], row[kTileRows];
+    for (int i = 0; i < kTileRows; ++i) v_row[i] = i * width, row[i] = i * ld;
+    for (int k = 0; k < kPlanes; ++k) {
+      for (int64_t q = begin; q < end; ++q) {
+        PackedBlock b(packed + k * plane, panel, q, s.o);
+        b.columns =
+            min<int64_t>(kTileColumns, round_up(s.o, kPackedColumns) - q * kTileColumns);  // M has room
+        const bool turn = q + 1 == end;
+        const PackedBlock next(packed + (turn && k + 1 < kPlanes ? k + 1 : k) * plane, panel,
+                               turn ? begin : q + 1, s.o);
+        const RowList rows = {
+            v + k * v_plane, product + k * m_plane + (q - begin) * kTileColumns, v_row, row, width, ld};
+        multiply_rows(count, rows, &run, 1, b, Finish{}, {next.b, panel});
+      }
+    }
+  }
+
+  // Results of one tile in columns [first, last) from M: [plane][...][column].
+  void transform_output(int64_t tile, const float* product, int64_t first, int64_t last) const {
+    const Place p = place(tile);
+    const int64_t rows = min<int64_t>(m, s.out[0] - p.row), cols = min<int64_t>(m, s.out[1] - p.col);
+    const int64_t offset = ((p.image * s.out[0] + p.row) * s.out[1] + p.col) * s.o;
+    for (int64_t j = first; j < last; j += kLanes) {
+      const int64_t lanes = min<int64_t>(kLanes, last - j);
+      f32v d[kPlanes], t[m * kTile];
+#pragma GCC unroll 64
+      for (int k = 0; k < kPlanes; ++k) d[k] = load(product + k * m_plane + j - first);
+#pragma GCC unroll 8
+      for (int b = 0; b < kTile; ++b) Filtering<m>::output(d + b, kTile, t + b, kTile);
+      const f32v bias = e.bias ? load_partial(e.bias + j, lanes) : f32v{};
+      for (int64_t a = 0; a < rows; ++a) {
+        f32v o[m];
+        Filtering<m>::output(t + a * kTile, 1, o, 1);
+        const int64_t at = offset + a * s.out[1] * s.o + j;
+        const auto finish = [&](bool whole) __attribute__((always_inline)) {
+#pragma GCC unroll 6
+          for (int b = 0; b < m; ++b) {
+            if (b >= cols) break;
+            f32v r = o[b] + bias;
+            if (e.residual) {
+              const float* res = e.residual + at + b * s.o;
+              r += whole ? load(res) : load_partial(res, lanes);
+            }
+            r = activate(r, e.activation);
+            if (whole) {
+              store(y + at + b * s.o, r);
+            } else {
+              store_partial(y + at + b * s.o, r, lanes);
+            }
+          }
+        };
+        if (lanes == kLanes) {
+          finish(true);
+        } else {
+          finish(false);
+        }
+      }
+    }
+  }
+
+  int32_t run(const myc_call* call) const {
+    Scratch scratch(call);
+    float* v = scratch.take<float>(kPlanes * v_plane);
+    float* products = scratch.take<float>(kPlanes * m_plane * max_workers(call));
+    if (!v || !products) return MYC_E_MEMORY;
+    for (int64_t first = 0; first < tiles; first += set) {
+      const int64_t count = min(set, tiles - first);
+      parallel_rows(call, count, kPlanes * width * 8,
+                    [&](int64_t t) { transform_input(first + t, v + t * width); });
+      // A share is one column block or more; where it is cut does not change a result.
+      const int64_t work = kPlanes * count * s.c * kTileColumns;
+      parallel_for_worker(call, blocks, (int64_t{1} << 20) / (work + 1) + 1,
+                          [&](int64_t begin, int64_t end, int32_t worker) {
+                            float* product = products + worker * kPlanes * m_plane;
+                            for (int64_t q = begin; q < end; q += group) {
+                              const int64_t stop = min(end, q + group), ld = (stop - q) * kTileColumns;
+                              multiply(v, count, q, stop, product);
+                              for (int64_t t = 0; t < count; ++t) {
+                                transform_output(first + t, product + t * ld, q * kTileColumns,
+                                                 min(s.o, stop * kTileColumns));
+                              }
+                            }
+                          });
+    }
+    return MYC_OK;
+  }
+};
+
+}  // namespace
+
+int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
+                           const float* packed, const ConvEpilogue& e, float* y) {
+  if (s.n == 0 || s.out[0] == 0 || s.out[1] == 0 || s.o == 0) return MYC_OK;
+  return size == 4 ? Tiling<4>(s, x, packed, e, y).run(call) : Tiling<6>(s, x, packed, e, y).run(call);
+}
+
+}  // namespace mycelia::MYC_ISA

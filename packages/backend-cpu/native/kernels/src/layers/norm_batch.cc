@@ -1,0 +1,115 @@
+// Batch normalization for training and inference and its gradient, and the forms with a residual and an activation
+// behind it that the compiler makes, float32.
+#include "layers/norm_batch.h"
+
+#include "simd/activations.h"
+
+namespace mycelia::MYC_ISA {
+
+using namespace batch_norm;
+
+namespace {
+
+// Values of the attribute `activation` of batch_norm_act_train; those of the gradient start at relu.
+enum { kNone, kRelu, kRelu6 };
+
+template <int kActivation>
+MYC_INLINE f32v activated(f32v v) {
+  return kActivation == kRelu ? relu(v) : kActivation == kRelu6 ? relu6(v) : v;
+}
+// The gradient of the activation of y.
+template <int kActivation>
+MYC_INLINE f32v gated(f32v dy, f32v y) {
+  return kActivation == kRelu ? relu_grad(dy, y) : inside_or_zero(dy, y, f32v{}, splat(6.0f));
+}
+
+template <int kActivation>
+int32_t train_activated(const myc_call* call, const Layout& l, const Training& t, const float* residual) {
+  if (!residual) return train(call, l, t, [](f32v v, int64_t, int64_t) { return activated<kActivation>(v); });
+  return train(call, l, t, [=](f32v v, int64_t at, int64_t lanes) {
+    return activated<kActivation>(v + load_lanes(residual + at, lanes));
+  });
+}
+
+struct NoGate {
+  const float* dy;
+  MYC_INLINE f32v operator()(int64_t at, int64_t lanes, f32v) const { return load_lanes(dy + at, lanes); }
+};
+
+// The argument of the activation is the normalized x: cheaper to compute again than to read.
+template <int kActivation>
+struct GateByX {
+  const float* dy;
+  MYC_INLINE f32v operator()(int64_t at, int64_t lanes, f32v v) const {
+    return gated<kActivation>(load_lanes(dy + at, lanes), v);
+  }
+};
+
+}  // namespace
+
+KERNEL_FN(batch_norm_infer, f32) {
+  const auto& a = attrs<myc_batch_norm_infer_attrs>(call);
+  const Layout l = layout_of(input(call), a.data_format);
+  const float *x = in<float>(call), *scale = in<float>(call, 1), *bias = in<float>(call, 2);
+  const float *mean = in<float>(call, 3), *variance = in<float>(call, 4);
+  float* y = out<float>(call);
+  if (output(call).size == 0) return MYC_OK;
+  const float epsilon = static_cast<float>(a.epsilon);
+  const auto factor_of = [&](int64_t c) { return scale[c] / sqrtf(variance[c] + epsilon); };
+  if (by_planes(l)) {
+    parallel_rows(call, l.samples * l.channels, l.plane * kWork, [&](int64_t r) {
+      const int64_t c = r % l.channels;
+      const float factor = factor_of(c);
+      const f32v by = splat(factor), shift = splat(bias[c] - mean[c] * factor);
+      map(x + r * l.plane, y + r * l.plane, l.plane, [=](f32v v) { return v * by + shift; });
+    });
+    return MYC_OK;
+  }
+  const int64_t width = padded(l.channels);
+  Scratch scratch(call);
+  float* factor = scratch.take<float>(2 * width);
+  if (!factor) return MYC_E_MEMORY;
+  float* summand = factor + width;
+  for (int64_t c = 0; c < l.channels; ++c) factor[c] = factor_of(c), summand[c] = bias[c] - mean[c] * factor[c];
+  for_rows(call, l, [=](int64_t at, int64_t c, int64_t lanes) {
+    store_lanes(y + at, load_lanes(x + at, lanes) * load(factor + c) + load(summand + c), lanes);
+  });
+  return MYC_OK;
+}
+
+// out: running mean and variance (in place), y, batch mean, inverse deviation.
+KERNEL_FN(batch_norm_train, f32) {
+  const auto& a = attrs<myc_batch_norm_train_attrs>(call);
+  return train_activated<kNone>(call, layout_of(input(call, 2), a.data_format), Training(call, a), nullptr);
+}
+
+// The same after ``activation(. + residual)``.
+KERNEL_FN(batch_norm_act_train, f32) {
+  const auto& a = attrs<myc_batch_norm_act_train_attrs>(call);
+  const Layout l = layout_of(input(call, 2), a.data_format);
+  const Training t(call, a);
+  const float* residual = in<float>(call, 5);
+  if (a.activation == kRelu) return train_activated<kRelu>(call, l, t, residual);
+  if (a.activation == kRelu6) return train_activated<kRelu6>(call, l, t, residual);
+  return train_activated<kNone>(call, l, t, residual);
+}
+
+// dx may be the memory of dy or x: it is written where both were read.
+KERNEL_FN(batch_norm_grad, f32) {
+  const auto& a = attrs<myc_batch_norm_grad_attrs>(call);
+  const Gradient g = {in<float>(call, 1),  in<float>(call, 2), in<float>(call, 3),  in<float>(call, 4), nullptr,
+                      out<float>(call, 0), out<float>(call, 1), out<float>(call, 2)};
+  return gradient(call, layout_of(input(call, 1), a.data_format), g, NoGate{in<float>(call)});
+}
+
+// in: dy, x, scale, bias, batch mean, inverse deviation.
+KERNEL_FN(batch_norm_act_grad, f32) {
+  const auto& a = attrs<myc_batch_norm_act_grad_attrs>(call);
+  const Layout l = layout_of(input(call, 1), a.data_format);
+  const Gradient g = {in<float>(call, 1), in<float>(call, 2),  in<float>(call, 4),  in<float>(call, 5),
+                      in<float>(call, 3), out<float>(call, 0), out<float>(call, 1), out<float>(call, 2)};
+  if (a.activation + kRelu == kRelu) return gradient(call, l, g, GateByX<kRelu>{in<float>(call)});
+  return gradient(call, l, g, GateByX<kRelu6>{in<float>(call)});
+}
+
+}  // namespace mycelia::MYC_ISA

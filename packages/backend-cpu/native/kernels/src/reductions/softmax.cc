@@ -1,0 +1,147 @@
+// Softmax, log-softmax and their gradients along any axis, float32.  The innermost axis goes by rows that stay in L1, any
+// other axis by strips of columns.  Compulsory traffic: 8 bytes an element forward, 12 backward; one
+// exponential (about 20 flops) an element.
+#include "reductions/softmax_row.h"
+
+namespace mycelia::MYC_ISA {
+
+void softmax_row(const float* x, float* y, int64_t n) {
+  const float total = row_exp_sum<true>(x, y, n, row_max(x, n), n);  // subtracting the peak keeps exp() finite
+  const float scale = 1.0f / total;
+  map(y, y, n, [=](f32v v) { return v * scale; });
+}
+
+void log_softmax_row(const float* x, float* y, int64_t n) {
+  const float peak = row_max(x, n);
+  const f32v shift = splat(peak), log_sum = splat(logf(row_exp_sum<false>(x, nullptr, n, peak, n)));
+  map(x, y, n, [=](f32v v) { return (v - shift) - log_sum; });
+}
+
+void softmax_grad_row(const float* dy, const float* y, float* dx, int64_t n) {
+  f32v sum = {};
+  for_vectors(dy, n, 0.0f, [&](f32v v, int64_t i, int64_t lanes) { sum += v * load_partial(y + i, lanes); });
+  const f32v dot = splat(horizontal_sum(sum));
+  map(dy, y, dx, n, [=](f32v d, f32v p) { return (d - dot) * p; });
+}
+
+void log_softmax_grad_row(const float* dy, const float* y, float* dx, int64_t n) {
+  f32v sum = {};
+  for_vectors(dy, n, 0.0f, [&](f32v v, int64_t, int64_t) { sum += v; });
+  const f32v total = splat(horizontal_sum(sum));
+  map(dy, y, dx, n, [=](f32v d, f32v log_p) { return d - exp(log_p) * total; });
+}
+
+// A strip of columns: `n` elements `step` apart, `width` columns of which the last vector may be partial.  Strips of four
+// vectors use whole cache lines of each row.
+struct Strip {
+  int64_t n, step, width;
+  // f(vector number, offset, lanes) for the vectors of row i.
+  template <class F>
+  MYC_INLINE void row(int64_t i, const F& f) const {
+    for (int64_t v = 0; v * kLanes < width; ++v) f(v, i * step + v * kLanes, min(int64_t{kLanes}, width - v * kLanes));
+  }
+};
+constexpr int64_t kStripVectors = 4;
+
+// sums[v] = the sum over the rows of term(vector number, offset, lanes).
+template <class Term>
+MYC_INLINE void strip_sums(const Strip& c, f32v* sums, const Term& term) {
+  for (int v = 0; v < kStripVectors; ++v) sums[v] = f32v{};
+  for (int64_t i = 0; i < c.n; ++i)
+    c.row(i, [&](int64_t v, int64_t at, int64_t lanes) { sums[v] += term(v, at, lanes); });
+}
+
+// y = value(vector number, offset, lanes) everywhere.
+template <class Value>
+MYC_INLINE void strip_store(const Strip& c, float* y, const Value& value) {
+  for (int64_t i = 0; i < c.n; ++i)
+    c.row(i, [&](int64_t v, int64_t at, int64_t lanes) { store_lanes(y + at, value(v, at, lanes), lanes); });
+}
+
+MYC_INLINE void strip_peaks(const float* x, const Strip& c, f32v* peak) {
+  for (int v = 0; v < kStripVectors; ++v) peak[v] = splat(-INFINITY);
+  for (int64_t i = 0; i < c.n; ++i) {
+    c.row(i, [&](int64_t v, int64_t at, int64_t lanes) { peak[v] = max_or_second(load_lanes(x + at, lanes), peak[v]); });
+  }
+}
+
+void softmax_strip(const float* x, float* y, const Strip& c) {
+  f32v peak[kStripVectors], sum[kStripVectors];
+  strip_peaks(x, c, peak);
+  strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) {
+    const f32v e = exp_of_negative(load_lanes(x + at, lanes) - peak[v]);
+    store_lanes(y + at, e, lanes);
+    return e;
+  });
+  for (f32v& s : sum) s = 1.0f / s;
+  strip_store(c, y, [&](int64_t v, int64_t at, int64_t lanes) { return load_lanes(y + at, lanes) * sum[v]; });
+}
+
+void log_softmax_strip(const float* x, float* y, const Strip& c) {
+  f32v peak[kStripVectors], sum[kStripVectors];
+  strip_peaks(x, c, peak);
+  strip_sums(c, sum, [&](int64_t v, int64_t at, int64_t lanes) { return exp_of_negative(load_lanes(x + at, lanes) - peak[v]); });
+  for (f32v& s : sum) s = log(s);
+  strip_store(c, y, [&](int64_t v, int64_t at, int64_t lanes) { return (load_lanes(x + at, lanes) - peak[v]) - sum[v]; });
+}
+
+void softmax_grad_strip(const float* dy, const float* y, float* dx, const Strip& c) {
+  f32v dot[kStripVectors];
+  strip_sums(c, dot, [&](int64_t, int64_t at, int64_t lanes) { return load_lanes(dy + at, lanes) * load_lanes(y + at, lanes); });
+  strip_store(c, dx, [&](int64_t v, int64_t at, int64_t lanes) {
+    return (load_lanes(dy + at, lanes) - dot[v]) * load_lanes(y + at, lanes);
+  });
+}
+
+void log_softmax_grad_strip(const float* dy, const float* y, float* dx, const Strip& c) {
+  f32v sum[kStripVectors];
+  strip_sums(c, sum, [&](int64_t, int64_t at, int64_t lanes) { return load_lanes(dy + at, lanes); });
+  strip_store(c, dx, [&](int64_t v, int64_t at, int64_t lanes) {
+    return load_lanes(dy + at, lanes) - exp(load_lanes(y + at, lanes)) * sum[v];
+  });
+}
+
+// row(offset, n) for each row when the axis is innermost, strip(offset, Strip) for each strip of columns otherwise.
+template <class Row, class StripBody>
+MYC_INLINE int32_t along_axis(const myc_call* call, int64_t axis, const Row& row, const StripBody& strip) {
+  const AxisView v = around_axis(output(call), axis);
+  if (output(call).size == 0) return MYC_OK;
+  constexpr int64_t kWork = 32;  // bytes and flops of an element
+  if (v.inner == 1) {
+    parallel_rows(call, v.outer, v.n * kWork, [&](int64_t r) { row(r * v.n, v.n); });
+    return MYC_OK;
+  }
+  constexpr int64_t kWidth = kStripVectors * kLanes;
+  const int64_t strips = ceil_div(v.inner, kWidth);
+  parallel_rows(call, v.outer * strips, v.n * kWidth * kWork, [&](int64_t r) {
+    const int64_t first = r % strips * kWidth;
+    strip(r / strips * v.n * v.inner + first, Strip{v.n, v.inner, min(kWidth, v.inner - first)});
+  });
+  return MYC_OK;
+}
+
+#define FORWARD_ALONG_AXIS(op)                                                          \
+  KERNEL_FN(op, f32) {                                                                  \
+    const float* x = in<float>(call);                                                   \
+    float* y = out<float>(call);                                                        \
+    return along_axis(                                                                  \
+        call, attrs<myc_##op##_attrs>(call).axis,                                       \
+        [&](int64_t at, int64_t n) { op##_row(x + at, y + at, n); },                    \
+        [&](int64_t at, const Strip& c) { op##_strip(x + at, y + at, c); });          \
+  }
+#define GRADIENT_ALONG_AXIS(op)                                                         \
+  KERNEL_FN(op, f32) {                                                                  \
+    const float *dy = in<float>(call, 0), *y = in<float>(call, 1);                      \
+    float* dx = out<float>(call);                                                       \
+    return along_axis(                                                                  \
+        call, attrs<myc_##op##_attrs>(call).axis,                                       \
+        [&](int64_t at, int64_t n) { op##_row(dy + at, y + at, dx + at, n); },          \
+        [&](int64_t at, const Strip& c) { op##_strip(dy + at, y + at, dx + at, c); }); \
+  }
+
+FORWARD_ALONG_AXIS(softmax)
+FORWARD_ALONG_AXIS(log_softmax)
+GRADIENT_ALONG_AXIS(softmax_grad)
+GRADIENT_ALONG_AXIS(log_softmax_grad)
+
+}  // namespace mycelia::MYC_ISA
