@@ -9,6 +9,15 @@ from collections.abc import Callable, Iterable
 
 from mycelia import errors
 
+_CHANGES_AND_RETURNS = ("pop", "popitem", "setdefault")  # methods of lists and dicts
+
+
+def container(node: ast.expr) -> ast.expr:
+    """What holds, directly or deeper, the item that `node` picks: `x` of ``x[0]["key"]``."""
+    while isinstance(node, ast.Subscript):
+        node = node.value
+    return node
+
 
 class Assigned(ast.NodeVisitor):
     """Names and `name.attribute`s that statements assign or may change in place,
@@ -31,22 +40,34 @@ class Assigned(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_Subscript(self, node: ast.Subscript) -> None:
-        if isinstance(node.ctx, ast.Store):
-            if isinstance(node.value, ast.Name):
-                self.changed[node.value.id] = node.lineno
-            elif isinstance(node.value, ast.Attribute) and isinstance(node.value.value, ast.Name):
-                self.attributes[node.value.value.id, node.value.attr] = node.lineno
+        if isinstance(node.ctx, (ast.Store, ast.Del)):
+            owner = container(node)
+            if isinstance(owner, ast.Attribute) and isinstance(owner.value, ast.Name):
+                self.attributes[owner.value.id, owner.attr] = node.lineno
+            else:
+                self.change(owner)
         self.generic_visit(node)
 
     def visit_Expr(self, node: ast.Expr) -> None:
+        # A call whose result nobody takes is there for what it changes: its object or its arguments.
         call = node.value
-        if (
-            isinstance(call, ast.Call)
-            and isinstance(call.func, ast.Attribute)
-            and isinstance(call.func.value, ast.Name)
-        ):
-            self.changed[call.func.value.id] = node.lineno
+        if isinstance(call, ast.Call):
+            if isinstance(call.func, ast.Attribute):
+                self.change(call.func.value)
+            for argument in (*call.args, *(k.value for k in call.keywords)):
+                self.change(argument)
         self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        if isinstance(node.func, ast.Attribute) and node.func.attr in _CHANGES_AND_RETURNS:
+            self.change(node.func.value)
+        self.generic_visit(node)
+
+    def change(self, node: ast.expr) -> None:
+        """Notes that what `node` stands for, a variable or something inside one, may get other content."""
+        owner = container(node)
+        if isinstance(owner, ast.Name):
+            self.changed[owner.id] = node.lineno
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
         self.names[node.name] = node.lineno
@@ -60,6 +81,8 @@ class Assigned(ast.NodeVisitor):
         for inner in ast.walk(node):
             if isinstance(inner, ast.NamedExpr):
                 self.names[inner.target.id] = inner.lineno
+            elif isinstance(inner, ast.Call):
+                self.visit_Call(inner)
 
     visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = visit_comprehension_scope
 

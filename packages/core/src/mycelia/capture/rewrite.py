@@ -223,12 +223,13 @@ class _FunctionRewriter(ast.NodeTransformer):
         per_block = [names_in(b) for b in blocks]
         names: dict[str, None] = {}
         attributes: dict[tuple[str, str], None] = {}
+        replaced = {n for assigned in per_block for n in assigned.names}
         for assigned in per_block:
             names.update(
                 dict.fromkeys(n for n in (*assigned.names, *assigned.changed) if self.is_variable(n))
             )
             attributes.update(
-                dict.fromkeys(k for k in assigned.attributes if k[0] in self.locals and k[0] not in names)
+                dict.fromkeys(k for k in assigned.attributes if k[0] in self.locals and k[0] not in replaced)
             )
         return list(names), list(attributes), per_block
 
@@ -298,7 +299,7 @@ class _FunctionRewriter(ast.NodeTransformer):
 
     def visit_While(self, node: ast.While) -> list[ast.stmt]:
         stops = getattr(node, "stops", [])
-        names, attributes, per_block = self.symbols(node.body, [ast.Expr(node.test)])
+        names, attributes, per_block = self.symbols(node.body, [node.test])
         site = self.site(node, "while", [*names, *(f"{o}.{a}" for o, a in attributes)], per_block)
         suffix = self.number()
         test: ast.expr = node.test

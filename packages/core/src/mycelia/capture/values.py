@@ -131,10 +131,18 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
 
         assign(old, value if isinstance(value, Tensor) else Tensor(value, old.dtype))
         return
-    if is_traced(value) and isinstance(old, Tensor) and (old.dtype, old.shape) == (value.dtype, value.shape):
+    trace = active()
+    # Under a condition a tensor that the graph does not have yet gives its place to the value; what the
+    # branches or rounds leave in the attribute it takes over where they meet.
+    takes_over = trace is None or trace.parent is None or is_traced(old)
+    if (
+        takes_over
+        and is_traced(value)
+        and isinstance(old, Tensor)
+        and (old.dtype, old.shape) == (value.dtype, value.shape)
+    ):
         old._assign(value)
         return
-    trace = active()
     if (value is None or type(value) is str) and isinstance(old, Tensor) and old._is_parameter and trace:
         text = f"the Parameter '{name}' takes a Tensor or a number, but got {value!r}"
         raise errors.type_error("assign", text)
@@ -296,7 +304,9 @@ def describe(value: Any) -> str:
         return str(type_of(value))
     if isinstance(value, TensorType):
         return str(value)
-    if isinstance(value, (list, tuple, dict)):
+    if isinstance(value, dict):
+        return f"a dict of {', '.join(map(repr, value)) or 'nothing'}"
+    if isinstance(value, (list, tuple)):
         return f"a {type(value).__name__} of {len(value)}"
     return f"{type(value).__name__} {value!r}" if value is not None else "None"
 
