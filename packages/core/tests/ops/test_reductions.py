@@ -60,6 +60,17 @@ def test_axes_are_checked(x):
         ops.amax(Tensor(np.zeros((0, 3), np.float32)), 0)
 
 
+@pytest.mark.parametrize("find", [ops.amin, ops.amax, ops.argmin, ops.argmax, ops.max, ops.min])
+@pytest.mark.parametrize("dtype", [ms.float32, ms.float16, ms.int32])
+def test_an_empty_axis_has_no_extreme_even_if_the_result_is_empty(find, dtype):
+    x = ops.zeros((0, 3, 0), dtype)
+    for call in (find, ms.jit(find)):
+        with pytest.raises(ValueError, match="extent 0"):
+            call(x, 0)
+    found = find(x, 1)
+    assert (found[0] if isinstance(found, tuple) else found).shape == (0, 0)
+
+
 def test_nan_is_the_extreme():
     x = Tensor([1.0, float("nan"), 3.0])
     assert np.isnan(ops.amax(x).asnumpy()) and np.isnan(ops.amin(x).asnumpy())

@@ -2,26 +2,17 @@
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import dtypes
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise.cast import cast
-from mycelia.ops.infer import reduced_shape
-from mycelia.ops.reductions.reduce import amax, amin, keep_reduced, masked
-
-
-def _reduced_shape(input, axis, keepdims):
-    shape = reduced_shape(input.shape, axis, keepdims)
-    if 0 in input.shape and 0 not in shape:
-        raise errors.value_error(
-            f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}"
-        )
-    return shape
+from mycelia.ops.reductions.reduce import amax, amin, extreme_shape, keep_reduced, masked
 
 
 def _place_type(input, *, axis, keepdims):
-    shape = _reduced_shape(input, None if axis is None else (axis,), keepdims and axis is not None)
+    axes = None if axis is None else (axis,)
+    shape = extreme_shape(input.shape, axes, keepdims and axis is not None)
     return TensorType(dtypes.int64, shape)
 
 
@@ -93,7 +84,7 @@ def argmin(input, axis=None, keepdims=False):
 
 
 def _with_index_type(input, *, axis, keepdims):
-    shape = _reduced_shape(input, (axis,), keepdims)
+    shape = extreme_shape(input.shape, (axis,), keepdims)
     return TensorType(input.dtype, shape), TensorType(dtypes.int64, shape)
 
 

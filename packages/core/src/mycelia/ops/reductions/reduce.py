@@ -266,13 +266,20 @@ def sum_to(rand):
 # ------------------------------------------------------------------------------------------------ extremes
 
 
-def _extreme_type(input, *, axis, keepdims):
-    shape = reduced_shape(input.shape, axis, keepdims)
-    if 0 in input.shape and 0 not in shape:
-        raise ValueError(
-            f"an axis of extent 0 has no largest or smallest element; the shape is {list(input.shape)}"
+def extreme_shape(shape, axes, keepdims):
+    """The shape left after looking for an extreme along `axes`.
+
+    Errors: ValueError for an axis of extent 0, even if another makes the result empty, as in NumPy.
+    """
+    if builtins.any(shape[i] == 0 for i in normalize_axes(axes, len(shape))):
+        raise errors.value_error(
+            f"an axis of extent 0 has no largest or smallest element; the shape is {list(shape)}"
         )
-    return TensorType(input.dtype, shape)
+    return reduced_shape(shape, axes, keepdims)
+
+
+def _extreme_type(input, *, axis, keepdims):
+    return TensorType(input.dtype, extreme_shape(input.shape, axis, keepdims))
 
 
 @op(infer=_extreme_type, name="reduce_max", mindir="ReduceMax")
