@@ -292,7 +292,7 @@ _lock = threading.RLock()
 
 
 def get(key: str):
-    """The value in force of any setting in the table."""
+    """The value in force of any setting in the table.  Errors: KeyError for a name that is none."""
     try:
         return _values[key]
     except KeyError:
@@ -309,7 +309,11 @@ def is_set(key: str) -> bool:
 
 
 def set_value(key: str, value) -> None:
-    """Set one setting, checked; those who watch it are told before it is in force for everyone else."""
+    """Set one setting, checked; those who watch it are told before it is in force for everyone else.
+
+    Errors: KeyError for a name that is none, TypeError or ValueError for a value that does not fit it, and
+    what a watcher raises: then the setting is what it was.
+    """
     setting = SETTINGS[key]
     value = _checked(setting, value)
     with _lock:
@@ -446,7 +450,10 @@ def _unknown(function: str, key: object) -> errors.MyceliaValueError:
 
 @contextlib.contextmanager
 def context(**kwargs) -> Iterator[None]:
-    """Settings for the length of a `with` block: `with ms.config.context(fallback="error"): ...`."""
+    """Settings for the length of a `with` block: `with ms.config.context(fallback="error"): ...`.
+
+    They hold for all threads.  Errors: ValueError for an unknown key or value, TypeError for a wrong type.
+    """
     for key in kwargs:
         if key not in SETTINGS:
             raise _unknown("context", key)
@@ -484,12 +491,16 @@ def get_seed() -> int | None:
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """Choose the backend, and which of its devices."""
+    """Choose the backend, and which of its devices.
+
+    Errors: ValueError for a backend that is not installed or a number outside 0 .. 4095, TypeError for
+    other types.
+    """
     set_context(device_target=device_target, **({} if device_id is None else {"device_id": device_id}))
 
 
 def set_deterministic(deterministic: bool) -> None:
-    """Whether results must not depend on the number of threads."""
+    """Whether results must not depend on the number of threads.  Errors: TypeError unless a bool."""
     if not isinstance(deterministic, bool):
         got = type(deterministic).__name__
         raise errors.type_error(
@@ -499,5 +510,8 @@ def set_deterministic(deterministic: bool) -> None:
 
 
 def set_recursion_limit(recursion_limit: int = 1000) -> None:
-    """Deepest nesting of calls that graph mode follows."""
+    """Deepest nesting of calls that graph mode follows.
+
+    Errors: TypeError unless an int, ValueError below 1.
+    """
     set_context(max_call_depth=recursion_limit)

@@ -49,8 +49,10 @@ def jit(
     `if`, `while` and `for` on tensors become part of the graph; Python values are constants of it.
     `capture_mode` ("ast", "bytecode", "trace"), `jit_level` ("O0", "O1"), `dynamic` (0, 1), `fullgraph`,
     `backend` and further options are MindSpore's; they are checked, and one way of compiling serves them
-    all. Errors: ValueError or TypeError for options that are none; CaptureError, with the line, for code
-    without a graph form.
+    all. The result has `cache_info()`, `graph()` and `memory_report()`, which tell what was compiled.
+
+    Errors: ValueError for an option's value out of its choices; TypeError for `fullgraph` that is no bool and
+    for what cannot be compiled. At a call CaptureError, with the line, for code without a graph form.
     """
     for name, value, choices in (
         ("capture_mode", capture_mode, ("ast", "bytecode", "trace")),

@@ -22,8 +22,8 @@ _IN_PLACE = 1  # flag of a kernel: its first result may be the memory of an inpu
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A value's need: `size` bytes from instruction `first`, which writes it,
-    to `last`, which reads it last.
+    """A value's need: `size` bytes from instruction `first`, which writes it, to `last`, which reads it last;
+    instructions count from 0.
     """
 
     size: int
@@ -33,10 +33,12 @@ class Interval:
 
 @dataclass(slots=True)
 class MemoryReport:
-    """What a program keeps in its arena. `peak`: bytes of the arena; `lower_bound`: the largest sum of bytes
-    alive at one time, which no arrangement can beat; `values`: (name, bytes, offset, first and last
-    instruction) of each block, in order of the first; `in_place`: results that took an input's place;
-    `recomputed`: values that are computed twice, so that they need no memory in between.
+    """What a program keeps in its arena, all sizes in bytes; its text is a table of the blocks.
+
+    `peak`: the arena; `lower_bound`: the largest sum alive at one time, which no arrangement can beat;
+    `values`: (name, bytes, offset, first and last instruction, counted from 0) of each block, in order of the
+    first; `in_place`: how many results took an input's place; `recomputed`: how many values are computed
+    twice, so that they need no memory in between. Arguments, results and Parameters are not in the arena.
     """
 
     peak: int = 0
@@ -56,7 +58,7 @@ class MemoryReport:
 
 
 def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
-    """An offset for each interval, and the bytes of the arena."""
+    """An offset for each interval, a multiple of `ALIGNMENT`, and the bytes of the arena: greedy by size."""
     count = len(intervals)
     sizes = np.array([-(-i.size // ALIGNMENT) * ALIGNMENT for i in intervals], np.int64)
     first, last = (
@@ -85,7 +87,7 @@ def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
 
 
 def lower_bound(intervals: Sequence[Interval]) -> int:
-    """The largest sum of bytes that are alive at one time."""
+    """The largest sum of bytes that are alive at one time, each size rounded up to `ALIGNMENT`."""
     return int(alive_bytes(intervals, 1 + max((i.last for i in intervals), default=0)).max())
 
 

@@ -19,7 +19,9 @@ _SIZES = (256 << 10, 4 << 20, 64 << 20)
 
 
 class Peaks(NamedTuple):
-    """Measured limits. `bandwidth` has pairs (size of the data, bytes a second), smallest size first."""
+    """Measured limits: `flops`, operations a second in float32, a multiply-add counting two; `bandwidth`,
+    pairs (bytes read and written, bytes a second) of copies, smallest size first.
+    """
 
     flops: float
     bandwidth: tuple[tuple[int, float], ...]
@@ -29,7 +31,9 @@ class Peaks(NamedTuple):
         return min(self.bandwidth, key=lambda pair: abs(math.log(max(size, 1) / pair[0])))[1]
 
     def seconds(self, flops: float, traffic: float) -> float:
-        """The least time for so many operations and bytes: the roofline."""
+        """The least time for so many operations and bytes: the roofline of Williams, Waterman and Patterson
+        2009, "Roofline: an insightful visual performance model".
+        """
         compute = flops / self.flops if self.flops else 0.0
         return max(compute, traffic / self.bytes_at(traffic))
 

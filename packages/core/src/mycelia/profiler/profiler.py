@@ -71,13 +71,13 @@ class _Thread:
 
 class Profiler:
     """Measures every op that runs between `start` and `stop`: eager ones on the thread that called `start`
-    and on threads that begin later, compiled programs on all. `seconds` and `compile_seconds` tell the whole
-    time and that of capturing and compiling.
+    and on threads that begin later, compiled programs on all. `seconds` and `compile_seconds` tell, once it
+    stopped, the whole time and that of capturing and compiling, in seconds of the wall clock.
 
     `start_profile`: begin at once; `output_path`: directory that `analyse` writes to; `on_trace_ready`:
     called with the profiler when a `with` block ends. Further options of MindSpore's Profiler are accepted
     and change nothing: ops are measured, always, on the host.
-    Errors: RuntimeError if it is started twice or read before it ran.
+    Errors: RuntimeError if it is started while it runs, stopped while it does not, or read before `stop`.
     """
 
     def __init__(
@@ -103,7 +103,7 @@ class Profiler:
     # ---- measuring
 
     def start(self) -> None:
-        """Begin to measure; adds to what was measured before."""
+        """Begin to measure; adds to what was measured before.  Errors: RuntimeError while it runs."""
         if self._running:
             raise errors.error(errors.MyceliaRuntimeError, "Profiler", "start() was called twice")
         self._running = True
@@ -117,7 +117,7 @@ class Profiler:
         threading.setprofile(self._follow_thread)
 
     def stop(self) -> None:
-        """Stop measuring."""
+        """Stop measuring.  Errors: RuntimeError unless it runs."""
         if not self._running:
             raise errors.error(errors.MyceliaRuntimeError, "Profiler", "stop() was called before start()")
         self._running = False
@@ -159,7 +159,10 @@ class Profiler:
     # ---- reading
 
     def rows(self, by_signature: bool = False) -> list[Row]:
-        """What was measured, an op a row, or an op at one signature a row; the slowest first."""
+        """What was measured, an op a row, or an op at one signature a row; the slowest first.
+
+        Errors: RuntimeError while it runs.
+        """
         if self._running:
             raise errors.error(errors.MyceliaRuntimeError, "Profiler", "read it after stop()")
         limits = peaks()
@@ -183,14 +186,14 @@ class Profiler:
         return sorted(found.values(), key=lambda row: row.seconds, reverse=True)
 
     def table(self, limit: int | None = 30, by_signature: bool = False) -> str:
-        """The rows as text, the `limit` slowest."""
+        """The rows as text, the `limit` slowest, all with None.  Errors: RuntimeError while it runs."""
         return table(self.rows(by_signature), peaks(), limit, self.seconds, self.compile_seconds)
 
     def export_chrome_tracing(self, path: str | os.PathLike) -> None:
         """Write a trace for chrome://tracing or Perfetto.
 
-        Eager calls stand where they were; of a compiled program one run is shown, with the mean time of each
-        instruction.
+        Eager calls stand where they were, the first `MAX_EVENTS` of each thread; of a compiled program one
+        run is shown, with the mean time of each instruction.  Errors: OSError if `path` cannot be written.
         """
         write_trace(path, [*self._eager_events(), *self._compiled_events()])
 
@@ -254,7 +257,8 @@ class Profiler:
     ) -> None:
         """Stop if needed and write `output_path`/profile.txt, profile.json and trace.json.
 
-        `pretty` also prints the table. The other arguments are MindSpore's, without effect.
+        Times in profile.json are seconds. `pretty` also prints the table. The other arguments are
+        MindSpore's, without effect.  Errors: OSError if the directory cannot be written.
         """
         if self._running:
             self.stop()
@@ -271,7 +275,9 @@ class Profiler:
             print(text)
 
     def op_analyse(self, op_name: str | Sequence[str], device_id: int | None = None) -> str:
-        """What was measured of one op or of several, as JSON: a list of rows, one a signature."""
+        """What was measured of one op or of several, as JSON: a list of rows, one a signature, with the
+        fields of `Row`.  Errors: RuntimeError while it runs.
+        """
         names = {op_name} if isinstance(op_name, str) else set(op_name)
         rows = [r for r in self.rows(True) if r.name in names]
         return json.dumps([{name: getattr(row, name) for name in Row.__slots__} for row in rows])
@@ -283,7 +289,10 @@ def tensorboard_trace_handler(
     analyse_flag: bool = True,
     async_mode: bool = False,
 ) -> Callable[[Profiler], None]:
-    """For `on_trace_ready`: writes trace.json into `dir_name`, or into the profiler's output path."""
+    """For `on_trace_ready`: writes trace.json into `dir_name`, or into the profiler's output path.
+
+    The other arguments are MindSpore's, without effect.
+    """
 
     def write(profiler: Profiler) -> None:
         folder = Path(dir_name or profiler.output_path)

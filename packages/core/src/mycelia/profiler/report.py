@@ -14,7 +14,9 @@ from mycelia.profiler.peaks import Peaks
 
 @dataclass(slots=True)
 class Row:
-    """What was measured of one op, or of one op at one signature. Times are seconds."""
+    """What was measured of one op, or of one op at one signature, all calls together: times in seconds,
+    `flops` operations and `bytes` read and written, both as the op's cost rule counts them.
+    """
 
     name: str
     where: str  # "eager" or "compiled"
@@ -64,7 +66,9 @@ def table(
     compiling: float = 0.0,
 ) -> str:
     """Rows as text, the slowest first, and below what the percentages refer to, and what else took time:
-    `seconds` is the whole, `compiling` the part of capturing and compiling."""
+    `seconds` is the whole, `compiling` the part of capturing and compiling, 0 where not known. GFLOP/s and
+    GB/s are of 10^9, and of the calls whose cost is known.
+    """
     rows = sorted(rows, key=lambda row: row.seconds, reverse=True)
     total = sum(row.seconds for row in rows)
     shown = [HEAD, *(cells(row, total) for row in rows[:limit])]
@@ -95,6 +99,9 @@ def table(
 
 
 def write_trace(path: str | Path, events: Iterable[dict]) -> None:
-    """Write Chrome trace events as a file that chrome://tracing and Perfetto show."""
+    """Write Chrome trace events, times in microseconds, as a file that chrome://tracing and Perfetto show.
+
+    Errors: OSError if it cannot be written.  Source: "Trace Event Format", Google.
+    """
     with atomic_write(os.fspath(path)) as file:
         file.write(json.dumps({"displayTimeUnit": "ms", "traceEvents": list(events)}).encode())

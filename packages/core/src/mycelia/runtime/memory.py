@@ -56,7 +56,7 @@ def empty_cache() -> None:
 
 
 def memory_stats() -> dict:
-    """All numbers in one dict, under MindSpore's names."""
+    """All numbers in one dict, under MindSpore's names, in bytes."""
     stats = _C.memory_statistics()
     pools = {
         "common_mem_pool_stats": {"block_unit_size": 0, "block_counts": 0, "blocks_info": {}},
@@ -74,7 +74,7 @@ def memory_stats() -> dict:
 
 
 def memory_summary() -> str:
-    """The numbers of `memory_stats` as a table."""
+    """The numbers of `memory_stats` as a table, in B, KB, MB or GB, units of 1024, rounded down."""
     stats = memory_stats()
     rows = [
         ("Reserved memory", "total_reserved_memory"),

@@ -20,7 +20,7 @@ def _integer(owner: str, name: str, value) -> None:
 
 
 def dispatch_threads_num(threads_num: int) -> None:
-    """How many threads run kernels."""
+    """How many threads run kernels.  Errors: TypeError unless an int, ValueError below 1."""
     _integer("dispatch_threads_num", "threads_num", threads_num)
     config.set_context(runtime_num_threads=threads_num)
 
@@ -54,14 +54,18 @@ def _cpus(ranges) -> set[int]:
 
 
 def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> None:
-    """Launch a device's kernels in groups, from several threads: on the CPU calls run where they are made."""
+    """Launch a device's kernels in groups, from several threads: on the CPU calls run where they are made.
+
+    Errors: TypeError unless ints, ValueError below 1.
+    """
     _integer("set_kernel_launch_group", "thread_num", thread_num)
     _integer("set_kernel_launch_group", "kernel_group_num", kernel_group_num)
 
 
 def set_kernel_launch_capture(enable_capture_graph: bool, op_capture_skip: list[str] | None = None) -> None:
     """Capture a device's kernel launches to replay them: compiled programs of the CPU are lists of calls
-    already."""
+    already.  Errors: TypeError unless a bool and a list.
+    """
     if not isinstance(enable_capture_graph, bool):
         got = type(enable_capture_graph).__name__
         raise errors.type_error(
