@@ -56,8 +56,10 @@ def user_place(depth: int = 1) -> Place | None:
         own = top == _OWN or top.startswith(_OWN + "_")
         if not own and not frame.f_code.co_filename.startswith("<frozen"):
             return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname, called)
-        public = name.startswith(_FUNCTIONS) and not frame.f_code.co_name.startswith(("_", "<"))
-        called = frame.f_code.co_name if public else ""
+        code = frame.f_code
+        made = "<" in code.co_qualname  # a lambda, or within another function
+        public = name.startswith(_FUNCTIONS) and not made and not code.co_name.startswith("_")
+        called = code.co_name if public else ""
         frame = frame.f_back
     return None
 
