@@ -45,6 +45,12 @@ def taken_out(x, n):
     return last + 10 * items[0] + len(items) + len(table)
 
 
+def taken_out_in_an_expression(x, n):
+    items, rows = [x, x * 3, x * 5], {"a": [x, x * 7]}
+    value = items.pop() if x > 0 else items.pop(0) * rows["a"].pop() + len([rows["a"].append(x * 9)])
+    return value + 10 * items[0] + 100 * items[1] + 1000 * rows["a"][1]
+
+
 def changed_by_a_call(x, n):
     def scale(row, by):
         row[0] = row[0] * by
@@ -70,7 +76,15 @@ def found_or_set(x, n):
 
 
 @pytest.mark.parametrize(
-    "function", [rotated_in_nested_loops, nested, taken_out, changed_by_a_call, found_or_set]
+    "function",
+    [
+        rotated_in_nested_loops,
+        nested,
+        taken_out,
+        taken_out_in_an_expression,
+        changed_by_a_call,
+        found_or_set,
+    ],
 )
 def test_values_and_gradients(function):
     compiled = ms.jit(function, fullgraph=True)
@@ -98,6 +112,17 @@ def test_keys_in_another_order_are_told():
         return table["k"]
 
     with pytest.raises(TypeError, match="a dict of 'm', 'k' .* a dict of 'k', 'm'"):
+        f(Tensor(1.0))
+
+
+def test_expression_whose_parts_leave_lists_of_other_lengths():
+    @ms.jit(fullgraph=True)
+    def f(x):
+        items = [x, x]
+        value = items.pop() if x > 0 else x
+        return value + items[0]
+
+    with pytest.raises(TypeError, match="a list of 1 in the one and a list of 2 in the other"):
         f(Tensor(1.0))
 
 

@@ -25,11 +25,13 @@ from mycelia.capture.text import joined, percent, tell_now
 from mycelia.capture.trace import UnknownSize, active, is_traced
 from mycelia.capture.values import (
     Undefined,
+    fresh_containers,
     get_attribute,
     has_key,
     in_place,
     leave,
     load,
+    refill,
     result,
     set_attribute,
     undefined,
@@ -67,11 +69,14 @@ def if_(
     branch(predicate(test, what, then, orelse), (then, orelse), get, set_, site)
 
 
-def if_else(test: Any, then: Callable[[], Any], orelse: Callable[[], Any], site: Site) -> Any:
-    """A conditional expression."""
+def if_else(
+    test: Any, then: Callable[[], Any], orelse: Callable[[], Any], site: Site, changed: Sequence[Any] = ()
+) -> Any:
+    """A conditional expression; `changed`: lists and dicts whose content its parts may change."""
     if not is_traced(test):
         return then() if test else orelse()
     box: list[Any] = [Undefined("value")]
+    held = [value for value in changed if type(value) in (list, dict)]
 
     def assign(make: Callable[[], Any]) -> Callable[[], None]:
         def run() -> None:
@@ -79,11 +84,17 @@ def if_else(test: Any, then: Callable[[], Any], orelse: Callable[[], Any], site:
 
         return run
 
+    def get() -> tuple:
+        return (box[0], *map(fresh_containers, held))
+
     def set_(values: Sequence[Any]) -> None:
         box[0] = values[0]
+        for container, content in zip(held, values[1:]):
+            refill(container, load(content))
 
-    named = Site(site.kind, site.file, site.line, site.function, ("the value",), ({}, {}))
-    branch(predicate(test, "the condition"), (assign(then), assign(orelse)), lambda: (box[0],), set_, named)
+    names = ("the value", *("what it changes" for _ in held))
+    named = Site(site.kind, site.file, site.line, site.function, names, ({}, {}))
+    branch(predicate(test, "the condition"), (assign(then), assign(orelse)), get, set_, named)
     return load(box[0])
 
 

@@ -511,12 +511,15 @@ class _FunctionRewriter(ast.NodeTransformer):
 
     def visit_IfExp(self, node: ast.IfExp) -> ast.AST:
         site = self.site(node, "conditional expression", (), ())
+        changed = [n for n in names_in([node.body, node.orelse]).changed if self.is_variable(n)]
         args = [
             self.visit(node.test),
             self.thunk(self.visit(node.body)),
             self.thunk(self.visit(node.orelse)),
             site,
         ]
+        if changed:
+            args.append(ast.Tuple([name_node(n) for n in changed], ast.Load()))
         return ast.fix_missing_locations(self.helper("if_else", args, node))
 
     def visit_Call(self, node: ast.Call) -> ast.AST:

@@ -239,6 +239,12 @@ def fresh_containers(value: Any) -> Any:
     return rebuild_container(value, keys, [fresh_containers(value[k]) for k in keys])
 
 
+def refill(container: Any, content: Any) -> None:
+    """Gives a list or dict the content of another."""
+    container.clear()
+    (container.update if type(container) is dict else container.extend)(content)
+
+
 def flatten(value: Any, leaves: list) -> Callable[[Sequence[Any]], Any]:
     """Collects the leaves of nested containers; the result builds the structure from new leaves."""
     if not is_container(value):
