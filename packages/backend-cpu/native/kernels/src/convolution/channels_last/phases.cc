@@ -1,9 +1,11 @@
-// Input gradient of a strided convolution with few input channels (the stem of a network, the last upsampling to an image).
+// Input gradient of a strided convolution with few input channels: the stem of a network, or its last upsampling to
+// an image.
 //
-// Positions of x with one remainder by the stride (a phase) are a convolution of dy with the taps that reach this remainder,
-// and three channels leave most lanes of a vector idle. Here all phases of a place are columns of one product: a convolution
-// of dy with stride 1, over the union of their taps, whose results are then put side by side. Weights are zero where
-// a phase lacks a tap; so an infinite dy reaches all phases of a place. Flops: 2 places union o 16, where the definition has 2 places taps o c.
+// Positions of x with one remainder by the stride (a phase) are a convolution of dy with the taps that reach this
+// remainder, and three channels leave most lanes of a vector idle. Here all phases of a place are columns of one
+// product: a convolution of dy with stride 1, over the union of their taps, whose results are then put side by side.
+// Weights are zero where a phase lacks a tap; so an infinite dy reaches all phases of a place.
+// Flops: 2 places union o 16, where the definition has 2 places taps o c.
 #include "convolution/channels_last/conv_last.h"
 
 namespace mycelia::MYC_ISA {
