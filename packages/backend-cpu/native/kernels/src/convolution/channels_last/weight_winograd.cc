@@ -15,31 +15,35 @@ constexpr int64_t kMostTiles = 144;              // of a block: a panel of dy an
 constexpr int64_t kLeastTiles = 48;
 constexpr int64_t kBlockFloats = 1 << 21;  // of all panels: 8 MB, of L3
 
-// Along one axis, `step` vectors apart.
-template <int from_step, int to_step>
-MYC_INLINE void transform_x(const f32v* d, f32v* t) {
-  const f32v d1 = d[from_step], d2 = d[2 * from_step], d3 = d[3 * from_step], d4 = d[4 * from_step];
-  const f32v a = d4 - 4.0f * d2, b = d3 - 4.0f * d1, c = d4 - d2, e = 2.0f * (d3 - d1);
-  t[0] = 4.0f * d[0] - 5.0f * d2 + d4;
-  t[to_step] = a + b;
-  t[2 * to_step] = a - b;
-  t[3 * to_step] = c + e;
-  t[4 * to_step] = c - e;
-  t[5 * to_step] = 4.0f * d1 - 5.0f * d3 + d[5 * from_step];
-}
+// B' along one axis, values `from_step` and `to_step` vectors apart.
+struct TransformX {
+  template <int from_step, int to_step>
+  MYC_INLINE static void along(const f32v* d, f32v* t) {
+    const f32v d1 = d[from_step], d2 = d[2 * from_step], d3 = d[3 * from_step], d4 = d[4 * from_step];
+    const f32v a = d4 - 4.0f * d2, b = d3 - 4.0f * d1, c = d4 - d2, e = 2.0f * (d3 - d1);
+    t[0] = 4.0f * d[0] - 5.0f * d2 + d4;
+    t[to_step] = a + b;
+    t[2 * to_step] = a - b;
+    t[3 * to_step] = c + e;
+    t[4 * to_step] = c - e;
+    t[5 * to_step] = 4.0f * d1 - 5.0f * d3 + d[5 * from_step];
+  }
+};
 
-// The factors that make this G are applied with A.
-template <int from_step, int to_step>
-MYC_INLINE void transform_dy(const f32v* g, f32v* t) {
-  const f32v g0 = g[0], g1 = g[from_step], g2 = g[2 * from_step], g3 = g[3 * from_step];
-  const f32v a = g0 + g2, b = g1 + g3, c = g0 + 4.0f * g2, d = 2.0f * g1 + 8.0f * g3;
-  t[0] = g0;
-  t[to_step] = a + b;
-  t[2 * to_step] = a - b;
-  t[3 * to_step] = c + d;
-  t[4 * to_step] = c - d;
-  t[5 * to_step] = g3;
-}
+// G, whose factors are applied with A.
+struct TransformDy {
+  template <int from_step, int to_step>
+  MYC_INLINE static void along(const f32v* g, f32v* t) {
+    const f32v g0 = g[0], g1 = g[from_step], g2 = g[2 * from_step], g3 = g[3 * from_step];
+    const f32v a = g0 + g2, b = g1 + g3, c = g0 + 4.0f * g2, d = 2.0f * g1 + 8.0f * g3;
+    t[0] = g0;
+    t[to_step] = a + b;
+    t[2 * to_step] = a - b;
+    t[3 * to_step] = c + d;
+    t[4 * to_step] = c - d;
+    t[5 * to_step] = g3;
+  }
+};
 
 template <int from_step, int to_step>
 MYC_INLINE void transform_sums(const f32v* m, f32v* y) {
@@ -72,44 +76,23 @@ struct Patch {
 };
 
 // Both axes of a patch, channels [c, c + lanes): to(point, vector).
-template <bool kWhole, class To>
-MYC_INLINE void transform_x(const Patch<6>& patch, int64_t c, int64_t lanes, const To& to) {
-  f32v half[kPoints];
+template <class Transform, bool kWhole, int N, class To>
+MYC_INLINE void transform(const Patch<N>& patch, int64_t c, int64_t lanes, const To& to) {
+  f32v half[6 * N];
 #pragma GCC unroll 6
-  for (int j = 0; j < 6; ++j) {
-    f32v d[6];
+  for (int j = 0; j < N; ++j) {
+    f32v d[N];
 #pragma GCC unroll 6
-    for (int i = 0; i < 6; ++i) {
+    for (int i = 0; i < N; ++i) {
       const float* p = patch.pixel[i][j] + c;
       d[i] = kWhole ? load(p) : load_partial(p, lanes);
     }
-    transform_x<1, 6>(d, half + j);
+    Transform::template along<1, N>(d, half + j);
   }
 #pragma GCC unroll 6
   for (int j = 0; j < 6; ++j) {
     f32v t[6];
-    transform_x<1, 1>(half + 6 * j, t);
-#pragma GCC unroll 6
-    for (int i = 0; i < 6; ++i) to(6 * j + i, t[i]);
-  }
-}
-template <bool kWhole, class To>
-MYC_INLINE void transform_dy(const Patch<4>& patch, int64_t c, int64_t lanes, const To& to) {
-  f32v half[24];
-#pragma GCC unroll 4
-  for (int j = 0; j < 4; ++j) {
-    f32v g[4];
-#pragma GCC unroll 4
-    for (int i = 0; i < 4; ++i) {
-      const float* p = patch.pixel[i][j] + c;
-      g[i] = kWhole ? load(p) : load_partial(p, lanes);
-    }
-    transform_dy<1, 4>(g, half + j);
-  }
-#pragma GCC unroll 6
-  for (int j = 0; j < 6; ++j) {
-    f32v t[6];
-    transform_dy<1, 1>(half + 4 * j, t);
+    Transform::template along<1, 1>(half + N * j, t);
 #pragma GCC unroll 6
     for (int i = 0; i < 6; ++i) to(6 * j + i, t[i]);
   }
@@ -139,9 +122,9 @@ void pack_x(const ConvLast& s, const Side& side, const RowPanels& panels, const 
         }
       };
       if (s.c - c >= kLanes) {
-        transform_x<true>(patch, c, kLanes, put);
+        transform<TransformX, true>(patch, c, kLanes, put);
       } else {
-        transform_x<false>(patch, c, s.c - c, put);
+        transform<TransformX, false>(patch, c, s.c - c, put);
       }
     }
 }
@@ -153,9 +136,9 @@ void pack_dy(const ConvLast& s, const Side& side, const float* dy, const float* 
     float* at = to + c / kTileColumns * side.panel + c % kTileColumns;
     const auto put = [&](int p, f32v v) __attribute__((always_inline)) { store(at + p * side.line, v); };
     if (s.o - c >= kLanes) {
-      transform_dy<true>(patch, c, kLanes, put);
+      transform<TransformDy, true>(patch, c, kLanes, put);
     } else {
-      transform_dy<false>(patch, c, max<int64_t>(s.o - c, 0), put);
+      transform<TransformDy, false>(patch, c, max<int64_t>(s.o - c, 0), put);
     }
   }
 }
