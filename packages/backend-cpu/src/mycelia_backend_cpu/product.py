@@ -4,6 +4,9 @@ One level of it multiplies 7/8 as often, but sums quarters of the operand and of
 the weights, and works on half the sizes, for which the fixed costs count twice. Estimates are cycles of one
 core; their constants were fitted to the kernels (AVX2).
 
+Only asked for with `accuracy="fast"`: columns are mixed with those half the columns away, and nothing keeps
+the errors of a large one from a small one.
+
 Errors relative to the largest result, depths 256 to 4096, normally distributed factors: plain 0.6e-6 to 1e-6,
 Strassen's 1.3e-6 to 2.6e-6. Rows are mixed with those half the rows away; where one is not finite or 64 times
 as large, the kernel multiplies their block plainly, so that neither reaches the other.

@@ -186,9 +186,13 @@ SETTINGS: dict[str, Setting] = {
         _s("passes", "", env="MYCELIA_PASSES", check=_passes,
            doc="Passes of the compiler, or whole stages, to leave out: names with a '-' in front, such as "
                "`-fuse,-layout`."),
+        _s("accuracy", "normal", env="MYCELIA_ACCURACY", choices=("strict", "normal", "fast"),
+           doc="Algorithms that compiled programs may choose. 'strict': none that rounds worse than the "
+               "eager one. 'normal': Winograd's convolutions too, whose errors stay within a tile of pixels "
+               "and a pair of channels. 'fast': Strassen's products too, whose errors reach other columns. "
+               "`jit` has an option of this name for one function."),
         _s("strict_accuracy", False, env="MYCELIA_STRICT_ACCURACY",
-           doc="Compiled programs use no algorithm that rounds worse than the eager one: no Winograd, no "
-               "Strassen."),
+           doc="True is `accuracy='strict'`, whatever `accuracy` and the option of `jit` say."),
         _s("enable_compile_cache", False, env=("MYCELIA_COMPILE_CACHE", "MS_COMPILER_CACHE_ENABLE"),
            doc="Keep what was captured on disk, for later processes."),
         _s("compile_cache_path", ".", env=("MYCELIA_COMPILE_CACHE_PATH", "MS_COMPILER_CACHE_PATH"),

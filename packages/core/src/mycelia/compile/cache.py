@@ -106,11 +106,21 @@ class _Family:
         return found
 
 
+class Options(NamedTuple):
+    """What a user of `jit` asks for one function."""
+
+    fullgraph: bool = False
+    accuracy: str = ""
+
+
+DEFAULT = Options()
+
+
 class Cache:
     """The compiled forms of one function or of a Cell's method."""
 
-    def __init__(self, fn: Callable, name: str, fullgraph: bool = False, owner: Any = None) -> None:
-        self.fn, self.name, self.fullgraph = fn, name, fullgraph
+    def __init__(self, fn: Callable, name: str, options: Options = DEFAULT, owner: Any = None) -> None:
+        self.fn, self.name, self.options = fn, name, options
         self.owner = None if owner is None else weakref.ref(owner)
         self.fast: validity.Table = validity.Table()  # by `_C.call_key`: what needs no further check
         self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
@@ -176,6 +186,8 @@ class Cache:
             self.families.move_to_end(kind)
             with clock.compiling():
                 member = self.made(family, shapes, args, kwargs, declared)
+            if member.run is not None:
+                member.run.accuracy = self.options.accuracy
             members.append(member)
             self.members[kind, shapes] = members
             self.members.move_to_end((kind, shapes))
@@ -223,7 +235,7 @@ class Cache:
             strict = isinstance(error, UnknownValue) and config.get("jit_syntax_level") != config.LAX
             if (
                 (strict and unsupported.asked_by_user(error))
-                or self.fullgraph
+                or self.options.fullgraph
                 or config.get("fallback") == "error"
             ):
                 raise

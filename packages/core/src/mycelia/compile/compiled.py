@@ -9,6 +9,7 @@ from typing import Any
 from mycelia import _C
 from mycelia.compile import clock, differentiate, executable
 from mycelia.compile.memory import MemoryReport
+from mycelia.compile.passes import with_accuracy
 from mycelia.ir.graph import Graph, Value
 from mycelia.tensor import Tensor
 
@@ -25,6 +26,7 @@ class Compiled:
         "program",
         "stable",
         "updates",
+        "accuracy",
         "__weakref__",
     )
 
@@ -39,13 +41,15 @@ class Compiled:
         self.program: _C.Program | None = None
         self.stable: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
         self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
+        self.accuracy = ""  # its own choice of algorithms, see `passes.with_accuracy`
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         program = self.program
         if program is None:
             program = self.prepare()
         if _C.tape_level():
-            results = differentiate.run(self.graph, tensors + self.inputs, self.stable, self.updates)
+            with with_accuracy(self.accuracy):
+                results = differentiate.run(self.graph, tensors + self.inputs, self.stable, self.updates)
             if results is not None:
                 return self.build(results)
         return self.build(program.run(tensors, self.inputs))
@@ -63,7 +67,7 @@ class Compiled:
             self.inputs = [*self.inputs, target]
         self.updates = tuple((self.count + i, positions[id(t)]) for i, t in enumerate(self.targets))
         self.stable = tuple(range(first, len(self.graph.parameters)))
-        with clock.compiling():
+        with clock.compiling(), with_accuracy(self.accuracy):
             self.program = executable.program(self.graph, self.stable, self.updates)
         if self.program.prologue is not None:
             method = weakref.WeakMethod(self.keep_nothing)
@@ -79,7 +83,8 @@ class Compiled:
         """Computes all values in each run from now on: the Parameters they depend on change all the time."""
         executable.discard(self.graph, self.program)
         self.stable = ()
-        self.program = executable.program(self.graph, (), self.updates)
+        with with_accuracy(self.accuracy):
+            self.program = executable.program(self.graph, (), self.updates)
 
 
 def _call(method: weakref.WeakMethod) -> None:

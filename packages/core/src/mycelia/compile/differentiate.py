@@ -14,7 +14,7 @@ from mycelia import _C
 from mycelia.autodiff.reverse import zeros_of
 from mycelia.capture.gradients import gradient_graph, is_differentiable, joint_graph
 from mycelia.compile.executable import program
-from mycelia.compile.passes import optimize
+from mycelia.compile.passes import optimize, own_accuracy, with_accuracy
 from mycelia.ir.graph import Graph, Value
 
 
@@ -54,7 +54,13 @@ def run(
     returned = [i for i in range(len(graph.outputs)) if i not in updated]
     differentiable = [k for k, i in enumerate(returned) if given[i]]
 
+    own = own_accuracy()
+
     def pull(*cts: Any) -> list:
+        with with_accuracy(own):
+            return pulled(*cts)
+
+    def pulled(*cts: Any) -> list:
         flowing = [
             zeros_of(graph.outputs[returned[k]].type) if ct is None else ct
             for k, ct in zip(differentiable, cts)

@@ -17,7 +17,7 @@ from typing import Any
 from mycelia import _C, dispatch, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.trace import traces
-from mycelia.compile.cache import LIMIT, Cache, CacheInfo, _Setting
+from mycelia.compile.cache import DEFAULT, LIMIT, Cache, CacheInfo, Options, _Setting
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.memory import MemoryReport
 from mycelia.tensor import Tensor
@@ -41,6 +41,7 @@ def jit(
     dynamic: int = 0,
     fullgraph: bool = False,
     backend: str = "",
+    accuracy: str = "",
     **options: Any,
 ) -> Callable:
     """Compile a function, method, Cell or Cell class: it is captured as a graph at the
@@ -49,7 +50,9 @@ def jit(
     `if`, `while` and `for` on tensors become part of the graph; Python values are constants of it.
     `capture_mode` ("ast", "bytecode", "trace"), `jit_level` ("O0", "O1"), `dynamic` (0, 1), `fullgraph`,
     `backend` and further options are MindSpore's; they are checked, and one way of compiling serves them
-    all. The result has `cache_info()`, `graph()` and `memory_report()`, which tell what was compiled.
+    all. `accuracy` ("strict", "normal", "fast") chooses the algorithms of this function in place of the
+    setting of that name; within another compiled function that one's choice holds. The result has
+    `cache_info()`, `graph()` and `memory_report()`, which tell what was compiled.
 
     Errors: ValueError for an option's value out of its choices; TypeError for `fullgraph` that is no bool and
     for what cannot be compiled. At a call CaptureError, with the line, for code without a graph form.
@@ -58,6 +61,7 @@ def jit(
         ("capture_mode", capture_mode, ("ast", "bytecode", "trace")),
         ("jit_level", jit_level, ("O0", "O1")),
         ("dynamic", dynamic, (0, 1)),
+        ("accuracy", accuracy, ("", "strict", "normal", "fast")),
     ):
         if value not in choices or isinstance(value, bool):
             raise errors.one_of(value, choices, subject="jit", what=f"the argument '{name}'")
@@ -72,30 +76,30 @@ def jit(
         log.logger(__name__).warning("For 'jit', the parameter '%s' has been deprecated.%s", name, advice)
 
     def compiled(function: Any) -> Any:
-        return _compiled(function, fullgraph)
+        return _compiled(function, Options(fullgraph, accuracy))
 
     return compiled if function is None else compiled(function)
 
 
-def _compiled(function: Any, fullgraph: bool) -> Any:
+def _compiled(function: Any, options: Options) -> Any:
     if isinstance(function, type) and hasattr(function, "construct"):
-        function.construct = _compiled(function.construct, fullgraph)
+        function.construct = _compiled(function.construct, options)
         return function
     if hasattr(function, "construct"):
-        return _of_cell(function, fullgraph)
+        return _of_cell(function, options)
     if isinstance(function, types.MethodType):
-        return types.MethodType(_compiled(function.__func__, fullgraph), function.__self__)
+        return types.MethodType(_compiled(function.__func__, options), function.__self__)
     if not isinstance(function, types.FunctionType):
         raise errors.type_error(
             "jit", f"expected a function, method, Cell or Cell class, but got {type(function).__name__}"
         )
-    return _wrapped(function, function, fullgraph)
+    return _wrapped(function, function, options)
 
 
-def _of_cell(cell: Any, fullgraph: bool) -> Callable:
+def _of_cell(cell: Any, options: Options) -> Callable:
     """A call of one Cell, compiled with its hooks and casts."""
-    method = _wrapped(_run_cell, type(cell).construct, fullgraph)
-    fast, call_key = _cache_of(cell, method, _run_cell, type(cell).__qualname__, fullgraph).fast, _C.call_key
+    method = _wrapped(_run_cell, type(cell).construct, options)
+    fast, call_key = _cache_of(cell, method, _run_cell, type(cell).__qualname__, options).fast, _C.call_key
 
     @functools.wraps(method)
     def run(*args: Any, **kwargs: Any) -> Any:
@@ -109,10 +113,10 @@ def _of_cell(cell: Any, fullgraph: bool) -> Callable:
     return run
 
 
-def _wrapped(function: Callable, like: Callable, fullgraph: bool) -> Callable:
+def _wrapped(function: Callable, like: Callable, options: Options) -> Callable:
     """The compiled form of `function`, which looks like `like`."""
     name = like.__qualname__
-    shared = Cache(function, name, fullgraph)
+    shared = Cache(function, name, options)
     fast, call_key = shared.fast, _C.call_key
     caches = weakref.WeakSet([shared])
 
@@ -127,7 +131,7 @@ def _wrapped(function: Callable, like: Callable, fullgraph: bool) -> Callable:
                     return found(tensors)
             cache, rest = shared, args
         else:  # a method of a Cell: what was compiled for it lives as long as the Cell
-            cache, rest = _cache_of(first, run, function, name, fullgraph), args[1:]
+            cache, rest = _cache_of(first, run, function, name, options), args[1:]
             if not kwargs and not traces:
                 tensors = []
                 found = cache.fast.get(call_key(rest, tensors))
@@ -174,13 +178,13 @@ class _Caches(dict):
         return _Caches()
 
 
-def _cache_of(owner: Any, key: Any, function: Callable, name: str, fullgraph: bool = False) -> Cache:
+def _cache_of(owner: Any, key: Any, function: Callable, name: str, options: Options = DEFAULT) -> Cache:
     state = owner.__dict__
     if "_compiled" not in state:
         state["_compiled"] = _Caches()
     cache = state["_compiled"].get(key)
     if cache is None:
-        cache = state["_compiled"][key] = Cache(function, name, fullgraph, owner)
+        cache = state["_compiled"][key] = Cache(function, name, options, owner)
     return cache
 
 

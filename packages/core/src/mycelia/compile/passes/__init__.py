@@ -12,10 +12,12 @@ written to `save_graphs_path`.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import re
-from collections.abc import Callable, Collection, Sequence
+import threading
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -27,7 +29,8 @@ from mycelia.ir.verify import verify
 from mycelia.ir.walk import all_graphs, clone
 
 STAGES = ("optimize", "lower")
-SETTINGS = ("passes", "enable_graph_kernel", "graph_kernel_flags", "strict_accuracy")  # of effect on passes
+#: Settings of effect on passes.
+SETTINGS = ("passes", "enable_graph_kernel", "graph_kernel_flags", "accuracy", "strict_accuracy")
 _LATER = ("fuse", "recompute")  # may be named without being in the pipeline: the backend, the program decides
 _graph_numbers = itertools.count()
 
@@ -47,13 +50,42 @@ class _Choice:
     """The settings that change what passes do, as a key for caches: reading it costs an attribute."""
 
     off: frozenset[str] = frozenset()
-    key: tuple = ()
+    keys: dict[str, tuple] = {}  # by what a function asks of its own
     checked = ""  # the text of the setting `passes` whose names are known to exist
+
+
+class _Own(threading.local):
+    accuracy = ""
+
+
+_own = _Own()
 
 
 def choice() -> tuple:
     """A key that differs where passes would give another result: part of the key of every compiled form."""
-    return _Choice.key
+    return _Choice.keys[_own.accuracy]
+
+
+def accuracy() -> str:
+    """Which algorithms may be chosen: "strict", "normal" or "fast", see the setting of this name."""
+    return _Choice.keys[_own.accuracy][1]
+
+
+def own_accuracy() -> str:
+    """What the function that is compiled or run asked for; "" if nothing."""
+    return _own.accuracy
+
+
+@contextlib.contextmanager
+def with_accuracy(level: str) -> Iterator[None]:
+    """In this block of this thread `level`, the choice of one function, is what is compiled with; "": the
+    setting's. The setting `strict_accuracy` stands over it.
+    """
+    before, _own.accuracy = _own.accuracy, level
+    try:
+        yield
+    finally:
+        _own.accuracy = before
 
 
 def is_off(name: str) -> bool:
@@ -70,7 +102,10 @@ def _choose(_: object) -> None:
     if "--opt_level=0" in flags:
         off.add("fuse")
     _Choice.off = frozenset(off)
-    _Choice.key = (_Choice.off, config.get("strict_accuracy"))
+    strict, general = config.get("strict_accuracy"), config.get("accuracy")
+    _Choice.keys = {
+        own: (_Choice.off, "strict" if strict else own or general) for own in ("", "strict", "normal", "fast")
+    }
 
 
 for _setting in SETTINGS:

@@ -11,7 +11,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mycelia import config, dtypes
+from mycelia import dtypes
+from mycelia.compile.passes import accuracy
 from mycelia.ir.graph import Node, Value
 from mycelia.ir.types import TensorType
 from mycelia.ops.layers.conv import full_attributes
@@ -129,7 +130,7 @@ def _chosen(twins: Twins, x: Sequence[int], channels: int, how: dict[str, Any]) 
     """The backend's algorithm for images `x` [N, H, W, I] and `channels` outputs."""
     return twins.backend.backend.choose_convolution(
         x, channels, how["kernel"], stride=how["stride"], pad=how["pad"], dilation=how["dilation"],
-        group=how["group"], strict=config.get("strict_accuracy"),
+        group=how["group"], strict=accuracy() == "strict",
     )  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def _conv_input_grad(twins: Twins, node: Node) -> Sequence[Value]:
 def _conv_weight_grad(twins: Twins, node: Node) -> Sequence[Value]:
     how = _geometry(node, node.attrs["kernel"])
     plain = how["kernel"] == (3, 3) and (*how["stride"], *how["dilation"], how["group"]) == (1, 1, 1, 1, 1)
-    how["algorithm"] = "winograd4" if plain and not config.get("strict_accuracy") else "direct"
+    how["algorithm"] = "winograd4" if plain and accuracy() != "strict" else "direct"
     return twins.emit("conv_last_weight_grad", [twins.last(v) for v in node.inputs], how)
 
 

@@ -2,8 +2,8 @@
 
 * A transpose of the last two axes that only a product reads is a flag of the product.
 * Where weights seldom change (inference), `dense`, `mat_mul` and `batch_matmul` with one matrix of weights
-  work on a pack of them: `linear`, which what follows can join. Where it pays, the pack is for Strassen's
-  product, which rounds worse.
+  work on a pack of them: `linear`, which what follows can join. With `accuracy="fast"` the pack is for
+  Strassen's product where that pays: it rounds worse, and mixes columns of different size.
 * ``softmax(q k^T * scale + mask) v``, or with keys hidden by `masked_fill` or `where`, is `attention`, which
   does without the scores in memory, where no gradient reads in between; with its gradient, where the scores
   are large, see `attention.py`. A query that sees no key at all (a row of -inf) gives zeros instead of NaN.
@@ -17,9 +17,9 @@ import math
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from mycelia import config, dtypes
+from mycelia import dtypes
 from mycelia.backends.registry import LoadedBackend
-from mycelia.compile.passes import attention
+from mycelia.compile.passes import accuracy, attention
 from mycelia.compile.passes.attention import PRODUCTS, fits, flags, read_scores, turns_last_two
 from mycelia.ir.graph import Builder, Graph, Node, Value
 from mycelia.ir.types import UNKNOWN
@@ -110,10 +110,8 @@ class _Products:
         return self.emit("linear", [x, pack, bias, None], channels=channels)[0]
 
     def choose(self, batch: Sequence[int], channels: int, depth: int) -> str:
-        strict = config.get("strict_accuracy")
-        return self.backend.choose_product(
-            math.prod(batch) if UNKNOWN not in batch else UNKNOWN, channels, depth, strict=strict
-        )
+        rows = math.prod(batch) if UNKNOWN not in batch else UNKNOWN
+        return self.backend.choose_product(rows, channels, depth, strict=accuracy() != "fast")
 
     # ---- attention ----
 
