@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Ascend's dtype and format rules, simulated on the host.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: no word in brackets is taken for markup
+    help="Ascend's dtype and format rules, simulated on the host.",
+)
 
 
 @app.callback()

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Kernels that run on the host's processor.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: no word in brackets is taken for markup
+    help="Kernels that run on the host's processor.",
+)
 
 
 @app.callback()

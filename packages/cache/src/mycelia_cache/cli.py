@@ -6,7 +6,11 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="A server that keeps preprocessed rows for training processes.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: no word in brackets is taken for markup
+    help="A server that keeps preprocessed rows for training processes.",
+)
 
 Port = Annotated[int | None, typer.Option("--port", "-p", help="Port of the server [50052].")]
 Host = Annotated[str | None, typer.Option("--hostname", "-h", help="Host of the server [127.0.0.1].")]

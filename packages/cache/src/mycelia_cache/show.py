@@ -9,6 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from mycelia import terminal
 from mycelia_cache.protocol import State
 
 _EVERY_S = 0.5
@@ -59,7 +60,7 @@ def page(info, before=None, elapsed_s: float = 0.0) -> Group:
 
 def once(info) -> None:
     """Print the page."""
-    Console().print(page(info))
+    terminal.console().print(page(info))
 
 
 def watch(overview, console: Console | None = None, every_s: float = _EVERY_S) -> None:

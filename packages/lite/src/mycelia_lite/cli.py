@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Models for devices.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: no word in brackets is taken for markup
+    help="Models for devices.",
+)
 
 
 @app.callback()

@@ -6,7 +6,11 @@ from typing import Annotated
 
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="A model server.")
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,  # plain help: no word in brackets is taken for markup
+    help="A model server.",
+)
 
 Pid = Annotated[int | None, typer.Option("--pid", help="Process of the server, if there are several.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]

@@ -240,15 +240,18 @@ def show_status(pid: int | None, as_json: bool) -> None:
     if as_json:
         print(json.dumps(told, indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from mycelia import terminal
+
+    console = terminal.console()
     state = "stopping" if told["stopping"] else "ready" if told["ready"] else "not ready"
     ports = ", ".join(f"{a['protocol']} {a['address']}" for a in told["addresses"])
     console.print(f"server {told['pid']}: {state}; {ports or 'no ports'}")
     console.print(f"{told['waiting_requests']} requests wait, {told['lost_workers']} workers were lost")
-    table = Table("servable", "version", "state", "worker", "device", "has", "answered", "restarts", "why")
+    table = Table()
+    for name in ("servable", "version", "state", "worker", "device", "has", "answered", "restarts", "why"):
+        table.add_column(name, overflow="fold")
     for servable in told["servables"]:
         rows = _worker_rows(servable) or [("", "", "", "", "", servable["reason"])]
         for at, row in enumerate(rows):

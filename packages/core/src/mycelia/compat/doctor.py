@@ -97,10 +97,11 @@ def show(report: Report, as_json: bool = False) -> None:
     if as_json:
         print(json.dumps(report.as_dict(), indent=2))
         return
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    from mycelia import terminal
+
+    console = terminal.console()
     if report.findings:
         table = Table("place", "name", "", "advice", box=None, header_style="bold")
         for finding in report.findings:
@@ -108,8 +109,7 @@ def show(report: Report, as_json: bool = False) -> None:
             table.add_row(
                 place, finding.name, finding.kind, finding.advice, style=None if finding.is_error else "dim"
             )
-        # A table that is piped into a file keeps whole lines.
-        Console(width=None if console.is_terminal else 10_000).print(table)
+        console.print(table)
     errors = sum(finding.is_error for finding in report.findings)
     files = "1 file" if report.files == 1 else f"{report.files} files"
     console.print(f"{files}, {report.uses} uses of MindSpore's names, {errors} in the way.", highlight=False)

@@ -199,10 +199,12 @@ def _text(watch: Watch) -> str:
     from rich.console import Console
     from rich.table import Table
 
+    from mycelia import terminal
+
     table = Table(
         title="dataset pipeline",
         title_justify="left",
-        caption=_advice(watch).replace("[", "\\["),
+        caption=_advice(watch),
         caption_justify="left",
     )
     table.add_column("stage")
@@ -213,7 +215,7 @@ def _text(watch: Watch) -> str:
         figures = _figures(watch, stage)
         per_row = figures["busy_seconds"] / stage.rows * 1e6 if stage.rows else 0.0
         table.add_row(
-            "  " * stage.depth + stage.name.replace("[", "\\["),
+            "  " * stage.depth + stage.name,
             str(stage.rows),
             f"{stage.own_seconds * 1e3:.1f}",
             figures["workers"],
@@ -223,7 +225,7 @@ def _text(watch: Watch) -> str:
             f"{figures['share']:.0%}",
             *(_hits(stage.cache) for _ in cached),
         )
-    console = Console(width=110, record=True, file=_Nowhere())
+    console = Console(width=terminal.WIDE, record=True, markup=False, file=_Nowhere())
     console.print(table)
     return console.export_text().rstrip()
 
