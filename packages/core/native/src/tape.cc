@@ -214,7 +214,9 @@ PyObject* type_attribute(Node* n, int32_t flat, const char* name) {
   return PyObject_GetAttrString(type, name);
 }
 
-PyObject* vjp_argument(Node* n, const VjpParam& p, PyObject* const* cts) {
+// `wanted(i)`: whether the gradient of input i leads to a variable of this walk.
+template <class Wanted>
+PyObject* vjp_argument(Node* n, const VjpParam& p, PyObject* const* cts, Wanted wanted) {
   const int first = n->op->n_updates;  // rules see the returned results only
   switch (p.kind) {
     case kCt: {
@@ -246,7 +248,7 @@ PyObject* vjp_argument(Node* n, const VjpParam& p, PyObject* const* cts) {
     case kInputDtype: return per_param(n, p.index, [n](int32_t i) { return type_attribute(n, i, "dtype"); });
     case kNeeds: {
       PyObject* tuple = PyTuple_New(n->n_in);
-      for (int i = 0; tuple && i < n->n_in; ++i) PyTuple_SET_ITEM(tuple, i, PyBool_FromLong(n->edges[i].node != nullptr));
+      for (int i = 0; tuple && i < n->n_in; ++i) PyTuple_SET_ITEM(tuple, i, PyBool_FromLong(n->edges[i].node && wanted(i)));
       return tuple;
     }
     default: {
@@ -262,7 +264,8 @@ PyObject* vjp_argument(Node* n, const VjpParam& p, PyObject* const* cts) {
 }
 
 // Gradients of the inputs, flat, as a new tuple or list; entries may be None.
-PyObject* node_gradients(Node* n, PyObject* const* cts) {
+template <class Wanted>
+PyObject* node_gradients(Node* n, PyObject* const* cts, Wanted wanted) {
   OwnedRef result;
   if (!n->op) {
     if (!n->custom) {
@@ -293,7 +296,7 @@ PyObject* node_gradients(Node* n, PyObject* const* cts) {
     PyObject* args[48];
     int count = 0;
     for (; count < op->n_vjp && count < 48; ++count) {
-      args[count] = vjp_argument(n, op->vjp_params[count], cts);
+      args[count] = vjp_argument(n, op->vjp_params[count], cts, wanted);
       if (!args[count]) break;
     }
     if (count == op->n_vjp) result.p = PyObject_Vectorcall(op->vjp, args, static_cast<size_t>(count), nullptr);
@@ -417,7 +420,11 @@ PyObject* backward(PyObject*, PyObject* args) {
     for (PyObject* ct : cts) any = any || ct;
     if (any) {
       if (!call_hook(n, &cts)) return nullptr;
-      OwnedRef gradients(node_gradients(n, cts.data()));
+      auto wanted = [&](int i) {
+        const auto found = useful.find(n->edges[i].node);
+        return found != useful.end() && found->second;
+      };
+      OwnedRef gradients(node_gradients(n, cts.data(), wanted));
       if (!gradients) return nullptr;
       for (int i = 0; i < n->n_in; ++i) {
         Node* source = n->edges[i].node;

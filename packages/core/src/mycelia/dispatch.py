@@ -279,6 +279,9 @@ custom_rule = None
 #: Likewise how a hook on the gradient of a tensor does: (tensor, {number: hook}) -> None.
 tensor_hook = None
 
+#: Likewise the calls of Cells in it that wait for their gradient (`autodiff/forward_pass.py`).
+forward_passes: list = []
+
 
 def push_interceptor(function, bit: int) -> int:
     """Route all op calls of this thread through `function(op, inputs, attrs)` until popped;

@@ -7,7 +7,7 @@ from typing import Any
 
 from mycelia import _C, dispatch, errors
 from mycelia.autodiff.reverse import Recording, transpose, zeros_of
-from mycelia.autodiff.transforms import _flatten
+from mycelia.autodiff.structures import flatten
 from mycelia.ops.program.control import _recomputed, stop_gradient
 from mycelia.ops.randomness.generator import _streams
 
@@ -28,7 +28,7 @@ def recompute(block: Any, *args: Any, **kwargs: Any) -> Any:
 def run_twice(block: Any, run: Callable[[tuple], Any], args: tuple) -> Any:
     """``run(args)``, which is a call of the Cell `block`, and once more where the gradient is wanted."""
     inputs: list = []
-    rebuild = _flatten(args, inputs)
+    rebuild = flatten(args, inputs)
     parameters = list(block.get_parameters())
     variables = [p for p in parameters if p._node is not None]
     followed = [i for i, t in enumerate(inputs) if t._node is not None]
@@ -43,7 +43,7 @@ def run_twice(block: Any, run: Callable[[tuple], Any], args: tuple) -> Any:
     finally:
         _C.set_tape_level(level)
     outputs: list = []
-    rebuild_result = _flatten(result, outputs)
+    rebuild_result = flatten(result, outputs)
     outputs = [o._detach() for o in outputs]
     smooth = [i for i, o in enumerate(outputs) if o.dtype.is_floating or o.dtype.is_complex]
 
@@ -64,7 +64,7 @@ def run_twice(block: Any, run: Callable[[tuple], Any], args: tuple) -> Any:
                     again[i] = alias
                 nodes = [node for _, node in watched] + [tape.watch_in_place(p) for p in variables]
                 made: list = []
-                _flatten(run(rebuild(again)), made)
+                flatten(run(rebuild(again)), made)
         finally:
             _set(states, now)
         pairs = [

@@ -8,9 +8,13 @@ from __future__ import annotations
 import functools
 import threading
 from collections.abc import Callable, Sequence
+from itertools import compress
+from operator import not_
 
 from mycelia import _C, config, dispatch, errors
+from mycelia.autodiff.forward_pass import ForwardPass, take
 from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, zeros_of
+from mycelia.autodiff.structures import flatten
 from mycelia.ops.methods.hooks import hooked, hooks_of
 from mycelia.ops.program.control import stop_gradient
 
@@ -27,29 +31,6 @@ __all__ = [
     "clip_by_global_norm", "clip_by_value", "custom_vjp", "differentiate", "get_grad", "grad", "jvp",
     "split_cotangent", "stop_gradient", "value_and_grad", "vjp",
 ]  # fmt: skip
-
-
-def _flatten(value, leaves: list):
-    """Collect the Tensors of nested tuples, lists and dicts;
-    returns a function that rebuilds the structure.
-    """
-    if isinstance(value, Tensor):
-        index = len(leaves)
-        leaves.append(value)
-        return lambda items: items[index]
-    if isinstance(value, (tuple, list)):
-        parts = [_flatten(v, leaves) for v in value]
-        kind = type(value)
-        if hasattr(value, "_fields"):
-            return lambda items: kind(*(p(items) for p in parts))
-        return lambda items: kind(p(items) for p in parts)
-    if isinstance(value, dict):
-        parts = {k: _flatten(v, leaves) for k, v in value.items()}
-        return lambda items: {k: p(items) for k, p in parts.items()}
-    if getattr(value, "_members", None):  # a sparse tensor
-        parts = [_flatten(v, leaves) for v in value.parts()]
-        return lambda items: type(value)(*(p(items) for p in parts), value.shape)
-    return lambda items: value
 
 
 def _positions(grad_position, n_args: int, where: str) -> tuple[int, ...]:
@@ -156,6 +137,7 @@ def _by_position(fn: Callable, count: int, names: tuple[str, ...]) -> Callable:
     def positional(*args):
         return fn(*args[:count], **dict(zip(names, args[count:])))
 
+    positional.called = fn, count, names
     return positional
 
 
@@ -175,7 +157,7 @@ def _source_tensors(result, has_aux: bool, where: str) -> list:
             )
         result = result[0]
     sources: list = []
-    _flatten(result, sources)
+    flatten(result, sources)
     return sources
 
 
@@ -184,7 +166,7 @@ def _cotangents(sources: list, given) -> list:
     if given is None:
         return [ones_like(s) for s in sources]
     flat: list = []
-    _flatten(given, flat)
+    flatten(given, flat)
     if not flat and isinstance(given, (int, float)) and len(sources) == 1:
         from mycelia.ops.arrays.create import full
 
@@ -206,32 +188,39 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
 
     Each gradient has the structure and dtypes of its argument. `cotangent`: of the output, else ones. Eagerly
     an argument is a variable wherever the Tensor object is used, as in MindSpore: twice among the arguments,
-    say, or in an outer variable of `fn`.
+    say, or in an outer variable of `fn`. A call of a marked Cell that waits for its gradient is not repeated.
     """
     where = "grad"
     args = list(args)
     eager = config.get("mode") == config.PYNATIVE_MODE and not _C.mode()
     if eager and no_gradients.active:
         raise errors.error(errors.MyceliaRuntimeError, "In no_grad context, you can not calculate gradient")
+    frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
+    held = [frozen and _is_frozen(w) for w in parameters]
+    known = _forward_pass(fn, args, [*(args[p] for p in positions), *compress(parameters, map(not_, held))])
     with Recording() as tape:
         nodes: list = []
         rebuild_args = []
         for p in positions:
             leaves: list = []
-            rebuild = _flatten(args[p], leaves)
+            rebuild = flatten(args[p], leaves)
             rebuild_args.append((rebuild, leaves, len(nodes)))
+            if known is not None:
+                nodes.extend(known.nodes[id(t)] for t in leaves)
+                continue
             watched = [
                 (t, tape.watch_in_place(t)) if eager and not t._node_output else tape.watch(t) for t in leaves
             ]
             args[p] = rebuild([w[0] for w in watched])
             nodes.extend(w[1] for w in watched)
         first_weight = len(nodes)
-        frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
-        nodes.extend(_C.leaf(w) if frozen and _is_frozen(w) else tape.watch_in_place(w) for w in parameters)
-        result = fn(*args)
+        watch = tape.watch_in_place if known is None else lambda w: known.nodes[id(w)]
+        nodes.extend(_C.leaf(w) if still else watch(w) for w, still in zip(parameters, held))
+        nodes.extend([] if known is None else known.hooked)
+        result = fn(*args) if known is None else known.rebuild(known.outputs)
         # What fn returns must not carry this recording's variables outside.
         outputs: list = []
-        rebuild_result = _flatten(result, outputs)
+        rebuild_result = flatten(result, outputs)
         sources = outputs if not has_aux else _source_tensors(result, True, where)
         outer = tape._old_level
         _C.set_tape_level(outer)
@@ -253,6 +242,14 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
     return rebuild_result(outputs), of_args, of_weights
 
 
+def _forward_pass(fn, args: list, wanted: list) -> ForwardPass | None:
+    """The recorded call of a Cell that `fn(*args)` would repeat, for the gradients of `wanted`."""
+    cell, count, names = getattr(fn, "called", (fn, len(args), ()))
+    leaves: list = []
+    flatten(wanted, leaves)
+    return take(cell, tuple(args[:count]), dict(zip(names, args[count:])), leaves)
+
+
 def _is_frozen(weight) -> bool:
     """A Parameter that says it has no gradient: eagerly it gets zeros, as in MindSpore."""
     return getattr(weight, "requires_grad", True) is False
@@ -260,7 +257,7 @@ def _is_frozen(weight) -> bool:
 
 def _holds_tensor(value) -> bool:
     leaves: list = []
-    _flatten(value, leaves)
+    flatten(value, leaves)
     return bool(leaves)
 
 
@@ -352,7 +349,7 @@ def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
     _check_transform("vjp", fn, has_aux)
     with Recording() as tape:
         leaves: list = []
-        rebuild_inputs = _flatten(inputs, leaves)
+        rebuild_inputs = flatten(inputs, leaves)
         for i, x in enumerate(inputs):
             if not isinstance(x, (Tensor, tuple, list)):
                 raise errors.type_error("vjp", f"input {i} must be a Tensor, but got {type(x).__name__}")
@@ -364,14 +361,14 @@ def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
     if has_aux:
         result, aux = split_aux(result, "vjp")
     outputs: list = []
-    rebuild = _flatten(result, outputs)
+    rebuild = flatten(result, outputs)
     aux_leaves: list = []
-    rebuild_aux = _flatten(aux, aux_leaves)
+    rebuild_aux = flatten(aux, aux_leaves)
     variables = [*leaves, *parameters]
 
     def run(*cotangents):
         given: list = []
-        _flatten(cotangents, given)
+        flatten(cotangents, given)
         if len(given) != len(outputs):
             raise errors.value_error(
                 "vjp", f"{len(outputs)} cotangents are needed, one per output, but got {len(given)}"
@@ -426,7 +423,7 @@ def jvp(fn: Callable, inputs, v, has_aux: bool = False):
     with Recording() as outer:
         output, pull, *aux = vjp(fn, *xs, has_aux=has_aux)
         outputs: list = []
-        rebuild = _flatten(output, outputs)
+        rebuild = flatten(output, outputs)
         watched = [outer.watch(zeros_of(o)) for o in outputs]
         pulled = pull(*(u for u, _ in watched))
     pairs = [(p, d) for p, d in zip(pulled, vs) if p._node is not None]
@@ -481,7 +478,7 @@ def custom_vjp(fn: Callable, rule: Callable | None = None, fill: Callable | None
         if dispatch.custom_rule is not None and _C.mode() & dispatch.TRACING:
             return dispatch.custom_rule(fn, rule, args, kwargs)
         inputs: list = []
-        _flatten(args, inputs)
+        flatten(args, inputs)
         if _C.tape_level() == 0 or not any(t._node is not None for t in inputs):
             return fn(*args, **kwargs)
         level = _C.set_tape_level(0)
@@ -490,7 +487,7 @@ def custom_vjp(fn: Callable, rule: Callable | None = None, fill: Callable | None
         finally:
             _C.set_tape_level(level)
         outputs: list = []
-        rebuild = _flatten(result, outputs)
+        rebuild = flatten(result, outputs)
         outputs = [o._detach() for o in outputs]
         count = len(outputs)
 
@@ -512,11 +509,11 @@ def custom_vjp(fn: Callable, rule: Callable | None = None, fill: Callable | None
             flat: list = []
             for position, (arg, g) in enumerate(zip(args, found)):
                 leaves: list = []
-                _flatten(arg, leaves)
+                flatten(arg, leaves)
                 if not leaves:
                     continue
                 members: list = [None] * len(leaves) if g is None else []
-                _flatten(g, members)
+                flatten(g, members)
                 if len(members) != len(leaves):
                     raise errors.error(
                         errors.MyceliaRuntimeError,
@@ -557,7 +554,7 @@ def _of_shape(gradient, tensor, name: str):
 
 def _without_history(args):
     leaves: list = []
-    rebuild = _flatten(args, leaves)
+    rebuild = flatten(args, leaves)
     return rebuild([t._detach() for t in leaves])
 
 

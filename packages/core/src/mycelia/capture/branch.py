@@ -51,6 +51,7 @@ def branch(
     sides = []
     for name, run in zip(("then", "else"), runs):
         region = Trace(f"{site.function}.{name}{site.line}", outer)
+        region.forward_passes = list(outer.forward_passes)
         with region:
             set_(tuple(fresh_containers(v) for v in before))
             run()
@@ -58,6 +59,9 @@ def branch(
             changed = region.changed()
         set_(before)
         sides.append((region, values, changed))
+    outer.forward_passes[:] = [
+        kept for kept in outer.forward_passes if all(kept in region.forward_passes for region, *_ in sides)
+    ]
     join = _Join(site, *(s[0] for s in sides))
     merged = [
         join.merge(name, index, init, a, b)

@@ -109,6 +109,7 @@ class Trace:
         self.hooked: dict[Value, Any] = {}  # root only: values with a hook on their gradient -> whose code
         self.attributes: list[tuple[Any, str, Any]] = []  # root only: (object, name, what the code replaced)
         self.ended = False  # this path surely raises: its results do not count
+        self.forward_passes: list[Any] = []  # calls of Cells here that wait for their gradient
 
     # -- activity
 
@@ -116,6 +117,7 @@ class Trace:
         self._mode = dispatch.push_interceptor(self.intercept, _TRACING)
         traces.append(self)
         dispatch.custom_rule, dispatch.tensor_hook = self.custom_rule, self.tensor_hook
+        dispatch.forward_passes = self.forward_passes
         # A region is one op for the tape of its surroundings; inside, only transforms that start inside
         # record.
         self._tape_level = _C.set_tape_level(0)
@@ -127,6 +129,7 @@ class Trace:
         outer = traces[-1] if traces else None
         dispatch.custom_rule = outer and outer.custom_rule
         dispatch.tensor_hook = outer and outer.tensor_hook
+        dispatch.forward_passes = [] if outer is None else outer.forward_passes
         if outer is None:
             variable.forget()
         dispatch.pop_interceptor(self._mode)

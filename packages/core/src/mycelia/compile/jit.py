@@ -210,7 +210,7 @@ def call_cell(cell: Any, args: tuple, kwargs: dict) -> Any:
         if found is not None:
             return found(tensors)
     if _Setting.disabled:
-        return cell._run(args, kwargs)
+        return cell._run_marked(args, kwargs)
     return _cache_of_cell(cell).call(args, kwargs)
 
 

@@ -246,7 +246,16 @@ class Cell(CellState, CellHooks, CellMarks):
 
                 _Mode.call = staticmethod(call_cell)
             return _Mode.call(self, args, kwargs)
-        return self._run(args, kwargs)
+        return self._run_marked(args, kwargs)
+
+    def _run_marked(self, args: tuple, kwargs: dict):
+        """One call; if the cell is marked by `set_grad`, its forward pass is kept for the next gradient."""
+        if not self.requires_grad or _C.tape_level() or _C.mode() & dispatch.BATCHING:
+            return self._run(args, kwargs)
+        from mycelia.autodiff.forward_pass import keep
+        from mycelia.autodiff.transforms import no_gradients
+
+        return self._run(args, kwargs) if no_gradients.active else keep(self, args, kwargs)
 
     def _compute(self, args: tuple, kwargs: dict):
         if self._has_precision():
@@ -297,6 +306,7 @@ class Cell(CellState, CellHooks, CellMarks):
             or "_parameter_hooks" in self.__dict__
             or "_saved_tensors_hooks" in self.__dict__
             or self._has_bprop()
+            or self.requires_grad
         )
 
     # ---- parameters ----------------------------------------------------------------------------------------
@@ -502,8 +512,18 @@ class Cell(CellState, CellHooks, CellMarks):
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
-        """Mark the cell for gradients; accepted for compatibility, gradients need no mark here."""
-        self.__dict__["requires_grad"] = requires_grad
+        """Mark the cell: each call keeps what its gradient needs, and the next gradient of the cell by the
+        same arguments starts there instead of running the cell again.
+
+        So in a step that calls the cell for its loss and then a gradient function, running statistics and
+        counters move once, and random numbers are drawn once. A call is kept until its gradient is taken, the
+        same call comes again, or its arguments or trainable Parameters change; at most four are. Other cells
+        need no mark: their gradients run them.
+        """
+        if self.requires_grad is not requires_grad:
+            self.__dict__["requires_grad"] = requires_grad
+            self.__dict__.pop("_forward_passes", None)
+            self._refresh_route()
         return self
 
     def to_float(self, dst_type: DType) -> Cell:
@@ -607,6 +627,7 @@ class Cell(CellState, CellHooks, CellMarks):
     def __getstate__(self):
         state = dict(self.__dict__)
         state.pop("_compiled", None)  # holds for this very object
+        state.pop("_forward_passes", None)
         return state
 
     def __setstate__(self, state) -> None:
