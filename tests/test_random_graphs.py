@@ -43,6 +43,11 @@ UNARY = {
     "less its largest": lambda x: x - ops.amax(x, -1, True),
     "share of the sum": lambda x: x / (ops.abs(x).sum(0, keepdims=True) + 1.0),
     "plus column means": lambda x: x + x.mean(0, keep_dims=True),
+    "less means of rows, not kept": lambda x: x - x.mean(-1) if len(set(x.shape)) == 1 else x,
+    "over sums of the first axis, turned": lambda x: (
+        x / (ops.abs(x).sum(0)[:, None] + 1.0) if x.shape == x.shape[:1] * 2 else x
+    ),
+    "transposed": lambda x: x.swapaxes(0, -1) if x.shape[0] == x.shape[-1] else x,
     "turned twice": lambda x: x.swapaxes(0, -1).swapaxes(0, -1),
     "flattened": lambda x: x.reshape(-1).reshape(x.shape),
     "split and joined": lambda x: ops.cat((x[1:], x[:1]), 0),
@@ -66,7 +71,9 @@ BINARY = {
 def programs(draw):
     """Steps (name, operands by distance backwards), the shape of all tensors, how many are returned."""
     rank = draw(st.integers(2, 3))
-    shape = tuple(draw(st.lists(st.integers(1, 9), min_size=rank, max_size=rank)))
+    sizes = st.lists(st.integers(1, 9), min_size=rank, max_size=rank)
+    equal = st.integers(1, 9).map(lambda n: [n] * rank)  # no axis is known by its size
+    shape = tuple(draw(sizes | equal | st.lists(st.integers(1, 2), min_size=rank, max_size=rank)))
     steps = draw(
         st.lists(
             st.tuples(st.sampled_from([*UNARY, *BINARY]), st.integers(0, 5), st.integers(0, 5)),
@@ -113,14 +120,15 @@ def results_of(function, inputs):
 
 
 @common
-@given(programs(), st.integers(0, 2**31))
-def test_optimized_unoptimized_and_eager_agree(program, seed):
+@given(programs(), st.integers(0, 2**31), st.integers(1, 3))
+def test_optimized_unoptimized_and_eager_agree(program, seed, threads):
     shape, steps, results = program
     rng = np.random.default_rng(seed)
     inputs = tuple(ms.Tensor(rng.normal(size=shape).astype(np.float32)) for _ in range(2))
     whole = results_of(function_of(steps, results), inputs)
     expected = whole(*inputs)
-    agree(ms.jit(lambda *x: whole(*x))(*inputs), expected, "compiled")
+    with config.context(runtime_num_threads=threads):
+        agree(ms.jit(lambda *x: whole(*x))(*inputs), expected, "compiled")
     with config.context(passes="-optimize,-lower"):
         agree(ms.jit(lambda *x: whole(*x))(*inputs), expected, "compiled without passes")
 
@@ -154,10 +162,13 @@ LAYERS = {
     st.integers(1, 3),
     st.integers(5, 19),
     st.integers(5, 19),
+    st.booleans(),
     st.integers(0, 2**31),
 )
-def test_convolutional_graphs_agree(layers, channels, batch, height, width, seed):
+def test_convolutional_graphs_agree(layers, channels, batch, height, width, equal, seed):
     rng = np.random.default_rng(seed)
+    if equal:
+        batch = height = width = channels = min(channels, 8)
 
     weights = []
 

@@ -1,5 +1,6 @@
 """Programs of random_programs.py give what eager runs give when compiled, compiled without optional passes,
-run by the reference backend, and at other batch sizes; gradients and Parameters included.
+run by the reference backend, and at other batch sizes; gradients and Parameters included. A third of them
+each on one, two and three threads, where even the smallest paths become strands.
 
 The same programs in every run; MYCELIA_RANDOM_GRAPHS=N tries N others.
 """
@@ -9,12 +10,14 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
 
 import mycelia as ms
 from mycelia import config
+from mycelia.compile import strands
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -122,5 +125,7 @@ def check(seed, path):
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + (COUNT or 20)))
 def test_compiled_equals_eager(seed, tmp_path):
-    with np.errstate(all="ignore"):
+    threads = config.context(runtime_num_threads=1 + seed % 3)
+    windows = mock.patch.multiple(strands, _GAIN=0.0, _HANDOVER=50.0)
+    with np.errstate(all="ignore"), threads, windows:
         check(seed, tmp_path / "program.py")

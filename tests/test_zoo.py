@@ -108,6 +108,18 @@ def test_two_steps_of_training_are_those_of_an_eager_run(name):
             assert distance(a, b) <= max(rounding, 3 * n), (what, strict)
 
 
+@pytest.mark.parametrize("name", ZOO)
+def test_bits_of_a_training_step_do_not_depend_on_threads(name):
+    training = Training(name)
+    inputs = tuple(tensors(arguments(name, 2, part=2)))
+    found = []
+    for threads in (1, 2, 3):
+        with config.context(runtime_num_threads=threads):
+            found.append(np.concatenate(training.run(ms.jit(lambda *x: training.step(*x)), *inputs)))
+    np.testing.assert_array_equal(found[1], found[0])
+    np.testing.assert_array_equal(found[2], found[0])
+
+
 @pytest.mark.parametrize("name", ["resnet50", "mobilenet_v1", "mobilenet_v2", "googlenet"])
 def test_training_in_float64_knows_no_noise(name):
     training = Training(name, ms.float64)

@@ -1,5 +1,7 @@
 """The pass `fuse`: compiled equals eager, and what becomes one pass over memory."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -226,3 +228,61 @@ def test_the_pass_can_be_switched_off():
         assert "fuse" not in [step.name for step in pipeline("lower")]
     finally:
         config.reset("passes")
+
+
+# ---- sizes say nothing about which axis is meant -----------------------------------------------------------
+
+EQUAL_SIZES = [(3, 3), (1, 3), (3, 1), (1, 1), (4, 4, 4), (2, 1, 2), (1, 2, 2), (2, 2, 1)]
+REDUCTIONS = [ops.sum, ops.mean, ops.amax, ops.amin]
+
+
+def uses_of_reductions(x, y, reduce, axis, kept):
+    """What may follow a reduction, in ways that broadcast wherever all sizes are equal."""
+    found = reduce(x * 1.5, axis, kept)
+    smooth = ops.tanh(found) + 0.5
+    results = [x - found, ops.exp(x * 0.5 - smooth), found, smooth * y.mean()]
+    results += [smooth * y.reshape(-1)[: y.shape[-1]], x * found * y, (x + smooth).sum(0)]
+    for place in range(len(found.shape) + 1):
+        raised = ops.expand_dims(found, place)
+        results += [raised * 2.0, ops.relu(raised) + x]
+    return tuple(results)
+
+
+@pytest.mark.parametrize("shape", EQUAL_SIZES, ids=str)
+def test_reductions_broadcast_along_the_axes_that_numpy_says(shape):
+    x, y = tensor(*shape), tensor(*shape)
+    rank = len(shape)
+    axes = [a for n in range(1, rank + 1) for a in itertools.combinations(range(rank), n)]
+    axes += [-1, tuple(a - rank for a in range(1, rank))] if rank > 1 else [-1]
+    for number, axis in enumerate(axes):
+        for kept in (False, True):
+            reduce = REDUCTIONS[(number + kept) % len(REDUCTIONS)]
+
+            def function(x, y, reduce=reduce, axis=axis, kept=kept):
+                return uses_of_reductions(x, y, reduce, axis, kept)
+
+            def scalar(x, y, function=function):
+                return sum((value * value).mean() for value in function(x, y))
+
+            assert_compiled_equals_eager(function, x, y)
+            assert_compiled_equals_eager(ms.grad(scalar, (0, 1)), x, y, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(5, 1), (1, 5, 1), (4, 1, 1), (1,), (4, 5, 1)], ids=str)
+def test_values_of_rows_meet_what_broadcasts_against_them(shape):
+    def function(x, w):
+        rows = x.sum(-1, keepdims=True) * w
+        others = ops.amax(x, -1, True) - ops.broadcast_to(w, (4, 5, 1))
+        return x * rows, rows, ops.tanh(others), others + x
+
+    assert_compiled_equals_eager(function, tensor(4, 5, 6), tensor(*shape))
+
+
+@pytest.mark.parametrize("size", [3, 64, 300])
+@pytest.mark.parametrize("threads", [1, 3])
+def test_row_results_may_take_the_place_of_what_is_read_along_columns(size, threads):
+    def function(x, v):
+        return ops.matmul((x * ops.sort(v)[0] + 1.0).sum(1), x)
+
+    with config.context(runtime_num_threads=threads):
+        assert_compiled_equals_eager(function, tensor(size, size), tensor(size), rtol=1e-4, atol=1e-3)

@@ -114,3 +114,21 @@ def test_strands_are_checked(two_threads, built):
             program.strands = bad
     with pytest.raises(TypeError, match="strands"):
         program.strands = None
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("leave", [
+    lambda a, b: (a.reshape(8, 12, 4, 16), b.reshape(8, 12, 4, 16)),
+    lambda a, b: (a, b[:, :, :1].squeeze(-1), b[None]),
+    lambda a, b: (a.reshape(-1), ops.tanh(b.reshape(-1, 8)) * 2, b.reshape(-1, 8).expand_dims(0)),
+], ids=["reshaped", "squeezed", "read again"])  # fmt: skip
+def test_views_of_paths_may_leave_the_program(monkeypatch, built, threads, leave):
+    monkeypatch.setattr(strands, "threads", lambda: threads)
+    first, second, x = nn.Dense(64, 64), nn.Dense(64, 64), rand(8, 12, 64)
+
+    def function(x):
+        h = ops.tanh(x)
+        return leave(first(h), second(h))
+
+    for found, expected in zip(ms.jit(function)(x), function(x), strict=True):
+        np.testing.assert_allclose(found.asnumpy(), expected.asnumpy(), rtol=1e-5, atol=1e-5)

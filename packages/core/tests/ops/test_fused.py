@@ -62,8 +62,8 @@ def programs(draw):
             found = program.step(draw(st.sampled_from(["sum_row", "max_row", "min_row"])), a)
             values.append(program.step("tanh", found))
     for value in values[-3:]:
-        program.output(value, full=True)
-    program.output(masks[-1], full=True)
+        program.output(value, fused.FULL)
+    program.output(masks[-1], fused.FULL)
     bounded = program.step("tanh", values[-1])
     program.output(program.step("sum_all", bounded, program.constant(1.0)))
     if axes:

@@ -120,7 +120,7 @@ class _Builder:
         outside.update(u for u, _ in self.updates if u not in in_place)
         apart = {base.get(v, v) for v in outside} | in_place
         nodes, twins = self.recomputed(nodes, base, self.in_arena(nodes, base, apart), in_place)
-        nodes, windows = strands.arrange(nodes, self.plans.get, strands.threads())
+        nodes, windows = strands.arrange(nodes, self.plans.get, outside, strands.threads())
         in_arena = self.in_arena(nodes, base, apart)
         offsets, report = memory.place(nodes, self.plans, base, in_arena, [(w.begin, w.end) for w in windows])
         report.recomputed = twins

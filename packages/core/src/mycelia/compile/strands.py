@@ -39,13 +39,17 @@ class Window:
 def threads() -> int:
     """Threads that programs and kernels may use under the present settings."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(config.get("runtime_num_threads") or cores, cores)
+    return config.get("runtime_num_threads") or cores
 
 
 def arrange(
-    nodes: Sequence[Node], plan_of: Callable[[Node], _C.Plan | None], threads: int
+    nodes: Sequence[Node], plan_of: Callable[[Node], _C.Plan | None], outside: set[Value], threads: int
 ) -> tuple[list[Node], list[Window]]:
-    """The nodes with the strands of each window one behind the other, and the windows in order."""
+    """The nodes with the strands of each window one behind the other, and the windows in order.
+
+    `outside`: values that others than kernels get. A view that is one of them is an instruction of its own, so
+    it runs behind the window.
+    """
     order = list(nodes)
     if threads < 2:
         return order, []
@@ -56,7 +60,7 @@ def arrange(
     while begin < len(order):
         found = None
         if prices[begin] and any(uses[v] > 1 for v in order[begin].inputs if v is not None):
-            found = _widest(order, prices, begin, threads)
+            found = _widest(order, prices, begin, outside, threads)
         if found is None:
             begin += 1
             continue
@@ -83,10 +87,14 @@ def _nanoseconds(node: Node, plan: _C.Plan | None) -> float | None:
 
 
 def _widest(
-    order: Sequence[Node], prices: Sequence[float | None], begin: int, threads: int
+    order: Sequence[Node],
+    prices: Sequence[float | None],
+    begin: int,
+    outside: set[Value],
+    threads: int,
 ) -> tuple[list[list[Node]], list[Node]] | None:
     """Strands of the window from `begin` on that saves most, and nodes among them that run after it: those
-    that join what is long enough to be apart, and what depends on them."""
+    that join what is long enough to be apart, views that leave, and what depends on them."""
     component: dict[Node, int] = {}
     members: dict[int, list[Node]] = {}
     total: dict[int, float] = {}
@@ -99,7 +107,8 @@ def _widest(
             break
         sources = {made[v] for v in node.inputs if v in made}
         joined = {component[n] for n in sources if n is not None}
-        if None in sources or sum(total[c] > _HANDOVER for c in joined) > 1:
+        leaves = node.op.definition.view and node.outputs[0] in outside
+        if leaves or None in sources or sum(total[c] > _HANDOVER for c in joined) > 1:
             later.append(node)
             made.update((v, None) for v in node.outputs)
             continue

@@ -306,6 +306,7 @@ class Interpreter {
       memcpy(&constants_[c], &bits, sizeof(bits));
     }
     Scratch scratch(call_);
+    if (!find_data(&scratch)) return MYC_E_MEMORY;
     int64_t n_all = 0, n_columns = 0;
     for (int64_t o = 0; o < code_.n_out; ++o) {
       slot_[o] = code_.outputs[o].kind == kAll ? n_all++ : code_.outputs[o].kind == kColumn ? n_columns++ : 0;
@@ -328,6 +329,25 @@ class Interpreter {
   }
 
  private:
+  // Where inputs are read. The first output may be the memory of one: every tile then reads it where it writes,
+  // but for results of rows without the reduced axes, which broadcasting lines up with other axes; that input is
+  // copied first.
+  bool find_data(Scratch* scratch) {
+    for (int k = 0; k < call_->n_in; ++k) {
+      const myc_tensor& t = input(call_, k);
+      data_[k] = t.data;
+      const Output& first = code_.outputs[0];
+      const bool moves = first.kind == kRow && first.kept != code_.row_axes && t.size > 1;
+      if (!moves || t.data != output(call_, 0).data) continue;
+      const int64_t bytes = t.size * (t.dtype == MYC_BOOL ? 1 : 4);
+      char* const copy = scratch->take<char>(bytes);
+      if (!copy) return false;
+      memcpy(copy, t.data, bytes);
+      data_[k] = copy;
+    }
+    return true;
+  }
+
   // Tiles of groups [begin, end). Groups sum columns apart; without them a group is a tile.
   void run_groups(int64_t begin, int64_t end, float* memory) const {
     const Space& s = space_;
@@ -336,7 +356,7 @@ class Interpreter {
     for (int64_t i = 0; i < code_.n_buffers; ++i) at[code_.first_buffer() + i] = memory + i * block_;
     float* const stages = memory + code_.n_buffers * block_;
     for (int k = 0; k < call_->n_in; ++k) {
-      at[k] = input(call_, k).data;
+      at[k] = data_[k];
       if (s.way[k] != kPeriodic) continue;
       place_stage(k, 0, min(s.tile_length, s.size), stages);
       at[k] = stages + s.stage[k] * block_;
@@ -358,9 +378,10 @@ class Interpreter {
   void place_stage(int k, int64_t start, int64_t count, float* stages) const {
     float* const to = stages + space_.stage[k] * block_;
     if (input(call_, k).dtype == MYC_BOOL) {
-      lay_out(space_, k, in<uint8_t>(call_, k), start, count, reinterpret_cast<uint8_t*>(to));
+      const uint8_t* const x = static_cast<const uint8_t*>(data_[k]);
+      lay_out(space_, k, x, start, count, reinterpret_cast<uint8_t*>(to));
     } else {
-      lay_out(space_, k, in<float>(call_, k), start, count, to);
+      lay_out(space_, k, static_cast<const float*>(data_[k]), start, count, to);
     }
   }
 
@@ -375,9 +396,8 @@ class Interpreter {
     const int64_t rows = min(s.tile_rows, s.rows - row);
     const int64_t n = s.pieces == 1 ? rows * s.length : min(s.tile_length, s.length - piece);
     for (int k = 0; k < call_->n_in; ++k) {
-      const myc_tensor& t = input(call_, k);
-      const char* const base = static_cast<const char*>(t.data);
-      const int64_t item = t.dtype == MYC_BOOL ? 1 : 4;
+      const char* const base = static_cast<const char*>(data_[k]);
+      const int64_t item = input(call_, k).dtype == MYC_BOOL ? 1 : 4;
       if (s.way[k] == kFlat) {
         at[k] = base + start * item;
       } else if (s.way[k] == kByRow) {
@@ -512,6 +532,7 @@ class Interpreter {
   const Code& code_;
   Space space_;
   Bindings bindings_;
+  const void* data_[MYC_FUSED_MAX_INPUTS];
   float constants_[MYC_FUSED_MAX_CONSTANTS];
   int64_t slot_[MYC_FUSED_MAX_OUTPUTS];
   int64_t groups_ = 0, block_ = 0;

@@ -165,7 +165,7 @@ def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[
         Pass("simplify", simplify.run_device),
         Pass("layout", partial(layout.run, backend=backend)),
         Pass("simplify", simplify.run_device),
-        Pass("cse", cse.run),
+        Pass("cse", cse.run_device),
         Pass("products", partial(products.run, backend=backend, stable=stable)),
         Pass("epilogue", epilogue.run),
         Pass("separable", partial(separable.run, backend=backend)),

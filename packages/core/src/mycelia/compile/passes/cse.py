@@ -1,7 +1,12 @@
-"""Common subexpressions: equal nodes on equal inputs are computed once."""
+"""Common subexpressions: equal nodes on equal inputs are computed once.
+
+In a graph that may be differentiated, casts that round their gradient stay apart: the sum of two rounded
+gradients is not the rounded sum. (The gradient of ``cast`` from an integer type is truncated to that type.)
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from mycelia.ir.graph import Graph, Node, Value
@@ -13,13 +18,30 @@ _PLAIN = (int, bool, str, type(None))
 
 
 def run(graph: Graph) -> int:
+    """For graphs that may be differentiated; returns how many nodes went."""
+    return _merge(graph, _rounds_gradient)
+
+
+def run_device(graph: Graph) -> int:
+    """For lowered graphs."""
+    return _merge(graph, lambda node: False)
+
+
+def _rounds_gradient(node: Node) -> bool:
+    if node.op.name != "cast":
+        return False
+    narrow, wide = node.inputs[0].type.dtype, node.outputs[0].type.dtype
+    return not narrow.is_floating or narrow.itemsize < wide.itemsize
+
+
+def _merge(graph: Graph, stays: Callable[[Node], bool]) -> int:
     same: dict[Value, Value] = {}
     first: dict[Any, Node] = {}
     kept: list[Node] = []
     removed = 0
     for node in graph.nodes:
         node.inputs = [same.get(v, v) for v in node.inputs]
-        if node.has_effect:
+        if node.has_effect or stays(node):
             kept.append(node)
             continue
         key = (

@@ -87,7 +87,7 @@ class _Plan:
                 producer = value.producer if value is not None else None
                 if producer is None or producer not in self.stage:
                     continue
-                stage = max(stage, self.stage[producer] + self._step(producer, member))
+                stage = max(stage, self.stage[producer] + self._step(value, member))
             self.stage[node] = stage
             if member is not None:
                 self.members[node] = member
@@ -95,14 +95,22 @@ class _Plan:
             if node.has_effect:
                 floor = stage + 1
 
-    def _step(self, producer: Node, member: _Member | None) -> int:
-        """By how much the stage rises from `producer` to a node."""
+    def _step(self, value: Value, member: _Member | None) -> int:
+        """By how much the stage rises from the producer of `value` to a node that reads it."""
         if member is None:
             return 0
-        source = self.members.get(producer)
-        return int(
-            source is None or source.space != member.space or source.width in (fused.ALL, fused.COLUMN)
-        )
+        source = self.members.get(value.producer)
+        return int(source is None or source.space != member.space or not self._joins(value, source, member))
+
+    def _joins(self, value: Value, source: _Member, member: _Member) -> bool:
+        """Whether `member` may read `value`, of the same space, within a group.
+
+        Results of rows lie along the leading axes of the space. A reader takes them there only if the reduced
+        axes were kept: without these, broadcasting lines them up with other axes, be their sizes equal or not.
+        """
+        if source.width == fused.ROW and member.role != _ALIAS:
+            return value.type.shape == self._row_shape(source.space)
+        return source.width in (fused.FULL, fused.ROW)
 
     def _member(self, node: Node) -> _Member | None:
         if len(node.outputs) != 1 or not node.outputs[0].type.is_static:
@@ -123,9 +131,9 @@ class _Plan:
             return None
         for value in node.inputs:
             source = self._row_of(value)
-            if source is None or value.type.shape != self._row_shape(source.space):
+            if source is None or out.shape == source.space or out.shape != self._row_shape(source.space):
                 continue
-            if out.shape == value.type.shape and out.shape != source.space:
+            if value.type.shape == out.shape and all(_is_whole(v, out.shape) for v in node.inputs):
                 return _Member(node, _ELEMENTWISE, source.space, fused.ROW)
         return _Member(node, _ELEMENTWISE, out.shape)
 
@@ -235,11 +243,7 @@ class _Plan:
         for node, member in self.members.items():
             for value in member.reads:
                 source = self.members.get(value.producer) if value.producer is not None else None
-                if (
-                    source is not None
-                    and source.stage == member.stage
-                    and not self._step(source.node, member)
-                ):
+                if source is not None and source.stage == member.stage and not self._step(value, member):
                     parent[root(node)] = root(source.node)
         found: dict[Node, list[_Member]] = {}
         for node, member in self.members.items():
@@ -309,7 +313,7 @@ class _Writer:
                 continue
             is_kept = member.width == fused.ROW and member.role != _REDUCE
             kept = self.plan.axes[self.space] if is_kept else member.kept
-            self.program.output(self.values[value], kept, member.width == fused.FULL)
+            self.program.output(self.values[value], member.width, kept)
             outputs.append(value)
         if not outputs:
             return None
@@ -354,16 +358,20 @@ class _Writer:
         number = self.plan.number(value)
         if number is not None and (self.see_through or value.type.size == 1):
             return self.program.constant(number, fused.TYPES[value.type.dtype])
-        if self.see_through:
-            value = _seen_through(value)
-        if width == fused.ROW and value.type.shape != self.row_shape and value.type.size != 1:
-            width = fused.FULL
+        source = _seen_through(value) if self.see_through else value
+        if width == fused.FULL or _is_whole(source, self.row_shape):
+            value = source
         key = value, width
         found = self.given.get(key)
         if found is None:
             found = self.given[key] = self.program.input(value.type.dtype, width)
             self.inputs.append(value)
         return found
+
+
+def _is_whole(value: Value, shape: tuple[int, ...]) -> bool:
+    """Whether `value` has an element for each of `shape`, or one for all."""
+    return value.type.shape == shape or value.type.size == 1
 
 
 def _seen_through(value: Value) -> Value:

@@ -159,9 +159,21 @@ _EXACT = {  # dtypes that hold every value of another
 }  # fmt: skip
 
 
-@rule(Use("cast", Use("cast", x, node="inner"), node="node"))
+_cast_of_cast = Use("cast", Use("cast", x, node="inner"), node="node")
+
+
+@rule(_cast_of_cast)
+def cast_back(build: Builder, x: Value, inner: Node, node: Node) -> Value | None:
+    """To a floating type that holds every value of the first, and back."""
+    first, middle, last = x.type.dtype, inner.outputs[0].type.dtype, node.outputs[0].type.dtype
+    return x if first is last and first.is_floating and middle in _EXACT.get(first, ()) else None
+
+
+@rule(_cast_of_cast)
 def cast_twice(build: Builder, x: Value, inner: Node, node: Node) -> Value | None:
-    """Through a type that holds every value of the first: the first cast changes nothing."""
+    """Through a type that holds every value of the first: the first cast changes nothing but gradients, which
+    are rounded to each of the types.
+    """
     first, middle, last = x.type.dtype, inner.outputs[0].type.dtype, node.outputs[0].type.dtype
     if middle not in _EXACT.get(first, ()):
         return None
@@ -270,7 +282,7 @@ def _axis(node: Node) -> int:
 RULES = [
     *_NEUTRAL, *_REPEATED, double_not, *_SIGNS, over_power_of_two,
     *(_idempotent(op) for op in ("relu", "relu6", "abs", "sign", "floor", "ceil", "trunc")),
-    cast_twice, *(_to_same_type(op) for op in ("cast", *_VIEWS, "broadcast_to", "sum_to")),
+    cast_back, *(_to_same_type(op) for op in ("cast", *_VIEWS, "broadcast_to", "sum_to")),
     *(_view_twice(outer, inner) for outer in _VIEWS for inner in _VIEWS),
     transpose_twice, transpose_nothing, broadcast_twice, product_in_one_batch, known_choice,
     concat_of_pieces, split_of_concat,
@@ -335,7 +347,7 @@ def no_padding(build: Builder, x: Value, node: Node) -> Value | None:
 
 
 DEVICE_RULES = [
-    *RULES, transpose_of_ones, transposes_around, whole_slice, no_padding,
+    *RULES, cast_twice, transpose_of_ones, transposes_around, whole_slice, no_padding,
     # Only gradients see these.
     _is("stop_gradient", x), _is("scale_gradient", x, y),
     *(_broadcast_anyway(op, i)

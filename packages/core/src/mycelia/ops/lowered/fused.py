@@ -353,14 +353,19 @@ class Program:
             self._spread[value] = self._add("spread", (value,), self.types[value], FULL)
         return self._spread[value]
 
-    def output(self, value: int, kept: int = 0, full: bool = False) -> None:
-        """Makes `value` the next output; `kept`: how many of the reduced axes stay with size 1; `full`: it is
-        wanted for each point of the space.
+    def output(self, value: int, kind: int | None = None, kept: int = 0) -> None:
+        """Makes `value` the next output, of this kind, by default its own; `kept`: how many of the reduced
+        axes stay with size 1.
         """
-        if full:
+        if kind == FULL:
             value = self._as_full(value)
         width = self.widths[value]
-        self.outputs.append((value, FULL if width is None else width, kept))
+        kind = (FULL if width is None else width) if kind is None else kind
+        if width is None and kind != FULL:
+            value = self._add("copy", (value,), self.types[value], kind)
+        elif width is not None and width != kind:
+            raise ValueError(f"an output of kind {kind} cannot be made of a value of kind {width}")
+        self.outputs.append((value, kind, kept))
 
     def _paired(self) -> list[tuple[str, tuple]]:
         """The steps with pairs joined; those that are not used are None."""
