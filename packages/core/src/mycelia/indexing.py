@@ -12,13 +12,14 @@ they say.
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mycelia import _C, dtypes, errors
 from mycelia._methods import attach
-from mycelia.ir.sizes import Size, exact
+from mycelia.ir.sizes import Size, applied, exact, is_open
 from mycelia.ops.arrays.index import _linear_index, _strided_assign, _strided_slice, _strided_write, gather
 from mycelia.ops.arrays.joining import unstack
 from mycelia.ops.arrays.masks import _flat_nonzero, _masked_fill
@@ -130,7 +131,7 @@ def _first_axis(shape, key):
     kind = type(key)
     if kind is int and shape:
         n = shape[0]
-        if not -n <= key < n:
+        if not is_open(n) and not -n <= key < n:
             raise _out_of_bounds(key, 0, shape)
         rest = shape[1:]
         return (key + n if key < 0 else key, *(0,) * len(rest)), (1, *rest), (1,) * len(shape)
@@ -206,7 +207,7 @@ def _read(shape: tuple[int, ...], key) -> _Selection:
             result.origin.append(None)
         elif what == "int":
             n = shape[axis]
-            if not -n <= k < n:
+            if not is_open(n) and not -n <= k < n:
                 raise _out_of_bounds(k, axis, shape)
             result.begin.append(k + n if k < 0 else k)
             result.size.append(1)
@@ -269,7 +270,7 @@ def _classify(k):
     if isinstance(k, (list, range, np.ndarray)):
         return _classify_array(k)
     if hasattr(k, "__index__"):
-        return "int", k.__index__(), 1
+        return "int", k if is_open(k) else k.__index__(), 1
     raise IndexError(
         "only integers, slices (`:`), ellipsis (`...`), None, bool, tensors, lists and arrays of integers "
         f"or bools can be an index, but got {k!r} of type {kind.__name__}"
@@ -300,6 +301,9 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
         if k == slice(None):
             return 0, n, 1
         raise IndexError(f"axis {axis} has a size that is known only at run time: it cannot be sliced by {k}")
+    if is_open(n) and k.step in (None, 1):
+        start, stop = _open_limit(k.start, n, 0), _open_limit(k.stop, n, n)
+        return start, applied(max, stop - start, 0), 1
     if type(n) is Size and k.step in (None, 1):
         start, stop = _limit(k.start, n, 0), _limit(k.stop, n, n)
         return (start, stop - start, 1) if start < stop else (0, 0, 1)
@@ -322,6 +326,18 @@ def _limit(limit, n, default):
     if limit < 0:
         return limit + n if limit + n > 0 else 0
     return limit if limit < n else n
+
+
+def _open_limit(limit, n, default):
+    """`_limit` of an axis whose size only the finished graph knows, as a formula."""
+    if limit is None:
+        return default
+    limit = exact(limit)
+    if limit < 0:
+        return applied(max, limit + n, 0)
+    # One row is taken to be there: a slice of an empty axis is empty in any case.
+    within = n.table.decided(operator.le, n._partner(limit), n, least=1)
+    return limit if within else applied(min, limit, n)
 
 
 def _out_of_bounds(index: int, axis: int, shape: tuple[int, ...]) -> IndexError:

@@ -20,7 +20,7 @@ from mycelia.capture.numbers import is_number, kind_of, marked
 from mycelia.capture.trace import active, is_traced, type_of
 from mycelia.capture.values import Undefined
 from mycelia.ir import types as ir_types
-from mycelia.ir.sizes import Size
+from mycelia.ir.sizes import Size, applied, is_open
 from mycelia.ops.program.variable import is_variable, of_variable_length
 
 
@@ -132,6 +132,8 @@ class TensorRange:
 
 
 def _range(*limits: Any) -> Any:
+    trace = active()
+    limits = tuple(trace.number(v, dtypes.int64) if trace and is_open(v) else v for v in limits)
     if not any(is_traced(limit) for limit in limits):
         made = range(*limits)
         return made if active() is None or not any(map(is_variable, limits)) else of_variable_length(made)
@@ -181,6 +183,8 @@ def _isinstance(value: Any, classes: Any) -> bool:
 def _extreme(kind: Callable, op: str) -> Callable:
     def extreme(*args: Any, **kwargs: Any) -> Any:
         items = list(args[0]) if len(args) == 1 and isinstance(args[0], (list, tuple)) else list(args)
+        if not kwargs and len(items) > 1 and any(map(is_open, items)) and not any(map(is_traced, items)):
+            return functools.reduce(functools.partial(applied, kind), items)
         if kwargs or len(items) < 2 or not any(is_traced(i) for i in items):
             return kind(*args, **kwargs)
         from mycelia.ops.elementwise import clipping

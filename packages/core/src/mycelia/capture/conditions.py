@@ -12,6 +12,7 @@ from mycelia.capture.numbers import is_number, marked
 from mycelia.capture.trace import is_traced
 from mycelia.capture.values import NUMBERS
 from mycelia.ir import types as ir_types
+from mycelia.ir.sizes import is_open
 from mycelia.tensor import Tensor
 
 
@@ -19,7 +20,11 @@ def predicate(value: Tensor, what: str, *branches: Callable) -> Tensor:
     """`value` if it can decide. Errors: ValueError for several elements, UndefinedName for a name that
     nothing has in the code that it decides about.
     """
-    if value.size in (1, ir_types.UNKNOWN) or ir_types.UNKNOWN in value.shape:
+    if (
+        any(map(is_open, value.shape))
+        or value.size in (1, ir_types.UNKNOWN)
+        or ir_types.UNKNOWN in value.shape
+    ):
         return value
     require_names(*branches)
     raise errors.value_error(

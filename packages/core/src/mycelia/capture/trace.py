@@ -25,6 +25,7 @@ from mycelia.ir.sizes import Size, SizeTable, hint_of, is_symbolic
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import LIST
 from mycelia.ops.program import variable
+from mycelia.ops.program.sizes import size_value, sized
 from mycelia.tensor import Tensor
 
 _TRACING = 1  # mode bit of the native core
@@ -147,6 +148,8 @@ class Trace:
         """A Python number as a 0-d tensor; one that follows from sizes is a graph input of its own."""
         if type(value) is not Size or self.sizes is None:
             return number_tensor(value, dtype)
+        if self.sizes.open:
+            return _cast(self.sizes.number(value, self), dtype)
         root = self.root
         found = root.numbers.get((value.index, dtype))
         if found is None:
@@ -157,7 +160,11 @@ class Trace:
         """A Tensor for a new parameter of the graph."""
         value = self.graph.add_parameter(type, name)
         self.owned.add(value)
-        return self.tensor(value)
+        return self.tensor(self.opened(value))
+
+    def opened(self, value: Value) -> Value:
+        """`value`; where sizes are left open, each that its type does not tell has a name from now on."""
+        return self.sizes.opened(value) if self.sizes is not None and self.sizes.open else value
 
     def lift(self, tensor: Tensor, name: str = "") -> None:
         """Makes a tensor with data stand for a new graph input (of the outermost trace)."""
@@ -262,16 +269,23 @@ class Trace:
         types = tuple(
             None if t is None else type_of(t) if isinstance(t, Tensor) else type(hint_of(t)) for t in flat
         )
-        typing = dispatch.Typing(definition, types, counts, attrs)
+        sizes_open = self.sizes is not None and self.sizes.open
+        if sizes_open and definition is sized.definition:  # a region that is captured anew
+            return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)
+        typing = (self.sizes.typing if sizes_open else dispatch.Typing)(definition, types, counts, attrs)
         for index, dtype in typing.casts.items():
             flat[index] = _cast(flat[index], dtype)
         for index, value in enumerate(flat):
             if value is not None and not isinstance(value, Tensor):
                 flat[index] = self.number(value, typing.in_types[index].dtype)
         values = [None if t is None else self.value_of(t) for t in flat]
-        node = self.graph.append(op, values, attrs, typing.out_types, self.place or errors.user_place(2))
+        place = self.place or errors.user_place(2)
+        if sizes_open and op is not size_value and is_symbolic(attrs):
+            node = self._sized(op, values, attrs, typing.out_types, place)
+        else:
+            node = self.graph.append(op, values, attrs, typing.out_types, place)
         self.owned.update(node.outputs)
-        outputs = [self.tensor(v) for v in node.outputs]
+        outputs = [self.tensor(self.opened(v)) for v in node.outputs]
         if number:
             marked(outputs[0])
         if recording and any(t is not None and t._node is not None for t in flat):
@@ -288,6 +302,12 @@ class Trace:
         if len(rest) == 1 and definition.outputs is not None:
             return rest[0]
         return tuple(rest)
+
+    def _sized(self, op: Any, values: list, attrs: dict[str, Any], types: tuple, place: Any) -> Any:
+        """A node whose attributes are made from open sizes: the tensors that have them are inputs too."""
+        tensors, places = self.sizes.sources_of(attrs, self)
+        inputs = values + [self.value_of(t) for t in tensors]
+        return self.graph.append(sized, inputs, {"op": op, "attrs": attrs, "places": places}, types, place)
 
     def evaluate(self, graph: Graph, arguments: Iterable[Tensor]) -> list[Tensor]:
         """The outputs of `graph`, its nodes written into this trace with the places they had."""

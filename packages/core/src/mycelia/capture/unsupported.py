@@ -37,10 +37,15 @@ def explain(tensor: Any) -> None:
     raise errors.error(
         UnknownValue,
         "jit",
-        f"the value of a {type_of(tensor)} tensor is needed as a Python value, but it is known only when "
-        "the graph runs",
+        f"the value of a {type_of(tensor)} tensor{_name_of(tensor)} is needed as a Python value, but it is "
+        "known only when the graph runs",
         hint="x.asnumpy(), x.item(), list indices and sizes must not depend on tensors here; use ops",
     )
+
+
+def _name_of(tensor: Any) -> str:
+    name = getattr(tensor.traced, "name", "")
+    return f" ({name})" if name else ""
 
 
 def _not_rewritten(frame: Any) -> str:

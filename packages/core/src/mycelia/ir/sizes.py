@@ -22,6 +22,8 @@ Number = int | float
 class SizeTable:
     """The symbolic numbers of one capture, each entry made from earlier ones, and the conditions on them."""
 
+    open = False  # True: a graph is for all values of its symbols, so nothing may be tied
+
     def __init__(self) -> None:
         self.entries: list[tuple[Callable | None, Any, Any]] = []  # None: a constant; a symbol: its position
         self.known: dict[Any, Size] = {}
@@ -55,7 +57,19 @@ class SizeTable:
             found = self.known[key] = Size(self, len(self.entries) - 1, value, positive)
         return found
 
-    def require(self, function: Callable, a: Size, b: Size) -> bool:
+    def tie(self, size: Size) -> Number:
+        """The present value of `size`, to which a condition ties it."""
+        self.require(operator.eq, size, self.constant(size.hint))
+        return size.hint
+
+    def symbol_name(self, position: int) -> str:
+        """What stands for a symbol in formulas."""
+        return f"s{position}"
+
+    def text(self, size: Size) -> str:
+        return repr(size.fixed())
+
+    def require(self, function: Callable, a: Size, b: Size) -> Any:
         """The outcome of a comparison, which becomes a condition."""
         outcome = function(a.hint, b.hint)
         if a is not b and not self.closed:
@@ -167,10 +181,16 @@ class Size:
             return self.table.constant(other)
         return self.table.constant(int(other)) if kind is bool else None
 
+    def agrees(self, other: Any) -> bool | None:
+        """Whether `other` is the same size; None where only the finished graph knows."""
+        partner = self._partner(other)
+        if partner is None:
+            return None
+        return self.table.decided(operator.eq, self, partner) if self.table.open else self == other
+
     def fixed(self) -> Number:
         """The present value; the graph holds for it only."""
-        self.table.require(operator.eq, self, self.table.constant(self.hint))
-        return self.hint
+        return self.table.tie(self)
 
     __add__, __radd__ = _arithmetic(operator.add, 0)
     __sub__, __rsub__ = _arithmetic(operator.sub, 0)
@@ -224,7 +244,7 @@ class Size:
         return hash(self.fixed())
 
     def __repr__(self) -> str:
-        return repr(self.fixed())
+        return self.table.text(self)
 
     def __format__(self, spec: str) -> str:
         return format(self.fixed(), spec)
@@ -242,17 +262,26 @@ class Size:
     def __reduce__(self) -> Any:
         return type(self.hint), (self.fixed(),)
 
+    def made_of(self) -> tuple:
+        """(function, Sizes that it is applied to), (Symbol, position), or (None, number)."""
+        function, a, b = self.table.entries[self.index]
+        if function is None or function is _symbol:
+            return (None if function is None else Symbol), a
+        return function, *(_entry(self.table, i) for i in (a, b) if i is not None)
+
     def formula(self) -> str:
         """Text such as ``s0 * 4``, for graphs that people read."""
-        function, a, b = self.table.entries[self.index]
-        if function is None:
-            return str(a)
-        if function is _symbol:
-            return f"s{a}"
-        if b is None:
-            return f"{function.__name__}({_entry(self.table, a).formula()})"
-        sign = _SIGNS[function]
-        return f"({_entry(self.table, a).formula()} {sign} {_entry(self.table, b).formula()})"
+        function, *operands = self.made_of()
+        if function is None or function is Symbol:
+            return str(operands[0]) if function is None else self.table.symbol_name(operands[0])
+        texts = [operand.formula() for operand in operands]
+        if function in _SIGNS:
+            return f"({f' {_SIGNS[function]} '.join(texts)})"
+        return f"{function.__name__}({', '.join(texts)})"
+
+
+class Symbol:
+    """In the place of a function: the Size is a symbol, made from nothing (`Size.made_of`)."""
 
 
 _SIGNS = {
@@ -266,6 +295,42 @@ def _entry(table: SizeTable, index: int) -> Size:
     if function is _symbol:
         return table.symbols[a]
     return table.known[_key(a) if function is None else table.entries[index]]
+
+
+def is_open(value: Any) -> bool:
+    """True for a Size that has no present value: only the finished graph knows it."""
+    return type(value) is Size and value.table.open
+
+
+def symbols_of(value: Any) -> set[int]:
+    """The symbols that a Size, or the Sizes in an attribute, are made from."""
+    if type(value) is Size:
+        function, *operands = value.made_of()
+        return {operands[0]} if function is Symbol else symbols_of(operands)
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    return set().union(*map(symbols_of, value)) if isinstance(value, (tuple, list)) else set()
+
+
+def with_symbols(value: Any, known: dict[int, Any]) -> Any:
+    """A Size, or an attribute with Sizes, computed from other values of the symbols."""
+    kind = type(value)
+    if kind is Size:
+        function, *operands = value.made_of()
+        if function is None or function is Symbol:
+            return operands[0] if function is None else known[operands[0]]
+        return applied(function, *(with_symbols(o, known) for o in operands))
+    if kind is tuple or kind is list:
+        return kind(with_symbols(v, known) for v in value)
+    return {k: with_symbols(v, known) for k, v in value.items()} if kind is dict else value
+
+
+def applied(function: Callable, *operands: Any) -> Any:
+    """`function` of numbers, some of which may be Sizes: `min`, `float` and the like give a Size then."""
+    size = next((o for o in operands if type(o) is Size), None)
+    if size is None or function in _SIGNS:
+        return function(*operands)
+    return size.table.combined(function, *map(size._partner, operands))
 
 
 def hint_of(size: Any) -> Any:

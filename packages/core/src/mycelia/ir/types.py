@@ -46,7 +46,7 @@ class TensorType:
         """
         if self.dtype is not other.dtype or len(self.shape) != len(other.shape):
             return False
-        return all(a == b or UNKNOWN in (a, b) for a, b in zip(self.shape, other.shape))
+        return all(UNKNOWN in (a, b) or agree(a, b) is not False for a, b in zip(self.shape, other.shape))
 
     def __str__(self) -> str:
         return f"Tensor[{self.dtype}]({', '.join(map(_size_text, self.shape))})"
@@ -58,8 +58,17 @@ def _size_text(size: Any) -> str:
     return str(size) if formula is None else formula()
 
 
+def agree(m: Any, n: Any) -> bool | None:
+    """Whether two sizes are the same; None if only the finished graph knows (`ir/sizes.py`)."""
+    for a, b in ((m, n), (n, m)):
+        decide = getattr(a, "agrees", None)
+        if decide is not None:
+            return decide(b)
+    return m == n
+
+
 def join(a: TensorType, b: TensorType) -> TensorType | None:
     """The type that covers both: sizes that differ become unknown; None if dtype or rank differ."""
     if a.dtype is not b.dtype or len(a.shape) != len(b.shape):
         return None
-    return TensorType(a.dtype, tuple(m if m == n else UNKNOWN for m, n in zip(a.shape, b.shape)))
+    return TensorType(a.dtype, tuple(m if agree(m, n) else UNKNOWN for m, n in zip(a.shape, b.shape)))

@@ -14,13 +14,16 @@ from typing import Any
 
 from mycelia.capture.control import callee
 from mycelia.capture.effects import collect
-from mycelia.capture.trace import Trace, capture_lock, type_of
+from mycelia.capture.open_sizes import OpenSize, OpenSizes, forget_sizes, unopened
+from mycelia.capture.trace import Trace, UnknownSize, capture_lock, type_of
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
-from mycelia.io.mindir.values import DATA, MONAD, TYPE, data_type, write_tensor, write_value
+from mycelia.io.mindir.rules.sizes import SCALAR_OPERATORS
+from mycelia.io.mindir.values import DATA, MONAD, TYPE, data_type, id_of_dtype, write_tensor, write_value
 from mycelia.io.raw import of_tensor
 from mycelia.ir import Graph, Node, TensorType, Value
+from mycelia.ir.sizes import Size, Symbol, is_symbolic
 from mycelia.tensor import Tensor
 
 MODEL_VERSION = "2.10.0"  # the framework whose form of MindIR this is
@@ -33,7 +36,7 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     A name of an input is that of construct's argument. Weights of the net that the run does not use are
     written all the same, in the order of the net's parameters.
     """
-    trace = Trace("construct")
+    trace = Trace("construct", sizes=OpenSizes())
     flat: list[str] = []
     parameters = list(net.get_parameters()) if hasattr(net, "get_parameters") else []
     taken = {parameter.name for parameter in parameters}
@@ -57,6 +60,7 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
         finally:
             trace.close()
     trace.graph.outputs = outputs + effects.results
+    forget_sizes(trace.graph)
     optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
     names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
     title = type(net).__name__ if hasattr(net, "construct") else getattr(net, "__name__", "function")
@@ -93,12 +97,18 @@ def _structure(result: Any, trace: Trace, outputs: list[Value]) -> Any:
         result = tuple(result.values())
     if isinstance(result, (tuple, list)):
         return tuple(_structure(r, trace, outputs) for r in result)
+    if type(result) is Size:
+        result = trace.sizes.number(result, trace)
     outputs.append(trace.value_of(result if isinstance(result, Tensor) else Tensor(result)))
     return len(outputs) - 1
 
 
 class Name(str):
     """The name of a value in the model, as opposed to a text that is a constant."""
+
+
+class ScalarName(Name):
+    """The name of a number that is no tensor."""
 
 
 class GraphWriter:
@@ -108,6 +118,8 @@ class GraphWriter:
         self.model, self.proto = model, proto
         self.names: dict[Value, Name] = {}
         self.counts: dict[str, int] = {}  # label -> how often this graph uses it, for the display path
+        self.symbols: dict[int, tuple[Name, int]] = {}  # of the node's attributes: a tensor, an axis of it
+        self.scalars: dict[tuple, Name] = {}  # operator and operands -> a number made from sizes
 
     # -- what rules use
 
@@ -120,6 +132,10 @@ class GraphWriter:
 
     def primitive(self, operator: str, *inputs: Any, out: Any = None, **attributes: Any) -> Name:
         """A call of an operator whose arguments beyond tensors are attributes."""
+        if is_symbolic(attributes):
+            raise rules.Unsupported(
+                f"{operator} with an attribute that follows from an open size: {attributes}"
+            )
         return self.call(
             operator, self.model.primitive_key(operator, attributes, function=False), inputs, out
         )
@@ -168,7 +184,7 @@ class GraphWriter:
 
     def call(self, label: str, target: str, arguments: Iterable[Any], out: Any = None) -> Name:
         """A node that calls a primitive, a graph, or a function value."""
-        inputs = [a if isinstance(a, Name) else self.constant(a) for a in arguments]
+        inputs = [self.argument(a, derives=label == "Reshape") for a in arguments]
         name = Name(f"{self.proto.name}:{label}:{self.model.number()}")
         node = self.proto.node.add(input=inputs, output=[name], name=name, op_type=f"REF::{target}")
         index = self.counts[label] = self.counts.get(label, -1) + 1
@@ -176,6 +192,44 @@ class GraphWriter:
         if out is not None:
             write_type(node.attribute.add(name="shape"), out)
         return name
+
+    def argument(self, value: Any, derives: bool = False) -> Name:
+        """The name of an argument: a value of the graph, a constant, or what follows from open sizes.
+
+        derives: the operator works out one size of -1 by itself.
+        """
+        if isinstance(value, Name):
+            return value
+        if type(value) is Size:
+            return self.scalar(value)
+        if is_symbolic(value):
+            return self.tuple(value)
+        if isinstance(value, tuple):
+            left = sum(isinstance(n, OpenSize) for n in value)
+            if left > 1 or (left and not (derives and value.count(-1) == 1)):
+                raise rules.Unsupported(f"a shape {value} with sizes that are left open")
+        return self.constant(value)
+
+    def scalar(self, size: Size) -> Name:
+        """A number that follows from the sizes of tensors."""
+        function, *operands = size.made_of()
+        if function is None:
+            return self.constant(operands[0])
+        if function is Symbol:
+            tensor, axis = self.symbols[operands[0]]
+            return self.once("TupleGetItem", self.once("Shape", tensor), axis)
+        if function not in SCALAR_OPERATORS:
+            raise rules.Unsupported(f"{size.formula()}, where a size is left open")
+        operator, *more = SCALAR_OPERATORS[function]
+        return self.once(operator, *map(self.scalar, operands), *more)
+
+    def once(self, operator: str, *arguments: Any) -> Name:
+        """A call that gives a number or a shape; the same one again is not written twice."""
+        key = (operator, *arguments)
+        if key not in self.scalars:
+            write = self.primitive if operator == "TupleGetItem" else self.op
+            self.scalars[key] = ScalarName(write(operator, *arguments))
+        return self.scalars[key]
 
     def value(self, value: Value | None) -> Any:
         """The name of an IR value; a Tensor for a constant."""
@@ -186,21 +240,37 @@ class GraphWriter:
         name = self.names[value]
         if name is None:
             raise rules.Unsupported(f"the statistics of {value.producer.op.name}, which only gradients use")
+        if type(name) is ScalarName:
+            dtype = id_of_dtype(value.type.dtype)
+            return Name(self.once("ScalarToTensor", name, dtype))
         return self.model.loaded(self, name)
 
     def node(self, node: Node) -> None:
         """Writes an IR node by its rule."""
-        rule = rules.find(node.op)
-        if rule is None:
-            decomposed = rules.decomposed(node)
-            if decomposed is None:
-                raise rules.Unsupported(f"{node.op.name}" + (f" ({node.location})" if node.location else ""))
-            results: Any = self.inline(decomposed, [self.value(v) for v in node.inputs])
-        else:
-            results = rule(self, node, [self.value(v) for v in node.inputs])
+        try:
+            results = self.applied(node, [self.value(v) for v in node.inputs])
+        except UnknownSize as e:
+            raise rules.Unsupported(f"{node.op.name}{_place(node)}: {e.message}") from None
+        except rules.Unsupported as e:
+            where = _place(node)
+            raise rules.Unsupported(f"{e}" if where in str(e) else f"{e}{where}") from None
         if isinstance(results, Name):
             results = [results]
         self.names.update(zip(node.outputs, results, strict=True))
+
+    def applied(self, node: Node, inputs: list) -> Any:
+        """What an IR node gives for `inputs`, as rules return it."""
+        rule = rules.find(node.op)
+        if rule is not None:
+            return rule(self, node, inputs)
+        decomposed = rules.decomposed(node)
+        if decomposed is None:
+            raise rules.Unsupported(f"{node.op.name}{_place(node)}")
+        return self.inline(decomposed, inputs)
+
+
+def _place(node: Node) -> str:
+    return f" ({node.location})" if node.location else ""
 
 
 class ModelWriter:
@@ -368,7 +438,7 @@ def write_type(attribute: Any, type: Any) -> Any:
     """Describes a result in an attribute: a TensorType, or a tuple of descriptions."""
     if isinstance(type, TensorType):
         attribute.type = TYPE.TENSORS
-        attribute.tensors.add(dims=type.shape, data_type=data_type(type.dtype))
+        attribute.tensors.add(dims=unopened(type).shape, data_type=data_type(type.dtype))
         return attribute
     attribute.type = TYPE.TUPLE
     attribute.seq_info.is_dyn_len = False
@@ -380,7 +450,7 @@ def write_type(attribute: Any, type: Any) -> Any:
 def write_info(info: Any, type: Any) -> None:
     """Describes an input or result of a graph."""
     if isinstance(type, TensorType):
-        info.tensor.add(dims=type.shape, data_type=data_type(type.dtype))
+        info.tensor.add(dims=unopened(type).shape, data_type=data_type(type.dtype))
     else:
         info.denotation = "Tuple"
         write_type(info.attr_info, type)

@@ -8,6 +8,7 @@ import math
 import numpy as np
 
 from mycelia import dtypes, errors
+from mycelia.ir.sizes import exact
 from mycelia.ir.types import TensorType
 from mycelia.ops.arrays.create import zeros
 from mycelia.ops.arrays.index import check_index_dtype, is_tensor
@@ -309,7 +310,7 @@ def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
     on_value, off_value = (
         reshape(v, ()) if is_tensor(v) and v.shape == (1,) else v for v in (on_value, off_value)
     )
-    return _one_hot(indices, on_value, off_value, depth=int(depth), axis=axis)
+    return _one_hot(indices, on_value, off_value, depth=exact(depth), axis=axis)
 
 
 # ------------------------------------------------------------------------------ triangles and diagonals

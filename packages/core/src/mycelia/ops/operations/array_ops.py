@@ -129,13 +129,13 @@ def DType(x):
 @primitive
 def TensorShape(input_x):
     """The shape as a tensor of int64."""
-    return constant(input_x.shape, dtypes.int64)
+    return ops.dyn_shape(input_x)
 
 
 @primitive(extra={"is_dynamic_shape": True})
 def DynamicShape(x, *, dtype: anything = 9):
     """The shape as a tensor of int64."""
-    return constant(x.shape, dtypes.int64)
+    return ops.dyn_shape(x)
 
 
 @primitive

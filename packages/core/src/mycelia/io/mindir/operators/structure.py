@@ -46,7 +46,17 @@ def Shape(x):
     return tuple(x.shape)
 
 
-operator(Shape, "DynamicShape")
+@operator
+def TensorShape(x):
+    return ops.dyn_shape(x)
+
+
+operator(TensorShape, "DynamicShape")
+
+
+@operator
+def array_len(x):
+    return x.shape[0]
 
 
 @operator

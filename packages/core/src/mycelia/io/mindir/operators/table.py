@@ -38,7 +38,7 @@ _RENAMED = {  # operator -> the name it has now
     "Acosh", "MishExt": "Mish", "SeLUExt": "SeLU", "TrilExt": "Tril", "BitwiseNot": "Invert",
     "BitwiseAndTensor": "BitwiseAnd", "BitwiseOrTensor": "BitwiseOr", "BitwiseXorTensor": "BitwiseXor",
     "Mod": "FloorMod", "SelectV2": "Select", "Contiguous": "Identity", "Clone": "Identity", "Copy":
-    "Identity", "TensorMove": "Identity", "SetSize": "Identity", "TensorShape": "Shape", "ReduceAnyExt":
+    "Identity", "TensorMove": "Identity", "SetSize": "Identity", "ReduceAnyExt":
     "AnyExt", "NonZeroExt": "NonZeroTuple", "MaskedFillScalar": "MaskedFill", "GatherNdExt": "GatherNd",
     "Mm": "MatMulExt", "BatchMatMulExt": "MatMulExt", "Mv": "MatMulExt",
 }  # fmt: skip

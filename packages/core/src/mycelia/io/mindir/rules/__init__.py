@@ -6,7 +6,7 @@ written by the operator that they name themselves (`@op(mindir=...)`), with the 
 or else by their decomposition into other ops. `mindir.operators` has the other direction.
 """
 
-from mycelia.io.mindir.rules import compositions, control, math, nn, shape  # noqa: F401  (they fill the table)
+from mycelia.io.mindir.rules import compositions, control, math, nn, shape, sizes  # noqa: F401  (they fill the table)
 from mycelia.io.mindir.rules.table import Unsupported, decomposed, find
 
 __all__ = ["Unsupported", "decomposed", "find"]

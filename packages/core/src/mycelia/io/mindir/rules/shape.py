@@ -22,6 +22,7 @@ from mycelia.io.mindir.rules.table import (
 )
 from mycelia.io.mindir.values import id_of_dtype
 from mycelia.ir import TensorType
+from mycelia.ir.types import agree
 from mycelia.tensor import Tensor
 
 # ---- shapes ------------------------------------------------------------------------------------
@@ -76,9 +77,20 @@ def _strided_slice(w, node, inputs):
         name = w.op("ReverseV2", name, backwards, out=source)
         begin = tuple(n - 1 - b if s < 0 else b for b, s, n in zip(begin, stride, source.shape))
         stride = tuple(abs(s) for s in stride)
-    if any((b, n, s) != (0, whole, 1) for b, n, s, whole in zip(begin, size, stride, source.shape)):
+    whole = all(
+        agree(b, 0) and agree(n, entire) and s == 1
+        for b, n, s, entire in zip(begin, size, stride, source.shape)
+    )
+    if not whole:
         name = part_of(w, name, begin, size, stride, part)
-    return reshape_to(w, name, part, shape) if shape != part.shape else name
+    if len(shape) == len(size) and all(map(agree, shape, size)):
+        return name
+    return reshape_to(w, name, part, shape)
+
+
+@rule("shape_of")
+def _shape_of(w, node, inputs):
+    return w.op("TensorShape", inputs[0], out=result_type(node))
 
 
 @rule("roll")

@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from mycelia.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.capture.trace import Trace
 from mycelia.dtypes import DType
 from mycelia.io.mindir.values import id_of_dtype
 from mycelia.ir import Graph, Node, TensorType
+from mycelia.ir.types import agree
 from mycelia.tensor import Tensor
 
 # Operators that ops name and that are no functions: their arguments beyond tensors are attributes.
@@ -60,13 +62,14 @@ def decomposed(node: Node) -> Graph | None:
 
 def traced(name: str, function: Callable, types: Sequence[TensorType | None], more: Sequence = ()) -> Graph:
     """`function(*tensors, *more)` as a graph; a type of None stands for an absent tensor."""
-    trace = Trace(name)
+    trace = Trace(name, sizes=OpenSizes())
     with trace:
         inputs = [None if t is None else trace.parameter(t) for t in types]
         results = function(*inputs, *more)
         results = results if isinstance(results, (tuple, list)) else (results,)
         trace.graph.outputs = [trace.value_of(r) for r in results]
     trace.close()
+    forget_sizes(trace.graph)
     return trace.graph
 
 
@@ -122,7 +125,9 @@ def cast_to(w: Any, name: Any, source: TensorType, dtype: DType) -> Any:
 def reshape_to(w: Any, name: Any, type: TensorType, shape: Sequence[int]) -> Any:
     """The value in another shape."""
     return (
-        name if tuple(shape) == type.shape else w.op("Reshape", name, tuple(shape), out=shaped(type, shape))
+        name
+        if len(shape) == type.rank and all(map(agree, shape, type.shape))
+        else w.op("Reshape", name, tuple(shape), out=shaped(type, shape))
     )
 
 
