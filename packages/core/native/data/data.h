@@ -1,4 +1,4 @@
-// mycelia._data: image transforms of the dataset pipeline on 8-bit pixels, and checksums of its files. No Python in here but
+// mycelia._data: image transforms of the dataset pipeline on 8-bit pixels, checksums and pieces of its files. No Python in here but
 // in module.cc.
 #pragma once
 #include <cstddef>
@@ -76,5 +76,12 @@ std::unique_ptr<Rows> jpeg_open(const uint8_t* data, size_t size, const Box& nee
 
 // CRC-32C of the pieces of `data` that begin at `begins`; `tables`: without the machine's own instruction.
 void crc32c(const uint8_t* data, const int64_t* begins, const int64_t* sizes, size_t count, bool tables, uint32_t* out);
+
+// Pieces of an open file, one behind the other in `out`: how many are whole (fewer where the file ends), or errno.
+struct ReadResult {
+  size_t whole;
+  int error;
+};
+ReadResult read_pieces(int fd, const int64_t* begins, const int64_t* sizes, size_t count, uint8_t* out);
 
 }  // namespace mycelia::data

@@ -6,6 +6,7 @@
 #include <numpy/arrayobject.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <new>
 
 namespace mycelia::data {
@@ -171,7 +172,39 @@ PyObject* checksums(PyObject*, PyObject* args) {
   return nullptr;
 }
 
+// read_pieces(fd, begins, sizes, out)
+PyObject* read_pieces_of(PyObject*, PyObject* args) {
+  int fd;
+  PyObject *begins_object, *sizes_object, *out_object;
+  if (!PyArg_ParseTuple(args, "iOOO", &fd, &begins_object, &sizes_object, &out_object)) return nullptr;
+  if (!ints_of(begins_object, -1) || !ints_of(sizes_object, PyArray_SIZE(reinterpret_cast<PyArrayObject*>(begins_object))))
+    return PyErr_Format(PyExc_TypeError, "read_pieces: begins and sizes must be int64 [n]");
+  const uint8_t* out;
+  size_t room;
+  if (!bytes_of(out_object, &out, &room)) return nullptr;
+  const npy_intp count = PyArray_SIZE(reinterpret_cast<PyArrayObject*>(begins_object));
+  const auto* begins = static_cast<const int64_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(begins_object)));
+  const auto* sizes = static_cast<const int64_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(sizes_object)));
+  for (npy_intp i = 0; i < count; ++i) {
+    if (sizes[i] < 0 || begins[i] < 0 || begins[i] > INT64_MAX - sizes[i] || static_cast<size_t>(sizes[i]) > room)
+      return PyErr_Format(PyExc_ValueError, "read_pieces: piece %zd does not fit", static_cast<Py_ssize_t>(i));
+    room -= static_cast<size_t>(sizes[i]);
+  }
+  if (!PyArray_ISWRITEABLE(reinterpret_cast<PyArrayObject*>(out_object)) || room)
+    return PyErr_Format(PyExc_ValueError, "read_pieces: out must be writeable and as large as the pieces");
+  ReadResult result{};
+  if (!unlocked([&] { result = read_pieces(fd, begins, sizes, static_cast<size_t>(count), const_cast<uint8_t*>(out)); })) return nullptr;
+  if (result.error) {
+    errno = result.error;
+    return PyErr_SetFromErrno(PyExc_OSError);
+  }
+  return PyLong_FromSize_t(result.whole);
+}
+
 PyMethodDef functions[] = {
+    {"read_pieces", read_pieces_of, METH_VARARGS,
+     "read_pieces(fd, begins, sizes, out): fill `out` (uint8) with pieces of a file, one behind the other; how many there were\n"
+     "before the end of the file."},
     {"crc32c", checksums, METH_VARARGS,
      "crc32c(data, begins, sizes, tables=False): CRC-32C of pieces of a buffer, uint32 [n]; with tables not by the machine's\n"
      "own instruction."},
@@ -182,7 +215,7 @@ PyMethodDef functions[] = {
      "resized, mirrored (x, y) and looked up, in `out` if that has its shape and dtype; None for a JPEG that is damaged."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms and checksums of the dataset pipeline.", -1, functions, nullptr,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms, checksums and reading for the dataset pipeline.", -1, functions, nullptr,
                           nullptr, nullptr, nullptr};
 
 }  // namespace

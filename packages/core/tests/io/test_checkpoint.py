@@ -65,6 +65,31 @@ def test_lists_dicts_and_appended_values_are_saved(tmp_path):
     assert list(load_checkpoint(path)) == ["x"]
 
 
+def test_appended_values_are_the_bytes_that_mindspore_writes(tmp_path):
+    """Recorded from MindSpore 2.10: the record of each value behind a float32 'w' [1]."""
+    path = str(tmp_path / "a.ckpt")
+    expected = {
+        "": "0a120a016b120d080012037374721a0400000000",  # one character: MindSpore loads no text without any
+        "ü": "0a120a016b120d080012037374721a04fc000000",
+        2**63 - 1: "0a160a016b12111205496e7436341a08ffffffffffffff7f",
+        2**63: "0a170a016b1212120655496e7436341a080000000000000080",
+        -(2**63): "0a160a016b12111205496e7436341a080000000000000080",
+        0.1: "0a140a016b120f1207466c6f617433321a04cdcccc3d",
+        1e300: "0a140a016b120f1207466c6f617433321a040000807f",
+        np.float64(1.5): "0a180a016b12131207466c6f617436341a08000000000000f83f",
+        True: "0a0e0a016b12091204426f6f6c1a0101",
+    }
+    for value, record in expected.items():
+        save_checkpoint([{"name": "w", "data": Tensor([1.0])}], path, append_dict={"k": value})
+        assert pathlib.Path(path).read_bytes()[24:].hex() == record, value
+        loaded = load_checkpoint(path)["k"]
+        with np.errstate(over="ignore"):
+            assert loaded == value if isinstance(value, str) else loaded.asnumpy() == np.float32(value), value
+    for value in (2**64, -(2**63) - 1):
+        with pytest.raises(ValueError, match="append_dict: 'k' is .* which 64 bits cannot hold"):
+            save_checkpoint({}, path, append_dict={"k": value})
+
+
 def test_bfloat16_survives_exactly(tmp_path):
     path = str(tmp_path / "b.ckpt")
     value = Tensor(np.array([1.5, -2.0, 3.140625, 1e30], np.float32), ms.bfloat16)

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import log
+from mycelia import errors, log
 from mycelia.io import ckpt, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.raw import Raw, of_tensor, to_parameter
@@ -30,6 +30,7 @@ __all__ = [
 _log = log.logger(__name__)
 
 _SUFFIX = {"ckpt": ".ckpt", "safetensors": ".safetensors"}
+_SAFETENSORS = ("crc_check", "chosen")  # what reading them can be told
 _READ_ONLY = 0o400  # as MindSpore leaves its files: a checkpoint is replaced as a whole, never edited
 
 
@@ -210,15 +211,30 @@ def _appended(name: Any, value: Any) -> Raw | str:
             value = value.get_state()
         if isinstance(value, str):
             return value
-        for kind, dtype in ((bool, "bool"), (int, "int64"), (float, "float32")):
-            if isinstance(value, kind):
-                return Raw(dtype, (), np.array(value, dtype))
+        if isinstance(value, (bool, int, float)):
+            return _number(name, value)
         if _is_tensor(value):
             return of_tensor(value)
     raise TypeError(
         "For 'save_checkpoint', the type of dict 'append_dict' must be key: string, value: int, float, bool, "
         f"str or Tensor, but got key: {type(name)}, value: {type(value)}"
     )
+
+
+def _number(name: str, value: bool | int | float) -> Raw:
+    if isinstance(value, bool):
+        dtype = "bool"
+    elif isinstance(value, float):
+        dtype = "float64" if isinstance(value, np.float64) else "float32"
+    else:
+        dtype = "int64" if value < 2**63 else "uint64"
+    try:
+        with np.errstate(over="ignore"):  # what float32 does not reach is infinite, as in MindSpore
+            return Raw(dtype, (), np.array(value, dtype))
+    except OverflowError:
+        raise errors.value_error(
+            "save_checkpoint", f"append_dict: {name!r} is {value}, which 64 bits cannot hold"
+        ) from None
 
 
 # ---- loading -----------------------------------------------------------------------------------
@@ -247,16 +263,8 @@ def load_checkpoint(
     """
     path = _checked_load_path(ckpt_file_name, format)
     chosen = _chooser(filter_prefix, specify_prefix, choice_func)
-    try:
-        if format == "ckpt":
-            entries = ckpt.read(path, crc_check=crc_check, key=dec_key, mode=dec_mode)
-        else:
-            entries, _ = safetensors.read(path, crc_check=crc_check)
-    except ValueError as e:
-        raise ValueError(f"Failed to read the checkpoint file {path}: {e}.") from None
-    if not entries:
-        raise ValueError(f"Failed to read the checkpoint file {path}: it holds no values; is it cut off?")
-    parameters = {name: _loaded(name, value) for name, value in entries.items() if chosen(name)}
+    entries = read_entries(path, format, crc_check=crc_check, key=dec_key, mode=dec_mode, chosen=chosen)
+    parameters = {name: _loaded(name, value) for name, value in entries.items() if value is not None}
     if not parameters:
         raise ValueError(
             "The loaded parameter dict is empty after filter or specify, please check whether "
@@ -265,6 +273,28 @@ def load_checkpoint(
     if net is not None:
         load_param_into_net(net, parameters, strict_load)
     return parameters
+
+
+def read_entries(path, format: str = "ckpt", **options) -> dict[str, Raw | str | None]:
+    """What `ckpt.read` or `safetensors.read` gives. Errors: FileFormatError, a ValueError, with the file's
+    name.
+    """
+    try:
+        if format == "ckpt":
+            entries = ckpt.read(path, **options)
+        else:
+            entries, _ = safetensors.read(path, **{k: v for k, v in options.items() if k in _SAFETENSORS})
+    except errors.MyceliaError:
+        raise
+    except ValueError as e:
+        raise _unreadable(path, str(e)) from None
+    if not entries:
+        raise _unreadable(path, "it holds no values; is it cut off?")
+    return entries
+
+
+def _unreadable(path, why: str) -> errors.MyceliaError:
+    return errors.error(errors.FileFormatError, f"Failed to read the checkpoint file {path}: {why}.")
 
 
 def load_checkpoint_async(

@@ -1,22 +1,25 @@
 """The .ckpt layout: records of name, type, shape and bytes (schema in checkpoint.proto), an optional CRC
 trailer.
 
-Files are mapped and cut into views, so that a checkpoint of any size is read once and
-copied only into its tensors.
+Values are read right into the memory of their tensors, so that a checkpoint of any size takes its own size.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
-import mmap
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO
 
+import numpy as np
+
 from mycelia.io import crypto, wire
-from mycelia.io.raw import Raw, from_bytes, storage
+from mycelia.io.raw import Raw, empty, storage
+from mycelia.io.reading import STEP, Bytes, FileBytes, MemoryBytes
 
 PIECE_SIZE = 512 << 20  # larger values are cut into several records of the same name
+_EMPTY_TEXT = "\0"  # MindSpore cannot load a text without a character
 _CRC_MARK, _CRC_SIZE = b"crc_num", 10
 _TYPES = {
     "bool": "Bool",
@@ -66,7 +69,7 @@ def write(
 def _pieces(entries: Iterable[tuple[str, Raw | str]]) -> Iterator[bytes | memoryview]:
     for name, value in entries:
         if isinstance(value, str):
-            yield from _record(name, "str", (0,), memoryview(value.encode("utf-32-le")))
+            yield from _record(name, "str", (0,), memoryview((value or _EMPTY_TEXT).encode("utf-32-le")))
             continue
         data = value.data
         for start in range(0, len(data), PIECE_SIZE):  # nothing at all for an empty tensor
@@ -104,72 +107,120 @@ def _blocks(pieces: Iterable[bytes | memoryview]) -> Iterator[memoryview]:
 
 # ---- reading -----------------------------------------------------------------------------------
 def read(
-    path: str, *, crc_check: bool = False, key: bytes | None = None, mode: str = "AES-GCM"
-) -> dict[str, Raw | str]:
-    """Name -> value of every entry, in the order of the file; the values are views of the mapped file.
+    path: str,
+    *,
+    crc_check: bool = False,
+    key: bytes | None = None,
+    mode: str = "AES-GCM",
+    chosen: Callable[[str], bool] = lambda name: True,
+) -> dict[str, Raw | str | None]:
+    """Name -> value of every entry, in the order of the file; None for names that are not `chosen`.
 
     Errors: ValueError, with the reason, when the file is damaged, cut off,
     encrypted, or its CRC is not right.
     """
-    with open(path, "rb") as file:
-        if not file.seek(0, 2):
-            return {}
-        data = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-    if key is not None:
-        data = memoryview(crypto.decrypt(data, key, mode))
-    elif crypto.is_encrypted(data[:4]):
-        raise ValueError("the file is encrypted: pass the right 'dec_key' and 'dec_mode'")
-    return _parse(_without_crc(data, crc_check))
+    with contextlib.closing(FileBytes(path, lambda path, why: ValueError(why))) as file:
+        data: Bytes = file
+        if key is not None:
+            data = MemoryBytes(crypto.decrypt(file, key, mode))
+        elif crypto.is_encrypted(file.piece(0, min(4, len(file)))):
+            raise ValueError("the file is encrypted: pass the right 'dec_key' and 'dec_mode'")
+        return _parse(_Span(data, 0, _end(data, crc_check)), chosen)
 
 
-def _without_crc(data: memoryview, check: bool) -> memoryview:
-    trailer = len(_CRC_MARK) + _CRC_SIZE
-    if len(data) < trailer or data[-trailer:-_CRC_SIZE] != _CRC_MARK:
-        return data
-    data, stored = data[:-trailer], int.from_bytes(data[-_CRC_SIZE:], "big")
-    if check and zlib.crc32(data) != stored:
-        raise ValueError(f"its CRC is {zlib.crc32(data)}, the file says {stored}: the content was changed")
-    return data
+def _end(data: Bytes, check: bool) -> int:
+    """Where the records end: before the CRC, if there is one."""
+    end = len(data) - len(_CRC_MARK) - _CRC_SIZE
+    if end < 0 or data.piece(end, end + len(_CRC_MARK)) != _CRC_MARK:
+        return len(data)
+    if check:
+        stored, crc = int.from_bytes(data.piece(len(data) - _CRC_SIZE, len(data)), "big"), 0
+        for at in range(0, end, STEP):
+            crc = zlib.crc32(data.piece(at, min(at + STEP, end)), crc)
+        if crc != stored:
+            raise ValueError(f"its CRC is {crc}, the file says {stored}: the content was changed")
+    return end
 
 
-def _parse(data: memoryview) -> dict[str, Raw | str]:
-    entries: dict[str, Raw | str] = {}
-    pieces: list[memoryview] = []
-    expected: tuple | None = (
-        None  # (name, type, shape, bytes still missing) of a value cut into several records
-    )
-    for number, value in wire.fields(data):
-        if number != 1 or isinstance(value, int):
+class _Span:
+    """Part of a file, read where it is looked at: its bytes by their numbers, and parts of it, short ones as
+    bytes in memory.
+    """
+
+    _AHEAD, _SHORT = 1 << 12, 1 << 16
+
+    def __init__(self, data: Bytes, begin: int, end: int):
+        self.data, self.begin, self.end = data, begin, end
+        self._near, self._start = b"", 0  # a few bytes that were read, and where they lie
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            begin, end = self.begin + key.start, self.begin + key.stop
+            if end - begin > self._SHORT:
+                return _Span(self.data, begin, end)
+            return memoryview(self.data.piece(begin, end))
+        at = self.begin + key
+        if not 0 <= at - self._start < len(self._near):
+            self._near, self._start = self.data.piece(at, min(at + self._AHEAD, self.end)), at
+        return self._near[at - self._start]
+
+    def __bytes__(self) -> bytes:
+        return self.data.piece(self.begin, self.end)
+
+
+def _copy(content: memoryview | _Span, into: np.ndarray) -> None:
+    if isinstance(content, _Span):
+        content.data.into(into, content.begin)
+    else:
+        into[...] = np.frombuffer(content, np.uint8)
+
+
+def _parse(data: _Span, chosen: Callable[[str], bool]) -> dict[str, Raw | str | None]:
+    entries: dict[str, Raw | str | None] = {}
+    value: Raw | None = None
+    expected: tuple | None = None  # (name, type, shape) of a value that is cut into several records
+    size = done = 0
+    for number, record in wire.fields(data):
+        if number != 1 or isinstance(record, int):
             raise ValueError(f"field {number} where a record was expected")
-        name, type_name, shape, content = _parse_record(value)
+        name, type_name, shape, content = _parse_record(record)
         if type_name == "str":
-            entries[name] = _text(name, content)
+            entries[name] = _text(name, content) if chosen(name) else None
             continue
         if expected is None:
-            expected = (name, type_name, shape, _size_bytes(name, type_name, shape))
-        if expected[:3] != (name, type_name, shape):
-            raise ValueError(f"'{expected[0]}' lacks {expected[3]} bytes of {expected[1]}{list(expected[2])}")
-        pieces.append(content)
-        missing = expected[3] - len(content)
-        if missing > 0 and len(content):
-            expected = (name, type_name, shape, missing)
-            continue
-        whole = pieces[0] if len(pieces) == 1 else memoryview(b"".join(pieces))
-        try:
-            entries[name] = from_bytes(_DTYPES[type_name], shape, whole)
-        except ValueError as e:
-            raise ValueError(f"'{name}': {e}") from None
-        pieces, expected = [], None
+            expected, done = (name, type_name, shape), 0
+            size = _size_bytes(name, type_name, shape)
+            if size > len(data):  # before memory is taken for it
+                raise _lacks(expected, size - len(content))
+            value = empty(_DTYPES[type_name], shape) if chosen(name) else None
+        if expected != (name, type_name, shape):
+            raise _lacks(expected, size - done)
+        if done + len(content) > size or not len(content):
+            got, kind = done + len(content), f"{_DTYPES[type_name]}{list(shape)}"
+            raise ValueError(f"'{name}': {kind} takes {size} bytes, the file has {got}")
+        if value is not None:
+            _copy(content, value.array.reshape(-1).view(np.uint8)[done : done + len(content)])
+        done += len(content)
+        if done == size:
+            entries[name], expected = value, None
     if expected is not None:
-        raise ValueError(f"'{expected[0]}' lacks {expected[3]} bytes of {expected[1]}{list(expected[2])}")
+        raise _lacks(expected, size - done)
     return entries
 
 
-def _parse_record(record: memoryview) -> tuple[str, str, tuple[int, ...], memoryview]:
+def _lacks(expected: tuple, missing: int) -> ValueError:
+    name, type_name, shape = expected
+    return ValueError(f"'{name}' lacks {missing} bytes of {type_name}{list(shape)}")
+
+
+def _parse_record(record: memoryview | _Span) -> tuple[str, str, tuple[int, ...], memoryview | _Span]:
     name = tensor = None
     for number, value in wire.fields(record):
         if number == 1:
-            name = str(_content(number, value), "utf-8")
+            name = _word(number, value, "utf-8")
         elif number == 2:
             tensor = _content(number, value)
         elif number == 3:
@@ -181,7 +232,7 @@ def _parse_record(record: memoryview) -> tuple[str, str, tuple[int, ...], memory
         if number == 1:
             shape.extend(_dims(value))
         elif number == 2:
-            type_name = str(_content(number, value), "ascii")
+            type_name = _word(number, value, "ascii")
         elif number == 3:
             content = _content(number, value)
     if type_name is None or content is None:
@@ -193,13 +244,20 @@ def _parse_record(record: memoryview) -> tuple[str, str, tuple[int, ...], memory
     return name, type_name, tuple(shape), content
 
 
-def _content(number: int, value: int | memoryview) -> memoryview:
+def _word(number: int, value, encoding: str) -> str:
+    try:
+        return bytes(_content(number, value)).decode(encoding)
+    except UnicodeDecodeError as e:
+        raise ValueError(f"field {number} holds no text: {e}") from None
+
+
+def _content(number: int, value: int | memoryview | _Span) -> memoryview | _Span:
     if isinstance(value, int):
         raise ValueError(f"field {number} is a number where bytes were expected")
     return value
 
 
-def _dims(value: int | memoryview) -> Iterator[int]:
+def _dims(value: int | memoryview | _Span) -> Iterator[int]:
     if isinstance(value, int):
         yield wire.signed(value)
         return
@@ -217,6 +275,7 @@ def _size_bytes(name: str, type_name: str, shape: tuple[int, ...]) -> int:
 
 def _text(name: str, content: memoryview) -> str:
     try:
-        return bytes(content).decode("utf-32-le")
+        text = bytes(content).decode("utf-32-le")
     except UnicodeDecodeError as e:
         raise ValueError(f"the text '{name}' is damaged: {e}") from None
+    return "" if text == _EMPTY_TEXT else text

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 
 from mycelia.io import ckpt, safetensors
+from mycelia.io.checkpoint import read_entries
 from mycelia.io.files import atomic_write
 
 
@@ -20,10 +21,7 @@ def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_rege
     encrypted, or holds texts.
     """
     for source, target in _files(file_path, save_path, file_name_regex, ".ckpt", ".safetensors"):
-        try:
-            entries = ckpt.read(source)
-        except ValueError as e:
-            raise ValueError(f"Failed to read the checkpoint file {source}: {e}.") from None
+        entries = read_entries(source)
         texts = [name for name, value in entries.items() if isinstance(value, str)]
         if texts:
             raise ValueError(f"safetensors files cannot hold the texts of {source}: {', '.join(texts)}")
@@ -36,10 +34,7 @@ def safetensors_to_ckpt(file_path, save_path=None, name_map=None, file_name_rege
     `ckpt_to_safetensors`.
     """
     for source, target in _files(file_path, save_path, file_name_regex, ".safetensors", ".ckpt"):
-        try:
-            entries, _ = safetensors.read(source)
-        except ValueError as e:
-            raise ValueError(f"Failed to read the checkpoint file {source}: {e}.") from None
+        entries = read_entries(source, "safetensors")
         with atomic_write(target, 0o400) as file:
             ckpt.write(file, _renamed(entries, name_map).items())
 

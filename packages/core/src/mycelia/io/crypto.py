@@ -11,6 +11,8 @@ import os
 import struct
 from collections.abc import Iterator
 
+from mycelia.io.reading import Bytes, MemoryBytes
+
 BLOCK_SIZE = 64 << 20
 _MAGIC = {"AES-GCM": 0x7F3A5ED8, "AES-CBC": 0x7F3A5ED9, "SM4-CBC": 0x7F3A5EDA}
 _IV_SIZE, _TAG_SIZE, _NONCE_SIZE = 16, 16, 12
@@ -85,23 +87,29 @@ def encrypt(plain: bytes | memoryview, key: bytes, mode: str = "AES-GCM") -> byt
     )
 
 
-def decrypt(data: bytes | memoryview, key: bytes, mode: str = "AES-GCM") -> bytes:
-    """The plain data of encryption blocks.
+def decrypt(data: bytes | Bytes, key: bytes, mode: str = "AES-GCM") -> memoryview:
+    """The plain data of encryption blocks, which are decrypted one by one.
 
     Errors: ValueError for another mode, a wrong key, blocks that are cut off or changed.
     """
     check_key(key, mode, "dec")
-    return b"".join(_decrypt_blocks(memoryview(data), key, mode))
+    source = MemoryBytes(data) if isinstance(data, (bytes, memoryview)) else data
+    plain, size = bytearray(len(source)), 0  # shorter than what it was made into
+    for block in _decrypt_blocks(source, key, mode):
+        plain[size : size + len(block)] = block
+        size += len(block)
+    return memoryview(plain)[:size]
 
 
-def _decrypt_blocks(data: memoryview, key: bytes, mode: str) -> Iterator[bytes]:
+def _decrypt_blocks(data: Bytes, key: bytes, mode: str) -> Iterator[bytes]:
     at = 0
     while at < len(data):
         head = 4 + (_TAG_SIZE if mode == "AES-GCM" else 0)
         fixed = head + 8 + _IV_SIZE + 4
         if len(data) - at < fixed:
             raise ValueError(f"the encryption block at byte {at} is cut off")
-        (magic,) = struct.unpack_from("<I", data, at)
+        start = data.piece(at, at + fixed)
+        (magic,) = struct.unpack_from("<I", start)
         if magic != _MAGIC[mode]:
             found = next((name for name, number in _MAGIC.items() if number == magic), None)
             raise ValueError(
@@ -109,17 +117,17 @@ def _decrypt_blocks(data: memoryview, key: bytes, mode: str) -> Iterator[bytes]:
                 if found
                 else f"no encryption block at byte {at}: the data is not encrypted or damaged"
             )
-        tag = bytes(data[at + 4 : at + head])
-        rest, iv_size = struct.unpack_from("<ii", data, at + head)
-        (size,) = struct.unpack_from("<i", data, at + fixed - 4)
+        tag = start[4:head]
+        rest, iv_size = struct.unpack_from("<ii", start, head)
+        (size,) = struct.unpack_from("<i", start, fixed - 4)
         if iv_size != _IV_SIZE or rest != iv_size + size + 8 or not 0 <= size <= len(data) - at - fixed:
             raise ValueError(f"the encryption block at byte {at} is damaged or cut off")
-        iv = bytes(data[at + head + 8 : at + head + 8 + _IV_SIZE])
-        yield _decrypt_block(data[at + fixed : at + fixed + size], key, mode, iv, tag)
+        iv = start[head + 8 : head + 8 + _IV_SIZE]
+        yield _decrypt_block(data.piece(at + fixed, at + fixed + size), key, mode, iv, tag)
         at += fixed + size
 
 
-def _decrypt_block(text: memoryview, key: bytes, mode: str, iv: bytes, tag: bytes) -> bytes:
+def _decrypt_block(text: bytes, key: bytes, mode: str, iv: bytes, tag: bytes) -> bytes:
     decryptor = _cipher(key, mode, iv, tag).decryptor()
     wrong = ValueError("decryption failed: wrong key, or the data was changed")
     if mode == "AES-GCM":

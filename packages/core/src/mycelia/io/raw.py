@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from typing import Any
 
 import numpy as np
 
@@ -34,12 +35,13 @@ def storage(dtype: str) -> np.dtype:
 @dataclasses.dataclass(slots=True)
 class Raw:
     """One value of a file: `dtype` by name ('float32'), shape, and its elements as a C-ordered array of
-    `storage(dtype)`.
+    `storage(dtype)`. `tensor`: the Tensor whose memory that is, if it was made for it.
     """
 
     dtype: str
     shape: tuple[int, ...]
     array: np.ndarray
+    tensor: Any = None
 
     @property
     def data(self) -> memoryview:
@@ -63,35 +65,38 @@ def from_bytes(dtype: str, shape: tuple[int, ...], data: bytes | memoryview) -> 
     return Raw(dtype, shape, np.frombuffer(data, kind).reshape(shape))
 
 
+def empty(dtype: str, shape: tuple[int, ...]) -> Raw:
+    """A value to be filled in: its memory is that of the Tensor that `to_tensor` gives."""
+    from mycelia import _C, dispatch, dtypes  # noqa: F401  (dispatch tells _C the dtypes)
+
+    tensor = _C.empty(getattr(dtypes, dtype), shape)
+    return Raw(dtype, shape, tensor._bits(), tensor)
+
+
 def of_tensor(tensor) -> Raw:
     """The content of a Tensor or Parameter; shares its memory where it can."""
     name = tensor.dtype.name
     if name not in _STORAGE:
         raise TypeError(f"tensors of {name} cannot be written to a file")
-    if name != "bfloat16":
-        return Raw(name, tuple(tensor.shape), np.asarray(tensor.asnumpy(), storage(name)))
-    from mycelia import dtypes, ops
-
-    # The upper half of a float32 is the bfloat16: exact both ways.
-    wide = np.ascontiguousarray(ops.cast(tensor, dtypes.float32).asnumpy())
-    return Raw(
-        name, tuple(tensor.shape), (wide.view(np.uint32) >> 16).astype(np.uint16).reshape(tensor.shape)
-    )
+    array = tensor._bits() if name == "bfloat16" else np.asarray(tensor.asnumpy(), storage(name))
+    return Raw(name, tuple(tensor.shape), array)
 
 
 def to_tensor(raw: Raw):
-    """A Tensor with its own copy of the content."""
-    from mycelia import dtypes
-    from mycelia.tensor import Tensor
+    """A Tensor of the content, in memory of its own."""
+    from mycelia import _C, dispatch, dtypes  # noqa: F401
 
-    if raw.dtype != "bfloat16":
-        return Tensor(raw.array)
-    wide = (raw.array.astype(np.uint32) << 16).view(np.float32).reshape(raw.shape)
-    return Tensor(wide, dtypes.bfloat16)
+    if raw.tensor is not None:
+        return raw.tensor
+    return _C.from_array(raw.array, getattr(dtypes, raw.dtype), False)
 
 
 def to_parameter(raw: Raw, name: str):
-    """A Parameter with its own copy of the content."""
+    """A Parameter of the content, in memory of its own."""
+    from mycelia import _C
     from mycelia.tensor import Parameter
 
-    return Parameter(raw.array if raw.dtype != "bfloat16" else to_tensor(raw), name=name)
+    tensor = to_tensor(raw)
+    made = Parameter(_C.make_traced(None, tensor.dtype, tensor.shape), name=name)
+    made._assign(tensor)  # its memory: a Parameter made of a Tensor has a copy
+    return made

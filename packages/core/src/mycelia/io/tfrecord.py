@@ -6,24 +6,25 @@ masked CRC-32C. An Example maps names to lists of bytes, floats or int64.
 
 from __future__ import annotations
 
-import mmap
-import os
+import contextlib
 import struct
 import zlib
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import numpy as np
 
 from mycelia import errors
 from mycelia.io import wire
 from mycelia.io.crc32c import crc32c_of, masked
+from mycelia.io.reading import STEP, FileBytes
 from mycelia.io.windows import Windows
 
 BYTES, FLOATS, INTS = 1, 2, 3  # kinds of a Feature, by its field number
 _LENGTH = struct.Struct("<Q").unpack_from
 _HEAD, _FOOT = 12, 4
-_RECORDS, _BYTES = 1024, 1 << 20  # of a block, at least one record
+_RECORDS, _BYTES = 1024, STEP  # of a block, at least one record
 _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
+_LARGEST = 1 << 31  # of a compressed record: an Example, a message of protobuf, has no more bytes
 
 
 class DamagedRecordsError(errors.FileFormatError, RuntimeError):
@@ -37,21 +38,44 @@ def damaged(path: str, message: str) -> DamagedRecordsError:
 
 
 class Block:
-    """Some records of a file, one behind the other: where their data lies in `data`."""
+    """Some records of a file, one behind the other: where their data lies in `data`.
 
-    __slots__ = ("begins", "data", "first", "path", "sizes", "windows")
+    `offset`: where `data` begins in a plain file.
+    """
 
-    def __init__(self, path, first: int, data, windows: Windows, begins: np.ndarray, sizes: np.ndarray):
-        self.path, self.first, self.data, self.windows = path, first, data, windows
+    __slots__ = ("_windows", "begins", "data", "first", "offset", "path", "sizes")
+
+    def __init__(self, path, first: int, data, offset: int, begins: np.ndarray, sizes: np.ndarray):
+        self.path, self.first, self.data, self.offset = path, first, data, offset
         self.begins, self.sizes = begins, sizes
+        self._windows: Windows | None = None
 
     def __len__(self) -> int:
         return len(self.begins)
 
+    @property
+    def windows(self) -> Windows:
+        if self._windows is None:
+            self._windows = Windows(self.data)
+        return self._windows
+
+    @property
+    def places(self) -> np.ndarray:
+        """Where the data of the records begins in a plain file."""
+        return self.begins + self.offset
+
     def record(self, k: int) -> bytes:
         """The data of a record."""
-        begin = int(self.begins[k])
-        return self.data[begin : begin + int(self.sizes[k])]
+        begin, size = int(self.begins[k]), int(self.sizes[k])
+        if self.data is not None:
+            return self.data[begin : begin + size]
+        place = np.array([begin + self.offset], np.int64)
+        (again,) = blocks_at(self.path, [(place, self.sizes[k : k + 1])], self.first + k)
+        return again.data[:size]
+
+    def let_go(self) -> None:
+        """Keep the places only: records that are asked for later are read again from the (plain) file."""
+        self.data = self._windows = None
 
     def check(self) -> None:
         """Compare the checksums of the data. Errors: DamagedRecordsError that names the record."""
@@ -75,69 +99,94 @@ def blocks(path: str, compression: str = "", check: bool = True) -> Iterator[Blo
 
     `compression`: '', 'ZLIB' or 'GZIP'. Errors: DamagedRecordsError; OSError.
     """
-    number, rest = 0, b""
-    for piece, last in _pieces(path, compression):
+    number, rest, offset, wanted = 0, b"", 0, _BYTES
+    pieces = _plain(path) if compression == "" else _decompressed(path, compression)
+    next(pieces)
+    while piece := pieces.send(wanted):
         data = rest + piece if rest else piece
-        windows, at, end, rest = Windows(data), 0, len(data), b""
+        at, end, rest, wanted = 0, len(data), b"", _BYTES
         while at < end and not rest:
             begins, stop = [], min(end, at + _BYTES)
             while at < stop and len(begins) < _RECORDS and end - at >= _HEAD:
                 begins.append(at + _HEAD)
                 at += _HEAD + _LENGTH(data, at)[0] + _FOOT
             places = np.array(begins, np.int64)
-            ends = np.append(places[1:] - _HEAD, min(at, end))[: len(places)]
-            block = Block(path, number, data, windows, places, ends - _FOOT - places)
+            block = Block(path, number, data, offset, places, np.diff(places, append=0))
             block.check_lengths()
-            if at > end:
-                rest = data[begins[-1] - _HEAD :]
-                block.begins, block.sizes = places[:-1], block.sizes[:-1]
-            elif at < end and end - at < _HEAD:
+            if at > end:  # the last one is not whole
+                wanted, at = max(wanted, at - end), begins[-1] - _HEAD
+                block.begins = places = places[:-1]
+            if at < end and (len(places) < len(begins) or end - at < _HEAD):
                 rest = data[at:]
-            number += len(block)
-            if len(block):
+            if len(places):
+                block.sizes = np.append(places[1:] - _HEAD, at) - _FOOT - places
                 if check:
                     block.check()
+                number += len(block)
                 yield block
-        if rest and last:
-            raise damaged(path, f"record {number} is cut off: the file ends inside of it")
+        offset += end - len(rest)
+        if compression and wanted > _LARGEST:
+            raise damaged(path, f"record {number} would have more than {_LARGEST} bytes")
+    if rest:
+        raise damaged(path, f"record {number} is cut off: the file ends inside of it")
 
 
-def blocks_at(path: str, places: list[tuple[np.ndarray, np.ndarray]]) -> Iterator[Block]:
-    """The blocks of a plain file that was read before: begins and sizes of each block's records.
+def blocks_at(path: str, places: list[tuple[np.ndarray, np.ndarray]], number: int = 0) -> Iterator[Block]:
+    """The blocks of a plain file that was read before: where each block's records begin, and their sizes.
 
-    Errors: DamagedRecordsError for data that does not fit its checksum; OSError.
+    `number`: of the first record. Errors: DamagedRecordsError for data that does not fit its checksum;
+    OSError.
     """
-    data = next(_pieces(path, ""), (b"", True))[0]
-    windows, number = Windows(data), 0
-    for begins, sizes in places:
-        block = Block(path, number, data, windows, begins, sizes)
-        block.check()
-        yield block
-        number += len(begins)
+    with contextlib.closing(FileBytes(path, damaged)) as file:
+        for begins, sizes in places:
+            if not len(begins):
+                continue
+            start = int(begins[0])
+            data = file.piece(start, int(begins[-1] + sizes[-1]) + _FOOT)
+            block = Block(path, number, data, start, begins - start, sizes)
+            block.check()
+            yield block
+            number += len(begins)
 
 
-def _pieces(path: str, compression: str) -> Iterator[tuple]:
-    """(bytes, whether they are the last) of a file; those of a plain file are mapped."""
+def _plain(path: str) -> Generator[bytes, int, None]:
+    """Pieces of a file, of as many bytes as are sent or, at its end, fewer."""
+    wanted = yield b""
+    with contextlib.closing(FileBytes(path, damaged)) as file:
+        at = 0
+        # What is larger than the rest is not read: the record is cut off.
+        while at < len(file) and wanted <= max(_BYTES, len(file) - at):
+            end = min(at + wanted, len(file))
+            piece = file.piece(at, end)
+            at = end
+            wanted = yield piece
+    yield b""
+
+
+def _decompressed(path: str, compression: str) -> Generator[bytes, int, None]:
+    """The same of a compressed file; no more is unpacked than was asked for."""
+    wanted = yield b""
+    engine, ended, made = zlib.decompressobj(), True, bytearray()
     with open(path, "rb") as file:
-        if compression == "":
-            if os.fstat(file.fileno()).st_size:
-                yield mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), True
-            return
-        engine, ended = None, True
+        packed = file.read(_BYTES)
         try:
-            while piece := file.read(_BYTES):
-                while piece:
-                    if ended:
-                        engine = zlib.decompressobj(_WINDOW_BITS[compression])
-                    plain = engine.decompress(piece)
-                    piece, ended = engine.unused_data, engine.eof
-                    if plain:
-                        yield plain, False
+            while packed or not ended:
+                if ended:
+                    engine = zlib.decompressobj(_WINDOW_BITS[compression])
+                plain = engine.decompress(packed, min(_BYTES, wanted - len(made)))
+                if not packed and not plain and not engine.eof:
+                    raise damaged(path, f"the {compression} data is cut off")
+                made += plain
+                ended = engine.eof
+                packed = (engine.unused_data if ended else engine.unconsumed_tail) or file.read(_BYTES)
+                if len(made) >= wanted:
+                    wanted = yield bytes(made)
+                    made.clear()
         except zlib.error as e:
             raise damaged(path, f"the {compression} data is damaged: {e}") from None
-        if not ended:
-            raise damaged(path, f"the {compression} data is cut off")
-        yield b"", True
+    if made:
+        yield bytes(made)
+    yield b""
 
 
 def records(path: str, compression: str = "") -> Iterator[bytes]:

@@ -8,7 +8,7 @@ _VIEWS = 64  # kept; blobs of many lengths need one each
 
 
 class Windows:
-    """A buffer (a mapped file) as arrays of windows, one of each dtype at every byte."""
+    """A buffer as arrays of windows, one of each dtype at every byte."""
 
     def __init__(self, data):
         self._data, self._views = data, {}

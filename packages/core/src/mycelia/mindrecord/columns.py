@@ -155,7 +155,7 @@ def locate_blobs(windows: Windows, schema: Schema, begins: np.ndarray, ends: np.
     found, at, bad = {}, begins, np.zeros(len(begins), bool)
     for name in schema.blobs:
         bad |= at + 8 > ends
-        starts = np.where(bad, begins, at) + 8
+        starts = np.where(bad, 0, at) + 8
         sizes = windows.take(">i8", starts - 8).astype(np.int64)
         bad |= (sizes < 0) | (sizes > ends - starts)
         at = starts + np.where(bad, 0, sizes)

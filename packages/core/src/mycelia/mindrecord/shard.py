@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import mmap
 import os
 import sqlite3
 import struct
@@ -17,6 +16,7 @@ import struct
 import numpy as np
 
 from mycelia import errors
+from mycelia.io.reading import Bytes, FileBytes, MemoryBytes
 from mycelia.io.windows import Windows
 from mycelia.mindrecord import crypt, exceptions
 from mycelia.mindrecord.columns import blob_column, locate_blobs, unpack_scalars
@@ -35,46 +35,38 @@ def must_exist(path: str) -> None:
         raise errors.runtime_error(f"The input: {path} is not exists.")
 
 
-def read_header(path: str, data=None) -> dict:
+def read_header(path: str) -> dict:
     """The checked header of a file. Errors: RuntimeError (and ValueError) naming what is wrong."""
-    if data is None:
-        must_exist(path)
-        if crypt.is_encrypted(path):
-            data = crypt.read_plain(path)
-        else:
-            with open(path, "rb") as file:
-                return _parse_header(path, file.read(8), file)
-    return _parse_header(path, bytes(data[:8]), _Rest(data))
+    with contextlib.closing(_open(path)) as data:
+        return _parse_header(path, data)
 
 
-class _Rest:
-    def __init__(self, data):
-        self._data = data
+def _open(path: str) -> Bytes:
+    must_exist(path)
+    if crypt.is_encrypted(path):
+        return MemoryBytes(crypt.read_plain(path))
+    return FileBytes(path, exceptions.damaged)
 
-    def read(self, size: int) -> bytes:
-        return bytes(self._data[8 : 8 + size])
 
-
-def _parse_header(path: str, start: bytes, file) -> dict:
+def _parse_header(path: str, data: Bytes) -> dict:
     hint = "mindrecord.FileWriter writes such files"
-    if len(start) < 8:
+    if len(data) < 8:
         raise exceptions.damaged(
             path,
-            f"Invalid file, the size of mindrecord file: {len(start)} is smaller than the lower limit: 8.",
+            f"Invalid file, the size of mindrecord file: {len(data)} is smaller than the lower limit: 8.",
             hint,
         )
-    (size,) = struct.unpack("<Q", start)
+    (size,) = struct.unpack("<Q", data.piece(0, 8))
     if not 2 <= size <= 128 << 20:
         raise exceptions.damaged(
             path, "Invalid file, the size of mindrecord file header is larger than the upper limit.", hint
         )
-    text = file.read(size)
-    if len(text) < size:
+    if len(data) - 8 < size:
         raise exceptions.damaged(path, f"the file is cut off inside its header of {size} bytes")
     try:
-        header = json.loads(text)
+        header = json.loads(data.piece(8, 8 + size))
         _check_header(header)
-    except (ValueError, KeyError, TypeError, AttributeError) as e:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
         raise exceptions.damaged(path, f"the header is damaged: {type(e).__name__}: {e}", hint) from None
     return header
 
@@ -128,28 +120,17 @@ def shard_paths(path: str) -> list[str]:
 
 
 class Shard:
-    """Reads rows by their numbers in the file. The file is mapped into memory; close() lets it go."""
+    """Reads rows by their numbers in the file, which stays open until close()."""
 
     def __init__(self, path: str):
         must_exist(path)
         must_exist(path + ".db")
         self.path = path
-        self._file = None
-        self._windows: Windows | None = None
-        if crypt.is_encrypted(path):
-            self._data = crypt.read_plain(path)
-        else:
-            self._file = open(path, "rb")
-            try:
-                self._data = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            except ValueError:  # an empty file cannot be mapped
-                self._file.close()
-                self._data = b""
+        self._data = _open(path)
         try:
-            self.header = read_header(path, self._data)
+            self.header = _parse_header(path, self._data)
             (schema,) = self.header["schema"]
             self.schema = Schema(schema["schema"], schema.get("desc", ""))
-            self._windows = Windows(self._data)
             self._places = self._locate()
         except BaseException:
             self.close()
@@ -164,12 +145,7 @@ class Shard:
         return int((self._places[:, [1, 3]] - self._places[:, [0, 2]]).sum())
 
     def close(self) -> None:
-        if self._windows is not None:
-            self._windows.close()
-        if isinstance(self._data, mmap.mmap):
-            self._data.close()
-        if self._file is not None:
-            self._file.close()
+        self._data.close()
 
     @contextlib.contextmanager
     def index(self):
@@ -235,7 +211,7 @@ class Shard:
         return places
 
     def _part(self, number: int, begin: int, end: int) -> bytes:
-        data = self._data[begin:end]
+        data = self._data.piece(begin, end)
         if struct.unpack_from("<Q", data)[0] != end - begin - 8:
             raise exceptions.damaged(self.path, f"row {number} at byte {begin} is damaged")
         return data[8:]
@@ -270,8 +246,8 @@ class Shard:
         made: dict[str, np.ndarray | list] = {}
         scalars = [n for n in schema.scalars if n in wanted]
         if scalars:
-            begins, ends = self._bodies(numbers, places[:, 0], places[:, 1])
-            found, odd = unpack_scalars(self._windows, schema, scalars, begins, ends - begins)
+            windows, begins, ends = self._bodies(numbers, places[:, 0], places[:, 1])
+            found, odd = unpack_scalars(windows, schema, scalars, begins, ends - begins)
             for k in np.flatnonzero(odd).tolist():
                 row = self.row(int(numbers[k]), scalars)
                 for name, column in found.items():
@@ -281,20 +257,23 @@ class Shard:
                 made[name] = column if kind == "string" else column.astype(kind)
         blobs = [n for n in schema.blobs if n in wanted]
         if blobs:
-            begins, ends = self._bodies(numbers, places[:, 2], places[:, 3])
-            parts, bad = locate_blobs(self._windows, schema, begins, ends)
+            windows, begins, ends = self._bodies(numbers, places[:, 2], places[:, 3])
+            parts, bad = locate_blobs(windows, schema, begins, ends)
             self._refuse(numbers, bad)
             for name in blobs:
-                column = blob_column(self._windows, schema.fields[name], *parts[name])
+                column = blob_column(windows, schema.fields[name], *parts[name])
                 if column is None:
                     column = [self.row(int(k), {name})[name] for k in numbers]
                 made[name] = column
         return made
 
-    def _bodies(self, numbers, begins, ends) -> tuple[np.ndarray, np.ndarray]:
-        """Begin and end of the data behind the lengths, which are compared."""
-        self._refuse(numbers, self._windows.take("<i8", begins) != ends - begins - 8)
-        return begins + 8, ends
+    def _bodies(self, numbers, begins, ends) -> tuple[Windows, np.ndarray, np.ndarray]:
+        """Parts of rows, and begin and end of the data in them behind the lengths, which are compared."""
+        sizes = ends - begins
+        windows, ends = Windows(self._data.pieces(begins, sizes)), np.cumsum(sizes)
+        begins = ends - sizes
+        self._refuse(numbers, windows.take("<i8", begins) != sizes - 8)
+        return windows, begins + 8, ends
 
     def _refuse(self, numbers: np.ndarray, bad: np.ndarray) -> None:
         if bad.any():

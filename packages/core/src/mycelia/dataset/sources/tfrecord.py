@@ -20,6 +20,9 @@ from mycelia.io.windows import spread
 _OWNER = "TFRecordDataset"
 _AT_ONCE = 1024  # records parsed in one step
 _KEPT_PLACES = 1 << 20  # records of a file whose places are kept for the next epoch, 16 bytes each
+_FEW = 16  # records whose sizes stand for those of all
+_LARGE = 1 << 12  # bytes of records above which thousands of them do not wait in memory to be mixed
+_TOGETHER = 1 << 22  # bytes of records that are parsed in one step
 _LEAST = 16  # fewer are parsed one by one: a step of NumPy costs as much as a record
 _BYTE_TYPES = (None, "uint8", "int8", "bool")  # what a feature of bytes becomes, besides texts
 
@@ -125,15 +128,17 @@ class TFRecordDataset(FileRowsDataset):
     def read(self, path):
         """Where the records lie: they are ordered and mixed before they are parsed."""
         status = os.stat(path)
-        state = (status.st_size, status.st_mtime_ns)
+        state = (status.st_size, status.st_mtime_ns, status.st_ino)
         before, places = self._read_before.get(path, (None, None))
         if before == state:
             blocks = tfrecord.blocks_at(path, places)
         else:
             blocks = tfrecord.blocks(path, self.compression_type)
-        places = []
+        places, mixed = [], self.shuffle_mode is Shuffle.GLOBAL
         for block in blocks:
-            places.append((block.begins, block.sizes))
+            places.append((block.places, block.sizes))
+            if mixed and not self.compression_type and block.sizes.mean() > _LARGE:
+                block.let_go()
             yield from zip(itertools.repeat(block), range(len(block)))
         if sum(len(begins) for begins, _ in places) <= _KEPT_PLACES and not self.compression_type:
             self._read_before[path] = state, places
@@ -155,30 +160,26 @@ class TFRecordDataset(FileRowsDataset):
     def _chunks(self, epoch: int, multiple: int) -> Iterator[tuple[list, int]]:
         """(columns, rows) for a few records at a time, a multiple of `multiple` except for the last."""
         described = self._described()
-        step = max(1, _AT_ONCE // multiple) * multiple
         places = super().rows(epoch)
+        step = multiple
         while chunk := list(itertools.islice(places, step)):
             yield _columns(chunk, described), len(chunk)
+            average = sum(int(block.sizes[k]) for block, k in chunk[:_FEW]) // len(chunk[:_FEW])
+            step = max(1, min(_AT_ONCE, _TOGETHER // max(1, average)) // multiple) * multiple
 
 
 def _columns(places: list[tuple], described: list[dict]) -> list[np.ndarray | list]:
     """The columns of the records (block, number): [rows, ...], or a list of arrays if they differ."""
-    blocks, numbers_inside = zip(*places)
-    inside = np.array(numbers_inside)
-    numbers = {id(block): k for k, block in enumerate(dict.fromkeys(blocks))}
-    which = np.array([numbers[id(block)] for block in blocks] if len(numbers) > 1 else [0] * len(blocks))
-    begins, ends = np.empty((2, len(places)), np.int64)
-    files: dict[int, tuple[tfrecord.Block, list]] = {}
-    for number in range(len(numbers)):
-        rows = np.flatnonzero(which == number)
-        block = places[rows[0]][0]
-        begins[rows] = block.begins[inside[rows]]
-        ends[rows] = begins[rows] + block.sizes[inside[rows]]
-        files.setdefault(id(block.windows), (block, []))[1].append(rows)
-    parts = []
-    for block, found in files.values():
-        rows = found[0] if len(found) == 1 else np.sort(np.concatenate(found))
-        parts += _parsed(block, rows, begins[rows], ends[rows], places, described)
+    block = places[0][0]
+    if all(other is block for other, _ in places) and block.data is not None:
+        numbers = np.array([k for _, k in places])
+        begins, ends = block.begins[numbers], block.begins[numbers] + block.sizes[numbers]
+    else:
+        records = [other.record(k) for other, k in places]
+        ends = np.cumsum([len(record) for record in records])
+        begins = np.append(0, ends[:-1])
+        block = tfrecord.Block("", 0, b"".join(records), 0, begins, ends - begins)
+    parts = _parsed(block, begins, ends, places, described)
     if len(parts) == 1:
         return parts[0][1]
     whole: list[list] = [[None] * len(places) for _ in described]
@@ -189,8 +190,9 @@ def _columns(places: list[tuple], described: list[dict]) -> list[np.ndarray | li
     return whole
 
 
-def _parsed(block, rows: np.ndarray, begins, ends, places: list[tuple], described: list[dict]) -> list[tuple]:
-    """(rows, their columns) of records in one file: most together, odd ones by themselves."""
+def _parsed(block, begins, ends, places: list[tuple], described: list[dict]) -> list[tuple]:
+    """(rows, their columns) of records, which lie in one block: most together, odd ones by themselves."""
+    rows = np.arange(len(places))
     parts, alone = [], np.ones(len(rows), bool)
     if len(rows) >= _LEAST:
         found, alone = features(block.windows, begins, ends, [c["name"] for c in described])

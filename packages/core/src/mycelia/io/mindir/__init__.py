@@ -107,7 +107,7 @@ def _plain(path: str, key: bytes | None, mode: str | Callable) -> bytes:
             raise ValueError(f"The MindIR file {path} is encrypted: pass the right 'dec_key' and 'dec_mode'.")
         return data
     try:
-        return crypto.decrypt(data, key, mode)
+        return bytes(crypto.decrypt(data, key, mode))
     except ValueError as e:
         raise ValueError(f"Failed to decrypt the MindIR file {path}: {e}.") from None
 
