@@ -1,6 +1,7 @@
 """Tensor and Parameter: construction, printing, promotion, conversion, as MindSpore 2.10 does."""
 
 import gc
+import io
 import pickle
 import weakref
 
@@ -153,6 +154,56 @@ def test_in_place_update_of_one_tensor_leaves_others_alone():
     y = x.reshape((2, 1))
     x[0] = 5.0
     assert float(y[0, 0]) == 1.0
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+@pytest.mark.parametrize("values", [1, [], [[1, 0], [1, 1]]], ids=str)
+def test_numpy_sees_values_and_never_bits(dtype, values):
+    tensor = ms.Tensor(values, dtype)
+    seen = tensor.asnumpy()
+    assert seen.dtype == (np.float32 if dtype is ms.bfloat16 else dtype.np)
+    for made in (
+        np.asarray(tensor), np.array(tensor), np.array(tensor, copy=True), tensor.__array__(), tensor.numpy(),
+        np.concatenate([np.atleast_1d(tensor)]).reshape(tensor.shape), np.stack([tensor])[0],
+    ):  # fmt: skip
+        assert made.dtype == seen.dtype and made.shape == tensor.shape
+        np.testing.assert_array_equal(made, values)
+    for other in (np.complex64, np.complex128):
+        for made in (np.asarray(tensor, dtype=other), tensor.__array__(other), tensor.__array__(dtype=other)):
+            assert made.dtype == other
+            np.testing.assert_array_equal(made, values)
+    assert tensor.tolist() == values
+    again = ms.Tensor(np.asarray(tensor), dtype)
+    np.testing.assert_array_equal(again.asnumpy(), seen)
+
+
+@pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
+def test_the_copy_argument_of_numpy_is_obeyed(dtype):
+    tensor = ms.Tensor([1, 0], dtype)
+    assert not np.shares_memory(tensor.__array__(copy=True), np.asarray(tensor))
+    assert not np.shares_memory(tensor.__array__(tensor.asnumpy().dtype, True), np.asarray(tensor))
+    if dtype is ms.bfloat16:
+        with pytest.raises(ValueError, match="copy must not be False"):
+            tensor.__array__(copy=False)
+        with pytest.raises(BufferError, match="asnumpy"):
+            memoryview(tensor)
+        file = io.BytesIO()
+        file.write(tensor)  # plain bytes are no numbers
+        assert file.getvalue() == b"\x80\x3f\x00\x00"
+    else:
+        assert np.shares_memory(tensor.__array__(copy=False), np.asarray(tensor))
+    other = np.complex64 if dtype is ms.complex128 else np.complex128
+    with pytest.raises(ValueError, match="copy must not be False"):
+        tensor.__array__(other, copy=False)
+    with pytest.raises(TypeError, match="kind"):
+        tensor.__array__(kind=1)
+
+
+def test_a_list_of_bfloat16_tensors_is_bfloat16():
+    tensor = ms.Tensor([1.5, -2.0], ms.bfloat16)
+    made = ms.Tensor([[tensor, tensor]])
+    assert made.dtype is ms.bfloat16 and made.asnumpy().tolist() == [[[1.5, -2.0]] * 2]
+    assert ms.Tensor([tensor[0], ms.Tensor(2.0)]).dtype is ms.float32
 
 
 def test_pickle():

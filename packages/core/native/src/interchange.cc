@@ -136,10 +136,14 @@ PyObject* method_from_dlpack(PyObject*, PyObject* capsule) {
   return reinterpret_cast<PyObject*>(t);
 }
 
-int get_buffer(PyObject* self, Py_buffer* view, int) {
+int get_buffer(PyObject* self, Py_buffer* view, int flags) {
   Tensor* t = as_tensor(self);
   view->obj = nullptr;
   if (!has_data(t)) return -1;
+  if (t->t.dtype == MYC_BF16 && (flags & PyBUF_FORMAT)) {  // plain bytes are no numbers: they may be read
+    PyErr_SetString(PyExc_BufferError, "bfloat16 has no buffer format: use asnumpy(), which gives float32");
+    return -1;
+  }
   Py_ssize_t* dims = static_cast<Py_ssize_t*>(PyMem_Malloc(2 * MYC_MAX_RANK * sizeof(Py_ssize_t)));
   if (!dims) {
     PyErr_NoMemory();

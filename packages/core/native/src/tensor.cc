@@ -394,16 +394,28 @@ PyObject* method_asnumpy(PyObject* self, PyObject*) {
   return t->t.dtype == MYC_BF16 ? bfloat16_array(t) : tensor_to_array(t);
 }
 
+// __array__(dtype=None, copy=None): without a copy where NumPy allows it and the dtype is one of NumPy's.
 PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs) {
+  static const char* names[] = {"dtype", "copy", nullptr};
+  PyObject *dtype = Py_None, *copy = Py_None;
+  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy)) return nullptr;
+  const int wanted = copy == Py_None ? -1 : PyObject_IsTrue(copy);
+  if (wanted < 0 && PyErr_Occurred()) return nullptr;
   OwnedRef array(method_asnumpy(self, nullptr));
   if (!array) return nullptr;
-  PyObject* dtype = PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : kwargs ? PyDict_GetItemString(kwargs, "dtype") : nullptr;
-  PyObject* copy = kwargs ? PyDict_GetItemString(kwargs, "copy") : nullptr;
-  if (dtype && dtype != Py_None) {
-    OwnedRef converted(PyObject_CallMethod(array.p, "astype", "O", dtype));
-    return converted.take();
+  bool fresh = as_tensor(self)->t.dtype == MYC_BF16;
+  if (dtype != Py_None) {
+    OwnedRef converted(PyObject_CallMethod(array.p, "astype", "OssOO", dtype, "K", "unsafe", Py_True, Py_False));
+    if (!converted) return nullptr;
+    fresh = fresh || converted.p != array.p;
+    Py_SETREF(array.p, converted.take());
   }
-  if (copy == Py_True) return PyObject_CallMethod(array.p, "copy", nullptr);
+  if (wanted == 0 && fresh) {
+    PyErr_SetString(PyExc_ValueError, "copy must not be False where the dtype changes: bfloat16 is float32 in NumPy");
+    place_error("Tensor.__array__");
+    return nullptr;
+  }
+  if (wanted == 1 && !fresh) return PyObject_CallMethod(array.p, "copy", nullptr);
   return array.take();
 }
 

@@ -51,6 +51,13 @@ def _array_of(data, dtype: DType | None) -> np.ndarray:
     )
 
 
+def _all_bfloat16(data) -> bool:
+    """Whether a nested list holds Tensors of bfloat16 alone: NumPy knows them as float32 only."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(map(_all_bfloat16, data))
+    return isinstance(data, Tensor) and data.dtype is dtypes.bfloat16
+
+
 def _number_type(number):
     if isinstance(number, complex):
         return np.complex128
@@ -115,6 +122,8 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
     if type(input_data) is Size:  # only a graph has them
         return cast(input_data, dtype=dtype or dtypes.as_dtype(type(input_data.hint)))
     if not isinstance(input_data, np.ndarray):
+        if dtype is None and isinstance(input_data, (list, tuple)) and _all_bfloat16(input_data):
+            dtype = dtypes.bfloat16
         input_data = _array_of(input_data, dtype)
     elif input_data.dtype.kind in "OUSVM":
         raise errors.type_error(

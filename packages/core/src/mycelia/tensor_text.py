@@ -60,11 +60,11 @@ def _rows(texts: np.ndarray, places: list, depth: int, comma: str, per_line: int
 def _elements(values: np.ndarray, dtype) -> np.ndarray:
     """The text of each element, of equal width unless they are complex."""
     if dtype.kind == "f":
-        if dtype.name == "bfloat16":
-            form, width = "%.6g", 11
-        else:
-            form, width = ("% .4e", 11) if dtype.name == "float16" else ("% .8e", 15)
-        texts = [(form % v if np.isfinite(v) else _unusual(v)).rjust(width) for v in values.ravel().tolist()]
+        forms = {"bfloat16": ("%.6g", 0), "float16": ("% .4e", 11)}
+        form, width = forms.get(dtype.name, ("% .8e", 15))
+        texts = [form % v if np.isfinite(v) else _unusual(v) for v in values.ravel().tolist()]
+        width = width or max(map(len, texts), default=0)
+        texts = [t.rjust(width) for t in texts]
     elif dtype.kind == "c":
         texts = [_complex(v) for v in values.ravel().tolist()]
     else:
