@@ -155,7 +155,7 @@ class Program:
         whole = (self.batch, *sizes)
         partial = tuple(r.choice((1, n)) for n in whole[r.randint(0, len(sizes)) :])
         self.shapes = [whole, whole, r.choice([whole, sizes[-1:], (self.batch, *[1] * len(sizes)), partial])]
-        self.values = {f"x{i}": ms.Tensor(a) for i, a in enumerate(self.inputs(self.batch))}
+        self.values = {f"x{i}": ms.Tensor(a) for i, a in enumerate(self.inputs())}
         for _ in range(20 * lines):
             if len(self.body) < lines:
                 self.attempt(self.statement())
@@ -164,9 +164,15 @@ class Program:
         body = "".join(f"    {line}\n" for line in self.body)
         self.source = f"def f(x0, x1, x2):\n{body}    return ({', '.join(results)},)\n"
 
-    def inputs(self, batch: int) -> list[np.ndarray]:
+    def inputs(self, batch: int | None = None, axis: int = 0) -> list[np.ndarray]:
+        """Arguments, whose `axis`, by default the first, has the size `batch`."""
         rng = np.random.default_rng(batch)
-        shapes = [(batch, *s[1:]) if len(s) == len(self.shapes[0]) else s for s in self.shapes]
+        whole = len(self.shapes[0])
+        shapes = [list(s) for s in self.shapes]
+        for shape in shapes if batch is not None else ():
+            place = axis - whole + len(shape)
+            if place >= 0 and (shape[place] != 1 or self.shapes[0][axis] == 1):
+                shape[place] = batch
         return [rng.normal(size=s).astype(np.float32) for s in shapes]
 
     def function(self, path: Path):

@@ -1,5 +1,5 @@
 """Programs of random_programs.py give what eager runs give when compiled, compiled without optional passes,
-run by the reference backend, and at other batch sizes; gradients and Parameters included. A third of them
+run by the reference backend, and at other sizes; gradients and Parameters included. A third of them
 each on one, two and three threads, where even the smallest paths become strands.
 
 The same programs in every run; MYCELIA_RANDOM_GRAPHS=N tries N others.
@@ -90,7 +90,7 @@ def check(seed, path):
     function = program.function(path)
     parameters = [program.names[name] for name in program.initial]
     run = with_gradients(function, parameters)
-    arrays = program.inputs(program.batch)
+    arrays = program.inputs()
     expected = arrays_of(run, program, arrays)
     rounding = 2e-2 if "float16" in program.source else 5e-5
     if "bfloat16" in program.source:
@@ -114,13 +114,21 @@ def check(seed, path):
     agree("gradient of compiled", arrays_of(with_gradients(ms.jit(function), parameters), program, arrays))
     with config.context(passes="-optimize,-lower"):
         agree("without passes", arrays_of(ms.jit(lambda *x: run(*x)), program, arrays))
-    for batch in (program.batch + 2, 1):
-        others = program.inputs(batch)
+    shape = program.shapes[0]
+    changes = [
+        (shape[0] + 2, 0),
+        (1, 0),
+        (shape[-1] + 1, -1),
+        (shape[seed % len(shape)] + 1, seed % len(shape)),
+    ]
+    changes += [(shape[-1], 0), (shape[0], -1)]  # equal sizes, where they were not
+    for size, axis in dict.fromkeys((size, axis % len(shape)) for size, axis in changes):
+        others = program.inputs(size, axis)
         try:
-            at_batch = arrays_of(run, program, others)
+            at_size = arrays_of(run, program, others)
         except (ValueError, IndexError):
-            continue  # the program is written for one batch size
-        agree(f"batch {batch}", arrays_of(compiled, program, others), at_batch, others)
+            continue  # the program is written for other sizes
+        agree(f"size {size} of axis {axis}", arrays_of(compiled, program, others), at_size, others)
 
 
 @pytest.mark.parametrize("seed", range(FIRST, FIRST + (COUNT or 20)))
