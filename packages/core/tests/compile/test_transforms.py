@@ -126,3 +126,40 @@ def test_gradient_of_nested_arguments_in_a_graph():
 
     (first, second), third = gradients(ms.mutable(((ms.Tensor(3.0), ms.Tensor(4.0)), ms.Tensor(5.0))))
     assert (first, second, third) == (5.0, 0.0, 3.0)
+
+
+def through_rounds(x, i):
+    for_more = ms.Tensor(0)
+    while for_more < 2:
+        i, for_more = i + (x * 2.0).astype(i.dtype), for_more + 1
+    return i
+
+
+def through_a_branch(x, i):
+    if x.sum() > 0:
+        i = i * 3
+    else:
+        i = i - 1
+    return i
+
+
+@pytest.mark.parametrize("through, kind", [
+    (lambda x, i: i, "int32"), (lambda x, i: i, "bool"), (through_rounds, "int32"), (through_rounds, "bool"),
+    (through_a_branch, "int32"),
+])  # fmt: skip
+def test_integers_carry_gradients_of_casts_as_in_eager_runs(through, kind):
+    """As in MindSpore: the gradient of a cast is cast back, truncated to the type between."""
+
+    def whole(x):
+        return (through(x, (x * 3.0).astype(kind)) * 1.75).sum()
+
+    inner = ms.jit(lambda x: through(x, (x * 3.0).astype(kind)))
+    x = ms.Tensor([1.3, -2.6, 3.4])
+    expected = ms.grad(whole)(x).asnumpy()
+    assert expected.any()
+    for function in (
+        ms.jit(ms.grad(whole)),
+        ms.grad(ms.jit(whole)),
+        ms.grad(lambda x: (inner(x) * 1.75).sum()),
+    ):
+        np.testing.assert_array_equal(function(x).asnumpy(), expected)

@@ -26,6 +26,18 @@ def is_differentiable(type_: TensorType) -> bool:
     return type_.dtype.is_floating or type_.dtype.is_complex
 
 
+def carries_gradient(graph: Graph, wanted: Sequence[bool]) -> list[bool]:
+    """For each output of `graph` whether a gradient may flow from it to the wanted parameters.
+
+    Integers and bools carry one, rounded to their type, from casts of what they are made of.
+    """
+    reached = {value for value, want in zip(graph.parameters, wanted, strict=True) if want}
+    for node in graph.nodes:
+        if not node.op.definition.nondiff and any(v in reached for v in node.inputs):
+            reached.update(node.outputs)
+    return [v in reached for v in graph.outputs]
+
+
 def _outputs_and_gradients(
     trace: Trace,
     graph: Graph,
@@ -98,7 +110,7 @@ def _typed(tensor: Tensor) -> TensorType:
 
 @ops.cond.vjp
 def cond(cts, inputs, pred, needs, then, otherwise):
-    wanted = tuple(need and is_differentiable(_typed(t)) for need, t in zip(needs, inputs))
+    wanted = tuple(map(bool, needs[: len(inputs)]))
     given = tuple(ct is not None for ct in cts)
     key = ("cond gradient", otherwise, wanted, given)
     found = then.cache.get(key)
@@ -187,20 +199,17 @@ def _backward_scan(
     `histories`: what the carried values were at the start of each round; `cts`, `row_cts`, `history_cts`:
     cotangents of the final values, of the rows the rounds made, and of the histories.
     """
-    flows = [i for i in range(carried) if is_differentiable(body.parameters[i].type)]
-    column_wanted = [
-        i for i in range(scanned) if needs[carried + i] and is_differentiable(_typed(columns[i]))
-    ]
     first_rest = carried + scanned
-    rest_wanted = [
-        i for i in range(len(rest)) if needs[first_rest + i] and is_differentiable(_typed(rest[i]))
-    ]
+    column_wanted = [i for i in range(scanned) if needs[carried + i]]
+    rest_wanted = [i for i in range(len(rest)) if needs[first_rest + i]]
+    flows = _carried_gradients(body, carried, needs)
     rows_given = tuple(i for i, ct in enumerate(row_cts) if ct is not None)
     histories_given = tuple(i for i, ct in enumerate(history_cts) if ct is not None)
     key = (
         "backward",
         carried,
         scanned,
+        tuple(flows),
         tuple(column_wanted),
         tuple(rest_wanted),
         rows_given,
@@ -228,6 +237,22 @@ def _backward_scan(
     for position, gradient in zip(positions, results, strict=True):
         gradients[position] = gradient
     return gradients
+
+
+def _carried_gradients(body: Graph, carried: int, needs: Sequence[bool]) -> list[int]:
+    """The carried values of a loop that have cotangents: floating ones, and those that a gradient reaches in
+    some round.
+    """
+    wanted = [bool(need) for need in needs]
+    for i in range(carried):
+        wanted[i] = wanted[i] or is_differentiable(body.parameters[i].type)
+    while True:
+        found = carries_gradient(body, wanted)[:carried]
+        more = [i for i in range(carried) if found[i] and not wanted[i]]
+        if not more:
+            return [i for i in range(carried) if wanted[i]]
+        for i in more:
+            wanted[i] = True
 
 
 def _backward_step(

@@ -12,14 +12,10 @@ from typing import Any
 
 from mycelia import _C
 from mycelia.autodiff.reverse import zeros_of
-from mycelia.capture.gradients import gradient_graph, is_differentiable, joint_graph
+from mycelia.capture.gradients import carries_gradient, gradient_graph, is_differentiable, joint_graph
 from mycelia.compile.executable import program
 from mycelia.compile.passes import optimize, own_accuracy, with_accuracy
 from mycelia.ir.graph import Graph, Value
-
-
-def _is_number(type_: Any) -> bool:
-    return not type_.dtype.is_bool
 
 
 def run(
@@ -28,15 +24,12 @@ def run(
     """The outputs of an optimized graph, recorded as one step, without those that `updates` gives to inputs
     (see `executable.program`); None, and nothing has run, if no active tape follows an input.
     """
-    if not any(t._node is not None for t in inputs):
+    wanted = tuple(t._node is not None for t in inputs)
+    if not any(wanted):
         return None
     updated = {position for position, _ in updates}
-    flows = is_differentiable
-    if not any(t._node is not None and flows(t) for t in inputs):
-        flows = _is_number  # gradients of integers are asked for
-    wanted = tuple(t._node is not None and flows(v.type) for t, v in zip(inputs, graph.parameters))
-    given = tuple(flows(v.type) and i not in updated for i, v in enumerate(graph.outputs))
-    if not any(wanted) or not any(given):
+    given = _given(graph, wanted, updated)
+    if not any(given):
         return None
     forward, backward = _split(graph, wanted, given)
     overwritten = [(inputs[i], inputs[i]._node) for _, i in updates if inputs[i]._is_parameter]
@@ -75,6 +68,19 @@ def run(
 
     _C.custom(graph.name, tuple(inputs), tuple(outputs[k] for k in differentiable), pull)
     return outputs
+
+
+def _given(graph: Graph, wanted: tuple[bool, ...], updated: set[int]) -> tuple[bool, ...]:
+    """The outputs that get cotangents: floating ones, and what else a gradient flows through."""
+    key = ("given", wanted, frozenset(updated))
+    found = graph.cache.get(key)
+    if found is None:
+        reached = carries_gradient(graph, wanted)
+        found = graph.cache[key] = tuple(
+            i not in updated and (is_differentiable(v.type) or reached[i])
+            for i, v in enumerate(graph.outputs)
+        )
+    return found
 
 
 def _gradient(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Graph:

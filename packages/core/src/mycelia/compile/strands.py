@@ -47,8 +47,8 @@ def arrange(
 ) -> tuple[list[Node], list[Window]]:
     """The nodes with the strands of each window one behind the other, and the windows in order.
 
-    `outside`: values that others than kernels get. A view that is one of them is an instruction of its own, so
-    it runs behind the window.
+    `outside`: values that others than kernels get. A view that is one of them is an instruction of its own,
+    so it runs behind the window.
     """
     order = list(nodes)
     if threads < 2:

@@ -1,7 +1,7 @@
 """Common subexpressions: equal nodes on equal inputs are computed once.
 
-In a graph that may be differentiated, casts that round their gradient stay apart: the sum of two rounded
-gradients is not the rounded sum. (The gradient of ``cast`` from an integer type is truncated to that type.)
+In a graph that may be differentiated, casts stay apart. Their gradients are rounded, to integers and bools
+even, and the sum of two rounded gradients is not the rounded sum.
 """
 
 from __future__ import annotations
@@ -19,19 +19,12 @@ _PLAIN = (int, bool, str, type(None))
 
 def run(graph: Graph) -> int:
     """For graphs that may be differentiated; returns how many nodes went."""
-    return _merge(graph, _rounds_gradient)
+    return _merge(graph, lambda node: node.op.name == "cast")
 
 
 def run_device(graph: Graph) -> int:
     """For lowered graphs."""
     return _merge(graph, lambda node: False)
-
-
-def _rounds_gradient(node: Node) -> bool:
-    if node.op.name != "cast":
-        return False
-    narrow, wide = node.inputs[0].type.dtype, node.outputs[0].type.dtype
-    return not narrow.is_floating or narrow.itemsize < wide.itemsize
 
 
 def _merge(graph: Graph, stays: Callable[[Node], bool]) -> int:

@@ -106,7 +106,7 @@ class _Plan:
         """Whether `member` may read `value`, of the same space, within a group.
 
         Results of rows lie along the leading axes of the space. A reader takes them there only if the reduced
-        axes were kept: without these, broadcasting lines them up with other axes, be their sizes equal or not.
+        axes were kept: else broadcasting lines them up with other axes, be their sizes equal or not.
         """
         if source.width == fused.ROW and member.role != _ALIAS:
             return value.type.shape == self._row_shape(source.space)

@@ -1,7 +1,9 @@
 """Algebraic identities that hold exactly, bit for bit, for every input (NaN stays NaN).
 
-Two lists: `RULES` for differentiable graphs, and `DEVICE_RULES`, which look closer at sizes or drop what only
-gradients need, for lowered ones. What would round otherwise, or tell -0.0 from 0.0, is not here.
+Two lists: `RULES` for graphs that may be differentiated, whose gradients stay the same bit for bit as well,
+and `DEVICE_RULES` for lowered ones, which look closer at sizes or change what only gradients see:
+``maximum(x, x)`` is x, but at NaN its gradient is twice that of x. What would round otherwise, or tell -0.0
+from 0.0, is not here.
 """
 
 from __future__ import annotations
@@ -61,15 +63,16 @@ _NEUTRAL = [
 ]  # fmt: skip
 
 _REPEATED = [
-    *(_is(op, x, x)
-      for op in ("maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")),
-    _is("where", y, x, x),
-]  # fmt: skip
+    _is(op, x, x)
+    for op in ("maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
+]
 
 
 @rule(Use("where", Constant("condition"), x, y, node="node"))
 def known_choice(build: Builder, condition: Value, x: Value, y: Value, node: Node) -> Value | None:
-    """A choice that falls the same way everywhere, as in the gradient of a power."""
+    """A choice that falls the same way everywhere, as in the gradient of a power. The gradient of what is not
+    chosen may be NaN nevertheless: 0 times infinity.
+    """
     holds = condition.constant.asnumpy()
     if not condition.type.size or holds.any() != holds.all():
         return None
@@ -115,14 +118,19 @@ _SIGNS = [
     _instead(Use("div", Use("neg", x), Use("neg", y)), "div", "x", "y", floating=True),
     _instead(Use("mul", x, Constant("c", -1)), "neg", "x"),
     _instead(Use("mul", Constant("c", -1), x), "neg", "x"),
-    _instead(Use("abs", Use("neg", x)), "abs", "x", floating=True),
     _instead(Use("square", Use("neg", x)), "square", "x"),
-    _instead(Use("square", Use("abs", x)), "square", "x"),
     _instead(Use("logical_not", Use("equal", x, y)), "not_equal", "x", "y"),
     _instead(Use("logical_not", Use("not_equal", x, y)), "equal", "x", "y"),
     # One product instead of a power: rounded once.
     _instead(Use("pow", x, Constant("two", 2)), "square", "x"),
 ]  # fmt: skip
+
+
+# The gradient of abs is -0.0 or 0.0 at 0.
+_DEVICE_SIGNS = [
+    _instead(Use("abs", Use("neg", x)), "abs", "x", floating=True),
+    _instead(Use("square", Use("abs", x)), "square", "x"),
+]
 
 
 @rule(Use("div", x, Constant("c"), node="node"))
@@ -228,6 +236,7 @@ def transpose_nothing(build: Builder, x: Value, node: Node) -> Value | None:
 
 @rule(Use("broadcast_to", Use("broadcast_to", x), node="node"))
 def broadcast_twice(build: Builder, x: Value, node: Node) -> Value | None:
+    """The gradient would be one sum instead of two, in another order."""
     type_ = node.outputs[0].type
     return build.emit(node.op, [x], {"shape": type_.shape})[0] if type_.is_static else None
 
@@ -280,12 +289,11 @@ def _axis(node: Node) -> int:
 
 
 RULES = [
-    *_NEUTRAL, *_REPEATED, double_not, *_SIGNS, over_power_of_two,
+    *_NEUTRAL, _is("where", y, x, x), *_SIGNS, over_power_of_two,
     *(_idempotent(op) for op in ("relu", "relu6", "abs", "sign", "floor", "ceil", "trunc")),
     cast_back, *(_to_same_type(op) for op in ("cast", *_VIEWS, "broadcast_to", "sum_to")),
     *(_view_twice(outer, inner) for outer in _VIEWS for inner in _VIEWS),
-    transpose_twice, transpose_nothing, broadcast_twice, product_in_one_batch, known_choice,
-    concat_of_pieces, split_of_concat,
+    transpose_twice, transpose_nothing, product_in_one_batch, concat_of_pieces, split_of_concat,
 ]  # fmt: skip
 
 
@@ -347,7 +355,8 @@ def no_padding(build: Builder, x: Value, node: Node) -> Value | None:
 
 
 DEVICE_RULES = [
-    *RULES, cast_twice, transpose_of_ones, transposes_around, whole_slice, no_padding,
+    *RULES, *_REPEATED, *_DEVICE_SIGNS, double_not, known_choice, cast_twice, broadcast_twice,
+    transpose_of_ones, transposes_around, whole_slice, no_padding,
     # Only gradients see these.
     _is("stop_gradient", x), _is("scale_gradient", x, y),
     *(_broadcast_anyway(op, i)
