@@ -12,6 +12,7 @@ from mycelia import errors, log
 from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, Shuffle
+from mycelia.io.files import write_text
 
 # Attributes of a node that say what it does, by the name of its class.
 _FIELDS = {
@@ -112,7 +113,7 @@ def serialize(dataset: Dataset, json_filepath: str = "") -> dict:
     table = describe(dataset)
     if json_filepath:
         try:
-            Path(json_filepath).write_text(json.dumps(table, indent=2))
+            write_text(json_filepath, json.dumps(table, indent=2))
         except OSError as e:
             raise errors.runtime_error("serialize", f"{json_filepath} cannot be written: {e}") from None
     return table

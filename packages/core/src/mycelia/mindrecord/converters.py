@@ -19,7 +19,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.mindrecord import exceptions
-from mycelia.mindrecord.writer import FileWriter, checked_name
+from mycelia.mindrecord.writer import FileWriter, checked_name, commit_together
 
 _AT_ONCE = 256  # rows handed to the writer in one call
 
@@ -28,6 +28,13 @@ def write(
     destination: str, schema: dict, description: str, index: list[str], rows: Iterable[dict], shards: int = 1
 ) -> None:
     """Write rows as a data set."""
+    prepared(destination, schema, description, index, rows, shards).commit()
+
+
+def prepared(
+    destination: str, schema: dict, description: str, index: list[str], rows: Iterable[dict], shards: int = 1
+) -> FileWriter:
+    """A writer that has all rows and waits for its commit."""
     writer = FileWriter(destination, shards)
     writer.add_schema(schema, description)
     if index:
@@ -40,7 +47,7 @@ def write(
             waiting = []
     if waiting:
         writer.write_raw_data(waiting)
-    writer.commit()
+    return writer
 
 
 def _partitions(number) -> int:
@@ -126,8 +133,9 @@ class _CifarToMR:
             raise errors.value_error("The parameter fields should be None or list")
         schema = {"id": {"type": "int64"}, "data": {"type": "bytes"}}
         schema.update((name, {"type": "int64"}) for name in self.labels)
-        for paths, destination in ((self.train, self.destination), (self.test, self.destination + "_test")):
-            write(destination, schema, "CIFAR images and labels", fields or [], self._rows(paths))
+        parts = (self.train, self.destination), (self.test, self.destination + "_test")
+        about = schema, "CIFAR images and labels", fields or []
+        commit_together([prepared(target, *about, self._rows(paths)) for paths, target in parts])
 
     run = transform
 
@@ -185,11 +193,16 @@ class MnistToMR:
     def transform(self) -> None:
         """Write the files. Errors: FileNotFoundError, RuntimeError."""
         schema = {"label": {"type": "int64"}, "data": {"type": "bytes"}}
-        for part, name in (("train", "train"), ("t10k", "test")):
-            target = f"{self.destination}_{name}.mindrecord"
-            write(
-                target, schema, "MNIST images and labels", ["label"], self._rows(part), self.partition_number
-            )
+        parts = ("train", "train"), ("t10k", "test")
+        about = schema, "MNIST images and labels", ["label"]
+        commit_together(
+            [
+                prepared(
+                    f"{self.destination}_{name}.mindrecord", *about, self._rows(part), self.partition_number
+                )
+                for part, name in parts
+            ]
+        )
 
     run = transform
 

@@ -1,25 +1,24 @@
 """One file of a MindRecord data set with its index, for writing.
 
 Row group g is what the g-th blob page holds. A group is closed when the next row would overflow its blob page
-or a whole raw page; its raw part goes to the last raw page if it fits there, else to a new one. Nothing
-appears under the final names before `finish`.
+or a whole raw page; its raw part goes to the last raw page if it fits there, else to a new one.
+Nothing appears under the final names before they are put there by `files.replace_all`.
 """
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
 import sqlite3
-import stat
 import struct
-import tempfile
+import zlib
 
 import numpy as np
 
 from mycelia import errors
-from mycelia.io.files import atomic_write
+from mycelia.io.crc32c import crc32c
+from mycelia.io.files import Temporary
 from mycelia.mindrecord import crypt
 from mycelia.mindrecord.packing import Packed
 from mycelia.mindrecord.schema import INDEX_TYPES, Schema
@@ -29,6 +28,7 @@ _FIXED = (
     "PAGE_OFFSET_RAW_END INT NOT NULL, ROW_GROUP_ID INT NOT NULL, PAGE_ID_BLOB INT NOT NULL, "
     "PAGE_OFFSET_BLOB INT NOT NULL, PAGE_OFFSET_BLOB_END INT NOT NULL"
 )
+_MODE = 0o600
 _ROWS_A_STATEMENT, _MARKS_A_STATEMENT = 50, 900  # SQLite before 3.32 takes 999 marks
 
 
@@ -41,11 +41,16 @@ class ShardFile:
         self.pages: list[dict] = []
         self.rows = self.saved = 0
         self._begin_group()
-        directory, name = os.path.split(os.path.abspath(path))
-        handle, self._temporary = tempfile.mkstemp(prefix=f".{name}.", suffix=".tmp", dir=directory)
-        self._file = os.fdopen(handle, "w+b")
-        self._database = self._temporary + ".db"
+        self.digest = 0  # of all rows
+        self._data = Temporary(path, _MODE)
+        self._file = self._data.file
         self._connection: sqlite3.Connection | None = None
+        self._encrypted: list[Temporary] = []
+        try:
+            self._index = Temporary(path + ".db", _MODE)
+        except BaseException:
+            self._data.discard()
+            raise
 
     def begin(self, old: str | None = None) -> None:
         """An empty file, or a copy of the plain file `old` whose header gave pages, rows and sizes."""
@@ -60,18 +65,17 @@ class ShardFile:
             self._connection.execute("CREATE TABLE SHARD_NAME(NAME TEXT NOT NULL)")
             self._connection.execute("INSERT INTO SHARD_NAME VALUES (?)", (os.path.basename(self.path),))
             return
-        for source, target in ((old, self._temporary), (old + ".db", self._database)):
-            if crypt.is_encrypted(source):
-                with open(target, "wb") as file:
-                    file.write(crypt.read_plain(source))
+        for path, file in ((old, self._data.file), (old + ".db", self._index.file)):
+            if crypt.is_encrypted(path):
+                file.write(crypt.read_plain(path))
             else:
-                shutil.copyfile(source, target)
-        self._file.close()
-        self._file = open(self._temporary, "r+b")
+                with open(path, "rb") as source:
+                    shutil.copyfileobj(source, file, 1 << 20)
+            file.flush()
         self._connect()
 
     def _connect(self) -> None:
-        self._connection = sqlite3.connect(self._database, isolation_level=None, check_same_thread=False)
+        self._connection = sqlite3.connect(self._index.name, isolation_level=None, check_same_thread=False)
         self._connection.execute("PRAGMA journal_mode=OFF")  # the file is thrown away when anything fails
         self._connection.execute("PRAGMA synchronous=OFF")
         self._connection.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -114,6 +118,7 @@ class ShardFile:
             self._waiting += fits - at
             at, raw_at, blob_at = fits, raw_end, blob_end
         self.saved += rows.saved
+        self.digest = zlib.crc32(struct.pack("<III", self.digest, crc32c(rows.raw), crc32c(rows.blob)))
 
     @property
     def count(self) -> int:
@@ -183,14 +188,18 @@ class ShardFile:
             places = range(start * width, end * width, step)
             self._connection.executemany(statement, (values[at : at + step] for at in places))
 
-    def complete(self, addresses: list[str], saved: int) -> None:
-        """Write the last group and the header. Errors: RuntimeError when the header is too long."""
+    def complete(self, addresses: list[str], saved: int, generation: int) -> None:
+        """Write the last group and the header. Errors: RuntimeError when the header is too long.
+
+        `generation` is in all files of a data set that were written together, which MindSpore passes over.
+        """
         self._close_group()
         index = [{"index_field": name, "schema_id": 0} for name in self.index]
         header = {
             "header_size": self.header_size, "index_fields": index or None, "page": self.pages,
             "page_size": self.page_size, "compression_size": saved, "schema": [self.schema.to_header()],
             "shard_addresses": addresses, "shard_id": self.number, "statistics": None, "version": "3.0",
+            "generation": generation,
         }  # fmt: skip
         text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
         if len(text) + 8 > self.header_size:
@@ -201,30 +210,22 @@ class ShardFile:
             )
         self._file.seek(0)
         self._file.write((struct.pack("<Q", len(text)) + text).ljust(self.header_size, b"\0"))
-        self._file.flush()
+        self._connection.execute(f"PRAGMA user_version={generation}")
         self._connection.execute("COMMIT")
         self._connection.close()
 
-    def finish(self) -> None:
-        """Put data and index in their places."""
-        self._file.close()
-        mode = stat.S_IRUSR | stat.S_IWUSR
-        for source, target in ((self._temporary, self.path), (self._database, self.path + ".db")):
-            if crypt.get_enc_key() is not None:
-                with open(source, "rb") as plain, atomic_write(target, mode) as file:
-                    crypt.encrypt_file(plain, file)
-                os.unlink(source)
-                continue
-            with open(source, "rb") as file:
-                os.fsync(file.fileno())
-            os.chmod(source, mode)
-            os.replace(source, target)
+    def finished(self) -> list[Temporary]:
+        """Data and index as they are to be put in their places."""
+        if crypt.get_enc_key() is not None:
+            for plain in (self._data, self._index):
+                self._encrypted.append(Temporary(plain.path, plain.mode))
+                plain.file.flush()
+                crypt.encrypt_file(plain.file, self._encrypted[-1].file)
+        return self._encrypted or [self._data, self._index]
 
     def discard(self) -> None:
         """Leave nothing behind but what was there before."""
-        self._file.close()
         if self._connection is not None:
             self._connection.close()
-        for path in (self._temporary, self._database):
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(path)
+        for temporary in (self._data, self._index, *self._encrypted):
+            temporary.discard()

@@ -16,6 +16,7 @@ import struct
 import numpy as np
 
 from mycelia import errors
+from mycelia.io import files
 from mycelia.io.reading import Bytes, FileBytes, MemoryBytes
 from mycelia.io.windows import Windows
 from mycelia.mindrecord import crypt, exceptions
@@ -27,11 +28,19 @@ _PLACES = (
     "ROW_ID, PAGE_ID_RAW, PAGE_OFFSET_RAW, PAGE_OFFSET_RAW_END, PAGE_ID_BLOB, PAGE_OFFSET_BLOB, "
     "PAGE_OFFSET_BLOB_END"
 )
+_ATTEMPTS = 5
 _AT_ONCE = 1 << 16  # rows of the index, as Python numbers
 
 
-def must_exist(path: str) -> None:
+def exists(path: str) -> bool:
+    """Whether the file is there, once writers that were interrupted are finished."""
     if not os.path.isfile(path):
+        files.settle_directory(os.path.dirname(os.path.abspath(path)))
+    return os.path.isfile(path)
+
+
+def must_exist(path: str) -> None:
+    if not exists(path):
         raise errors.runtime_error(f"The input: {path} is not exists.")
 
 
@@ -95,6 +104,10 @@ def shard_paths(path: str) -> list[str]:
     A data set of one file may have been renamed.
     """
     header = read_header(path)
+    first = _first(path, header)
+    if files.is_pending(first):
+        files.settle(first)
+        header = read_header(path)
     directory, name = os.path.split(path)
     names = [os.path.basename(n) for n in header["shard_addresses"]]
     if len(names) == 1:
@@ -105,18 +118,23 @@ def shard_paths(path: str) -> list[str]:
         )
     paths = [os.path.join(directory, n) for n in names]
     for each in paths:
-        if not os.path.isfile(each):
+        if not exists(each):
             raise errors.runtime_error(
                 f"{each} can not be found. Please check whether the mindrecord file exists and do not "
                 "rename the mindrecord file."
             )
     must_exist(path + ".db")
     for each in paths:
-        if not os.path.isfile(each + ".db"):
+        if not exists(each + ".db"):
             raise errors.runtime_error(
                 f"Please check that {each}.db exists and do not rename the mindrecord file and meta file."
             )
     return paths
+
+
+def _first(path: str, header: dict) -> str:
+    """The file by which the others of the data set are found that were written together with `path`."""
+    return os.path.join(os.path.dirname(path), os.path.basename(header["shard_addresses"][0]))
 
 
 class Shard:
@@ -131,6 +149,7 @@ class Shard:
             self.header = _parse_header(path, self._data)
             (schema,) = self.header["schema"]
             self.schema = Schema(schema["schema"], schema.get("desc", ""))
+            self.generation = self.header.get("generation")  # which MindSpore does not write
             self._places = self._locate()
         except BaseException:
             self.close()
@@ -158,6 +177,9 @@ class Shard:
             else:
                 connection = sqlite3.connect(f"file:{_quoted(path)}?mode=ro&immutable=1", uri=True)
             with contextlib.closing(connection):
+                ((found,),) = connection.execute("PRAGMA user_version")
+                if self.generation not in (None, found):
+                    raise exceptions.damaged(path, f"the index was not written together with {self.path}")
                 yield connection
         except sqlite3.Error as e:
             raise exceptions.damaged(path, f"the index is damaged: {e}") from None
@@ -187,6 +209,8 @@ class Shard:
                 while found := cursor.fetchmany(_AT_ONCE):
                     parts.append(np.array(found, np.int64))
             table = np.concatenate(parts)
+        except errors.MyceliaError:
+            raise
         except (TypeError, ValueError, OverflowError):
             raise exceptions.damaged(path, "the index holds something else than numbers") from None
         blob_rows = sum(
@@ -294,22 +318,52 @@ class Shards:
     def __init__(self, paths: list[str]):
         self.files: list[Shard] = []
         try:
-            for path in paths:
-                self.files.append(Shard(path))
-                first, last = self.files[0].header, self.files[-1].header
-                if first["schema"][0]["schema"] != last["schema"][0]["schema"]:
+            for _ in range(_ATTEMPTS):  # files may be replaced while they are opened
+                self._open(paths)
+                pending = {f for f in (_first(s.path, s.header) for s in self.files) if files.is_pending(f)}
+                if not pending and self._mixed() is None:
+                    break
+                for first in pending:
+                    files.settle(first)
+            if mixed := self._mixed():
+                raise exceptions.damaged(*mixed)
+            for file in self.files:
+                if self.schema.fields != file.schema.fields:
                     raise exceptions.damaged(
-                        path,
-                        f"Invalid file, the metadata of mindrecord file: {path} is different from others: "
-                        f"the fields are not those of {paths[0]}",
+                        file.path,
+                        f"Invalid file, the metadata of mindrecord file: {file.path} is different from "
+                        f"others: the fields are not those of {paths[0]}",
                     )
         except BaseException:
             self.close()
             raise
         self.starts = np.cumsum([0, *(len(f) for f in self.files)])
 
+    def _open(self, paths: list[str]) -> None:
+        self.close()
+        self.files.clear()
+        for path in paths:
+            files.settle(path)
+            try:
+                self.files.append(Shard(path))
+            except exceptions.DamagedFileError:  # or an index of another generation
+                files.settle_directory(os.path.dirname(os.path.abspath(path)))
+                self.files.append(Shard(path))
+
+    def _mixed(self) -> tuple[str, str] | None:
+        """A file, and why it was not written together with another one of its data set."""
+        known = {os.path.abspath(file.path): file for file in self.files}
+        for file in self.files:
+            directory = os.path.dirname(os.path.abspath(file.path))
+            for name in file.header["shard_addresses"]:
+                other = known.get(os.path.join(directory, os.path.basename(name)))
+                if other is not None and len(file.header["shard_addresses"]) > 1:
+                    if other.generation != file.generation:
+                        return file.path, f"the file was not written together with {other.path}"
+        return None
+
     def __reduce__(self):
-        return Shards, ([f.path for f in self.files],)  # another process maps the files itself
+        return Shards, ([f.path for f in self.files],)  # another process opens the files itself
 
     def __copy__(self):
         return self

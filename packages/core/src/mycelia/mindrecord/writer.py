@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import weakref
+import zlib
 
 from mycelia import errors, log
+from mycelia.io import files
 from mycelia.mindrecord import crypt, exceptions, shard
 from mycelia.mindrecord.layout import ShardFile
 from mycelia.mindrecord.packing import all_fit, pack_rows
@@ -155,6 +158,7 @@ class FileWriter:
     def _open(self) -> None:
         if self._schema is None:
             raise errors.runtime_error("FileWriter", "there is no schema", hint="call add_schema first")
+        files.settle_directory(os.path.dirname(os.path.abspath(self._name)))
         if not self._overwrite:
             for path in (p for name in self._paths for p in (name, name + ".db")):
                 if os.path.exists(path):
@@ -191,6 +195,7 @@ class FileWriter:
         file.pages = sorted(header["page"], key=lambda page: page["page_id"])
         file.rows = max((page["end_row_id"] for page in file.pages), default=0)
         file.saved = header.get("compression_size", 0) if file.number == 0 else 0
+        file.digest = header.get("generation") or 0
         file.begin(file.path)
 
     def write_raw_data(self, raw_data: list[dict], parallel_writer: bool = False) -> None:
@@ -242,7 +247,8 @@ class FileWriter:
 
     def _give_up(self) -> None:
         """Nothing of this writer stays on the disk, and nothing more can be written."""
-        self._cleaner()
+        if self._cleaner is not None:
+            self._cleaner()
         self._flushed = True
 
     def _shares(self, total: int) -> list[int]:
@@ -252,7 +258,11 @@ class FileWriter:
         return [whole + (k in order[:rest]) for k in range(len(self._files))]
 
     def commit(self) -> None:
-        """Write headers and indexes, and put the files in their places. Errors: RuntimeError."""
+        """Write headers and indexes, and put the files in their places, all or none. Errors: RuntimeError."""
+        commit_together([self])
+
+    def _finished(self) -> list[files.Temporary]:
+        """All files as they are to be put in their places."""
         if self._flushed:
             raise errors.runtime_error("FileWriter.commit", "the files are committed already")
         if not self._files:
@@ -260,18 +270,29 @@ class FileWriter:
         addresses = [os.path.basename(path) for path in self._paths]
         if crypt.get_enc_key() is not None:
             crypt.check_settings()
-        try:
-            saved = sum(file.saved for file in self._files)
-            for file in self._files:
-                file.complete(addresses, saved)
-            for file in self._files:
-                file.finish()
-        except (OSError, sqlite3.Error) as e:
-            raise errors.runtime_error("FileWriter.commit", f"{self._name}: {e}") from None
-        finally:
-            self._give_up()
+        saved = sum(file.saved for file in self._files)
+        known = [self._schema.to_header(), self._index, self._header_size, self._page_size]
+        known += [[file.digest, file.count] for file in self._files]
+        generation = zlib.crc32(json.dumps(known).encode()) & 0x7FFFFFFF  # SQLite keeps it in an int32
+        for file in self._files:
+            file.complete(addresses, saved, generation)
+        return [temporary for file in self._files for temporary in file.finished()]
 
 
-def _discard(files: list[ShardFile]) -> None:
-    for file in files:
+def commit_together(writers: list[FileWriter]) -> None:
+    """`FileWriter.commit` for data sets in one directory that belong together: all appear, or none.
+
+    Errors: RuntimeError.
+    """
+    try:
+        files.replace_all(*[writer._finished() for writer in writers])
+    except (OSError, sqlite3.Error) as e:
+        raise errors.runtime_error("FileWriter.commit", f"{writers[0]._name}: {e}") from None
+    finally:
+        for writer in writers:
+            writer._give_up()
+
+
+def _discard(shards: list[ShardFile]) -> None:
+    for file in shards:
         file.discard()

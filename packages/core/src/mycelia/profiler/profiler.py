@@ -13,6 +13,7 @@ from typing import Any
 
 from mycelia import _C, dispatch, errors, log
 from mycelia.compile import clock, executable
+from mycelia.io.files import write_text
 from mycelia.ir.graph import Graph
 from mycelia.ir.types import TensorType
 from mycelia.ops.cost import Cost, cost
@@ -265,11 +266,11 @@ class Profiler:
         folder = Path(self.output_path)
         folder.mkdir(parents=True, exist_ok=True)
         text = self.table(None)
-        (folder / "profile.txt").write_text(text + "\n")
+        write_text(folder / "profile.txt", text + "\n")
         rows = [{name: getattr(row, name) for name in Row.__slots__} for row in self.rows(True)]
         times = {"seconds": self.seconds, "compile_seconds": self.compile_seconds}
         summary = {**times, "metadata": self.metadata, "rows": rows}
-        (folder / "profile.json").write_text(json.dumps(summary, indent=1) + "\n")
+        write_text(folder / "profile.json", json.dumps(summary, indent=1) + "\n")
         self.export_chrome_tracing(folder / "trace.json")
         if pretty:
             print(text)

@@ -7,10 +7,10 @@ import inspect
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from types import FunctionType
 
 from mycelia import errors
+from mycelia.io.files import write_text
 from mycelia.nn import Cell
 from mycelia.rewrite import source, static
 from mycelia.rewrite.flatten import unique
@@ -348,7 +348,7 @@ class SymbolTree:
 
     def save_network_to_file(self) -> None:
         """Write the source of the network as it is now to a file."""
-        Path(self._file).write_text(self.get_code(), encoding="utf-8")
+        write_text(self._file, self.get_code())
 
 
 def _add_argument(arguments: ast.arguments, node: Node, place: int) -> None:

@@ -16,6 +16,7 @@ from mycelia import config as settings
 from mycelia import log
 from mycelia.dataset import config
 from mycelia.dataset.execution.workers import Stats
+from mycelia.io.files import write_text
 
 _WAITS, _BUSY = 0.1, 0.6  # share of the time from which a reader waits, and from which workers are busy
 _IDLE = 0.02  # share of the time below which a reader hardly waits
@@ -81,7 +82,7 @@ class Tuner:
             "tree": describe(self._tree),
         }
         try:
-            path.write_text(json.dumps(table, indent=2))
+            write_text(path, json.dumps(table, indent=2))
         except OSError as e:  # the pipeline did its work; only this file is missing
             log.logger("mycelia.dataset").warning("autotune: %s cannot be written: %s", path, e)
 

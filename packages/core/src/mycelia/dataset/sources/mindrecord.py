@@ -279,10 +279,12 @@ def _level(shuffle) -> Shuffle | None:
 
 
 def _check_files(files) -> None:
+    from mycelia.mindrecord.shard import exists
+
     for path in files if isinstance(files, list) else [files]:
         if not isinstance(path, str):
             raise errors.type_error(f"path: {path} is not string")
-        if not os.path.isfile(path):
+        if not exists(path):
             raise errors.value_error(f"The file {os.path.abspath(path)} does not exist or permission denied!")
 
 

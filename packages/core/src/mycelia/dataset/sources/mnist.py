@@ -12,6 +12,7 @@ import numpy as np
 from mycelia import errors
 from mycelia.dataset import checks, nodes
 from mycelia.dataset.sources.numbered import MappableDataset, directory
+from mycelia.io.files import atomic_write
 
 _IDX_TYPES = {8: np.uint8, 9: np.int8, 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
 
@@ -48,16 +49,11 @@ def read_idx(path) -> np.ndarray:
 
 
 def write_idx(path, array: np.ndarray) -> None:
-    """Write uint8 data as an IDX file, by a temporary file and a rename."""
+    """Write uint8 data as an IDX file."""
     array = np.ascontiguousarray(array, np.uint8)
-    path = Path(path)
-    temporary = path.with_name(path.name + ".tmp")
-    header = bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape)
-    try:
-        temporary.write_bytes(header + array.tobytes())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
+    with atomic_write(path) as file:
+        file.write(bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape))
+        file.write(array.data)
 
 
 class MnistDataset(MappableDataset):

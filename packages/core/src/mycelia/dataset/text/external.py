@@ -12,6 +12,7 @@ import numpy as np
 from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.text.base import TextTransform, Tokenizer
+from mycelia.io.files import atomic_write
 
 
 def _package(op: str, name: str):
@@ -159,7 +160,7 @@ class SentencePieceVocab:
         checks.kind("SentencePieceVocab.save_model", "vocab", vocab, SentencePieceVocab)
         checks.kind("SentencePieceVocab.save_model", "path", path, str)
         checks.kind("SentencePieceVocab.save_model", "filename", filename, str)
-        with open(os.path.join(path, filename), "wb") as file:
+        with atomic_write(os.path.join(path, filename)) as file:
             file.write(vocab.model)
 
 

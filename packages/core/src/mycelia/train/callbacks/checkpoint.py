@@ -321,6 +321,8 @@ class ModelCheckpoint(Callback):
                 _remove(old)
             return
         self._window_files.append(newest)
+        if not newest.exists():  # a thread writes it still, or could not: until then the one before stays
+            return
         now = time.time()
         # Within a window only the newest file stays; a full window starts the next one.
         for old in self._window_files[:-1]:

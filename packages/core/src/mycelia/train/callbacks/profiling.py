@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mycelia.io.files import write_text
 from mycelia.profiler import Profiler
 from mycelia.train.callbacks.base import Callback
 
@@ -27,7 +28,7 @@ class DynamicProfilerMonitor(Callback):
         self._profiler: Profiler | None = None
         if not self._file.exists():
             self._file.parent.mkdir(parents=True, exist_ok=True)
-            self._file.write_text(json.dumps({"start_step": -1, "stop_step": -1}, indent=4))
+            write_text(self._file, json.dumps({"start_step": -1, "stop_step": -1}, indent=4))
 
     def step(self) -> None:
         """Begin the next step."""

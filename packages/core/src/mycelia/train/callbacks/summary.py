@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from mycelia import errors, log
+from mycelia.io.files import write_text
 from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.tensor import Parameter, Tensor
 from mycelia.train.callbacks.base import Callback
@@ -365,8 +366,7 @@ class SummaryCollector(Callback):
             "step_per_epoch": steps,
             **{k: self._landscape[k] for k in ("unit", "num_samples", "landscape_size", "create_landscape")},
         }
-        path.write_text(json.dumps(facts), encoding="utf-8")
-        path.chmod(0o400)
+        write_text(path, json.dumps(facts), 0o400)
 
 
 def _call(dataset, method: str):

@@ -13,6 +13,7 @@ from urllib.parse import quote
 import numpy as np
 
 from mycelia import errors, log
+from mycelia.io.files import atomic_write
 from mycelia.io.wire import field
 from mycelia.nn.cell import Cell
 from mycelia.ops.program import summary_sink
@@ -225,8 +226,8 @@ class SummaryRecord:
         folder = os.path.join(self._directory, f"export_{self._seconds}", "tensor")
         os.makedirs(folder, exist_ok=True)
         path = os.path.join(folder, f"{quote(name, safe='')}_{step}.npy")
-        np.save(path, array)
-        os.chmod(path, 0o400)
+        with atomic_write(path, 0o400) as file:
+            np.save(file, array)
 
     def flush(self) -> None:
         """Hand all records to the system."""
