@@ -73,7 +73,7 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
         "graph": trace.graph,
         "input_names": flat,
         "weights": {value: tensor for tensor, value in effects.inputs},
-        "updates": list(zip(effects.targets, effects.results)),
+        "updates": list(zip(effects.targets, trace.graph.outputs[len(outputs) :])),
         "name": f"{title}_construct" if hasattr(net, "construct") else title,
         "structure": structure,
     }
@@ -290,6 +290,7 @@ class ModelWriter:
         self.constants: dict[bytes, Name] = {}
         self.weights: dict[Name, TensorType] = {}
         self.loads: dict[Name, Name] = {}  # weight -> its value, once it was used
+        self.updated: set[Name] = set()  # weights that the graph assigns
         self.pending: deque[tuple[Name, Sequence[TensorType], Callable, Any]] = deque()
 
     def number(self) -> int:
@@ -324,11 +325,18 @@ class ModelWriter:
         return self.constants[content]
 
     def loaded(self, writer: GraphWriter, name: Name) -> Name:
-        """The value of a parameter: `Load` of it, once; other names stand for themselves."""
+        """The value of a parameter: `Load` of it, once; other names stand for themselves.
+
+        A Load is a view of the parameter: of one that the graph assigns a copy is read.
+        """
         if name not in self.weights:
             return name
         if name not in self.loads:
-            self.loads[name] = writer.primitive("Load", name, MONAD, out=self.weights[name])
+            type = self.weights[name]
+            value = writer.primitive("Load", name, MONAD, out=type)
+            if name in self.updated:
+                value = writer.primitive("TensorMove", value, out=type)
+            self.loads[name] = value
         return self.loads[name]
 
     def declare(self, label: str) -> Name:
@@ -375,6 +383,7 @@ def to_model(
     main.bprop_hash = main.bprop_filepath = ""
     writer = GraphWriter(model, main)
     names = iter(input_names)
+    model.updated = {Name(f"{name}:{parameter.name}") for parameter, _ in updates}
     for value in graph.parameters:
         if value in weights:
             parameter = weights[value]
@@ -423,9 +432,9 @@ def _nested(writer: GraphWriter, graph: Graph, structure: Any) -> tuple[Name, An
 
 
 def _write_updates(writer: GraphWriter, result: Name, type: Any, updates: list[tuple[str, Name]]) -> Name:
-    """Assigns parameters after every read of one: the order is that of the monads."""
-    loads = list(writer.model.loads.values())
-    state = writer.primitive("UpdateState", MONAD, writer.tuple(loads)) if loads else MONAD
+    """Assigns parameters after their old values were copied: the order is that of the monads."""
+    copies = [copy for name, copy in writer.model.loads.items() if name in writer.model.updated]
+    state = writer.primitive("UpdateState", MONAD, writer.tuple(copies)) if copies else MONAD
     for name, value in updates:
         reference = Name(f"{writer.proto.name}:{name}")
         key = writer.model.primitive_key("Assign", {"side_effect_mem": True}, function=True)
