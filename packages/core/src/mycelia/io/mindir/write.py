@@ -238,6 +238,8 @@ class GraphWriter:
         if value.is_constant:
             return self.constant(value.constant)
         name = self.names[value]
+        if callable(name):
+            name = self.names[value] = name()
         if name is None:
             raise rules.Unsupported(f"the statistics of {value.producer.op.name}, which only gradients use")
         if type(name) is ScalarName:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mycelia import ops
+from mycelia.autodiff.transforms import vjp
 from mycelia.io.mindir.operators.arguments import (
     REDUCTIONS,
     as_dtype,
@@ -214,6 +215,12 @@ def MaxPool(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"
 
 
 @operator
+def MaxPoolGrad(x, out, grad, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"):
+    windows = dict(kernel_size=kernel_size, strides=strides, pad_mode=pad_mode, data_format=data_format)
+    return vjp(lambda x: MaxPool(x, **windows), x)[1](grad)[0]
+
+
+@operator
 def AvgPool(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"):
     return _pool(_avg_pool, 2, x, kernel_size, strides, pad_mode, data_format, count_include_pad=False)
 
@@ -299,7 +306,8 @@ def BatchNormExt(x, weight=None, bias=None, mean=None, variance=None, training=F
 @operator
 def LayerNorm(x, gamma, beta, *, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7):
     axes = dict(begin_norm_axis=begin_norm_axis, begin_params_axis=begin_params_axis)
-    return _layer_norm(x, gamma, beta, **axes, epsilon=epsilon)
+    y, mean, inverse = _layer_norm(x, gamma, beta, **axes, epsilon=epsilon)
+    return y, mean, 1 / ops.square(inverse) - epsilon  # the variance
 
 
 @operator

@@ -1,12 +1,21 @@
 """What the ops of a graph become in MindIR: for each op a rule that writes MindSpore operators.
 
 A rule gets the GraphWriter, the node, and the names of its inputs (None for an absent one), and returns the
-name of the result, or a list with one for each output (None: no operator gives it). Ops without a rule are
-written by the operator that they name themselves (`@op(mindir=...)`), with the arguments in the same order,
-or else by their decomposition into other ops. `mindir.operators` has the other direction.
+name of the result, or a list with one for each output (None: no operator gives it; a function: it writes
+what gives it, if something uses it). Ops without a rule are written by the operator that they name themselves
+(`@op(mindir=...)`), with the arguments in the same order, or else by their decomposition into other ops.
+`mindir.operators` has the other direction.
 """
 
-from mycelia.io.mindir.rules import compositions, control, math, nn, shape, sizes  # noqa: F401  (they fill the table)
+from mycelia.io.mindir.rules import (  # noqa: F401  (they fill the table)
+    compositions,
+    control,
+    math,
+    nn,
+    shape,
+    sizes,
+    training,
+)
 from mycelia.io.mindir.rules.table import Unsupported, decomposed, find
 
 __all__ = ["Unsupported", "decomposed", "find"]

@@ -183,7 +183,7 @@ def _border(
     return w.primitive("PadV3", name, pads, filler, out=out, mode="constant", paddings_contiguous=True)
 
 
-def _pool(
+def pool(
     w: Any, operator: str, name: Any, kernel: Sequence[int], stride: Sequence[int], out: TensorType
 ) -> Any:
     """A pooling without padding over one to three dimensions."""
@@ -194,7 +194,7 @@ def _pool(
         return w.primitive(f"{operator}3D", name, out=out, pad_mode="VALID", format="NCDHW", **sizes, **more)
     if rank == 1:
         flat = shaped(out, (*out.shape[:2], 1, out.shape[2]))
-        name = _pool(w, operator, w.op("ExpandDims", name, 2), (1, *kernel), (1, *stride), flat)
+        name = pool(w, operator, w.op("ExpandDims", name, 2), (1, *kernel), (1, *stride), flat)
         return w.op("Squeeze", name, (2,), out=out)
     if operator == "AvgPool":
         return w.op("AvgPool", name, tuple(kernel), tuple(stride), 2, 0, out=out)
@@ -203,23 +203,28 @@ def _pool(
 
 
 @rule("max_pool")
-def _max_pool(w, node, inputs):
+def _maxpool(w, node, inputs):
     if any(d != 1 for d in node.attrs["dilation"]):
         raise Unsupported("max_pool with dilation")
-    x, out = node.inputs[0].type, result_type(node)
+    name, kernel, stride, _, _ = max_windows(w, node, inputs[0])
+    return pool(w, "MaxPool", name, kernel, stride, result_type(node))
+
+
+def max_windows(w: Any, node: Node, name: Any) -> tuple:
+    """The data with a border that no maximum comes from, then kernel, stride, begins, ends of its windows."""
     _, kernel, stride, begins, ends = _windows(node)
-    name = _border(w, inputs[0], x, begins, ends, float(np.finfo(np.float32).min))
-    return _pool(w, "MaxPool", name, kernel, stride, out)
+    name = _border(w, name, node.inputs[0].type, begins, ends, float(np.finfo(np.float32).min))
+    return name, kernel, stride, begins, ends
 
 
 @rule("avg_pool")
-def _avg_pool(w, node, inputs):
+def _avgpool(w, node, inputs):
     """Zeros around the data, averages of whole windows, a correction where a window has fewer elements."""
     x, out = node.inputs[0].type, result_type(node)
     size, kernel, stride, begins, ends = _windows(node)
     rank = len(kernel)
     name = _border(w, inputs[0], x, begins, ends, 0)
-    name = _pool(w, "AvgPool", name, kernel, stride, out)
+    name = pool(w, "AvgPool", name, kernel, stride, out)
     include, divisor = attributes(node, "count_include_pad", "divisor")
     if divisor:
         return w.op("Mul", name, scalar(math.prod(kernel) / divisor, x.dtype), out=out)
@@ -239,7 +244,7 @@ def _avg_pool(w, node, inputs):
 
 
 @rule("adaptive_avg_pool")
-def _adaptive_avg_pool(w, node, inputs):
+def _adaptive_avgpool(w, node, inputs):
     x, out, size = node.inputs[0].type, result_type(node), node.attrs["size"]
     if all(n == 1 for n in size):
         return w.op("ReduceMean", inputs[0], tuple(range(2, x.rank)), True, out=out)
@@ -338,7 +343,14 @@ def _layer_norm(w, node, inputs):
     axis = node.attrs["begin_norm_axis"] % x.rank
     gamma = _vector(w, inputs[1], 1, x.shape[axis:], x.dtype)
     beta = _vector(w, inputs[2], 0, x.shape[axis:], x.dtype)
-    return _only_first(w, node, w.op("LayerNorm", inputs[0], gamma, beta, axis, axis, node.attrs["epsilon"]))
+    name = w.op("LayerNorm", inputs[0], gamma, beta, axis, axis, node.attrs["epsilon"])
+    y, mean, inverse = (v.type for v in node.outputs)
+
+    def inverse_deviation() -> Any:
+        variance = w.item(name, 2, inverse)
+        return w.op("Rsqrt", w.op("Add", variance, scalar(node.attrs["epsilon"], inverse.dtype)), out=inverse)
+
+    return [w.item(name, 0, y), lambda: w.item(name, 1, mean), inverse_deviation]
 
 
 @rule("group_norm")
@@ -448,7 +460,8 @@ def _squared_error(w, node, inputs):
 
 @rule("softmax_cross_entropy_with_logits")
 def _cross_entropy(w, node, inputs):
-    return _only_first(w, node, w.primitive("SoftmaxCrossEntropyWithLogits", *inputs))
+    pair = w.primitive("SoftmaxCrossEntropyWithLogits", *inputs)
+    return [w.item(pair, 0, node.outputs[0].type), lambda: w.item(pair, 1, node.outputs[1].type)]
 
 
 @rule("sparse_softmax_cross_entropy_with_logits")
@@ -461,7 +474,16 @@ def _sparse_cross_entropy(w, node, inputs):
     loss = w.op("Neg", w.op("ReduceSum", chosen, (-1,), False, False))
     if reduction != "none":
         loss = w.op("ReduceSum", loss, tuple(range(labels.rank)), False, False)
+    count = None
     if reduction == "mean":  # over the labels that are not ignored
         count = w.op("ReduceSum", picked, tuple(range(logits.rank)), False, False)
-        loss = w.op("Div", loss, w.op("Maximum", count, one))
-    return [loss, None]
+        count = w.op("Maximum", count, one)
+        loss = w.op("Div", loss, count)
+
+    def gradient() -> Any:
+        counted = w.op("ReduceSum", picked, (-1,), True, False)  # 0 for what is ignored
+        shares = w.op("Mul", w.op("Softmax", inputs[0], (-1,), out=logits), counted, out=logits)
+        difference = w.op("Sub", shares, picked, out=logits)
+        return difference if count is None else w.op("Div", difference, count, out=logits)
+
+    return [loss, gradient]
