@@ -65,14 +65,14 @@ bool read_methods(PyObject* object, std::vector<Method>* methods) {
 
 int server_init(PyServer* self, PyObject* args, PyObject* keywords) {
   static const char* names[] = {"methods",   "message",     "buffered", "header_bytes", "header_count", "streams",
-                                "calls",     "connections", "handshake_s", "stall_s",   "idle_s",       "control_rate",
-                                "control_burst", nullptr};
+                                "calls",     "connections", "handshake_s", "stall_s",   "slowest",      "idle_s",
+                                "control_rate", "control_burst", nullptr};
   PyObject* method_list;
   Limits l;
   unsigned long long message = l.message, buffered = l.buffered, header_bytes = l.header_bytes, header_count = l.header_count,
                      streams = l.streams, calls = l.calls, connections = l.connections;
-  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$KKKKKKKddddd", const_cast<char**>(names), &method_list, &message, &buffered,
-                                   &header_bytes, &header_count, &streams, &calls, &connections, &l.handshake_s, &l.stall_s, &l.idle_s,
+  if (!PyArg_ParseTupleAndKeywords(args, keywords, "O|$KKKKKKKdddddd", const_cast<char**>(names), &method_list, &message, &buffered,
+                                   &header_bytes, &header_count, &streams, &calls, &connections, &l.handshake_s, &l.stall_s, &l.slowest, &l.idle_s,
                                    &l.control_rate, &l.control_burst))
     return -1;
   l.message = message;
@@ -144,7 +144,8 @@ PyObject* event_of(const Event& e) {
                        has_body ? bytes_of(e.body) : Py_NewRef(Py_None),
                        PyLong_FromLong(e.encoding),
                        metadata_of(e.metadata),
-                       e.timeout < 0 ? Py_NewRef(Py_None) : PyFloat_FromDouble(e.timeout)};
+                       e.timeout < 0 ? Py_NewRef(Py_None) : PyFloat_FromDouble(e.timeout),
+                       PyUnicode_FromStringAndSize(e.peer.data(), static_cast<Py_ssize_t>(e.peer.size()))};
   constexpr Py_ssize_t count = sizeof parts / sizeof *parts;
   PyObject* tuple = PyTuple_New(count);
   bool good = tuple != nullptr;
@@ -254,7 +255,7 @@ PyCFunction as_function(F* f) {
 PyMethodDef server_methods[] = {
     {"listen", as_function(server_listen), METH_O, "listen(fd): take over a listening, non-blocking socket; before the first take."},
     {"take", as_function(server_take), METH_VARARGS,
-     "take(seconds=-1) -> [(kind, token, method, body, encoding, metadata, timeout)]: serve until there is something; all that\n"
+     "take(seconds=-1) -> [(kind, token, method, body, encoding, metadata, timeout, peer)]: serve until there is something; all that\n"
      "came, None at the end. One thread calls it again and again: between the calls nothing is read or sent."},
     {"reply", as_function(server_reply), METH_FASTCALL, "reply(token, message): answer a call and end it; from any thread."},
     {"send", as_function(server_send), METH_FASTCALL, "send(token, message): one message of a streaming method's answer."},

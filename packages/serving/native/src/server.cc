@@ -1,5 +1,6 @@
 #include "server.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
 #include <new>
 #include <stdexcept>
@@ -28,6 +30,7 @@ constexpr double kGoodbye = 2;            // seconds until a connection that is 
 constexpr size_t kSmall = 64 << 10;       // an answer that any thread sends itself,
 constexpr uint64_t kFew = 4;              // if no more calls are open: else it pays to gather answers
 constexpr int kTurns = 16;                // of one connection's output before others have theirs
+constexpr size_t kUnread = 4 << 20;       // bytes of a streaming call's answers that its client need not have read
 
 double monotonic() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
@@ -58,7 +61,10 @@ struct Call {
   size_t header_bytes = 0, header_count = 0;
   bool post = false, too_many_headers = false, headers_done = false, bad_timeout = false;
   grpc::Encoding encoding = grpc::kIdentity;
-  double timeout = -1, deadline = grpc::kForever, progress = 0;
+  double timeout = -1, deadline = grpc::kForever;
+  bool owes = true;  // the client: the rest of headers or of a message
+  double due = 0;    // when the client's patience with it ends: more must have come, or been taken, by then
+  size_t held = 0;   // bytes that are charged to the client
   uint8_t prefix[grpc::kPrefix];
   size_t prefix_size = 0, declared = 0;
   std::string body;
@@ -80,11 +86,13 @@ struct Connection {
   http2::Session* session = nullptr;
   Call* calls = nullptr;
   size_t call_count = 0;
+  Peer* peer = nullptr;
+  Part open_calls, bytes;
   std::string output;
   size_t sent = 0;
   size_t index;  // in the server's list
   bool is_dirty = false, dead = false, writable_watched = false, greeted = false, last_words = false, said_goodbye = false;
-  double opened, idle_since, progress;
+  double opened, idle_since, due;  // due: as that of a call, for its output
   double control_tokens, control_time;
 
   // Frames that cost an attacker little: true if there are too many.
@@ -119,7 +127,7 @@ struct Callbacks {
       auto call = std::make_unique<Call>();
       call->connection = c;
       call->stream = frame->head.stream_id;
-      call->progress = s->now_;
+      call->due = s->now_ + s->limits_.stall_s;
       if (s->h2_.set_stream_data(session, call->stream, call.get())) return;
       call->after = c->calls;
       if (c->calls) c->calls->before = call.get();
@@ -224,9 +232,10 @@ struct Callbacks {
     const size_t count = std::min(size, call->output.size() - call->sent);
     std::memcpy(buffer, call->output.data() + call->sent, count);
     call->sent += count;
-    if (count) call->progress = c->server->now_;
+    c->server->moved(&call->due, count);
     if (call->sent < call->output.size()) return static_cast<ssize_t>(count);
-    call->output.clear();
+    c->server->discharge(call, call->output.size());
+    call->output = {};
     call->sent = 0;
     if (call->ended) {
       *flags |= http2::kDataEnd | http2::kDataNoEndStream;
@@ -244,7 +253,8 @@ struct Callbacks {
 // ---- life ---------------------------------------------------------------------------------------------------------
 
 Server::Server(const http2::Library& library, std::vector<Method> methods, const Limits& limits)
-    : h2_(library), methods_(std::move(methods)), limits_(limits), input_(kRead) {
+    : h2_(library), methods_(std::move(methods)), limits_(limits), call_share_(limits.calls, limits.connections),
+      byte_share_(limits.buffered, limits.connections), input_(kRead) {
   for (size_t i = 0; i < methods_.size(); ++i) by_path_[methods_[i].path] = static_cast<int>(i);
   epoll_ = epoll_create1(EPOLL_CLOEXEC);
   wake_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -389,7 +399,7 @@ void Server::bury() {
 }
 
 void Server::push(Event event) {
-  buffered_ += cost(event) - event.body.size();  // the body was counted as it came
+  buffered_ += cost(event);
   fresh_.push_back(std::move(event));
 }
 
@@ -415,9 +425,19 @@ void Server::apply(Action&& action) {
   if (found == calls_.end() || found->second->ended) return;  // cancelled in between
   Call* call = found->second;
   if (action.message) {
-    if (call->output.empty()) call->output = std::move(action.body);
-    else call->output += action.body;
-    call->progress = now_;
+    // A client that reads nothing gets no more to read; one answer may be as large as it is.
+    const bool unread = call->output.size() - call->sent > kUnread;
+    if (unread || (call->connection->peer->bytes.all > call->held && !may_charge(call, action.body.size()))) {
+      fail(call, grpc::kResourceExhausted, "too many answers wait for this client");
+      return touch(call->connection);
+    }
+    charge(call, action.body.size());
+    if (call->output.empty()) {
+      call->output = std::move(action.body);
+      call->due = now_ + limits_.stall_s;
+    } else {
+      call->output += action.body;
+    }
   }
   if (action.end) {
     finish(call, action.status, action.text);
@@ -445,7 +465,9 @@ void Server::begin_drain() {
 
 void Server::accept_from(int listener, double now) {
   for (int i = 0; i < 64; ++i) {
-    const int fd = accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage address{};
+    socklen_t size = sizeof address;
+    const int fd = accept4(listener, reinterpret_cast<sockaddr*>(&address), &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd < 0) {
       if (errno != EMFILE || reserve_ < 0) return;
       ::close(reserve_);  // no descriptor is left: let the client know, rather than be woken for ever
@@ -455,8 +477,11 @@ void Server::accept_from(int listener, double now) {
       ++statistics.refused;
       continue;
     }
-    if (connections_.size() >= limits_.connections) {
+    Peer* peer = peer_of(fd, &address);
+    const size_t all = connections_.size();
+    if (all >= limits_.connections || peer->connections >= limits_.connections - all) {  // as many as it leaves to others
       ++statistics.refused;
+      if (!peer->connections) peers_.erase(peer->name);
       ::close(fd);
       continue;
     }
@@ -465,7 +490,9 @@ void Server::accept_from(int listener, double now) {
     auto c = std::make_unique<Connection>();
     c->server = this;
     c->fd = fd;
-    c->opened = c->idle_since = c->progress = c->control_time = now;
+    c->peer = peer;
+    c->opened = c->idle_since = c->control_time = now;
+    c->due = now + limits_.stall_s;
     c->control_tokens = limits_.control_burst;
     c->index = connections_.size();
     const http2::Setting settings[] = {{http2::kMaxStreams, static_cast<uint32_t>(limits_.streams)},
@@ -478,9 +505,11 @@ void Server::accept_from(int listener, double now) {
     if (h2_.server_new(&c->session, callbacks_, c.get(), option_) || h2_.submit_settings(c->session, 0, settings, 4) ||
         h2_.set_local_window(c->session, 0, 0, kConnectionWindow) || epoll_ctl(epoll_, EPOLL_CTL_ADD, fd, &event)) {
       if (c->session) h2_.session_del(c->session);
+      if (!peer->connections) peers_.erase(peer->name);
       ::close(fd);
       continue;
     }
+    ++peer->connections;
     ++statistics.accepted;
     ++statistics.connections;
     connections_.push_back(c.get());
@@ -525,14 +554,14 @@ void Server::flush(Connection* c) {
       const ssize_t size = h2_.send(c->session, &frame);
       if (size < 0) return close(c);
       if (size == 0) break;
-      if (c->output.empty()) c->progress = now_;  // the time of waiting begins
+      if (c->output.empty()) c->due = now_ + limits_.stall_s;  // the time of waiting begins
       c->output.append(reinterpret_cast<const char*>(frame), static_cast<size_t>(size));
     }
     if (c->output.empty()) {
       watch(c, false);
       if (!c->said_goodbye && !h2_.want_read(c->session) && !h2_.want_write(c->session)) {
         c->said_goodbye = true;  // the client closes when it has read all; closing first could cut off the last answer
-        c->progress = now_;
+        c->due = now_ + kGoodbye;
         shutdown(c->fd, SHUT_WR);
       }
       return;
@@ -543,7 +572,7 @@ void Server::flush(Connection* c) {
       break;
     }
     statistics.bytes_out += static_cast<uint64_t>(count);
-    c->progress = now_;
+    moved(&c->due, static_cast<size_t>(count));
     c->sent += static_cast<size_t>(count);
     if (c->sent == c->output.size()) {
       c->output.clear();
@@ -566,6 +595,7 @@ void Server::close(Connection* c) {
   connections_.back()->index = c->index;
   connections_[c->index] = connections_.back();
   connections_.pop_back();
+  if (!--c->peer->connections) peers_.erase(c->peer->name);
   buried_.push_back(c);  // events of this round may still name it
   --statistics.connections;
 }
@@ -576,22 +606,21 @@ void Server::sweep(double now) {
   next_deadline_ = grpc::kForever;
   for (size_t i = connections_.size(); i-- > 0;) {
     Connection* c = connections_[i];
-    const bool stalled = now - c->progress > (c->said_goodbye ? kGoodbye : limits_.stall_s);
-    if ((stalled && (c->said_goodbye || !c->output.empty())) || (!c->greeted && now - c->opened > limits_.handshake_s)) {
+    if ((now > c->due && (c->said_goodbye || !c->output.empty())) || (!c->greeted && now - c->opened > limits_.handshake_s)) {
       close(c);
       continue;
     }
     for (Call *call = c->calls, *after; call; call = after) {
       after = call->after;
-      const bool silent = now - call->progress > limits_.stall_s;
-      const bool waits = !call->handed_over && !call->ended;  // for the rest of its headers or of a unary request
+      const bool late = now > call->due;
+      const bool waits = call->owes && !call->ended;
       if (call->token && !call->ended && now >= call->deadline) {
         fail(call, grpc::kDeadlineExceeded, "the deadline has passed");
-      } else if (waits && silent && !call->token) {
+      } else if (waits && late && !call->token) {
         h2_.terminate(c->session, http2::kCancel);
-      } else if (waits && silent) {
+      } else if (waits && late) {
         fail(call, grpc::kDeadlineExceeded, "the request did not arrive in time");
-      } else if (call->ended && silent) {  // the client takes no data
+      } else if (call->ended && late) {  // the client takes no data
         h2_.submit_reset(c->session, 0, call->stream, http2::kCancel);
       } else {
         if (!call->ended) next_deadline_ = std::min(next_deadline_, call->deadline);
@@ -604,6 +633,55 @@ void Server::sweep(double now) {
       touch(c);
     }
   }
+}
+
+// ---- shares and patience ------------------------------------------------------------------------------------------
+
+Peer* Server::peer_of(int fd, const void* address) {
+  const auto* any = static_cast<const sockaddr*>(address);
+  char text[INET6_ADDRSTRLEN + 8] = "";
+  if (any->sa_family == AF_INET) {
+    inet_ntop(AF_INET, &static_cast<const sockaddr_in*>(address)->sin_addr, text, sizeof text);
+  } else if (any->sa_family == AF_INET6) {
+    in6_addr ip = static_cast<const sockaddr_in6*>(address)->sin6_addr;
+    if (IN6_IS_ADDR_V4MAPPED(&ip)) {
+      inet_ntop(AF_INET, ip.s6_addr + 12, text, sizeof text);
+    } else {  // a host has as many addresses of its network as it likes
+      std::memset(ip.s6_addr + 8, 0, 8);
+      inet_ntop(AF_INET6, &ip, text, sizeof text);
+      std::strcat(text, "/64");
+    }
+  } else {
+    ucred process{};
+    socklen_t size = sizeof process;
+    getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &process, &size);
+    std::snprintf(text, sizeof text, "process %d", static_cast<int>(process.pid));
+  }
+  Peer* peer = &peers_[text];
+  if (peer->name.empty()) peer->name = text;
+  return peer;
+}
+
+bool Server::may_charge(const Call* call, size_t bytes) const {
+  const Connection* c = call->connection;
+  return buffered_ + bytes <= limits_.buffered && byte_share_.may_take(c->peer->bytes, c->bytes, bytes);
+}
+
+void Server::charge(Call* call, size_t bytes) {
+  call->held += bytes;
+  byte_share_.take(&call->connection->peer->bytes, &call->connection->bytes, bytes);
+  buffered_ += bytes;
+}
+
+void Server::discharge(Call* call, size_t bytes) {
+  call->held -= bytes;
+  byte_share_.give_back(&call->connection->peer->bytes, &call->connection->bytes, bytes);
+  buffered_ -= bytes;
+}
+
+// Bytes have come or gone: a client that is quick enough has all of its time again, a slow one a part of it.
+void Server::moved(double* due, size_t bytes) const {
+  *due = std::min(now_ + limits_.stall_s, *due + static_cast<double>(bytes) / limits_.slowest);
 }
 
 // ---- calls --------------------------------------------------------------------------------------------------------
@@ -619,19 +697,24 @@ void Server::headers_complete(Call* call) {
     return finish(call, grpc::kUnimplemented, "grpc-encoding must be identity, gzip or deflate");
   if (call->bad_timeout) return finish(call, grpc::kInternal, "grpc-timeout is malformed");
   if (draining_) return finish(call, grpc::kUnavailable, "the server is stopping");
+  Connection* c = call->connection;
   if (calls_.size() >= limits_.calls) return finish(call, grpc::kResourceExhausted, "too many calls are open");
+  if (!call_share_.may_take(c->peer->calls, c->open_calls, 1))
+    return finish(call, grpc::kResourceExhausted, "this client has too many open calls");
   call->method = found->second;
   call->token = next_token_++;
   calls_[call->token] = call;
   ++statistics.calls;
   ++statistics.open_calls;
+  call_share_.take(&c->peer->calls, &c->open_calls, 1);
   if (call->timeout >= 0) {
     call->deadline = now_ + call->timeout;
     next_deadline_ = std::min(next_deadline_, call->deadline);
   }
   if (methods_[static_cast<size_t>(call->method)].streaming) {
     call->handed_over = true;
-    push({Kind::kOpen, call->token, call->method, call->encoding, {}, std::move(call->metadata), call->timeout});
+    push({Kind::kOpen, call->token, call->method, call->encoding, {}, std::move(call->metadata), call->timeout,
+          c->peer->name});
   }
 }
 
@@ -654,7 +737,11 @@ bool Server::begin_message(Call* call) {
 
 void Server::data(Call* call, const uint8_t* bytes, size_t size) {
   if (!call->token) return;
-  call->progress = now_;
+  if (!call->owes && size) {  // another message begins
+    call->owes = true;
+    call->due = now_ + limits_.stall_s;
+  }
+  moved(&call->due, size);
   for (;;) {
     if (call->whole) {
       if (size) fail(call, grpc::kInternal, "a unary call has one message");
@@ -669,11 +756,11 @@ void Server::data(Call* call, const uint8_t* bytes, size_t size) {
       if (call->prefix_size < grpc::kPrefix || !begin_message(call)) return;
     }
     const size_t part = std::min(size, call->declared - call->body.size());
-    if (buffered_ + part > limits_.buffered) return fail(call, grpc::kResourceExhausted, "too many requests are waiting");
+    if (!may_charge(call, part)) return fail(call, grpc::kResourceExhausted, "too many requests are waiting");
     if (call->body.capacity() - call->body.size() < part)
       call->body.reserve(std::min(call->declared, std::max(2 * call->body.capacity(), call->body.size() + part)));
     call->body.append(reinterpret_cast<const char*>(bytes), part);
-    buffered_ += part;
+    charge(call, part);
     bytes += part;
     size -= part;
     if (call->body.size() < call->declared) return;
@@ -682,26 +769,30 @@ void Server::data(Call* call, const uint8_t* bytes, size_t size) {
       continue;
     }
     const grpc::Encoding encoding = call->prefix[0] ? call->encoding : grpc::kIdentity;
-    push({Kind::kMessage, call->token, call->method, encoding, std::move(call->body), {}, -1});
+    discharge(call, call->declared);
+    push({Kind::kMessage, call->token, call->method, encoding, std::move(call->body), {}, -1, {}});
     call->body = {};
     call->prefix_size = 0;
+    call->owes = false;
     if (!size) return;
   }
 }
 
 void Server::half_closed(Call* call) {
   call->remote_closed = true;
+  call->owes = false;
   if (!call->token || call->ended) return;
   const bool streaming = methods_[static_cast<size_t>(call->method)].streaming;
   if (streaming) {
     if (call->prefix_size) return fail(call, grpc::kInternal, "the last message is cut off");
-    return push({Kind::kEnd, call->token, call->method, grpc::kIdentity, {}, {}, -1});
+    return push({Kind::kEnd, call->token, call->method, grpc::kIdentity, {}, {}, -1, {}});
   }
   if (!call->whole) return fail(call, grpc::kInternal, call->prefix_size ? "the message is cut off" : "the request has no message");
   call->handed_over = true;
   const double left = call->timeout < 0 ? -1 : std::max(0.0, call->deadline - now_);
   const grpc::Encoding encoding = call->prefix[0] ? call->encoding : grpc::kIdentity;
-  push({Kind::kCall, call->token, call->method, encoding, std::move(call->body), std::move(call->metadata), left});
+  push({Kind::kCall, call->token, call->method, encoding, std::move(call->body), std::move(call->metadata), left,
+        call->connection->peer->name});
   call->body = {};
 }
 
@@ -721,11 +812,9 @@ void Server::finish(Call* call, int status, std::string_view text) {
   call->ended = true;
   call->status = status;
   call->text = grpc::percent_encoded(text);
-  call->progress = now_;
-  if (!call->body.empty()) {  // nobody will read what has come so far
-    buffered_ -= call->body.size();
-    call->body = {};
-  }
+  call->due = now_ + limits_.stall_s;
+  discharge(call, call->held - call->output.size());  // the request
+  call->body = {};
   if (!call->headers_sent) {
     submit(call, !call->output.empty());
   } else if (call->deferred) {
@@ -735,7 +824,7 @@ void Server::finish(Call* call, int status, std::string_view text) {
 }
 
 void Server::fail(Call* call, int status, std::string_view text) {
-  if (call->handed_over) push({Kind::kCancel, call->token, call->method, grpc::kIdentity, {}, {}, -1});
+  if (call->handed_over) push({Kind::kCancel, call->token, call->method, grpc::kIdentity, {}, {}, -1, {}});
   finish(call, status, text);
 }
 
@@ -748,11 +837,12 @@ void Server::respond_http(Call* call, const char* status) {
 // The stream is over: answered, or reset by either side, or its connection is gone.
 void Server::drop(Call* call) {
   Connection* c = call->connection;
-  if (call->handed_over && !call->ended) push({Kind::kCancel, call->token, call->method, grpc::kIdentity, {}, {}, -1});
-  buffered_ -= call->body.size();
+  if (call->handed_over && !call->ended) push({Kind::kCancel, call->token, call->method, grpc::kIdentity, {}, {}, -1, {}});
+  discharge(call, call->held);
   if (call->token) {
     calls_.erase(call->token);
     --statistics.open_calls;
+    call_share_.give_back(&c->peer->calls, &c->open_calls, 1);
   }
   (call->before ? call->before->after : c->calls) = call->after;
   if (call->after) call->after->before = call->before;

@@ -6,6 +6,7 @@
 // except while it waits for the network; then another thread that answers sends by itself, if the answer is small.
 // Otherwise it leaves the answer in `inbox_`, and wakes the taking thread. No lock is held across a system call that waits.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -21,16 +22,18 @@
 
 namespace mycelia::serving {
 
+// What one client gets of `connections`, `calls` and `buffered`: see Share.
 struct Limits {
   size_t message = size_t{100} << 20;   // bytes of a request's message
-  size_t buffered = size_t{1} << 30;    // bytes that came and were not taken yet, of all connections
+  size_t buffered = size_t{1} << 30;    // bytes of requests that are not answered and of answers that are not sent yet
   size_t header_bytes = 16 << 10;       // of a call's headers
   size_t header_count = 100;
   size_t streams = 1000;                // open calls of a connection
   size_t calls = 32768;                 // open calls of all connections
   size_t connections = 4096;
   double handshake_s = 20;              // until a client has sent its settings
-  double stall_s = 60;                  // without a byte of a request that is under way, or of an answer
+  double stall_s = 60;                  // without a byte of a request that is under way, or of an answer;
+  double slowest = 16 << 10;            // bytes a second that keep this time from running out
   double idle_s = 7200;                 // without a call
   double control_rate = 500;            // pings, resets, settings, empty frames of a connection in a second,
   double control_burst = 4000;          // and at once
@@ -59,6 +62,7 @@ struct Event {
   std::string body;
   Metadata metadata;
   double timeout = -1;  // seconds that are left; negative: none was given
+  std::string peer;     // the client; see Peer
 };
 
 struct Action {
@@ -74,6 +78,53 @@ struct Statistics {
   std::atomic<uint64_t> connections{0}, accepted{0}, refused{0}, calls{0}, open_calls{0}, bytes_in{0}, bytes_out{0}, errors{0};
 };
 
+// What somebody holds of a Share.
+struct Part {
+  size_t all = 0;
+  size_t beyond = 0;  // of it what is more than its own
+};
+
+// A limit that nobody can use up for the others. A half is divided among the connections that there may be: each has its
+// own part for sure. Of the other half nobody gets more than he leaves: a connection as much as its client could still
+// get, and a client so as much as is free.
+struct Share {
+  size_t own, common, used = 0;  // used: of common
+
+  Share(size_t limit, size_t connections)
+      : own(std::max<size_t>(limit / 2 / std::max<size_t>(connections, 1), 1)), common(limit - limit / 2) {}
+
+  size_t beyond(const Part& connection, size_t more) const {
+    return std::max(connection.all + more, own) - std::max(connection.all, own);
+  }
+  bool may_take(const Part& client, const Part& connection, size_t more) const {
+    const size_t extra = beyond(connection, more);
+    return !extra || extra + connection.beyond + client.beyond + used <= common;
+  }
+  void take(Part* client, Part* connection, size_t more) {
+    const size_t extra = beyond(*connection, more);
+    for (Part* part : {client, connection}) {
+      part->all += more;
+      part->beyond += extra;
+    }
+    used += extra;
+  }
+  void give_back(Part* client, Part* connection, size_t less) {
+    const size_t extra = std::max(connection->all, own) - std::max(connection->all - less, own);
+    for (Part* part : {client, connection}) {
+      part->all -= less;
+      part->beyond -= extra;
+    }
+    used -= extra;
+  }
+};
+
+// A client: all connections from an IPv4 address, an IPv6 network of 64 bits, or a process of this host.
+struct Peer {
+  std::string name;
+  size_t connections = 0;
+  Part calls, bytes;
+};
+
 struct Call;
 struct Connection;
 
@@ -85,12 +136,13 @@ class Server {
   void listen(int fd);  // before the first take(); the server owns it from then on
   // Serves until there are events, at most `seconds` if that is not negative; false: it has ended. One thread at a time.
   bool take(std::vector<Event>* events, double seconds);
-  void taken(size_t bytes) { buffered_ -= bytes; }  // events with that cost were consumed
+  void taken(size_t cost) { buffered_ -= cost; }  // events with that cost were consumed
   // From any thread:
   void send(Action action);
   void stop(double grace_s);  // no new connections and calls; what is open may end within grace_s
 
-  static size_t cost(const Event& e) { return e.body.size() + 256; }
+  // Of an event until it is taken; the body of a unary call is its call's, until that is answered.
+  static size_t cost(const Event& e) { return (e.kind == Kind::kMessage ? e.body.size() : 0) + 256; }
 
   Statistics statistics;
 
@@ -113,6 +165,11 @@ class Server {
   void begin_drain();
   void watch(Connection* c, bool writable);
   void touch(Connection* c);
+  Peer* peer_of(int fd, const void* address);
+  bool may_charge(const Call* call, size_t bytes) const;
+  void charge(Call* call, size_t bytes);
+  void discharge(Call* call, size_t bytes);
+  void moved(double* due, size_t bytes) const;
 
   void headers_complete(Call* call);
   bool begin_message(Call* call);
@@ -136,6 +193,8 @@ class Server {
   std::vector<std::unique_ptr<int>> listeners_;
   std::vector<Connection*> connections_, dirty_, buried_;
   std::unordered_map<uint64_t, Call*> calls_;
+  std::unordered_map<std::string, Peer> peers_;  // of those with a connection
+  Share call_share_, byte_share_;
   uint64_t next_token_ = 1;
   double now_ = 0, next_sweep_ = 0, next_deadline_ = grpc::kForever;
   bool draining_ = false;

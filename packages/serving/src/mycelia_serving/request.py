@@ -34,6 +34,7 @@ class Request:
     deadline: float | None = None  # time.monotonic() after which nobody waits for the answer
     priority: int = 0  # higher goes first
     traceparent: str | None = None  # W3C trace context
+    peer: str = ""  # the client, as `frontend.shares` names it; "": this process
     protocol: str = ""  # for the metrics: "grpc", "rest", "v2-grpc", "v2-rest"
 
 
@@ -89,8 +90,6 @@ class MethodInfo:
     outputs: tuple[TensorInfo, ...]
     batch_size: int  # of the model behind it; 0: instances go one by one
     retry: bool = True  # False: an instance must not run twice when its worker is lost
-    default: bool = False  # meant by protocols that name the servable alone
-    retry: bool = True  # False: an instance whose worker was lost is not run a second time
     default: bool = False  # meant when a caller names the servable alone (KServe's model name)
 
 

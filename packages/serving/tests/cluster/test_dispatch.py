@@ -67,6 +67,38 @@ def test_a_full_queue_refuses_and_takes_again_when_there_is_room(fakes):
     assert [caller.values(i) for i in (*sent[:3], again)] == [[0], [1], [2], [9]]
 
 
+def test_a_client_fills_only_its_share_of_the_queue(fakes):
+    master, (worker,), caller = fakes(capacity=1, options={"max_enqueued_requests": 9})
+    sent = [caller.send(i, peer="a")[0] for i in range(9)]  # one is with the worker
+    assert [n for n in sent if n in caller.replies] == sent[6:]
+    assert caller.values(sent[8]) == [Code.TOO_MANY]
+    assert "5 of them from this client" in caller.wait(sent[8]).error.message
+    sent += [caller.send(i, peer="b")[0] for i in range(9, 12)]
+    assert caller.values(sent[11]) == [Code.TOO_MANY]
+    sent.append(caller.send(12)[0])  # this process
+    while master.waiting:
+        worker.answer()
+    worker.answer()
+    assert [caller.values(n) for n in (*sent[:6], *sent[9:11], sent[12])] == [
+        [i] for i in (0, 1, 2, 3, 4, 5, 9, 10, 12)
+    ]
+    again = [caller.send(i, peer="a")[0] for i in range(6)]
+    assert not any(n in caller.replies for n in again), "its share is there again"
+
+
+def test_clients_take_turns_by_instances(fakes):
+    _, (worker,), caller = fakes(capacity=1)
+    for peer, values in (("a", (0,)), ("a", (1, 2, 3)), ("a", (4,)), ("a", (5,)), ("b", (10,)), ("b", (11,))):
+        caller.send(*values, peer=peer)
+    caller.send(20, 21, 22, peer="c")
+    caller.send(23, peer="c")
+    order = []
+    while worker.held:
+        order += worker.values
+        worker.answer()
+    assert order == [0, 1, 2, 3, 10, 20, 21, 22, 11, 4, 23, 5]
+
+
 def test_priority_goes_first_and_methods_take_turns(fakes):
     infos = (fakes.info("echo"), fakes.info("other"))
     _, (worker,), caller = fakes(capacity=1, infos=infos)

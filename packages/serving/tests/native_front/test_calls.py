@@ -87,10 +87,10 @@ def test_metadata_and_deadline_reach_the_service(serve, channel):
     call = channel(server).unary_unary(ECHO)
     call(b"", timeout=1000, metadata=[("traceparent", "00-ab-cd-01"), ("priority", "3")])
     (metadata, deadline), *_ = service.seen
-    assert metadata == {"traceparent": "00-ab-cd-01", "priority": "3"}
+    assert metadata == {"traceparent": "00-ab-cd-01", "priority": "3", ":peer": "127.0.0.1"}
     assert 900 < deadline - time.monotonic() < 1100  # clients round it up
     call(b"")
-    assert service.seen[-1] == ({}, None)
+    assert service.seen[-1] == ({":peer": "127.0.0.1"}, None)
 
 
 def test_cancelled_call_is_cancelled_in_the_service(serve, channel):

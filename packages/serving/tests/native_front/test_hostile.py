@@ -59,8 +59,8 @@ def request(stream: int, *messages: bytes, pairs=CALL) -> bytes:
 class Raw:
     """A connection whose bytes the test chooses."""
 
-    def __init__(self, port: int, greet: bool = True) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30)
+    def __init__(self, port: int, greet: bool = True, source: str = "127.0.0.1") -> None:
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=30, source_address=(source, 0))
         if greet:
             self.send(PREFACE + frame(SETTINGS, 0, 0))
 
@@ -137,8 +137,8 @@ def echoed(frames) -> bool:
     return kinds == [HEADERS, DATA, HEADERS] and frames[1][3] == message(b"good")
 
 
-def still_serves(server) -> bool:
-    with Raw(server.port) as client:
+def still_serves(server, source: str = "127.0.0.1") -> bool:
+    with Raw(server.port, source=source) as client:
         client.send(GOOD)
         frames = client.answer(1)
     return says(frames, 0) and any(
@@ -278,10 +278,10 @@ def test_streams_over_the_limit_are_refused(serve):
 
 def test_connections_over_the_limit_are_closed(serve):
     server, _ = serve(connections=3)
-    clients = [Raw(server.port) for _ in range(3)]
+    clients = [Raw(server.port, source=f"127.0.0.{host}") for host in (1, 1, 2)]
     for client in clients:
         assert client.frame() is not None
-    with Raw(server.port) as late:
+    with Raw(server.port, source="127.0.0.3") as late:
         assert late.rest() == []
     for client in clients:
         client.close()
@@ -415,5 +415,10 @@ def test_flood_of_connections_harms_nobody(serve):
         flood.append(socket.create_connection(("127.0.0.1", server.port), timeout=30))
     for connection in flood:
         connection.close()
-    until(lambda: not server.statistics()["connections"])
+
+    def are_gone() -> bool:
+        found = server.statistics()
+        return found["accepted"] + found["refused"] == len(flood) and not found["connections"]
+
+    until(are_gone)
     assert still_serves(server)

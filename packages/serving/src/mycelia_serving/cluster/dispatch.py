@@ -33,7 +33,8 @@ _LOST_TWICE = 2  # so many workers may an instance take along
 class Master:
     """Queues of all servables; a `request.Dispatcher`.
 
-    max_enqueued_requests: requests that may wait for a worker; more are refused with `Code.TOO_MANY`.
+    max_enqueued_requests: requests that may wait for a worker; more are refused with `Code.TOO_MANY`, and so
+    are those of a client of which as many wait as there is room for others.
     no_worker_s: how long requests wait while their servable has no worker at all.
     worker_timeout_s: a worker that has had work for longer is taken for hung and killed; 0: never.
     kill: ends a worker that hangs; called with the worker and the reason.
@@ -53,6 +54,7 @@ class Master:
         self.kill = kill
         self.stopping = False
         self.waiting = 0  # requests with instances in a queue
+        self._waiting_of: dict[str, int] = {}  # client -> of them its own
         self.lost_workers = 0
         self._groups: dict[str, dict[int, Group]] = {}
         self._retired: list[Group] = []
@@ -136,7 +138,9 @@ class Master:
             group = self._groups.get(name, {}).get(version)
             if group is None:
                 return 0.0, 0, 0
-            waiting = [lane.heap[0][2].call.start for lane in group.lanes.values() if lane.head()]
+            waiting = [
+                lane.heap[0][-1].call.start for lane in group.lanes.values() if lane.head() is not None
+            ]
             waiting += [item.call.start for item in group.suspects]
             outstanding = sum(len(p.items) for seat in group.seats for p in seat.parcels)
             slots = sum(seat.worker.capacity for seat in group.seats)
@@ -337,9 +341,11 @@ class Master:
             group.failed or (group.empty_since is not None and now - group.empty_since > self.no_worker_s)
         ):
             return self._unavailable(group), None
-        if self.waiting >= self.max_enqueued_requests and request.protocol != MODEL_STAGE:
+        room = self.max_enqueued_requests - self.waiting
+        if room <= self._waiting_of.get(request.peer, 0) and request.protocol != MODEL_STAGE:
             text = (
                 f"{self.waiting} requests wait already (max_enqueued_requests {self.max_enqueued_requests})"
+                + (f", {self._waiting_of[request.peer]} of them from this client" if room > 0 else "")
             )
             return refused(Code.TOO_MANY, text, group.version), None
         if request.deadline is not None and request.deadline <= now:
@@ -374,10 +380,9 @@ class Master:
                 return
         if not items:
             return
-        for item in items:
-            lane.push(item)
+        lane.push(items)
         call.queued = len(items)
-        self.waiting += 1
+        self._count_waiting(call, 1)
         if group.seats:
             self._pump(group, now, outbox)
         else:
@@ -439,7 +444,17 @@ class Master:
     def _unqueue(self, call: PendingCall) -> None:
         call.queued -= 1
         if not call.queued:
-            self.waiting -= 1
+            self._count_waiting(call, -1)
+
+    def _count_waiting(self, call: PendingCall, change: int) -> None:
+        self.waiting += change
+        peer = call.request.peer
+        if peer:
+            count = self._waiting_of.get(peer, 0) + change
+            if count:
+                self._waiting_of[peer] = count
+            else:
+                del self._waiting_of[peer]
 
     def _hand_over(self, seat: Seat, lane: Lane, items: list[Item], now: float, outbox: Outbox) -> None:
         """Note that a worker gets instances of one call; they are sent when the lock is free."""
@@ -532,7 +547,7 @@ class Master:
         call.closed = True
         self._timed.discard(call)
         if call.queued:
-            self.waiting -= 1
+            self._count_waiting(call, -1)
             call.group.lanes[call.request.method].forget(call.queued)
             call.queued = 0
         self._idle.notify_all()
@@ -562,13 +577,12 @@ class Master:
 
     def _flush(self, group: Group, code: Code, text: str) -> list[tuple[PendingCall, Reply]]:
         """Close all calls of a version."""
-        items = [entry[2] for lane in group.lanes.values() for entry in lane.heap] + list(group.suspects)
+        items = [entry[-1] for lane in group.lanes.values() for entry in lane.heap] + list(group.suspects)
         items += [item for seat in group.seats for parcel in seat.parcels for item in parcel.items]
         answers = [self._fail(item.call, code, text) for item in items if not item.call.closed]
         group.suspects.clear()
         for lane in group.lanes.values():
-            lane.heap.clear()
-            lane.cancelled = 0
+            lane.clear()
         return answers
 
     # ---- workers that are lost -----------------------------------------------------------------------------
@@ -603,7 +617,7 @@ class Master:
         for item in again:
             call = item.call
             if not call.queued:
-                self.waiting += 1
+                self._count_waiting(call, 1)
             call.queued += 1
         group.suspects.extend(again)
         seat.parcels.clear()

@@ -17,9 +17,24 @@ LATE_AT_LEAST_S = 0.1  # and at least this long
 
 
 class Lane:
-    """The queue of a method: by priority, then by arrival."""
+    """The queue of a method: by priority, then clients in turn, then by arrival.
 
-    __slots__ = ("cancelled", "chunk", "heap", "info", "inputs", "needs_models", "served", "times", "usual_s")
+    A call's turn comes when its client has had as many instances as every other one that has any here.
+    """
+
+    __slots__ = (
+        "_turn",
+        "_turns",
+        "cancelled",
+        "chunk",
+        "heap",
+        "info",
+        "inputs",
+        "needs_models",
+        "served",
+        "times",
+        "usual_s",
+    )
 
     def __init__(self, info: MethodInfo, *, needs_models: bool = False) -> None:
         self.info = info
@@ -27,37 +42,50 @@ class Lane:
         self.times = MethodTimes()
         self.inputs = frozenset(i.name for i in info.inputs)
         self.chunk = max(info.batch_size, 1)  # instances for one worker before the next one is looked for
-        self.heap: list[tuple[int, int, Item]] = []
+        self.heap: list[tuple[int, int, int, Item]] = []  # priority, turn, order
+        self._turn = 0  # of the latest that was popped
+        self._turns: dict[str, int] = {}  # client -> turn of its next call
         self.cancelled = 0  # items in the heap whose call is closed, about
         self.served = 0  # when it had its last turn among the methods
         self.usual_s = 0.0  # time between sending and answer, a running mean
 
-    def push(self, item: Item) -> None:
-        heapq.heappush(self.heap, (-item.call.request.priority, item.order, item))
+    def push(self, items: list[Item]) -> None:
+        """Instances of one call."""
+        request = items[0].call.request
+        turn = max(self._turn, self._turns.get(request.peer, 0))
+        if len(self._turns) > 2 * len(self.heap) + 64:  # of those whose turn is over nothing need be known
+            self._turns = {peer: its for peer, its in self._turns.items() if its > self._turn}
+        self._turns[request.peer] = turn + len(items)
+        for item in items:
+            heapq.heappush(self.heap, (-request.priority, turn, item.order, item))
 
     def pop(self) -> Item | None:
         """The next one that somebody waits for."""
-        heap = self.heap
-        while heap:
-            item = heapq.heappop(heap)[2]
-            if not item.call.closed:
-                return item
-            self.cancelled -= 1
-        return None
+        if self.head() is None:
+            return None
+        _, turn, _, item = heapq.heappop(self.heap)
+        self._turn = max(self._turn, turn)
+        return item
 
-    def head(self) -> tuple[int, int] | None:
-        """Priority and order of the next one."""
+    def head(self) -> int | None:
+        """Priority of the next one, the smaller the sooner."""
         heap = self.heap
-        while heap and heap[0][2].call.closed:
+        while heap and heap[0][-1].call.closed:
             heapq.heappop(heap)
             self.cancelled -= 1
-        return heap[0][:2] if heap else None
+        return heap[0][0] if heap else None
+
+    def clear(self) -> None:
+        """Forget all."""
+        self.heap.clear()
+        self._turns.clear()
+        self.cancelled = 0
 
     def forget(self, count: int) -> None:
         """So many in here are not waited for any more; they go when they are many."""
         self.cancelled += count
         if self.cancelled > 64 and self.cancelled * 2 > len(self.heap):
-            self.heap = [entry for entry in self.heap if not entry[2].call.closed]
+            self.heap = [entry for entry in self.heap if not entry[-1].call.closed]
             heapq.heapify(self.heap)
             self.cancelled = 0
 
@@ -135,7 +163,7 @@ class Group:
         """Whether nothing waits and nothing runs."""
         return (
             not self.suspects
-            and not any(lane.head() for lane in self.lanes.values())
+            and not any(lane.head() is not None for lane in self.lanes.values())
             and not any(seat.parcels for seat in self.seats)
         )
 
@@ -215,7 +243,7 @@ class Group:
                 continue
             head = lane.head()
             if head is not None:
-                rank = (head[0], lane.served)
+                rank = (head, lane.served)
                 if best is None or rank < best:
                     best, found = rank, lane
         return found

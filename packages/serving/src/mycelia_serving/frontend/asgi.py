@@ -9,18 +9,18 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from mycelia_serving.frontend.http import Application, HttpReply, HttpRequest
+from mycelia_serving.frontend.shares import PEER, SLOWEST, Share, client_of, most_bytes, most_connections
 from mycelia_serving.request import Call
 
 _MOST_HEADERS = 200
 _HEADER_BYTES = 64 << 10
 _URL_BYTES = 16 << 10
-_SLOWEST = 16 << 10  # bytes a second that a client must manage, beside `patience`
 _LINGER_S = 2.0  # how long a refused body is still read, so that the client sees why
 
 
@@ -28,12 +28,25 @@ class RestApp:
     """An ASGI application that answers from `application`.
 
     max_body: bytes of a request's body. patience: seconds that a client may be silent inside of a request.
+    connections: that may be open; one client gets as many as it leaves to others. buffered: bytes of requests
+    that are not answered yet, see `shares.Share`.
     """
 
-    def __init__(self, application: Application, *, max_body: int, patience: float) -> None:
+    def __init__(
+        self,
+        application: Application,
+        *,
+        max_body: int,
+        patience: float,
+        connections: int | None = None,
+        buffered: int | None = None,
+    ) -> None:
         self.application = application
         self.max_body = max_body
         self.patience = patience
+        self.connections = connections or most_connections()
+        self.bytes = Share(buffered or most_bytes(max_body), self.connections)
+        self.clients: Counter[str] = Counter()  # client -> its connections
         self._came: list[tuple[HttpRequest, _Waiting]] = []
         self._mail: deque[tuple[_Waiting, HttpReply]] = deque()
         self._called = False  # the loop knows of mail
@@ -41,13 +54,21 @@ class RestApp:
 
     async def __call__(self, scope, receive, send) -> None:
         request, refusal = self._head(scope)
+        connection = scope["mycelia.connection"]
+        request.headers[PEER] = connection.peer
+        held = _Held(self.bytes, connection)
+        try:
+            await self._serve(request, refusal, connection, held, receive, send)
+        finally:
+            held.give_back()
+
+    async def _serve(self, request, refusal, connection, held, receive, send) -> None:
         body = None
         if refusal is None:
             try:
-                body = await self._body(request, receive)
+                body = await self._body(request, receive, held)
             except _Refused as refused:
                 refusal = refused.reply
-        connection = scope["mycelia.connection"]
         if connection.transport.is_closing():
             _has_left(receive)
             return
@@ -90,7 +111,7 @@ class RestApp:
             return request, self._too_large()
         return request, self.application.refuse(request)
 
-    async def _body(self, request: HttpRequest, receive) -> bytes | None:
+    async def _body(self, request: HttpRequest, receive, held: _Held) -> bytes | None:
         """The whole body, unpacked; None if the client has left."""
         headers = request.headers
         if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
@@ -99,16 +120,18 @@ class RestApp:
         if message["type"] == "http.disconnect":
             return None
         body = message["body"]
+        self._hold(held, len(body))
         if message["more_body"]:
             parts, size = [body], len(body)
             end = self._loop_of_server().time() + self.patience
             while message["more_body"]:
                 if size > self.max_body:
                     raise _Refused(self._too_large())
-                left = end + size / _SLOWEST - self._loop.time()
+                left = end + size / SLOWEST - self._loop.time()
                 message = await self._next(receive, min(self.patience, left))
                 if message["type"] == "http.disconnect":
                     return None
+                self._hold(held, len(message["body"]))
                 parts.append(message["body"])
                 size += len(message["body"])
             body = b"".join(parts)
@@ -116,6 +139,10 @@ class RestApp:
             raise _Refused(self._too_large())
         encoding = headers.get("content-encoding")
         return body if encoding is None else self._unpacked(body, encoding.lower())
+
+    def _hold(self, held: _Held, size: int) -> None:
+        if not held.take(size):
+            raise _Refused(self.application.broken(429, "too many requests are waiting"))
 
     async def _next(self, receive, seconds: float):
         try:
@@ -176,6 +203,25 @@ class RestApp:
                 waiting.reply.set_result(reply)
 
 
+class _Held:
+    """The bytes of a request, as its client's part of what may wait."""
+
+    __slots__ = ("connection", "share", "size")
+
+    def __init__(self, share: Share, connection: GuardedProtocol) -> None:
+        self.share, self.connection, self.size = share, connection, 0
+
+    def take(self, size: int) -> bool:
+        if not self.share.take(self.connection.peer, self.connection, size):
+            return False
+        self.size += size
+        return True
+
+    def give_back(self) -> None:
+        if self.size:
+            self.share.give_back(self.connection.peer, self.connection, self.size)
+
+
 class _Waiting:
     """A request that is being answered."""
 
@@ -219,16 +265,28 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def connection_made(self, transport) -> None:
         super().connection_made(transport)
+        self.peer = client_of(self.client[0]) if self.client else ""
+        app = self.app
+        room = app.connections - app.clients.total()
+        self._counted = room > app.clients[self.peer]
+        if self._counted:
+            app.clients[self.peer] += 1
+        else:
+            transport.close()
         self.waiting: _Waiting | None = None  # the request that is being answered
         self._refusal: HttpReply | None = None
         self._deaf = False  # what still comes is not read
         self._head_bytes = 0
         self._head_since: float | None = self.loop.time()  # None: no head is being read
-        self._unsent, self._unsent_since = 0, 0.0
+        self._unsent, self._unsent_due = 0, 0.0
         self._timer = self.loop.call_later(self.app.patience, self._look_at_clock)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
+        if self._counted:
+            self.app.clients[self.peer] -= 1
+            if not self.app.clients[self.peer]:
+                del self.app.clients[self.peer]
         if self.waiting is not None:
             self.waiting.give_up()
             self.waiting = None
@@ -297,10 +355,13 @@ class GuardedProtocol(HttpToolsProtocol):
         """Ends connections of clients that do nothing; called a few times in the time they have."""
         now, patience = self.loop.time(), self.app.patience
         unsent = self.transport.get_write_buffer_size()
-        if not unsent or unsent < self._unsent:
-            self._unsent_since = now
+        if not unsent or not self._unsent:
+            self._unsent_due = now + patience
+        else:
+            taken = max(self._unsent - unsent, 0)
+            self._unsent_due = min(now + patience, self._unsent_due + taken / SLOWEST)
         self._unsent = unsent
-        if unsent and now >= self._unsent_since + patience:
+        if unsent and now >= self._unsent_due:
             self.transport.abort()
             return
         if self._head_since is not None and not self._deaf and now >= self._head_since + patience:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import threading
 import time
+from urllib.parse import unquote
 
 from mycelia_serving.errors import ServingError, clip
 from mycelia_serving.frontend.addresses import check_port, listening_socket, unix_path
@@ -14,7 +15,25 @@ from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
 from mycelia_serving.frontend.service import Service
-from mycelia_serving.frontend.status import OK, UNAUTHENTICATED
+from mycelia_serving.frontend.shares import (
+    CALLS,
+    HANDSHAKE_S,
+    IDLE_S,
+    PEER,
+    STALL_S,
+    STREAMS,
+    Share,
+    client_of,
+    most_bytes,
+    most_connections,
+)
+from mycelia_serving.frontend.status import (
+    DEADLINE_EXCEEDED,
+    INTERNAL,
+    OK,
+    RESOURCE_EXHAUSTED,
+    UNAUTHENTICATED,
+)
 from mycelia_serving.frontend.tls import SSLConfig
 from mycelia_serving.request import Dispatcher
 
@@ -22,6 +41,7 @@ WATCH = "/grpc.health.v1.Health/Watch"
 _SERVICE_UNKNOWN = 3
 _WATCH_S = 0.2  # how soon watchers of the health hear of a change
 _START_S = 60
+_LARGE_BYTES_S = 1 << 20  # bytes a second at which the largest message must come, beside STALL_S
 
 
 def start_grpc(
@@ -56,9 +76,27 @@ def start_grpc(
 
 
 class GrpcioServer:
-    """What a `Service` answers, by grpcio's asyncio server in a thread of its own."""
+    """What a `Service` answers, by grpcio's asyncio server in a thread of its own.
 
-    def __init__(self, service: Service, address: str, max_message_bytes: int, ssl_config=None) -> None:
+    calls, connections, buffered: see `shares.Share`. stall_s: how long a request of few bytes may take to come.
+    """
+
+    def __init__(
+        self,
+        service: Service,
+        address: str,
+        max_message_bytes: int,
+        ssl_config=None,
+        *,
+        calls: int = CALLS,
+        connections: int | None = None,
+        buffered: int | None = None,
+        stall_s: float = STALL_S,
+    ) -> None:
+        connections = connections or most_connections()
+        self._calls = Share(calls, connections)
+        self._bytes = Share(buffered or most_bytes(max_message_bytes), connections)
+        self._patience = stall_s + max_message_bytes / _LARGE_BYTES_S
         self._service = service
         self._address = address
         self._limit = max_message_bytes
@@ -113,6 +151,9 @@ class GrpcioServer:
                 ("grpc.max_receive_message_length", self._limit),
                 ("grpc.max_send_message_length", -1),
                 ("grpc.so_reuseport", 0),
+                ("grpc.max_concurrent_streams", STREAMS),
+                ("grpc.server_handshake_timeout_ms", int(HANDSHAKE_S * 1000)),
+                ("grpc.max_connection_idle_ms", int(IDLE_S * 1000)),
             )
         )
         self._server.add_generic_rpc_handlers((_Handlers(grpc, self),))
@@ -131,7 +172,39 @@ class GrpcioServer:
 
     # ---- calls ---------------------------------------------------------------------------------------------
 
-    async def unary(self, path: str, body: bytes, context) -> bytes:
+    @contextlib.asynccontextmanager
+    async def _admitted(self, context):
+        """Client and connection of a call, which has its share of what may be open."""
+        connection = context.peer()
+        client = _client(connection)
+        if not self._calls.take(client, connection):
+            await self.abort(context, RESOURCE_EXHAUSTED, "this client has too many open calls")
+        try:
+            yield client, connection
+        finally:
+            self._calls.give_back(client, connection)
+
+    async def _first(self, requests, context) -> bytes:
+        """The message of a unary call, or the first one of a stream."""
+        try:
+            async with asyncio.timeout(self._patience):
+                async for body in requests:
+                    return body
+        except TimeoutError:
+            await self.abort(context, DEADLINE_EXCEEDED, "the request did not arrive in time")
+        await self.abort(context, INTERNAL, "the request has no message")
+
+    async def unary(self, path: str, requests, context) -> bytes:
+        async with self._admitted(context) as (client, connection):
+            body = await self._first(requests, context)
+            if not self._bytes.take(client, connection, len(body)):
+                await self.abort(context, RESOURCE_EXHAUSTED, "too many requests are waiting")
+            try:
+                return await self._answer(path, body, client, context)
+            finally:
+                self._bytes.give_back(client, connection, len(body))
+
+    async def _answer(self, path: str, body: bytes, client: str, context) -> bytes:
         loop = self._loop
         future = loop.create_future()
 
@@ -147,7 +220,7 @@ class GrpcioServer:
         call = self._service.handle(
             path,
             body,
-            _metadata(context),
+            {**_metadata(context), PEER: client},
             done,
             None if left is None else time.monotonic() + left,
         )
@@ -167,42 +240,55 @@ class GrpcioServer:
         code = next(code for code in grpc.StatusCode if code.value[0] == status)
         await context.abort(code, text)
 
-    async def watch(self, body: bytes, context):
+    async def watch(self, requests, context):
         """Health of a service whenever it changes."""
         from grpc_health.v1 import health_pb2
 
-        service = health_pb2.HealthCheckRequest.FromString(body).service
-        told = None
-        while not self._stopping:
-            try:
-                state = self._service.health(service)
-            except ServingError:
-                state = _SERVICE_UNKNOWN
-            if state != told:
-                told = state
-                yield bytes((0x08, state))
-            await asyncio.sleep(_WATCH_S)
+        async with self._admitted(context):
+            service = health_pb2.HealthCheckRequest.FromString(await self._first(requests, context)).service
+            told = None
+            while not self._stopping:
+                try:
+                    state = self._service.health(service)
+                except ServingError:
+                    state = _SERVICE_UNKNOWN
+                if state != told:
+                    told = state
+                    yield bytes((0x08, state))
+                await asyncio.sleep(_WATCH_S)
 
     async def reflect(self, requests, context):
         refusal = self._service.refusal(_metadata(context))
         if refusal is not None:
             await self.abort(context, UNAUTHENTICATED, refusal)
-        async for body in requests:
-            yield reflected(body)
+        async with self._admitted(context):
+            yield reflected(await self._first(requests, context))
+            async for body in requests:
+                yield reflected(body)
 
 
 def _metadata(context) -> dict[str, str]:
     return {key: value for key, value in context.invocation_metadata() or () if isinstance(value, str)}
 
 
+def _client(peer: str) -> str:
+    """The client, as grpcio names it: ipv4:1.2.3.4:5678, ipv6:%5B::1%5D:5678, unix:."""
+    kind, _, rest = peer.partition(":")
+    host = unquote(rest.rpartition(":")[0]).strip("[]")
+    return client_of(host) if kind in ("ipv4", "ipv6") else kind
+
+
 class _Handlers:
-    """What grpcio asks for the handler of a path."""
+    """What grpcio asks for the handler of a path.
+
+    Unary calls are taken as streams: so they are known from the start, not only when their message has come.
+    """
 
     def __init__(self, grpc, server: GrpcioServer) -> None:
         self._unary: dict = {}
         for path in server._service.paths:
-            self._unary[path] = grpc.unary_unary_rpc_method_handler(_bound(server.unary, path))
-        self._unary[WATCH] = grpc.unary_stream_rpc_method_handler(server.watch)
+            self._unary[path] = grpc.stream_unary_rpc_method_handler(_bound(server.unary, path))
+        self._unary[WATCH] = grpc.stream_stream_rpc_method_handler(server.watch)
         for path in REFLECTION:
             self._unary[path] = grpc.stream_stream_rpc_method_handler(server.reflect)
 
@@ -211,7 +297,7 @@ class _Handlers:
 
 
 def _bound(unary, path: str):
-    async def handle(body: bytes, context) -> bytes:
-        return await unary(path, body, context)
+    async def handle(requests, context) -> bytes:
+        return await unary(path, requests, context)
 
     return handle

@@ -24,6 +24,17 @@ from mycelia_serving.frontend.addresses import listening_socket
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
 from mycelia_serving.frontend.service import Service
+from mycelia_serving.frontend.shares import (
+    CALLS,
+    HANDSHAKE_S,
+    IDLE_S,
+    PEER,
+    SLOWEST,
+    STALL_S,
+    STREAMS,
+    most_bytes,
+    most_connections,
+)
 from mycelia_serving.frontend.status import INTERNAL, OK, RESOURCE_EXHAUSTED, UNAUTHENTICATED
 
 WATCH = "/grpc.health.v1.Health/Watch"
@@ -99,7 +110,17 @@ class NativeServer:
         sock = listening_socket(address)
         self._unix = address.removeprefix("unix:") if sock.family == socket.AF_UNIX else None
         self.port = 0 if self._unix else sock.getsockname()[1]
-        self._front = Server(methods, message=max_message_bytes, **limits)
+        usual = {
+            "buffered": most_bytes(max_message_bytes),
+            "calls": CALLS,
+            "streams": STREAMS,
+            "connections": most_connections(),
+            "handshake_s": HANDSHAKE_S,
+            "idle_s": IDLE_S,
+            "stall_s": STALL_S,
+            "slowest": SLOWEST,
+        }
+        self._front = Server(methods, message=max_message_bytes, **{**usual, **limits})
         self._front.listen(sock.detach())
         self._calls: dict[int, object] = {}  # token -> what cancels it
         self._watches: dict[int, tuple[str, int]] = {}  # token -> service, what it was told last
@@ -145,16 +166,16 @@ class NativeServer:
                         self._front.finish(event[1], INTERNAL, "an error inside the server")
 
     def _call(self, event: tuple) -> None:
-        _, token, method, body, encoding, metadata, timeout = event
+        _, token, method, body, encoding, metadata, timeout, peer = event
         if encoding:
             body = self._unpacked(token, body, encoding)
             if body is None:
                 return
         answer = _Answer(self, token)
         deadline = None if timeout is None else time.monotonic() + timeout
-        call = self.service.handle(
-            self._paths[method], body, dict(metadata) if metadata else _NOTHING, answer, deadline
-        )
+        headers = dict(metadata)
+        headers[PEER] = peer
+        call = self.service.handle(self._paths[method], body, headers, answer, deadline)
         if call is not None and not answer.finished:
             self._calls[token] = call
             if answer.finished:  # in between
@@ -178,7 +199,7 @@ class NativeServer:
         return data
 
     def _other(self, event: tuple) -> None:
-        kind, token, method, body, encoding, metadata, _ = event
+        kind, token, method, body, encoding, metadata, _, _ = event
         if kind == _CANCEL:
             self._open_methods.pop(token, None)
             with self._watch_lock:
@@ -242,9 +263,6 @@ class NativeServer:
             return self.service.health(service)
         except ServingError:
             return _SERVICE_UNKNOWN
-
-
-_NOTHING: dict[str, str] = {}
 
 
 def health_reply(state: int) -> bytes:

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping
 
 from mycelia_serving.errors import Code, ServingError, clip
+from mycelia_serving.frontend.shares import PEER
 from mycelia_serving.request import Request
 
 OK, CANCELLED, UNKNOWN, INVALID_ARGUMENT, DEADLINE_EXCEEDED, NOT_FOUND = 0, 1, 2, 3, 4, 5
@@ -31,6 +32,7 @@ def add_headers(request: Request, headers: Mapping[str, str]) -> None:
 
     Errors: ServingError for a header that is no number.
     """
+    request.peer = headers.get(PEER, "")
     request.traceparent = headers.get("traceparent")
     priority = headers.get("mycelia-priority")
     if priority is not None:
