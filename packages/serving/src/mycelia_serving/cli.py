@@ -24,6 +24,22 @@ DrainSeconds = Annotated[
 DeviceType = Annotated[str, typer.Option("--device-type", help="CPU, GPU or Ascend.")]
 Servables = Annotated[list[str], typer.Option("--servable", "-s", help="NAME or NAME:VERSION.")]
 ServableName = Annotated[str, typer.Argument(help="NAME or NAME:VERSION.")]
+ConfigTimeout = Annotated[
+    float, typer.Option("--config-timeout-s", help="How long the import of servable_config.py may take.")
+]
+Token = Annotated[
+    str,
+    typer.Option(
+        "--token",
+        envvar="MYCELIA_SERVING_TOKEN",
+        help="What callers send; better by the variable or a file, as other users see arguments.",
+    ),
+]
+TokenFile = Annotated[str, typer.Option("--token-file", help="File with the token.")]
+Tls = Annotated[bool, typer.Option("--tls", help="TLS, with the authorities that the system knows.")]
+TlsCa = Annotated[str, typer.Option("--tls-ca", help="TLS; PEM file of the server's authority.")]
+TlsCert = Annotated[str, typer.Option("--tls-cert", help="TLS; PEM file of this client's certificate.")]
+TlsKey = Annotated[str, typer.Option("--tls-key", help="PEM file of its key.")]
 Address = Annotated[str, typer.Option("--address", "-a", help="gRPC address of the server.")]
 
 
@@ -91,9 +107,23 @@ def start(
     tls_verify_client: Annotated[
         bool, typer.Option("--tls-verify-client", help="Only clients with a certificate.")
     ] = False,
-    token: Annotated[
-        str, typer.Option("--token", envvar="MYCELIA_SERVING_TOKEN", help="What callers must send.")
+    token: Token = "",
+    token_file: TokenFile = "",
+    allow_admin: Annotated[
+        bool, typer.Option("--allow-admin", help="Callers may load and unload models.")
+    ] = False,
+    admin_token: Annotated[
+        str,
+        typer.Option(
+            "--admin-token",
+            envvar="MYCELIA_SERVING_ADMIN_TOKEN",
+            help="Callers that send this may load and unload models.",
+        ),
     ] = "",
+    admin_token_file: Annotated[
+        str, typer.Option("--admin-token-file", help="File with the admin token.")
+    ] = "",
+    config_timeout_s: ConfigTimeout = 60.0,
     drain_seconds: DrainSeconds = 30.0,
     master: Annotated[
         str, typer.Option("--master", help="Address at which workers of other hosts join.")
@@ -136,6 +166,7 @@ def worker(
     probe: Annotated[
         str, typer.Option("--probe", help="ip:port for GET /v2/health/live and /v2/health/ready.")
     ] = "",
+    config_timeout_s: ConfigTimeout = 60.0,
     drain_seconds: DrainSeconds = 30.0,
     etcd: Annotated[
         str, typer.Option("--etcd", help="host:port[/CLUSTER] of etcd, which knows the master.")
@@ -251,11 +282,18 @@ def call(
     address: Address = "127.0.0.1:5500",
     timeout: Annotated[float, typer.Option("--timeout", help="Seconds.")] = 60.0,
     dtype: Annotated[str, typer.Option("--dtype", help="Of all numbers.")] = "",
+    token: Token = "",
+    token_file: TokenFile = "",
+    tls: Tls = False,
+    tls_ca: TlsCa = "",
+    tls_cert: TlsCert = "",
+    tls_key: TlsKey = "",
 ) -> None:
     """Call a method and print its answer as JSON."""
     from mycelia_serving import commands
 
-    _tried(lambda: commands.call(method, instances, address, timeout, dtype))
+    options = {name: value for name, value in locals().items() if name != "commands"}
+    _tried(lambda: commands.call(method, instances, timeout, dtype, options))
 
 
 @app.command()
@@ -267,8 +305,15 @@ def bench(
     concurrency: Annotated[int, typer.Option("--concurrency", "-c", help="Requests at once.")] = 8,
     dtype: Annotated[str, typer.Option("--dtype", help="Of all numbers.")] = "",
     json: AsJson = False,
+    token: Token = "",
+    token_file: TokenFile = "",
+    tls: Tls = False,
+    tls_ca: TlsCa = "",
+    tls_cert: TlsCert = "",
+    tls_key: TlsKey = "",
 ) -> None:
     """Send the same request again and again, and print requests/s and latencies."""
     from mycelia_serving import commands
 
-    _tried(lambda: commands.bench(method, instances, address, seconds, concurrency, dtype, json))
+    options = {name: value for name, value in locals().items() if name != "commands"}
+    _tried(lambda: commands.bench(method, instances, seconds, concurrency, dtype, json, options))

@@ -34,6 +34,8 @@ def split_target(text: str) -> tuple[str, int]:
 
 def _settings(options: dict, name: str, version: int):
     from mycelia_serving.cluster.supervise import Settings
+    from mycelia_serving.servable.arguments import check_number
+    from mycelia_serving.servable.config import CONFIG_S
     from mycelia_serving.server.start import check_device_type
 
     return Settings(
@@ -43,6 +45,7 @@ def _settings(options: dict, name: str, version: int):
         check_device_type(options["device_type"] or None),
         max_batch_size=options["max_batch_size"],
         max_batch_delay_ms=options["max_batch_delay_ms"],
+        config_timeout_s=check_number("config_timeout_s", options.get("config_timeout_s", CONFIG_S), 0.001),
         log_directory=options.get("log_dir", ""),
     )
 
@@ -105,6 +108,24 @@ def _ssl_config(options: dict):
     )
 
 
+def _secret(name: str, options: dict) -> str | None:
+    """A token that was given as it is, or in a file, which other users do not see. Errors: RuntimeError."""
+    path = options[f"{name}_file"]
+    if not path:
+        return options[name] or None
+    option = name.replace("_", "-")
+    if options[name]:
+        raise RuntimeError(f"--{option} and --{option}-file are given both")
+    try:
+        with open(path, encoding="utf-8") as file:
+            found = file.read().strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise RuntimeError(f"--{option}-file {path} cannot be read: {error}") from None
+    if not found:
+        raise RuntimeError(f"--{option}-file {path} is empty")
+    return found
+
+
 def start(options: dict) -> None:
     """Be a server until it is stopped. Errors: RuntimeError; nothing is left running then."""
     from mycelia_serving.cluster import node
@@ -123,7 +144,9 @@ def start(options: dict) -> None:
             understand_mindspore(plan.settings.for_worker(None, False))
     server = node.current()
     server.drain_seconds = options["drain_seconds"]
-    server.token = options["token"] or None
+    server.token = _secret("token", options)
+    server.allow_admin = options["allow_admin"]
+    server.admin_token = _secret("admin_token", options)
     server.spares.wanted = options["spare"]
     try:
         if options["request_log"]:
@@ -333,19 +356,26 @@ def _instances(text: str, dtype: str) -> list[dict]:
     return [{name: value(v) for name, v in instance.items()} for instance in found]
 
 
-def _client(method: str, address: str):
-    from mycelia_serving.client import Client
+def _client(method: str, options: dict):
+    """A client for what `call` and `bench` were told. Errors: RuntimeError."""
+    from mycelia_serving.client import Client, SSLConfig
 
     name, version, method = _split_method(method)
-    return Client(address, name, method, version)
+    given = {key: options[key] or None for key in ("tls_ca", "tls_cert", "tls_key")}
+    ssl_config = None
+    if options["tls"] or any(given.values()):
+        if (given["tls_cert"] is None) != (given["tls_key"] is None):
+            raise RuntimeError("--tls-cert and --tls-key are given together")
+        ssl_config = SSLConfig(given["tls_cert"], given["tls_key"], given["tls_ca"])
+    return Client(options["address"], name, method, version, ssl_config, token=_secret("token", options))
 
 
-def call(method: str, instances: str, address: str, timeout: float, dtype: str) -> None:
+def call(method: str, instances: str, timeout: float, dtype: str, options: dict) -> None:
     """Call a method and print its answer. Errors: RuntimeError, also those of the server."""
     import numpy as np
 
     data = _instances(instances, dtype)
-    with _client(method, address) as client:
+    with _client(method, options) as client:
         answer = client.infer(data, timeout=timeout)
     if isinstance(answer, dict):
         raise RuntimeError(str(answer["error"]))
@@ -363,11 +393,11 @@ def call(method: str, instances: str, address: str, timeout: float, dtype: str) 
 def bench(
     method: str,
     instances: str,
-    address: str,
     seconds: float,
     concurrency: int,
     dtype: str,
     as_json: bool,
+    options: dict,
 ) -> None:
     """Measure a running server from this process. Errors: RuntimeError if a request fails."""
     import numpy as np
@@ -384,7 +414,7 @@ def bench(
             failures.append(str(answer)[:300])
 
     def work() -> None:
-        with _client(method, address) as client:
+        with _client(method, options) as client:
             try:
                 ask(client)  # connects
             finally:

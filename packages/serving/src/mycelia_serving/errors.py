@@ -24,6 +24,7 @@ class Code(enum.IntEnum):
     DENIED = 106  # a token is missing or wrong
     UNSUPPORTED = 107  # this server does not do that
     WRONG_VERB = 108  # HTTP: GET where it is POST, and the like
+    FORBIDDEN = 109  # this caller may not do that
 
 
 # code -> (code on MindSpore's wire, HTTP status, name of the gRPC status)
@@ -41,6 +42,7 @@ _FACES = {
     Code.DENIED: (1, 401, "UNAUTHENTICATED"),
     Code.UNSUPPORTED: (1, 501, "UNIMPLEMENTED"),
     Code.WRONG_VERB: (1, 405, "UNIMPLEMENTED"),
+    Code.FORBIDDEN: (1, 403, "PERMISSION_DENIED"),
 }
 
 

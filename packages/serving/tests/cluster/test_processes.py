@@ -170,3 +170,57 @@ def test_a_spare_process_becomes_the_next_worker(servables, call_master, until):
         deployment.stop(0.0)
         spares.close()
         master.close()
+
+
+HANGS = """
+import os
+import time
+
+while os.path.exists(os.path.join(os.path.dirname(__file__), "hang")):
+    time.sleep(0.01)
+
+from mycelia_serving.server import register
+
+def one(x):
+    return x
+
+@register.register_method(output_names=["y"])
+def same(x):
+    return register.add_stage(one, x, outputs_count=1)
+"""
+
+
+def test_a_config_that_hangs_ends_the_start_of_its_version_and_nothing_else(tmp_path, call_master):
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "servable_config.py").write_text(HANGS)
+    flag = tmp_path / "slow" / "hang"
+    master = Master()
+    try:
+        flag.touch()
+        first = Deployment(master, Settings(str(tmp_path), "slow", 1, config_timeout_s=0.5))
+        with pytest.raises(RuntimeError, match=r"not ended after 0.5 s, it is at .*servable_config.py, line"):
+            first.start([None])
+        flag.unlink()
+        good = Deployment(master, Settings(str(tmp_path), "slow", 1))
+        good.start([None])
+        flag.touch()
+        hot = Deployment(master, Settings(str(tmp_path), "slow", 2, config_timeout_s=0.5))
+        with pytest.raises(RuntimeError, match="not ended"):
+            hot.start([None], publish=False)
+        assert call_master(master, "slow").results("same", x(np.int64(3))) == [{"y": 3}]
+        good.stop(1.0)
+    finally:
+        master.close()
+
+
+def test_a_process_that_does_not_become_a_worker_is_killed(tmp_path, alive):
+    (tmp_path / "slow").mkdir()
+    (tmp_path / "slow" / "servable_config.py").write_text(HANGS)
+    (tmp_path / "slow" / "hang").touch()
+    master = Master()
+    try:
+        deployment = Deployment(master, Settings(str(tmp_path), "slow"), start_timeout_s=0.5)
+        with pytest.raises(RuntimeError, match="was not ready after 0.5 s"):
+            deployment.start([None])
+    finally:
+        master.close()

@@ -9,6 +9,7 @@ from grpc_health.v1 import health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 
 from mycelia_serving.errors import Code
+from mycelia_serving.frontend import native, start_grpc
 from mycelia_serving.wire.proto import inference_pb2 as pb
 
 
@@ -65,7 +66,8 @@ def test_the_server_and_its_models(call, echo):
 
 def test_unknown_models_and_versions(call):
     for name, version in (("no", ""), ("no.add", ""), ("add.no", ""), ("add.add_common", "7"), ("add", "")):
-        for rpc in ("ModelReady", "ModelMetadata", "ModelStatistics"):
+        assert not call("ModelReady", name=name, version=version).ready
+        for rpc in ("ModelMetadata", "ModelStatistics"):
             fails(call, rpc, "NOT_FOUND", name, name=name, version=version)
     fails(call, "ModelReady", "INVALID_ARGUMENT", "version", name="add.add_common", version="x")
     fails(call, "ModelInfer", "NOT_FOUND", "nobody", model_name="nobody")
@@ -210,6 +212,38 @@ def test_repository(call, echo):
     call("RepositoryModelUnload", model_name="add")
     assert echo.loaded == [("load", "add"), ("unload", "add")]
     fails(call, "RepositoryModelLoad", "NOT_FOUND", "nobody", model_name="nobody")
+
+
+@pytest.mark.parametrize("native_front_end", [True, False])
+def test_models_are_changed_only_by_those_who_may(echo, native_front_end):
+    if native_front_end and native.missing():
+        pytest.skip(native.missing())
+    load = pb.RepositoryModelLoadRequest(model_name="add").SerializeToString()
+    for options, code in (
+        ({}, "PERMISSION_DENIED"),
+        ({"repository": echo, "admin_token": "admin"}, None),
+        ({"repository": echo, "admin_token": "other"}, "PERMISSION_DENIED"),
+        ({"repository": echo, "token": "user", "admin_token": "admin"}, None),
+        ({"repository": echo, "token": "user"}, "UNAUTHENTICATED"),
+    ):
+        server = start_grpc(echo, "127.0.0.1:0", native=native_front_end, **options)
+        with grpc.insecure_channel(f"127.0.0.1:{server.port}") as channel:
+            for rpc in ("Load", "Unload"):
+                ask = channel.unary_unary(f"/inference.GRPCInferenceService/RepositoryModel{rpc}")
+                before, got = len(echo.loaded), None
+                try:
+                    ask(load, timeout=30, metadata=[("authorization", "Bearer admin")])
+                except grpc.RpcError as error:
+                    got = error.code().name
+                assert (got, len(echo.loaded) - before) == (code, code is None), options
+        server.stop()
+
+
+def test_index_lists_what_could_be_loaded(call, echo, monkeypatch):
+    monkeypatch.setattr(echo, "resting", lambda: [("add", 7)], raising=False)
+    listed = [(m.name, m.version, m.state, m.reason) for m in call("RepositoryIndex").models]
+    assert ("add", "7", "UNAVAILABLE", "unloaded") in listed
+    assert ("add", "7") not in [(m.name, m.version) for m in call("RepositoryIndex", ready=True).models]
 
 
 def test_statistics(call):

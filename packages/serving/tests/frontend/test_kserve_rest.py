@@ -10,6 +10,7 @@ import pytest
 
 from mycelia_serving.errors import Code
 from mycelia_serving.frontend import start_rest
+from mycelia_serving.request import ServableInfo
 
 
 @pytest.fixture
@@ -63,6 +64,50 @@ def test_the_server_and_its_models(ask, echo):
     assert ask("GET", "/v2/health/ready")[:2] == (503, {"ready": False})
 
 
+def test_inputs_that_take_any_type_say_so(ask):
+    (x,) = ask("GET", "/v2/models/mirror.one")[1]["inputs"]
+    assert x == {"name": "x", "datatype": "BYTES", "shape": [-1], "parameters": {"any_datatype": True}}
+    for values, datatype in (([1.5], "FP32"), ([7], "INT64"), (["a"], "BYTES")):
+        sent = {"inputs": [{"name": "x", "shape": [1], "datatype": datatype, "data": values}]}
+        status, reply, _ = ask("POST", "/v2/models/mirror.one/infer", sent)
+        assert (status, reply["outputs"][0]["data"]) == (200, values)
+
+
+def test_model_that_is_loading_is_known_and_not_ready(ask, echo, monkeypatch):
+    loading = ServableInfo("late", 1, (), "loading", reason="it is being loaded")
+    known = echo.describe()
+    monkeypatch.setattr(echo, "describe", lambda: [*known, loading])
+    assert ask("GET", "/v2/models/late/ready")[:2] == (503, {"name": "late", "ready": False})
+    status, reply, _ = ask("GET", "/v2/models/late")
+    assert status == 503 and "being loaded" in reply["error"]
+    assert ask("GET", "/v2/models/add.add_common/ready")[0] == 200
+
+
+@pytest.mark.parametrize("action", ["load", "unload"])
+def test_models_are_changed_only_by_those_who_may(echo, action):
+    sent = {"authorization": "Bearer admin"}
+    for options, status in (
+        ({}, 403),
+        ({"token": "user"}, 401),
+        ({"repository": echo, "admin_token": "admin"}, 200),
+        ({"repository": echo, "admin_token": "other"}, 403),
+        ({"repository": echo, "admin_token": "admin", "token": "user"}, 200),
+        ({"repository": echo, "token": "admin"}, 200),
+    ):
+        before = len(echo.loaded)
+        server = start_rest(echo, "127.0.0.1:0", **options)
+        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+        connection.request("POST", f"/v2/repository/models/add/{action}", headers=sent)
+        reply = connection.getresponse()
+        text = reply.read()
+        assert (reply.status, len(echo.loaded) - before) == (status, status == 200), (options, text)
+        if "token" in options and options["token"] != "admin":
+            connection.request("GET", "/v2/models/add.add_common", headers=sent)
+            assert connection.getresponse().status == (200 if "admin_token" in options else 401)
+        connection.close()
+        server.stop()
+
+
 def test_unknown_models_paths_and_verbs(ask):
     for path in (
         "/v2/models/no",
@@ -70,9 +115,12 @@ def test_unknown_models_paths_and_verbs(ask):
         "/v2/models/add",
         "/v2/models/add.add_common/versions/8",
     ):
-        for end in ("", "/ready", "/stats"):
+        for end in ("", "/stats"):
             status, reply, _ = ask("GET", path + end)
             assert status == 404 and set(reply) == {"error"}
+        name = path.split("/")[3]
+        assert ask("GET", path + "/ready")[:2] == (404, {"name": name, "ready": False})
+    assert ask("GET", "/v2/models/add.add_common/versions/x/ready")[0] == 400
     assert ask("POST", "/v2/models/no/infer", {"inputs": []})[0] == 404
     assert ask("GET", "/v2/models/add.add_common/versions/x")[0] == 400
     assert ask("GET", "/v2/nothing")[0] == 404

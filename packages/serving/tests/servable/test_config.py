@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+import threading
 import warnings
 
 import numpy as np
@@ -411,3 +412,27 @@ def test_declaring_outside_of_an_import_is_an_error():
 def test_stages_belong_into_a_method(declare):
     with pytest.raises(RuntimeError, match="in a function that register_method decorates"):
         declare(MODEL + "register.add_stage(model, outputs_count=1)")
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("import time\nwhile True:\n    time.sleep(0.001)\n", "servable_config.py, line "),
+        ("from .helper import x\n", "helper.py, line 2: threading.Event().wait()"),
+        ("while True:\n    try:\n        x = 1\n    except Exception:\n        pass\n", "line "),
+    ],
+    ids=["loop", "hang in a helper", "loop that catches"],
+)
+def test_config_that_never_returns_is_an_error_that_says_where_it_is(tmp_path, text, line):
+    (tmp_path / "demo").mkdir()
+    (tmp_path / "demo" / "servable_config.py").write_text(text)
+    (tmp_path / "demo" / "helper.py").write_text("import threading\nthreading.Event().wait()\n")
+    before = set(threading.enumerate())
+    with pytest.raises(RuntimeError, match="not ended after 0.2 s") as caught:
+        config.load_config(str(tmp_path), "demo", 0.2)
+    assert line in str(caught.value) and "demo" in str(caught.value)
+    for thread in set(threading.enumerate()) - before:
+        if "helper" not in text:
+            thread.join(30)
+            assert not thread.is_alive(), "its Python code goes on"
+    assert not [name for name in sys.modules if name.startswith("_mycelia_servable_demo")]

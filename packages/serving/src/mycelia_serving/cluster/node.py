@@ -52,6 +52,8 @@ class Node:
         self.master = Master(kill=self._kill, **master_options)
         self.drain_seconds = DRAIN_SECONDS
         self.token: str | None = None
+        self.allow_admin = False  # callers of the ports may load and unload
+        self.admin_token: str | None = None  # those who have this may
         self.ping_s = PING_S
         self.stopped = threading.Event()
         self.failed = ""  # why it stopped by itself
@@ -159,9 +161,7 @@ class Node:
         from mycelia_serving import frontend
 
         self._begin()
-        handle = frontend.start_grpc(
-            self.master, address, max_msg_mb_size, ssl_config, token=self.token, repository=self
-        )
+        handle = frontend.start_grpc(self.master, address, max_msg_mb_size, ssl_config, **self._access())
         self._opened("gRPC", address, handle)
         return handle
 
@@ -170,11 +170,18 @@ class Node:
         from mycelia_serving import frontend
 
         self._begin()
-        handle = frontend.start_rest(
-            self.master, address, max_msg_mb_size, ssl_config, token=self.token, repository=self
-        )
+        handle = frontend.start_rest(self.master, address, max_msg_mb_size, ssl_config, **self._access())
         self._opened("RESTful", address, handle)
         return handle
+
+    def _access(self) -> dict:
+        """Who may do what at a port."""
+        may_change = self.allow_admin or self.admin_token is not None
+        return {
+            "token": self.token,
+            "repository": self if may_change else None,
+            "admin_token": None if self.allow_admin else self.admin_token,
+        }
 
     def _opened(self, protocol: str, address: str, handle) -> None:
         if not address.startswith("unix:"):
@@ -212,6 +219,12 @@ class Node:
         versions = self._versions(name)
         for number in [version] if version else list(versions.running):
             versions.unload(number)
+
+    def resting(self) -> list[tuple[str, int]]:
+        """Servables and versions that could be loaded."""
+        with self._lock:
+            served = list(self._served.values())
+        return [(versions.name, number) for versions in served for number in versions.resting()]
 
     def scale(self, name: str, count: int, version: int = 0) -> None:
         """Have so many workers of a version, or of the newest. Errors: RuntimeError."""

@@ -253,6 +253,7 @@ class Kept:
 def make_engine(settings: dict, call_model=None):
     """The engine that the settings of a worker describe, not started."""
     from mycelia_serving.engine import Engine
+    from mycelia_serving.servable.config import CONFIG_S
 
     key = settings.get("dec_key")
     return Engine(
@@ -267,6 +268,7 @@ def make_engine(settings: dict, call_model=None):
         max_batch_delay_ms=settings.get("max_batch_delay_ms", 0),
         functions_only=call_model is not None,
         call_model=call_model,
+        config_timeout_s=settings.get("config_timeout_s", CONFIG_S),
         leader=settings.get("leader"),
     )
 

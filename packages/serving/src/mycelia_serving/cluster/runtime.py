@@ -25,7 +25,7 @@ def base_directory() -> Path:
     named = config.get("serving_dir")
     path = Path(named) if named else Path(tempfile.gettempdir()) / f"mycelia-serving-{os.getuid()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.stat().st_uid != os.getuid() and os.getuid():
+    if path.stat().st_uid != os.getuid() and (os.getuid() or not named):
         raise RuntimeError(f"{path} belongs to another user")
     return path
 

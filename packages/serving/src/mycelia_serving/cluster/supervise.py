@@ -20,6 +20,7 @@ from mycelia_serving.cluster.arena import Arena
 from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.link import Kind, Link
 from mycelia_serving.cluster.remote import RemoteWorker
+from mycelia_serving.servable.config import CONFIG_S
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
 PAUSES_S = (1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 60.0)  # before a worker is started again that never answered
@@ -43,6 +44,7 @@ class Settings:
     max_batch_size: int = 32
     max_batch_delay_ms: float = 0
     ping_s: float = 1.0  # between signs of life
+    config_timeout_s: float = CONFIG_S  # of the import of servable_config.py
     log_directory: str = ""  # for the output of workers; empty: that of the master
     leader: dict | None = None  # of a distributed servable, see `Engine`
 
@@ -60,6 +62,7 @@ class Settings:
             "max_batch_delay_ms": self.max_batch_delay_ms,
             "functions_only": functions_only,
             "ping_s": self.ping_s,
+            "config_timeout_s": self.config_timeout_s,
             "leader": self.leader,
         }
 
@@ -191,7 +194,10 @@ class Slot:
 
 
 class Deployment:
-    """The worker processes of one version of a servable."""
+    """The worker processes of one version of a servable.
+
+    start_timeout_s: how long a process may take until it is ready; then it is killed.
+    """
 
     def __init__(
         self,
@@ -365,7 +371,11 @@ class Deployment:
                 target=child.read, args=(self.master, lambda c: self._registered(slot, c)), daemon=True
             )
             reader.start()
+            late = threading.Timer(self._start_timeout_s, self._give_up, (child,))
+            late.daemon = True
+            late.start()
             how = child.wait()
+            late.cancel()
             reason = slot.reason if slot.state == "ready" and slot.reason else how
             if child.worker is not None:
                 child.worker.lost(reason)
@@ -401,6 +411,12 @@ class Deployment:
         if hopeless:
             self.master.fail(self.name, self.version, slot.reason)
 
+    def _give_up(self, child: Child) -> None:
+        """End a process that does not become a worker."""
+        if child.worker is None:
+            child.failure = f"the worker process was not ready after {self._start_timeout_s:g} s"
+            child.kill()
+
     @staticmethod
     def _pause(child: Child, unproductive: collections.deque, started: float, slot: Slot) -> float | None:
         """How long to wait before the next start; None: no more."""
@@ -424,7 +440,6 @@ class Deployment:
         self._set(slot, "ready")
 
     def _wait_ready(self, slots: list[Slot]) -> None:
-        end = time.monotonic() + self._start_timeout_s
         with self._changed:
             while True:
                 failed = [s for s in slots if s.state in ("failed", "ended")]
@@ -432,8 +447,7 @@ class Deployment:
                     raise RuntimeError(failed[0].reason or "the start was interrupted")
                 if all(s.state == "ready" for s in slots):
                     return
-                if not self._changed.wait(end - time.monotonic()):
-                    raise RuntimeError(f"a worker is not ready after {self._start_timeout_s} s")
+                self._changed.wait()
 
     def _end(self, slot: Slot, drain_seconds: float) -> None:
         """Drain one worker and end its process."""

@@ -134,6 +134,11 @@ class Versions:
                     continue
         return latest
 
+    def resting(self) -> list[int]:
+        """Versions that are there and do not run."""
+        running = set(self.running)
+        return [number for number in directory.versions(self._folder) if number not in running]
+
     def newest(self):
         """The deployment of the newest version that runs; None without one."""
         with self._lock:

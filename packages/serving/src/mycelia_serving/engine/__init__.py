@@ -21,7 +21,7 @@ from mycelia_serving.engine.units import FunctionUnit, Job, ModelUnit, Plan, Rem
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.request import Instance, MethodInfo, Result, TensorInfo
 from mycelia_serving.servable import directory
-from mycelia_serving.servable.config import load_config, unload
+from mycelia_serving.servable.config import CONFIG_S, load_config, unload
 from mycelia_serving.servable.declaration import Declaration, Function, Method, Stage
 from mycelia_serving.servable.model import Model
 
@@ -45,6 +45,7 @@ class Engine:
     functions_only: models are not loaded, their stages go to `call_model(model_key, subgraph, inputs, done)`
     with one tuple of arrays per instance; `done` takes a list with a tuple of arrays or a ServingError each.
     threads: how many functions and models may run at once.
+    config_timeout_s: how long the import of the config may take.
     leader: for a distributed model, the fields of `distributed.leader.LeaderOptions`.
     Errors: `start` raises RuntimeError that names file and cause.
     """
@@ -64,6 +65,7 @@ class Engine:
         functions_only: bool = False,
         call_model: Callable | None = None,
         threads: int = 4,
+        config_timeout_s: float = CONFIG_S,
         leader: dict | None = None,
     ) -> None:
         self.servable_name = servable_name
@@ -84,6 +86,7 @@ class Engine:
         self._functions_only = functions_only
         self._call_model = call_model
         self._threads = threads
+        self._config_timeout_s = config_timeout_s
         self._leader = leader
         self._declaration: Declaration | None = None
         self._models: dict[tuple[str, int], BatchModel] = {}
@@ -97,7 +100,9 @@ class Engine:
     def start(self) -> None:
         """Imports the config, loads the models and runs each once."""
         began = time.monotonic()
-        declaration = self._declaration = load_config(self._directory, self.servable_name)
+        declaration = self._declaration = load_config(
+            self._directory, self.servable_name, self._config_timeout_s
+        )
         try:
             has_models = any(model.declared.files for model in declaration.models)
             self.version = directory.choose_version(declaration.folder, self.version, has_models)

@@ -53,19 +53,23 @@ def start_grpc(
     metrics: Metrics | None = None,
     token: str | None = None,
     repository=None,
+    admin_token: str | None = None,
     native: bool | None = None,
 ):
     """Serve MindSpore's protocol, KServe v2, health and reflection. The handle has `port` and `stop(grace)`.
 
     address: "ip:port" (port 0: any that is free) or "unix:path". max_msg_mb_size: 1 to 512.
-    token: what callers must send as `authorization: Bearer TOKEN`. repository: loads and unloads servables.
+    token: what callers must send as `authorization: Bearer TOKEN`.
+    repository, admin_token: who may load and unload servables, see `kserve.Repository`.
     native: True or False asks for that front end or for grpcio; None takes the best.
     Errors: RuntimeError that names the parameter or the address.
     """
     from mycelia_serving.frontend import native as native_front_end
 
     check_port(address, max_msg_mb_size, ssl_config)
-    service = Service(dispatcher, metrics=metrics, token=token, repository=repository)
+    service = Service(
+        dispatcher, metrics=metrics, token=token, repository=repository, admin_token=admin_token
+    )
     if native is None:
         native = ssl_config is None and not native_front_end.missing()
     if native:
@@ -78,7 +82,7 @@ def start_grpc(
 class GrpcioServer:
     """What a `Service` answers, by grpcio's asyncio server in a thread of its own.
 
-    calls, connections, buffered: see `shares.Share`. stall_s: how long a request of few bytes may take to come.
+    calls, connections, buffered: see `shares.Share`. stall_s: how long a small request may take to come.
     """
 
     def __init__(

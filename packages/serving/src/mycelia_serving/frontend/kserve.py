@@ -7,6 +7,7 @@ method, or the one that is marked as default. A method with a batch dimension ta
 
 from __future__ import annotations
 
+import functools
 import threading
 import time
 from collections.abc import Callable
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mycelia_serving.errors import Code, ServingError, clip
+from mycelia_serving.frontend.token import Token
 from mycelia_serving.request import Dispatcher, MethodInfo, Reply, Request, ServableInfo, TensorInfo, Value
 from mycelia_serving.wire.tensors import check_shape, invalid, shape_text
 
@@ -89,6 +91,30 @@ class Models:
             for info in self._dispatcher.describe()
             for method in info.methods
         ]
+
+    def ready(self, name: str, version: str) -> bool | None:
+        """Whether a model answers requests; None: it is not known here.
+
+        Errors: ServingError for a version that is no number.
+        """
+        try:
+            return self.get(name, version).servable.state == "ready"
+        except ServingError as error:
+            if error.code not in (Code.NOT_FOUND, Code.SERVABLE_UNAVAILABLE):
+                raise
+            return None if error.code is Code.NOT_FOUND else False
+
+    def index(self, repository: Repository, only_ready: bool) -> list[tuple[str, str, str, str]]:
+        """Name, version, state and reason of each model, and of versions that could be loaded."""
+        found = [
+            (m.name, str(m.servable.version), STATES[m.servable.state], m.servable.reason)
+            for m in self.all()
+            if m.servable.state == "ready" or not only_ready
+        ]
+        if not only_ready:
+            resting = repository.resting()
+            found += [(name, str(version), "UNAVAILABLE", "unloaded") for name, version in resting]
+        return found
 
     def versions(self, model: Model) -> list[str]:
         """Numbers of the versions that have the method."""
@@ -321,22 +347,45 @@ def urgency(priority: int) -> int:
     return 0 if priority <= 0 else max(1, 1_000_000 - priority)
 
 
-def change_repository(
-    repository, action: str, name: str, tell: Callable[[ServingError | None], None]
-) -> None:
-    """Load or unload a servable in a thread of its own; `tell` hears how it went."""
-    if repository is None:
-        tell(ServingError(Code.UNSUPPORTED, f"this server does not {action} models on demand"))
-        return
+class Repository:
+    """What callers may do to the models.
 
-    def run() -> None:
-        try:
-            getattr(repository, action)(name)
-        except ServingError as error:
-            tell(error)
-        except Exception as error:
-            tell(ServingError(Code.INVALID_INPUTS, f"cannot {action} {clip(name)!r}: {error}"))
+    target: has `load(name)` and `unload(name)`, and `resting()` if it knows versions that could be loaded;
+    None: callers may change nothing.
+    token: what those who change something must send; None: all who are served may.
+    """
+
+    def __init__(self, target, token: str | None = None) -> None:
+        self._target = target
+        self._token = Token(token)
+
+    def resting(self) -> list[tuple[str, int]]:
+        """Servables and versions that are there and do not run."""
+        resting = getattr(self._target, "resting", None)
+        return [] if resting is None else resting()
+
+    def change(
+        self, action: str, name: str, authorization: str, tell: Callable[[ServingError | None], None]
+    ) -> None:
+        """Load or unload a servable in a thread of its own; `tell` hears how it went."""
+        if self._target is None:
+            text = f"callers may not {action} models here: the server was started without --allow-admin"
+            tell(ServingError(Code.FORBIDDEN, text))
+        elif not self._token.admits(authorization):
+            tell(ServingError(Code.FORBIDDEN, f"to {action} models takes the token of --admin-token"))
         else:
-            tell(None)
+            work = functools.partial(_change, getattr(self._target, action), action, name, tell)
+            threading.Thread(target=work, name=f"serving-{action}", daemon=True).start()
 
-    threading.Thread(target=run, name=f"serving-{action}", daemon=True).start()
+
+def _change(
+    function: Callable[[str], None], action: str, name: str, tell: Callable[[ServingError | None], None]
+) -> None:
+    try:
+        function(name)
+    except ServingError as error:
+        tell(error)
+    except Exception as error:
+        tell(ServingError(Code.INVALID_INPUTS, f"cannot {action} {clip(name)!r}: {error}"))
+    else:
+        tell(None)

@@ -13,11 +13,10 @@ from mycelia_serving.frontend.kserve import (
     EXTENSIONS,
     NUMBERS,
     PLATFORM,
-    STATES,
     Model,
     Models,
+    Repository,
     Tensor,
-    change_repository,
     check_outputs,
     datatype,
     element_count,
@@ -55,7 +54,9 @@ _CONTENTS = {  # datatype -> field of InferTensorContents; FP16 has none
 class InferenceService:
     """The calls by path, for `service.Service`."""
 
-    def __init__(self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository: Repository
+    ) -> None:
         self._dispatcher = dispatcher
         self._submit = submitter(dispatcher)
         self._models = models
@@ -89,8 +90,7 @@ class InferenceService:
         return pb.ServerMetadataResponse(name="mycelia-serving", version=__version__, extensions=EXTENSIONS)
 
     def _model_ready(self, request: pb.ModelReadyRequest) -> pb.ModelReadyResponse:
-        model = self._models.get(request.name, request.version)
-        return pb.ModelReadyResponse(ready=model.servable.state == "ready")
+        return pb.ModelReadyResponse(ready=self._models.ready(request.name, request.version) is True)
 
     def _model_metadata(self, request: pb.ModelMetadataRequest) -> pb.ModelMetadataResponse:
         model = self._models.get(request.name, request.version)
@@ -133,22 +133,19 @@ class InferenceService:
 
     def _index(self, request: pb.RepositoryIndexRequest) -> pb.RepositoryIndexResponse:
         reply = pb.RepositoryIndexResponse()
-        for model in self._models.all():
-            info = model.servable
-            if request.ready and info.state != "ready":
-                continue
-            reply.models.add(
-                name=model.name, version=str(info.version), state=STATES[info.state], reason=info.reason
-            )
+        for name, version, state, reason in self._models.index(self._repository, request.ready):
+            reply.models.add(name=name, version=version, state=state, reason=reason)
         return reply
 
     def _load(self, body: bytes, metadata: Mapping, done: Callable, deadline: float | None) -> None:
         name = _read(pb.RepositoryModelLoadRequest, body).model_name
-        change_repository(self._repository, "load", name, _teller(done, pb.RepositoryModelLoadResponse()))
+        tell = _teller(done, pb.RepositoryModelLoadResponse())
+        self._repository.change("load", name, metadata.get("authorization", ""), tell)
 
     def _unload(self, body: bytes, metadata: Mapping, done: Callable, deadline: float | None) -> None:
         name = _read(pb.RepositoryModelUnloadRequest, body).model_name
-        change_repository(self._repository, "unload", name, _teller(done, pb.RepositoryModelUnloadResponse()))
+        tell = _teller(done, pb.RepositoryModelUnloadResponse())
+        self._repository.change("unload", name, metadata.get("authorization", ""), tell)
 
     # ---- inference -----------------------------------------------------------------------------------------
 

@@ -16,11 +16,10 @@ from mycelia_serving.frontend.kserve import (
     EXTENSIONS,
     NUMBERS,
     PLATFORM,
-    STATES,
     Model,
     Models,
+    Repository,
     Tensor,
-    change_repository,
     check_outputs,
     datatype,
     element_count,
@@ -47,7 +46,9 @@ def error_reply(error: ServingError) -> HttpReply:
 class InferenceRoutes:
     """The paths under /v2."""
 
-    def __init__(self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository) -> None:
+    def __init__(
+        self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository: Repository
+    ) -> None:
         self._dispatcher = dispatcher
         self._submit = submitter(dispatcher)
         self._models = models
@@ -71,7 +72,7 @@ class InferenceRoutes:
             case ["repository", "index"]:
                 done(HttpReply(200, dump(self._index(request))))
             case ["repository", "models", name, "load" | "unload" as action] if post:
-                self._change(action, name, done)
+                self._change(action, name, request, done)
             case ["models", "stats"]:
                 self._get(request)
                 done(HttpReply(200, dump({"model_stats": [self._stats(m) for m in self._models.all()]})))
@@ -93,11 +94,13 @@ class InferenceRoutes:
         self._get(request)
         if rest not in ([], ["ready"], ["stats"]):
             raise ServingError(Code.NOT_FOUND, f"nothing is at {clip(request.path)}")
-        model = self._models.get(name, version)
         if rest == ["ready"]:
-            ready = model.servable.state == "ready"
-            done(HttpReply(200 if ready else 503, dump({"name": name, "ready": ready})))
-        elif rest == ["stats"]:
+            ready = self._models.ready(name, version)
+            status = 404 if ready is None else 200 if ready else 503
+            done(HttpReply(status, dump({"name": name, "ready": ready is True})))
+            return None
+        model = self._models.get(name, version)
+        if rest == ["stats"]:
             done(HttpReply(200, dump({"model_stats": [self._stats(model)]})))
         else:
             done(HttpReply(200, dump(self._metadata(model, version))))
@@ -119,7 +122,13 @@ class InferenceRoutes:
     def _metadata(self, model: Model, version: str) -> dict:
         def tensors(infos) -> list[dict]:
             return [
-                {"name": i.name, "datatype": datatype(i.dtype), "shape": model.tensor_shape(i)} for i in infos
+                {
+                    "name": i.name,
+                    "datatype": datatype(i.dtype),
+                    "shape": model.tensor_shape(i),
+                    **({} if i.dtype is not None else {"parameters": {"any_datatype": True}}),
+                }
+                for i in infos
             ]
 
         return {
@@ -133,16 +142,8 @@ class InferenceRoutes:
     def _index(self, request: HttpRequest) -> list[dict]:
         asked = load(request.body) if request.body else {}
         only_ready = type(asked) is dict and asked.get("ready") is True
-        return [
-            {
-                "name": model.name,
-                "version": str(model.servable.version),
-                "state": STATES[model.servable.state],
-                "reason": model.servable.reason,
-            }
-            for model in self._models.all()
-            if model.servable.state == "ready" or not only_ready
-        ]
+        keys = ("name", "version", "state", "reason")
+        return [dict(zip(keys, one, strict=True)) for one in self._models.index(self._repository, only_ready)]
 
     def _stats(self, model: Model) -> dict:
         sums = self._metrics.statistics(model.servable.name, model.method.name, model.servable.version)
@@ -164,11 +165,11 @@ class InferenceRoutes:
             },
         }
 
-    def _change(self, action: str, name: str, done: Done) -> None:
+    def _change(self, action: str, name: str, request: HttpRequest, done: Done) -> None:
         def tell(error: ServingError | None) -> None:
             done(HttpReply(200, b"{}") if error is None else error_reply(error))
 
-        change_repository(self._repository, action, name, tell)
+        self._repository.change(action, name, request.headers.get("authorization", ""), tell)
 
     # ---- inference -----------------------------------------------------------------------------------------
 

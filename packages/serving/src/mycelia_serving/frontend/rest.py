@@ -12,7 +12,7 @@ from urllib.parse import unquote
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.http import HttpReply, HttpRequest
 from mycelia_serving.frontend.json_values import dump, error_body, parse_instances, reply_body
-from mycelia_serving.frontend.kserve import Models
+from mycelia_serving.frontend.kserve import Models, Repository
 from mycelia_serving.frontend.kserve_rest import InferenceRoutes, error_reply
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import add_headers
@@ -32,7 +32,7 @@ class Rest:
     """An `http.Application`.
 
     token: what callers must send as `Authorization: Bearer TOKEN`, the probes excepted; None: nothing.
-    repository: loads and unloads servables for KServe's repository paths.
+    repository, admin_token: see `kserve.Repository`.
     """
 
     def __init__(
@@ -42,13 +42,14 @@ class Rest:
         metrics: Metrics | None = None,
         token: str | None = None,
         repository=None,
+        admin_token: str | None = None,
     ) -> None:
         self._dispatcher = dispatcher
         self._submit = submitter(dispatcher)
         self._metrics = metrics if metrics is not None else Metrics.of(dispatcher)
-        self._token = Token(token)
+        self._token = Token(token, admin_token)
         models = Models(dispatcher)
-        self._v2 = InferenceRoutes(dispatcher, models, self._metrics, repository)
+        self._v2 = InferenceRoutes(dispatcher, models, self._metrics, Repository(repository, admin_token))
         self._targets: dict[str, tuple[str, str, int]] = {}  # path -> servable, method, version
 
     # ---- http.Application ----------------------------------------------------------------------------------

@@ -24,6 +24,7 @@ def start_rest(
     metrics: Metrics | None = None,
     token: str | None = None,
     repository=None,
+    admin_token: str | None = None,
     patience_s: float = 20.0,
     idle_s: float = 75.0,
     connections: int | None = None,
@@ -32,7 +33,8 @@ def start_rest(
     """Serve REST, KServe v2, `/metrics` and `/openapi.json`. The handle has `port` and `stop(grace)`.
 
     address: "ip:port" (port 0: any that is free). max_msg_mb_size: of a request's body, 1 to 512.
-    token: what callers must send as `Authorization: Bearer TOKEN`. repository: loads and unloads servables.
+    token: what callers must send as `Authorization: Bearer TOKEN`.
+    repository, admin_token: who may load and unload servables, see `kserve.Repository`.
     patience_s: how long a client may be silent inside of a request; idle_s: between two of them.
     connections, buffered: see `asgi.RestApp`.
     Errors: RuntimeError that names the parameter or the address.
@@ -40,7 +42,9 @@ def start_rest(
     check_port(address, max_msg_mb_size, ssl_config, unix=False)
     context = None if ssl_config is None else ssl_config.context()
     sock = listening_socket(address)
-    application = Rest(dispatcher, metrics=metrics, token=token, repository=repository)
+    application = Rest(
+        dispatcher, metrics=metrics, token=token, repository=repository, admin_token=admin_token
+    )
     app = RestApp(
         application,
         max_body=max_msg_mb_size << 20,

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Mapping
 
 from mycelia_serving.errors import Code, ServingError, clip
-from mycelia_serving.frontend.kserve import Models
+from mycelia_serving.frontend.kserve import Models, Repository
 from mycelia_serving.frontend.kserve_grpc import InferenceService
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import (
@@ -40,7 +40,7 @@ class Service:
 
     dispatcher: takes the requests. metrics: counts them.
     token: what callers must send as `authorization: Bearer TOKEN`, health checks excepted; None: nothing.
-    repository: loads and unloads servables for KServe's repository calls.
+    repository, admin_token: see `kserve.Repository`.
     """
 
     def __init__(
@@ -50,12 +50,15 @@ class Service:
         metrics: Metrics | None = None,
         token: str | None = None,
         repository=None,
+        admin_token: str | None = None,
     ) -> None:
         self.dispatcher = dispatcher
         self._submit = submitter(dispatcher)
         self.metrics = metrics if metrics is not None else Metrics.of(dispatcher)
-        self._token = Token(token)
-        inference = InferenceService(dispatcher, Models(dispatcher), self.metrics, repository)
+        self._token = Token(token, admin_token)
+        inference = InferenceService(
+            dispatcher, Models(dispatcher), self.metrics, Repository(repository, admin_token)
+        )
         self.paths = {PREDICT: self._predict, HEALTH: self._check_health, **inference.paths}
 
     def handle(
