@@ -129,7 +129,7 @@ def iterate(x: _Tensor):
 def _first_axis(shape, key):
     """(begin, size, stride) for a key that is one int or one slice; None for all others."""
     kind = type(key)
-    if kind is int and shape:
+    if (kind is int or kind is Size) and shape:
         n = shape[0]
         if not is_open(n) and not -n <= key < n:
             raise _out_of_bounds(key, 0, shape)
@@ -251,7 +251,7 @@ class SliceLimit(errors.MyceliaIndexError, TypeError):
 def _classify(k):
     """(what it is, the value to use, number of axes that it consumes)."""
     kind = type(k)
-    if kind is int:
+    if kind is int or kind is Size:
         return "int", k, 1
     if kind is slice:
         return "slice", k, 1
@@ -304,9 +304,8 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
     if is_open(n) and k.step in (None, 1):
         start, stop = _open_limit(k.start, n, 0), _open_limit(k.stop, n, n)
         return start, applied(max, stop - start, 0), 1
-    if type(n) is Size and k.step in (None, 1):
-        start, stop = _limit(k.start, n, 0), _limit(k.stop, n, n)
-        return (start, stop - start, 1) if start < stop else (0, 0, 1)
+    if Size in map(type, (n, k.start, k.stop)) and _is_step(k.step):
+        return _open_range(k, n)
     try:
         start, stop, step = k.indices(n)
     except ValueError:
@@ -318,14 +317,29 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
     return (start if size else 0), size, step
 
 
-def _limit(limit, n, default):
-    """One end of a slice of an axis of size `n`, as `slice.indices` gives it."""
+def _is_step(step):
+    return step is None or (type(step) is int and step != 0)
+
+
+def _open_range(k: slice, n):
+    """(begin, size, step) where a limit of the slice or the size `n` differs from call to call."""
+    step = 1 if k.step is None else k.step
+    if step > 0:
+        start, stop = _limit(k.start, n, 0, 0, n), _limit(k.stop, n, n, 0, n)
+        return (start, (stop - start + step - 1) // step, step) if start < stop else (0, 0, step)
+    start, stop = _limit(k.start, n, n - 1, -1, n - 1), _limit(k.stop, n, -1, -1, n - 1)
+    return (start, (start - stop - step - 1) // -step, step) if stop < start else (0, 0, step)
+
+
+def _limit(limit, n, default, low, high):
+    """One end of a slice of an axis of size `n`, as `slice.indices` gives it: between `low` and `high`."""
     if limit is None:
         return default
     limit = exact(limit)
     if limit < 0:
-        return limit + n if limit + n > 0 else 0
-    return limit if limit < n else n
+        limit = limit + n
+        return limit if limit > low else low
+    return limit if limit < high else high
 
 
 def _open_limit(limit, n, default):

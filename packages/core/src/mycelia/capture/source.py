@@ -100,6 +100,7 @@ def _parse_fragment(source: str) -> ast.Module | None:
         f"_({text}",
         f"_({text.rstrip(',')})",
         text.rstrip(",)]}"),
+        f"{{{text.rstrip(',')}}}",
     ):
         try:
             return ast.parse(candidate)

@@ -14,12 +14,23 @@ from mycelia.dtypes import DType
 UNKNOWN = -1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class TensorType:
     """Element type and shape of a tensor, e.g. ``Tensor[Float32](2, 3)``."""
 
     dtype: DType
     shape: tuple[int, ...]
+
+    def __eq__(self, other: object) -> bool:
+        # Ranks first: sizes of shapes that cannot be equal are not compared (`ir/sizes.py` remembers that).
+        if not isinstance(other, TensorType):
+            return NotImplemented
+        return self is other or (
+            self.dtype is other.dtype and len(self.shape) == len(other.shape) and self.shape == other.shape
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.dtype, self.shape))
 
     @property
     def rank(self) -> int:

@@ -30,7 +30,7 @@ def run(graph: Graph) -> int:
 def _is_foldable(node: Node) -> bool:
     if node.has_effect or node.regions:
         return False
-    if not all(v is None or v.is_constant for v in node.inputs):
+    if not all(v is None or v.is_constant for v in node.inputs) or is_symbolic(node.attrs):
         return False
     return all(
         v.type.is_static and not is_symbolic(v.type) and v.type.nbytes <= LARGEST for v in node.outputs

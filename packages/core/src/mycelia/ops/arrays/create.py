@@ -200,10 +200,23 @@ def _spaced(name, start, end, steps, dtype):
         dtype = floating[0] if floating else dtypes.float32
     if is_tensor(start) or is_tensor(end):
         wide = [_as_double(v) for v in (start, end)]
-        share = constant(np.linspace(0.0, 1.0, steps), dtypes.float64)
+        share = _evenly(0.0, 1.0, steps)
         low, high = (v.expand_dims(-1) for v in wide)
         return (low * (1.0 - share) + high * share).astype(dtype)
-    return constant(np.linspace(float(start), float(end), steps, axis=-1), dtype)
+    return _evenly(float(start), float(end), steps).astype(dtype)
+
+
+def _evenly(start, end, steps):
+    """`np.linspace` in float64."""
+    if type(steps) is not Size:
+        return constant(np.linspace(start, end, steps), dtypes.float64)
+    from mycelia.ops.arrays.masks import where
+
+    if steps == 1:
+        return constant([start], dtypes.float64)
+    position = arange(steps).astype(dtypes.float64)
+    inner = position * ((end - start) / (steps - 1)) + start
+    return where(position == steps - 1, constant(end, dtypes.float64), inner)
 
 
 def _as_double(value):
