@@ -4,11 +4,9 @@
 #include "program.h"
 
 namespace mycelia {
-namespace {
 
 PyTypeObject* ProgramType = nullptr;
-
-Program* as_program(PyObject* o) { return reinterpret_cast<Program*>(o); }
+PyTypeObject* HoistedType = nullptr;
 
 // ---- reading what the compiler gives -------------------------------------------------------------------------------
 
@@ -29,6 +27,8 @@ bool read_ints(PyObject* tuple, size_t n_values, bool absent_allowed, Ints* out)
   return true;
 }
 
+namespace {
+
 // The inner programs are the compiler's, but a loop that goes beyond its inputs would not end in an exception.
 bool check_loop(const Instruction& ins) {
   const size_t carried = static_cast<size_t>(ins.carried), scanned = static_cast<size_t>(ins.scanned), made = ins.out.size();
@@ -46,6 +46,8 @@ bool check_loop(const Instruction& ins) {
   if (!ok) PyErr_SetString(PyExc_ValueError, "Program: inputs, results and programs of a loop do not fit together");
   return ok;
 }
+
+}  // namespace
 
 bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins) {
   const char* kind;
@@ -106,6 +108,16 @@ bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins) {
   if (ins->kind >= kRunWhile && !check_loop(*ins)) return false;
   return true;
 }
+
+void clear_instruction(Instruction* ins) {
+  Py_CLEAR(ins->op);
+  Py_CLEAR(ins->plan);
+  Py_CLEAR(ins->callable);
+  Py_CLEAR(ins->programs[0]);
+  Py_CLEAR(ins->programs[1]);
+}
+
+namespace {
 
 bool read_types(PyObject* types, Body* body) {
   const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(types));
@@ -193,19 +205,32 @@ bool read_updates(PyObject* updates, Body* body) {
   return true;
 }
 
-bool read_prologue(PyObject* prologue, Body* body) {
-  if (prologue == Py_None) return true;
-  PyObject *program, *inputs, *values;
-  if (!PyArg_ParseTuple(prologue, "O!OO", ProgramType, &program, &inputs, &values)) return false;
-  if (!read_ints(inputs, body->inputs.size(), false, &body->prologue_inputs) || !read_ints(values, body->types.size(), false, &body->hoisted))
+}  // namespace
+
+// (Hoisted, positions of inputs, values)
+bool read_source(PyObject* tuple, const Body* body, Source* source) {
+  PyObject *hoisted, *inputs, *values;
+  if (!PyArg_ParseTuple(tuple, "O!OO", HoistedType, &hoisted, &inputs, &values)) return false;
+  if (!read_ints(inputs, body->inputs.size(), false, &source->inputs) || !read_ints(values, body->types.size(), false, &source->values))
     return false;
-  const Body* other = as_program(program)->body;
-  if (other->inputs.size() != body->prologue_inputs.size() || other->outputs.size() != body->hoisted.size()) {
-    PyErr_SetString(PyExc_ValueError, "Program: the prologue must take the inputs and give the values it is for");
+  const Body* other = reinterpret_cast<Hoisted*>(hoisted)->program->body;
+  if (other->inputs.size() != source->inputs.size() || other->outputs.size() != source->values.size()) {
+    PyErr_SetString(PyExc_ValueError, "Program: what is hoisted must take the inputs and give the values it is for");
     return false;
   }
-  Py_INCREF(program);
-  body->prologue = as_program(program);
+  Py_INCREF(hoisted);
+  source->hoisted = reinterpret_cast<Hoisted*>(hoisted);
+  return true;
+}
+
+namespace {
+
+bool read_sources(PyObject* sources, Body* body) {
+  for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(sources); ++i) {
+    Source source{};
+    if (!read_source(PyTuple_GET_ITEM(sources, i), body, &source)) return false;
+    body->sources.push_back(std::move(source));
+  }
   return true;
 }
 
@@ -221,6 +246,16 @@ void find_outside(Body* body) {
       for (int32_t v : ins.in)
         if (v >= 0) body->seen_outside[v] = 1;
     }
+  }
+}
+
+void find_work(Body* body) {
+  for (Instruction& ins : body->code) {
+    ins.work = 0;
+    if (!ins.plan) continue;
+    for (const Ints* values : {&ins.in, &ins.out})
+      for (int32_t v : *values)
+        if (v >= 0 && body->fixed[v]) ins.work += body->types[v].size;
   }
 }
 
@@ -247,7 +282,7 @@ void group_steps(Body* body) {
     Step& step = body->steps.back();
     step.end = static_cast<int32_t>(i) + 1;
     if (ins.plan) {
-      step.work += ins.plan->work;
+      step.work += ins.work;
       for (int32_t v : ins.out)
         if (body->offset[v] < 0 && !in_place[v]) step.fresh.push_back(v);
     }
@@ -256,6 +291,9 @@ void group_steps(Body* body) {
 }
 
 void find_contexts(Body* body) {
+  body->contexts.clear();
+  body->context_of.clear();
+  body->kernels.clear();
   for (const Instruction& ins : body->code) {
     int32_t found = -1;
     if (ins.kind == kRunKernel) {
@@ -269,12 +307,26 @@ void find_contexts(Body* body) {
 }
 
 void find_holders(Body* body) {
-  std::vector<uint8_t> hoisted(body->types.size(), 0);
-  for (int32_t v : body->hoisted) hoisted[v] = 1;
-  for (size_t v = 0; v < body->types.size(); ++v)
-    if (body->offset[v] < 0 && !body->constants[v] && !hoisted[v] && (body->base[v] == static_cast<int32_t>(v) || body->seen_outside[v]))
+  body->holders.clear();
+  body->in_arena.clear();
+  for (size_t v = 0; v < body->types.size(); ++v) {
+    if (body->offset[v] >= 0) body->in_arena.push_back(static_cast<int32_t>(v));
+    else if (!body->constants[v] && (body->base[v] == static_cast<int32_t>(v) || body->seen_outside[v]))
       body->holders.push_back(static_cast<int32_t>(v));
+  }
 }
+
+}  // namespace
+
+void derive(Body* body) {
+  find_work(body);
+  find_outside(body);
+  group_steps(body);
+  find_contexts(body);
+  find_holders(body);
+}
+
+namespace {
 
 // ---- life ----------------------------------------------------------------------------------------------------------
 
@@ -287,7 +339,7 @@ int program_traverse(PyObject* self, visitproc visit, void* arg) {
     Py_VISIT(ins.programs[0]);
     Py_VISIT(ins.programs[1]);
   }
-  Py_VISIT(body->prologue);
+  for (const Source& source : body->sources) Py_VISIT(source.hoisted);
   Py_VISIT(body->observer);
   Py_VISIT(body->nodes);
   Py_VISIT(body->info);
@@ -303,7 +355,8 @@ int program_clear(PyObject* self) {
     Py_CLEAR(ins.programs[0]);
     Py_CLEAR(ins.programs[1]);
   }
-  Py_CLEAR(body->prologue);
+  for (Source& source : body->sources) Py_CLEAR(source.hoisted);
+  body->sources.clear();
   Py_CLEAR(body->observer);
   Py_CLEAR(body->nodes);
   Py_CLEAR(body->info);
@@ -318,13 +371,9 @@ void program_dealloc(PyObject* self) {
   program_clear(self);
   if (Body* body = p->body) {
     p->body = nullptr;
-    for (Instruction& ins : body->code) {
-      Py_XDECREF(ins.op);
-      Py_XDECREF(ins.plan);
-    }
+    for (Instruction& ins : body->code) clear_instruction(&ins);
     for (Frame* f : body->idle) free_frame(f);
     for (PyObject* c : body->constants) Py_XDECREF(c);
-    for (PyObject* t : body->hoisted_tensors) Py_XDECREF(t);
     delete body;
   }
   PyTypeObject* type = Py_TYPE(self);
@@ -371,18 +420,30 @@ PyObject* program_run(PyObject* self, PyObject* const* args, Py_ssize_t count) {
   return results;
 }
 
-// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, prologue)
-PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
+}  // namespace
+
+Program* new_program() {
+  Program* p = as_program(ProgramType->tp_alloc(ProgramType, 0));
+  if (!p) return nullptr;
+  p->vectorcall = program_vectorcall;
+  p->body = new Body;
+  return p;
+}
+
+namespace {
+
+// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources)
+PyObject* program_new(PyTypeObject*, PyObject* args, PyObject*) {
   long long arena_bytes;
-  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *prologue;
-  if (!PyArg_ParseTuple(args, "O!O!O!OOO!LO!O", &PyTuple_Type, &types, &PyTuple_Type, &places, &PyList_Type, &instructions, &inputs, &outputs,
-                        &PyDict_Type, &constants, &arena_bytes, &PyTuple_Type, &updates, &prologue))
+  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *sources;
+  if (!PyArg_ParseTuple(args, "O!O!O!OOO!LO!O!", &PyTuple_Type, &types, &PyTuple_Type, &places, &PyList_Type, &instructions, &inputs, &outputs,
+                        &PyDict_Type, &constants, &arena_bytes, &PyTuple_Type, &updates, &PyTuple_Type,
+                        &sources))
     return nullptr;
-  Program* p = as_program(type->tp_alloc(type, 0));
+  Program* p = new_program();
   if (!p) return nullptr;
   OwnedRef guard(reinterpret_cast<PyObject*>(p));
-  p->vectorcall = program_vectorcall;
-  Body* body = p->body = new Body;
+  Body* body = p->body;
   body->arena_bytes = arena_bytes;
   const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(types));
   if (!read_types(types, body) || !read_constants(constants, body) || !read_places(places, body)) return nullptr;
@@ -390,11 +451,8 @@ PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject*) {
   body->code.resize(PyList_GET_SIZE(instructions));
   for (size_t i = 0; i < body->code.size(); ++i)
     if (!read_instruction(PyList_GET_ITEM(instructions, i), count, &body->code[i])) return nullptr;
-  if (!read_updates(updates, body) || !read_prologue(prologue, body)) return nullptr;
-  find_outside(body);
-  group_steps(body);
-  find_contexts(body);
-  find_holders(body);
+  if (!read_updates(updates, body) || !read_sources(sources, body)) return nullptr;
+  derive(body);
   return guard.take();
 }
 
@@ -433,19 +491,30 @@ PyObject* program_observe(PyObject* self, PyObject* function) {
   Py_RETURN_NONE;
 }
 
+bool set_node_tuple(Body* body, PyObject* value) {
+  if (!PyTuple_Check(value) || static_cast<size_t>(PyTuple_GET_SIZE(value)) != body->code.size()) {
+    PyErr_Format(PyExc_ValueError, "Program.nodes: expected a tuple of %zu, one entry an instruction", body->code.size());
+    return false;
+  }
+  Py_INCREF(value);
+  Py_XSETREF(body->nodes, value);
+  return true;
+}
+
 PyObject* get_nodes(PyObject* self, void*) {
-  PyObject* nodes = as_program(self)->body->nodes;
-  if (!nodes) return PyTuple_New(0);
-  Py_INCREF(nodes);
-  return nodes;
+  Body* body = as_program(self)->body;
+  if (!body->nodes) return PyTuple_New(0);
+  if (!PyTuple_Check(body->nodes)) {
+    OwnedRef made(PyObject_CallNoArgs(body->nodes));
+    if (!made || !set_node_tuple(body, made.p)) return nullptr;
+  }
+  Py_INCREF(body->nodes);
+  return body->nodes;
 }
 
 int set_nodes(PyObject* self, PyObject* value, void*) {
   Body* body = as_program(self)->body;
-  if (!value || !PyTuple_Check(value) || static_cast<size_t>(PyTuple_GET_SIZE(value)) != body->code.size()) {
-    PyErr_Format(PyExc_ValueError, "Program.nodes: expected a tuple of %zu, one entry an instruction", body->code.size());
-    return -1;
-  }
+  if (!value || !PyCallable_Check(value)) return set_node_tuple(body, value ? value : Py_None) ? 0 : -1;
   Py_INCREF(value);
   Py_XSETREF(body->nodes, value);
   return 0;
@@ -522,18 +591,87 @@ PyObject* Body::*unsteady_member = &Body::unsteady;
 
 PyObject* get_size(PyObject* self, void*) { return PyLong_FromSize_t(as_program(self)->body->code.size()); }
 PyObject* get_arena(PyObject* self, void*) { return PyLong_FromLongLong(as_program(self)->body->arena_bytes); }
-PyObject* get_prologue(PyObject* self, void*) {
-  PyObject* found = reinterpret_cast<PyObject*>(as_program(self)->body->prologue);
-  if (!found) found = Py_None;
-  Py_INCREF(found);
-  return found;
+PyObject* get_hoisted(PyObject* self, void*) {
+  const Body* body = as_program(self)->body;
+  PyObject* all = PyTuple_New(body->sources.size());
+  for (size_t i = 0; all && i < body->sources.size(); ++i) {
+    Py_INCREF(body->sources[i].hoisted);
+    PyTuple_SET_ITEM(all, i, reinterpret_cast<PyObject*>(body->sources[i].hoisted));
+  }
+  return all;
 }
-PyObject* get_prologue_runs(PyObject* self, void*) { return PyLong_FromLongLong(as_program(self)->body->hoisted_epoch); }
+
+// ---- Hoisted -------------------------------------------------------------------------------------------------------
+
+PyObject* hoisted_new(PyTypeObject* type, PyObject* args, PyObject*) {
+  PyObject* program;
+  if (!PyArg_ParseTuple(args, "O!", ProgramType, &program)) return nullptr;
+  Hoisted* h = reinterpret_cast<Hoisted*>(type->tp_alloc(type, 0));
+  if (!h) return nullptr;
+  Py_INCREF(program);
+  h->program = as_program(program);
+  h->seen = new std::vector<Seen>;
+  h->tensors = new std::vector<PyObject*>;
+  return reinterpret_cast<PyObject*>(h);
+}
+
+int hoisted_traverse(PyObject* self, visitproc visit, void* arg) {
+  Hoisted* h = reinterpret_cast<Hoisted*>(self);
+  Py_VISIT(Py_TYPE(self));
+  Py_VISIT(h->program);
+  Py_VISIT(h->info);
+  return 0;
+}
+
+int hoisted_clear(PyObject* self) {
+  Py_CLEAR(reinterpret_cast<Hoisted*>(self)->info);
+  return 0;
+}
+
+void hoisted_dealloc(PyObject* self) {
+  PyObject_GC_UnTrack(self);
+  Hoisted* h = reinterpret_cast<Hoisted*>(self);
+  if (h->weakrefs) PyObject_ClearWeakRefs(self);
+  Py_XDECREF(h->info);
+  Py_XDECREF(h->program);
+  if (h->tensors)
+    for (PyObject* t : *h->tensors) Py_XDECREF(t);
+  delete h->tensors;
+  delete h->seen;
+  PyTypeObject* type = Py_TYPE(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+PyMemberDef hoisted_members[] = {
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Hoisted, weakrefs), READONLY, nullptr},
+    {"program", T_OBJECT, offsetof(Hoisted, program), READONLY, "What computes the values."},
+    {"info", T_OBJECT, offsetof(Hoisted, info), 0, "Whatever the compiler keeps with it."},
+    {"runs", T_LONGLONG, offsetof(Hoisted, runs), READONLY, "How often the values were computed."},
+    {nullptr, 0, 0, 0, nullptr}};
+
+PyType_Slot hoisted_slots[] = {
+    {Py_tp_new, reinterpret_cast<void*>(hoisted_new)},
+    {Py_tp_dealloc, reinterpret_cast<void*>(hoisted_dealloc)},
+    {Py_tp_traverse, reinterpret_cast<void*>(hoisted_traverse)},
+    {Py_tp_clear, reinterpret_cast<void*>(hoisted_clear)},
+    {Py_tp_members, hoisted_members},
+    {Py_tp_doc, const_cast<char*>("Hoisted(program)\n\nThe results of a Program, kept until the content of one of its inputs changes. "
+                                  "Programs that need\nthe same values of the same inputs share one.")},
+    {0, nullptr}};
+PyType_Spec hoisted_spec = {"mycelia._C.Hoisted", sizeof(Hoisted), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, hoisted_slots};
+
+// ---- tables --------------------------------------------------------------------------------------------------------
 
 PyMethodDef methods[] = {
     {"run", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(program_run)), METH_FASTCALL, "run(first, second): a call with the members of two lists."},
     {"profile", program_profile, METH_O, "profile(on): count calls and nanoseconds of each instruction from now on, starting at zero."},
     {"timings", program_timings, METH_NOARGS, "[(calls, nanoseconds)] of each instruction since `profile(True)`."},
+    {"resized", program_resized, METH_VARARGS,
+     "resized(numbers, open, blocks, followers, instructions, sources): this program for other sizes.\n\n"
+     "open, blocks, followers: bytes of int32. open: (value, axis, position in numbers) of each size that differs; blocks: (value,\n"
+     "first, last) of what lies in the arena and when; followers: (value, value that it lies in place of). instructions: {index: one\n"
+     "that takes its place}; sources: None or, for each source, a Hoisted that takes its place or None."},
     {"observe", program_observe, METH_O, "observe(function): call function(index, outputs) after each instruction; None ends it."},
     {nullptr, nullptr, 0, nullptr}};
 
@@ -548,17 +686,17 @@ PyGetSetDef getset[] = {
      "((begin, (end, ...)), ...): kernels from instruction `begin` on that may run at the same time, part by part. The parts must not "
      "depend on each other, and no value of one may lie where another's does. Set before the first run.", nullptr},
     {"info", get_object, set_object, "Whatever the compiler keeps with the program.", &info_member},
-    {"unsteady", get_object, set_object, "Function called when the prologue had to run many times in a row, or None.", &unsteady_member},
+    {"unsteady", get_object, set_object, "Function called when hoisted values had to be computed many times in a row, or None.",
+     &unsteady_member},
     {"arena_bytes", get_arena, nullptr, "Size of the arena.", nullptr},
-    {"prologue", get_prologue, nullptr, "The Program of what depends only on inputs that rarely change, or None.", nullptr},
-    {"prologue_runs", get_prologue_runs, nullptr, "How often the prologue was run.", nullptr},
+    {"hoisted", get_hoisted, nullptr, "Where values come from that depend only on inputs that rarely change: Hoisted, ...", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
 PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program_dealloc), SLOT(Py_tp_traverse, program_traverse),
                        SLOT(Py_tp_clear, program_clear), SLOT(Py_tp_call, PyVectorcall_Call), SLOT(Py_tp_getset, getset),
                        SLOT(Py_tp_methods, methods), SLOT(Py_tp_members, members),
                        {Py_tp_doc, const_cast<char*>(
-                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, prologue)\n\n"
+                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources)\n\n"
                            "A compiled graph over values 0..n-1. types: a TensorType each. places: an offset in the arena, (value,) for\n"
                            "a view of another value, None for anything else. Instructions, `in`, `out`, `free` being tuples of values\n"
                            "(-1: absent): ('op', op, plan, in, out, free), ('view', in, out, free), ('python', callable, in, out, free),\n"
@@ -566,18 +704,24 @@ PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program
                            "('while' or 'history', condition program, body program, carried, in, out, free),\n"
                            "('scan', body program, carried, scanned, reverse, in, out, free).\n"
                            "updates: ((value, input, in place), ...): the Tensor given as that input takes the value when the run has\n"
-                           "succeeded. prologue: None or (Program, positions of its inputs, values that it gives); it runs again when one\n"
+                           "succeeded. sources: (Hoisted, positions of its inputs, values that it gives), ...: computed again when one\n"
                            "of these inputs has changed. What Python callables or inner programs receive and what the program returns\n"
                            "must not lie in the arena.")},
                        {0, nullptr}};
 #undef SLOT
+PyMethodDef functions[] = {{"plan_offsets", plan_offsets, METH_VARARGS,
+                            "plan_offsets(sizes, first, last): (offsets, bytes of the arena) for what needs so many bytes from position\n"
+                            "`first` to `last`: greedy by size."},
+                           {nullptr, nullptr, 0, nullptr}};
 PyType_Spec spec = {"mycelia._C.Program", sizeof(Program), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
 
 int init_program(PyObject* module) {
   ProgramType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&spec));
-  if (!ProgramType) return -1;
+  HoistedType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&hoisted_spec));
+  if (!ProgramType || !HoistedType || PyModule_AddObjectRef(module, "Hoisted", reinterpret_cast<PyObject*>(HoistedType))) return -1;
+  if (PyModule_AddFunctions(module, functions)) return -1;
   return PyModule_AddObjectRef(module, "Program", reinterpret_cast<PyObject*>(ProgramType));
 }
 

@@ -2,9 +2,10 @@
 //
 // A program computes values. Each value has one home, fixed when the program is built: a place in the arena, a constant, an
 // input, a value that another one is a view of, or memory of its own, which is allocated in every run: results, and what Python
-// code may keep. A Frame is all that one run needs: the arena, a description of every value and a prepared call of every kernel.
+// code may keep. A Frame is all that one run needs: a description of every value and a prepared call of every kernel.
 // Frames are kept, so that a run only fills in where inputs and memory of its own lie. Runs that overlap, from other threads or
-// by recursion, have a frame each.
+// by recursion, have a frame each. The arena is there for the time of a run, so programs that do not run at the same time lie in
+// the same memory.
 #pragma once
 #include <memory>
 #include <vector>
@@ -29,6 +30,7 @@ struct Instruction {
   bool reverse = false;          // kRunScan
   Ints in, out;                  // values; -1: absent
   Ints free;                     // values whose Tensor is not needed any more
+  int64_t work = 0;              // elements that a kernel or body touches
 };
 
 // Consecutive kernels, run without looking at anything in between, or one other instruction.
@@ -60,7 +62,8 @@ struct Held {
 };
 
 struct Frame {
-  Storage* arena = nullptr;
+  Storage* arena = nullptr;           // of the present run
+  const char* placed = nullptr;       // where the arena lay when the values in it got their addresses
   std::vector<myc_tensor> values;
   std::vector<const myc_tensor*> in;  // of all kernels, one after the other
   std::vector<myc_tensor*> out;
@@ -68,7 +71,6 @@ struct Frame {
   std::vector<myc_context*> contexts;
   std::vector<Held> held;
   std::vector<uint8_t> in_place;      // per update of this run
-  int64_t hoisted_epoch = 0;          // whose hoisted values it points to
 };
 
 struct Timing {
@@ -84,6 +86,25 @@ struct Seen {
 
 struct Program;
 
+// Values that depend only on inputs that rarely change, computed by `program` when these have changed. Programs that need the
+// same values share them.
+struct Hoisted {
+  PyObject_HEAD
+  PyObject* weakrefs;
+  PyObject* info;      // whatever the compiler keeps with it
+  Program* program;
+  int64_t runs;
+  int misses;          // runs of programs in a row that had to compute the values
+  std::vector<Seen>* seen;
+  std::vector<PyObject*>* tensors;
+};
+
+struct Source {
+  Hoisted* hoisted;
+  Ints inputs;  // positions of inputs that the values depend on
+  Ints values;
+};
+
 struct Body {
   std::vector<Instruction> code;
   std::vector<Step> steps;
@@ -96,6 +117,7 @@ struct Body {
   std::vector<PyObject*> constants;     // per value, NULL when none
   Ints inputs, outputs;                 // inputs: -1 when nothing reads it
   Ints holders;                         // values that a run may hold Tensors of
+  Ints in_arena;
   std::vector<uint8_t> seen_outside;    // per value: Python code or other programs get its Tensor
   std::vector<Update> updates;
   std::vector<myc_kernel_fn> kernels;   // per instruction
@@ -104,14 +126,8 @@ struct Body {
   int64_t arena_bytes = 0;
   std::vector<Frame*> idle;
 
-  // Values that depend only on inputs that rarely change, computed by another program when these have changed.
-  Program* prologue = nullptr;
-  Ints prologue_inputs, hoisted;        // positions of inputs; values
-  std::vector<Seen> seen;
-  std::vector<PyObject*> hoisted_tensors;
-  int64_t hoisted_epoch = 0;
-  int misses = 0;                // runs in a row that had to compute them
-  PyObject* unsteady = nullptr;  // called when these are too many
+  std::vector<Source> sources;
+  PyObject* unsteady = nullptr;  // called when hoisted values had to be computed too often
 
   std::vector<Timing> timings;   // per instruction while it is profiled
   PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
@@ -131,6 +147,23 @@ struct Program {
 bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results);
 
 void free_frame(Frame* frame);
+
+extern PyTypeObject* ProgramType;
+extern PyTypeObject* HoistedType;
+inline Program* as_program(PyObject* o) { return reinterpret_cast<Program*>(o); }
+
+// ---- how programs are built ----------------------------------------------------------------------------------------
+
+bool read_ints(PyObject* tuple, size_t n_values, bool absent_allowed, Ints* out);
+bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins);
+void clear_instruction(Instruction* ins);
+bool read_source(PyObject* tuple, const Body* body, Source* source);
+void derive(Body* body);  // what follows from values and instructions
+Program* new_program();
+
+// resize.cc
+PyObject* program_resized(PyObject* self, PyObject* args);
+PyObject* plan_offsets(PyObject* module, PyObject* args);
 
 // ---- for instructions that are more than a kernel ------------------------------------------------------------------
 

@@ -19,11 +19,9 @@ int64_t byte_count(const myc_tensor& t) { return t.size * kItemSize[t.dtype]; }
 Frame* make_frame(const Body* body) {
   std::unique_ptr<Frame> f(new Frame);
   const size_t count = body->types.size();
-  if (body->arena_bytes > 0 && !(f->arena = storage_alloc(body->arena_bytes))) return nullptr;
   f->values = body->types;
   for (size_t v = 0; v < count; ++v) {
-    if (body->offset[v] >= 0) f->values[v].data = f->arena->data + body->offset[v];
-    else if (body->base[v] != static_cast<int32_t>(v)) f->values[v].data = f->values[body->base[v]].data;
+    if (body->offset[v] < 0 && body->base[v] != static_cast<int32_t>(v)) f->values[v].data = f->values[body->base[v]].data;
   }
   f->held.resize(count);
   f->in_place.resize(body->updates.size());
@@ -46,6 +44,17 @@ Frame* make_frame(const Body* body) {
     for (int32_t v : ins.out) f->out.push_back(&f->values[v]);
   }
   return f.release();
+}
+
+// Memory for the intermediates of one run. It mostly lies where it lay in the run before.
+bool take_arena(const Body* body, Frame* f) {
+  if (body->arena_bytes == 0) return true;
+  f->arena = storage_alloc(body->arena_bytes);
+  if (!f->arena) return false;
+  if (f->placed == f->arena->data) return true;
+  f->placed = f->arena->data;
+  for (int32_t v : body->in_arena) f->values[v].data = f->arena->data + body->offset[v];
+  return true;
 }
 
 // Makes kernels use the scratch memory and threads of the calling thread.
@@ -77,11 +86,12 @@ class UsedFrame {
       frame_ = body->idle.back();
       body->idle.pop_back();
     }
-    if (frame_) enter_thread(body, frame_);
+    enter_thread(body, frame_);
   }
   ~UsedFrame() {
-    if (!frame_) return;
     for (int32_t v : body_->holders) drop(&frame_->held[v]);
+    release(frame_->arena);
+    frame_->arena = nullptr;
     if (body_->idle.size() < kIdleFrames) body_->idle.push_back(frame_);
     else free_frame(frame_);
   }
@@ -178,6 +188,37 @@ namespace {
 
 // ---- instructions --------------------------------------------------------------------------------------------------
 
+// The plan of an instruction; where that was made for other sizes, which matters to bodies only, one like it.
+PyObject* plan_for_present_sizes(const Instruction& ins, const std::vector<PyObject*>& in) {
+  bool same = true;
+  for (size_t i = 0; i < in.size() && same; ++i) {
+    PyObject* type = PyTuple_GET_ITEM(ins.plan->in_types, i);
+    myc_tensor t;
+    if (!in[i] || type == Py_None) continue;
+    if (!read_type(type, &t)) return nullptr;
+    same = same_type(t, as_tensor(in[i])->t);
+  }
+  if (same) {
+    Py_INCREF(ins.plan);
+    return reinterpret_cast<PyObject*>(ins.plan);
+  }
+  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch")), shapes(PyTuple_New(in.size()));
+  for (size_t i = 0; shapes && i < in.size(); ++i) {
+    PyObject* shape = Py_None;
+    if (in[i]) shape = shape_tuple(as_tensor(in[i])->t);
+    else Py_INCREF(shape);
+    if (!shape) return nullptr;
+    PyTuple_SET_ITEM(shapes.p, i, shape);
+  }
+  if (!dispatch || !shapes) return nullptr;
+  PyObject* plan = PyObject_CallMethod(dispatch.p, "resized", "OOO", ins.op, ins.plan, shapes.p);
+  if (plan && Py_TYPE(plan) != PlanType) {
+    PyErr_SetString(PyExc_TypeError, "dispatch.resized must return a Plan");
+    Py_CLEAR(plan);
+  }
+  return plan;
+}
+
 // A reference body, or what replaces a kernel that declined. Results are copied to where the values live: the body may have
 // returned a part of its arguments.
 bool run_reference_instruction(const Body* body, const Instruction& ins, Frame* f) {
@@ -185,7 +226,8 @@ bool run_reference_instruction(const Body* body, const Instruction& ins, Frame* 
   if (!collect_tensors(body, f, ins.in, &in)) return false;
   std::vector<Tensor*> out(ins.out.size(), nullptr);
   Tensors made;
-  const bool ok = run_plan(ins.op, ins.plan, in.v.data(), out.data());
+  OwnedRef plan(plan_for_present_sizes(ins, in.v));
+  const bool ok = plan && run_plan(ins.op, reinterpret_cast<Plan*>(plan.p), in.v.data(), out.data());
   for (Tensor* t : out) made.v.push_back(reinterpret_cast<PyObject*>(t));
   if (!ok) return false;
   for (size_t i = 0; i < out.size(); ++i) {
@@ -384,7 +426,7 @@ bool run_instrumented(Body* body, Frame* f) {
     for (int32_t i = step.begin; i < step.end; ++i) {
       const Instruction& ins = body->code[i];
       const Clock::time_point start = Clock::now();
-      const bool ok = step.native ? run_native(body, f, i, i + 1, ins.plan->work) : run_other(body, ins, f);
+      const bool ok = step.native ? run_native(body, f, i, i + 1, ins.work) : run_other(body, ins, f);
       if (!ok) return false;
       const int64_t spent = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - start).count();
       if (body->profiled) {
@@ -406,54 +448,48 @@ uint64_t content_of(const Tensor* t) {
   return hash_bytes(t->t.data, byte_count(t->t)) | kHashed;
 }
 
-void forget_hoisted(const Body* body, Frame* f) {
-  f->hoisted_epoch = 0;
-  for (int32_t v : body->hoisted) drop(&f->held[v]);
-}
-
 // Computes the hoisted values if what they depend on has changed.
-bool refresh(Body* body, PyObject* const* inputs) {
-  bool valid = body->hoisted_epoch > 0;
-  const size_t count = body->prologue_inputs.size();
-  for (size_t k = 0; k < count; ++k) {
-    Tensor* t = as_tensor(inputs[body->prologue_inputs[k]]);
+bool refresh(Hoisted* h, const Ints& positions, PyObject* const* inputs) {
+  const size_t count = positions.size();
+  std::vector<Seen>& seen = *h->seen;
+  bool valid = h->runs > 0;
+  for (size_t k = 0; k < count && valid; ++k) {
+    Tensor* t = as_tensor(inputs[positions[k]]);
     if (!t->storage && !has_data(t)) return false;
-    const Seen now{content_of(t), t->t.data};
-    if (valid && now == body->seen[k]) continue;
-    valid = false;
-    break;
+    valid = Seen{content_of(t), t->t.data} == seen[k];
   }
   if (valid) {
-    body->misses = 0;
+    h->misses = 0;
     return true;
   }
-  std::vector<Seen> seen(count);
+  std::vector<Seen> now(count);
   std::vector<PyObject*> args(count);
   for (size_t k = 0; k < count; ++k) {
-    Tensor* t = as_tensor(inputs[body->prologue_inputs[k]]);
+    Tensor* t = as_tensor(inputs[positions[k]]);
     if (!t->storage && !has_data(t)) return false;
-    seen[k] = Seen{content_of(t), t->t.data};
-    args[k] = inputs[body->prologue_inputs[k]];
+    now[k] = Seen{content_of(t), t->t.data};
+    args[k] = inputs[positions[k]];
   }
   Tensors results;
-  if (!run_program(body->prologue, args.data(), count, &results.v)) return false;
-  std::swap(body->hoisted_tensors, results.v);
-  body->seen = std::move(seen);
-  ++body->hoisted_epoch;
-  for (Frame* f : body->idle) forget_hoisted(body, f);
-  if (++body->misses != kUnsteady || !body->unsteady) return true;
-  OwnedRef told(PyObject_CallNoArgs(body->unsteady));
-  return bool(told);
+  if (!run_program(h->program, args.data(), count, &results.v)) return false;
+  std::swap(*h->tensors, results.v);
+  seen = std::move(now);
+  ++h->runs;
+  ++h->misses;
+  return true;
 }
 
 bool take_hoisted(Body* body, Frame* f, PyObject* const* inputs) {
-  if (!refresh(body, inputs)) return false;
-  if (f->hoisted_epoch == body->hoisted_epoch) return true;
-  forget_hoisted(body, f);
-  for (size_t k = 0; k < body->hoisted.size(); ++k)
-    if (!hold(body, f, body->hoisted[k], as_tensor(body->hoisted_tensors[k]))) return false;
-  f->hoisted_epoch = body->hoisted_epoch;
-  return true;
+  bool unsteady = false;
+  for (const Source& source : body->sources) {
+    if (!refresh(source.hoisted, source.inputs, inputs)) return false;
+    for (size_t k = 0; k < source.values.size(); ++k)
+      if (!hold(body, f, source.values[k], as_tensor((*source.hoisted->tensors)[k]))) return false;
+    unsteady |= source.hoisted->misses >= kUnsteady;
+  }
+  if (!unsteady || !body->unsteady) return true;
+  OwnedRef told(PyObject_CallNoArgs(body->unsteady));
+  return bool(told);
 }
 
 // ---- a run ---------------------------------------------------------------------------------------------------------
@@ -533,7 +569,6 @@ bool collect_outputs(const Body* body, const Frame* f, std::vector<PyObject*>* r
 
 void free_frame(Frame* frame) {
   for (Held& held : frame->held) drop(&held);
-  release(frame->arena);
   delete frame;
 }
 
@@ -547,10 +582,10 @@ bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyOb
   Py_INCREF(p);
   UsedFrame used(body);
   Frame* f = used.get();
-  if (!f || !take_inputs(body, f, inputs)) return false;
+  if (!take_arena(body, f) || !take_inputs(body, f, inputs)) return false;
   const int32_t level = tape_level;
   tape_level = 0;  // a Program is one step for the tape
-  bool ok = (!body->prologue || take_hoisted(body, f, inputs)) && choose_updates(body, f, inputs);
+  bool ok = take_hoisted(body, f, inputs) && choose_updates(body, f, inputs);
   ok = ok && (body->profiled || body->observer ? run_instrumented(body, f) : run_steps(body, f));
   tape_level = level;
   return ok && collect_outputs(body, f, results) && write_back(body, f, inputs);

@@ -134,6 +134,20 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
     )
 
 
+def resized(op: _C.Op, plan: _C.Plan, shapes: tuple) -> _C.Plan:
+    """The Plan like `plan` for inputs of these shapes (None: absent). Called by the native core."""
+    types = tuple(t and TensorType(t.dtype, shape) for t, shape in zip(plan.in_types, shapes))
+    return resolve(op, types, tuple(plan.attrs.values()), counts_of(op, len(types)))
+
+
+def counts_of(op: _C.Op, inputs: int) -> tuple[int, ...]:
+    """How many of the flat `inputs` each parameter of `op` takes."""
+    params = op.definition.params
+    if params and params[0][1] == LIST:
+        return (inputs - len(params) + 1, *(1 for _ in params[1:]))
+    return tuple(1 for _ in params)
+
+
 def _work(typing: Typing) -> int:
     sizes = [t.size for t in (*typing.in_types, *typing.out_types) if t is not None]
     total = sum(s for s in sizes if s != UNKNOWN)
@@ -232,11 +246,8 @@ def note_fallback(op: str, backend: str, shorts: list, to: str) -> None:
 def fallback(op: _C.Op, plan: _C.Plan):
     """What runs instead of a native kernel that declined: the reference body. Called by the native core."""
     note_fallback(op.name, registry.target().backend.name, registry.shorts_of(plan.in_types), "reference")
-    definition = op.definition
-    counts = tuple(1 for _ in definition.params)
-    if definition.params and definition.params[0][1] == LIST:
-        counts = (len(plan.in_types) - len(definition.params) + 1, *counts[1:])
-    return reference_function(definition, plan.attrs, plan.in_types, plan.out_types, counts)
+    counts = counts_of(op, len(plan.in_types))
+    return reference_function(op.definition, plan.attrs, plan.in_types, plan.out_types, counts)
 
 
 _E_ARGUMENT, _E_MEMORY = 2, 3  # of abi.h

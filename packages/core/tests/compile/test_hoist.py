@@ -29,7 +29,7 @@ X = Tensor(np.random.default_rng(1).standard_normal((3, 8)).astype(np.float32))
 
 
 def hoisting(program):
-    return program.prologue is not None and any(n.op.name == "mat_mul" for n in program.nodes)
+    return program.hoisted and any(n.op.name == "mat_mul" for n in program.nodes)
 
 
 def program_of(run, *args):
@@ -57,7 +57,7 @@ def agrees(net):
 def test_computed_once(net):
     for _ in range(5):
         agrees(net)
-    assert net.program.prologue_runs == 1
+    assert net.program.hoisted[0].runs == 1
     assert all(n.op.name != "softmax" for n in net.program.nodes)
 
 
@@ -65,7 +65,7 @@ def test_tensors_of_other_values_do_not_matter(net):
     for k in range(5):
         x = Tensor(np.full((3, 8), k, np.float32))
         np.testing.assert_allclose(net.run(x).asnumpy(), net(x).asnumpy(), rtol=1e-5)
-    assert net.program.prologue_runs == 1
+    assert net.program.hoisted[0].runs == 1
 
 
 def in_place_op(net):
@@ -118,12 +118,12 @@ CHANGES = {
 
 @pytest.mark.parametrize("name", CHANGES)
 def test_computed_again_after(name, net):
-    runs = net.program.prologue_runs
+    runs = net.program.hoisted[0].runs
     before = net.run(X).asnumpy().copy()
     CHANGES[name](net)
     agrees(net)
     assert np.abs(net.run(X).asnumpy() - before).max() > 1e-3
-    assert net.program.prologue_runs == runs + 1
+    assert net.program.hoisted[0].runs == runs + 1
 
 
 def test_writes_while_numpy_looks_at_the_memory(net):
@@ -131,9 +131,9 @@ def test_writes_while_numpy_looks_at_the_memory(net):
     for k in range(3):
         view[:] = W * k
         agrees(net)
-    runs = net.program.prologue_runs
+    runs = net.program.hoisted[0].runs
     agrees(net)
-    assert net.program.prologue_runs == runs  # the content has not changed
+    assert net.program.hoisted[0].runs == runs  # the content has not changed
 
 
 def test_writes_to_an_array_that_the_parameter_was_made_from():
@@ -202,7 +202,7 @@ def test_parameters_that_change_all_the_time_are_not_kept(net):
     for k in range(8):
         net.w.set_data(Tensor(W * k))
         np.testing.assert_allclose(net.run(X).asnumpy(), net(X).asnumpy(), rtol=1e-5)
-    assert net.program.prologue_runs < 8
+    assert net.program.hoisted[0].runs < 8
     gone = weakref.ref(net.program)
     del net.program
     gc.collect()
@@ -242,6 +242,6 @@ def test_loop_computes_what_does_not_change_once():
     program = program_of(f, X, Tensor(1))
     for n in (3, 0, 6):
         np.testing.assert_allclose(f(X, Tensor(n)).asnumpy(), expected(X, n), rtol=1e-5)
-    assert program.prologue_runs == 1
+    assert program.hoisted[0].runs == 1
     w.set_data(Tensor(W * 2))
     np.testing.assert_allclose(f(X, Tensor(4)).asnumpy(), expected(X, 4), rtol=1e-5)

@@ -167,9 +167,9 @@ def test_gradient_of_a_loop_of_many_rounds(rounds):
 
 def test_loops_must_fit_together():
     program = ms._C.Program
-    empty = program((), (), [], (), (), {}, 0, (), None)
+    empty = program((), (), [], (), (), {}, 0, (), ())
     with pytest.raises(ValueError, match="do not fit together"):
-        program((), (), [("while", empty, empty, 0, (), (), ())], (), (), {}, 0, (), None)
+        program((), (), [("while", empty, empty, 0, (), (), ())], (), (), {}, 0, (), ())
 
 
 def test_a_program_says_what_it_was_given():

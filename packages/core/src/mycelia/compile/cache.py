@@ -35,8 +35,6 @@ from mycelia.compile.passes import SETTINGS, choice
 from mycelia.compile.signature import Shape, signature
 
 LIMIT = 64  # members and families kept of one function; the least recently used goes
-LARGEST = 1 << 30  # bytes that the arenas of one function's members may take together
-_ALWAYS = 4  # members that are kept however large they are
 _TEMPLATES = 4  # of one family: code that branches on sizes in more ways than this is compiled for each shape
 
 
@@ -256,15 +254,7 @@ class Cache:
         """Drops what was not used for longest."""
         while len(self.families) > LIMIT:
             self.families.popitem(last=False)
-        kept = [m.run for members in self.members.values() for m in members]
-        room = LARGEST
-        for position, run in enumerate(reversed(kept)):
-            room -= 0 if run is None or run.program is None else run.program.arena_bytes
-            if position >= LIMIT or (room < 0 and position >= _ALWAYS):
-                break
-        else:
-            return
-        for _ in range(len(kept) - position):
+        for _ in range(sum(map(len, self.members.values())) - LIMIT):
             key, members = next(iter(self.members.items()))
             members.pop(0)
             if not members:

@@ -9,7 +9,7 @@ import types
 from collections.abc import Callable, ItemsView, KeysView, Sequence, ValuesView
 from typing import Any
 
-from mycelia import errors
+from mycelia import _C, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.calls import TensorRange
 from mycelia.capture.effects import collect
@@ -17,12 +17,14 @@ from mycelia.capture.numbers import is_number
 from mycelia.capture.text import Text
 from mycelia.capture.trace import Trace, UnknownValue, capture_lock, number_tensor, type_of
 from mycelia.capture.values import kept_tensors
-from mycelia.compile import disk_cache
+from mycelia.compile import clock, disk_cache, executable
 from mycelia.compile.collector import resting
-from mycelia.compile.compiled import Compiled
-from mycelia.compile.passes import optimize
+from mycelia.compile.compiled import Compiled, arranged
+from mycelia.compile.memory import MemoryReport
+from mycelia.compile.passes import optimize, with_accuracy
+from mycelia.compile.resizable import Resizable
 from mycelia.compile.signature import Shape, replaced, signature
-from mycelia.ir.graph import Value
+from mycelia.ir.graph import Graph, Value
 from mycelia.ir.sizes import Size, SizeTable, instantiate
 from mycelia.ir.types import TensorType
 from mycelia.ops.program.variable import VARIABLE_LENGTH, plain
@@ -36,8 +38,6 @@ Place = tuple[int, int]  # a tensor among the arguments, an axis of it
 class Template:
     """A function compiled for all sizes of some axes."""
 
-    __slots__ = ("graph", "inputs", "targets", "count", "build", "table", "places", "fixed", "numbers")
-
     def __init__(
         self,
         like: Compiled,
@@ -46,8 +46,7 @@ class Template:
         shapes: Sequence[Shape],
         numbers: list[tuple[Size, Value]],
     ) -> None:
-        self.graph, self.inputs, self.targets = like.graph, like.inputs, like.targets
-        self.count, self.build = like.count, like.build
+        self.like = like  # its graph has `numbers` as last parameters
         self.table, self.places = table, places
         self.fixed = {  # the sizes of all other axes
             (i, axis): n
@@ -56,20 +55,40 @@ class Template:
             if (i, axis) not in places
         }
         self.numbers = numbers  # parameters of the graph that follow from sizes
+        graph = self.graph = Graph(like.graph.name)
+        graph.nodes, graph.outputs = like.graph.nodes, like.graph.outputs
+        graph.parameters = like.graph.parameters[: len(like.graph.parameters) - len(numbers)]
+        self.inputs, self.stable, self.updates = arranged(graph, like.inputs, like.targets, like.count)
+        graph.parameters += [value for _, value in numbers]
+        self.resizables: dict[Any, Resizable] = {}
 
     def instance(self, shapes: Sequence[Shape]) -> Compiled | None:
         """The function for these shapes, without another capture; None if the code would go another way."""
         if any(shapes[i][axis] != n for (i, axis), n in self.fixed.items()):
             return None
-        values = self.table.resolve([shapes[i][axis] for i, axis in self.places])
-        if values is None:
-            return None
+        sizes = tuple(shapes[i][axis] for i, axis in self.places)
+        numbers = self.table.resolve(sizes)
+        return None if numbers is None else Resized(self, sizes, numbers)
+
+    def concrete(self, numbers: Sequence[Any]) -> Compiled:
+        """The function with its sizes as numbers."""
         constants = {
-            value: Value(value.type, constant=number_tensor(values[size.index], value.type.dtype))
+            value: Value(value.type, constant=number_tensor(numbers[size.index], value.type.dtype))
             for size, value in self.numbers
         }
-        graph = instantiate(self.graph, values, constants)
-        return Compiled(graph, self.inputs, self.targets, self.count, self.build)
+        graph = instantiate(self.like.graph, numbers, constants)
+        return Compiled(graph, self.like.inputs, self.like.targets, self.like.count, self.like.build)
+
+    def program(self, sizes: tuple[int, ...], numbers: list) -> _C.Program | None:
+        """The program for these sizes; None if it has to be built for them alone."""
+        key = executable.variant_key(self.stable, self.updates)
+        with capture_lock:
+            found = self.resizables.get(key)
+            if found is None:
+                tensors = dict(zip(self.stable, self.inputs))
+                found = Resizable(self.graph, self.table, self.stable, self.updates, tensors)
+                self.resizables[key] = found
+            return found.program(sizes, numbers)
 
     def tied(self) -> list[Place]:
         """Places whose size the captured code looked at, so that they are fixed after all."""
@@ -139,12 +158,63 @@ def compile_function(
     build, tensors_read = _builder(form), [t for t, _ in inputs]
     found: Compiled | Template = Compiled(graph, tensors_read, effects.targets, len(outputs), build)
     if table is not None:
-        table.closed = True
+        table.close()
         found = Template(found, table, list(sizes or {}), shapes, numbers)
     cells = {id(inner): inner for cell in trace.cells.values() for inner in _with_parts(cell)}
     if entry is not None:
         entry.save(graph, tensors_read, effects.targets, form, list(cells.values()))
     return found, [guard for cell in cells.values() for guard in cell_guards(cell)]
+
+
+class Resized(Compiled):
+    """A Template's function for some sizes."""
+
+    __slots__ = ("template", "sizes", "values", "_concrete")
+
+    def __init__(self, template: Template, sizes: tuple[int, ...], values: list) -> None:
+        like = template.like
+        self.template, self.sizes, self.values = template, sizes, values
+        self._concrete: Compiled | None = None
+        self.targets, self.count, self.build = like.targets, like.count, like.build
+        numbers = [number_tensor(values[size.index], value.type.dtype) for size, value in template.numbers]
+        self.inputs = template.inputs + numbers
+        self.program, self.accuracy = None, ""
+
+    @property
+    def graph(self) -> Graph:
+        return self.concrete().graph
+
+    def concrete(self) -> Compiled:
+        """The function with a graph and a program of its own: what gradients and readers look at."""
+        if self._concrete is None:
+            with capture_lock:
+                self._concrete = self.template.concrete(self.values)
+                self._concrete.accuracy = self.accuracy
+        return self._concrete
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        if self.program is None:
+            self.prepare()
+        if self.program is None or _C.tape_level():
+            return self.concrete()(tensors)
+        return self.build(self.program.run(tensors, self.inputs))
+
+    def prepare(self) -> _C.Program | None:
+        with clock.compiling(), with_accuracy(self.accuracy):
+            self.program = self.template.program(self.sizes, self.values)
+        if self.program is not None:
+            self.watch()
+        return self.program
+
+    def memory_report(self) -> MemoryReport:
+        if self.program is None and self.prepare() is None:
+            return self.concrete().memory_report()
+        return super().memory_report()
+
+    def keep_nothing(self) -> None:
+        self.template.stable = ()
+        self.template.resizables.clear()
+        self.prepare()
 
 
 class SameName(errors.MyceliaValueError, RuntimeError):

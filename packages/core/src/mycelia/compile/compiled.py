@@ -49,35 +49,34 @@ class Compiled:
             program = self.prepare()
         if _C.tape_level():
             with with_accuracy(self.accuracy):
-                results = differentiate.run(self.graph, tensors + self.inputs, self.stable, self.updates)
+                results = differentiate.run(
+                    self.graph, tensors + self.inputs, self.stable, self.updates, self.tensors()
+                )
             if results is not None:
                 return self.build(results)
         return self.build(program.run(tensors, self.inputs))
 
     def prepare(self) -> _C.Program:
         """The program, built at the first call."""
-        first = len(self.graph.parameters) - len(self.inputs)
-        positions = {id(t): first + i for i, t in enumerate(self.inputs)}
-        for index, target in enumerate(self.targets):
-            if id(target) in positions:
-                continue
-            type_ = self.graph.outputs[self.count + index].type  # overwritten without being read
-            positions[id(target)] = len(self.graph.parameters)
-            self.graph.parameters.append(Value(type_, getattr(target, "name", "")))
-            self.inputs = [*self.inputs, target]
-        self.updates = tuple((self.count + i, positions[id(t)]) for i, t in enumerate(self.targets))
-        self.stable = tuple(range(first, len(self.graph.parameters)))
+        self.inputs, self.stable, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
         with clock.compiling(), with_accuracy(self.accuracy):
-            self.program = executable.program(self.graph, self.stable, self.updates)
-        if self.program.prologue is not None:
+            self.program = executable.program(self.graph, self.stable, self.updates, self.tensors())
+        self.watch()
+        return self.program
+
+    def tensors(self) -> dict[int, Tensor]:
+        """The tensors from outside, by position."""
+        return dict(zip(self.stable, self.inputs))
+
+    def watch(self) -> None:
+        if self.program.hoisted:
             method = weakref.WeakMethod(self.keep_nothing)
             self.program.unsteady = lambda: _call(method)
-        return self.program
 
     def memory_report(self) -> MemoryReport:
         """How the program uses its arena."""
         program = self.prepare() if self.program is None else self.program
-        return program.info
+        return program.info() if callable(program.info) else program.info
 
     def keep_nothing(self) -> None:
         """Computes all values in each run from now on: the Parameters they depend on change all the time."""
@@ -85,6 +84,27 @@ class Compiled:
         self.stable = ()
         with with_accuracy(self.accuracy):
             self.program = executable.program(self.graph, (), self.updates)
+
+
+def arranged(
+    graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int
+) -> tuple[list[Tensor], tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Gives `graph` a parameter for each of `targets` that it does not read: the inputs with those, their
+    positions, and the updates of `executable.program`. `inputs` are the last parameters, `targets` take the
+    outputs from `count` on.
+    """
+    first = len(graph.parameters) - len(inputs)
+    positions = {id(t): first + i for i, t in enumerate(inputs)}
+    inputs = list(inputs)
+    for index, target in enumerate(targets):
+        if id(target) in positions:
+            continue
+        type_ = graph.outputs[count + index].type  # overwritten without being read
+        positions[id(target)] = len(graph.parameters)
+        graph.parameters.append(Value(type_, getattr(target, "name", "")))
+        inputs.append(target)
+    updates = tuple((count + i, positions[id(t)]) for i, t in enumerate(targets))
+    return inputs, tuple(range(first, len(graph.parameters))), updates
 
 
 def _call(method: weakref.WeakMethod) -> None:

@@ -7,7 +7,7 @@ runs as a graph in its own right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from mycelia import _C
@@ -19,7 +19,11 @@ from mycelia.ir.graph import Graph, Value
 
 
 def run(
-    graph: Graph, inputs: Sequence[Any], stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()
+    graph: Graph,
+    inputs: Sequence[Any],
+    stable: Collection[int] = (),
+    updates: Sequence[tuple[int, int]] = (),
+    tensors: Mapping[int, Any] | None = None,
 ) -> tuple | None:
     """The outputs of an optimized graph, recorded as one step, without those that `updates` gives to inputs
     (see `executable.program`); None, and nothing has run, if no active tape follows an input.
@@ -34,7 +38,8 @@ def run(
     forward, backward = _split(graph, wanted, given)
     overwritten = [(inputs[i], inputs[i]._node) for _, i in updates if inputs[i]._is_parameter]
     before = {forward.parameters[i]: inputs[i]._detach() for _, i in updates}
-    results = program(forward, tuple(i for i in stable if not wanted[i]), tuple(updates))(*inputs)
+    steady = tuple(i for i in stable if not wanted[i])
+    results = program(forward, steady, tuple(updates), tensors)(*inputs)
     for parameter, node in overwritten:  # the tape follows a Parameter, whatever is assigned to it
         parameter._node = node
     count = len(graph.outputs) - len(updated)

@@ -8,18 +8,18 @@ a loop body, or a Python callable where shapes are known only at run time. Inter
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from mycelia import _C, config, dispatch, plugins
 from mycelia.backends import registry
 from mycelia.compile import hoist, memory, recompute, schedule, strands
 from mycelia.compile.collector import resting
-from mycelia.compile.passes import choice, is_off, lower
+from mycelia.compile.passes import choice, cse, is_off, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
+from mycelia.ir.types import TensorType
 from mycelia.ir.verify import verify
-from mycelia.ops.define import LIST
 
 _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
@@ -38,24 +38,30 @@ def live_programs() -> list[_C.Program]:
 
 
 def program(
-    graph: Graph, stable: Collection[int] = (), updates: Sequence[tuple[int, int]] = ()
+    graph: Graph,
+    stable: Collection[int] = (),
+    updates: Sequence[tuple[int, int]] = (),
+    tensors: Mapping[int, Any] | None = None,
 ) -> _C.Program:
     """The program of `graph` for the present device target and settings, built once.
 
     `program(*tensors)` gives a tuple of Tensors. `stable`: positions of parameters that seldom change; what
     depends on nothing else is computed when they do. `updates`: (position of an output, position of a
     parameter); the Tensor given as that parameter becomes the output when all went well, written where it
-    lies if nobody else looks there, and the output is not returned.
+    lies if nobody else looks there, and the output is not returned. `tensors`: the Tensors that are always
+    given as parameters at some positions; what depends on them alone is shared with other programs.
     """
-    target = registry.target()
-    key = target, choice(), tuple(stable), tuple(updates), strands.threads()
+    key = variant_key(stable, updates)
     found = graph.cache.get(key)
     if found is None:
-        changed = {p for _, p in updates}
-        steady = [i for i in stable if i not in changed]
         with resting():
-            found = graph.cache[key] = _build(lower(graph, target, steady), steady, updates)
+            found = graph.cache[key] = _build(graph, stable, updates, tensors or {})
     return found
+
+
+def variant_key(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> tuple:
+    """What a program depends on besides its graph."""
+    return registry.target(), choice(), tuple(stable), tuple(updates), strands.threads()
 
 
 def discard(graph: Graph, unwanted: _C.Program) -> None:
@@ -65,16 +71,24 @@ def discard(graph: Graph, unwanted: _C.Program) -> None:
 
 
 def _build(
-    graph: Graph, stable: Collection[int] | None, updates: Sequence[tuple[int, int]] = ()
+    graph: Graph, stable: Collection[int], updates: Sequence[tuple[int, int]], tensors: Mapping[int, Any]
 ) -> _C.Program:
-    """`stable` None: `graph` is a prologue itself."""
-    parts = None if stable is None else hoist.split(graph, stable)
-    made = _Builder(graph if parts is None else parts.main, len(graph.parameters), updates).build(parts)
+    steady = steady_of(stable, updates)
+    return Builder(lower(graph, registry.target(), steady), updates, steady, tensors).build()
+
+
+def steady_of(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> list[int]:
+    """The positions of `stable` that are not updated."""
+    changed = {p for _, p in updates}
+    return [i for i in stable if i not in changed]
+
+
+def announce(made: _C.Program) -> None:
+    """Makes a new program known to those who observe programs."""
     _live.add(made)
     _attach_observers(made)
     for listener in built_listeners:
         listener(made)
-    return made
 
 
 def _attach_observers(made: _C.Program) -> None:
@@ -91,15 +105,61 @@ def _attach_observers(made: _C.Program) -> None:
     made.observe(after)
 
 
-class _Builder:
-    def __init__(self, graph: Graph, inputs: int, updates: Sequence[tuple[int, int]]) -> None:
-        self.graph = graph
-        self.inputs = graph.parameters[:inputs]  # the rest is hoisted
+# ---- shared values -----------------------------------------------------------------------------------------
+
+#: What is computed from Parameters alone, by what is computed from which of them.
+_shared: weakref.WeakValueDictionary[Any, _C.Hoisted] = weakref.WeakValueDictionary()
+
+
+def _hoisted(part: hoist.Part, tensors: Mapping[int, Any]) -> _C.Hoisted:
+    """The values of `part`, shared with other programs that need them of the same Tensors."""
+    given = [tensors.get(i) for i in part.inputs]
+    key = None if any(t is None for t in given) else _prologue_key(part.prologue, given)
+    found = None if key is None else _shared.get(key)
+    if found is not None and all(known() is t for known, t in zip(found.info, given)):
+        return found
+    found = _C.Hoisted(Builder(part.prologue).build())
+    if key is not None:
+        found.info = tuple(map(weakref.ref, given))
+        _shared[key] = found
+    return found
+
+
+def _prologue_key(prologue: Graph, tensors: Sequence[Any]) -> Any:
+    """The same for graphs that compute the same of these Tensors under the present settings."""
+    names: dict[Value | None, Any] = {v: ("tensor", id(t)) for v, t in zip(prologue.parameters, tensors)}
+    nodes = []
+    for node in prologue.nodes:
+        inputs = tuple(names[v] if v in names else cse.value_key(v) for v in node.inputs)
+        attrs = tuple((k, cse.frozen(a)) for k, a in node.attrs.items())
+        nodes.append((node.op.name, inputs, attrs, tuple(v.type for v in node.outputs)))
+        names.update((v, (len(nodes), i)) for i, v in enumerate(node.outputs))
+    return registry.target(), strands.threads(), tuple(nodes), tuple(names[v] for v in prologue.outputs)
+
+
+# ---- building ----------------------------------------------------------------------------------------------
+
+
+class Builder:
+    """The program of a lowered graph, which nobody else has, or of a prologue (`stable` None)."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        updates: Sequence[tuple[int, int]] = (),
+        stable: Collection[int] | None = None,
+        tensors: Mapping[int, Any] | None = None,
+    ) -> None:
+        parts = None if stable is None else hoist.split(graph, stable)
+        self.graph = graph if parts is None else parts.main
+        self.parts = [] if parts is None else parts.parts
+        self.tensors = tensors or {}
+        self.inputs = graph.parameters  # without what is hoisted
         self.updates = [(graph.outputs[o], graph.parameters[p]) for o, p in updates]
         taken = {o for o, _ in updates}
         self.outputs = [v for o, v in enumerate(graph.outputs) if o not in taken]
         self.positions = [p for _, p in updates]
-        self.plans: dict[Node, _C.Plan | None] = {n: _plan(n) for n in graph.nodes}
+        self.plans: dict[Node, _C.Plan | None] = {n: self.plan(n) for n in self.graph.nodes}
         self.numbers: dict[Value, int] = {}
         self.constants: dict[int, Any] = {}
 
@@ -113,36 +173,76 @@ class _Builder:
                 self.constants[found] = value.constant
         return found
 
-    def build(self, parts: hoist.Split | None) -> _C.Program:
+    def build(self) -> _C.Program:
         outside = self.outside()
         nodes, in_place = schedule.arrange(self.graph, self.plans, outside, self.updates)
         base = schedule.view_bases(nodes, self.plans)
         outside.update(u for u, _ in self.updates if u not in in_place)
         apart = {base.get(v, v) for v in outside} | in_place
-        nodes, twins = self.recomputed(nodes, base, self.in_arena(nodes, base, apart), in_place)
-        nodes, windows = strands.arrange(nodes, self.plans.get, outside, strands.threads())
+        nodes, twins, windows = self.improved(
+            nodes, base, outside, self.in_arena(nodes, base, apart), in_place
+        )
         in_arena = self.in_arena(nodes, base, apart)
-        offsets, report = memory.place(nodes, self.plans, base, in_arena, [(w.begin, w.end) for w in windows])
-        report.recomputed = twins
+        self.places = memory.place(nodes, self.plans, base, in_arena, [(w.begin, w.end) for w in windows])
         for value in self.graph.parameters:
             self.number(value)
-        instructions, made_from = self.instructions(nodes, outside)
+        self.order, self.frees = self.instructions(nodes, outside), {}
         for value in (*self.outputs, *(u for u, _ in self.updates)):
             self.number(value)
-        self.add_frees(instructions, made_from, offsets, base)
+        self.add_frees(base)
         used = {v for node in nodes for v in node.inputs} | outside | {p for _, p in self.updates}
-        places = [(self.numbers[base[v]],) if v in base else offsets.get(v) for v in self.numbers]
+        offsets = self.places.offsets
+        report = self.places.report(recomputed=twins)
         made = _C.Program(
-            tuple(v.type for v in self.numbers), tuple(places), [tuple(i) for i in instructions],
+            tuple(self.type(v) for v in self.numbers),
+            tuple((self.numbers[base[v]],) if v in base else offsets.get(v) for v in self.numbers),
+            [self.instruction(i) for i in range(len(self.order))],
             tuple(self.numbers[v] if v in used else -1 for v in self.inputs),
             tuple(self.numbers[v] for v in self.outputs), self.constants, report.peak,
             tuple((self.numbers[u], p, u in in_place) for (u, _), p in zip(self.updates, self.positions)),
-            None if parts is None else self.prologue(parts),
+            tuple(
+                (self.hoisted(part), tuple(part.inputs), tuple(self.numbers[v] for v in part.values))
+                for part in self.parts
+            ),
         )  # fmt: skip
-        made.nodes = tuple(made_from)
-        made.strands = tuple(_in_instructions(nodes, windows, made_from))
+        made.nodes = tuple(node for node, *_ in self.order)
+        made.strands = tuple(_in_instructions(nodes, windows, made.nodes))
         made.info = report
+        announce(made)
         return made
+
+    # What differs for graphs with open sizes (`resizable.py`).
+
+    def type(self, value: Value) -> TensorType:
+        return value.type
+
+    def plan(self, node: Node) -> _C.Plan | None:
+        """What runs the node, or None for control flow, for what shows only at run time and for
+        compositions."""
+        return plan_of(node, tuple(v and v.type for v in node.inputs), node.attrs)
+
+    def hoisted(self, part: hoist.Part) -> _C.Hoisted:
+        return _hoisted(part, self.tensors)
+
+    def inner(self, region: Graph, stable: Collection[int] = ()) -> _C.Program:
+        return program(region, stable)
+
+    def attributes(self, node: Node) -> dict[str, Any]:
+        return node.attrs
+
+    def improved(
+        self,
+        nodes: list[Node],
+        base: dict[Value, Value],
+        outside: set[Value],
+        in_arena: set[Value],
+        in_place: set[Value],
+    ) -> tuple[list[Node], int, list[strands.Window]]:
+        """An order that needs less memory and time, how many values are computed twice in it, and its
+        windows."""
+        nodes, twins = self.recomputed(nodes, base, in_arena, in_place)
+        nodes, windows = strands.arrange(nodes, self.plans.get, outside, strands.threads())
+        return nodes, twins, windows
 
     def in_arena(self, nodes: Sequence[Node], base: Collection[Value], apart: set[Value]) -> set[Value]:
         return {
@@ -170,9 +270,6 @@ class _Builder:
             verify(self.graph)
         return order, len(twins)
 
-    def prologue(self, parts: hoist.Split) -> tuple:
-        return _build(parts.prologue, None), tuple(parts.inputs), tuple(self.numbers[v] for v in parts.values)
-
     def outside(self) -> set[Value]:
         """Values that Python code, inner programs or the caller get."""
         found = set(self.outputs)
@@ -181,53 +278,54 @@ class _Builder:
                 found.update(v for v in (*node.inputs, *node.outputs) if v is not None)
         return found
 
-    def instructions(self, nodes: Sequence[Node], outside: set[Value]) -> tuple[list[list], list[Node]]:
-        instructions: list[list] = []
-        made_from: list[Node] = []
+    def instructions(
+        self, nodes: Sequence[Node], outside: set[Value]
+    ) -> list[tuple[Node, tuple[int, ...], tuple[int, ...]]]:
+        """Nodes that become instructions, with the numbers of what they read and make."""
+        order = []
         for node in nodes:
             plan = self.plans[node]
             used = tuple(self.number(v) for v in node.inputs)
             made = tuple(self.number(v) for v in node.outputs)
-            special = _CONTROL.get(node.op.name)
-            if special is not None:
-                instruction = special(node, used, made)
-            elif plan is None:
-                instruction = ["python", _caller(node), used, made, ()]
-            elif plan.kind != _VIEW:
-                instruction = ["op", node.op, plan, used, made, ()]
-            elif node.outputs[0] in outside:
-                instruction = ["view", used, made, ()]
-            else:
-                continue
-            instructions.append(instruction)
-            made_from.append(node)
-        return instructions, made_from
+            if plan is None or plan.kind != _VIEW or node.outputs[0] in outside:
+                order.append((node, used, made))
+        return order
 
-    def add_frees(
-        self,
-        instructions: list[list],
-        made_from: list[Node],
-        offsets: dict[Value, int],
-        base: dict[Value, Value],
-    ) -> None:
+    def instruction(self, position: int) -> tuple:
+        """As `_C.Program` takes it."""
+        node, used, made = self.order[position]
+        frees = self.frees.get(position, ())
+        special = _CONTROL.get(node.op.name)
+        if special is not None:
+            return (*special(self, node, used, made), frees)
+        plan = self.plans[node]
+        if plan is None:
+            return "python", _caller(node.op, self.attributes(node)), used, made, frees
+        if plan.kind == _VIEW:
+            return "view", used, made, frees
+        return "op", node.op, plan, used, made, frees
+
+    def add_frees(self, base: dict[Value, Value]) -> None:
         """After its last use a value with memory of its own lets it go."""
         keep = {base.get(v, v) for v in (*self.outputs, *(u for u, _ in self.updates))}
         keep.update(self.graph.parameters)
         last: dict[Value, int] = {}
-        for position, node in enumerate(made_from):
+        for position, (node, _, _) in enumerate(self.order):
             for value in (*node.inputs, *node.outputs):
                 if value is not None:
                     last[value] = position
         for value, position in list(last.items()):
             if value in base:
                 last[base[value]] = max(last.get(base[value], 0), position)
-        dying: dict[int, list[int]] = {}
         for value, position in last.items():
             root = base.get(value, value)
-            if root not in keep and value not in keep and root not in offsets and not root.is_constant:
-                dying.setdefault(position, []).append(self.numbers[value])
-        for position, instruction in enumerate(instructions):
-            instruction[-1] = tuple(dying.get(position, ()))
+            if (
+                root not in keep
+                and value not in keep
+                and root not in self.places.offsets
+                and not root.is_constant
+            ):
+                self.frees[position] = (*self.frees.get(position, ()), self.numbers[value])
 
 
 def _in_instructions(
@@ -245,28 +343,18 @@ def _in_instructions(
             yield begin, tuple(ends)
 
 
-def _counts(node: Node) -> tuple[int, ...]:
-    params = node.op.definition.params
-    if params and params[0][1] == LIST:
-        return (len(node.inputs) - len(params) + 1, *(1 for _ in params[1:]))
-    return tuple(1 for _ in params)
-
-
-def _plan(node: Node) -> _C.Plan | None:
-    """What runs the node, or None for control flow, for what shows only at run time and for compositions."""
+def plan_of(node: Node, types: tuple, attrs: Mapping[str, Any]) -> _C.Plan | None:
+    """What runs `node` with inputs of these types, or None (see `Builder.plan`)."""
     if node.op.name in _CONTROL or not all(
         v is None or v.type.is_static for v in (*node.inputs, *node.outputs)
     ):
         return None
-    types = tuple(v and v.type for v in node.inputs)
-    attrs = tuple(node.attrs[a.name] for a in node.op.definition.attrs)
-    plan = dispatch.resolve(node.op, types, attrs, _counts(node))
+    values = tuple(attrs[a.name] for a in node.op.definition.attrs)
+    plan = dispatch.resolve(node.op, types, values, dispatch.counts_of(node.op, len(types)))
     return plan if plan.kind in (_KERNEL, _VIEW, _REFERENCE) else None
 
 
-def _caller(node: Node) -> Callable:
-    op, attrs = node.op, node.attrs
-
+def _caller(op: Any, attrs: Mapping[str, Any]) -> Callable:
     def call(*inputs: Any) -> tuple:
         return tuple(apply(op, inputs, attrs))
 
@@ -276,30 +364,30 @@ def _caller(node: Node) -> Callable:
 # ---- control flow ------------------------------------------------------------------------------------------
 
 
-def _if(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    then, otherwise = program(node.attrs["then"]), program(node.attrs["otherwise"])
-    return ["if", used[-1], then, otherwise, tuple(used[:-1]), made, ()]
+def _if(builder: Builder, node: Node, used: Sequence[int], made: Sequence[int]) -> tuple:
+    then, otherwise = (builder.inner(node.attrs[name]) for name in ("then", "otherwise"))
+    return "if", used[-1], then, otherwise, tuple(used[:-1]), made
 
 
-def _while(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    test, body = _loop(node.attrs["test"], node), _loop(node.attrs["body"], node)
+def _while(builder: Builder, node: Node, used: Sequence[int], made: Sequence[int]) -> tuple:
+    test, body = _loop(builder, node.attrs["test"], node), _loop(builder, node.attrs["body"], node)
     kind = "history" if node.op.name == "while_history" else "while"
-    return [kind, test, body, node.attrs["carried"], tuple(used), made, ()]
+    return kind, test, body, node.attrs["carried"], tuple(used), made
 
 
-def _scan(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    body, attrs = _loop(node.attrs["body"], node), node.attrs
-    return ["scan", body, attrs["carried"], attrs["scanned"], attrs["reverse"], tuple(used), made, ()]
+def _scan(builder: Builder, node: Node, used: Sequence[int], made: Sequence[int]) -> tuple:
+    body, attrs = _loop(builder, node.attrs["body"], node), node.attrs
+    return "scan", body, attrs["carried"], attrs["scanned"], attrs["reverse"], tuple(used), made
 
 
-def _loop(region: Graph, node: Node) -> _C.Program:
+def _loop(builder: Builder, region: Graph, node: Node) -> _C.Program:
     """A program that is run round after round: what does not change from round to round is computed once."""
     first = node.attrs["carried"] + node.attrs.get("scanned", 0)
-    return program(region, stable=range(first, len(region.parameters)))
+    return builder.inner(region, range(first, len(region.parameters)))
 
 
-def _call(node: Node, used: Sequence[int], made: Sequence[int]) -> list:
-    return ["python", program(node.attrs["graph"]), tuple(used), made, ()]
+def _call(builder: Builder, node: Node, used: Sequence[int], made: Sequence[int]) -> tuple:
+    return "python", builder.inner(node.attrs["graph"]), tuple(used), made
 
 
 _CONTROL = {"cond": _if, "while_loop": _while, "while_history": _while, "scan": _scan, "custom_call": _call}

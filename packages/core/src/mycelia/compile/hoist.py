@@ -1,8 +1,9 @@
 """What depends only on Parameters that the graph does not update, and on constants, is computed once.
 
-Packed weights, folded normalization, transposed matrices: these nodes become a prologue, a program of its own
-whose results are kept and computed again when one of the Parameters has changed. In a loop the same is done
-with what does not depend on the values that it carries.
+Packed weights, folded normalization, transposed matrices: these nodes become prologues, programs of their
+own whose results are kept and computed again when one of the Parameters has changed. Programs that need the
+same of the same Parameters share it, so weights are packed once, whatever sizes and functions they are used
+with. In a loop the same is done with what does not depend on the values that it carries.
 """
 
 from __future__ import annotations
@@ -11,22 +12,31 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.sizes import is_symbolic
 
 _SMALL = 1 << 16  # bytes: such results are kept even if they are larger than what they come from
 _GROWTH = 4  # more than that, a result is made again rather than kept: a broadcast, a one-hot table
 
 
-class Split(NamedTuple):
-    """`prologue` takes the parameters at `inputs` of the graph and gives `values`, which `main` uses."""
+class Part(NamedTuple):
+    """`prologue` takes the parameters at `inputs` of the graph and gives `values`."""
 
     prologue: Graph
     inputs: list[int]
     values: list[Value]
+
+
+class Split(NamedTuple):
+    """`main` takes the values of `parts`, one after the other, behind the parameters of the graph."""
+
+    parts: list[Part]
     main: Graph
 
 
 def split(graph: Graph, stable: Collection[int]) -> Split | None:
-    """Takes out of `graph` what depends only on constants and the parameters at `stable`."""
+    """Takes out of `graph` what depends only on constants and the parameters at `stable`. What has nothing in
+    common is a part of its own, so that other programs may share it.
+    """
     steady = {graph.parameters[i] for i in stable}
     hoisted: list[Node] = []
     views: set[Node] = set()
@@ -54,13 +64,36 @@ def split(graph: Graph, stable: Collection[int]) -> Split | None:
         if (node in moved or node in views) and any(v in needed for v in node.outputs):
             nodes.append(node)
             needed.update(v for v in node.inputs if v is not None)
-    inputs = [i for i, v in enumerate(graph.parameters) if v in needed]
-    prologue, main = Graph(f"{graph.name}.prologue"), Graph(graph.name)
-    prologue.parameters = [graph.parameters[i] for i in inputs]
-    prologue.nodes, prologue.outputs = nodes[::-1], values
-    main.parameters, main.outputs = [*graph.parameters, *values], graph.outputs
+    parts = [_part(graph, group, needed, values) for group in _groups(nodes[::-1])]
+    main = Graph(graph.name)
+    main.parameters = [*graph.parameters, *(v for part in parts for v in part.values)]
+    main.outputs = graph.outputs
     main.nodes = [node for node in rest if node not in views or node.outputs[0] in used]
-    return Split(prologue, inputs, values, main)
+    return Split(parts, main)
+
+
+def _groups(nodes: list[Node]) -> list[list[Node]]:
+    """The nodes that depend on each other, together."""
+    group = {node: [node] for node in nodes}
+    for node in nodes:
+        for value in node.inputs:
+            mine, other = group[node], group.get(value.producer) if value is not None else None
+            if other is not None and other is not mine:
+                other += mine
+                group.update((member, other) for member in mine)
+    places = {node: i for i, node in enumerate(nodes)}
+    found = {id(members): members for members in group.values()}
+    return [sorted(members, key=places.__getitem__) for members in found.values()]
+
+
+def _part(graph: Graph, nodes: list[Node], needed: set[Value], values: list[Value]) -> Part:
+    read = {v for node in nodes for v in node.inputs}
+    made = {v for node in nodes for v in node.outputs}
+    inputs = [i for i, v in enumerate(graph.parameters) if v in read and v in needed]
+    prologue = Graph(f"{graph.name}.prologue")
+    prologue.parameters = [graph.parameters[i] for i in inputs]
+    prologue.nodes, prologue.outputs = nodes, [v for v in values if v in made]
+    return Part(prologue, inputs, prologue.outputs)
 
 
 def _is_worth_keeping(node: Node) -> bool:
@@ -71,4 +104,6 @@ def _is_worth_keeping(node: Node) -> bool:
         return False
     made = sum(v.type.nbytes for v in node.outputs)
     read = sum(v.type.nbytes for v in node.inputs if v is not None)
+    if is_symbolic(made):  # kept for each size
+        return made <= _SMALL
     return made <= max(_SMALL, _GROWTH * read)

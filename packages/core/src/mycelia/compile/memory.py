@@ -15,6 +15,7 @@ import numpy as np
 
 from mycelia import _C
 from mycelia.ir.graph import Node, Value
+from mycelia.ir.sizes import hint_of
 
 ALIGNMENT = 64  # bytes: a cache line, and the widest vector
 _IN_PLACE = 1  # flag of a kernel: its first result may be the memory of an input
@@ -59,31 +60,9 @@ class MemoryReport:
 
 def plan_offsets(intervals: Sequence[Interval]) -> tuple[list[int], int]:
     """An offset for each interval, a multiple of `ALIGNMENT`, and the bytes of the arena: greedy by size."""
-    count = len(intervals)
-    sizes = np.array([-(-i.size // ALIGNMENT) * ALIGNMENT for i in intervals], np.int64)
-    first, last = (
-        np.array([i.first for i in intervals], np.int64),
-        np.array([i.last for i in intervals], np.int64),
+    return _C.plan_offsets(
+        [hint_of(i.size) for i in intervals], [i.first for i in intervals], [i.last for i in intervals]
     )
-    order = np.lexsort((first, -sizes))
-    offsets = np.zeros(count, np.int64)
-    # Columns of the intervals placed so far, in order of placement.
-    starts, ends, begins, finishes = (np.empty(count, np.int64) for _ in range(4))
-    for number, index in enumerate(order):
-        together = np.flatnonzero((begins[:number] <= last[index]) & (finishes[:number] >= first[index]))
-        offset = 0
-        if len(together):
-            together = together[np.argsort(starts[together], kind="stable")]
-            covered = np.maximum.accumulate(ends[together])  # up to where memory is taken, going upwards
-            gaps = np.concatenate((starts[together], [np.iinfo(np.int64).max])) - np.concatenate(
-                ([0], covered)
-            )
-            hole = int(np.argmax(gaps >= sizes[index]))
-            offset = 0 if hole == 0 else covered[hole - 1]
-        offsets[index] = offset
-        starts[number], ends[number] = offset, offset + sizes[index]
-        begins[number], finishes[number] = first[index], last[index]
-    return offsets.tolist(), int((offsets + sizes).max(initial=0))
 
 
 def lower_bound(intervals: Sequence[Interval]) -> int:
@@ -95,10 +74,36 @@ def alive_bytes(intervals: Sequence[Interval], count: int) -> np.ndarray:
     """The sum of bytes that are alive at each of `count` positions."""
     changes = np.zeros(count + 1, np.int64)
     for i in intervals:
-        size = -(-i.size // ALIGNMENT) * ALIGNMENT
+        size = -(-hint_of(i.size) // ALIGNMENT) * ALIGNMENT
         changes[i.first] += size
         changes[i.last + 1] -= size
     return changes[:count].cumsum()
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Arena offsets of values in `offsets`. `values` have a place of their own, for `intervals`; the others
+    lie where the one that `root` names lies."""
+
+    values: list[Value]
+    intervals: list[Interval]
+    root: dict[Value, Value]
+    offsets: dict[Value, int]
+
+    def report(self, sizes: Sequence[int] | None = None, recomputed: int = 0) -> MemoryReport:
+        """The report for the intervals' sizes, or for others in bytes."""
+        intervals = self.intervals
+        offsets = [self.offsets[v] for v in self.values]
+        if sizes is not None:
+            intervals = [Interval(n, i.first, i.last) for n, i in zip(sizes, intervals)]
+            offsets, _ = plan_offsets(intervals)
+        ends = [-(-(at + hint_of(i.size)) // ALIGNMENT) * ALIGNMENT for at, i in zip(offsets, intervals)]
+        found = MemoryReport(max(ends, default=0), lower_bound(intervals), len(self.root), recomputed)
+        for value, interval, offset in zip(self.values, intervals, offsets):
+            name = f"{value.producer.op.name}.{value.producer.outputs.index(value)}" if value.producer else ""
+            found.values.append((name, hint_of(interval.size), offset, interval.first, interval.last))
+        found.values.sort(key=lambda row: row[3:])
+        return found
 
 
 def place(
@@ -107,22 +112,16 @@ def place(
     memory: Mapping[Value, Value],
     wanted: set[Value],
     together: Sequence[tuple[int, int]] = (),
-) -> tuple[dict[Value, int], MemoryReport]:
-    """Arena offsets of the values `wanted`, which are results of kernels among `nodes`, in this order.
+) -> Placement:
+    """Places of the values `wanted`, which are results of kernels among `nodes`, in this order.
 
     `memory`: the value whose memory a value shows, for views. `together`: nodes [begin, end) that may run at
     the same time: what one of them touches is alive during all of them, and none takes an input's place.
     """
-    found, intervals, block = blocks(nodes, plans, memory, wanted, together)
-    offsets, total = plan_offsets(intervals)
-    places = dict(zip(found, offsets))
-    report = MemoryReport(total, lower_bound(intervals), len(block))
-    for value, interval, offset in zip(found, intervals, offsets):
-        name = f"{value.producer.op.name}.{value.producer.outputs.index(value)}" if value.producer else ""
-        report.values.append((name, interval.size, offset, interval.first, interval.last))
-    report.values.sort(key=lambda row: row[3:])
-    places.update((value, places[root]) for value, root in block.items())
-    return places, report
+    found, intervals, root = blocks(nodes, plans, memory, wanted, together)
+    places = dict(zip(found, plan_offsets(intervals)[0]))
+    places.update((value, places[first]) for value, first in root.items())
+    return Placement(found, intervals, root, places)
 
 
 def blocks(

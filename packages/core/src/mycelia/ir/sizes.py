@@ -10,13 +10,17 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.types import TensorType
 
 Number = int | float
+
+
+Conditions = dict[tuple[Callable, int, int], bool]  # comparisons of two entries, with their outcomes
 
 
 class SizeTable:
@@ -27,9 +31,11 @@ class SizeTable:
     def __init__(self) -> None:
         self.entries: list[tuple[Callable | None, Any, Any]] = []  # None: a constant; a symbol: its position
         self.known: dict[Any, Size] = {}
-        self.conditions: dict[tuple[Callable, int, int], bool] = {}
+        self.conditions: Conditions = {}
         self.symbols: list[Size] = []
         self.closed = False  # the capture has ended: nothing is learnt any more
+        self.quiet = False  # results of arithmetic are plain numbers, too
+        self.captured = 0  # entries of the capture: the others come from what was made of its graph
 
     def symbol(self, hint: int) -> Size:
         """A new independent size, `hint` during the capture."""
@@ -48,6 +54,8 @@ class SizeTable:
 
     def combined(self, function: Callable, a: Size, b: Size | None = None) -> Size:
         """`function` of one number or of two."""
+        if self.quiet:
+            return function(a.hint) if b is None else function(a.hint, b.hint)
         key = function, a.index, None if b is None else b.index
         found = self.known.get(key)
         if found is None:
@@ -76,11 +84,37 @@ class SizeTable:
             self.conditions[function, a.index, b.index] = outcome
         return outcome
 
-    def tied(self) -> list[bool]:
+    def close(self) -> None:
+        """Ends the capture."""
+        self.closed = True
+        self.captured = len(self.entries)
+
+    @contextmanager
+    def learning(self, sizes: Sequence[int]) -> Iterator[Conditions]:
+        """Collects the conditions of what is decided meanwhile, with hints for the symbols as `sizes`."""
+        values = self.resolve(sizes)
+        for size in (*self.symbols, *self.known.values()):
+            size.hint = values[size.index]
+        kept, self.conditions, self.closed = self.conditions, {}, False
+        try:
+            yield self.conditions
+        finally:
+            self.conditions, self.closed = kept, True
+
+    @contextmanager
+    def silence(self) -> Iterator[None]:
+        """Meanwhile sizes are as good as numbers: for estimates that any sizes may go by."""
+        before = self.closed, self.quiet
+        self.closed = self.quiet = True
+        try:
+            yield
+        finally:
+            self.closed, self.quiet = before
+
+    def tied(self, conditions: Conditions | None = None) -> list[bool]:
         """For each symbol whether a condition ties it to its present value."""
-        ends = {
-            (a, b) for (function, a, b), same in self.conditions.items() if function is operator.eq and same
-        }
+        conditions = self.conditions if conditions is None else conditions
+        ends = {(a, b) for (function, a, b), same in conditions.items() if function is operator.eq and same}
         constants = {i for i, entry in enumerate(self.entries) if entry[0] is None}
         return [
             any((a == s.index and b in constants) or (b == s.index and a in constants) for a, b in ends)
@@ -88,10 +122,11 @@ class SizeTable:
         ]
 
     def resolve(self, sizes: Sequence[int]) -> list[Number] | None:
-        """The numbers of all entries when the symbols are `sizes`; None if the graph is not for them."""
+        """The numbers of all entries when the symbols are `sizes`; None if the graph is not for them. Of
+        entries that came after the capture some may be None: they have no value."""
         values: list[Any] = []
-        try:
-            for function, a, b in self.entries:
+        for position, (function, a, b) in enumerate(self.entries):
+            try:
                 if function is None:
                     values.append(a)
                 elif function is _symbol:
@@ -100,12 +135,19 @@ class SizeTable:
                     values.append(function(values[a]))
                 else:
                     values.append(function(values[a], values[b]))
-            for (function, a, b), outcome in self.conditions.items():
-                if function(values[a], values[b]) is not outcome:
+            except (ArithmeticError, ValueError, TypeError):  # a root of what is negative
+                if position < self.captured or not self.closed:
                     return None
-        except (ArithmeticError, ValueError):  # a root of what is negative
-            return None
-        return values
+                values.append(None)
+        return values if holds(self.conditions, values) else None
+
+
+def holds(conditions: Conditions, values: Sequence[Number]) -> bool:
+    """Whether comparisons turn out as they did."""
+    try:
+        return all(function(values[a], values[b]) is same for (function, a, b), same in conditions.items())
+    except TypeError:  # an entry without a value
+        return False
 
 
 def _key(value: Number) -> tuple:
@@ -343,6 +385,11 @@ def exact(value: Any) -> Any:
     return value if type(value) is Size else operator.index(value)
 
 
+def key_of(shape: tuple) -> tuple:
+    """A key for tables that is the same for the same formulas, tied to nothing."""
+    return tuple((Size, n.index) if type(n) is Size else n for n in shape)
+
+
 def is_symbolic(value: Any) -> bool:
     """True for a Size, a type or an attribute (nested tuples included) with one."""
     kind = type(value)
@@ -359,10 +406,22 @@ def is_symbolic(value: Any) -> bool:
     return False
 
 
-class _Instance:
-    """Copies a graph with numbers in the place of its sizes."""
+def is_open_graph(graph: Graph) -> bool:
+    """Whether a type or an attribute in `graph` or one of its regions is symbolic."""
+    if any(is_symbolic(v.type) for v in (*graph.parameters, *graph.outputs)):
+        return True
+    for node in graph.nodes:
+        if any(is_symbolic(v.type) for v in node.outputs) or is_symbolic(node.attrs):
+            return True
+        if any(map(is_open_graph, node.regions)):
+            return True
+    return False
 
-    def __init__(self, values: Sequence[Number]) -> None:
+
+class Numbers:
+    """Puts the numbers `values` (of `SizeTable.resolve`; None: the present ones) in the place of sizes."""
+
+    def __init__(self, values: Sequence[Number] | None) -> None:
         self.values = values
         self.types: dict[int, TensorType] = {}
 
@@ -378,7 +437,7 @@ class _Instance:
     def attribute(self, value: Any) -> Any:
         kind = type(value)
         if kind is Size:
-            return self.values[value.index]
+            return value.hint if self.values is None else self.values[value.index]
         if kind is Graph:
             return self.graph(value, {})
         if kind is tuple or kind is list:
@@ -395,13 +454,19 @@ class _Instance:
         for parameter in graph.parameters:
             if parameter not in mapping:
                 mapping[parameter] = made.add_parameter(self.type(parameter.type), parameter.name)
-        for node in graph.nodes:
+        made.nodes = self.nodes(graph.nodes, mapping)
+        made.outputs = [mapping.get(v, v) for v in graph.outputs]
+        return made
+
+    def nodes(self, nodes: Sequence[Node], mapping: dict[Value, Value]) -> list[Node]:
+        """Copies of `nodes`; their results come into `mapping`, which has values that stand for others."""
+        made = []
+        for node in nodes:
             inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
             attrs = {k: self.attribute(v) for k, v in node.attrs.items()}
             copy = Node(node.op, inputs, attrs, [self.type(v.type) for v in node.outputs], node.location)
             mapping.update(zip(node.outputs, copy.outputs))
-            made.nodes.append(copy)
-        made.outputs = [mapping.get(v, v) for v in graph.outputs]
+            made.append(copy)
         return made
 
 
@@ -410,4 +475,4 @@ def instantiate(graph: Graph, values: Sequence[Number], constants: dict[Value, V
 
     `constants` takes the place of some parameters.
     """
-    return _Instance(values).graph(graph, dict(constants))
+    return Numbers(values).graph(graph, dict(constants))

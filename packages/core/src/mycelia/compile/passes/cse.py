@@ -39,8 +39,8 @@ def _merge(graph: Graph, stays: Callable[[Node], bool]) -> int:
             continue
         key = (
             node.op.name,
-            tuple(map(_value_key, node.inputs)),
-            tuple((k, _frozen(a)) for k, a in node.attrs.items()),
+            tuple(map(value_key, node.inputs)),
+            tuple((k, frozen(a)) for k, a in node.attrs.items()),
         )
         earlier = first.setdefault(key, node)
         if earlier is node:
@@ -53,14 +53,14 @@ def _merge(graph: Graph, stays: Callable[[Node], bool]) -> int:
     return removed
 
 
-def _value_key(value: Value | None) -> Any:
+def value_key(value: Value | None) -> Any:
     """Equal keys mean equal values: small constants by content, bit for bit."""
     if value is None or not value.is_constant or not 0 <= value.type.size <= _SMALL:
         return value
     return value.type, value.constant._bits().tobytes()
 
 
-def _frozen(attr: Any) -> Any:
+def frozen(attr: Any) -> Any:
     """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero
     differ.
     """
@@ -70,7 +70,7 @@ def _frozen(attr: Any) -> Any:
     if kind is Size:
         return Size, attr.index
     if isinstance(attr, (list, tuple)):
-        return tuple(map(_frozen, attr))
+        return tuple(map(frozen, attr))
     try:
         hash(attr)
     except TypeError:

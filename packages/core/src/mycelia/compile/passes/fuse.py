@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from mycelia import dtypes
 from mycelia.backends.registry import LoadedBackend
 from mycelia.ir.graph import Graph, Node, Value
+from mycelia.ir.sizes import Size, key_of
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import order, substitute
 from mycelia.ops.define import find
@@ -142,7 +143,7 @@ class _Plan:
         return source if source is not None and source.width == fused.ROW else None
 
     def _row_shape(self, space: tuple) -> tuple:
-        axes = self.axes[space]
+        axes = self.axes[key_of(space)]
         return space[: len(space) - axes] + (1,) * axes
 
     def _reduction(self, node: Node) -> _Member | None:
@@ -175,6 +176,8 @@ class _Plan:
         count = math.prod(space[d] for d in axes)
         if out.size == 0 or count == 0:
             return None
+        if name == "mean" and type(count) is Size:  # the divisor is a number of the program
+            return None
         divisor = float(count) if name == "mean" else 1.0
         member = _Member(node, _REDUCE, space, fused.ALL, kept, "sum_all", divisor, reduced=reduced)
         if name in _EXTREMES:
@@ -187,13 +190,13 @@ class _Plan:
             member.space = reduced.type.shape
             if name in _EXTREMES or member.space[-left:] != space[-left:]:
                 return None
-            if self.axes.setdefault(member.space, left) != left:
+            if self.axes.setdefault(key_of(member.space), left) != left:
                 return None
             member.width, member.primitive = fused.COLUMN, "sum_columns"
             return member
         member.reduced = source
         if axes == tuple(range(rank - len(axes), rank)) and count <= fused.MAX_ROW:
-            if kept not in (0, len(axes)) or self.axes.setdefault(space, len(axes)) != len(axes):
+            if kept not in (0, len(axes)) or self.axes.setdefault(key_of(space), len(axes)) != len(axes):
                 return None
             member.width = fused.ROW
             member.primitive = _EXTREMES.get(name, "sum_row")
@@ -288,7 +291,7 @@ class _Writer:
         self.space = group[0].space
         self.nodes = {m.node for m in group}
         self.inside = {m.node.outputs[0] for m in group}
-        axes = plan.axes.get(self.space, 0)
+        axes = plan.axes.get(key_of(self.space), 0)
         rows = any(m.width == fused.ROW for m in group)
         columns = any(m.width == fused.COLUMN for m in group)
         self.row_shape = self.space[: len(self.space) - axes] + (1,) * axes
@@ -312,7 +315,7 @@ class _Writer:
             if not self.is_needed(value):
                 continue
             is_kept = member.width == fused.ROW and member.role != _REDUCE
-            kept = self.plan.axes[self.space] if is_kept else member.kept
+            kept = self.plan.axes[key_of(self.space)] if is_kept else member.kept
             self.program.output(self.values[value], member.width, kept)
             outputs.append(value)
         if not outputs:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from mycelia import dtypes
 from mycelia.compile.passes import accuracy
 from mycelia.ir.graph import Node, Value
+from mycelia.ir.sizes import hint_of
 from mycelia.ir.types import TensorType
 from mycelia.ops.layers.conv import full_attributes
 
@@ -128,8 +129,9 @@ def _pack(twins: Twins, weight: Value, algorithm: str, group: int, transposed: b
 
 def _chosen(twins: Twins, x: Sequence[int], channels: int, how: dict[str, Any]) -> str:
     """The backend's algorithm for images `x` [N, H, W, I] and `channels` outputs."""
+    sizes = [hint_of(n) for n in x]
     return twins.backend.backend.choose_convolution(
-        x, channels, how["kernel"], stride=how["stride"], pad=how["pad"], dilation=how["dilation"],
+        sizes, channels, how["kernel"], stride=how["stride"], pad=how["pad"], dilation=how["dilation"],
         group=how["group"], strict=accuracy() == "strict",
     )  # fmt: skip
 

@@ -22,6 +22,7 @@ from mycelia.backends.registry import LoadedBackend
 from mycelia.compile.passes import accuracy, attention
 from mycelia.compile.passes.attention import PRODUCTS, fits, flags, read_scores, turns_last_two
 from mycelia.ir.graph import Builder, Graph, Node, Value
+from mycelia.ir.sizes import hint_of
 from mycelia.ir.types import UNKNOWN
 from mycelia.ir.walk import users
 from mycelia.ops.define import find
@@ -110,7 +111,7 @@ class _Products:
         return self.emit("linear", [x, pack, bias, None], channels=channels)[0]
 
     def choose(self, batch: Sequence[int], channels: int, depth: int) -> str:
-        rows = math.prod(batch) if UNKNOWN not in batch else UNKNOWN
+        rows = math.prod(map(hint_of, batch)) if UNKNOWN not in batch else UNKNOWN
         return self.backend.choose_product(rows, channels, depth, strict=accuracy() != "fast")
 
     # ---- attention ----
