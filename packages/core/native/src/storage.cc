@@ -22,6 +22,9 @@ constexpr int kBins = kSmallBins + 4 * 48;
 constexpr int64_t kAlwaysCache = int64_t(512) << 20;  // cached bytes never handed back below this
 
 std::vector<Storage*> bins[kBins];
+uint64_t last_use[kBins];  // by `uses`, of each bin
+uint64_t uses;
+int64_t high_water;        // the most bytes that were in use at one time since the cache was last emptied
 int64_t live_bytes, cached_bytes, peak_bytes, peak_reserved_bytes, system_allocations;
 
 // Four classes per power of two: at most a quarter of a block is unused.
@@ -96,6 +99,22 @@ Storage* from_system(int64_t bytes) {
   return s;
 }
 
+// Blocks of sizes that are not asked for any more make room for new ones: a sequence that grows from call to call leaves a
+// block of every size class behind. What is reserved stays within an eighth of what was in use at one time; the lists that
+// were not used for longest go first.
+void make_room(int64_t bytes) {
+  const int64_t most = std::max(high_water, live_bytes + bytes);
+  while (live_bytes + cached_bytes + bytes > most + most / 8) {
+    int oldest = -1;
+    for (int bin = kSmallBins; bin < kBins; ++bin)
+      if (!bins[bin].empty() && (oldest < 0 || last_use[bin] < last_use[oldest])) oldest = bin;
+    if (oldest < 0) return;
+    cached_bytes -= bins[oldest].back()->bytes;
+    give_back(bins[oldest].back());
+    bins[oldest].pop_back();
+  }
+}
+
 }  // namespace
 
 uint64_t last_stamp = 0;
@@ -134,12 +153,14 @@ Storage* storage_alloc(int64_t bytes) {
   const int bin = bin_of(bytes, &rounded);
   if (rounded >= kHuge) rounded = (rounded + 4095) / 4096 * 4096;
   Storage* s;
+  last_use[bin] = ++uses;
   if (!bins[bin].empty()) {
     s = bins[bin].back();
     bins[bin].pop_back();
     cached_bytes -= s->bytes;
   } else {
     const int64_t room = physical_bytes() - live_bytes;
+    if (rounded > kSmall) make_room(rounded);
     if (rounded > room - cached_bytes) storage_empty_cache();
     s = rounded > room ? nullptr : from_system(rounded);
     if (!s && rounded <= room) {
@@ -160,6 +181,7 @@ Storage* storage_alloc(int64_t bytes) {
   s->owner = nullptr;
   s->stamp = next_stamp();
   live_bytes += s->bytes;
+  high_water = std::max(high_water, live_bytes);
   peak_bytes = std::max(peak_bytes, live_bytes);
   peak_reserved_bytes = std::max(peak_reserved_bytes, live_bytes + cached_bytes);
   return s;
@@ -198,6 +220,7 @@ void storage_empty_cache() {
     bin.shrink_to_fit();
   }
   cached_bytes = 0;
+  high_water = live_bytes;
 }
 
 void storage_reset_peaks(bool live, bool reserved) {

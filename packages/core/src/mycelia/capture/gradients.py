@@ -16,6 +16,7 @@ from mycelia.capture.calls import callee
 from mycelia.capture.trace import Trace, active
 from mycelia.capture.values import close_over, flatten
 from mycelia.ir.graph import Graph
+from mycelia.ir.sizes import SizeTable
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import without_effects
 from mycelia.ops.program import control as ops
@@ -302,11 +303,14 @@ def _backward_step(
 # ---- whole graphs ------------------------------------------------------------------------------------------
 
 
-def joint_graph(graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> Graph:
+def joint_graph(
+    graph: Graph, wanted: Sequence[bool], given: Sequence[bool], sizes: SizeTable | None = None
+) -> Graph:
     """One graph for outputs and gradients: (inputs, a cotangent per given output) -> (outputs,
-    gradients of the wanted).
+    gradients of the wanted). `sizes`: of those in `graph` that stay open; numbers that follow from them are
+    the last parameters, named by their formulas in `open_numbers`.
     """
-    trace = Trace(f"{graph.name}.joint")
+    trace = Trace(f"{graph.name}.joint", sizes=sizes)
     with trace:
         arguments = [trace.parameter(v.type, v.name) for v in graph.parameters]
         cts = [
@@ -319,6 +323,10 @@ def joint_graph(graph: Graph, wanted: Sequence[bool], given: Sequence[bool]) -> 
             if want
         ]
         trace.graph.outputs = [trace.value_of(t) for t in (*outputs, *found)]
+    if sizes is not None:
+        trace.graph.cache["open_numbers"] = [
+            (size, tensor.traced.type.dtype) for size, tensor in trace.numbers.values()
+        ]
     return trace.graph
 
 

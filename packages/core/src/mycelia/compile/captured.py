@@ -17,15 +17,15 @@ from mycelia.capture.numbers import is_number
 from mycelia.capture.text import Text
 from mycelia.capture.trace import Trace, UnknownValue, capture_lock, number_tensor, type_of
 from mycelia.capture.values import kept_tensors
-from mycelia.compile import clock, disk_cache, executable
+from mycelia.compile import clock, differentiate, disk_cache, executable
 from mycelia.compile.collector import resting
 from mycelia.compile.compiled import Compiled, arranged
 from mycelia.compile.memory import MemoryReport
 from mycelia.compile.passes import optimize, with_accuracy
-from mycelia.compile.resizable import Resizable
+from mycelia.compile.resizable import OpenDerivative, Resizable
 from mycelia.compile.signature import Shape, replaced, signature
 from mycelia.ir.graph import Graph, Value
-from mycelia.ir.sizes import Size, SizeTable, instantiate
+from mycelia.ir.sizes import Numbers, Size, SizeTable, instantiate
 from mycelia.ir.types import TensorType
 from mycelia.ops.program.variable import VARIABLE_LENGTH, plain
 from mycelia.sparse import Sparse
@@ -61,6 +61,7 @@ class Template:
         self.inputs, self.stable, self.updates = arranged(graph, like.inputs, like.targets, like.count)
         graph.parameters += [value for _, value in numbers]
         self.resizables: dict[Any, Resizable] = {}
+        self.derivatives: dict[Any, OpenDerivative] = {}
 
     def instance(self, shapes: Sequence[Shape]) -> Compiled | None:
         """The function for these shapes, without another capture; None if the code would go another way."""
@@ -89,6 +90,20 @@ class Template:
                 found = Resizable(self.graph, self.table, self.stable, self.updates, tensors)
                 self.resizables[key] = found
             return found.program(sizes, numbers)
+
+    def derivative(
+        self, sizes: tuple[int, ...], wanted: tuple[bool, ...], given: tuple[bool, ...]
+    ) -> differentiate.Derivative | None:
+        """The programs of the function with its gradient for these sizes, likewise."""
+        key = (wanted, given, executable.variant_key(self.stable, self.updates))
+        with capture_lock:
+            found = self.derivatives.get(key)
+            if found is None:
+                tensors = dict(zip(self.stable, self.inputs))
+                found = self.derivatives[key] = OpenDerivative(
+                    self.graph, self.table, sizes, wanted, given, self.stable, self.updates, tensors
+                )
+            return found.programs(sizes, self.table.resolve(sizes))
 
     def tied(self) -> list[Place]:
         """Places whose size the captured code looked at, so that they are fixed after all."""
@@ -169,12 +184,13 @@ def compile_function(
 class Resized(Compiled):
     """A Template's function for some sizes."""
 
-    __slots__ = ("template", "sizes", "values", "_concrete")
+    __slots__ = ("template", "sizes", "values", "derivatives", "_concrete")
 
     def __init__(self, template: Template, sizes: tuple[int, ...], values: list) -> None:
         like = template.like
         self.template, self.sizes, self.values = template, sizes, values
         self._concrete: Compiled | None = None
+        self.derivatives: dict[Any, differentiate.Derivative | None] = {}
         self.targets, self.count, self.build = like.targets, like.count, like.build
         numbers = [number_tensor(values[size.index], value.type.dtype) for size, value in template.numbers]
         self.inputs = template.inputs + numbers
@@ -193,9 +209,11 @@ class Resized(Compiled):
         return self._concrete
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        if self.program is None:
-            self.prepare()
-        if self.program is None or _C.tape_level():
+        if _C.tape_level():
+            with with_accuracy(self.accuracy):
+                results = differentiate.run(OpenFunction(self), tensors + self.inputs)
+            return self.concrete()(tensors) if results is None else self.build(results)
+        if self.program is None and self.prepare() is None:
             return self.concrete()(tensors)
         return self.build(self.program.run(tensors, self.inputs))
 
@@ -215,6 +233,30 @@ class Resized(Compiled):
         self.template.stable = ()
         self.template.resizables.clear()
         self.prepare()
+
+
+class OpenFunction(differentiate.Differentiable):
+    """What a `Resized` gives to `differentiate.run`."""
+
+    def __init__(self, function: Resized) -> None:
+        self.function, self.template = function, function.template
+        self.graph, self.updates = self.template.graph, self.template.updates
+
+    def derivative(
+        self, wanted: tuple[bool, ...], given: tuple[bool, ...]
+    ) -> differentiate.Derivative | None:
+        known = self.function.derivatives
+        key = wanted, given, executable.variant_key((), ())
+        if key not in known:
+            with clock.compiling():
+                known[key] = self.template.derivative(self.function.sizes, wanted, given)
+        return known[key]
+
+    def output_type(self, position: int) -> TensorType:
+        return Numbers(self.function.values).type(self.graph.outputs[position].type)
+
+    def whole_graph(self) -> Graph:
+        return self.function.concrete().graph
 
 
 class SameName(errors.MyceliaValueError, RuntimeError):

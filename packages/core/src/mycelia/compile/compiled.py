@@ -8,6 +8,7 @@ from typing import Any
 
 from mycelia import _C
 from mycelia.compile import clock, differentiate, executable
+from mycelia.compile.differentiate import Differentiable
 from mycelia.compile.memory import MemoryReport
 from mycelia.compile.passes import with_accuracy
 from mycelia.ir.graph import Graph, Value
@@ -49,9 +50,8 @@ class Compiled:
             program = self.prepare()
         if _C.tape_level():
             with with_accuracy(self.accuracy):
-                results = differentiate.run(
-                    self.graph, tensors + self.inputs, self.stable, self.updates, self.tensors()
-                )
+                function = Differentiable(self.graph, self.stable, self.updates, self.tensors())
+                results = differentiate.run(function, tensors + self.inputs)
             if results is not None:
                 return self.build(results)
         return self.build(program.run(tensors, self.inputs))

@@ -7,8 +7,8 @@ runs as a graph in its own right.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, NamedTuple
 
 from mycelia import _C
 from mycelia.autodiff.reverse import zeros_of
@@ -16,39 +16,77 @@ from mycelia.capture.gradients import carries_gradient, gradient_graph, is_diffe
 from mycelia.compile.executable import program
 from mycelia.compile.passes import optimize, own_accuracy, with_accuracy
 from mycelia.ir.graph import Graph, Value
+from mycelia.ir.types import TensorType
 
 
-def run(
-    graph: Graph,
-    inputs: Sequence[Any],
-    stable: Collection[int] = (),
-    updates: Sequence[tuple[int, int]] = (),
-    tensors: Mapping[int, Any] | None = None,
-) -> tuple | None:
+class Derivative(NamedTuple):
+    """The two programs of a graph with its gradient. `forward` takes what the graph takes, `numbers` behind
+    it, and gives the graph's outputs and `kept`, which `backward` takes before the cotangents."""
+
+    forward: _C.Program
+    backward: Callable[[], _C.Program]
+    parameters: list[Value]  # of the graph, in `forward`
+    kept: list[Value]
+    numbers: list[Any]
+
+
+class Differentiable:
+    """A graph as `run` needs it. The arguments are those of `executable.program`."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        stable: Collection[int] = (),
+        updates: Sequence[tuple[int, int]] = (),
+        tensors: Mapping[int, Any] | None = None,
+    ) -> None:
+        self.graph, self.stable, self.updates, self.tensors = graph, stable, tuple(updates), tensors
+
+    def derivative(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Derivative | None:
+        """Gradients of the `wanted` inputs for cotangents of the `given` outputs; None if there are none."""
+        forward, backward = split(self.graph, wanted, given)
+        steady = tuple(i for i in self.stable if not wanted[i])
+        return Derivative(
+            program(forward, steady, self.updates, self.tensors),
+            lambda: program(backward),
+            forward.parameters,
+            forward.outputs[len(self.graph.outputs) :],
+            [],
+        )
+
+    def output_type(self, position: int) -> TensorType:
+        return self.graph.outputs[position].type
+
+    def whole_graph(self) -> Graph:
+        """The graph with all its sizes."""
+        return self.graph
+
+
+def run(function: Differentiable, inputs: Sequence[Any]) -> tuple | None:
     """The outputs of an optimized graph, recorded as one step, without those that `updates` gives to inputs
     (see `executable.program`); None, and nothing has run, if no active tape follows an input.
     """
     wanted = tuple(t._node is not None for t in inputs)
     if not any(wanted):
         return None
+    graph, updates = function.graph, function.updates
     updated = {position for position, _ in updates}
     given = _given(graph, wanted, updated)
     if not any(given):
         return None
-    forward, backward = _split(graph, wanted, given)
+    found = function.derivative(wanted, given)
+    if found is None:
+        return None
     overwritten = [(inputs[i], inputs[i]._node) for _, i in updates if inputs[i]._is_parameter]
-    before = {forward.parameters[i]: inputs[i]._detach() for _, i in updates}
-    steady = tuple(i for i in stable if not wanted[i])
-    results = program(forward, steady, tuple(updates), tensors)(*inputs)
+    before = {found.parameters[i]: inputs[i]._detach() for _, i in updates}
+    results = found.forward(*inputs, *found.numbers)
     for parameter, node in overwritten:  # the tape follows a Parameter, whatever is assigned to it
         parameter._node = node
     count = len(graph.outputs) - len(updated)
     # An output may be an input itself, which has a tape node of its own.
     outputs = tuple(t._detach() for t in results[:count])
     # The backward graph reads Parameters as they were.
-    kept = [
-        before.get(v, t) for v, t in zip(forward.outputs[len(graph.outputs) :], results[count:], strict=True)
-    ]
+    kept = [before.get(v, t) for v, t in zip(found.kept, results[count:], strict=True)]
     returned = [i for i in range(len(graph.outputs)) if i not in updated]
     differentiable = [k for k, i in enumerate(returned) if given[i]]
 
@@ -60,16 +98,17 @@ def run(
 
     def pulled(*cts: Any) -> list:
         flowing = [
-            zeros_of(graph.outputs[returned[k]].type) if ct is None else ct
+            zeros_of(function.output_type(returned[k])) if ct is None else ct
             for k, ct in zip(differentiable, cts)
         ]
         if _C.tape_level() == 0:
-            found = iter(program(backward)(*kept, *flowing))
+            gradients = iter(found.backward()(*kept, *flowing))
         else:
-            arguments = (*inputs, *flowing)
-            gradient = _gradient(graph, wanted, given)
-            found = iter(run(gradient, arguments) or program(gradient)(*arguments))
-        return [next(found) if want else None for want in wanted]
+            whole = function.whole_graph()
+            arguments = (*inputs[: len(whole.parameters)], *flowing)
+            gradient = _gradient(whole, wanted[: len(whole.parameters)], given)
+            gradients = iter(run(Differentiable(gradient), arguments) or program(gradient)(*arguments))
+        return [next(gradients) if want else None for want in wanted]
 
     _C.custom(graph.name, tuple(inputs), tuple(outputs[k] for k in differentiable), pull)
     return outputs
@@ -96,17 +135,22 @@ def _gradient(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -
     return found
 
 
-def _split(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[Graph, Graph]:
+def split(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> tuple[Graph, Graph]:
     """(forward: inputs -> outputs, kept) and (backward: kept, cotangents -> gradients)."""
     key = ("split", wanted, given)
     found = graph.cache.get(key)
-    if found is not None:
-        return found
-    joint = joint_graph(graph, wanted, given)
+    if found is None:
+        found = graph.cache[key] = parted(joint_graph(graph, wanted, given), graph, sum(given))
+    return found
+
+
+def parted(joint: Graph, graph: Graph, cotangent_count: int) -> tuple[Graph, Graph]:
+    """The two graphs of `split` from one for both."""
     optimize(joint)
     count = len(graph.outputs)
-    inputs = joint.parameters[: len(graph.parameters)]
-    cotangents = joint.parameters[len(graph.parameters) :]
+    first = len(graph.parameters)
+    cotangents = joint.parameters[first : first + cotangent_count]
+    inputs = joint.parameters[:first] + joint.parameters[first + cotangent_count :]
     late: set[Value] = set(cotangents)  # depends on a cotangent
     forward, backward = Graph(f"{graph.name}.forward"), Graph(f"{graph.name}.backward")
     needed_early = _needed(joint, joint.outputs[:count])
@@ -131,7 +175,6 @@ def _split(graph: Graph, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> t
     for node in backward.nodes:
         node.inputs = [v if v is None else mapping.get(v, v) for v in node.inputs]
     backward.outputs = [mapping.get(v, v) for v in joint.outputs[count:]]
-    graph.cache[key] = forward, backward
     return forward, backward
 
 

@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import _C
+from mycelia import _C, log
 from mycelia.backends import registry
-from mycelia.compile import executable, hoist, strands
+from mycelia.capture.gradients import joint_graph
+from mycelia.capture.trace import number_tensor
+from mycelia.compile import differentiate, executable, hoist, strands
 from mycelia.compile.collector import resting
 from mycelia.compile.memory import MemoryReport
 from mycelia.compile.passes import lower
@@ -63,8 +65,10 @@ class Resizable:
             steady = executable.steady_of(self.stable, self.updates)
             lowered = lower(self.graph, registry.target(), steady)
             variant = Variant(lowered, self.table, self.updates, steady, self.tensors)
-        self.is_closed = any(self.table.tied(conditions))
-        if not self.is_closed:
+            self.is_closed = bool(self.table.ties)
+        if self.is_closed:
+            log.logger(__name__).info("%s is lowered for each size", self.graph.name)
+        else:
             self.variants.insert(0, (tuple(sizes), conditions, variant))
             del self.variants[_VARIANTS:]
         return variant.model
@@ -72,6 +76,41 @@ class Resizable:
 
 def _is_near(sizes: Sequence[int], hints: Sequence[int]) -> bool:
     return all(n <= hint * _RANGE and hint <= n * _RANGE for n, hint in zip(sizes, hints))
+
+
+class OpenDerivative:
+    """The forward and backward graph of `graph`, with open sizes, and their programs."""
+
+    def __init__(
+        self,
+        graph: Graph,
+        table: SizeTable,
+        sizes: Sequence[int],
+        wanted: tuple[bool, ...],
+        given: tuple[bool, ...],
+        stable: Collection[int],
+        updates: Sequence[tuple[int, int]],
+        tensors: Mapping[int, Any],
+    ) -> None:
+        with resting(), table.learning(sizes) as self.conditions:
+            joint = joint_graph(graph, wanted, given, table)
+            self.numbers = joint.cache.pop("open_numbers")
+            forward, backward = differentiate.parted(joint, graph, sum(given))
+            self.is_closed = bool(table.ties)
+        steady = tuple(i for i in stable if not wanted[i])
+        self.parameters, self.kept = forward.parameters, forward.outputs[len(graph.outputs) :]
+        self.forward = Resizable(forward, table, steady, updates, tensors)
+        self.backward = Resizable(backward, table, (), (), {})
+
+    def programs(self, sizes: Sequence[int], numbers: list) -> differentiate.Derivative | None:
+        """For symbols of these sizes, from which `numbers` follow; None if they need graphs of their own."""
+        if self.is_closed or not holds(self.conditions, numbers):
+            return None
+        forward, backward = (side.program(sizes, numbers) for side in (self.forward, self.backward))
+        if forward is None or backward is None:
+            return None
+        given = [number_tensor(numbers[size.index], dtype) for size, dtype in self.numbers]
+        return differentiate.Derivative(forward, lambda: backward, self.parameters, self.kept, given)
 
 
 class Variant(executable.Builder):

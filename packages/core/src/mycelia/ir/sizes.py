@@ -33,6 +33,7 @@ class SizeTable:
         self.known: dict[Any, Size] = {}
         self.conditions: Conditions = {}
         self.symbols: list[Size] = []
+        self.ties: set[int] = set()  # entries of which the number itself was needed
         self.closed = False  # the capture has ended: nothing is learnt any more
         self.quiet = False  # results of arithmetic are plain numbers, too
         self.captured = 0  # entries of the capture: the others come from what was made of its graph
@@ -68,6 +69,8 @@ class SizeTable:
     def tie(self, size: Size) -> Number:
         """The present value of `size`, to which a condition ties it."""
         self.require(operator.eq, size, self.constant(size.hint))
+        if not self.closed and self.entries[size.index][0] is not None:
+            self.ties.add(size.index)
         return size.hint
 
     def symbol_name(self, position: int) -> str:
@@ -95,11 +98,12 @@ class SizeTable:
         values = self.resolve(sizes)
         for size in (*self.symbols, *self.known.values()):
             size.hint = values[size.index]
-        kept, self.conditions, self.closed = self.conditions, {}, False
+        kept = self.conditions, self.ties
+        self.conditions, self.ties, self.closed = {}, set(), False
         try:
             yield self.conditions
         finally:
-            self.conditions, self.closed = kept, True
+            (self.conditions, self.ties), self.closed = kept, True
 
     @contextmanager
     def silence(self) -> Iterator[None]:
@@ -111,15 +115,9 @@ class SizeTable:
         finally:
             self.closed, self.quiet = before
 
-    def tied(self, conditions: Conditions | None = None) -> list[bool]:
-        """For each symbol whether a condition ties it to its present value."""
-        conditions = self.conditions if conditions is None else conditions
-        ends = {(a, b) for (function, a, b), same in conditions.items() if function is operator.eq and same}
-        constants = {i for i, entry in enumerate(self.entries) if entry[0] is None}
-        return [
-            any((a == s.index and b in constants) or (b == s.index and a in constants) for a, b in ends)
-            for s in self.symbols
-        ]
+    def tied(self) -> list[bool]:
+        """For each symbol whether it is tied to its present value."""
+        return [s.index in self.ties for s in self.symbols]
 
     def resolve(self, sizes: Sequence[int]) -> list[Number] | None:
         """The numbers of all entries when the symbols are `sizes`; None if the graph is not for them. Of
