@@ -3,7 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 HATCH := .hatch/bin/hatch
 ARGS ?=
 
-.PHONY: quickstart test
+.PHONY: quickstart test fuzz
 
 quickstart: $(HATCH)
 	$(HATCH) run native
@@ -12,6 +12,10 @@ quickstart: $(HATCH)
 test: $(HATCH)
 	$(HATCH) run native
 	$(HATCH) run test -n auto $(ARGS)
+
+fuzz: $(HATCH)
+	$(HATCH) run native
+	$(HATCH) run fuzz $(ARGS)
 
 $(HATCH):
 	$(PYTHON) -m venv .hatch

@@ -24,6 +24,17 @@ else:
     settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 
+FUZZ = int(os.environ.get("MYCELIA_FUZZ", 0))  # new cases a test, instead of the fixed ones
+FUZZ_SEED = int(os.environ.get("MYCELIA_FUZZ_SEED", 1_000_000))  # the first of them
+
+
+def pytest_generate_tests(metafunc):
+    """A test marked `fuzz(count)` gets that many seeds: the same ones, unless tools/fuzz.py runs it."""
+    mark = metafunc.definition.get_closest_marker("fuzz")
+    if mark is not None and "seed" in metafunc.fixturenames:
+        metafunc.parametrize("seed", range(FUZZ_SEED, FUZZ_SEED + FUZZ) if FUZZ else range(*mark.args))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     """Each test has random numbers of its own, the same in every run and in any order of tests."""

@@ -1,11 +1,10 @@
 """Functions and Cells of random branches, loops, breaks and returns give compiled what they give eagerly.
 
-The same programs in every run; MYCELIA_RANDOM_GRAPHS=N tries N others.
+The same in every run; tools/fuzz.py tries others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
@@ -14,8 +13,6 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn
 
-COUNT = int(os.environ.get("MYCELIA_RANDOM_GRAPHS", 0))
-SEEDS = range(*((n := int.from_bytes(os.urandom(4)), n + COUNT) if COUNT else (0, 20)))
 # Compiled, what only some paths through a program define may be an error where Python finds it defined.
 REFUSED = (UnboundLocalError, NameError, TypeError)
 
@@ -118,7 +115,7 @@ def outcome(function, *arguments):
     return np.asarray(result.asnumpy() if isinstance(result, Tensor) else result, np.float64)
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.fuzz(20)
 def test_functions_of_whole_numbers(seed, tmp_path):
     writer = Writer(seed, ["a", "b", "c", "d", "x", "l[0]"], ["a", "b", "c", "d", "l[0]", "l[1]"])
     lines = ["a = x + 1", "b = x * 2", "c = 3", "d = x - n", "l = [x, 2]", *writer.body()]
@@ -173,7 +170,7 @@ OWN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.fuzz(20)
 def test_cells_with_their_gradients(seed, tmp_path):
     names = ["a", "b", "c", 'd["k"]', 'd["m"]', "l[0]", "l[1]", 's[1]["z"][1]']
     readable = [*names, "t[0]", "t[1]", "s[0][0]", "x", "self.p", "self.q"]

@@ -1,7 +1,7 @@
 """Random graphs: eager, compiled, compiled without optional passes, and the reference backend agree,
 with gradients.
 
-The same graphs in every run; MYCELIA_RANDOM_GRAPHS=N tries N new ones.
+The same in every run; tools/fuzz.py tries others.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import mycelia as ms
 from mycelia import config, ops
 
-COUNT = int(os.environ.get("MYCELIA_RANDOM_GRAPHS", 0))
+COUNT = int(os.environ.get("MYCELIA_FUZZ", 0))
 common = settings(
     max_examples=COUNT or 60,
     derandomize=not COUNT,
@@ -119,6 +119,7 @@ def results_of(function, inputs):
     return flat
 
 
+@pytest.mark.fuzz
 @common
 @given(programs(), st.integers(0, 2**31), st.integers(1, 3))
 def test_optimized_unoptimized_and_eager_agree(program, seed, threads):
@@ -155,6 +156,7 @@ LAYERS = {
 }
 
 
+@pytest.mark.fuzz
 @common
 @given(
     st.lists(st.sampled_from(list(LAYERS)), min_size=1, max_size=8),

@@ -1,12 +1,11 @@
 """Stacks of random layers whose sizes are all equal, batch, channels, height and width alike, give compiled
 what they give eagerly: results in evaluation, losses and Parameters of two training steps.
 
-The same networks in every run; MYCELIA_RANDOM_GRAPHS=N tries N others.
+The same in every run; tools/fuzz.py tries others.
 """
 
 from __future__ import annotations
 
-import os
 import random
 
 import numpy as np
@@ -14,9 +13,6 @@ import pytest
 
 import mycelia as ms
 from mycelia import config, nn, ops
-
-COUNT = int(os.environ.get("MYCELIA_RANDOM_GRAPHS", 0))
-SEEDS = range(*((n := int.from_bytes(os.urandom(4)), n + COUNT) if COUNT else (0, 24)))
 
 
 class Of(nn.Cell):
@@ -112,7 +108,7 @@ def distance(found, expected):
     return float(np.linalg.norm(found - expected) / max(np.linalg.norm(expected), 1.0))
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.fuzz(24)
 def test_compiled_equals_eager(seed):
     net, x, y = network(seed)
     optimizer = nn.Momentum(net.trainable_params(), 0.01, 0.9)

@@ -2,12 +2,11 @@
 run by the reference backend, and at other sizes; gradients and Parameters included. A third of them
 each on one, two and three threads, where even the smallest paths become strands.
 
-The same programs in every run; MYCELIA_RANDOM_GRAPHS=N tries N others.
+The same in every run; tools/fuzz.py tries others.
 """
 
 from __future__ import annotations
 
-import os
 import sys
 from pathlib import Path
 from unittest import mock
@@ -22,9 +21,6 @@ from mycelia.compile import strands
 sys.path.insert(0, str(Path(__file__).parent))
 
 from random_programs import Program, kind_of
-
-COUNT = int(os.environ.get("MYCELIA_RANDOM_GRAPHS", 0))
-FIRST = int.from_bytes(os.urandom(4)) if COUNT else 0
 
 
 def with_gradients(function, parameters):
@@ -131,7 +127,7 @@ def check(seed, path):
         agree(f"size {size} of axis {axis}", arrays_of(compiled, program, others), at_size, others)
 
 
-@pytest.mark.parametrize("seed", range(FIRST, FIRST + (COUNT or 20)))
+@pytest.mark.fuzz(20)
 def test_compiled_equals_eager(seed, tmp_path):
     threads = config.context(runtime_num_threads=1 + seed % 3)
     windows = mock.patch.multiple(strands, _GAIN=0.0, _HANDOVER=50.0)
