@@ -122,6 +122,25 @@ MYC_INLINE f32v min_or_second(f32v a, f32v b) {
 MYC_INLINE f32v maximum(f32v a, f32v b) { return select(is_nan(a), a, max_or_second(a, b)); }
 MYC_INLINE f32v minimum(f32v a, f32v b) { return select(is_nan(a), a, min_or_second(a, b)); }
 
+MYC_INLINE i32v maximum(i32v a, i32v b) {
+#if MYC_VECTOR_BYTES == 64
+  return (i32v)_mm512_max_epi32((__m512i)a, (__m512i)b);
+#elif MYC_VECTOR_BYTES == 32
+  return (i32v)_mm256_max_epi32((__m256i)a, (__m256i)b);
+#else
+  return a > b ? a : b;
+#endif
+}
+MYC_INLINE i32v minimum(i32v a, i32v b) {
+#if MYC_VECTOR_BYTES == 64
+  return (i32v)_mm512_min_epi32((__m512i)a, (__m512i)b);
+#elif MYC_VECTOR_BYTES == 32
+  return (i32v)_mm256_min_epi32((__m256i)a, (__m256i)b);
+#else
+  return a < b ? a : b;
+#endif
+}
+
 MYC_INLINE f32v sqrt(f32v x) {
 #if MYC_VECTOR_BYTES == 64
   return (f32v)_mm512_sqrt_ps((__m512)x);

@@ -17,7 +17,7 @@ from mycelia.ops.define import find, op
 from mycelia.ops.layers.conv import full_attributes, output_size
 
 PANEL = 16  # channels: packs are padded to a multiple of it
-_TAPS = {"winograd4": 36, "winograd6": 64}  # transformed elements per pair of channels
+_TAPS = {"winograd4": 36 + 9, "winograd6": 64 + 9}  # elements per pair of channels: transformed, and as given
 
 ACTIVATIONS = {
     "none": ("", {}),
@@ -64,7 +64,7 @@ def pack_size(algorithm, channels, per_group, kernel, group):
         return math.prod(kernel) * padded(channels)
     if algorithm == "direct":
         return group * math.prod(kernel) * per_group * padded(channels // group)
-    return _TAPS[algorithm] * per_group * padded(channels)
+    return _TAPS[algorithm] * per_group * padded(channels) + PANEL
 
 
 def _check_algorithm(algorithm, channels, per_group, kernel, group, stride=(1, 1), dilation=(1, 1)):
@@ -99,8 +99,8 @@ def conv_pack(
 
     `transposed`: for the input gradient, channels swapped and taps flipped.
     Shapes: w [O, I / group, kh, kw] -> [k], with O and I swapped if `transposed`: direct ``k = kh * kw * I *
-    padded(O / group)``, winograd4 ``36 * I * padded(O)``, winograd6 ``64 * I * padded(O)``, depthwise
-    ``kh * kw * padded(O)``.  dtypes: float32.  Errors: ValueError if the algorithm does not suit the shape.
+    padded(O / group)``, winograd4 ``(36 + 9) * I * padded(O) + 16``, winograd6 ``(64 + 9) * I * padded(O) +
+    16``, depthwise ``kh * kw * padded(O)``.  dtypes: float32.  Errors: ValueError if the algorithm does not suit the shape.
     """
     w = _np_turned(w, group) if transposed else w
     channels, per_group, *kernel = w.shape

@@ -36,6 +36,12 @@ enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
 // Packed weights: [group][panel][tap][c of the group][16].
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y);
+// The same for a rectangle of y.
+struct ConvPart {
+  int64_t image, begin[2], size[2];
+};
+int32_t conv_last_direct_part(const myc_call* call, const ConvLast& s, const ConvPart& part, const float* x,
+                              const float* packed, const ConvEpilogue& e, float* y);
 // `packed` is the transposed pack.
 int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
                                     const float* packed, float* dx);
@@ -46,7 +52,8 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
                                     float* dx);
 
 // 3x3, stride and dilation 1, one group: F(size x size, 3 x 3) for size 4 or 6.  winograd.cc
-// Packed weights: [tap of the transform][panel][c][16].
+// Packed weights: [tap of the transform][panel][c][16], the direct form's pack, and 16 times the largest magnitude of
+// a pixel with which no sum overflows; -1 where weights are not finite.
 int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, const float* x,
                            const float* packed, const ConvEpilogue& e, float* y);
 

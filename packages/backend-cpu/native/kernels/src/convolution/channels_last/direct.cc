@@ -290,6 +290,21 @@ int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x
   return multiply(call, p);
 }
 
+int32_t conv_last_direct_part(const myc_call* call, const ConvLast& s, const ConvPart& part, const float* x,
+                              const float* packed, const ConvEpilogue& e, float* y) {
+  Product p = {};
+  p.n = 1, p.group = s.group, p.depth = s.group_c(), p.columns = s.group_o();
+  for (int d = 0; d < 2; ++d) {
+    p.axis[d] = {part.size[d], part.begin[d], 1, s.stride[d], s.in[d], s.kernel[d], 0, 1,
+                 part.begin[d] * s.stride[d] - s.pad[d], s.dilation[d]};
+    p.out[d] = s.out[d], p.kernel[d] = s.kernel[d];
+  }
+  const int64_t results = part.image * s.out[0] * s.out[1] * s.o;
+  p.x = x + part.image * s.in[0] * s.in[1] * s.c, p.packed = packed, p.e = e, p.y = y + results;
+  if (e.residual) p.e.residual = e.residual + results;
+  return multiply(call, p);
+}
+
 int32_t conv_last_direct_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
                                     const float* packed, float* dx) {
   for (int64_t r = 0; r < min(s.stride[0], s.in[0]); ++r) {

@@ -1,6 +1,10 @@
 // Packed weights of channels-last convolutions; the formats are told in conv_last.h.  Bytes: w once, the pack
 // once.
 #include "convolution/channels_last/conv_last.h"
+
+#include <cfloat>
+
+#include "convolution/channels_last/magnitude.h"
 #include "convolution/channels_last/winograd.h"
 #include "simd/transpose.h"
 
@@ -90,6 +94,15 @@ void transform_taps(const float* direct, int64_t depth, float* to, int64_t plane
   }
 }
 
+// The largest magnitude of pixels of `depth` channels for which no transform and no sum overflows, the largest weight
+// being of magnitude `most`; -1 if a weight is not finite.  Transforms of x, weights and results multiply the largest
+// element by the squares of 10, 1 and 19 at most for m = 4, of 15, 1.25 and 67 for m = 6.
+float largest_pixel(int m, int64_t depth, float most) {
+  if (!(most <= FLT_MAX / 4)) return -1;
+  const double growth = static_cast<double>(depth) * (m == 4 ? 1 << 16 : 1 << 21);
+  return static_cast<float>(min(FLT_MAX / 256.0, FLT_MAX / (growth * most)));
+}
+
 }  // namespace
 
 KERNEL_FN(conv_pack, f32) {
@@ -119,19 +132,26 @@ KERNEL_FN(conv_pack, f32) {
     return MYC_OK;
   }
   Scratch scratch(call);
-  float* direct = scratch.take<float>(taps * panel * max_workers(call));
-  if (!direct) return MYC_E_MEMORY;
-  parallel_for_worker(call, panels, 1, [&](int64_t begin, int64_t end, int32_t worker) {
-    float* mine = direct + worker * taps * panel;
+  int32_t* most = scratch.take<int32_t>(panels);
+  if (!most) return MYC_E_MEMORY;
+  const bool small = algorithm == ConvAlgorithm::winograd4;
+  float* all = to + (small ? 36 : 64) * panels * panel;
+  parallel_for(call, panels, 1, [&](int64_t begin, int64_t end) {
     for (int64_t p = begin; p < end; ++p) {
-      pack_panel(one, p, mine);
-      if (algorithm == ConvAlgorithm::winograd4) {
-        transform_taps<4>(mine, one.depth, to + p * panel, panels * panel);
+      float* direct = all + p * taps * panel;
+      pack_panel(one, p, direct);
+      most[p] = magnitude(direct, taps * panel);
+      if (small) {
+        transform_taps<4>(direct, one.depth, to + p * panel, panels * panel);
       } else {
-        transform_taps<6>(mine, one.depth, to + p * panel, panels * panel);
+        transform_taps<6>(direct, one.depth, to + p * panel, panels * panel);
       }
     }
   });
+  int32_t largest = 0;
+  for (int64_t p = 0; p < panels; ++p) largest = max(largest, most[p]);
+  const float limit = largest_pixel(small ? 4 : 6, one.depth, magnitude_of(largest));
+  for (int64_t i = 0; i < kPackedColumns; ++i) all[panels * taps * panel + i] = limit;
   return MYC_OK;
 }
 

@@ -91,7 +91,9 @@ MYC_INLINE void store_turned(int64_t n, int64_t outputs, float* dw, int64_t k, c
 // 3x3, stride and dilation 1, one group: F(3x3, 4x4) of Winograd.  weight_winograd.cc
 // Whether that takes less time than sums tap by tap.
 bool winograd_weight_grad_pays(const ConvLast& s);
-int32_t winograd_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy, float* dw);
+// `done`: whether dw is as good as sums tap by tap, but for a few bits; if not, its contents are of no use.
+int32_t winograd_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy, float* dw,
+                             bool& done);
 
 }  // namespace mycelia::MYC_ISA
 

@@ -281,10 +281,14 @@ KERNEL_FN(conv_last_weight_grad, f32) {
     return gemm(call->ctx, true, false, s.o, s.c, s.n * s.in[0] * s.in[1], in<float>(call, 1), s.o, in<float>(call, 0),
                 s.c, out<float>(call), s.c);
   const bool depthwise = s.group > 1 && s.group == s.c && s.group == s.o;
-  const bool winograd = a.algorithm == 1 && winograd_weight_grad_pays(s);
-  return (depthwise  ? conv_last_depthwise_weight_grad
-          : winograd ? winograd_weight_grad
-                     : tiles_weight_grad)(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
+  const float *images = in<float>(call, 0), *gradient = in<float>(call, 1);
+  if (depthwise) return conv_last_depthwise_weight_grad(call, s, images, gradient, out<float>(call));
+  if (a.algorithm == 1 && winograd_weight_grad_pays(s)) {
+    bool done;
+    const int32_t status = winograd_weight_grad(call, s, images, gradient, out<float>(call), done);
+    if (status != MYC_OK || done) return status;
+  }
+  return tiles_weight_grad(call, s, images, gradient, out<float>(call));
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -4,6 +4,10 @@
 //
 // Tiles are taken in blocks: both sides are transformed into panels [point][tile], then every pair of panels is a
 // register tile for each of the 36 points, summed over the block, and goes back through A when the block is the last.
+//
+// Sums over points mix the pixels of a tile: where large ones cancel, their rounding errors stay. How much cancels is
+// measured on the way back; beyond the usual, or where something is not finite, the result is of no use.
+#include "convolution/channels_last/magnitude.h"
 #include "convolution/channels_last/sum.h"
 
 namespace mycelia::MYC_ISA {
@@ -45,6 +49,10 @@ struct TransformDy {
   }
 };
 
+// So many times the largest result of a tap the sum of what was added for one may be. It is 3 to 140 where pixels are
+// alike.
+constexpr float kMostCancelled = 1024;
+
 template <int from_step, int to_step>
 MYC_INLINE void transform_sums(const f32v* m, f32v* y) {
   const f32v m1 = m[from_step], m2 = m[2 * from_step], m3 = m[3 * from_step], m4 = m[4 * from_step];
@@ -54,6 +62,33 @@ MYC_INLINE void transform_sums(const f32v* m, f32v* y) {
   y[to_step] = b + 2.0f * d;
   y[2 * to_step] = a + 4.0f * c + m[5 * from_step];
 }
+
+// What was added for results: the same with the largest magnitudes of all points, none of which cancel.
+MYC_INLINE void transform_sizes(const float* m, int from, float* y, int to) {
+  const float a = (m[from] + m[2 * from]) * (1.0f / 6), c = (m[3 * from] + m[4 * from]) * (1.0f / 24);
+  y[0] = 0.25f * m[0] + a + c;
+  y[to] = a + 2.0f * c;
+  y[2 * to] = a + 4.0f * c + m[5 * from];
+}
+
+// The largest magnitudes of the results at each tap and of the sums at each point, lanes apart.
+struct Sizes {
+  i32v result[9], point[kPoints];
+
+  void operator+=(const Sizes& other) {
+    for (int q = 0; q < 9; ++q) result[q] = maximum(result[q], other.result[q]);
+    for (int p = 0; p < kPoints; ++p) point[p] = maximum(point[p], other.point[p]);
+  }
+  bool little_cancelled() const {
+    float points[kPoints], half[18], added[9];
+    for (int p = 0; p < kPoints; ++p) points[p] = horizontal_max(from_bits(point[p]));
+    for (int j = 0; j < 6; ++j) transform_sizes(points + j, 6, half + j, 6);
+    for (int j = 0; j < 3; ++j) transform_sizes(half + 6 * j, 1, added + 3 * j, 1);
+    for (int q = 0; q < 9; ++q)
+      if (!(added[q] < INFINITY && added[q] <= kMostCancelled * horizontal_max(from_bits(result[q])))) return false;
+    return true;
+  }
+};
 
 struct Tiles {
   int64_t rows, columns, count;
@@ -144,15 +179,17 @@ void pack_dy(const ConvLast& s, const Side& side, const float* dy, const float* 
 }
 
 // dw of `channels` channels and `outputs` outputs from the sums of their panels.
-void finish(const float* sums, int64_t channels, int64_t outputs, float* dw, int64_t k) {
+void finish(const float* sums, int64_t channels, int64_t outputs, float* dw, int64_t k, Sizes& sizes) {
   float rows[kTileRows * 9 * kTileColumns];
   for (int64_t i = 0; i < channels; ++i)
-    for (int v = 0; v < kTileVectors; ++v) {
+    for (int v = 0; v < kTileVectors && v * kLanes < outputs; ++v) {
       f32v m[kPoints], half[18], y[9];
       for (int p = 0; p < kPoints; ++p) m[p] = load(sums + p * kSums + i * kTileColumns + v * kLanes);
       for (int j = 0; j < 6; ++j) transform_sums<6, 6>(m + j, half + j);
       for (int j = 0; j < 3; ++j) transform_sums<1, 1>(half + 6 * j, y + 3 * j);
       for (int q = 0; q < 9; ++q) store(rows + (i * 9 + q) * kTileColumns + v * kLanes, y[q]);
+      for (int p = 0; p < kPoints; ++p) sizes.point[p] = maximum(sizes.point[p], bits(abs(m[p])));
+      for (int q = 0; q < 9; ++q) sizes.result[q] = maximum(sizes.result[q], bits(abs(y[q])));
     }
   store_turned(channels * 9, outputs, dw, k, [&](int64_t q, int64_t o) { return load(rows + q * kTileColumns + o); });
 }
@@ -165,7 +202,8 @@ bool winograd_weight_grad_pays(const ConvLast& s) {
   return min(s.c, s.o) >= 16 && tiles >= 16 && tiles * 16 <= 2 * positions;
 }
 
-int32_t winograd_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy, float* dw) {
+int32_t winograd_weight_grad(const myc_call* call, const ConvLast& s, const float* x, const float* dy, float* dw,
+                             bool& done) {
   const Tiles tiles(s);
   const RowPanels panels(s.c);
   const int64_t y_panels = ceil_div(s.o, int64_t{kTileColumns}), pairs = panels.count * y_panels;
@@ -177,7 +215,9 @@ int32_t winograd_weight_grad(const myc_call* call, const ConvLast& s, const floa
   float* y_points = scratch.take<float>(ys.count * ys.panel);
   float* sums = scratch.take<float>((blocks > 1 ? pairs : max_workers(call)) * kPoints * kSums);
   float* zeros = scratch.take<float>(max(s.c, ys.count * kTileColumns));
-  if (!x_points || !y_points || !sums || !zeros) return MYC_E_MEMORY;
+  Sizes* sizes = scratch.take<Sizes>(max_workers(call));
+  if (!x_points || !y_points || !sums || !zeros || !sizes) return MYC_E_MEMORY;
+  memset(sizes, 0, max_workers(call) * sizeof(Sizes));
   memset(zeros, 0, max(s.c, ys.count * kTileColumns) * sizeof(float));
 
   for (int64_t block = 0; block < blocks; ++block) {
@@ -205,10 +245,12 @@ int32_t winograd_weight_grad(const myc_call* call, const ConvLast& s, const floa
                c + p * kSums, block > 0);
         if (block + 1 == blocks)
           finish(c, height, min<int64_t>(kTileColumns, outputs),
-                 dw + (o * kTileColumns * s.c + panels.begin(i)) * 9, s.c * 9);
+                 dw + (o * kTileColumns * s.c + panels.begin(i)) * 9, s.c * 9, sizes[worker]);
       }
     });
   }
+  for (int32_t worker = 1; worker < max_workers(call); ++worker) sizes[0] += sizes[worker];
+  done = sizes[0].little_cancelled();
   return MYC_OK;
 }
 

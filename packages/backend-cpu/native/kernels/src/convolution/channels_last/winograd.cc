@@ -4,9 +4,14 @@
 // own matrix [c, o] (M), transform back and finish.  V of a set stays in the second- or third-level cache, M
 // of some panels of output channels in the second.  Flops: 36 / 144 (64 / 324) of the direct convolution's in
 // the products, and about 7 (10) a channel and element of V and M in the transforms.
+//
+// Tiles whose pixels must not be mixed (magnitude.h) are left to the direct form, whose weights the pack holds too.
 #include "convolution/channels_last/winograd.h"
 
+#include <algorithm>
+
 #include "convolution/channels_last/conv_last.h"
+#include "convolution/channels_last/magnitude.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -19,10 +24,13 @@ constexpr int64_t kSkew =
 template <int m>
 struct Tiling {
   static constexpr int kTile = m + 2, kPlanes = kTile * kTile;
+  static constexpr int kReach = (m + kLanes - 1) / kLanes * kLanes;  // columns that whole vectors cover
 
   const ConvLast& s;
   const float* x;
   const float* packed;
+  const float* direct;  // the direct form's pack
+  int32_t limit;        // the largest magnitude that cannot overflow with these weights
   const ConvEpilogue& e;
   float* y;
   int64_t high, wide, tiles;  // tiles of an image; of all images
@@ -30,6 +38,7 @@ struct Tiling {
   int64_t width;              // floats of a row of V
   int64_t v_plane, m_plane;
   int64_t blocks, group;  // column blocks, and how many of them at a time
+  int64_t size_line;      // of a line of magnitudes
 
   // Neither `out` nor the channels are empty.
   Tiling(const ConvLast& shape, const float* x_, const float* packed_, const ConvEpilogue& e_, float* y_)
@@ -42,6 +51,10 @@ struct Tiling {
     blocks = ceil_div(s.o, kTileColumns);
     const int64_t fits = max<int64_t>(1, kProductFloats / (kPlanes * set * kTileColumns));
     group = ceil_div(blocks, ceil_div(blocks, fits));
+    size_line = wide * m + 2 + kReach;
+    const int64_t plane = ceil_div(s.o, kPackedColumns) * s.c * kPackedColumns;
+    direct = packed + kPlanes * plane;
+    limit = magnitude_bits(direct[9 * plane]);
     m_plane = set * group * kTileColumns + kSkew;
   }
 
@@ -51,6 +64,42 @@ struct Tiling {
   Place place(int64_t tile) const {
     const int64_t in_image = tile % (high * wide);
     return {tile / (high * wide), in_image / wide * m, in_image % wide * m};
+  }
+
+  // Lines of x, counted through all images, up to the last one that `tile` needs.
+  int64_t lines_until(int64_t tile) const {
+    const Place p = place(tile);
+    return p.image * s.in[0] + clamp<int64_t>(p.row - s.pad[0] + kTile, 0, s.in[0]);
+  }
+
+  // Magnitudes of one line of x, with zeros around them for the padding and for what a vector reads too much.
+  void measure(int64_t line, int32_t* size) const {
+    int32_t* to = size + (1 + line) * size_line;
+    memset(to, 0, size_line * sizeof(int32_t));
+    magnitudes(x + line * s.in[1] * s.c, s.in[1], s.c, to + s.pad[1]);
+  }
+
+  // Whether the tile's pixels may be mixed. `size`: a line of zeros, then the magnitudes of each line.
+  bool is_kindred(int64_t tile, const int32_t* size) const {
+    const Place p = place(tile);
+    const int64_t rows = min<int64_t>(m, s.out[0] - p.row), cols = min<int64_t>(m, s.out[1] - p.col);
+    int32_t most[kReach], least[kReach];  // of the windows of a column of results
+    for (int j = 0; j < m; j += kLanes) {
+      i32v window[kTile];
+      for (int64_t a = 0, row = p.row - s.pad[0]; a < kTile; ++a, ++row) {
+        const int64_t line = row < 0 || row >= s.in[0] ? 0 : 1 + p.image * s.in[0] + row;
+        const int32_t* from = size + line * size_line + p.col + j;
+        window[a] = maximum(maximum(load(from), load(from + 1)), load(from + 2));
+      }
+      i32v top{}, bottom = splat(INT32_MAX);
+      for (int64_t a = 0; a < rows; ++a) {
+        const i32v largest = maximum(maximum(window[a], window[a + 1]), window[a + 2]);
+        top = maximum(top, largest), bottom = minimum(bottom, largest);
+      }
+      store(most + j, top), store(least + j, bottom);
+    }
+    for (int64_t j = 1; j < cols; ++j) most[0] = max(most[0], most[j]), least[0] = min(least[0], least[j]);
+    return most[0] <= limit && magnitude_of(most[0]) <= kKindredPixels * magnitude_of(least[0]);
   }
 
   // V of one tile: [plane][...][channel].
@@ -163,11 +212,19 @@ struct Tiling {
     Scratch scratch(call);
     float* v = scratch.take<float>(kPlanes * v_plane);
     float* products = scratch.take<float>(kPlanes * m_plane * max_workers(call));
-    if (!v || !products) return MYC_E_MEMORY;
-    for (int64_t first = 0; first < tiles; first += set) {
-      const int64_t count = min(set, tiles - first);
-      parallel_rows(call, count, kPlanes * width * 8,
-                    [&](int64_t t) { transform_input(first + t, v + t * width); });
+    int32_t* size = scratch.take<int32_t>((1 + s.n * s.in[0]) * size_line);
+    bool* plain = scratch.take<bool>(tiles);
+    if (!v || !products || !size || !plain) return MYC_E_MEMORY;
+    memset(size, 0, size_line * sizeof(int32_t));
+    for (int64_t first = 0, seen = 0; first < tiles; first += set) {
+      const int64_t count = min(set, tiles - first), lines = lines_until(first + count - 1);
+      parallel_rows(call, lines - seen, s.in[1] * s.c * 4, [&](int64_t i) { measure(seen + i, size); });
+      seen = lines;
+      parallel_rows(call, count, kPlanes * width * 8, [&](int64_t t) {
+        plain[first + t] = !is_kindred(first + t, size);
+        if (!plain[first + t]) transform_input(first + t, v + t * width);
+      });
+      if (std::all_of(plain + first, plain + first + count, [](bool p) { return p; })) continue;
       // A share is one column block or more; where it is cut does not change a result.
       const int64_t work = kPlanes * count * s.c * kTileColumns;
       parallel_for_worker(call, blocks, (int64_t{1} << 20) / (work + 1) + 1,
@@ -177,11 +234,27 @@ struct Tiling {
                               const int64_t stop = min(end, q + group), ld = (stop - q) * kTileColumns;
                               multiply(v, count, q, stop, product);
                               for (int64_t t = 0; t < count; ++t) {
+                                if (plain[first + t]) continue;
                                 transform_output(first + t, product + t * ld, q * kTileColumns,
                                                  min(s.o, stop * kTileColumns));
                               }
                             }
                           });
+    }
+    return run_plain(call, plain);
+  }
+
+  // Tiles that were left out, those side by side at once.
+  int32_t run_plain(const myc_call* call, const bool* plain) const {
+    for (int64_t tile = 0, end; tile < tiles; tile = end) {
+      end = tile + 1;
+      if (!plain[tile]) continue;
+      while (end % wide != 0 && plain[end]) ++end;
+      const Place p = place(tile);
+      const ConvPart part = {p.image, {p.row, p.col}, {min<int64_t>(m, s.out[0] - p.row),
+                                                       min((end - tile) * m, s.out[1] - p.col)}};
+      const int32_t status = conv_last_direct_part(call, s, part, x, direct, e, y);
+      if (status != MYC_OK) return status;
     }
     return MYC_OK;
   }
