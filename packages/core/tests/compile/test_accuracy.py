@@ -262,8 +262,8 @@ VALUES = {
 
 
 def inner(y):
-    """Without the border, where algorithms leave padding out or multiply zeros: with weights that are not finite
-    that differs."""
+    """Without the border: algorithms leave padding out or multiply zeros, which differs with weights that are
+    not finite."""
     return y[..., 1:-1, 1:-1]
 
 
