@@ -14,6 +14,8 @@ import numpy as np
 
 from mycelia_serving.errors import ServingError
 
+MOST_INSTANCES = 100_000  # of a request: each takes memory and time, however little it holds
+
 Value = np.ndarray | str | bytes
 Instance = dict[str, Value]  # input or output name -> value, without the batch dimension
 Result = Instance | ServingError

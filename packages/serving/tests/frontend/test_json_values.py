@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import base64
+import binascii
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mycelia_serving.errors import Code, ServingError
-from mycelia_serving.frontend.json_values import parse_instances, reply_body
+from mycelia_serving.frontend import json_values
+from mycelia_serving.frontend.json_values import load, parse_instances, reply_body
+from mycelia_serving.frontend.large import LARGE
 from mycelia_serving.request import Reply
 
 
@@ -51,6 +58,159 @@ def test_numbers(text, dtype, shape, values):
     assert (found.dtype.name, found.shape) == (dtype, shape)
     assert values is None or found.tolist() == values
     assert not found.flags.writeable and found.flags.c_contiguous
+
+
+@st.composite
+def nested(draw):
+    """Arrays, mostly such as clients send."""
+    shape = draw(st.lists(st.integers(1, 3), min_size=1, max_size=3))
+    whole = st.one_of(st.integers(-(2**31) - 2, 2**31 + 1), st.integers(-(2**64) - 2, 2**64 + 1))
+    mixed = st.one_of(whole, st.floats(-1e40, 1e40), st.none(), st.text(max_size=2))
+    floats = st.floats(allow_nan=False, allow_infinity=False)
+    element = draw(st.sampled_from([whole, st.integers(-9, 9), floats, st.booleans(), mixed]))
+
+    def fill(sizes):
+        return [fill(sizes[1:]) for _ in range(sizes[0])] if sizes else draw(element)
+
+    value = fill(shape)
+    if draw(st.integers(0, 5)) == 0:  # ragged, or mixed
+        value.append(draw(st.sampled_from([[], [1], [[1]], 1, "[1, 2]", {"b64": "MQ=="}])))
+    return value
+
+
+def meaning(body: bytes, as_large: bool = False):
+    """What a body means, so that it can be compared."""
+    with pytest.MonkeyPatch.context() as patch:
+        if as_large:
+            patch.setattr(json_values, "LARGE", 0)
+            patch.setattr(json_values, "_LONG", 1)
+        try:
+            found = parse_instances(body)
+        except ServingError as error:
+            return error.code
+    return [
+        one.code
+        if isinstance(one, ServingError)
+        else {
+            name: (v.dtype.str, v.shape, v.tobytes(), v.flags.writeable) if isinstance(v, np.ndarray) else v
+            for name, v in one.items()
+        }
+        for one in found
+    ]
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(
+    st.lists(st.dictionaries(st.text(max_size=2), nested(), max_size=2), min_size=1, max_size=2),
+    st.sampled_from(["\n", " ", ""]),
+    st.integers(0, 3),
+)
+def test_large_bodies_mean_what_small_ones_mean(instances, space, damage):
+    text = json.dumps({"instances": instances}).replace(",", f"{space},").replace("]", f"]{space}")
+    if damage == 1:
+        text = text.replace("1", "01", 1)
+    elif damage == 2:
+        text = text[:-2]
+    assert meaning(text.encode()) == meaning(text.encode(), as_large=True)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"instances": [1, 2, 3]}',
+        '{"instances": {"x": [1, 2]}, "instances": {"x": [3, 4]}}',
+        '{"instances": {"x": [1, 2]}, "\\u0069nstances": {"x": [3, 4]}}',
+        '{"instances": {"x": [1, 2], "y": "\\"instances\\": [1]"}}',
+        '{"instances": {"x": [1.0, 2.0, 36893488147419103232]}}',
+        '{"instances": {"x": [1, 2], "y": 36893488147419103232}}',
+        '{"instances": {"x": [1, 2], "y": 1e20}}',
+        '{"instances": {"x": [1, 2], "y": "a\\\\"}}',
+        '{"instances": {"x": [-0.0, -0, 1e-400, 1e39]}}',
+        '{"instances": {"x": [-0.0, 1e-400, 1e-40]}}',
+        '{"instances": {"x": [truE]}}',
+        '{"instances": {"x": [1.]}}',
+        '{"instances": {"x": [+1]}}',
+        '{"instances": {"x": [.5]}}',
+        '{"instances": {"x": [1e]}}',
+        '{"instances": {"x": [-]}}',
+        '{"instances": {"x": [1,]}}',
+        '{"instances": {"x": [,1]}}',
+        '{"instances": {"x": [1 2]}}',
+        '{"instances": {"x": [1}}',
+        '{"instances": {"x": [1',
+        '{"instances": {"x": [NaN, 1]}}',
+        '{"instances": {"x": "' + "[" * 9,
+        '{"instances": {"x": ' + "[" * 32 + "1" + "]" * 32 + "}}",
+        '{"instances": {"x": ' + "[" * 33 + "1" + "]" * 33 + "}}",
+        '{"instances": {"x": [[1, 2], [3, 4], 5]}, "y": [1, [2, 3]]}',
+        "",
+    ],
+)
+def test_large_bodies_are_as_strict_as_small_ones(text):
+    assert meaning(text.encode()) == meaning(text.encode(), as_large=True)
+
+
+def test_arrays_of_every_kind_are_taken_out_of_large_bodies():
+    values = {"i": [[1, -2]] * 50, "f": [0.5] * 100, "b": [True, False] * 50, "s": "[" * 100}
+    body = json.dumps({"instances": [values, {"r": [[1] * 70, [1] * 71]}], "pad": "x" * LARGE}).encode()
+    first, second = parse_instances(body)
+    assert {name: v.tolist() if name != "s" else v for name, v in first.items()} == values
+    assert "ragged" in second.message
+    _, arrays = load(body)
+    assert b"0.5" not in arrays.text and b"true" not in arrays.text
+
+
+def test_a_large_body_of_many_values_is_refused():
+    body = b'{"instances": [' + b'{"x": 1},' * 99_999 + b'{"x": 1}]}'
+    assert len(parse_instances(body)) == 100_000
+    with pytest.raises(ServingError, match="the limit is 100000"):
+        parse_instances(body[:-2] + b',{"x": 1}]}')
+    with pytest.raises(ServingError, match="over 1,000,000 values"):
+        parse_instances(b'{"instances": {"x": [' + b'"a",' * 1_000_001 + b'"a"]}}')
+
+
+def test_nesting_does_not_multiply_the_work():
+    body = b'{"instances": {"x": ' + b"[" * 30 + b"1," * 200_000 + b'"a"' + b"]" * 30 + b"}}"
+    assert meaning(body) == [Code.INVALID_INPUTS]
+
+
+def test_long_base64_is_read_in_pieces():
+    data = np.random.default_rng(2).bytes(3_000_001)
+    assert parse(b64(data)) == data
+    text = binascii.b2a_base64(data, newline=False).decode()
+    for wrong in (
+        text[:-1],
+        text[:1_400_000] + "====" + text[1_400_004:],
+        text[:2_000_000] + "\n" + text[2_000_001:],
+    ):
+        with pytest.raises(ServingError, match="base64"):
+            parse({"b64": wrong})
+
+
+MEMORY = """
+import sys
+from mycelia_serving.frontend.json_values import parse_instances
+
+def resident(what):
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) << 10 for line in file if line.startswith(what))
+
+element, kind = sys.argv[1:]
+count = 24_000_000 // (len(element) + 1)
+body = b'{"instances": [{"x": [%s%s]}]}' % ((element + ",").encode() * count, element.encode())
+parse_instances(b'{"instances": {"x": [[1, 2], [3, 4]]}}')
+before = resident("VmRSS")
+(instance,) = parse_instances(body)
+assert instance["x"].dtype == kind
+print((resident("VmHWM") - before) / len(body))
+"""
+
+
+@pytest.mark.parametrize(("element", "kind"), [("1", "i4"), ("0.5", "f4"), ("-1.23456789e-05", "f4")])
+def test_a_large_body_takes_less_than_three_times_its_size(element, kind):
+    command = [sys.executable, "-c", MEMORY, element, kind]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 2.2, "beside the body itself"
 
 
 def test_strings_and_objects():

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from mycelia_serving.frontend.http import Application, HttpReply, HttpRequest
+from mycelia_serving.frontend.large import Bomb, executor, is_large, unpack
 from mycelia_serving.frontend.shares import PEER, SLOWEST, Share, client_of, most_bytes, most_connections
 from mycelia_serving.request import Call
 
@@ -47,6 +48,7 @@ class RestApp:
         self.connections = connections or most_connections()
         self.bytes = Share(buffered or most_bytes(max_body), self.connections)
         self.clients: Counter[str] = Counter()  # client -> its connections
+        self.large = executor()
         self._came: list[tuple[HttpRequest, _Waiting]] = []
         self._mail: deque[tuple[_Waiting, HttpReply]] = deque()
         self._called = False  # the loop knows of mail
@@ -81,9 +83,13 @@ class RestApp:
         request.body = body
         waiting = _Waiting(self._loop_of_server().create_future())
         connection.waiting = waiting
-        if not self._came:
-            self._loop.call_soon(self._handle_all)
-        self._came.append((request, waiting))
+        if is_large(body, False):
+            del body  # so that it goes when it has been read
+            self.large.submit(self._handle_large, request, waiting)
+        else:
+            if not self._came:
+                self._loop.call_soon(self._handle_all)
+            self._came.append((request, waiting))
         reply = await waiting.reply
         connection.waiting = None
         if reply is None or connection.transport.is_closing():
@@ -135,10 +141,19 @@ class RestApp:
                 parts.append(message["body"])
                 size += len(message["body"])
             body = b"".join(parts)
+            del parts
         if len(body) > self.max_body:
             raise _Refused(self._too_large())
         encoding = headers.get("content-encoding")
-        return body if encoding is None else self._unpacked(body, encoding.lower())
+        if encoding is None:
+            return body
+        if not is_large(body, True):
+            return self._unpacked(body, encoding.lower())
+        body = await self._loop_of_server().run_in_executor(
+            self.large, self._unpacked, body, encoding.lower()
+        )
+        self._hold(held, max(len(body) - held.size, 0))
+        return body
 
     def _hold(self, held: _Held, size: int) -> None:
         if not held.take(size):
@@ -158,16 +173,12 @@ class RestApp:
             return body
         if encoding not in ("gzip", "deflate"):
             raise _Refused(broken(415, "bodies are plain, gzip or deflate"))
-        unpacker = zlib.decompressobj(47 if encoding == "gzip" else 15)  # 47: with gzip's header
         try:
-            plain = unpacker.decompress(body, limit + 1)
+            return unpack(body, 47 if encoding == "gzip" else 15, limit)  # 47: with gzip's header
         except zlib.error as error:
             raise _Refused(broken(400, f"the body is not {encoding}: {error}")) from None
-        if len(plain) > limit:
-            raise _Refused(self._too_large())
-        if not unpacker.eof:
-            raise _Refused(broken(400, f"the body is not {encoding}: it is cut off"))
-        return plain
+        except Bomb:
+            raise _Refused(self._too_large()) from None
 
     def _too_large(self) -> HttpReply:
         return self.application.broken(413, f"the body is larger than the limit of {self.max_body >> 20} MB")
@@ -181,6 +192,14 @@ class RestApp:
             for request, waiting in came:
                 if not waiting.reply.done():
                     waiting.call = self.application.handle(request, self._answer(waiting))
+
+    def _handle_large(self, request: HttpRequest, waiting: _Waiting) -> None:
+        """In a thread of its own."""
+        if waiting.reply.done():
+            return
+        waiting.call = self.application.handle(request, self._answer(waiting))
+        if waiting.reply.done() and waiting.call is not None:  # the client has left meanwhile
+            waiting.call.cancel()
 
     def _answer(self, waiting: _Waiting) -> Callable[[HttpReply], None]:
         """What takes the reply, in any thread."""

@@ -11,6 +11,7 @@ from urllib.parse import unquote
 
 from mycelia_serving.errors import ServingError, clip
 from mycelia_serving.frontend.addresses import check_port, listening_socket, unix_path
+from mycelia_serving.frontend.large import executor, is_large
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
@@ -102,6 +103,7 @@ class GrpcioServer:
         self._bytes = Share(buffered or most_bytes(max_message_bytes), connections)
         self._patience = stall_s + max_message_bytes / _LARGE_BYTES_S
         self._service = service
+        self._large = executor()
         self._address = address
         self._limit = max_message_bytes
         self._ssl_config = ssl_config
@@ -124,6 +126,7 @@ class GrpcioServer:
         if self._thread.is_alive():
             asyncio.run_coroutine_threadsafe(self._server.stop(grace_seconds), self._loop)
             self._thread.join()
+        self._large.shutdown(wait=False, cancel_futures=True)
 
     def wait(self) -> None:
         """Until the server has ended."""
@@ -221,13 +224,12 @@ class GrpcioServer:
                 loop.call_soon_threadsafe(settle, status, payload)
 
         left = context.time_remaining()
-        call = self._service.handle(
-            path,
-            body,
-            {**_metadata(context), PEER: client},
-            done,
-            None if left is None else time.monotonic() + left,
-        )
+        deadline = None if left is None else time.monotonic() + left
+        arguments = path, body, {**_metadata(context), PEER: client}, done, deadline
+        if is_large(body, False):
+            call = await loop.run_in_executor(self._large, self._service.handle, *arguments)
+        else:
+            call = self._service.handle(*arguments)
         try:
             status, payload = await future
         except asyncio.CancelledError:

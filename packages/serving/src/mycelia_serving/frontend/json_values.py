@@ -8,16 +8,29 @@ from __future__ import annotations
 
 import binascii
 import json
+import secrets
+from dataclasses import dataclass
 from itertools import chain
 
 import numpy as np
 import orjson
 
 from mycelia_serving.errors import ServingError, clip
-from mycelia_serving.request import Instance, Reply, Result, Value
+from mycelia_serving.frontend.large import LARGE
+from mycelia_serving.request import MOST_INSTANCES, Instance, Reply, Result, Value
 from mycelia_serving.wire.tensors import MAX_RANK, array, check_shape, invalid, shape_text
 
+try:
+    from mycelia_serving import _json
+except ImportError:  # without it large bodies are read like small ones
+    _json = None
+
+_DOUBLES = {"h": "d", "m": "d"}  # kinds that are no types of numpy
 _DEEPEST = 64
+_LONG = 64  # elements of an array that is taken out of a large body
+_MOST_VALUES = 1_000_000  # of a large body beside such arrays
+_MOST_EXACTLY = 4 << 20  # bytes of a document for Python's own parser
+_PIECE = 1 << 20  # of base64; a multiple of 4
 _INT32 = np.iinfo(np.int32)
 _BEYOND = float(2**63)  # from here on the fast parser makes a float of an integer
 
@@ -44,31 +57,91 @@ class _Ambiguous(Exception):
     """A number that the fast parser may have rounded."""
 
 
+@dataclass(slots=True, frozen=True)
+class Numbers:
+    """An array of a document: what native/src/json/arrays.h says."""
+
+    kind: str
+    shape: tuple[int, ...]
+    data: np.ndarray | None  # flat, read-only
+
+
+class Arrays:
+    """The arrays that were taken out of a document; where they were stands a mark."""
+
+    def __init__(self, text: bytes, mark: str = "", found: list = (), *, exact: bool = False) -> None:
+        self.text = text  # of the document
+        self.exact = exact  # no number in it may have been rounded
+        self._mark = mark
+        self._found = [
+            Numbers(kind, shape, None if data is None else np.frombuffer(data, _DOUBLES.get(kind, kind)))
+            for kind, shape, data in found
+        ]
+
+    def get(self, value) -> Numbers | None:
+        """The array that a value of the document stands for."""
+        if not self._found or type(value) is not dict or len(value) != 1:
+            return None
+        index = value.get(self._mark)
+        return None if index is None else self._found[index]
+
+    def inside(self, values: list) -> bool:
+        """Whether some of these values are arrays."""
+        return bool(self._found) and any(self.get(value) is not None for value in values)
+
+
 def parse_instances(body: bytes) -> list[Result]:
     """The instances in the body of a request; a ServingError in the place of one with a bad value.
 
     Errors: ServingError if there is no list of instances.
     """
-    document = load(body)
+    document, arrays = load(body)
     try:
-        return [_instance(instance) for instance in _list(document)]
+        return [_instance(instance, arrays, arrays.exact) for instance in _list(document, arrays)]
     except _Ambiguous:
-        return [_instance(instance, exact=True) for instance in _list(_load_exactly(body))]
+        document = _load_exactly(arrays.text)
+        return [_instance(instance, arrays, True) for instance in _list(document, arrays)]
 
 
-def load(body: bytes):
-    """The JSON document of a body. Errors: ServingError, also for a key `instances` that is there twice."""
-    try:
-        document = orjson.loads(body)
-    except ValueError as error:
-        raise invalid(f"the body is not JSON: {error}" if body else "the body is empty") from None
+def load(body: bytes, *, narrow: bool = True) -> tuple[object, Arrays]:
+    """The JSON document of a body, and what was taken out of a large one.
+
+    narrow: numbers become 32 bits wide. Errors: ServingError, also for a key `instances` that is there twice.
+    """
+    if len(body) > LARGE and _json is not None:
+        return _load_large(body, narrow)
+    document = _load_quickly(body)
     if body.count(b'"instances"') > 1 or b"\\u" in body:
         _load_exactly(body)
-    return document
+    return document, Arrays(body)
+
+
+def _load_large(body: bytes, narrow: bool) -> tuple[object, Arrays]:
+    """Python sees no number of a long array, nor the text of it, and is never busy for long."""
+    mark = secrets.token_hex(8)
+    text, found, values, keys, long_integers = _json.take_arrays(
+        body, mark, "instances", _LONG, narrow, _MOST_VALUES
+    )
+    if values > _MOST_VALUES:
+        raise invalid(f"the body has over {_MOST_VALUES:,} values beside arrays of {_LONG} numbers or more")
+    document = _load_quickly(text)
+    arrays = Arrays(text, mark, found, exact=not long_integers)
+    if keys > 1:
+        _load_exactly(text)
+    return document, arrays
+
+
+def _load_quickly(text: bytes):
+    try:
+        return orjson.loads(text)
+    except ValueError as error:
+        raise invalid(f"the body is not JSON: {error}" if text else "the body is empty") from None
 
 
 def _load_exactly(body: bytes):
-    """By Python's own parser, which keeps long integers and sees what is there twice."""
+    """By Python's own parser, which keeps long integers and sees what is there twice; it takes its time."""
+    if len(body) > _MOST_EXACTLY:
+        raise invalid("integers of 19 digits or more, or keys with escapes, in a large body")
 
     def once(pairs: list[tuple]) -> dict:
         if sum(name == "instances" for name, _ in pairs) > 1:
@@ -84,7 +157,7 @@ def _load_exactly(body: bytes):
         raise invalid(f"the body is not JSON: {clip(error)}") from None
 
 
-def _list(document) -> list[dict]:
+def _list(document, arrays: Arrays) -> list[dict]:
     if type(document) is not dict:
         raise invalid("the body is not a JSON object")
     if "instances" not in document:
@@ -92,8 +165,10 @@ def _list(document) -> list[dict]:
     instances = document["instances"]
     if type(instances) is dict:
         instances = [instances]
-    if type(instances) is not list or not instances:
+    if type(instances) is not list or not instances or arrays.inside(instances):
         raise invalid("'instances' is an object or a list of one or more objects")
+    if len(instances) > MOST_INSTANCES:
+        raise invalid(f"{len(instances)} instances, the limit is {MOST_INSTANCES}")
     for instance in instances:
         if type(instance) is not dict:
             raise invalid("'instances' is an object or a list of one or more objects")
@@ -114,32 +189,45 @@ def check_depth(value: list | dict) -> None:
     raise invalid(f"the body is nested over {_DEEPEST} levels")
 
 
-def _instance(sent: dict, exact: bool = False) -> Result:
+def _instance(sent: dict, arrays: Arrays, exact: bool) -> Result:
     values: Instance = {}
     for name, value in sent.items():
         try:
-            values[name] = _value(value, exact)
+            values[name] = _value(value, arrays, exact)
         except ServingError as error:
             return invalid(f"input {clip(name)!r}: {error.message}")
     return values
 
 
-def _value(value, exact: bool) -> Value:
+def _value(value, arrays: Arrays, exact: bool) -> Value:
     kind = type(value)
     if kind is list:
-        return _array(value, exact)
+        return _array(value, arrays, exact)
     if kind is str:
         return value
     if kind is dict:
-        return _from_base64(value)
+        numbers = arrays.get(value)
+        return _from_base64(value) if numbers is None else _long_array(numbers)
     if kind in _KINDS:
         return _numbers([value], kind, (), exact)
     raise invalid("null is no value")
 
 
-def _array(value: list, exact: bool) -> Value:
+def _long_array(numbers: Numbers) -> np.ndarray:
+    if numbers.kind in "?if":
+        return numbers.data.reshape(numbers.shape)
+    if numbers.kind == "m":
+        raise invalid("an array mixes integers and numbers with a point")
+    if numbers.kind == "F":
+        raise invalid("a number is out of the range of float32")
+    raise invalid("an integer is out of the range of int32")
+
+
+def _array(value: list, arrays: Arrays, exact: bool) -> Value:
     """A tensor; all of its work on elements is done by C code of Python and numpy."""
     shape = [len(value)]
+    if arrays.inside(value):
+        raise invalid("an array is ragged, or mixes arrays with values")
     while value and type(value[0]) is list:
         if len(shape) == MAX_RANK:
             raise invalid(f"an array is nested over {MAX_RANK} levels")
@@ -150,6 +238,8 @@ def _array(value: list, exact: bool) -> Value:
             raise invalid("an array is ragged")
         shape.append(lengths.pop())
         value = list(chain.from_iterable(value))
+        if arrays.inside(value):
+            raise invalid("an array is ragged, or mixes arrays with values")
     if not value:
         raise invalid("an array is empty")
     kinds = set(map(type, value))
@@ -207,7 +297,7 @@ def _from_base64(value: dict) -> Value:
     if type(text) is not str:
         raise invalid("an object needs 'b64', a string")
     try:
-        data = binascii.a2b_base64(text.encode("ascii"), strict_mode=True)
+        data = _decoded(text.encode("ascii"))
     except (ValueError, UnicodeEncodeError) as error:
         raise invalid(f"'b64' is not base64: {error}") from None
     if type(shape) is not list or any(type(size) is not int or size < 0 for size in shape):
@@ -228,6 +318,18 @@ def _from_base64(value: dict) -> Value:
     if size != len(data):
         raise invalid(f"{len(data)} bytes in 'b64', shape {shape_text(shape)} of {name} takes {size}")
     return array(dtype, tuple(shape), data)
+
+
+def _decoded(text: bytes) -> bytes:
+    """Bytes of base64, piece by piece: each takes a moment, and no other thread of Python runs meanwhile."""
+    if len(text) <= _PIECE:
+        return binascii.a2b_base64(text, strict_mode=True)
+    last = (len(text) - 1) // _PIECE * _PIECE
+    if text.find(b"=", 0, last) >= 0:
+        raise ValueError("excess data after padding")
+    return b"".join(
+        binascii.a2b_base64(text[at : at + _PIECE], strict_mode=True) for at in range(0, len(text), _PIECE)
+    )
 
 
 # ---- answers -----------------------------------------------------------------------------------------------

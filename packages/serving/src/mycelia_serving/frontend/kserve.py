@@ -17,7 +17,16 @@ import numpy as np
 
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.token import Token
-from mycelia_serving.request import Dispatcher, MethodInfo, Reply, Request, ServableInfo, TensorInfo, Value
+from mycelia_serving.request import (
+    MOST_INSTANCES,
+    Dispatcher,
+    MethodInfo,
+    Reply,
+    Request,
+    ServableInfo,
+    TensorInfo,
+    Value,
+)
 from mycelia_serving.wire.tensors import check_shape, invalid, shape_text
 
 PLATFORM = "mycelia"
@@ -251,6 +260,8 @@ def make_request(model: Model, version: str, tensors: list[Tensor], protocol: st
                     f"input {tensor.name!r}: a batch of {tensor.shape[0]}, another input has {count}"
                 )
             count = tensor.shape[0]
+            if count > MOST_INSTANCES:
+                raise invalid(f"input {tensor.name!r}: a batch of {count}, the limit is {MOST_INSTANCES}")
         _check_type(info, tensor, tensor.shape[1:] if split else tensor.shape)
         values[tensor.name] = _values(info, tensor, split)
     missing = [name for name in infos if name not in values]

@@ -11,7 +11,7 @@ import numpy as np
 
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.http import HttpReply, HttpRequest
-from mycelia_serving.frontend.json_values import dump, load
+from mycelia_serving.frontend.json_values import Arrays, Numbers, dump, load
 from mycelia_serving.frontend.kserve import (
     EXTENSIONS,
     NUMBERS,
@@ -140,7 +140,7 @@ class InferenceRoutes:
         }
 
     def _index(self, request: HttpRequest) -> list[dict]:
-        asked = load(request.body) if request.body else {}
+        asked = load(request.body)[0] if request.body else {}
         only_ready = type(asked) is dict and asked.get("ready") is True
         keys = ("name", "version", "state", "reason")
         return [dict(zip(keys, one, strict=True)) for one in self._models.index(self._repository, only_ready)]
@@ -209,7 +209,8 @@ def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:
         if not (length.isascii() and length.isdigit()) or int(length) > len(body):
             raise invalid(f"Inference-Header-Content-Length {clip(length)!r} does not fit the body")
         body, binary = body[: int(length)], memoryview(body)[int(length) :]
-    document = load(body)
+    document, arrays = load(body, narrow=False)
+    sent.body = b""  # a large one is not needed beside what it holds
     if type(document) is not dict or type(document.get("inputs")) is not list:
         raise invalid("the body is a JSON object with a list of 'inputs'")
     tensors, position = [], 0
@@ -225,7 +226,7 @@ def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:
         _refuse_region(name, parameters)
         size = parameters.get("binary_data_size")
         if size is None:
-            tensors.append(_from_json(name, kind, tuple(shape), entry.get("data")))
+            tensors.append(_from_json(name, kind, tuple(shape), entry.get("data"), arrays))
             continue
         if type(size) is not int or size < 0 or position + size > len(binary):
             raise invalid(f"input {clip(name)}: 'binary_data_size' does not fit the body")
@@ -238,9 +239,12 @@ def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:
     return document, tensors
 
 
-def _from_json(name: str, kind: str, shape: tuple[int, ...], data) -> Tensor:
+def _from_json(name: str, kind: str, shape: tuple[int, ...], data, arrays: Arrays) -> Tensor:
     """A tensor of the elements in JSON, flat or nested."""
     count = element_count(name, kind, shape)
+    numbers = arrays.get(data)
+    if numbers is not None:
+        return _from_numbers(name, kind, shape, count, numbers)
     if type(data) is not list:
         raise invalid(f"input {clip(name)}: 'data' is a list")
     for _ in range(MAX_RANK):
@@ -248,7 +252,11 @@ def _from_json(name: str, kind: str, shape: tuple[int, ...], data) -> Tensor:
             break
         if set(map(type, data)) != {list}:
             raise invalid(f"input {clip(name)}: 'data' mixes lists with values")
+        if len(set(map(len, data))) > 1:
+            raise invalid(f"input {clip(name)}: 'data' is ragged")
         data = list(chain.from_iterable(data))
+    if arrays.inside(data):
+        raise invalid(f"input {clip(name)}: 'data' is ragged, or mixes lists with values")
     if len(data) != count:
         raise invalid(f"input {clip(name)}: {len(data)} elements in 'data', shape {shape} takes {count}")
     kinds = set(map(type, data))
@@ -271,6 +279,29 @@ def _from_json(name: str, kind: str, shape: tuple[int, ...], data) -> Tensor:
     with np.errstate(over="ignore"):
         values = np.array(data, np.float64 if dtype.kind == "f" else dtype).astype(dtype)
     if dtype.kind == "f" and not np.isfinite(values).all():
+        raise invalid(f"input {clip(name)}: a number that {kind} does not hold")
+    return Tensor(name, kind, shape, values.reshape(shape))
+
+
+def _from_numbers(name: str, kind: str, shape: tuple[int, ...], count: int, numbers: Numbers) -> Tensor:
+    """The same of a long array."""
+    if math.prod(numbers.shape) != count:
+        size = math.prod(numbers.shape)
+        raise invalid(f"input {clip(name)}: {size} elements in 'data', shape {shape} takes {count}")
+    dtype, values = NUMBERS.get(kind), numbers.data
+    whole, flags = numbers.kind in "iqQh", numbers.kind == "?"
+    if dtype is None or flags != (kind == "BOOL") or (dtype.kind in "iu" and not whole):
+        what = "a boolean" if flags else "an integer" if whole else "a number with a point"
+        raise invalid(f"input {clip(name)}: {what} is no element of {kind}")
+    fits = True
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        fits = numbers.kind != "h" and values.min() >= limits.min and values.max() <= limits.max
+    if fits:
+        with np.errstate(over="ignore"):
+            values = values.astype(dtype, copy=False)
+        fits = dtype.kind != "f" or np.isfinite(values).all()
+    if not fits:
         raise invalid(f"input {clip(name)}: a number that {kind} does not hold")
     return Tensor(name, kind, shape, values.reshape(shape))
 

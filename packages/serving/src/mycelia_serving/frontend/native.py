@@ -15,12 +15,13 @@ import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mycelia import log
 from mycelia_serving.errors import ServingError
 from mycelia_serving.frontend.addresses import listening_socket
+from mycelia_serving.frontend.large import Bomb, executor, is_large, unpack
 from mycelia_serving.frontend.reflection import PATHS as REFLECTION
 from mycelia_serving.frontend.reflection import reflected
 from mycelia_serving.frontend.service import Service
@@ -123,6 +124,8 @@ class NativeServer:
         self._front = Server(methods, message=max_message_bytes, **{**usual, **limits})
         self._front.listen(sock.detach())
         self._calls: dict[int, object] = {}  # token -> what cancels it
+        self._large = executor()
+        self._reading: set[int] = set()  # tokens of large requests that are being read
         self._watches: dict[int, tuple[str, int]] = {}  # token -> service, what it was told last
         self._watch_lock = threading.Lock()
         self._open_methods: dict[int, str] = {}  # token of a streaming call -> path
@@ -137,6 +140,7 @@ class NativeServer:
             self._front.finish(token, OK)
         self._front.stop(grace_seconds)
         self._thread.join()
+        self._large.shutdown(wait=False, cancel_futures=True)
         if self._unix:
             with contextlib.suppress(OSError):
                 os.unlink(self._unix)
@@ -156,14 +160,28 @@ class NativeServer:
         while (events := take()) is not None:
             with burst():  # what came together goes to the workers together
                 for event in events:
-                    try:
-                        if event[0] == _CALL:
-                            self._call(event)
-                        else:
-                            self._other(event)
-                    except Exception:
-                        log.logger(__name__).exception("an error inside the server")
-                        self._front.finish(event[1], INTERNAL, "an error inside the server")
+                    if event[0] == _CALL and is_large(event[3], event[4] != 0):
+                        self._reading.add(event[1])
+                        self._large.submit(self._guarded, self._call_large, event)
+                    else:
+                        self._guarded(self._call if event[0] == _CALL else self._other, event)
+
+    def _guarded(self, function: Callable[[tuple], None], event: tuple) -> None:
+        try:
+            function(event)
+        except Exception:
+            log.logger(__name__).exception("an error inside the server")
+            self._front.finish(event[1], INTERNAL, "an error inside the server")
+
+    def _call_large(self, event: tuple) -> None:
+        if event[1] not in self._reading:  # cancelled before its turn
+            return
+        self._call(event)
+        if event[1] not in self._reading:  # cancelled meanwhile
+            call = self._calls.pop(event[1], None)
+            if call is not None:
+                call.cancel()
+        self._reading.discard(event[1])
 
     def _call(self, event: tuple) -> None:
         _, token, method, body, encoding, metadata, timeout, peer = event
@@ -183,25 +201,20 @@ class NativeServer:
 
     def _unpacked(self, token: int, body: bytes, encoding: int) -> bytes | None:
         """A message that came compressed; None: it was refused."""
-        unpacker = zlib.decompressobj(31 if encoding == _GZIP else 15)
         try:
-            data = unpacker.decompress(body, self._most + 1)
+            return unpack(body, 31 if encoding == _GZIP else 15, self._most)
         except zlib.error as error:
             self._front.finish(token, INTERNAL, f"a message that cannot be unpacked: {error}")
-            return None
-        if len(data) > self._most:
+        except Bomb:
             text = f"an unpacked message is larger than the limit of {self._most}"
             self._front.finish(token, RESOURCE_EXHAUSTED, text)
-            return None
-        if not unpacker.eof:
-            self._front.finish(token, INTERNAL, "a compressed message that is cut off")
-            return None
-        return data
+        return None
 
     def _other(self, event: tuple) -> None:
         kind, token, method, body, encoding, metadata, _, _ = event
         if kind == _CANCEL:
             self._open_methods.pop(token, None)
+            self._reading.discard(token)
             with self._watch_lock:
                 self._watches.pop(token, None)
             call = self._calls.pop(token, None)

@@ -132,6 +132,7 @@ class Rest:
         headers = sent.headers
         try:
             request = Request(servable, method, parse_instances(sent.body), version, protocol="rest")
+            sent.body = b""  # a large one is not needed beside what it holds
             add_headers(request, headers)
         except ServingError as error:
             count("rest", servable, method, Reply(error=error), start, received, 0)

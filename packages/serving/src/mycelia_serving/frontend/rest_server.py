@@ -62,6 +62,7 @@ class RestServer:
         import uvicorn
 
         self.port: int = sock.getsockname()[1]
+        self._app = app
         config = uvicorn.Config(
             app,
             http=GuardedProtocol,
@@ -91,6 +92,7 @@ class RestServer:
         with contextlib.suppress(RuntimeError):  # the loop has ended
             self._loop.call_soon_threadsafe(self._ask_to_end, grace_seconds)
         self._thread.join()
+        self._app.large.shutdown(wait=False, cancel_futures=True)
 
     def wait(self) -> None:
         """Until the server has ended."""

@@ -7,13 +7,14 @@ import functools
 from google.protobuf.message import DecodeError
 
 from mycelia_serving.errors import Code, ServingError, clip
-from mycelia_serving.request import Instance, Reply, Request, Result
+from mycelia_serving.request import MOST_INSTANCES, Instance, Reply, Request, Result
 from mycelia_serving.wire.layouts import Layouts
 from mycelia_serving.wire.proto import serving_pb2 as pb
 from mycelia_serving.wire.tensors import invalid, put_value, read_tensor, varint
 
 _requests = Layouts(instances_field=2)
 _replies = Layouts(instances_field=3)
+_LARGE = 2 * MOST_INSTANCES  # bytes that so many instances have at least
 
 
 class Malformed(ValueError):
@@ -38,6 +39,8 @@ def parse_request(body: bytes) -> Request:
     if layout is not None:
         servable, method, version = layout.head
         return Request(servable, method, layout.instances(body), version, protocol="grpc")
+    if len(body) > _LARGE and _has_many_fields(body):
+        raise Malformed(f"a PredictRequest of over {MOST_INSTANCES} instances")
     try:
         message = pb.PredictRequest.FromString(body)
     except DecodeError as error:
@@ -55,6 +58,27 @@ def parse_request(body: bytes) -> Request:
     if sent is message.instances and not any(type(instance) is ServingError for instance in instances):
         _requests.learn(body, head, instances)
     return Request(servable, method, instances, version, protocol="grpc")
+
+
+def _has_many_fields(body: bytes) -> bool:
+    """Whether a message has more fields than there may be instances, found without making objects of them."""
+    at = 0
+    for _ in range(MOST_INSTANCES + 2):
+        if at >= len(body):
+            return False
+        if body[at] & 7 != 2:  # all fields of a request have a length; what has none fails where it is read
+            return False
+        at += 1
+        size = shift = 0
+        while at < len(body) and shift < 64:
+            byte = body[at]
+            at += 1
+            size |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        at += size
+    return True
 
 
 def _read_instance(instance: pb.Instance, servable: str, method: str) -> Result:
