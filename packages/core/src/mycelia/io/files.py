@@ -267,6 +267,20 @@ def _sweep(directory: str, name: str) -> None:
                 os.unlink(path)
 
 
+@contextlib.contextmanager
+def locked(directory: str) -> Iterator[None]:
+    """Other processes that ask for the lock of this directory wait until the block ends."""
+    if fcntl is None:
+        yield
+        return
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        _lock(handle, wait=True)
+        yield
+    finally:
+        os.close(handle)
+
+
 def _lock(handle: int, wait: bool = False) -> bool | None:
     """Whether the file is ours now, so that no other process works on it; None where there are no locks."""
     if fcntl is None:

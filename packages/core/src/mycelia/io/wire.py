@@ -39,18 +39,20 @@ def fields(data: memoryview) -> Iterator[tuple[int, int | memoryview]]:
             value, at = read_varint(data, at)
             yield number, value
             continue
-        if kind == BYTES:
-            size, at = read_varint(data, at)
-        elif kind in _FIXED_SIZE:
-            size = _FIXED_SIZE[kind]
-        else:
-            raise ValueError(f"wire type {kind} of field {number} before byte {at} is not known")
+        size, at = read_varint(data, at) if kind == BYTES else (fixed_size(kind, number), at)
         if number == 0:
             raise ValueError(f"field number 0 before byte {at}")
         if size > end - at:
             raise ValueError(f"field {number} at byte {at} wants {size} bytes, {end - at} are left")
         yield number, data[at : at + size]
         at += size
+
+
+def fixed_size(kind: int, number: int) -> int:
+    """Bytes of a field of a fixed size. Errors: ValueError for a wire type that is not known."""
+    if kind not in _FIXED_SIZE:
+        raise ValueError(f"wire type {kind} of field {number} is not known")
+    return _FIXED_SIZE[kind]
 
 
 def signed(value: int) -> int:

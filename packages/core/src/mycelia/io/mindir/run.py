@@ -11,12 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from mycelia import errors
 from mycelia.io.mindir import operators
+from mycelia.io.mindir.check import MONAD_INPUTS, check
 from mycelia.io.mindir.values import MONAD, dtype_of_data_type, read_tensor, read_value
 from mycelia.io.raw import to_parameter
 from mycelia.tensor import Parameter, Tensor
 
-_MONAD_INPUTS = ("UMonadType", "IOMonadType", "UMonad", "IOMonad")
 _PASS_FIRST = frozenset(("Depend", "Return", "return", "stop_gradient", "StopGradient", "identity"))
 
 
@@ -91,8 +92,10 @@ class MindIRGraph:
         main: Function,
         branches: bool,
         writes: bool,
+        path: str = "",
     ) -> None:
         self.name, self.inputs, self.parameters, self.writes = name, inputs, parameters, writes
+        self.path = path
         self._main, self._branches = main, branches
 
     def __call__(self, *arguments: Tensor) -> Any:
@@ -108,7 +111,13 @@ class MindIRGraph:
                 )
             if value.dtype != dtype:
                 raise TypeError(f"input '{name}' of {self.name} must be {dtype}, but got {value.dtype}")
-        return run(Closure(self._main, {}), arguments)
+        try:
+            return run(Closure(self._main, {}), arguments)
+        except BadStep as e:
+            raise errors.error(errors.FileFormatError, self.path or self.name, str(e)) from e.__cause__
+        except RecursionError as e:
+            message = "its graphs call one another without an end"
+            raise errors.error(errors.FileFormatError, self.path or self.name, message) from e
 
     @property
     def has_branches(self) -> bool:
@@ -127,7 +136,7 @@ def run(closure: Closure, arguments: tuple) -> Any:
         function = closure.function
         arguments = closure.bound + arguments
         if len(arguments) != len(function.inputs):
-            raise TypeError(
+            raise BadStep(
                 f"graph {function.name} takes {len(function.inputs)} values, but got {len(arguments)}"
             )
         env = {**closure.captured, **dict(zip(function.inputs, arguments))}
@@ -136,12 +145,19 @@ def run(closure: Closure, arguments: tuple) -> Any:
             values = tuple([_value(a, env) for a in step.arguments])
             if callable(step.target):
                 keywords = {name: _value(a, env) for name, a in step.keywords.items()}
-                env[step.output] = _apply(step, values, keywords)
+                env[step.output] = _guarded(step.target, values, keywords, step.output)
             else:
                 called = _value(step.target, env)
+                if not callable(called) and not isinstance(called, Closure):
+                    raise BadStep(
+                        f"what a node of graph {function.name} calls is no function: {called!r:.80}"
+                    )
                 if step.output is None:  # the result of this graph is the result of the call
                     break
-                env[step.output] = run(called, values) if isinstance(called, Closure) else called(*values)
+                if isinstance(called, Closure):
+                    env[step.output] = run(called, values)
+                else:
+                    env[step.output] = _guarded(called, values, {}, step.output)
             for name in step.last:
                 del env[name]
         else:
@@ -149,16 +165,26 @@ def run(closure: Closure, arguments: tuple) -> Any:
                 return tuple(_value(a, env) for a in function.result)
             return _value(function.result, env)
         if not isinstance(called, Closure):
-            return called(*values)
+            return _guarded(called, values, {}, function.name)
         closure, arguments = called, values
 
 
-def _apply(step: Step, values: tuple, keywords: dict) -> Any:
+class BadStep(Exception):
+    """A node got what its operator cannot take; not for the reasons that ops tell of."""
+
+
+def _guarded(target: Callable, values: tuple, keywords: dict, name: str) -> Any:
     try:
-        return step.target(*values, **keywords)
-    except Exception as e:
-        e.add_note(f"in MindIR node {step.output}")
+        return target(*values, **keywords)
+    except (errors.MyceliaError, BadStep) as e:
+        e.add_note(f"in MindIR node {name}")
         raise
+    except RecursionError:
+        raise
+    except Exception as e:
+        raise BadStep(
+            f"node '{name}' got arguments that its operator does not take: {type(e).__name__}: {e}"
+        ) from e
 
 
 def _value(argument: Any, env: Mapping[str, Any]) -> Any:
@@ -194,21 +220,22 @@ _CONTROL: dict[str, Callable] = {
 
 # ---- loading -----------------------------------------------------------------------------------
 def build(model: Any) -> MindIRGraph:
-    """The executable form of a ModelProto whose parameters carry their data.
+    """The executable form of a file that is open (`read.Model`).
 
-    Errors: ValueError that lists the operators that are not known, or names a node whose links are wrong.
+    Errors: ValueError that lists the operators that are not known, or names what is wrong in the model and
+    where.
     """
+    check(model.proto)
     return _Builder(model).build()
 
 
 class _Builder:
-    def __init__(self, model: Any) -> None:
-        self.model = model
+    def __init__(self, file: Any) -> None:
+        self.file, self.model = file, file.proto
+        model = self.model
         self.graphs = (model.graph, *model.functions)
         self.primitives = {p.name: (p.op_type, _attributes(p.attribute)) for p in model.primitives}
         self.functions = {g.name: Function(g.name) for g in self.graphs}
-        if len(self.functions) != len(self.graphs):
-            raise ValueError("two graphs have the same name")
         self.parameters: dict[str, Parameter] = {}
         self.known: dict[str, Any] = dict(self.functions)  # name -> what an argument of that name stands for
         self.unknown: set[str] = set()  # operators that are not supported
@@ -222,6 +249,8 @@ class _Builder:
                 f"these operators of the model are not supported: {', '.join(sorted(self.unknown))}"
             )
         self._find_free()
+        for function in self.functions.values():
+            self._check_order(function)
         used_elsewhere = {name for function in self.functions.values() for name in function.free}
         for function in self.functions.values():
             _drop_unused(function, used_elsewhere)
@@ -238,20 +267,29 @@ class _Builder:
         steps = [step for function in self.functions.values() for step in function.steps]
         branches = any(step.target in (switch, switch_layer) for step in steps if callable(step.target))
         main = self.functions[graph.name]
-        return MindIRGraph(public_name(graph.name), inputs, self.parameters, main, branches, self.writes)
+        name, parameters = public_name(graph.name), self.parameters
+        return MindIRGraph(name, inputs, parameters, main, branches, self.writes, self.file.path)
 
     def _translate(self, graph: Any, function: Function) -> None:
         for value in graph.input:
-            if value.denotation in _MONAD_INPUTS:
+            if value.denotation in MONAD_INPUTS:
                 self.known[value.name] = Constant(MONAD)
             function.inputs.append(value.name)
-        for proto in graph.parameter:
+        for index, proto in enumerate(graph.parameter):
             name = proto.ref_key or public_name(proto.name)
-            value = to_parameter(read_tensor(proto), name)
+            if not isinstance(name, str):
+                raise ValueError(f"the name {name!r} of a parameter is no text")
+            if name in self.parameters:
+                raise ValueError(f"two parameters have the name '{name}'")
+            try:
+                raw = self.file.weight(index) if graph is self.model.graph else read_tensor(proto)
+            except ValueError as e:
+                raise ValueError(f"parameter '{name}': {e}") from None
+            value = to_parameter(raw, name)
             self.parameters[name] = value
             self.known[proto.name] = Constant(value)
         if graph is self.model.graph:  # monads are no arguments of a call from outside
-            function.inputs = [v.name for v in graph.input if v.denotation not in _MONAD_INPUTS]
+            function.inputs = [v.name for v in graph.input if v.denotation not in MONAD_INPUTS]
         for node in graph.node:
             self._node(node, function)
         results = [self._argument(value.name) for value in graph.output]
@@ -259,8 +297,6 @@ class _Builder:
 
     def _argument(self, name: str) -> Any:
         """What a name stands for: a Constant, a Function, or the name itself."""
-        if not isinstance(name, str):  # protobuf hands over what is not UTF-8 as bytes
-            raise ValueError(f"the name {name!r} is no text: the file is damaged")
         if name in self.known:
             return self.known[name]
         if name in self.primitives:
@@ -281,10 +317,7 @@ class _Builder:
     def _node(self, node: Any, function: Function) -> None:
         output = node.output[0]
         if node.op_type == "Constant":
-            try:
-                self.known[output] = Constant(read_value(node.attribute[0]))
-            except (ValueError, IndexError) as e:
-                raise ValueError(f"constant '{output}': {e}") from None
+            self.known[output] = Constant(read_value(node.attribute[0]))
             return
         operator, attributes = self._operator(node)
         arguments = [self._argument(name) for name in node.input]
@@ -294,11 +327,14 @@ class _Builder:
         elif operator == "UpdateState":
             self.known[output] = Constant(MONAD)
         elif operator in _PASS_FIRST or (operator == "Load" and not self.writes):
-            self.known[output] = arguments[0]
+            self.known[output] = _first(arguments, node)
         elif operator in _CONTROL:
+            least = 1 if operator == "Partial" else 2 if "ayer" in operator else 3
+            if len(arguments) < least or (operator != "Partial" and len(arguments) != least):
+                raise ValueError(f"node '{output}': {operator} takes {least} inputs, got {len(arguments)}")
             function.steps.append(Step(_CONTROL[operator], arguments, {}, output, effect=False))
         elif operator == "Load":
-            function.steps.append(Step(_load, arguments[:1], {}, output, effect=False))
+            function.steps.append(Step(_load, [_first(arguments, node)], {}, output, effect=False))
         else:
             self._operator_step(operator, attributes, arguments, output, function)
 
@@ -312,8 +348,9 @@ class _Builder:
         data = [a for a in arguments if not (type(a) is Constant and a.value is MONAD)]
         try:
             positional, keywords = found.bind(data, {name: Constant(v) for name, v in attributes.items()})
+            found.check(positional, keywords)
         except TypeError as e:
-            raise ValueError(f"node {output}: {operator}: {e}") from None
+            raise ValueError(f"node '{output}': {operator}: {e}") from None
         effect = operators.has_effect(operator, attributes)
         function.steps.append(Step(found.function, positional, keywords, output, effect))
 
@@ -353,6 +390,37 @@ class _Builder:
         for name, function in self.functions.items():
             function.free = tuple(sorted(free[name]))
 
+    def _check_order(self, function: Function) -> None:
+        """Every value is defined before a step of its graph uses it."""
+        defined = {*function.inputs, *function.free}
+
+        def check_use(argument: Any, where: str) -> None:
+            for name in _names_in(argument):
+                if name not in defined:
+                    raise ValueError(f"graph '{function.name}': {where} uses '{name}' before it is defined")
+
+        for step in function.steps:
+            for argument in step.used():
+                check_use(argument, f"node '{step.output}'")
+            target, count = step.target, len(step.arguments)
+            if type(target) is Function and count != len(target.inputs):
+                takes = f"takes {len(target.inputs)} values, but gets {count}"
+                raise ValueError(f"node '{step.output}': graph '{target.name}' {takes}")
+            defined.add(step.output)
+        for result in function.result if isinstance(function.result, list) else [function.result]:
+            check_use(result, "its output")
+
+
+def _names_in(argument: Any) -> tuple[str, ...]:
+    """The values that an argument needs."""
+    return (argument,) if type(argument) is str else argument.free if type(argument) is Function else ()
+
+
+def _first(arguments: list, node: Any) -> Any:
+    if not arguments:
+        raise ValueError(f"node '{node.output[0]}': {node.op_type} has no input, one or more are expected")
+    return arguments[0]
+
 
 def _load(parameter: Any) -> Any:
     return parameter.value() if isinstance(parameter, Parameter) else parameter
@@ -384,7 +452,7 @@ def _drop_unused(function: Function, used_elsewhere: set[str]) -> None:
         if step.effect or step.output in needed:
             kept.append(step)
             for a in step.used():
-                needed.update((a,) if type(a) is str else a.free if type(a) is Function else ())
+                needed.update(_names_in(a))
     function.steps = kept[::-1]
 
 
@@ -402,6 +470,6 @@ def _mark_last_uses(function: Function) -> None:
     for step in reversed(function.steps):
         names = {step.output} if step.output is not None else set()
         for a in step.used():
-            names.update((a,) if type(a) is str else a.free if type(a) is Function else ())
+            names.update(_names_in(a))
         step.last = tuple(names - needed)
         needed |= names

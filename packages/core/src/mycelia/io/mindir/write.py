@@ -370,12 +370,14 @@ def to_model(
     *,
     name: str = "main",
     structure: Any = None,
+    with_data: bool = True,
 ) -> Any:
     """The ModelProto of an IR graph.
 
     input_names: of the parameters that are not in `weights` (graph parameter -> Parameter), in order.
     updates: (Parameter, value) pairs that the graph writes at its end;
     the values follow the results in its outputs.
+    with_data: False: the message lacks the bytes of the weights, which come in the order of the graph.
     structure: the result as nested tuples of output positions; by default the output, or a flat tuple.
     Errors: ValueError that lists the operations that MindIR cannot express.
     """
@@ -391,9 +393,8 @@ def to_model(
             parameter = weights[value]
             writer.names[value] = Name(f"{name}:{parameter.name}")
             model.weights[writer.names[value]] = value.type
-            proto = write_tensor(
-                main.parameter.add(name=writer.names[value], ref_key=parameter.name), of_tensor(parameter)
-            )
+            proto = main.parameter.add(name=writer.names[value], ref_key=parameter.name)
+            write_tensor(proto, of_tensor(parameter), with_data=with_data)
             proto.compression_type = DATA.NO_COMPRESSION
         else:
             writer.names[value] = Name(f"{name}:{next(names)}")

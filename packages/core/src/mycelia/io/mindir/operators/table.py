@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from mycelia import ops
+from mycelia.ops.define import OPTIONAL
 
 _ALIASES = {  # attribute -> its names in older files
     "data_format": ("format",),
@@ -60,6 +61,12 @@ class Operator:
         self.function, self.positional, self.keywords = function, tuple(positional), tuple(keywords)
         self.varied, self.effect = varied, effect
 
+    def check(self, given: Sequence[Any], keywords: Mapping[str, Any]) -> None:
+        """Errors: TypeError if the function cannot be called with so many arguments."""
+        signature = _signature(self.function)
+        if signature is not None:
+            signature.bind(*given, **keywords)
+
     def bind(self, arguments: list, attributes: Mapping[str, Any]) -> tuple[list, dict[str, Any]]:
         """(positional, keyword) arguments of a call. Errors: TypeError for too many inputs."""
         if self.varied:
@@ -77,6 +84,24 @@ class Operator:
                     bound[name] = attributes[known]
                     break
         return arguments[:count], bound
+
+
+@functools.cache
+def _signature(function: Callable) -> inspect.Signature | None:
+    """What a function takes; None for builtins that do not tell."""
+    function = getattr(ops, function.public) if hasattr(function, "public") else function
+    definition = getattr(function, "definition", None)
+    if definition is None:
+        try:
+            return inspect.signature(function)
+        except ValueError:
+            return None
+    kind, empty = inspect.Parameter, inspect.Parameter.empty
+    taken = [
+        (n, kind.POSITIONAL_OR_KEYWORD, None if how == OPTIONAL else empty) for n, how in definition.params
+    ]
+    taken += [(a.name, kind.KEYWORD_ONLY, a.default if a.has_default else empty) for a in definition.attrs]
+    return inspect.Signature([kind(name, how, default=default) for name, how, default in taken])
 
 
 _table: dict[str, Operator] = {}
@@ -137,7 +162,11 @@ def simple(**names: str) -> None:
 
 
 def _public(name: str) -> Callable:
-    return lambda *arguments: getattr(ops, name)(*arguments)
+    def call(*arguments: Any) -> Any:
+        return getattr(ops, name)(*arguments)
+
+    call.public = name
+    return call
 
 
 def python(**functions: Callable) -> None:
