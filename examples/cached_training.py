@@ -24,7 +24,7 @@ import mycelia as ms
 from mycelia import dataset as ds
 from mycelia import nn
 from mycelia.dataset import transforms, vision
-from mycelia.dataset.sources.mnist import read_idx
+from mycelia.io.idx import read_idx
 from mycelia.train import Callback
 
 SIDE = 160  # pixels of a picture: about what a camera's thumbnail has

@@ -9,7 +9,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import dataset as ds
 from mycelia.dataset import transforms, vision
-from mycelia.dataset.sources.mnist import write_idx
+from mycelia.io.idx import write_idx
 
 HELD_OUT = 1000
 

@@ -9,7 +9,7 @@ import pytest
 
 from mycelia import Tensor
 from mycelia import dataset as ds
-from mycelia.dataset.sources.mnist import read_idx, write_idx
+from mycelia.io.idx import read_idx, write_idx
 
 
 def read(dataset):

@@ -16,7 +16,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn
-from mycelia.dataset.sources.mnist import read_idx, write_idx
+from mycelia.io.idx import read_idx, write_idx
 
 X = Tensor(np.ones((1, 4), np.float32))
 

@@ -16,8 +16,8 @@ import pytest
 import mycelia as ms
 from mycelia import dataset as ds
 from mycelia import mindrecord, nn
-from mycelia.dataset.sources.mnist import read_idx, write_idx
 from mycelia.io import files
+from mycelia.io.idx import read_idx, write_idx
 from mycelia.mindrecord import FileReader, FileWriter, MnistToMR
 from mycelia.train.callbacks.base import CallbackParam
 
@@ -341,9 +341,7 @@ def test_a_reader_without_permission_says_who_can_help(tmp_path, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, "replace", refused)
-        with pytest.raises(
-            RuntimeError, match="a.mycelia-commit: the writing of files was interrupted"
-        ):
+        with pytest.raises(RuntimeError, match="a.mycelia-commit: the writing of files was interrupted"):
             files.settle(names[0])
     files.settle(names[0])
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
@@ -351,9 +349,7 @@ def test_a_reader_without_permission_says_who_can_help(tmp_path, monkeypatch):
 
 def test_a_journal_names_files_beside_it_only(tmp_path):
     (tmp_path / ".a.mycelia-commit").write_text('{"files": [["x.tmp", "../b"]], "others": []}')
-    with pytest.raises(
-        ValueError, match=r"\.a\.mycelia-commit: .* damaged: a name with a directory"
-    ):
+    with pytest.raises(ValueError, match=r"\.a\.mycelia-commit: .* damaged: a name with a directory"):
         files.settle(str(tmp_path / "a"))
 
 

@@ -13,6 +13,7 @@ from mycelia import _data
 from mycelia.io import tfrecord
 from mycelia.io.crc32c import crc32c, crc32c_of, masked
 from mycelia.io.examples import features, int_columns
+from mycelia.io.reading import DamagedFileError
 from mycelia.io.windows import Windows
 from mycelia.io.wire import field, varint
 
@@ -99,14 +100,14 @@ def test_changed_bytes_are_noticed(tmp_path, at, what):
     data = bytearray(framed(b"first") * 3)
     data[21 + at] ^= 4
     (tmp_path / "a").write_bytes(data)
-    with pytest.raises(tfrecord.DamagedRecordsError, match=f"checksum of the {what} of record 1"):
+    with pytest.raises(DamagedFileError, match=f"checksum of the {what} of record 1"):
         read(tmp_path / "a")
 
 
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "a").write_bytes(b"this is a text, and no records at all")
     for compression in ("", "GZIP", "ZLIB"):
-        with pytest.raises(tfrecord.DamagedRecordsError, match="a"):
+        with pytest.raises(DamagedFileError, match="a"):
             read(tmp_path / "a", compression)
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mycelia import errors
 from mycelia.dataset import nodes
+from mycelia.io.reading import of_file
 
 TYPES = (
     "bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32",
@@ -34,11 +35,8 @@ class Schema:
         path = Path(schema_file)
         if not path.is_file():
             raise errors.value_error("Schema", f"schema_file {str(path)!r} is no file that can be read")
-        try:
-            table = json.loads(path.read_text())
-        except ValueError as e:
-            raise errors.runtime_error("Schema", f"{path.name} is no JSON: {e}") from None
-        self.from_json(table)
+        with of_file(path, "Schema"):
+            self.from_json(json.loads(path.read_text(encoding="utf-8")))
 
     def add_column(self, name: str, de_type, shape=None) -> None:
         """One more column. `de_type`: a dtype or its name, also 'string' and 'bytes'; no `shape`: any."""

@@ -13,6 +13,7 @@ from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, Shuffle
 from mycelia.io.files import write_text
+from mycelia.io.reading import of_file
 
 # Attributes of a node that say what it does, by the name of its class.
 _FIELDS = {
@@ -142,8 +143,9 @@ def deserialize(input_dict: dict | str | None = None, json_filepath: str | None 
     if input_dict is None:
         path = Path(nodes.of_type("deserialize", "json_filepath", json_filepath, str))
         try:
-            input_dict = json.loads(path.read_text())
-        except (OSError, ValueError) as e:
+            with of_file(path, "deserialize"):
+                return deserialize(json.loads(path.read_text(encoding="utf-8")))
+        except OSError as e:
             raise errors.runtime_error("deserialize", f"{path} cannot be read as JSON: {e}") from None
     nodes.of_type("deserialize", "input_dict", input_dict, dict)
     if "tree" in input_dict:  # what autotune has written: its numbers of workers hold

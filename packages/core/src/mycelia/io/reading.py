@@ -4,15 +4,47 @@ gives an error and not the end of the process.
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Protocol
 
 import numpy as np
 
-from mycelia import _data
+from mycelia import _data, errors
 
 STEP = 1 << 20  # bytes of files that are read from their beginning, at a time
+
+
+class DamagedFileError(errors.MyceliaRuntimeError, errors.FileFormatError):
+    """A file is cut off, changed, or of another kind than its name says."""
+
+    code = errors.FileFormatError.code
+
+
+def damaged(path, message: str, hint: str = "") -> DamagedFileError:
+    """The error for a file whose bytes are not what they should be."""
+    return errors.error(DamagedFileError, str(path), message, hint=hint)
+
+
+@contextlib.contextmanager
+def of_file(path, owner: str = "") -> Iterator[None]:
+    """What goes wrong inside is about this file: errors of ours get its name, others become ours.
+
+    Errors: OSError as it is, if it names a file; else DamagedFileError about `owner` or the file.
+    """
+    try:
+        yield
+    except errors.MyceliaError as e:
+        if os.path.basename(path) not in str(e):
+            e.message = f"{path}: {e.message}"
+        raise
+    except Exception as e:
+        if isinstance(e, OSError) and e.filename is not None:
+            raise
+        what = "Failed to cast to Unicode string" if isinstance(e, UnicodeDecodeError) else type(e).__name__
+        text = f"{path} is damaged, or of another kind: {what}: {e}" if owner else f"{what}: {e}"
+        raise errors.error(DamagedFileError, owner or str(path), text) from None
 
 
 class Bytes(Protocol):

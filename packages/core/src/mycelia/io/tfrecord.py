@@ -13,8 +13,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.io import wire
+from mycelia.io import reading, wire
 from mycelia.io.crc32c import crc32c_of, masked
 from mycelia.io.reading import STEP, FileBytes
 from mycelia.io.windows import Windows
@@ -27,14 +26,9 @@ _WINDOW_BITS = {"GZIP": 31, "ZLIB": 15}
 _LARGEST = 1 << 31  # of a compressed record: an Example, a message of protobuf, has no more bytes
 
 
-class DamagedRecordsError(errors.FileFormatError, RuntimeError):
-    """A TFRecord file is cut off, changed, or no TFRecord file at all."""
-
-
-def damaged(path: str, message: str) -> DamagedRecordsError:
+def damaged(path: str, message: str) -> reading.DamagedFileError:
     """The error for a file whose bytes are not what they should be."""
-    hint = "a TFRecord file was expected, compressed as compression_type says"
-    return errors.error(DamagedRecordsError, path, message, hint=hint)
+    return reading.damaged(path, message, "a TFRecord file was expected, compressed as compression_type says")
 
 
 class Block:
@@ -78,7 +72,7 @@ class Block:
         self.data = self._windows = None
 
     def check(self) -> None:
-        """Compare the checksums of the data. Errors: DamagedRecordsError that names the record."""
+        """Compare the checksums of the data. Errors: DamagedFileError that names the record."""
         self._compare(crc32c_of(self.data, self.begins, self.sizes), self.begins + self.sizes, "data")
 
     def check_lengths(self) -> None:
@@ -97,7 +91,7 @@ class Block:
 def blocks(path: str, compression: str = "", check: bool = True) -> Iterator[Block]:
     """The records of a file; without `check` the checksums of the data are not compared.
 
-    `compression`: '', 'ZLIB' or 'GZIP'. Errors: DamagedRecordsError; OSError.
+    `compression`: '', 'ZLIB' or 'GZIP'. Errors: DamagedFileError; OSError.
     """
     number, rest, offset, wanted = 0, b"", 0, _BYTES
     pieces = _plain(path) if compression == "" else _decompressed(path, compression)
@@ -134,7 +128,7 @@ def blocks(path: str, compression: str = "", check: bool = True) -> Iterator[Blo
 def blocks_at(path: str, places: list[tuple[np.ndarray, np.ndarray]], number: int = 0) -> Iterator[Block]:
     """The blocks of a plain file that was read before: where each block's records begin, and their sizes.
 
-    `number`: of the first record. Errors: DamagedRecordsError for data that does not fit its checksum;
+    `number`: of the first record. Errors: DamagedFileError for data that does not fit its checksum;
     OSError.
     """
     with contextlib.closing(FileBytes(path, damaged)) as file:
@@ -190,7 +184,7 @@ def _decompressed(path: str, compression: str) -> Generator[bytes, int, None]:
 
 
 def records(path: str, compression: str = "") -> Iterator[bytes]:
-    """The data of each record. Errors: DamagedRecordsError; OSError."""
+    """The data of each record. Errors: DamagedFileError; OSError."""
     for block in blocks(path, compression):
         for k in range(len(block)):
             yield block.record(k)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
+_UINT64 = (1 << 64) - 1
 _FIXED_SIZE = {FIXED64: 8, FIXED32: 4}
 
 
@@ -22,7 +23,7 @@ def read_varint(data: memoryview, at: int) -> tuple[int, int]:
         at += 1
         value |= (byte & 0x7F) << shift
         if byte < 0x80:
-            return value, at
+            return value & _UINT64, at
         shift += 7
 
 

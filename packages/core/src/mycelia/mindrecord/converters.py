@@ -6,18 +6,18 @@ Each class has `transform()`, which writes the files, and raises what is wrong w
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import math
 import os
 import pickle
 import re
-import struct
 from collections.abc import Iterable, Iterator
 
 import numpy as np
 
 from mycelia import errors
+from mycelia.io.idx import read_idx
+from mycelia.io.reading import damaged, of_file
 from mycelia.mindrecord import exceptions
 from mycelia.mindrecord.writer import FileWriter, checked_name, commit_together
 
@@ -90,15 +90,15 @@ class _PlainUnpickler(pickle.Unpickler):
 
 def _batch(path: str, labels: dict[str, bytes]) -> tuple[np.ndarray, dict[str, list]]:
     """Images [n, 32, 32, 3] and lists of labels by the names they get."""
-    try:
-        with open(path, "rb") as file:
+    with open(path, "rb") as file:
+        try:
             content = _PlainUnpickler(file, encoding="bytes").load()
-        images = np.asarray(content[b"data"], np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
-        found = {name: [int(v) for v in content[key]] for name, key in labels.items()}
-        if any(len(values) != len(images) for values in found.values()):
-            raise ValueError("images and labels differ in number")
-    except (pickle.UnpicklingError, EOFError, KeyError, TypeError, ValueError, AttributeError) as e:
-        raise exceptions.damaged(path, f"no CIFAR file of the Python version: {e}") from None
+            images = np.asarray(content[b"data"], np.uint8).reshape(-1, 3, 32, 32).transpose(0, 2, 3, 1)
+            found = {name: [int(v) for v in content[key]] for name, key in labels.items()}
+            if any(len(values) != len(images) for values in found.values()):
+                raise ValueError("images and labels differ in number")
+        except Exception as e:  # a pickle calls functions, which raise what they like
+            raise damaged(path, f"no CIFAR file of the Python version: {type(e).__name__}: {e}") from None
     return images, found
 
 
@@ -157,19 +157,12 @@ class Cifar100ToMR(_CifarToMR):
 # ---- MNIST ---------------------------------------------------------------------------------------------
 
 
-def _idx(path: str, magic: int, rank: int) -> np.ndarray:
+def _idx(path: str, rank: int) -> np.ndarray:
     """The array of a gzipped IDX file."""
-    try:
-        with gzip.open(path) as file:
-            data = file.read()
-    except (gzip.BadGzipFile, EOFError) as e:
-        raise exceptions.damaged(path, f"the compressed data is damaged: {e}") from None
-    if len(data) < 4 + 4 * rank or struct.unpack_from(">I", data)[0] != magic:
-        raise exceptions.damaged(path, "no IDX file of MNIST")
-    shape = struct.unpack_from(f">{rank}I", data, 4)
-    if len(data) - 4 - 4 * rank != math.prod(shape):
-        raise exceptions.damaged(path, f"the IDX file is cut off: {list(shape)} bytes of data are needed")
-    return np.frombuffer(data, np.uint8, offset=4 + 4 * rank).reshape(shape)
+    array = read_idx(path)
+    if array.dtype != np.uint8 or array.ndim != rank:
+        raise damaged(path, f"no IDX file of MNIST: it holds {array.dtype}{list(array.shape)}")
+    return array
 
 
 class MnistToMR:
@@ -184,9 +177,9 @@ class MnistToMR:
 
     def _rows(self, part: str) -> Iterator[dict]:
         path = os.path.join(self.source, f"{part}-%s-idx%d-ubyte.gz")
-        images, labels = _idx(path % ("images", 3), 2051, 3), _idx(path % ("labels", 1), 2049, 1)
+        images, labels = _idx(path % ("images", 3), 3), _idx(path % ("labels", 1), 1)
         if len(images) != len(labels):
-            raise exceptions.damaged(path % ("labels", 1), f"{len(labels)} labels for {len(images)} images")
+            raise damaged(path % ("labels", 1), f"{len(labels)} labels for {len(images)} images")
         for image, label in zip(images, labels.tolist()):
             yield {"label": label, "data": _jpeg(image)}
 
@@ -224,12 +217,12 @@ class ImageNetToMR:
     def _classes(self) -> list[tuple[str, int]]:
         if not os.path.exists(self.map_file):
             raise errors.error(errors.MyceliaOSError, "ImageNetToMR", f"map file {self.map_file} not exists")
-        with open(self.map_file, encoding="utf-8") as file:
+        with of_file(self.map_file), open(self.map_file, encoding="utf-8") as file:
             lines = [line.split() for line in file if line.strip()]
         try:
             return [(name, int(number)) for name, number in lines]
         except ValueError:
-            raise exceptions.damaged(self.map_file, "each line must be a directory and a number") from None
+            raise damaged(self.map_file, "each line must be a directory and a number") from None
 
     def _rows(self) -> Iterator[dict]:
         classes = self._classes()
@@ -258,13 +251,25 @@ class ImageNetToMR:
 
 
 def _typed(values: list[str]) -> tuple[str, list]:
-    """A column as int64 if all are ints, as float64 if all are numbers or missing, else as texts."""
-    for name, convert in (("int64", int), ("float64", lambda v: float(v) if v else math.nan)):
+    """A column as int64 if all are ints, as float64 if all are numbers or missing, else as texts.
+
+    Ints that 64 bits cannot hold are texts.
+    """
+    for name, convert in (("int64", _int64), ("float64", lambda v: float(v) if v else math.nan)):
         try:
             return name, [convert(v) for v in values]
         except ValueError:
             continue
+        except OverflowError:
+            break
     return "string", values
+
+
+def _int64(text: str) -> int:
+    value = int(text)
+    if not -(2**63) <= value < 2**63:
+        raise OverflowError(text)
+    return value
 
 
 class CsvToMR:
@@ -284,21 +289,26 @@ class CsvToMR:
         """Write the files. Errors: OSError, ValueError for the names of columns, RuntimeError."""
         if not os.path.exists(self.source):
             raise errors.error(errors.MyceliaOSError, "CsvToMR", f"csv file {self.source} not exists")
+        with of_file(self.source):
+            self._convert()
+
+    def _convert(self) -> None:
         with open(self.source, encoding="utf-8", newline="") as file:
             lines = [line for line in csv.reader(file) if line]
         if not lines:
-            raise exceptions.damaged(self.source, "the table is empty")
+            raise damaged(self.source, "the table is empty")
         names, lines = lines[0], lines[1:]
         for number, line in enumerate(lines, 2):
             if len(line) > len(names):
-                raise exceptions.damaged(self.source, f"row {number} has {len(line)} of {len(names)} columns")
+                raise damaged(self.source, f"row {number} has {len(line)} of {len(names)} columns")
             line += [""] * (len(names) - len(line))
         wanted = self.columns_list or names
         for name in wanted:
             if name not in names:
                 raise errors.runtime_error("CsvToMR", f"column {name!r} is not among the columns {names}")
             if not name or name[0].isdigit():
-                raise errors.value_error("CsvToMR", f"a column's name must not begin with a number: {name!r}")
+                why = f"a column's name must not begin with a number, but {self.source} has {name!r}"
+                raise errors.value_error("CsvToMR", why)
         columns = {name: _typed([line[names.index(name)] for line in lines]) for name in wanted}
         schema = {name: {"type": kind} for name, (kind, _) in columns.items()}
         rows = (dict(zip(columns, values)) for values in zip(*(values for _, values in columns.values())))

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from mycelia import errors
 from mycelia.io import crypto
-from mycelia.mindrecord import exceptions
+from mycelia.io.reading import damaged
 
 _END = b"ENCRYPT"
 _MODES = ("AES-GCM",)
@@ -125,7 +125,7 @@ def read_plain(path: str) -> bytes:
             wanted(file, len(data) - len(_END), plain, _state["key"])
         return plain.getvalue()
     if mode not in _MODES:
-        raise exceptions.damaged(path, f"the file is encrypted with {mode!r}, which is not known")
+        raise damaged(path, f"the file is encrypted with {mode!r}, which is not known")
     parts, at, end = [], 0, len(data) - 14
     while True:
         size = struct.unpack_from(">i", data, at)[0] if at + 4 <= end else -1
@@ -133,7 +133,7 @@ def read_plain(path: str) -> bytes:
         if size == 0 and at == end:
             return b"".join(parts)
         if size <= 0 or size > end - at:
-            raise exceptions.damaged(path, f"the encrypted blocks are damaged at byte {at - 4}")
+            raise damaged(path, f"the encrypted blocks are damaged at byte {at - 4}")
         try:
             parts.append(crypto.decrypt(data[at : at + size], _state["key"].encode(), mode))
         except ValueError as e:

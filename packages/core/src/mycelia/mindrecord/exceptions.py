@@ -85,12 +85,3 @@ globals().update(
 )
 
 __all__ = ["MindRecordException", *_TEXTS]
-
-
-class DamagedFileError(errors.FileFormatError, RuntimeError):
-    """A MindRecord file is cut off, changed, or no MindRecord file at all."""
-
-
-def damaged(path: str, message: str, hint: str = "") -> DamagedFileError:
-    """The error for a file whose bytes are not what they should be."""
-    return errors.error(DamagedFileError, path, message, hint=hint)

@@ -69,7 +69,7 @@ def unpack(data: bytes):
     """The value in `data`. Errors: ValueError when it is cut off, or of a kind that rows do not have."""
     try:
         value, end = _unpack(data, 0)
-    except (struct.error, IndexError, UnicodeDecodeError, RecursionError) as e:
+    except (struct.error, IndexError, UnicodeDecodeError, RecursionError, TypeError) as e:  # dicts as keys
         raise ValueError(f"the row's fields are cut off or damaged ({e})") from None
     if end != len(data):
         raise ValueError(f"the row's fields end at byte {end} of {len(data)}")

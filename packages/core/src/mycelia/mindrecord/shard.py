@@ -17,9 +17,9 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.io import files
-from mycelia.io.reading import Bytes, FileBytes, MemoryBytes
+from mycelia.io.reading import Bytes, DamagedFileError, FileBytes, MemoryBytes, damaged
 from mycelia.io.windows import Windows
-from mycelia.mindrecord import crypt, exceptions
+from mycelia.mindrecord import crypt
 from mycelia.mindrecord.columns import blob_column, locate_blobs, unpack_scalars
 from mycelia.mindrecord.schema import ARRAYS, Schema
 
@@ -54,29 +54,29 @@ def _open(path: str) -> Bytes:
     must_exist(path)
     if crypt.is_encrypted(path):
         return MemoryBytes(crypt.read_plain(path))
-    return FileBytes(path, exceptions.damaged)
+    return FileBytes(path, damaged)
 
 
 def _parse_header(path: str, data: Bytes) -> dict:
     hint = "mindrecord.FileWriter writes such files"
     if len(data) < 8:
-        raise exceptions.damaged(
+        raise damaged(
             path,
             f"Invalid file, the size of mindrecord file: {len(data)} is smaller than the lower limit: 8.",
             hint,
         )
     (size,) = struct.unpack("<Q", data.piece(0, 8))
     if not 2 <= size <= 128 << 20:
-        raise exceptions.damaged(
+        raise damaged(
             path, "Invalid file, the size of mindrecord file header is larger than the upper limit.", hint
         )
     if len(data) - 8 < size:
-        raise exceptions.damaged(path, f"the file is cut off inside its header of {size} bytes")
+        raise damaged(path, f"the file is cut off inside its header of {size} bytes")
     try:
         header = json.loads(data.piece(8, 8 + size))
         _check_header(header)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
-        raise exceptions.damaged(path, f"the header is damaged: {type(e).__name__}: {e}", hint) from None
+        raise damaged(path, f"the header is damaged: {type(e).__name__}: {e}", hint) from None
     return header
 
 
@@ -90,9 +90,19 @@ def _check_header(header: dict) -> None:
     for name, spec in schema["schema"].items():
         if spec["type"] not in (*ARRAYS, "string", "bytes") or not isinstance(spec.get("shape", []), list):
             raise ValueError(f"field {name!r} is {spec!r}")
+        if any(type(n) is not int or (n < 1 and n != -1) for n in spec.get("shape", [])):
+            raise ValueError(f"the shape of field {name!r} is {spec['shape']!r}")
     if not header["shard_addresses"] or not all(isinstance(n, str) for n in header["shard_addresses"]):
         raise ValueError("shard_addresses names no files")
+    for field in header["index_fields"] or ():
+        if not isinstance(field["index_field"], str):
+            raise ValueError(f"an index field is {field!r}")
+    generation = header.get("generation")
+    if generation is not None and type(generation) is not int:
+        raise ValueError(f"generation is {generation!r}")
     for page in header["page"]:
+        if page["page_type"] not in ("RAW_DATA", "BLOB_DATA"):
+            raise ValueError(f"page_type of a page is {page['page_type']!r}")
         for name in ("page_id", "page_size", "start_row_id", "end_row_id"):
             if not isinstance(page[name], int) or page[name] < 0:
                 raise ValueError(f"{name} of a page is {page[name]!r}")
@@ -113,9 +123,7 @@ def shard_paths(path: str) -> list[str]:
     if len(names) == 1:
         return [path]
     if name not in names:
-        raise exceptions.damaged(
-            path, f"the file was renamed: by its header its data set has the files {names}"
-        )
+        raise damaged(path, f"the file was renamed: by its header its data set has the files {names}")
     paths = [os.path.join(directory, n) for n in names]
     for each in paths:
         if not exists(each):
@@ -179,10 +187,10 @@ class Shard:
             with contextlib.closing(connection):
                 ((found,),) = connection.execute("PRAGMA user_version")
                 if self.generation not in (None, found):
-                    raise exceptions.damaged(path, f"the index was not written together with {self.path}")
+                    raise damaged(path, f"the index was not written together with {self.path}")
                 yield connection
         except sqlite3.Error as e:
-            raise exceptions.damaged(path, f"the index is damaged: {e}") from None
+            raise damaged(path, f"the index is damaged: {e}") from None
 
     def index_column(self, field: str) -> str | None:
         """The column of the index that holds `field`, if there is one."""
@@ -212,12 +220,12 @@ class Shard:
         except errors.MyceliaError:
             raise
         except (TypeError, ValueError, OverflowError):
-            raise exceptions.damaged(path, "the index holds something else than numbers") from None
+            raise damaged(path, "the index holds something else than numbers") from None
         blob_rows = sum(
             p["end_row_id"] - p["start_row_id"] for p in self.header["page"] if p["page_type"] == "BLOB_DATA"
         )
         if len(table) != blob_rows or (table[:, 0] != np.arange(len(table))).any():
-            raise exceptions.damaged(
+            raise damaged(
                 path,
                 f"the index has {len(table)} rows, the data file {blob_rows}: they do not belong together",
             )
@@ -227,9 +235,9 @@ class Shard:
         bad = (table < 0).any(1) | (inside > self.header["page_size"]).any(1)
         bad |= (inside[:, 1] - inside[:, 0] < 8) | (inside[:, 3] - inside[:, 2] < 8)
         if bad.any():
-            raise exceptions.damaged(path, f"the place of row {int(np.flatnonzero(bad)[0])} is not possible")
+            raise damaged(path, f"the place of row {int(np.flatnonzero(bad)[0])} is not possible")
         if len(places) and int(places.max()) > len(self._data):
-            raise exceptions.damaged(
+            raise damaged(
                 self.path, f"the file is cut off: {len(self._data)} bytes, rows reach to {int(places.max())}"
             )
         return places
@@ -237,7 +245,7 @@ class Shard:
     def _part(self, number: int, begin: int, end: int) -> bytes:
         data = self._data.piece(begin, end)
         if struct.unpack_from("<Q", data)[0] != end - begin - 8:
-            raise exceptions.damaged(self.path, f"row {number} at byte {begin} is damaged")
+            raise damaged(self.path, f"row {number} at byte {begin} is damaged")
         return data[8:]
 
     def row(self, number: int, wanted=None) -> dict:
@@ -259,7 +267,7 @@ class Shard:
         except errors.MyceliaError:
             raise
         except ValueError as e:
-            raise exceptions.damaged(self.path, f"row {number}: {e}") from None
+            raise damaged(self.path, f"row {number}: {e}") from None
         return row
 
     def columns(self, numbers: np.ndarray, wanted) -> dict[str, np.ndarray | list]:
@@ -303,7 +311,7 @@ class Shard:
         if bad.any():
             number = int(numbers[np.flatnonzero(bad)[0]])
             self.row(number)  # says what is wrong
-            raise exceptions.damaged(self.path, f"row {number} is damaged")
+            raise damaged(self.path, f"row {number} is damaged")
 
 
 def _quoted(path: str) -> str:
@@ -326,10 +334,10 @@ class Shards:
                 for first in pending:
                     files.settle(first)
             if mixed := self._mixed():
-                raise exceptions.damaged(*mixed)
+                raise damaged(*mixed)
             for file in self.files:
                 if self.schema.fields != file.schema.fields:
-                    raise exceptions.damaged(
+                    raise damaged(
                         file.path,
                         f"Invalid file, the metadata of mindrecord file: {file.path} is different from "
                         f"others: the fields are not those of {paths[0]}",
@@ -346,7 +354,7 @@ class Shards:
             files.settle(path)
             try:
                 self.files.append(Shard(path))
-            except exceptions.DamagedFileError:  # or an index of another generation
+            except DamagedFileError:  # or an index of another generation
                 files.settle_directory(os.path.dirname(os.path.abspath(path)))
                 self.files.append(Shard(path))
 

@@ -63,8 +63,7 @@ _NEUTRAL = [
 ]  # fmt: skip
 
 _REPEATED = [
-    _is(op, x, x)
-    for op in ("maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
+    _is(op, x, x) for op in ("maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or")
 ]
 
 

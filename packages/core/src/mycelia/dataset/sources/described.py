@@ -22,6 +22,7 @@ from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import PKSampler, Shuffle
 from mycelia.dataset.sources.file_rows import FileRowsDataset
 from mycelia.dataset.sources.numbered import MappableDataset, directory
+from mycelia.io.reading import of_file
 
 # Arguments that the bases take, in their most usual order.
 SHARDS = "num_shards=None, shard_id=None"
@@ -94,6 +95,9 @@ _CHECKS: dict[str, Callable] = {
     "class_indexing": _typed(dict),
     "scale": _typed(int),
 }
+
+
+_PLACES = ("dataset_dir", "dataset_file", "annotation_file")  # the first that a source has holds its files
 
 
 class Described:
@@ -187,15 +191,21 @@ class ListedDataset(Described, MappableDataset):
     @cached_property
     def _entries(self) -> list:
         try:
-            found = self.entries()
-        except (OSError, UnicodeDecodeError) as e:
-            raise self.problem(str(e)) from None
+            with of_file(self._place(), type(self).__name__):
+                found = self.entries()
+        except OSError as e:
+            raise self.problem(f"{self._place()}: {e}") from None
         if not found:
             raise self.problem(
                 f"Invalid data, no valid data matching the dataset API {type(self).__name__}: nothing to "
                 f"read is there for {self._arguments()}"
             )
         return found
+
+    def _place(self) -> str:
+        """The file or directory that was given."""
+        names = (n for n in signature(self.ARGUMENTS).parameters if n in _PLACES)
+        return str(getattr(self, next(names)))
 
     def _arguments(self) -> str:
         names = [n for n in signature(self.ARGUMENTS).parameters if n not in _COMMON]
@@ -209,7 +219,9 @@ class ListedDataset(Described, MappableDataset):
         return len(self._entries)
 
     def row(self, index):
-        return self.read(self._entries[index])
+        entry = self._entries[index]
+        with of_file(os.path.join(self._place(), self.file_of(index)), type(self).__name__):
+            return self.read(entry)
 
     def file_of(self, index):
         entry = self._entries[index]
@@ -320,9 +332,15 @@ def text(value: str) -> np.ndarray:
     return np.asarray(value)
 
 
+def contents(path) -> str:
+    """A text file."""
+    with of_file(path):
+        return Path(path).read_text(encoding="utf-8")
+
+
 def lines(path, *, empty: bool = False) -> Iterator[str]:
     """The lines of a text file without their ends; empty ones only on demand."""
-    with open(path, encoding="utf-8", newline="\n") as file:
+    with of_file(path), open(path, encoding="utf-8", newline="\n") as file:
         for line in file:
             line = line.removesuffix("\n").removesuffix("\r")
             if line or empty:

@@ -8,6 +8,7 @@ the front. Shuffling mixes within a window over all files, or only the files.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import glob
 import itertools
@@ -22,8 +23,8 @@ from mycelia import errors
 from mycelia.dataset import checks, config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import Shuffle
+from mycelia.io.reading import of_file
 
-_UNREADABLE = (OSError, UnicodeDecodeError, csv.Error)
 _WINDOW = 10_000  # rows that a global shuffle mixes at a time, and at least
 
 
@@ -88,19 +89,23 @@ class FileRowsDataset(Dataset):
     def size_of(self, path: str) -> int:
         """Number of rows of one file, counted once."""
         if path not in self._sizes:
-            try:
+            with self._of_file(path):
                 self._sizes[path] = self.count(path)
-            except _UNREADABLE as e:
-                raise self._unreadable(path, e) from None
         return self._sizes[path]
 
     def count(self, path: str) -> int:
         """Number of rows of one file, where that is found out faster than by `read`."""
         return sum(1 for _ in self.read(path))
 
-    def _unreadable(self, path, cause: BaseException) -> BaseException:
-        what = "Failed to cast to Unicode string: " if isinstance(cause, UnicodeDecodeError) else ""
-        return errors.runtime_error(type(self).__name__, f"{path} cannot be read: {what}{cause}")
+    @contextlib.contextmanager
+    def _of_file(self, path) -> Iterator[None]:
+        """Errors are about this file, or the first of several that belong together."""
+        owner = type(self).__name__
+        try:
+            with of_file(path[0] if isinstance(path, tuple) else path, owner):
+                yield
+        except OSError as e:
+            raise errors.runtime_error(owner, f"{path} cannot be read: {e}") from None
 
     def get_dataset_size(self):
         total = sum(map(self.size_of, self.dataset_files))
@@ -144,7 +149,7 @@ class FileRowsDataset(Dataset):
 
     def _lane(self, parts) -> Iterator[tuple]:
         for file, start, count in parts:
-            try:
+            with self._of_file(file):
                 if count < 0 and start == 0:
                     yield from self.read(file)
                     continue
@@ -153,8 +158,6 @@ class FileRowsDataset(Dataset):
                         break
                     if number >= start:
                         yield row
-            except _UNREADABLE as e:
-                raise self._unreadable(file, e) from None
 
     def origin(self, epoch, number):
         some = ", ".join(map(str, self.dataset_files[:3]))  # which one it is nobody notes
@@ -249,7 +252,8 @@ class CSVDataset(FileRowsDataset):
 
     def get_col_names(self):
         if self.column_names is None:
-            with open(self.dataset_files[0], newline="", encoding="utf-8") as file:
+            path = self.dataset_files[0]
+            with self._of_file(path), open(path, newline="", encoding="utf-8") as file:
                 return next(csv.reader(file, delimiter=self.field_delim), [])
         if len(set(self.column_names)) < len(self.column_names):
             raise errors.runtime_error(

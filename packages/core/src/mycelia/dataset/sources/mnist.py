@@ -2,58 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
-import struct
-import zlib
-from pathlib import Path
-
 import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import checks, nodes
 from mycelia.dataset.sources.numbered import MappableDataset, directory
-from mycelia.io.files import atomic_write
-
-_IDX_TYPES = {8: np.uint8, 9: np.int8, 11: ">i2", 12: ">i4", 13: ">f4", 14: ">f8"}
-
-
-def read_idx(path) -> np.ndarray:
-    """An IDX file (MNIST's format, http://yann.lecun.com/exdb/mnist), also gzipped.
-    Errors: ValueError for a bad file.
-    """
-    path = Path(path)
-    opener = gzip.open if path.suffix == ".gz" else open
-    try:
-        with opener(path, "rb") as file:
-            data = file.read()
-    except (gzip.BadGzipFile, EOFError, zlib.error) as e:
-        raise errors.error(
-            errors.FileFormatError, path.name, f"the compressed data is damaged: {e}"
-        ) from None
-    if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in _IDX_TYPES:
-        raise errors.error(errors.FileFormatError, path.name, "not an IDX file")
-    rank = data[3]
-    if len(data) < 4 + 4 * rank:
-        raise errors.error(errors.FileFormatError, path.name, "the IDX header is cut off")
-    shape = struct.unpack(f">{rank}I", data[4 : 4 + 4 * rank])
-    dtype = np.dtype(_IDX_TYPES[data[2]])
-    expected = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
-    body = data[4 + 4 * rank :]
-    if len(body) != expected:
-        raise errors.error(
-            errors.FileFormatError,
-            path.name,
-            f"the IDX file should hold {expected} bytes of data, but holds {len(body)}",
-        )
-    return np.frombuffer(body, dtype).reshape(shape).astype(dtype.newbyteorder("="))
-
-
-def write_idx(path, array: np.ndarray) -> None:
-    """Write uint8 data as an IDX file."""
-    array = np.ascontiguousarray(array, np.uint8)
-    with atomic_write(path) as file:
-        file.write(bytes([0, 0, 8, array.ndim]) + struct.pack(f">{array.ndim}I", *array.shape))
-        file.write(array.data)
+from mycelia.io.idx import read_idx
 
 
 class MnistDataset(MappableDataset):
@@ -117,6 +71,8 @@ class MnistDataset(MappableDataset):
                 labels.append(read_idx(found[1]))
             except errors.FileFormatError as e:
                 raise errors.runtime_error(type(self).__name__, f"{e.subject}: {e.message}") from None
+            except OSError as e:
+                raise errors.runtime_error(type(self).__name__, f"{e.filename}: {e.strerror}") from None
             if images[-1].ndim != 3 or labels[-1].shape[:1] != images[-1].shape[:1]:
                 raise errors.runtime_error(
                     type(self).__name__,

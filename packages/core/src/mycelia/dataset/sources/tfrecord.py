@@ -15,6 +15,7 @@ from mycelia.dataset.schema import Schema
 from mycelia.dataset.sources.file_rows import FileRowsDataset
 from mycelia.io import tfrecord
 from mycelia.io.examples import features, int_columns
+from mycelia.io.reading import of_file
 from mycelia.io.windows import spread
 
 _OWNER = "TFRecordDataset"
@@ -211,11 +212,13 @@ def _parsed(block, begins, ends, places: list[tuple], described: list[dict]) -> 
 
 
 def _row(block: tfrecord.Block, k: int, described: list[dict]) -> tuple:
-    try:
-        table = tfrecord.example(block.record(k))
-    except ValueError as e:
-        raise tfrecord.damaged(block.path, f"record {block.first + k} is no Example: {e}") from None
-    return tuple(_column(table, column) for column in described)
+    record = block.record(k)
+    with of_file(block.path):
+        try:
+            table = tfrecord.example(record)
+        except ValueError as e:
+            raise tfrecord.damaged(block.path, f"record {block.first + k} is no Example: {e}") from None
+        return tuple(_column(table, column) for column in described)
 
 
 def _together(block: tfrecord.Block, found: dict, described: list[dict]) -> list[np.ndarray | list] | None:

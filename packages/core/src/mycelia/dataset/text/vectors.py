@@ -8,6 +8,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import checks
+from mycelia.io.reading import of_file
 
 
 class Vectors:
@@ -34,7 +35,7 @@ class Vectors:
         cls._check_name(file_path)
         made = cls()
         try:
-            with open(file_path, encoding="utf8") as file:
+            with of_file(file_path, name), open(file_path, encoding="utf8") as file:
                 for i, line in enumerate(file):
                     parts = line.split()
                     if not parts or (i == 0 and len(parts) == 2):

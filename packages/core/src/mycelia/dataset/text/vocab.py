@@ -8,6 +8,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import checks
+from mycelia.io.reading import of_file
 
 
 def _unique(name: str, words) -> list[str]:
@@ -114,7 +115,7 @@ class Vocab:
             checks.integer("Vocab.from_file", "vocab_size", vocab_size, 1, 2**63)
         checks.kind("Vocab.from_file", "special_first", special_first, bool)
         try:
-            with open(file_path, encoding="utf8") as file:
+            with of_file(file_path, "Vocab.from_file"), open(file_path, encoding="utf8") as file:
                 lines = file.read().splitlines()
         except OSError as cause:
             raise errors.runtime_error(

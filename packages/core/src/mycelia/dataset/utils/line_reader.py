@@ -8,6 +8,7 @@ from pathlib import Path
 
 from mycelia import errors, log
 from mycelia.dataset import nodes
+from mycelia.io.reading import of_file
 
 _FORBIDDEN = re.compile(r'[\\/:*?"<>|`&\';]')
 
@@ -58,7 +59,8 @@ class LineReader:
         if self._file is None:
             self._file = Path(self.filename).open("rb")
         self._file.seek(self.offsets[line - 1])
-        found = self._file.readline().decode("utf-8").removesuffix("\n")
+        with of_file(self.filename, "LineReader"):
+            found = self._file.readline().decode("utf-8").removesuffix("\n")
         return found.removesuffix("\r")
 
     def close(self) -> None:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision.draws import Draws
+
+# A pixel takes up to 4 bytes. Of a small image any promise is believed; a large one needs a file:
+# deflate makes pixels up to 1032 times as small, LZW up to 2730 times.
+_PIXEL, _SMALL, _RATIO = 4, 64 << 20, 4096
 
 
 def is_pil(image) -> bool:
@@ -25,6 +33,37 @@ def pillow(name: str = "Image"):
         return importlib.import_module(f"PIL.{name}")
     except ImportError as cause:
         raise ImportError("images need Pillow: pip install pillow") from cause
+
+
+def check_pixels(op: str, size: tuple[int, int], size_bytes: int) -> None:
+    """RuntimeError for an image that would take far more memory than a file of so many bytes can mean."""
+    width, height = size
+    if width * height * _PIXEL > max(_SMALL, size_bytes * _RATIO):
+        raise errors.runtime_error(
+            op,
+            f"the image would have {width} x {height} pixels, the file has {size_bytes} bytes: it is damaged",
+        )
+
+
+@contextlib.contextmanager
+def opened_image(source, op: str) -> Iterator[Any]:
+    """The PIL image of a file or stream; RuntimeError about `op` for what is none, and when reading fails."""
+    name = f"{source}: " if isinstance(source, (str, os.PathLike)) else ""
+    try:
+        with pillow().open(source) as image:
+            at = image.fp.tell()
+            size_bytes = image.fp.seek(0, os.SEEK_END)
+            image.fp.seek(at)
+            check_pixels(op, image.size, size_bytes)
+            yield image
+    except errors.MyceliaError as e:
+        e.message = name + e.message
+        raise
+    except ImportError:
+        raise
+    except Exception as cause:  # of any kind: formats are read by many hands
+        why = cause if isinstance(cause, OSError) else f"{type(cause).__name__}: {cause}"
+        raise errors.runtime_error(op, f"{name}the bytes are no image that can be read: {why}") from None
 
 
 def need_pil(op: str, image) -> None:

@@ -8,7 +8,7 @@ import os
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset.vision.base import ImageTransform, is_pil, pillow
+from mycelia.dataset.vision.base import ImageTransform, is_pil, opened_image, pillow
 from mycelia.dataset.vision.enums import ImageReadMode
 
 
@@ -104,16 +104,13 @@ def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> 
     _name("read_image", filename)
     if not isinstance(mode, ImageReadMode):
         raise errors.type_error("read_image", f"mode must be an ImageReadMode, but got {type(mode)}")
-    try:
-        with pillow().open(filename) as file:
-            image = file
-            if mode == ImageReadMode.GRAYSCALE:
-                image = file.convert("L")
-            elif mode == ImageReadMode.COLOR or file.mode in ("P", "CMYK", "YCbCr"):
-                image = file.convert("RGB")
-            values = np.array(image)
-    except OSError as cause:
-        raise errors.runtime_error("read_image", f"{filename} cannot be read: {cause}") from cause
+    with opened_image(filename, "read_image") as file:
+        image = file
+        if mode == ImageReadMode.GRAYSCALE:
+            image = file.convert("L")
+        elif mode == ImageReadMode.COLOR or file.mode in ("P", "CMYK", "YCbCr"):
+            image = file.convert("RGB")
+        values = np.array(image)
     if values.dtype == bool:
         values = values.astype(np.uint8) * 255
     return values if values.ndim == 3 else values[:, :, None]

@@ -11,7 +11,15 @@ import numpy as np
 from mycelia import _data, errors
 from mycelia.dataset.transforms import TypeCast
 from mycelia.dataset.vision import checks, native, recolor
-from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array, need_pil, pillow
+from mycelia.dataset.vision.base import (
+    ImageTransform,
+    check_pixels,
+    is_pil,
+    need_array,
+    need_pil,
+    opened_image,
+    pillow,
+)
 from mycelia.dataset.vision.enums import ConvertMode
 
 
@@ -21,16 +29,19 @@ def decode(data: np.ndarray, op: str = "Decode", pil: bool = False):
     JPEGs by libjpeg-turbo itself where there is one; other formats, and what it cannot read, by Pillow.
     """
     if not pil:
+        if shape := native.jpeg_shape(data):
+            check_pixels(op, (shape[1], shape[0]), data.size)
         pixels = native.decoded(data)
         if pixels is not None:
             return pixels
     try:
-        image = pillow().open(io.BytesIO(data.tobytes()))
-        image = image.convert("RGB")
-    except OSError as cause:
-        kind = errors.value_error if pil else errors.runtime_error
-        raise kind(op, f"the bytes are no image that can be read: {cause}") from cause
-    return image if pil else np.array(image)
+        with opened_image(io.BytesIO(data.tobytes()), op) as image:
+            converted = image.convert("RGB")
+    except errors.MyceliaRuntimeError as cause:
+        if pil:
+            raise errors.value_error(op, cause.message) from None
+        raise
+    return converted if pil else np.array(converted)
 
 
 class Decode(ImageTransform):

@@ -11,6 +11,7 @@ from mycelia.dataset.sources.described import (
     MAPPED,
     LabelledDataset,
     RecordsDataset,
+    contents,
     lines,
     text,
 )
@@ -91,7 +92,7 @@ class IMDBDataset(LabelledDataset):
 
     def read(self, entry):
         path, label = entry
-        return text(path.read_text(encoding="utf-8").rstrip("\n")), np.asarray(label, np.int32)
+        return text(contents(path).rstrip("\n")), np.asarray(label, np.int32)
 
 
 class _TaggedDataset(RecordsDataset):

@@ -50,7 +50,7 @@ class STL10Dataset(ListedDataset):
             if part != "unlabeled":
                 labels = np.fromfile(self.dataset_dir / f"{part}_y.bin", np.uint8).astype(np.int32) - 1
             if len(labels) != len(images):
-                raise self.problem(f"{part}: there are {len(images)} images, but {len(labels)} labels")
+                raise self.problem(f"{path}: there are {len(images)} images, but {len(labels)} labels")
             found += list(zip(images, labels))
         return found
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mycelia import errors
 from mycelia.dataset import nodes
-from mycelia.dataset.sources.described import DECODED, ListedDataset, existing_file, lines, text
+from mycelia.dataset.sources.described import DECODED, ListedDataset, contents, existing_file, lines, text
 from mycelia.dataset.sources.vision.folders import files_of, folders_of
 
 _NAME = "_meta-filename"  # a column that rows carry, but that no iterator gives unless it is renamed
@@ -140,7 +140,7 @@ class CocoDataset(ListedDataset):
 
     def entries(self):
         try:
-            table = json.loads(self.annotation_file.read_text(encoding="utf-8"))
+            table = json.loads(contents(self.annotation_file))
             files = {image["id"]: image["file_name"] for image in table["images"]}
             self._classes = self._categories(table)
             found: dict[str, list] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelia.dataset.sources.described import DECODED, LabelledDataset, ListedDataset, lines, text
+from mycelia.dataset.sources.described import DECODED, LabelledDataset, ListedDataset, contents, lines, text
 
 
 def files_of(folder: Path, *endings: str) -> list[Path]:
@@ -24,7 +24,7 @@ def by_folder(folders) -> list[tuple[Path, int]]:
 
 def pairs_of_words(path: Path) -> list[tuple[str, str]]:
     """A file of words as pairs: names and numbers in turns."""
-    words = path.read_text(encoding="utf-8").split()
+    words = contents(path).split()
     return list(zip(words[::2], words[1::2]))
 
 
@@ -106,7 +106,7 @@ class SUN397Dataset(LabelledDataset):
     COUNTS_CLASSES = False
 
     def entries(self):
-        names = (self.dataset_dir / "ClassName.txt").read_text(encoding="utf-8").split()
+        names = contents(self.dataset_dir / "ClassName.txt").split()
         return [
             (path, number)
             for name, number in sorted((name, number) for number, name in enumerate(names))

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 _HEADER = 128
+_RATIO = 1032  # how many times as small deflate makes data at most
 _MATRIX, _COMPRESSED = 14, 15
 _STORED = {  # how numbers lie in the file
     1: "i1", 2: "u1", 3: "i2", 4: "u2", 5: "i4", 6: "u4", 7: "f4", 9: "f8", 12: "i8", 13: "u8", 16: "u1",
@@ -60,11 +61,24 @@ def _elements(data: bytes, order: str) -> Iterator[tuple[int, bytes]]:
             raise ValueError(f"an element of {size} bytes is cut off")
         body = data[start : start + size]
         if kind == _COMPRESSED:
-            yield from _elements(zlib.decompress(body), order)
+            yield from _elements(_unpacked(body, order), order)
         else:
             yield kind, body
     if at < len(data):
         raise ValueError("a tag is cut off")
+
+
+def _unpacked(body: bytes, order: str) -> bytes:
+    """Compressed data: one element, no more of it than its tag promises."""
+    engine = zlib.decompressobj()
+    tag = engine.decompress(body, 8)
+    size = struct.unpack(f"{order}II", tag)[1]
+    if size > len(body) * _RATIO:
+        raise ValueError(f"{len(body)} compressed bytes cannot hold {size}")
+    whole = tag + engine.decompress(engine.unconsumed_tail, size + 8)
+    if not engine.eof:
+        raise ValueError(f"the compressed data is cut off, or more than the {size} bytes of its tag")
+    return whole
 
 
 def _numbers(element: tuple[int, bytes], order: str) -> np.ndarray:

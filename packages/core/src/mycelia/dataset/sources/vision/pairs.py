@@ -8,7 +8,7 @@ from functools import lru_cache
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset.sources.described import DECODED, MAPPED, ListedDataset, text
+from mycelia.dataset.sources.described import DECODED, MAPPED, ListedDataset, contents, text
 from mycelia.dataset.sources.vision.folders import files_of, folders_of
 
 _DECODED = DECODED.replace("decode=False", "decode=None")
@@ -57,7 +57,7 @@ class CityscapesDataset(ListedDataset):
         if self.task != "polygon":
             return self.image(path), self.image(task)
         try:
-            table = json.loads(task.read_text(encoding="utf-8"))
+            table = json.loads(contents(task))
         except ValueError as e:
             raise self.problem(f"{task} is no JSON: {e}") from None
         line = json.dumps(table, separators=(",", ":"), sort_keys=True, ensure_ascii=False)
@@ -135,7 +135,7 @@ class PhotoTourDataset(ListedDataset):
 
     def _numbers(self, path, width: int) -> np.ndarray:
         try:
-            values = np.asarray(path.read_text(encoding="utf-8").split(), np.int64)
+            values = np.asarray(contents(path).split(), np.int64)
             return values.reshape(-1, width)
         except ValueError as e:
             raise self.problem(f"{path} holds no lines of {width} numbers: {e}") from None
@@ -144,11 +144,13 @@ class PhotoTourDataset(ListedDataset):
         return self._points if self.usage == "train" else np.asarray([same for *_, same in self._entries])
 
     def _pixels(self, number: int) -> np.ndarray:
-        from mycelia.dataset.vision.base import pillow
+        from mycelia.dataset.vision.base import opened_image
 
         try:
-            return np.asarray(pillow().open(self._bitmaps[number]).convert("L"))
-        except (IndexError, OSError) as e:
+            path = self._bitmaps[number]
+            with opened_image(path, type(self).__name__) as image:
+                return np.asarray(image.convert("L"))
+        except IndexError as e:
             raise self.problem(f"bitmap {number} cannot be read: {e}") from None
 
     def _patch(self, index: int) -> np.ndarray:
