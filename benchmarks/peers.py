@@ -288,7 +288,10 @@ def rows_of(table: Table, seen: dict, peaks: dict) -> list[list[str]]:
         median = {s: statistics.median(v) for s, v in values.items() if v}
         scale = SCALES[case.unit]
         row = [case.name]
-        row += [f"{median[s] * scale:.4g} {case.unit}" if s in median else "-" for s in table.sides]
+        for side in table.sides:
+            cell = f"{median[side] * scale:.4g} {case.unit}" if side in median else "-"
+            before = [a["before"] for a in seen[case.name].get(side, ()) if "before" in a]
+            row.append(cell + (f" ({statistics.median(before):.0f} before)" if before else ""))
         for k, members in enumerate(groups.values()):
             best = min((s for s in members if s in median), key=median.get, default=None)
             bar = case.bars[k] if k < len(case.bars) else None

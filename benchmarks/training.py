@@ -83,7 +83,8 @@ TABLES = [
     ),
     Table(
         "Peak memory of training",
-        "High-water mark of resident memory of a fresh process after four steps.",
+        "High-water mark of resident memory of a fresh process after four steps; in parentheses what it was "
+        "when the framework was imported, before there was a network.",
         [Case(name, "MB", (1.0,)) for name in TRAINING_GFLOP],
         {"mycelia": run_mycelia, "torch": run_torch},
         do="memory",
