@@ -293,7 +293,7 @@ def abs(ct, input):
         from mycelia.ops.elementwise.complex_numbers import _conj, _real
 
         return mul(cast(_real(ct), ct.dtype), _conj(sign(input)))
-    return mul(ct, sign(input))
+    return ct if input.dtype.is_bool else mul(ct, sign(input))
 
 
 @abs.samples
