@@ -506,7 +506,14 @@ Py_ssize_t length(PyObject* self) {
   return shape ? PyNumber_AsSsize_t(PyTuple_GET_ITEM(shape.p, 0), PyExc_OverflowError) : t.shape[0];
 }
 
-Py_hash_t hash(PyObject* self) { return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4); }
+Py_hash_t hash(PyObject* self) {
+  if (as_tensor(self)->traced) {  // one that stands for a Python number would be found by its value
+    OwnedRef number(PyObject_GetAttrString(as_tensor(self)->traced, "is_number"));
+    if (!number) PyErr_Clear();
+    else if (number.p == Py_True && !has_data(as_tensor(self))) return -1;
+  }
+  return static_cast<Py_hash_t>(reinterpret_cast<uintptr_t>(self) >> 4);
+}
 
 PyObject* method_reduce(PyObject* self, PyObject*) {
   if (!has_data(as_tensor(self))) return nullptr;

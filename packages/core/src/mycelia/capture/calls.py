@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from mycelia import dtypes, errors
-from mycelia.capture import jumps, rewrite, sequences, source, text
+from mycelia.capture import jumps, outside, rewrite, sequences, source, text
 from mycelia.capture.conditions import and_, or_, predicate
 from mycelia.capture.numbers import is_number, kind_of, marked
 from mycelia.capture.trace import active, is_traced, type_of
@@ -53,6 +53,9 @@ def callee(function: Any) -> Any:
 def _rewritten(function: types.FunctionType) -> types.FunctionType:
     if jumps.HELPERS in function.__code__.co_freevars:  # it is already
         return function
+    trace = active()
+    if trace is not None:
+        outside.note_variables(trace, function)
     try:
         return rewrite.rewrite_function(function)
     except source.CannotRewrite:

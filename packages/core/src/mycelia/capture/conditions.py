@@ -104,6 +104,8 @@ def _same(a: Any, b: Any) -> Any:
 
 def in_(item: Any, container: Any) -> Any:
     """`item in container`: with traced tensors among a few candidates, a chain of comparisons."""
+    if isinstance(container, (dict, set, frozenset, range)) and is_traced(item) and is_number(item):
+        container = tuple(container)
     if isinstance(container, (tuple, list)) and (is_traced(item) or any(is_traced(c) for c in container)):
         comparable = [c for c in container if isinstance(c, (Tensor, *NUMBERS))]
         if not comparable:

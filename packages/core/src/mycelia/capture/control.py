@@ -9,8 +9,10 @@ lines, comes where the name is read.
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from mycelia import errors
@@ -22,7 +24,7 @@ from mycelia.capture.loop import Loop
 from mycelia.capture.rewrite import Site
 from mycelia.capture.sequences import get_item, put_item
 from mycelia.capture.text import joined, percent, tell_now
-from mycelia.capture.trace import UnknownSize, active, is_traced
+from mycelia.capture.trace import UnknownSize, UnknownValue, active, is_traced
 from mycelia.capture.values import (
     Undefined,
     fresh_containers,
@@ -37,14 +39,16 @@ from mycelia.capture.values import (
     undefined,
     update_attribute,
 )
+from mycelia.errors import CaptureError
 from mycelia.ir import types as ir_types
 from mycelia.ops.program import control as ops
 from mycelia.tensor import Tensor
 
 __all__ = [
-    "and_", "assert_", "callee", "for_", "get_attribute", "get_item", "has_key", "if_", "if_else", "in_",
-    "in_place", "joined", "load", "not_", "or_", "percent", "put_item", "raise_", "result",
-    "set_attribute", "slice_", "undefined", "update_attribute", "while_",
+    "CaptureError", "Context", "and_", "assert_", "callee", "caused", "current_error", "for_",
+    "get_attribute", "get_item", "guard", "has_key", "if_", "if_else", "in_", "in_place", "joined", "load",
+    "not_", "or_", "percent", "put_item", "raise_", "result", "set_attribute", "slice_", "undefined",
+    "update_attribute", "while_",
 ]  # fmt: skip
 
 
@@ -195,6 +199,7 @@ def assert_(test: Any, message: Callable[[], Any], site: Site) -> None:
             text = message()
             raise AssertionError() if text is None else AssertionError(text)
         return
+    _require_unguarded(site)
     text = message()
     place = f"at {site.file}:{site.line} in {site.function}"
     ops.require(
@@ -212,6 +217,65 @@ def raise_(error: Any, site: Site) -> Any:
         tell_now(error.args)
     if trace is None or trace.parent is None:
         return error
+    _require_unguarded(site)
     ops.require(Tensor(False), error=error)
     trace.ended = True
     return None
+
+
+def current_error() -> BaseException:
+    """What a `raise` without an error raises again."""
+    return sys.exc_info()[1] or RuntimeError("No active exception to reraise")
+
+
+def caused(error: Any, cause: Any) -> BaseException:
+    """The error of ``raise error from cause``."""
+    made = error() if isinstance(error, type) else error
+    made.__cause__ = cause() if isinstance(cause, type) else cause
+    return made
+
+
+# ---- try and with ------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def guard(site: Site) -> Iterator[None]:
+    """The body of a `try` or `with` statement, which has to see the errors in it."""
+    trace = active()
+    if trace is None:
+        yield
+        return
+    trace.root.guards.append(site)
+    try:
+        yield
+    finally:
+        trace.root.guards.pop()
+
+
+class Context:
+    """A context manager of the user's, which must not swallow what stops the capture."""
+
+    def __init__(self, manager: Any) -> None:
+        self.manager = manager
+
+    def __enter__(self) -> Any:
+        return self.manager.__enter__()
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> Any:
+        swallows = self.manager.__exit__(kind, error, traceback)
+        return swallows and not isinstance(error, CaptureError)
+
+
+def _require_unguarded(site: Site) -> None:
+    """Raises UnknownValue for an error that the running graph raises, if a statement around has to see it."""
+    trace = active()
+    if trace is None or not trace.root.guards:
+        return
+    around = trace.root.guards[-1]
+    raise errors.error(
+        UnknownValue,
+        "jit",
+        f"a tensor decides whether the `{site.kind}` at {site.file}:{site.line} happens, inside of the "
+        f"`{around.kind}` statement at {around.file}:{around.line}, which a graph does not have",
+        hint="use ops.where, or move the check out of the statement",
+    )

@@ -49,9 +49,16 @@ def _holds_jump(node: ast.AST) -> bool:
     or a loop with an `else`."""
     if isinstance(node, (ast.While, ast.For)) and node.orelse:
         return True  # what runs when the loop ends without a break is guarded, too
+    if isinstance(node, ast.While) and _assigns(node.test):
+        return True  # the test is evaluated elsewhere
     return bool(_jumps(node)) or any(
         _holds_jump(s) for block in _child_blocks(node) for s in block if isinstance(s, ast.stmt)
     )
+
+
+def _assigns(test: ast.expr) -> bool:
+    """Whether a condition sets variables, by `:=`."""
+    return any(isinstance(n, ast.NamedExpr) for n in ast.walk(test))
 
 
 def _child_blocks(node: ast.AST) -> list[list[ast.AST]]:
@@ -204,6 +211,14 @@ class JumpRemover:
         )
         loop.body, loop.orelse = body, []
         loop.stops = stops  # read by _FunctionRewriter
+        if isinstance(statement, ast.While) and _assigns(statement.test):
+            # What a test sets is for the rounds: it is evaluated before the loop and at the end of each.
+            going = f"{GENERATED}going{self.count}"
+            self.used.add(going)
+            again = assign_node(going, statement.test, statement.test)
+            out.append(again)
+            body.append(self.guard(stops, [again], statement) if stops else again)
+            loop.test = ast.copy_location(name_node(going), statement.test)
         self.used.update(stops)
         out.append(loop)
         if statement.orelse:

@@ -354,19 +354,40 @@ class _FunctionRewriter(ast.NodeTransformer):
         return self.located([ast.Expr(call)], node)[0]
 
     def visit_Raise(self, node: ast.Raise) -> ast.stmt:
-        if node.exc is None:
-            return node
         site = self.site(node, "raise", (), ())
-        node.exc = self.helper("raise_", [self.visit(node.exc), site], node)
+        error = self.helper("current_error", [], node) if node.exc is None else self.visit(node.exc)
         if node.cause is not None:
-            node.cause = self.visit(node.cause)
-            return ast.fix_missing_locations(node)
+            error = self.helper("caused", [error, self.visit(node.cause)], node)
         # Under a tensor condition the exception becomes part of the graph and the trace goes on: hence no
         # `raise` then.
-        test = ast.NamedExpr(name_node(f"{GENERATED}error", True), node.exc)
+        test = ast.NamedExpr(name_node(f"{GENERATED}error", True), self.helper("raise_", [error, site], node))
         raising = ast.Raise(name_node(f"{GENERATED}error"), None)
         statement = ast.If(ast.Compare(test, [ast.IsNot()], [ast.Constant(None)]), [raising], [])
         return self.located([statement], node)[0]
+
+    def visit_Try(self, node: ast.Try) -> ast.stmt:
+        guard = ast.withitem(self.helper("guard", [self.site(node, "try", (), ())], node))
+        node.body = self.located([ast.With([guard], self.visit_block(node.body))], node)
+        for handler in node.handlers:
+            if handler.type is not None:
+                handler.type = self.visit(handler.type)
+            handler.body = self.visit_block(handler.body)
+        if node.handlers:  # what stops the capture is not the user's to catch
+            stop = ast.Attribute(name_node(HELPERS), "CaptureError", ast.Load())
+            first = ast.ExceptHandler(stop, None, [ast.Raise()])
+            node.handlers.insert(0, ast.fix_missing_locations(ast.copy_location(first, node)))
+        node.orelse = [s for s in self.visit_block(node.orelse) if node.orelse]
+        node.finalbody = [s for s in self.visit_block(node.finalbody) if node.finalbody]
+        return node
+
+    def visit_With(self, node: ast.With) -> ast.stmt:
+        site = self.site(node, "with", (), ())
+        node.items = [self.visit(item) for item in node.items]
+        for item in node.items:
+            item.context_expr = self.helper("Context", [item.context_expr], node)
+        node.items.append(ast.withitem(self.helper("guard", [site], node)))
+        node.body = self.visit_block(node.body)
+        return ast.fix_missing_locations(node)
 
     def visit_Assign(self, node: ast.Assign) -> ast.AST:
         node = self.generic_visit(node)

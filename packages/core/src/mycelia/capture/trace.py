@@ -108,7 +108,8 @@ class Trace:
             None  # of the node that is evaluated again, instead of the line that runs
         )
         self.hooked: dict[Value, Any] = {}  # root only: values with a hook on their gradient -> whose code
-        self.attributes: list[tuple[Any, str, Any]] = []  # root only: (object, name, what the code replaced)
+        self.outside: dict[tuple[int, str], Any] = {}  # root only: what `capture/outside.py` notes
+        self.guards: list[Any] = []  # root only: the `try` and `with` statements around the code that runs
         self.ended = False  # this path surely raises: its results do not count
         self.forward_passes: list[Any] = []  # calls of Cells here that wait for their gradient
 
@@ -211,6 +212,12 @@ class Trace:
         """Remembers what an outer tensor object is before this trace may change it."""
         if tensor.traced is not None and tensor.traced not in self.owned:
             self.seen.setdefault(id(tensor), (tensor, snapshot(tensor)))
+
+    def is_outside(self, tensor: Tensor) -> bool:
+        """Whether the object is older than the capture."""
+        root = self.root
+        known = root.lifted.get(id(tensor)) or root.constants.get(id(tensor))
+        return tensor.traced is None or (known is not None and known.reference() is tensor)
 
     def can_see(self, value: Value) -> bool:
         trace = self.parent

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import linecache
 import operator
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -139,15 +138,20 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
         takes_over
         and is_traced(value)
         and isinstance(old, Tensor)
+        and (trace is None or trace.is_outside(old))
         and (old.dtype, old.shape) == (value.dtype, value.shape)
     ):
+        if trace is not None:
+            trace.value_of(old)  # known from now on as what it was
         old._assign(value)
         return
     if (value is None or type(value) is str) and isinstance(old, Tensor) and old._is_parameter and trace:
         text = f"the Parameter '{name}' takes a Tensor or a number, but got {value!r}"
         raise errors.type_error("assign", text)
-    if trace is not None and type(owner).__weakrefoffset__ and holds_traced(value):
-        trace.root.attributes.append((weakref.ref(owner), name, get_attribute(owner, name)))
+    if trace is not None:
+        from mycelia.capture.outside import note_attribute
+
+        note_attribute(trace, owner, name)
     setattr(owner, name, value)
 
 
@@ -156,22 +160,6 @@ def holds_traced(value: Any) -> bool:
     if is_container(value):
         return any(holds_traced(value[k]) for k in keys_of(value))
     return is_traced(value)
-
-
-def kept_tensors(trace: Trace) -> str:
-    """The name of an attribute in which the code left a tensor of the graph; objects that outlive the capture
-    get back what they had."""
-    found = ""
-    for reference, name, old in reversed(trace.attributes):
-        owner = reference()
-        if owner is None or not holds_traced(get_attribute(owner, name)):
-            continue
-        found = name
-        if type(old) is Undefined:
-            delattr(owner, name)
-        else:
-            setattr(owner, name, old)
-    return found
 
 
 _IN_PLACE = {

@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from mycelia import _C, config, log
 from mycelia.capture import unsupported, validity
+from mycelia.capture.outside import OutsideChange
 from mycelia.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
 from mycelia.compile import clock
 from mycelia.compile.captured import (
@@ -124,6 +125,7 @@ class Cache:
         self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
         self.families: OrderedDict[Any, _Family] = OrderedDict()
         self.hits = self.captures = self.resized = self.loaded = 0
+        self.changed_outside = False  # by a capture, which then did not count
 
     def call(self, args: tuple, kwargs: dict) -> Any:
         """`fn(*args, **kwargs)`, compiled if it was not."""
@@ -238,6 +240,9 @@ class Cache:
             ):
                 raise
             log.logger(__name__).info("%s runs as Python instead of as a graph: %s", self.name, error)
+            if isinstance(error, OutsideChange) and not self.changed_outside:
+                self.changed_outside = True  # something that only the first run sets, perhaps
+                return _Member(None, [({}, "holds", True)])
             return _Member(None, [])
 
     def captured(self, args: tuple, kwargs: dict, sizes: dict[Place, int] | None) -> tuple[Any, list[Guard]]:

@@ -14,9 +14,9 @@ from mycelia.capture import control, unsupported
 from mycelia.capture.calls import TensorRange
 from mycelia.capture.effects import collect
 from mycelia.capture.numbers import is_number
+from mycelia.capture.outside import put_back, require_unchanged
 from mycelia.capture.text import Text
-from mycelia.capture.trace import Trace, UnknownValue, capture_lock, number_tensor, type_of
-from mycelia.capture.values import kept_tensors
+from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, capture_lock, number_tensor, type_of
 from mycelia.compile import clock, differentiate, disk_cache, executable
 from mycelia.compile.collector import resting
 from mycelia.compile.compiled import Compiled, arranged
@@ -150,15 +150,11 @@ def compile_function(
                 outputs: list[Value] = []
                 form = _form(result, trace, outputs)
                 del result, given, named
-            kept = kept_tensors(trace)
-            if kept:
-                raise errors.error(
-                    UnknownValue,
-                    "jit",
-                    f"the attribute '{kept}' takes a tensor that shows only when the graph runs",
-                    hint="make it a Parameter, or return the tensor",
-                )
+            require_unchanged(trace)
             effects = collect(trace)
+        except (UnknownSize, UnknownValue):  # it runs as Python then, from the beginning
+            put_back(trace)
+            raise
         finally:
             trace.close()
     graph = trace.graph
