@@ -53,7 +53,7 @@ def user_place(depth: int = 1) -> Place | None:
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         top = name.partition(".")[0]
-        own = top == _OWN or top.startswith(_OWN + "_")
+        own = top == _OWN or top.startswith(_OWN + "_") or top == "contextlib"  # which calls ours
         if not own and not frame.f_code.co_filename.startswith("<frozen"):
             return Place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_qualname, called)
         code = frame.f_code

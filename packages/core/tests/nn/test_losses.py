@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import Tensor, nn
+from mycelia import Tensor, mint, nn, ops
+from mycelia.ops.layers import loss_reduction
 
 
 def t(*shape, seed=0):
@@ -216,3 +219,46 @@ def test_loss_base_weights_and_reduces():
     base = nn.LossBase("sum")
     assert float(base.get_loss(Tensor([1.0, 2.0]), 3.0).asnumpy()) == 9.0
     assert base.get_axis(t(2, 3)) == (0, 1)
+
+
+BROADCASTING = {
+    "mse_loss": nn.MSELoss(),
+    "l1_loss": nn.L1Loss(),
+    "huber_loss": nn.HuberLoss(),
+    "hinge_embedding_loss": nn.HingeEmbeddingLoss(),
+    "poisson_nll_loss": nn.PoissonNLLLoss(),
+    "gaussian_nll_loss": lambda x, y: nn.GaussianNLLLoss()(x, y, ops.ones_like(x)),
+    "margin_ranking_loss": lambda x, y: nn.MarginRankingLoss()(x, x, y),
+    "cosine_embedding_loss": lambda x, y: nn.CosineEmbeddingLoss()(ops.ones((4, 3)), ops.ones((4, 3)), x),
+    "mint": mint.nn.functional.mse_loss,
+    "RMSELoss": nn.RMSELoss(),
+}
+
+
+@pytest.mark.parametrize("name", BROADCASTING)
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_target_of_another_shape_gives_one_warning_a_line(name, compiled, monkeypatch):
+    monkeypatch.setattr(loss_reduction, "_told", set())  # all cases share a line
+    function = ms.jit(BROADCASTING[name]) if compiled else BROADCASTING[name]
+    column, row = Tensor(np.full((4, 1), 0.5), ms.float32), Tensor(np.full(4, 0.25), ms.float32)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(3):
+            function(column, row)
+    assert len(told) == 1 and "they are broadcast" in str(told[0].message).lower()
+    assert told[0].filename == __file__ and "[4" in str(told[0].message)
+    if name != "cosine_embedding_loss":
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            function(column, column)
+
+
+def test_metrics_compare_columns_with_rows_element_by_element():
+    for metric in (nn.MAE(), nn.MSE()):
+        metric.update(Tensor([[1.0], [2.0]]), Tensor([1.0, 3.0]))
+        assert metric.eval() == 0.5
+
+
+def test_sigmoid_cross_entropy_of_other_shapes_is_refused():
+    with pytest.raises(ValueError, match="shapes must be equal"):
+        ops.SigmoidCrossEntropyWithLogits()(ops.ones((4, 1)), ops.ones((4,)))

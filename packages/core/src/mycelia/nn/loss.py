@@ -15,6 +15,7 @@ from mycelia.ops.elementwise import math as _math
 from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.layers import cross_entropy as _cross_entropy
 from mycelia.ops.layers import loss as _loss
+from mycelia.ops.layers.loss_reduction import _warn_of_broadcasting
 from mycelia.ops.reductions import reduce as _reduce
 from mycelia.tensor import Tensor
 
@@ -280,6 +281,7 @@ class PoissonNLLLoss(LossBase):
     def construct(self, input, target):
         if input.ndim == 0 or target.ndim == 0:
             raise errors.value_error("PoissonNLLLoss", "input and target must have at least one dimension")
+        _warn_of_broadcasting("poisson_nll_loss", input, target)
         if self.log_input:
             loss = _powers.exp(input) - target * input
         else:

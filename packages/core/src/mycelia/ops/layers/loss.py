@@ -26,7 +26,13 @@ from mycelia.ops.layers.cross_entropy import (
     _rows_of_classes,
     _sigmoid_cross_entropy,
 )
-from mycelia.ops.layers.loss_reduction import _REDUCTIONS, _check_reduction, _check_same_shape, _reduced
+from mycelia.ops.layers.loss_reduction import (
+    _REDUCTIONS,
+    _check_reduction,
+    _check_same_shape,
+    _reduced,
+    _warn_of_broadcasting,
+)
 from mycelia.ops.reductions import reduce as _reduce
 
 # ------------------------------------------------------------------------ regression
@@ -100,6 +106,7 @@ def mse_loss(input, target, reduction="mean"):
     Shapes: input and target equal or broadcastable -> [] or theirs.  dtypes: real, integers count as float32.
     """
     _check_reduction("mse_loss", reduction)
+    _warn_of_broadcasting("mse_loss", input, target)
     input, target = _floating_pair(input, target)
     if tuple(input.shape) != tuple(target.shape):
         return _reduced("mse_loss", _math.square(input - target), reduction)
@@ -120,6 +127,7 @@ def l1_loss(input, target, reduction="mean"):
 
     Shapes: input and target equal or broadcastable -> [] or theirs.  dtypes: real, integers count as float32.
     """
+    _warn_of_broadcasting("l1_loss", input, target)
     input, target = _floating_pair(input, target)
     return _reduced("l1_loss", _math.abs(input - target), reduction)
 
@@ -169,6 +177,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
     """
     if delta <= 0:
         raise errors.value_error(f"huber_loss: delta must be positive, got {delta}")
+    _warn_of_broadcasting("huber_loss", input, target)
     return _reduced("huber_loss", delta * _smooth_l1(input - target, beta=float(delta)), reduction)
 
 
@@ -225,26 +234,12 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
     """
     if eps <= 0:
         raise errors.value_error(f"gaussian_nll_loss: eps must be positive, got {eps}")
+    _warn_of_broadcasting("gaussian_nll_loss", x, target)
     variance = _clipping.maximum(var, eps)
     loss = 0.5 * (_powers.log(variance) + _math.square(x - target) / variance)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return _reduced("gaussian_nll_loss", loss, reduction)
-
-
-def _poisson_nll_loss(input, target, log_input=True, full=False, eps=1e-8, reduction="mean"):
-    """Negative log likelihood of a Poisson distribution: ``exp(x) - target * x``, or
-    ``x - target * log(x + eps)``.
-
-    `full` adds Stirling's formula for ``log(target!)`` where target exceeds 1.
-    Shapes: input and target broadcast -> theirs or [].  dtypes: floating.
-    """
-    loss = _powers.exp(input) - target * input if log_input else input - target * _powers.log(input + eps)
-    if full:
-        safe = _clipping.maximum(target, 1.0)
-        stirling = safe * _powers.log(safe) - safe + 0.5 * _powers.log(2 * math.pi * safe)
-        loss = loss + stirling * (target > 1.0)
-    return _reduced("poisson_nll_loss", loss, reduction)
 
 
 # ------------------------------------------------------------------------ margins
@@ -273,6 +268,7 @@ def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction="mean"):
         raise errors.value_error(f"cosine_embedding_loss: margin must be in [-1, 1], got {margin}")
     _check_same_shape("cosine_embedding_loss", input1, input2)
     cosine = cosine_similarity(input1, input2, input1.ndim - 1 if input1.ndim < 2 else 1, 1e-12)
+    _warn_of_broadcasting("cosine_embedding_loss", cosine, target)
     loss = _masks.where(target == 1, 1.0 - cosine, _hinge(cosine - margin) * (target == -1))
     return _reduced("cosine_embedding_loss", loss, reduction)
 
@@ -283,6 +279,7 @@ def margin_ranking_loss(input1, input2, target, margin=0.0, reduction="mean"):
     Shapes: equal -> theirs or [].  dtypes: floating.
     """
     _check_same_shape("margin_ranking_loss", input1, input2)
+    _warn_of_broadcasting("margin_ranking_loss", input1, target)
     return _reduced("margin_ranking_loss", _hinge(target * (input2 - input1) + margin), reduction)
 
 
@@ -291,6 +288,7 @@ def hinge_embedding_loss(inputs, targets, margin=1.0, reduction="mean"):
 
     Shapes: inputs and targets broadcast -> theirs or [].  dtypes: floating.
     """
+    _warn_of_broadcasting("hinge_embedding_loss", inputs, targets)
     near = inputs * (targets == 1)
     return _reduced("hinge_embedding_loss", near + _hinge(margin - inputs) * (targets == -1), reduction)
 

@@ -7,6 +7,7 @@ from mycelia.ops.layers.cross_entropy import (
     _sparse_cross_entropy,
 )
 from mycelia.ops.layers.ctc import _ctc_loss, _ctc_loss_of_logits
+from mycelia.ops.layers.loss_reduction import _check_same_shape
 from mycelia.ops.operations.checks import anything, boolean, choice, integer, natural, real, within
 from mycelia.ops.operations.define import primitive
 
@@ -34,7 +35,8 @@ def SparseSoftmaxCrossEntropyWithLogitsV2(logits, labels):
 
 @primitive
 def SigmoidCrossEntropyWithLogits(logits, label):
-    """Cross entropy of two classes from logits, elementwise."""
+    """Cross entropy of two classes from logits, elementwise. Shapes: equal. Errors: ValueError otherwise."""
+    _check_same_shape("SigmoidCrossEntropyWithLogits", logits, label)
     return _sigmoid_cross_entropy(logits, label)
 
 
