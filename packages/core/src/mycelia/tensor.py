@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from mycelia import _C, dispatch, dtypes, errors, tensor_text  # noqa: F401  (dispatch registers its callbacks)
+from mycelia import _C, dispatch, dtypes, errors, tensor_text
 from mycelia._methods import attach
 from mycelia.dtypes import DType
 from mycelia.ir.sizes import Size
@@ -269,13 +269,29 @@ class Parameter(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether `trainable_params` lists it."""
+        """Whether `trainable_params` lists it, and gradients flow to it.
+
+        What an eager function computes while this is False has no gradient by the Parameter, and one that
+        ends so gets zeros. Errors: TypeError for another value than a bool; ValueError for a change in a
+        graph.
+        """
         return self._requires_grad
 
     @requires_grad.setter
     def requires_grad(self, value: bool):
         if not isinstance(value, bool):
             raise errors.type_error("Parameter", f"requires_grad must be a bool, but got {value!r}")
+        if self.__dict__.get("_requires_grad", value) is not value:
+            if _C.mode() & dispatch.TRACING:
+                raise errors.value_error(
+                    "Parameter",
+                    f"requires_grad of '{self.name}' cannot change in a graph, it is compiled for one value",
+                    hint="set it before the function is called",
+                )
+            if _C.tape_level():
+                from mycelia.autodiff.reverse import set_followed
+
+                set_followed(self, value)
         self._requires_grad = value
 
     @property

@@ -316,3 +316,66 @@ def test_tensors_of_a_tuple_beside_an_operator_have_gradients(wrap):
     gradient = ms.grad(wrap(lambda x: ((x, 2 * x) + a).sum()))(x)
     np.testing.assert_array_equal(gradient.asnumpy(), [3, 3])
     np.testing.assert_array_equal((a * [[1, 2], [3.0, 4]]).asnumpy(), [[1, 4], [3, 8]])
+
+
+class Freezing(nn.Cell):
+    """``sum(a * b * x)``; freezes `a` at some point, or thaws it."""
+
+    def __init__(self, when):
+        super().__init__()
+        self.a = ms.Parameter(np.array([1, 2], np.float32), name="a", requires_grad=when != "thaw")
+        self.b = ms.Parameter(np.array([3, 4], np.float32), name="b")
+        self.when = when
+
+    def construct(self, x):
+        if self.when == "before":
+            self.a.requires_grad = False
+        if self.when == "thaw":
+            unseen = (self.a * 7).sum()
+            self.a.requires_grad = True
+            return (self.a * self.b * x).sum() + unseen
+        y = (self.a * self.b * x).sum()
+        if self.when in ("after", "meanwhile"):
+            self.a.requires_grad = False
+            y = y + (self.a * 3).sum()
+        if self.when == "meanwhile":
+            self.a.requires_grad = True
+        return y
+
+
+@pytest.mark.parametrize("when", ["never", "before", "after", "meanwhile", "thaw"])
+def test_a_parameter_that_the_function_freezes_gets_what_mindspore_gives_it(when):
+    net = Freezing(when)
+    x = ms.Tensor([5.0, 6.0])
+    frozen = when in ("before", "after")
+    of_x, (of_a, of_b) = ms.grad(net, 0, ms.ParameterTuple([net.a, net.b]))(x)
+    assert of_x.asnumpy().tolist() == [3.0, 8.0] and of_b.asnumpy().tolist() == [5.0, 12.0]
+    assert of_a.asnumpy().tolist() == ([0.0, 0.0] if frozen else [15.0, 24.0])
+    assert [p.name for p in net.trainable_params()] == (["b"] if frozen else ["a", "b"])
+    net.a.requires_grad = True  # nothing of the recording is left
+    assert net.a._node is None
+
+
+@pytest.mark.parametrize("how", ["jit", "graph mode", "setattr"])
+def test_a_graph_refuses_to_freeze_a_parameter(how):
+    class Outer(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.inner = Freezing("after" if how != "setattr" else "never")
+
+        def construct(self, x):
+            if how == "setattr":
+                setattr(self.inner.a, "requires_grad", False)  # noqa: B010
+            self.inner.b.requires_grad = True  # no change
+            return self.inner(x)
+
+    net = Outer()
+    before = ms.get_context("mode")
+    ms.set_context(mode=ms.GRAPH_MODE if how == "graph mode" else before)
+    try:
+        call = net if how == "graph mode" else ms.jit(net)
+        with pytest.raises(ValueError, match="requires_grad of 'inner.a' cannot change in a graph"):
+            call(ms.Tensor([5.0, 6.0]))
+    finally:
+        ms.set_context(mode=before)
+    assert net.inner.a.requires_grad is True

@@ -30,6 +30,7 @@ class Recording:
     def __exit__(self, *exc) -> None:
         for tensor, node in self._restore:
             tensor._node = node
+            _left.pop(id(tensor), None)
         _C.set_tape_level(self._old_level)
 
     def watch(self, tensor: _C.Tensor) -> tuple[_C.Tensor, _C.Node]:
@@ -46,6 +47,20 @@ class Recording:
             self._restore.append((tensor, tensor._node))
             tensor._node = node
         return node
+
+
+_left: dict[int, _C.Node] = {}  # of variables that do not require gradients for the time being
+
+
+def set_followed(tensor: _C.Tensor, value: bool) -> None:
+    """While `value` is False, recordings in progress do not see `tensor`."""
+    if value:
+        node = _left.pop(id(tensor), None)
+        if node is not None:
+            tensor._node = node
+    elif tensor._node is not None:
+        _left[id(tensor)] = tensor._node
+        tensor._node = None
 
 
 def transpose(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:

@@ -13,7 +13,7 @@ from operator import not_
 
 from mycelia import _C, config, dispatch, errors
 from mycelia.autodiff.forward_pass import ForwardPass, take
-from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, zeros_of
+from mycelia.autodiff.reverse import Recording, conjugated, ones_like, pullback, set_followed, zeros_of
 from mycelia.autodiff.structures import flatten
 from mycelia.ops.methods.hooks import hooked, hooks_of
 from mycelia.ops.program.control import stop_gradient
@@ -214,8 +214,13 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
             args[p] = rebuild([w[0] for w in watched])
             nodes.extend(w[1] for w in watched)
         first_weight = len(nodes)
-        watch = tape.watch_in_place if known is None else lambda w: known.nodes[id(w)]
-        nodes.extend(_C.leaf(w) if still else watch(w) for w, still in zip(parameters, held))
+        for weight, is_held in zip(parameters, held):
+            if known is None:
+                nodes.append(tape.watch_in_place(weight))
+                if is_held:
+                    set_followed(weight, False)
+            else:
+                nodes.append(_C.leaf(weight) if is_held else known.nodes[id(weight)])
         nodes.extend([] if known is None else known.hooked)
         result = fn(*args) if known is None else known.rebuild(known.outputs)
         # What fn returns must not carry this recording's variables outside.
@@ -233,9 +238,12 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
         rebuild([_of_type(found[start + i], t) for i, t in enumerate(leaves)])
         for rebuild, leaves, start in rebuild_args
     ]
-    of_weights = [_of_type(g, w) for g, w in zip(found[first_weight:], parameters)]
+    found_of_weights = [  # `fn` may have frozen one
+        None if frozen and _is_frozen(w) else g for g, w in zip(found[first_weight:], parameters)
+    ]
+    of_weights = [_of_type(g, w) for g, w in zip(found_of_weights, parameters)]
     if eager:  # hooks see zeros too
-        for i, (gradient, weight) in enumerate(zip(found[first_weight:], parameters)):
+        for i, (gradient, weight) in enumerate(zip(found_of_weights, parameters)):
             hooks = hooks_of(weight) if gradient is None else None
             if hooks:
                 of_weights[i] = _of_type(hooked(hooks, of_weights[i]), weight)
