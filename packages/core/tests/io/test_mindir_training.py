@@ -1,7 +1,9 @@
-"""Training steps in files: forward, gradients and optimizer give the losses of the network at every call.
+"""Training steps in files, ours and MindSpore's: the losses of the network at every call.
 
 That MindSpore 2.10 gives them too was checked with MindSpore for every network and optimizer here.
 """
+
+import pathlib
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 
+FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures/formats/training"
 OPTIMIZERS = {
     "sgd": lambda p: nn.SGD(p, 0.1),
     "sgd with momentum": lambda p: nn.SGD(p, 0.1, momentum=0.9, dampening=0.1, weight_decay=0.01),
@@ -91,3 +94,11 @@ def test_gradients_of_layers(tmp_path, network, shape):
 def test_a_step_without_operators_is_refused_by_name(tmp_path):
     with pytest.raises(ValueError, match="lamb"):
         check(tmp_path, Activations, lambda p: nn.Lamb(p, 0.01), (5, 3))
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in FIXTURES.glob("*.npz")))
+def test_training_steps_of_mindspore_give_its_losses(name):
+    step, data = nn.GraphCell(ms.load(str(FIXTURES / f"{name}.mindir"))), np.load(FIXTURES / f"{name}.npz")
+    for i, loss in enumerate(data["losses"]):
+        found = step(Tensor(data[f"images{i}"]), Tensor(data[f"labels{i}"]))
+        np.testing.assert_allclose(found.asnumpy(), loss, rtol=1e-5)

@@ -3,7 +3,13 @@
 `mindir.rules` has the other direction.
 """
 
-from mycelia.io.mindir.operators import math, nn, shape, structure  # noqa: F401  (they fill the table)
+from mycelia.io.mindir.operators import (  # noqa: F401  (they fill the table)
+    math,
+    nn,
+    shape,
+    structure,
+    training,
+)
 from mycelia.io.mindir.operators.table import Operator, find, has_effect
 
 __all__ = ["Operator", "find", "has_effect"]

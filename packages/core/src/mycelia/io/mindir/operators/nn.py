@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mycelia import ops
-from mycelia.autodiff.transforms import vjp
 from mycelia.io.mindir.operators.arguments import (
     REDUCTIONS,
     as_dtype,
@@ -212,12 +211,6 @@ def _pool(function, rank, x, kernel_size, strides, pad_mode, data_format, pad=0,
 @operator
 def MaxPool(x, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"):
     return _pool(_max_pool, 2, x, kernel_size, strides, pad_mode, data_format)
-
-
-@operator
-def MaxPoolGrad(x, out, grad, *, kernel_size=1, strides=1, pad_mode="valid", data_format="NCHW"):
-    windows = dict(kernel_size=kernel_size, strides=strides, pad_mode=pad_mode, data_format=data_format)
-    return vjp(lambda x: MaxPool(x, **windows), x)[1](grad)[0]
 
 
 @operator
