@@ -65,3 +65,13 @@ def test_banks():
 def test_errors(kind, wrong):
     with pytest.raises(kind):
         wrong()
+
+
+def test_dither_adds_a_triangle():
+    """Recorded from MindSpore 2.10, in steps of 16 bits."""
+    sound = np.linspace(-1, 1, 9).astype(np.float32)
+    found = audio.Dither(audio.DensityFunction.TPDF)(sound) * 32768
+    expected = [-32766, -24574, -16383, -8191, 1, 8192, 16384, 24575, 32766]
+    np.testing.assert_array_equal(found, expected)
+    shaped = audio.Dither(audio.DensityFunction.TPDF, True)(sound) * 32768
+    np.testing.assert_array_equal(shaped, [-32766, -24572, -16381, -8190, 2, 8193, 16384, 24575, 32765])

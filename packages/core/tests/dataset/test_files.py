@@ -383,3 +383,22 @@ def test_rows_are_saved_as_mindrecord(tmp_path):
     assert np.asarray(rows[2]["x"]).ravel().tolist() == [4, 5]
     with pytest.raises(TypeError):
         ds.NumpySlicesDataset(data).save(3)
+
+
+@pytest.mark.parametrize(
+    "text, default, expected",
+    [("0x10", 1.0, 16.0), ("-0x1.8p1z", 1.0, -3.0), ("1e3", 1.0, 1000.0), ("0x10", 1, 0), ("2", True, 2)],
+)
+def test_numbers_of_csv_are_read_as_c_reads_them(tmp_path, text, default, expected):
+    (tmp_path / "a.csv").write_text(f"a\n{text}\n")
+    source = ds.CSVDataset(str(tmp_path / "a.csv"), column_defaults=[default])
+    ((found,),) = source.create_tuple_iterator(num_epochs=1, output_numpy=True)
+    assert found == expected and found.dtype == (np.float32 if isinstance(default, float) else np.int32)
+
+
+def test_booleans_in_csv_are_no_numbers(tmp_path):
+    (tmp_path / "a.csv").write_text("a\ntrue\n")
+    with pytest.raises(RuntimeError, match="a.csv, line 2: type does not match"):
+        list(
+            ds.CSVDataset(str(tmp_path / "a.csv"), column_defaults=[True]).create_tuple_iterator(num_epochs=1)
+        )

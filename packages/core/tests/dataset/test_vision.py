@@ -161,3 +161,61 @@ def test_decode_takes_bytes_and_gives_pil_images():
     Image.fromarray(STEPS).save(data, "PNG")
     np.testing.assert_array_equal(vision.Decode()(data.getvalue()), STEPS)
     assert isinstance(vision.Decode(to_pil=True)(data.getvalue()), Image.Image)
+
+
+# ---- read_image: [H, W, C] and first values as MindSpore 2.10 gives them -----------------------------------
+
+PICTURES = {  # name: mode UNCHANGED, GRAYSCALE, COLOR
+    "rgba.png": ((3, [95, 130, 194, 207]), (1, [126, 201, 160, 186]), (3, [95, 130, 194, 207])),
+    "rgb.png": ((3, [95, 130, 194, 207]), (1, [126, 201, 160, 186]), (3, [95, 130, 194, 207])),
+    "rgb.bmp": ((3, [95, 130, 194, 207]), (1, [127, 202, 161, 187]), (3, [95, 130, 194, 207])),
+    "la.png": ((3, [95, 95, 95, 207]), (1, [95, 207, 33, 248]), (3, [95, 95, 95, 207])),
+    "la.tiff": ((1, [95, 207, 33, 248]), (1, [95, 207, 33, 248]), (3, [95, 95, 95, 207])),
+    "l.png": ((1, [95, 207, 33, 248]), (1, [95, 207, 33, 248]), (3, [95, 95, 95, 207])),
+    "one.png": ((1, [0, 255, 0, 255]), (1, [0, 255, 0, 255]), (3, [0, 0, 0, 255])),
+    "i16.png": ((1, [24418, 53202, 8484, 63739]), (1, [95, 207, 33, 248]), (3, [95, 95, 95, 207])),
+}
+
+
+def picture(name):
+    image = pytest.importorskip("PIL.Image")
+    pixels = np.random.default_rng(0).integers(0, 256, (4, 5, 4), dtype=np.uint8)
+    grey = pixels[..., 0]
+    arrays = {
+        "rgba": pixels,
+        "rgb": pixels[..., :3],
+        "la": pixels[..., :2],
+        "l": grey,
+        "one": grey > 128,
+        "i16": grey.astype(np.uint16) * 257 + 3,
+    }
+    return image.fromarray(arrays[name.split(".")[0]])
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_read_image_gives_the_channels_of_each_mode(tmp_path, name):
+    path = str(tmp_path / name)
+    picture(name).save(path)
+    modes = vision.ImageReadMode
+    for mode, (channels, first) in zip((modes.UNCHANGED, modes.GRAYSCALE, modes.COLOR), PICTURES[name]):
+        found = vision.read_image(path, mode)
+        assert found.shape == (4, 5, channels) and found.reshape(-1)[:4].tolist() == first, mode
+    decoded = vision.Decode()(np.fromfile(path, np.uint8))
+    assert decoded.reshape(-1)[:4].tolist() == PICTURES[name][2][1]
+
+
+def test_read_image_says_that_colours_of_16_bits_are_missing(tmp_path):
+    import struct
+    import zlib
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    raw = b"\0" + (np.arange(6) * 3001).astype(">u2").tobytes()
+    head = struct.pack(">IIBBBBB", 2, 1, 16, 2, 0, 0, 0)
+    parts = chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(raw)), chunk(b"IEND", b"")
+    (tmp_path / "c.png").write_bytes(b"\x89PNG\r\n\x1a\n" + b"".join(parts))
+    with pytest.raises(NotImplementedError, match="c.png.*16 bits"):
+        vision.read_image(str(tmp_path / "c.png"))
+    found = vision.read_image(str(tmp_path / "c.png"), vision.ImageReadMode.COLOR)
+    assert found.ravel().tolist() == [0, 11, 23, 35, 46, 58]

@@ -113,3 +113,45 @@ def test_tfrecord(tmp_path):
     (tmp_path / "t").write_bytes(record[:-8])
     with pytest.raises(RuntimeError, match="cut off"):
         mindrecord.TFRecordToMR(str(tmp_path / "t"), str(tmp_path / "p"), features).transform()
+
+
+def test_imagenet_takes_the_endings_that_mindspore_takes(tmp_path):
+    for folder, names in (
+        ("a", ["1.JPEG", "2.jpeg", "3.jpg", "4.JPG", "5.png", "6"]),
+        ("b", ["x.JPEG", "e.jpg"]),
+    ):
+        (tmp_path / "images" / folder).mkdir(parents=True)
+        for name in names:
+            (tmp_path / "images" / folder / name).write_bytes(b"" if name == "e.jpg" else b"q")
+    (tmp_path / "map").write_text("a 0\nb 1\nmissing 2\n")
+    arguments = str(tmp_path / "map"), str(tmp_path / "images"), str(tmp_path / "m")
+    mindrecord.ImageNetToMR(*arguments).transform()
+    reader = mindrecord.FileReader(str(tmp_path / "m"))
+    found = [(row["file_name"].rpartition("/")[2], row["label"]) for row in reader.get_next()]
+    reader.close()
+    assert found == [("1.JPEG", 0), ("3.jpg", 0), ("x.JPEG", 1)]
+
+
+COLUMNS = {  # what pandas makes of them, and MindSpore of that
+    "int32": [["True", "False", "True"], ["true", "FALSE", "TRUE"]],
+    "int64": [["1", "-2", "+3"], ["001", " 2", "3 "]],
+    "float64": [["1.5", "", "-3e2"], ["1", "NA", "inf"], ["", "", ""]],
+    "string": [["True", "", "False"], ["True", "1", "0"], ["0x1", "2", "3"], ["1_000", "2", "3"],
+               ["99999999999999999999", "1", "2"], ["x", "1", "2.5"]],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", COLUMNS)
+def test_columns_of_a_table_get_types(tmp_path, kind):
+    for number, values in enumerate(COLUMNS[kind]):
+        (tmp_path / "a.csv").write_text("c,d\n" + "".join(f"{v},{k}\n" for k, v in enumerate(values)))
+        target = str(tmp_path / f"m{number}")
+        mindrecord.CsvToMR(str(tmp_path / "a.csv"), target).transform()
+        reader = mindrecord.FileReader(target)
+        assert reader.schema()["c"] == {"type": kind}, values
+        found = [row["c"] for row in reader.get_next()]
+        reader.close()
+        if kind == "int32":
+            assert found == [int(v.lower() == "true") for v in values]
+        elif kind != "float64":
+            assert found == [int(v) for v in values] if kind == "int64" else values

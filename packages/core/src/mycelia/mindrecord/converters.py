@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import errors, log
 from mycelia.io.idx import read_idx
 from mycelia.io.reading import damaged, of_file
 from mycelia.mindrecord import exceptions
@@ -206,7 +206,8 @@ class MnistToMR:
 class ImageNetToMR:
     """JPEG files in a directory per class: fields label, file_name, image (the file's bytes).
 
-    `map_file` has lines of a directory's name and its class number.
+    `map_file` has lines of a directory's name and its class number. Files are taken whose names end with JPEG
+    or jpg; others, empty ones and directories that are missing are left out with a warning.
     """
 
     def __init__(self, map_file: str, image_dir: str, destination: str, partition_number: int = 1):
@@ -228,15 +229,21 @@ class ImageNetToMR:
         classes = self._classes()
         if not os.path.isdir(self.image_dir):
             raise exceptions.PathNotExistsError(f"not valid image dir in {self.image_dir}")
-        for name, label in classes:
-            directory = os.path.join(self.image_dir, name)
+        there = [(os.path.join(self.image_dir, name), label) for name, label in classes]
+        for directory, _ in there:
             if not os.path.isdir(directory):
-                raise exceptions.PathNotExistsError(directory)
+                log.warning("ImageNetToMR: %s is no directory", directory)
+        there = [entry for entry in there if os.path.isdir(entry[0])]
+        if not there:
+            raise exceptions.PathNotExistsError(f"not valid image dir in {self.image_dir}")
+        for directory, label in there:
             for file_name in sorted(os.listdir(directory)):
-                if file_name.endswith(".JPEG"):
-                    path = os.path.join(directory, file_name)
-                    with open(path, "rb") as file:
-                        yield {"label": label, "file_name": path, "image": file.read()}
+                path = os.path.join(directory, file_name)
+                if not file_name.endswith(("JPEG", "jpg")) or not os.path.getsize(path):
+                    log.warning("ImageNetToMR leaves out %s: it is empty, or its name ends otherwise", path)
+                    continue
+                with open(path, "rb") as file:
+                    yield {"label": label, "file_name": path, "image": file.read()}
 
     def transform(self) -> None:
         """Write the files. Errors: OSError, PathNotExistsError, RuntimeError."""
@@ -250,26 +257,28 @@ class ImageNetToMR:
 # ---- CSV -----------------------------------------------------------------------------------------------
 
 
+_TRUTHS = {"True": 1, "TRUE": 1, "true": 1, "False": 0, "FALSE": 0, "false": 0}
+_INT = re.compile(r"\s*[+-]?\d+\s*", re.ASCII)
+_FLOAT = re.compile(r"\s*[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|inf(inity)?)\s*", re.ASCII | re.IGNORECASE)
+_MISSING = {
+    "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN", "<NA>", "N/A",
+    "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
+}  # fmt: skip
+
+
 def _typed(values: list[str]) -> tuple[str, list]:
-    """A column as int64 if all are ints, as float64 if all are numbers or missing, else as texts.
-
-    Ints that 64 bits cannot hold are texts.
+    """A column as int32 if all are true or false, as int64 if all are ints of 64 bits, as float64 if all are
+    numbers or missing, else as texts: what pandas makes of them.
     """
-    for name, convert in (("int64", _int64), ("float64", lambda v: float(v) if v else math.nan)):
-        try:
-            return name, [convert(v) for v in values]
-        except ValueError:
-            continue
-        except OverflowError:
-            break
+    if values and all(v in _TRUTHS for v in values):
+        return "int32", [_TRUTHS[v] for v in values]
+    if all(map(_INT.fullmatch, values)):
+        numbers = [int(v) for v in values]
+        fits = all(-(2**63) <= n < 2**63 for n in numbers)
+        return ("int64", numbers) if fits else ("string", values)
+    if all(v in _MISSING or _FLOAT.fullmatch(v) for v in values):
+        return "float64", [math.nan if v in _MISSING else float(v) for v in values]
     return "string", values
-
-
-def _int64(text: str) -> int:
-    value = int(text)
-    if not -(2**63) <= value < 2**63:
-        raise OverflowError(text)
-    return value
 
 
 class CsvToMR:

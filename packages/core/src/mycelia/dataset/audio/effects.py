@@ -263,7 +263,13 @@ class Flanger(AudioTransform):
 
 
 class Dither(AudioTransform, RandomTransform):
-    """Noise of one step of 16 bits before rounding to it; `noise_shaping` moves the error."""
+    """Noise of one step of 16 bits before rounding to it; `noise_shaping` moves the error.
+
+    TPDF adds a triangle over the time, RPDF and GPDF random numbers of each channel (where MindSpore adds
+    samples of the sound, some of them from outside of it).
+    """
+
+    _SCALE = 2.0**15 - 2  # what 1 becomes, so that noise does not lead beyond 16 bits
 
     def __init__(self, density_function=DensityFunction.TPDF, noise_shaping=False):
         RandomTransform.__init__(self)
@@ -271,7 +277,7 @@ class Dither(AudioTransform, RandomTransform):
         self.noise_shaping = checks.kind("Dither", "noise_shaping", noise_shaping, bool)
 
     def change(self, sound):
-        scaled = sound * 2.0**15
+        scaled = sound * self._SCALE
         if self.density is DensityFunction.RPDF:
             scaled = scaled + self.rng.random(sound.shape[:-1] + (1,)) - 0.5
         elif self.density is DensityFunction.GPDF:

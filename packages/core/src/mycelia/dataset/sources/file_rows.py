@@ -302,6 +302,7 @@ _NUMBERS = {
     int: re.compile(r"\s*[+-]?\d+"),
     float: re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|\s*[+-]?(inf(inity)?|nan)", re.IGNORECASE),
 }
+_HEXADECIMAL = re.compile(r"\s*[+-]?0x([0-9a-f]+\.?[0-9a-f]*|\.[0-9a-f]+)(p[+-]?\d+)?", re.IGNORECASE)
 
 
 def _field(text: str, default) -> np.ndarray:
@@ -309,6 +310,8 @@ def _field(text: str, default) -> np.ndarray:
     if isinstance(default, str):
         return np.asarray(text)
     kind = int if isinstance(default, int) else float
+    if kind is float and (start := _HEXADECIMAL.match(text)):
+        return np.asarray(float.fromhex(start[0]), np.float32)
     try:
         value = kind(text)
     except ValueError:

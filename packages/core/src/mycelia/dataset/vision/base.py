@@ -66,6 +66,13 @@ def opened_image(source, op: str) -> Iterator[Any]:
         raise errors.runtime_error(op, f"{name}the bytes are no image that can be read: {why}") from None
 
 
+def in_8_bits(image) -> Any:
+    """16-bit greys by their upper 8 bits, which `convert` would cut off; other PIL images as they are."""
+    if not image.mode.startswith("I;16"):
+        return image
+    return pillow().fromarray((np.asarray(image) >> 8).astype(np.uint8))
+
+
 def need_pil(op: str, image) -> None:
     """TypeError unless `image` is a PIL image."""
     if not is_pil(image):

@@ -8,8 +8,11 @@ import os
 import numpy as np
 
 from mycelia import errors
-from mycelia.dataset.vision.base import ImageTransform, is_pil, opened_image, pillow
+from mycelia.dataset.vision.base import ImageTransform, in_8_bits, is_pil, opened_image, pillow
 from mycelia.dataset.vision.enums import ImageReadMode
+
+# Shares of red, green and blue in a grey, in 2^-15, cut off and not rounded: as libpng has it.
+_PNG_GREY = np.array([9798, 19235, 3735], np.int64)
 
 
 def _array(op: str, name: str, value) -> np.ndarray:
@@ -100,20 +103,42 @@ def read_file(filename: str) -> np.ndarray:
 
 
 def read_image(filename: str, mode: ImageReadMode = ImageReadMode.UNCHANGED) -> np.ndarray:
-    """An image file as uint8 [H, W, C]; `mode` UNCHANGED, GRAYSCALE (C = 1) or COLOR (C = 3)."""
+    """An image file as uint8 [H, W, C]; `mode` UNCHANGED, GRAYSCALE (C = 1) or COLOR (C = 3).
+
+    UNCHANGED gives what the file has, less an alpha channel, as in MindSpore: C is 1 or 3; greys of 16 bits
+    are uint16. Errors: TypeError; RuntimeError for what is no image; NotImplementedError for colours of 16
+    bits in mode UNCHANGED.
+    """
     _name("read_image", filename)
     if not isinstance(mode, ImageReadMode):
         raise errors.type_error("read_image", f"mode must be an ImageReadMode, but got {type(mode)}")
     with opened_image(filename, "read_image") as file:
-        image = file
-        if mode == ImageReadMode.GRAYSCALE:
-            image = file.convert("L")
-        elif mode == ImageReadMode.COLOR or file.mode in ("P", "CMYK", "YCbCr"):
-            image = file.convert("RGB")
-        values = np.array(image)
-    if values.dtype == bool:
-        values = values.astype(np.uint8) * 255
+        values = _channels(file, mode)
     return values if values.ndim == 3 else values[:, :, None]
+
+
+def _channels(file, mode: ImageReadMode) -> np.ndarray:
+    is_png = file.format == "PNG"
+    if mode == ImageReadMode.COLOR:
+        return np.array(in_8_bits(file).convert("RGB"))
+    if mode == ImageReadMode.GRAYSCALE:
+        image = in_8_bits(file)
+        if not is_png or image.mode in ("1", "L", "LA"):
+            return np.array(image.convert("L"))
+        return (np.asarray(image.convert("RGB")) @ _PNG_GREY >> 15).astype(np.uint8)
+    if file.tile and ";16" in str(file.tile[0][3]) and not file.mode.startswith("I;16"):
+        raise errors.error(
+            errors.NotSupportedError,
+            "read_image",
+            "colours of 16 bits are read in mode COLOR or GRAYSCALE only",
+        )
+    if file.mode == "1":
+        return np.array(file.convert("L"))
+    if file.mode == "LA" and not is_png:
+        return np.array(file.getchannel(0))
+    return np.array(
+        file if file.mode in ("L", "RGB") or file.mode.startswith("I;16") else file.convert("RGB")
+    )
 
 
 def write_file(filename: str, data) -> None:

@@ -14,6 +14,7 @@ from mycelia.dataset.vision import checks, native, recolor
 from mycelia.dataset.vision.base import (
     ImageTransform,
     check_pixels,
+    in_8_bits,
     is_pil,
     need_array,
     need_pil,
@@ -36,7 +37,7 @@ def decode(data: np.ndarray, op: str = "Decode", pil: bool = False):
             return pixels
     try:
         with opened_image(io.BytesIO(data.tobytes()), op) as image:
-            converted = image.convert("RGB")
+            converted = in_8_bits(image).convert("RGB")
     except errors.MyceliaRuntimeError as cause:
         if pil:
             raise errors.value_error(op, cause.message) from None
