@@ -90,6 +90,17 @@ def test_appended_values_are_the_bytes_that_mindspore_writes(tmp_path):
             save_checkpoint({}, path, append_dict={"k": value})
 
 
+def test_errors_of_choice_func_come_as_they_are(tmp_path):
+    path = str(tmp_path / "a.ckpt")
+    save_checkpoint({"x": Tensor(B)}, path)
+
+    def choose(name):
+        raise ValueError(f"I do not know {name}")
+
+    with pytest.raises(ValueError, match="^I do not know x$"):
+        load_checkpoint(path, choice_func=choose)
+
+
 def test_bfloat16_survives_exactly(tmp_path):
     path = str(tmp_path / "b.ckpt")
     value = Tensor(np.array([1.5, -2.0, 3.140625, 1e30], np.float32), ms.bfloat16)

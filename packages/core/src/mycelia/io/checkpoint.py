@@ -277,8 +277,19 @@ def load_checkpoint(
 
 def read_entries(path, format: str = "ckpt", **options) -> dict[str, Raw | str | None]:
     """What `ckpt.read` or `safetensors.read` gives. Errors: FileFormatError, a ValueError, with the file's
-    name.
+    name; what the function `chosen` raises, as it is.
     """
+    chosen, raised = options.get("chosen"), []
+
+    def guarded(name: str) -> bool:
+        try:
+            return chosen(name)
+        except Exception as e:
+            raised.append(e)
+            raise
+
+    if chosen is not None:
+        options["chosen"] = guarded
     try:
         if format == "ckpt":
             entries = ckpt.read(path, **options)
@@ -287,6 +298,8 @@ def read_entries(path, format: str = "ckpt", **options) -> dict[str, Raw | str |
     except errors.MyceliaError:
         raise
     except ValueError as e:
+        if e in raised:
+            raise
         raise _unreadable(path, str(e)) from None
     if not entries:
         raise _unreadable(path, "it holds no values; is it cut off?")

@@ -199,10 +199,10 @@ def _settle(journal: str) -> None:
             _settle_locked(journal, content, file)
         except FileNotFoundError:
             return  # its writer has just finished
-        except PermissionError as e:
+        except OSError as e:  # no permission, a file system that is read only
             raise errors.runtime_error(
                 journal,
-                f"the writing of files was interrupted, and you may not finish it: {e}",
+                f"the writing of files was interrupted, and cannot be finished by you: {e}",
                 hint="open them once as a user who may write to the directory",
             ) from None
 

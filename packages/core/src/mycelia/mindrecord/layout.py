@@ -220,7 +220,8 @@ class ShardFile:
             for plain in (self._data, self._index):
                 self._encrypted.append(Temporary(plain.path, plain.mode))
                 plain.file.flush()
-                crypt.encrypt_file(plain.file, self._encrypted[-1].file)
+                with open(plain.name, "rb") as source:  # SQLite wrote into it by a handle of its own
+                    crypt.encrypt_file(source, self._encrypted[-1].file)
         return self._encrypted or [self._data, self._index]
 
     def discard(self) -> None:
