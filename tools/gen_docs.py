@@ -35,8 +35,8 @@ def section(setting: Setting) -> str:
 def page() -> str:
     settings = list(SETTINGS.values())
     parts = [HEAD, "## In effect\n", *(section(s) for s in settings if s.in_effect)]
-    idle = [f"* `{s.key}` (default `{s.default!r}`)" for s in settings if not s.in_effect]
-    note = "`set_context` takes these keys of MindSpore, checks them and does nothing."
+    idle = [f"* `{s.key}` (default `{s.default!r}`): {s.missing}" for s in settings if not s.in_effect]
+    note = "`set_context` takes these keys of MindSpore; a warning says, once, what does not happen."
     parts.append(f"## Accepted without effect\n\n{note}\n")
     return "\n".join([*parts, *idle]) + "\n"
 

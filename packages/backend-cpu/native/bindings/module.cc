@@ -27,6 +27,13 @@ PyObject* set_threads(PyObject*, PyObject* count) {
   Py_RETURN_NONE;
 }
 
+PyObject* set_deterministic(PyObject*, PyObject* on) {
+  const int value = PyObject_IsTrue(on);
+  if (value < 0) return nullptr;
+  myc_cpu_set_deterministic(value);
+  Py_RETURN_NONE;
+}
+
 PyObject* multiply_adds(PyObject*, PyObject* rounds) {
   const long long n = PyLong_AsLongLong(rounds);
   if (n == -1 && PyErr_Occurred()) return nullptr;
@@ -40,6 +47,7 @@ PyMethodDef methods[] = {
     {"isa", isa, METH_NOARGS, "Name of the instruction-set variant in use: generic, avx2, avx512 or neon."},
     {"threads", threads, METH_NOARGS, "Number of threads that kernels may use."},
     {"set_threads", set_threads, METH_O, "Set the number of threads that kernels may use; 0 = all cores."},
+    {"set_deterministic", set_deterministic, METH_O, "Whether results must not depend on the number of threads."},
     {"multiply_adds", multiply_adds, METH_O,
      "Do that many rounds of multiply-adds in registers; the number of operations, for measuring the peak."},
     {nullptr, nullptr, 0, nullptr}};

@@ -35,6 +35,12 @@ class CpuBackend(Backend):
 
         _native.set_threads(count)
 
+    def set_deterministic(self, on: bool) -> None:
+        """Divide the work of kernels alike for any number of threads."""
+        from mycelia_backend_cpu import _native
+
+        _native.set_deterministic(on)
+
     def multiply_adds(self, rounds: int) -> float:
         """Rounds of multiply-adds in vector registers; returns the number of operations."""
         from mycelia_backend_cpu import _native

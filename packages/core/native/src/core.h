@@ -49,6 +49,7 @@ uint64_t hash_bytes(const void* data, int64_t bytes);
 PyObject* storage_statistics();
 void storage_empty_cache();
 void storage_reset_peaks(bool live, bool reserved);
+void storage_set_limit(int64_t bytes);
 
 // ---- Tensor --------------------------------------------------------------------------------------------------------
 

@@ -37,6 +37,12 @@ PyObject* reset_memory_peaks(PyObject*, PyObject* args) {
   storage_reset_peaks(live, reserved);
   Py_RETURN_NONE;
 }
+PyObject* set_memory_limit(PyObject*, PyObject* bytes) {
+  const long long limit = PyLong_AsLongLong(bytes);
+  if (limit == -1 && PyErr_Occurred()) return nullptr;
+  storage_set_limit(limit);
+  Py_RETURN_NONE;
+}
 PyObject* empty_cache(PyObject*, PyObject*) {
   storage_empty_cache();
   Py_RETURN_NONE;
@@ -45,6 +51,7 @@ PyObject* empty_cache(PyObject*, PyObject*) {
 PyMethodDef functions[] = {{"set_hook", set_hook, METH_VARARGS, "set_hook(name, function): a callback into Python."},
                            {"memory_statistics", memory_statistics, METH_NOARGS, "Bytes in use, cached and at the peak."},
                            {"reset_memory_peaks", reset_memory_peaks, METH_VARARGS, "reset_memory_peaks(live, reserved): these peaks start anew from now."},
+                           {"set_memory_limit", set_memory_limit, METH_O, "The most bytes that tensors, and what is kept for them, may take."},
                            {"empty_cache", empty_cache, METH_NOARGS, "Hands cached memory back to the system."},
                            {nullptr, nullptr, 0, nullptr}};
 

@@ -26,6 +26,7 @@ uint64_t last_use[kBins];  // by `uses`, of each bin
 uint64_t uses;
 int64_t high_water;        // the most bytes that were in use at one time since the cache was last emptied
 int64_t live_bytes, cached_bytes, peak_bytes, peak_reserved_bytes, system_allocations;
+int64_t user_limit = INT64_MAX;  // bytes that live and cached blocks may take together
 
 // Four classes per power of two: at most a quarter of a block is unused.
 int bin_of(int64_t bytes, int64_t* rounded) {
@@ -159,13 +160,20 @@ Storage* storage_alloc(int64_t bytes) {
     bins[bin].pop_back();
     cached_bytes -= s->bytes;
   } else {
-    const int64_t room = physical_bytes() - live_bytes;
+    const int64_t room = std::min(physical_bytes(), user_limit) - live_bytes;
     if (rounded > kSmall) make_room(rounded);
     if (rounded > room - cached_bytes) storage_empty_cache();
     s = rounded > room ? nullptr : from_system(rounded);
     if (!s && rounded <= room) {
       storage_empty_cache();
       s = from_system(rounded);
+    }
+    if (!s && user_limit - live_bytes < rounded) {
+      PyErr_Format(PyExc_MemoryError,
+                   "out of memory: a tensor of %lld bytes was asked for, %lld bytes are in use, and the setting "
+                   "max_device_memory allows %lld bytes",
+                   static_cast<long long>(bytes), static_cast<long long>(live_bytes), static_cast<long long>(user_limit));
+      return nullptr;
     }
     if (!s) {
       PyErr_Format(PyExc_MemoryError, "out of memory: a tensor of %lld bytes was asked for, %lld bytes are in use",
@@ -221,6 +229,11 @@ void storage_empty_cache() {
   }
   cached_bytes = 0;
   high_water = live_bytes;
+}
+
+void storage_set_limit(int64_t bytes) {
+  user_limit = bytes;
+  if (live_bytes + cached_bytes > bytes) storage_empty_cache();
 }
 
 void storage_reset_peaks(bool live, bool reserved) {

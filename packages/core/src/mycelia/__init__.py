@@ -68,7 +68,7 @@ _NAMES: dict[str, str] = {
     "profiler": "Profiler",
     "io": """
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
-        ckpt_to_safetensors safetensors_to_ckpt export load load_mindir save_mindir
+        parse_print ckpt_to_safetensors safetensors_to_ckpt export load load_mindir save_mindir
         load_obf_params_into_net obfuscate_ckpt export_split_mindir mindio_preload set_mindio_server_info
     """,
     "train": """

@@ -99,6 +99,7 @@ class StaticLossScaler(_Scaling):
 
     def adjust(self, grads_finite) -> bool:
         """Nothing to do: returns False."""
+        del grads_finite  # the scale stays
         return False
 
 

@@ -73,7 +73,7 @@ def show_settings() -> None:
         typer.echo(f"{setting.key} = {config.get(setting.key)!r}")
         if setting.env:
             typer.echo(f"    {', '.join(setting.env)}")
-        typer.echo(f"    {setting.doc}" + ("" if setting.in_effect else " (accepted, no effect)"))
+        typer.echo(f"    {setting.doc}" + ("" if setting.in_effect else " (accepted without effect)"))
 
 
 @app.command()

@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from mycelia import errors
+from mycelia import errors, ignored
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1
@@ -40,7 +40,12 @@ class Setting:
     check: Callable[[object], object] | None = None
     parse: Callable[[str], object] | None = None
     in_context: bool = True  # a key of set_context
-    in_effect: bool = True  # False: accepted for compatibility, changes nothing here
+    missing: str = ""  # what does not happen here when it is set; empty: something reads it
+
+    @property
+    def in_effect(self) -> bool:
+        """Whether something reads the setting; one that nothing reads is warned of when it is set."""
+        return not self.missing
 
 
 def _type_names(types: tuple[type, ...]) -> str:
@@ -84,6 +89,11 @@ def _gigabytes(key: str):
         return value
 
     return check
+
+
+def gigabytes(text: str) -> int:
+    """'3.5GB' or '3.5' as bytes."""
+    return int(float(text.upper().removesuffix("GB")) * 2**30)
 
 
 def _save_graphs_level(value):
@@ -149,8 +159,9 @@ def _s(key, default, *, doc, env=(), types=None, **more) -> Setting:
     return Setting(key, default, types or (type(default),), env, doc, **more)
 
 
-def _compat(key, default, **more) -> Setting:
-    return _s(key, default, doc="A setting of MindSpore.", in_effect=False, **more)
+def _compat(key, default, missing, **more) -> Setting:
+    """A setting of MindSpore that scripts give and nothing here follows."""
+    return _s(key, default, doc=f"A setting of MindSpore: {missing}.", missing=missing, **more)
 
 
 SETTINGS: dict[str, Setting] = {
@@ -199,19 +210,30 @@ SETTINGS: dict[str, Setting] = {
            doc="Directory whose folder `graph_cache` holds what is kept; delete the folder to clear it."),
         _s("enable_graph_kernel", False,
            doc="False, if set, switches fusion off like `passes=\"-fuse\"`."),
+        _s("disable_format_transform", False,
+           doc="Images keep their channels first, like `passes=\"-layout\"`."),
+        _s("precompile_only", False, env="MS_DEV_PRECOMPILE_ONLY",
+           doc="Compiled functions and Cells are compiled when they are called, not run: a call gives None."),
+        _s("max_device_memory", "1024GB", check=_gigabytes("max_device_memory"),
+           doc="The most memory that tensors may take together, those kept for reuse included; more raises "
+               "MemoryError."),
+        _s("inter_op_parallel_num", 0, check=_range("inter_op_parallel_num", 0),
+           doc="The most ops of a program that run at the same time; 0 = as many as there are threads."),
         _s("graph_kernel_flags", "",
            doc="With `--opt_level=0` fusion is off; other flags of MindSpore change nothing."),
         _s("seed", None, env="MYCELIA_SEED", types=(int,), parse=int, in_context=False,
            doc="Seed of all random ops; see `set_seed`."),
         # --- looking inside
         _s("debug", 0, env="MYCELIA_DEBUG", check=_range("debug", 0, 4),
-           doc="1 tells of fallbacks and compiles, 2 also op times, 3 passes, 4 generated code."),
+           doc="1 tells of fallbacks and compiles, 2 also of each op and its time (eager ones of the thread "
+               "that sets it, those of programs compiled from then on), 3 of passes, 4 of rewritten "
+               "functions, lowered graphs and the instructions of programs."),
         _s("check", False, env="MYCELIA_CHECK",
            doc="Verify the graph after each pass."),
         _s("save_graphs", 0, env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS"), types=(bool, int),
            check=_save_graphs_level, parse=_save_graphs_from_env,
-           doc="0 nothing, 1 main stages, 2 all stages, 3 with details. The first variable may also name a "
-               "directory: level 2 into it."),
+           doc="0 nothing, 1 main stages, 2 all stages, 3 also pictures for Graphviz. The first "
+               "variable may also name a directory: level 2 into it."),
         _s("save_graphs_path", ".", env=("MYCELIA_SAVE_GRAPHS", "MS_DEV_SAVE_GRAPHS_PATH"),
            parse=_save_graphs_path_from_env,
            doc="Directory of the saved graphs."),
@@ -233,15 +255,23 @@ SETTINGS: dict[str, Setting] = {
         _s("cache_tls", "", env="MYCELIA_CACHE_TLS", in_context=False,
            doc="Directory with ca.pem, cert.pem and key.pem for cache servers that ask for certificates."),
         _s("env_config_path", "", env="MYCELIA_ENV_CONFIG_PATH", check=_existing_file,
-           doc="JSON file with settings of the run recorder."),
+           doc="JSON file that switches the run recorder on, `{'rdr': {'enable': true, 'mode': 1, 'path': "
+               "'/absolute'}}`: graphs, orders and memory plans are written at the first error of a compiled "
+               "function, in mode 2 also at the end."),
+        _s("rdr_enable", False, env="MS_RDR_ENABLE", in_context=False,
+           doc="Whether the run recorder is on; goes before the file of `env_config_path`."),
+        _s("rdr_mode", 1, env="MS_RDR_MODE", choices=(1, 2), in_context=False,
+           doc="When it writes: 1 at an error, 2 also at the end."),
+        _s("rdr_path", "", env="MS_RDR_PATH", in_context=False,
+           doc="The absolute path below which it writes `rank_N/rdr`; empty = the working directory."),
         _s("dump_config", "", env=("MYCELIA_DUMP_CONFIG", "MINDSPORE_DUMP_CONFIG"), in_context=False,
            doc="JSON file that switches the data dump on."),
         _s("check_bprop", False,
            doc="Check shapes and dtypes that a Cell's `bprop` returns."),
         _s("debug_level", RELEASE, choices=(RELEASE, DEBUG),
-           doc="`RELEASE` (0) or `DEBUG` (1): more checks while compiling."),
+           doc="`DEBUG` (1) verifies the graph after each pass, as `check` does; `RELEASE` (0) does not."),
         _s("reserve_class_name_in_scope", True,
-           doc="Keep the class name in the scope of a node."),
+           doc="Scopes of Cells name their classes: `Default/conv1-Conv2d`, else `Default/conv1`."),
         # --- plugins
         _s("plugins", None, env="MYCELIA_PLUGINS", types=(tuple,), parse=_names, in_context=False,
            doc="Comma-separated names of the plugins to load; unset = all that are installed."),
@@ -266,26 +296,27 @@ SETTINGS: dict[str, Setting] = {
            doc="Size at which a log file is rotated."),
         _s("log_backup_count", 30, env="logger_backupCount", in_context=False,
            doc="How many rotated log files are kept."),
-        # --- accepted so that scripts run, without effect here
-        _compat("precompile_only", False),
-        _compat("memory_optimize_level", "O0", choices=("O0", "O1")),
-        _compat("max_device_memory", "1024GB", check=_gigabytes("max_device_memory")),
-        _compat("variable_memory_max_size", "30GB", check=_gigabytes("variable_memory_max_size")),
-        _compat("mempool_block_size", "1GB", check=_gigabytes("mempool_block_size")),
-        _compat("memory_offload", "OFF", choices=("ON", "OFF")),
-        _compat("inter_op_parallel_num", 0, check=_range("inter_op_parallel_num", 0)),
-        _compat("op_timeout", 900, check=_range("op_timeout", 0)),
-        _compat("exec_order", "bfs", choices=("bfs", "dfs", "gpto")),
-        _compat("disable_format_transform", False),
-        _compat("support_binary", False),
-        _compat("enable_reduce_precision", True),
-        _compat("aoe_tune_mode", ""),
-        _compat("aoe_config", {}),
-        _compat("enable_profiling", False),
-        _compat("profiling_options", ""),
-        _compat("grad_for_scalar", False),
-        _compat("ascend_config", {}),
-        _compat("gpu_config", {}),
+        # --- accepted so that scripts run; a warning says what does not happen
+        _compat("memory_optimize_level", "O0", "memory of programs is planned alike at each level",
+                choices=("O0", "O1")),
+        _compat("variable_memory_max_size", "30GB", "Parameters have no memory of their own to limit",
+                check=_gigabytes("variable_memory_max_size")),
+        _compat("mempool_block_size", "1GB", "memory is taken by the size of each tensor, not in blocks",
+                check=_gigabytes("mempool_block_size")),
+        _compat("memory_offload", "OFF", "no tensor is moved out of the memory of its device",
+                choices=("ON", "OFF")),
+        _compat("op_timeout", 900, "no op is given up after a time", check=_range("op_timeout", 0)),
+        _compat("exec_order", "bfs", "programs run in the order that needs least memory",
+                choices=("bfs", "dfs", "gpto")),
+        _compat("support_binary", False, "graph mode reads the sources of functions"),
+        _compat("enable_reduce_precision", True, "ops never reduce the precision that was asked for"),
+        _compat("aoe_tune_mode", "", "kernels are not tuned"),
+        _compat("aoe_config", {}, "kernels are not tuned"),
+        _compat("enable_profiling", False, "nothing is profiled, `mycelia.Profiler` does that"),
+        _compat("profiling_options", "", "nothing is profiled, `mycelia.Profiler` does that"),
+        _compat("grad_for_scalar", False, "numbers have no gradient, tensors have"),
+        _compat("ascend_config", {}, "no Ascend device runs ops"),
+        _compat("gpu_config", {}, "no GPU runs ops"),
     )
 }  # fmt: skip
 
@@ -329,6 +360,13 @@ def set_value(key: str, value) -> None:
         except BaseException:
             _restore(key, before)
             raise
+    _tell(setting, value)
+
+
+def _tell(setting: Setting, value) -> None:
+    """Warn once of a setting that nothing follows; its default asks for nothing."""
+    if setting.missing and value != setting.default:
+        ignored.tell("set_context", setting.key, value, setting.missing)
 
 
 def reset(*keys: str) -> None:
@@ -401,6 +439,7 @@ def _read_env(setting: Setting):
             about = f"environment variable {name}"
             raise errors.value_error(about, f"{text!r} does not fit: {message}") from None
     _from_env[setting.key] = value
+    _tell(setting, value)
     return value
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 
 from mycelia import _C, config, dtypes, errors
 from mycelia.backends import registry
@@ -316,9 +317,36 @@ def slow_call(op: _C.Op, inputs: tuple, attrs: tuple):
     return _interceptors.stack[-1](op, inputs, attrs)
 
 
+class _OpTimes:
+    """Tells of each eager op of this thread and its time while the setting `debug` is at least 2."""
+
+    mode: int | None = None  # of the thread before
+
+    @classmethod
+    def follow(cls, level: int) -> None:
+        if level >= 2 and cls.mode is None:
+            cls.mode = push_interceptor(cls.intercept, OBSERVING)
+        elif level < 2 and cls.mode is not None:
+            _interceptors.stack.remove(cls.intercept)
+            _C.set_mode(_C.mode() & ~OBSERVING | cls.mode & OBSERVING)
+            cls.mode = None
+
+    @staticmethod
+    def intercept(op: _C.Op, inputs: tuple, attrs: tuple):
+        from mycelia import log
+
+        start = time.perf_counter_ns()
+        result = op._execute(inputs, attrs)
+        spent = time.perf_counter_ns() - start
+        types = ", ".join("none" if x is None else f"{x.dtype.name}{list(x.shape)}" for x in inputs)
+        log.show(__name__, f"{op.name}({types}): {spent / 1e3:.1f} us")
+        return result
+
+
 _C.set_hook("resolve", resolve)
 _C.set_hook("slow_call", slow_call)
 _C.set_hook("tensor_type", TensorType)
 _C.set_dtypes(list(dtypes.ALL))
 # Plans made under another policy hold choices that it would not make.
 config.on_change("fallback", lambda policy: _C.clear_plans())
+config.on_change("debug", _OpTimes.follow)

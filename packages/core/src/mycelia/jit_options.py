@@ -7,15 +7,16 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from mycelia import _C, config, errors, log
-
-_LEVELS = ("O0", "O1", "O2")
+from mycelia import _C, config, errors, ignored, log
+from mycelia.compile.options import LEVELS, MISSING, SYNTAX
 
 
 class JitConfig:
-    """Options of compiling, for `Cell.set_jit_config` and `jit`; further keywords are kept as they are.
+    """Options of compiling, for `Cell.set_jit_config` and `jit`; a warning names those that nothing follows.
 
-    Errors: ValueError for a value that is none.
+    `jit_level`: "O0" runs the ops of the code as they are, "O1" and "O2" fuse them and choose layouts and
+    algorithms, as the default does; `jit_syntax_level`: as the setting; `debug_level`: "DEBUG" verifies
+    graphs after each pass.  Errors: ValueError for a value that is none.
     """
 
     def __init__(
@@ -28,14 +29,20 @@ class JitConfig:
         **kwargs,
     ):
         for name, value, choices in (
-            ("jit_level", jit_level, ("", *_LEVELS)),
+            ("jit_level", jit_level, ("", *LEVELS)),
             ("exc_mode", exc_mode, ("auto", "sink", "no_sink")),
-            ("jit_syntax_level", jit_syntax_level, ("", "STRICT", "COMPATIBLE", "LAX")),
+            ("jit_syntax_level", jit_syntax_level, ("", *SYNTAX)),
             ("debug_level", debug_level, ("RELEASE", "DEBUG")),
             ("infer_boost", infer_boost, ("on", "off")),
         ):
             if value not in choices:
                 raise errors.one_of(value, choices, subject="JitConfig", what=name)
+        if exc_mode != "auto":
+            ignored.tell("JitConfig", "exc_mode", exc_mode, "a program runs as one list of kernels anyway")
+        if infer_boost != "off":
+            ignored.tell("JitConfig", "infer_boost", infer_boost, MISSING["infer_boost"])
+        for name, value in kwargs.items():
+            ignored.tell("JitConfig", name, value, "there is no such option")
         self.jit_config_dict: dict[str, Any] = {
             **kwargs, "jit_level": jit_level, "exc_mode": exc_mode, "jit_syntax_level": jit_syntax_level,
             "debug_level": debug_level, "infer_boost": infer_boost,
@@ -139,6 +146,7 @@ class Symbol:
     Errors: TypeError for values of other types, ValueError for such that no size meets.
     """
 
+    @ignored.arguments(kwargs="Symbol has no such option")
     def __init__(self, max=0, min=1, divisor=1, remainder=0, unique=False, **kwargs):
         for name, value in (("max", max), ("min", min), ("divisor", divisor), ("remainder", remainder)):
             if isinstance(value, bool) or not isinstance(value, int):

@@ -239,6 +239,18 @@ def get_log_config() -> dict[str, str | int]:
     return found
 
 
+def show(name: str, text: str) -> None:
+    """Log what the setting `debug` asks for, at level INFO, whatever the level in force; `name`: a module's
+    `__name__`."""
+    part = logger(name)
+    part.handle(part.makeRecord(name, logging.INFO, *_caller(), text, (), None))
+
+
+def _caller() -> tuple[str, int]:
+    frame = sys._getframe(2)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
 def debug(msg, *args, **kwargs) -> None:
     """Log for developers."""
     logger().debug(msg, *args, stacklevel=2, **kwargs)

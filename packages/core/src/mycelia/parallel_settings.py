@@ -1,7 +1,8 @@
 """Settings of parallel training: `set_auto_parallel_context`, parameter servers, and the search for
 strategies.
 
-They are checked, kept and given back. One process trains alone whatever they say.
+They are checked, kept and given back. One process trains alone: what needs others is warned of when it is
+set, and `require_single` refuses to train as if there were none.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import copy
 from collections.abc import Callable
 from typing import Any
 
-from mycelia import errors
+from mycelia import errors, ignored
 
 
 class ParallelMode:
@@ -72,6 +73,28 @@ _AUTO: dict[str, Row] = {
     "dump_local_norm_path": _row("", str), "dump_device_local_norm": _row(False, bool),
 }  # fmt: skip
 
+#: What does not happen, by setting.
+_MISSING = {
+    **dict.fromkeys(("device_num", "global_rank", "parallel_mode", "parameter_broadcast", "full_batch",
+                     "dataset_strategy"), "no other process takes part"),
+    **dict.fromkeys(("gradients_mean", "gradient_fp32_sync", "loss_repeated_mean", "force_fp32_communication",
+                     "enable_alltoall", "all_reduce_fusion_config", "comm_fusion", "communi_parallel_mode"),
+                    "nothing is communicated between processes"),
+    **dict.fromkeys(("auto_parallel_search_mode", "search_mode", "sharding_propagation",
+                     "strategy_ckpt_load_file", "strategy_ckpt_save_file", "strategy_ckpt_config",
+                     "group_ckpt_save_file"), "there are no strategies: nothing is cut into parts"),
+    **dict.fromkeys(("enable_parallel_optimizer", "parallel_optimizer_config", "optimizer_weight_shard_size",
+                     "optimizer_weight_shard_aggregated_save"),
+                    "optimizers keep whole Parameters: there is nobody to share them with"),
+    **dict.fromkeys(("pipeline_stages", "pipeline_result_broadcast", "pipeline_config", "pipeline_segments",
+                     "pipeline_interleave", "pipeline_scheduler", "auto_pipeline"),
+                    "networks are not cut into stages"),
+    "grad_accumulation_step": "nn.wrap.GradAccumulationCell accumulates gradients",
+    "init_param_in_compile": "Parameters have their values before anything is compiled",
+    **dict.fromkeys(("dump_local_norm", "dump_local_norm_path", "dump_device_local_norm"),
+                    "norms of gradients are not written"),
+}  # fmt: skip
+
 _SERVERS: dict[str, Row] = {
     "enable_ps": _row(False, bool), "config_file_path": _row("", str), "enable_ssl": _row(False, bool),
     "client_password": _row("", str), "server_password": _row("", str), "scheduler_ip": _row("127.0.0.1",
@@ -90,8 +113,8 @@ _SEARCHES: dict[str, Row] = {
 class _Settings:
     """A table of settings with the values that were set."""
 
-    def __init__(self, owner: str, table: dict[str, Row]):
-        self.owner, self.table = owner, table
+    def __init__(self, owner: str, table: dict[str, Row], missing: dict[str, str]):
+        self.owner, self.table, self.missing = owner, table, missing
         self.values: dict[str, Any] = {}
 
     def set(self, given: dict[str, Any]) -> None:
@@ -110,6 +133,8 @@ class _Settings:
         for key, value in given.items():
             default = self.table[key][0]
             self.values[key] = {**default, **value} if isinstance(value, dict) else value
+            if self.values[key] != default:
+                ignored.tell(f"set_{self.owner}", key, value, self.missing[key])
 
     def get(self, key: str):
         """Errors: ValueError for an unknown key."""
@@ -125,9 +150,25 @@ class _Settings:
         self.values.clear()
 
 
-_auto = _Settings("auto_parallel_context", _AUTO)
-_servers = _Settings("ps_context", _SERVERS)
-_searches = _Settings("algo_parameters", _SEARCHES)
+_auto = _Settings("auto_parallel_context", _AUTO, _MISSING)
+_servers = _Settings("ps_context", _SERVERS, dict.fromkeys(_SERVERS, "there are no parameter servers"))
+_searches = _Settings("algo_parameters", _SEARCHES, dict.fromkeys(_SEARCHES, "no strategies are searched"))
+
+
+def require_single(subject: str) -> None:
+    """What trains calls this: RuntimeError if the settings say that other processes take part as well."""
+    mode, count = _auto.get("parallel_mode"), _auto.get("device_num")
+    stages = _auto.get("pipeline_stages")
+    if (mode != ParallelMode.STAND_ALONE and count > 1) or stages > 1 or _servers.get("enable_ps"):
+        if _servers.get("enable_ps"):
+            asked = "set_ps_context(enable_ps=True) asks for parameter servers"
+        else:
+            parts = f"parallel_mode={mode!r}, device_num={count}, pipeline_stages={stages}"
+            asked = f"set_auto_parallel_context({parts}) asks for several processes"
+        raise errors.error(
+            errors.MyceliaRuntimeError, subject, f"{asked}, but this one trains alone",
+            hint="reset_auto_parallel_context() trains in one process; no backend here has collectives",
+        )  # fmt: skip
 
 
 def set_auto_parallel_context(**kwargs) -> None:

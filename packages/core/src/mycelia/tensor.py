@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from mycelia import _C, dispatch, dtypes, errors, tensor_text
+from mycelia import _C, config, dispatch, dtypes, errors, ignored, tensor_text
 from mycelia._methods import attach
 from mycelia.dtypes import DType
 from mycelia.ir.sizes import Size
@@ -16,6 +16,7 @@ from mycelia.ops.methods import facts as tensor_facts
 Tensor = _C.Tensor
 Tensor.__name__ = "Tensor"  # Python's own errors call it so, without the module
 from_numpy = Tensor.from_numpy
+config.on_change("max_device_memory", lambda size: _C.set_memory_limit(config.gigabytes(size)))
 __all__ = ["Parameter", "ParameterTuple", "Tensor", "attach", "from_numpy", "is_tensor", "tensor"]
 
 
@@ -231,6 +232,12 @@ class Parameter(Tensor):
     def __new__(cls, default_input=None, *args, **kwargs):
         return super().__new__(cls)
 
+    @ignored.arguments(
+        layerwise_parallel="no other process takes part",
+        parallel_optimizer="optimizers keep whole Parameters",
+        storage_format="elements lie in order of their indices",
+        device="the device target says where it lies",
+    )
     def __init__(
         self,
         default_input,
@@ -304,6 +311,7 @@ class Parameter(Tensor):
         """None: a Parameter is filled when it is made, there is no second one."""
         return None
 
+    @ignored.arguments(slice_shape="Parameters are whole")
     def set_data(self, data, slice_shape: bool = False) -> Parameter:
         """Give it the value and shape of `data`, a Tensor or a number; the dtype stays and the elements
         are cast.
@@ -320,6 +328,7 @@ class Parameter(Tensor):
         self._assign(data._detach())
         return self
 
+    @ignored.arguments(layout="Parameters are whole", set_sliced="Parameters are whole")
     def init_data(self, layout=None, set_sliced: bool = False) -> Parameter:
         """The Parameter itself: values are set when it is made."""
         return self

@@ -15,7 +15,7 @@ from mycelia.io.crc32c import crc32c, crc32c_of, masked
 from mycelia.io.examples import features, int_columns
 from mycelia.io.reading import DamagedFileError
 from mycelia.io.windows import Windows
-from mycelia.io.wire import field, varint
+from mycelia.wire import field, varint
 
 
 def bitwise_crc(data: bytes) -> int:

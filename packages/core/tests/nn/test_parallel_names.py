@@ -11,8 +11,8 @@ def test_functions_may_be_divided_too():
         return x * 2
 
     net = AutoParallel(double)
-    net.pipeline(stages=2)
     assert net(Tensor([1.5])).asnumpy().tolist() == [3.0]
+    net.pipeline(stages=2)
     assert net.get_pipeline_stages() == 2
 
 

@@ -32,6 +32,7 @@ constexpr int kMaxThreads = 256;
 constexpr auto kSpin = std::chrono::microseconds(80);  // longer than the end of a job and the gap to the next
 constexpr auto kPreempted = std::chrono::microseconds(400);  // a spin this much too long means: the core was taken away
 constexpr int kRestAfterPreemption = 200;                    // jobs without spinning then
+constexpr int32_t kFixedPieces = 32;  // of every loop when results must not depend on threads
 constexpr int64_t kShare = 3;  // a piece is this part of what each thread has left: balance against bigger pieces
 
 inline void pause_cpu() {
@@ -207,6 +208,23 @@ Pool& pool() {
   return *instance;
 }
 
+std::atomic<bool> deterministic{false};
+
+// A loop in pieces that depend on nothing but n and grain, whoever computes them: each has a worker number of its own,
+// so that what kernels add up per worker is the same for any number of threads.
+struct FixedPieces {
+  int64_t n, count;
+  Body body;
+  void* arg;
+
+  static void run(void* self, int64_t begin, int64_t end, int32_t) {
+    const FixedPieces& f = *static_cast<FixedPieces*>(self);
+    for (int64_t i = begin; i < end; ++i) {
+      f.body(f.arg, f.n * i / f.count, f.n * (i + 1) / f.count, static_cast<int32_t>(i));
+    }
+  }
+};
+
 // Scratch memory that grows to the largest need of any kernel and is reused; kernels take it like a stack.
 struct Arena {
   struct Block {
@@ -262,7 +280,12 @@ struct Context {
 };
 
 void host_parallel_for(myc_context* ctx, int64_t n, int64_t grain, Body body, void* arg) {
-  if (n > 0) pool().run(n, grain < 1 ? 1 : grain, ctx->threads, body, arg);
+  if (n <= 0) return;
+  if (grain < 1) grain = 1;
+  if (!deterministic.load(std::memory_order_relaxed)) return pool().run(n, grain, ctx->threads, body, arg);
+  const int64_t most = n / grain;
+  FixedPieces pieces{n, most < 1 ? 1 : most < kFixedPieces ? most : kFixedPieces, body, arg};
+  pool().run(pieces.count, 1, pool().threads(), FixedPieces::run, &pieces);
 }
 
 void* host_scratch(myc_context* ctx, int64_t bytes) {
@@ -281,11 +304,13 @@ myc_context* myc_cpu_context(void) {
     c.parallel_for = host_parallel_for;
     c.scratch = host_scratch;
   }
-  c.threads = pool().threads();
+  c.threads = deterministic.load(std::memory_order_relaxed) ? kFixedPieces : pool().threads();
   return &c;
 }
 
 void myc_cpu_set_threads(int32_t threads) { pool().set_threads(threads); }
+
+void myc_cpu_set_deterministic(int32_t on) { deterministic.store(on != 0, std::memory_order_relaxed); }
 
 int32_t myc_cpu_threads(void) { return pool().threads(); }
 

@@ -40,6 +40,10 @@ class Backend:
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` host threads (0: the backend's choice)."""
 
+    def set_deterministic(self, on: bool) -> None:
+        """Let results depend on nothing but the inputs, not on the number of threads either. A backend whose
+        results are such anyway has nothing to do."""
+
     def choose_convolution(
         self,
         x: Sequence[int],

@@ -114,7 +114,9 @@ def set_target(name: str) -> None:
         name = config.DEVICE_ALIASES.get(name, name)
     if name == "cpu" and name not in available():
         name = "reference"
-    load(name).backend.set_threads(config.get("runtime_num_threads"))
+    backend = load(name).backend
+    backend.set_threads(config.get("runtime_num_threads"))
+    backend.set_deterministic(config.get("deterministic") == "ON")
     if name != _target:
         _target = name
         _C.clear_plans()
@@ -130,7 +132,13 @@ def _follow_threads(count: int) -> None:
         target().backend.set_threads(count)
 
 
+def _follow_deterministic(value: str) -> None:
+    if _target is not None:
+        target().backend.set_deterministic(value == "ON")
+
+
 config.on_change("device_target", _follow_target)
+config.on_change("deterministic", _follow_deterministic)
 config.on_change("runtime_num_threads", _follow_threads)
 
 

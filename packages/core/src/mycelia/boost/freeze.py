@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import dtypes, errors, ignored
 from mycelia.boost.parameters import ParameterProcess, made_again, parameters_of
 from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
@@ -150,6 +150,11 @@ class GradientFreeze:
         return network, FreezeOpt(optimizer, groups, steps)
 
 
+@ignored.arguments(
+    mean="gradients are those of this process",
+    degree="no other process takes part",
+    max_accumulation_step="gradients are not accumulated",
+)
 def freeze_cell(
     reducer_flag,
     network,

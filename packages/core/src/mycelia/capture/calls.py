@@ -7,13 +7,14 @@ import collections.abc
 import functools
 import math
 import os
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import config, dtypes, errors
 from mycelia.capture import jumps, outside, rewrite, sequences, source, text
 from mycelia.capture.conditions import and_, or_, predicate
 from mycelia.capture.numbers import is_number, kind_of, marked
@@ -51,6 +52,7 @@ def callee(function: Any) -> Any:
 
 
 def _rewritten(function: types.FunctionType) -> types.FunctionType:
+    _check_depth(function)
     if jumps.HELPERS in function.__code__.co_freevars:  # it is already
         return function
     trace = active()
@@ -60,6 +62,20 @@ def _rewritten(function: types.FunctionType) -> types.FunctionType:
         return rewrite.rewrite_function(function)
     except source.CannotRewrite:
         return function  # traced as it is; `capture/unsupported.py` explains a tensor condition in it
+
+
+def _check_depth(function: types.FunctionType) -> None:
+    """Errors: RuntimeError if as many calls are under way as the setting `max_call_depth` allows."""
+    depth, limit, frame = 0, config.get("max_call_depth"), sys._getframe()
+    while frame is not None:
+        depth += jumps.HELPERS in frame.f_code.co_freevars
+        frame = frame.f_back
+    if depth >= limit:
+        raise errors.error(
+            errors.MyceliaRuntimeError, "jit",
+            f"Exceed function call depth limit {limit}: the call of {function.__qualname__} is nested deeper",
+            hint="is the recursion endless? mycelia.set_recursion_limit(n) allows deeper calls",
+        )  # fmt: skip
 
 
 def _call_with_rewritten_arguments(function: Callable, /, *args: Any, **kwargs: Any) -> Any:

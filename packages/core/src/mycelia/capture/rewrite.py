@@ -25,6 +25,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from mycelia import config, log
 from mycelia.capture.jumps import GENERATED, HELPERS, RESULT, RETURNED, JumpRemover, assign_node, name_node
 from mycelia.capture.names import Assigned, names_in
 from mycelia.capture.source import CannotRewrite, Mangle, all_arguments, find_definition
@@ -69,7 +70,7 @@ _code_cache: weakref.WeakKeyDictionary[types.CodeType, Any] = weakref.WeakKeyDic
 
 def _rewritten_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, ...]]:
     found = _code_cache.get(fn.__code__)
-    if found is None:
+    if found is None or config.get("debug") >= 4:  # which shows the code
         try:
             found = _rewrite_code(fn)
         except CannotRewrite as error:
@@ -112,6 +113,8 @@ def _rewrite_code(fn: types.FunctionType) -> tuple[types.CodeType, tuple[Site, .
         None,
     )
     module = ast.fix_missing_locations(ast.Module([ast.copy_location(factory, definition)], []))
+    if config.get("debug") >= 4:
+        log.show(__name__, f"{fn.__qualname__} as it is captured:\n{ast.unparse(definition)}")
     compiled = compile(
         module, code.co_filename, "exec", dont_inherit=True, flags=code.co_flags & _FUTURE_FLAGS
     )

@@ -97,6 +97,7 @@ def all_to_all_single_with_output_shape(
     output_shape, tensor, output_split_sizes=None, input_split_sizes=None, group=None, async_op=False
 ):
     """Parts of the first axis exchanged among all processes. Returns (tensor, handle)."""
+    del output_split_sizes, input_split_sizes  # one process keeps all
     owner = "all_to_all_single_with_output_shape"
     result = _given(owner, tensor, group or HCCL_WORLD_COMM_GROUP)
     return result.reshape(tuple(getattr(output_shape, "shape", output_shape))), _handle(async_op)
@@ -104,6 +105,7 @@ def all_to_all_single_with_output_shape(
 
 def all_to_all_v_c(output, input, send_count_matrix, group=None, async_op=False):
     """Elements exchanged among all processes, into `output`; a matrix says how many go where."""
+    del send_count_matrix  # one process keeps all
     output._assign(_given("all_to_all_v_c", input, group or HCCL_WORLD_COMM_GROUP))
     return _handle(async_op)
 
@@ -117,7 +119,7 @@ def _present(owner: str, rank) -> None:
 
 def _no_peer(owner: str, peer, group):
     require_group(owner, group)
-    raise errors.error(
+    return errors.error(
         errors.MyceliaRuntimeError, owner, f"there is no other process, and {peer!r} cannot be one",
         hint="hccl on Ascend and nccl on GPU connect several processes",
     )  # fmt: skip
@@ -125,22 +127,22 @@ def _no_peer(owner: str, peer, group):
 
 def send(tensor, dst=0, group=HCCL_WORLD_COMM_GROUP, tag=0):
     """Send a tensor to another process: RuntimeError, there is none."""
-    _no_peer("send", dst, group)
+    raise _no_peer("send", dst, group)
 
 
 def recv(tensor, src=0, group=HCCL_WORLD_COMM_GROUP, tag=0):
     """A tensor from another process: RuntimeError, there is none."""
-    _no_peer("recv", src, group)
+    raise _no_peer("recv", src, group)
 
 
 def isend(tensor, dst=0, group=HCCL_WORLD_COMM_GROUP, tag=0):
     """Start to send a tensor to another process: RuntimeError, there is none."""
-    _no_peer("isend", dst, group)
+    raise _no_peer("isend", dst, group)
 
 
 def irecv(tensor, src=0, group=HCCL_WORLD_COMM_GROUP, tag=0):
     """Start to receive a tensor from another process: RuntimeError, there is none."""
-    _no_peer("irecv", src, group)
+    raise _no_peer("irecv", src, group)
 
 
 class P2POp:

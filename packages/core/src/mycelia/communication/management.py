@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from mycelia import config, errors
+from mycelia import config, errors, ignored
 
 HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
@@ -136,6 +136,7 @@ def _member(subject: str, rank, ranks) -> int:
     return rank
 
 
+@ignored.arguments(options="no communicator is made")
 def create_group(group: str, rank_ids: list[int], options=None) -> None:
     """Give some processes of the world a name."""
     require_group("create_group", GlobalComm.WORLD_COMM_GROUP if isinstance(group, str) else group)

@@ -228,7 +228,7 @@ def modules(path: str) -> tuple[str, ...] | None:
 RENAMED: dict[str, dict[str, str]] = {
     "": {
         "ms_function": "jit", "ms_class": "jit_class", "MetaTensor": "Tensor",
-        "parse_print": "train:parse_print", "hypermap": "ops:HyperMap",
+        "parse_print": "io:parse_print", "hypermap": "ops:HyperMap",
         "_cell_graph_executor": "compat.legacy:cell_graph_executor",
         "_CellGraphExecutor": "compat.legacy:CellGraphExecutor", "_JitExecutor": "compat.legacy:JitExecutor",
         "_no_recursive": "compat.legacy:no_recursive", "K_CONTEXT": "compat.legacy:current_context",

@@ -9,6 +9,7 @@ fixed again.
 
 from __future__ import annotations
 
+import contextlib
 import types
 import weakref
 from collections import OrderedDict
@@ -19,7 +20,7 @@ from mycelia import _C, config, log
 from mycelia.capture import unsupported, validity
 from mycelia.capture.outside import OutsideChange
 from mycelia.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
-from mycelia.compile import clock
+from mycelia.compile import clock, recorder
 from mycelia.compile.captured import (
     Guard,
     Place,
@@ -32,7 +33,8 @@ from mycelia.compile.captured import (
 )
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.declared import open_axes
-from mycelia.compile.passes import SETTINGS, choice
+from mycelia.compile.options import DEFAULT, Options, options_of
+from mycelia.compile.passes import SETTINGS, Asked, choice
 from mycelia.compile.signature import Shape, signature
 
 LIMIT = 64  # members and families kept of one function; the least recently used goes
@@ -43,17 +45,23 @@ class _Setting:
     """Settings that select a program, as plain attributes."""
 
     disabled = bool(config.get("disable_jit"))
+    only_compile = bool(config.get("precompile_only"))
     target: Any = None
 
 
 def _follow(_: object = None) -> None:
-    _Setting.target = config.get("device_target"), choice()
+    kept = config.get("check_bprop"), config.get("jit_syntax_level"), config.get("max_call_depth")
+    _Setting.target = config.get("device_target"), choice(), *kept
+    _Setting.only_compile = bool(config.get("precompile_only"))
     _Setting.disabled = bool(config.get("disable_jit"))
     validity.changed()
 
 
 _follow()
-for _name in ("disable_jit", "device_target", *SETTINGS):
+for _name in (
+    "disable_jit", "precompile_only", "device_target", "check_bprop", "jit_syntax_level", "max_call_depth",
+    *SETTINGS,
+):  # fmt: skip
     config.on_change(_name, _follow)
 
 
@@ -105,21 +113,11 @@ class _Family:
         return found
 
 
-class Options(NamedTuple):
-    """What a user of `jit` asks for one function."""
-
-    fullgraph: bool = False
-    accuracy: str = ""
-
-
-DEFAULT = Options()
-
-
 class Cache:
     """The compiled forms of one function or of a Cell's method."""
 
     def __init__(self, fn: Callable, name: str, options: Options = DEFAULT, owner: Any = None) -> None:
-        self.fn, self.name, self.options = fn, name, options
+        self.fn, self.name, self.asked = fn, name, options
         self.owner = None if owner is None else weakref.ref(owner)
         self.fast: validity.Table = validity.Table()  # by `_C.call_key`: what needs no further check
         self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
@@ -141,6 +139,10 @@ class Cache:
         objects: list[Any] = []
         kind, shapes = signature(args, kwargs, tensors, objects)
         run = self.find(kind, shapes, args, kwargs, tensors, objects).run
+        if _Setting.only_compile:
+            if run is not None:
+                run.prepare()
+            return None
         if run is None:
             return self.function()(*args, **kwargs)
         if key is not None:
@@ -155,6 +157,13 @@ class Cache:
         objects: list[Any] = []
         kind, shapes = signature(args, kwargs, tensors, objects)
         self.find(kind, shapes, args, kwargs, tensors, objects)
+
+    @property
+    def options(self) -> Options:
+        """Those of `jit`, over those of the Cell, over the setting `jit_config`."""
+        owner = None if self.owner is None else self.owner()
+        asked = self.asked if owner is None else self.asked.over(options_of(owner._jit_config))
+        return asked.over(options_of(config.get("jit_config")))
 
     def function(self) -> Callable:
         owner = None if self.owner is None else self.owner()
@@ -185,9 +194,14 @@ class Cache:
                 family = self.families[kind] = _Family(shapes, self.watched(kind, objects))
             self.families.move_to_end(kind)
             with clock.compiling():
-                member = self.made(family, shapes, args, kwargs, declared)
+                try:
+                    member = self.made(family, shapes, args, kwargs, declared)
+                except Exception as error:
+                    recorder.failed(error)
+                    raise
             if member.run is not None:
-                member.run.accuracy = self.options.accuracy
+                options = self.options
+                member.run.asked = Asked(options.accuracy, options.without)
             members.append(member)
             self.members[kind, shapes] = members
             self.members.move_to_end((kind, shapes))
@@ -232,10 +246,13 @@ class Cache:
         try:
             return _Member(*self.captured(args, kwargs, None))
         except (UnknownSize, UnknownValue) as error:
-            strict = isinstance(error, UnknownValue) and config.get("jit_syntax_level") != config.LAX
+            options = self.options
+            level = options.syntax_level
+            syntax = config.get("jit_syntax_level") if level is None else level
+            strict = isinstance(error, UnknownValue) and syntax != config.LAX
             if (
                 (strict and unsupported.asked_by_user(error))
-                or self.options.fullgraph
+                or options.fullgraph
                 or config.get("fallback") == "error"
             ):
                 raise
@@ -243,7 +260,8 @@ class Cache:
             if isinstance(error, OutsideChange) and not self.changed_outside:
                 self.changed_outside = True  # something that only the first run sets, perhaps
                 return _Member(None, [({}, "holds", True)])
-            return _Member(None, [])
+            owner = None if self.owner is None else self.owner()
+            return _Member(None, [] if owner is None else cell_guards(owner))
 
     def captured(self, args: tuple, kwargs: dict, sizes: dict[Place, int] | None) -> tuple[Any, list[Guard]]:
         function = self.function()
@@ -251,7 +269,8 @@ class Cache:
         ready = None if entry is None else loaded(entry)
         self.loaded += ready is not None
         self.captures += ready is None
-        found, guards = ready or compile_function(function, self.name, args, kwargs, sizes, entry)
+        with config.context(check=True) if self.options.checked else contextlib.nullcontext():
+            found, guards = ready or compile_function(function, self.name, args, kwargs, sizes, entry)
         owner = None if self.owner is None else self.owner()
         return found, guards if owner is None else [*guards, *cell_guards(owner)]
 

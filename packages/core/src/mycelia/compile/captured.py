@@ -17,11 +17,11 @@ from mycelia.capture.numbers import is_number
 from mycelia.capture.outside import put_back, require_unchanged
 from mycelia.capture.text import Text
 from mycelia.capture.trace import Trace, UnknownSize, UnknownValue, capture_lock, number_tensor, type_of
-from mycelia.compile import clock, differentiate, disk_cache, executable
+from mycelia.compile import clock, differentiate, disk_cache, executable, recorder
 from mycelia.compile.collector import resting
 from mycelia.compile.compiled import Compiled, arranged
 from mycelia.compile.memory import MemoryReport
-from mycelia.compile.passes import optimize, with_accuracy
+from mycelia.compile.passes import NOTHING, optimize, with_asked
 from mycelia.compile.resizable import OpenDerivative, Resizable
 from mycelia.compile.signature import Shape, replaced, signature
 from mycelia.ir.graph import Graph, Value
@@ -190,7 +190,7 @@ class Resized(Compiled):
         self.targets, self.count, self.build = like.targets, like.count, like.build
         numbers = [number_tensor(values[size.index], value.type.dtype) for size, value in template.numbers]
         self.inputs = template.inputs + numbers
-        self.program, self.accuracy = None, ""
+        self.program, self.asked = None, NOTHING
 
     @property
     def graph(self) -> Graph:
@@ -201,20 +201,24 @@ class Resized(Compiled):
         if self._concrete is None:
             with capture_lock:
                 self._concrete = self.template.concrete(self.values)
-                self._concrete.accuracy = self.accuracy
+                self._concrete.asked = self.asked
         return self._concrete
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        if _C.tape_level():
-            with with_accuracy(self.accuracy):
-                results = differentiate.run(OpenFunction(self), tensors + self.inputs)
-            return self.concrete()(tensors) if results is None else self.build(results)
-        if self.program is None and self.prepare() is None:
-            return self.concrete()(tensors)
-        return self.build(self.program.run(tensors, self.inputs))
+        try:
+            if _C.tape_level():
+                with with_asked(self.asked):
+                    results = differentiate.run(OpenFunction(self), tensors + self.inputs)
+                return self.concrete()(tensors) if results is None else self.build(results)
+            if self.program is None and self.prepare() is None:
+                return self.concrete()(tensors)
+            return self.build(self.program.run(tensors, self.inputs))
+        except Exception as error:
+            recorder.failed(error)
+            raise
 
     def prepare(self) -> _C.Program | None:
-        with clock.compiling(), with_accuracy(self.accuracy):
+        with clock.compiling(), with_asked(self.asked):
             self.program = self.template.program(self.sizes, self.values)
         if self.program is not None:
             self.watch()

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia import _C
-from mycelia.compile import clock, differentiate, executable
+from mycelia.compile import clock, differentiate, executable, recorder
 from mycelia.compile.differentiate import Differentiable
 from mycelia.compile.memory import MemoryReport
-from mycelia.compile.passes import with_accuracy
+from mycelia.compile.passes import NOTHING, with_asked
 from mycelia.ir.graph import Graph, Value
 from mycelia.tensor import Tensor
 
@@ -27,7 +27,7 @@ class Compiled:
         "program",
         "stable",
         "updates",
-        "accuracy",
+        "asked",
         "__weakref__",
     )
 
@@ -42,24 +42,29 @@ class Compiled:
         self.program: _C.Program | None = None
         self.stable: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
         self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
-        self.accuracy = ""  # its own choice of algorithms, see `passes.with_accuracy`
+        recorder.compiled.add(self)
+        self.asked = NOTHING  # its own choice of algorithms and passes, see `passes.with_asked`
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        program = self.program
-        if program is None:
-            program = self.prepare()
-        if _C.tape_level():
-            with with_accuracy(self.accuracy):
-                function = Differentiable(self.graph, self.stable, self.updates, self.tensors())
-                results = differentiate.run(function, tensors + self.inputs)
-            if results is not None:
-                return self.build(results)
-        return self.build(program.run(tensors, self.inputs))
+        try:
+            program = self.program
+            if program is None:
+                program = self.prepare()
+            if _C.tape_level():
+                with with_asked(self.asked):
+                    function = Differentiable(self.graph, self.stable, self.updates, self.tensors())
+                    results = differentiate.run(function, tensors + self.inputs)
+                if results is not None:
+                    return self.build(results)
+            return self.build(program.run(tensors, self.inputs))
+        except Exception as error:
+            recorder.failed(error)
+            raise
 
     def prepare(self) -> _C.Program:
         """The program, built at the first call."""
         self.inputs, self.stable, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
-        with clock.compiling(), with_accuracy(self.accuracy):
+        with clock.compiling(), with_asked(self.asked):
             self.program = executable.program(self.graph, self.stable, self.updates, self.tensors())
         self.watch()
         return self.program
@@ -82,7 +87,7 @@ class Compiled:
         """Computes all values in each run from now on: the Parameters they depend on change all the time."""
         executable.discard(self.graph, self.program)
         self.stable = ()
-        with with_accuracy(self.accuracy):
+        with with_asked(self.asked):
             self.program = executable.program(self.graph, (), self.updates)
 
 

@@ -14,7 +14,7 @@ from mycelia import _C
 from mycelia.autodiff.reverse import zeros_of
 from mycelia.capture.gradients import carries_gradient, gradient_graph, is_differentiable, joint_graph
 from mycelia.compile.executable import program
-from mycelia.compile.passes import optimize, own_accuracy, with_accuracy
+from mycelia.compile.passes import asked, optimize, with_asked
 from mycelia.ir.graph import Graph, Value
 from mycelia.ir.types import TensorType
 
@@ -90,10 +90,10 @@ def run(function: Differentiable, inputs: Sequence[Any]) -> tuple | None:
     returned = [i for i in range(len(graph.outputs)) if i not in updated]
     differentiable = [k for k, i in enumerate(returned) if given[i]]
 
-    own = own_accuracy()
+    own = asked()
 
     def pull(*cts: Any) -> list:
-        with with_accuracy(own):
+        with with_asked(own):
             return pulled(*cts)
 
     def pulled(*cts: Any) -> list:

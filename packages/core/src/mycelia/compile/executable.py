@@ -11,13 +11,14 @@ import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
-from mycelia import _C, config, dispatch, plugins
+from mycelia import _C, config, dispatch, log, plugins
 from mycelia.backends import registry
 from mycelia.compile import hoist, memory, recompute, schedule, strands
 from mycelia.compile.collector import resting
-from mycelia.compile.passes import choice, cse, is_off, lower
+from mycelia.compile.passes import checks, choice, cse, is_off, lower
 from mycelia.ir.graph import Graph, Node, Value
 from mycelia.ir.interpret import apply
+from mycelia.ir.text import to_text
 from mycelia.ir.types import TensorType
 from mycelia.ir.verify import verify
 
@@ -61,7 +62,7 @@ def program(
 
 def variant_key(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> tuple:
     """What a program depends on besides its graph."""
-    return registry.target(), choice(), tuple(stable), tuple(updates), strands.threads()
+    return registry.target(), choice(), tuple(stable), tuple(updates), strands.side_by_side()
 
 
 def discard(graph: Graph, unwanted: _C.Program) -> None:
@@ -83,9 +84,10 @@ def steady_of(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> li
     return [i for i in stable if i not in changed]
 
 
-def announce(made: _C.Program) -> None:
-    """Makes a new program known to those who observe programs."""
+def announce(made: _C.Program, graph: Graph) -> None:
+    """Makes the new program of a lowered graph known to those who observe programs."""
     _live.add(made)
+    _show_program(made, graph)
     _attach_observers(made)
     for listener in built_listeners:
         listener(made)
@@ -94,6 +96,9 @@ def announce(made: _C.Program) -> None:
 def _attach_observers(made: _C.Program) -> None:
     hook = plugins.manager().hook.mycelia_observers
     observers = [o for found in hook(program=made) for o in found]
+    if config.get("debug") >= 2:
+        made.profile(True)
+        observers.append(_Times(made))
     if not observers:
         return
     nodes = made.nodes
@@ -103,6 +108,39 @@ def _attach_observers(made: _C.Program) -> None:
             observer.after(nodes[position], outputs)
 
     made.observe(after)
+
+
+class _Times:
+    """Tells of each instruction of a program and its time."""
+
+    def __init__(self, made: _C.Program) -> None:
+        self.made = weakref.ref(made)
+        self.places = {node: place for place, node in enumerate(made.nodes)}
+        self.before = [0] * len(self.places)
+
+    def after(self, node: Node, outputs: tuple) -> None:
+        made, place = self.made(), self.places[node]
+        if made is None:
+            return
+        total = made.timings()[place][1]
+        spent, self.before[place] = total - self.before[place], total
+        log.show(__name__, f"{node.op.name}({_types(node.inputs)}): {spent / 1e3:.1f} us")
+
+
+def _show_program(made: _C.Program, graph: Graph) -> None:
+    level = config.get("debug")
+    if level >= 1:
+        report = made.info() if callable(made.info) else made.info
+        text = f"{graph.name} is compiled: {len(made.nodes)} instructions, {report.peak} bytes of arena"
+        log.show(__name__, text)
+    if level >= 4:
+        lines = [f"  {place:4} {node.op.name}({_types(node.inputs)}) -> {_types(node.outputs)}"
+                 for place, node in enumerate(made.nodes)]  # fmt: skip
+        log.show(__name__, "\n".join([f"{to_text(graph)}\nits program:", *lines]))
+
+
+def _types(values: Sequence[Value | None]) -> str:
+    return ", ".join("none" if v is None else str(v.type) for v in values)
 
 
 # ---- shared values -----------------------------------------------------------------------------------------
@@ -134,7 +172,7 @@ def _prologue_key(prologue: Graph, tensors: Sequence[Any]) -> Any:
         attrs = tuple((k, cse.frozen(a)) for k, a in node.attrs.items())
         nodes.append((node.op.name, inputs, attrs, tuple(v.type for v in node.outputs)))
         names.update((v, (len(nodes), i)) for i, v in enumerate(node.outputs))
-    return registry.target(), strands.threads(), tuple(nodes), tuple(names[v] for v in prologue.outputs)
+    return registry.target(), strands.side_by_side(), tuple(nodes), tuple(names[v] for v in prologue.outputs)
 
 
 # ---- building ----------------------------------------------------------------------------------------------
@@ -208,7 +246,7 @@ class Builder:
         made.nodes = tuple(node for node, *_ in self.order)
         made.strands = tuple(_in_instructions(nodes, windows, made.nodes))
         made.info = report
-        announce(made)
+        announce(made, self.graph)
         return made
 
     # What differs for graphs with open sizes (`resizable.py`).
@@ -241,7 +279,7 @@ class Builder:
         """An order that needs less memory and time, how many values are computed twice in it, and its
         windows."""
         nodes, twins = self.recomputed(nodes, base, in_arena, in_place)
-        nodes, windows = strands.arrange(nodes, self.plans.get, outside, strands.threads())
+        nodes, windows = strands.arrange(nodes, self.plans.get, outside, strands.side_by_side())
         return nodes, twins, windows
 
     def in_arena(self, nodes: Sequence[Node], base: Collection[Value], apart: set[Value]) -> set[Value]:
@@ -266,7 +304,7 @@ class Builder:
             return nodes, 0
         self.plans.update((twin, self.plans[node]) for twin, node in twins.items())
         self.graph.nodes = order
-        if config.get("check"):
+        if checks():
             verify(self.graph)
         return order, len(twins)
 

@@ -17,27 +17,19 @@ from typing import Any
 from mycelia import _C, dispatch, errors
 from mycelia.capture import control, unsupported
 from mycelia.capture.trace import traces
-from mycelia.compile.cache import DEFAULT, LIMIT, Cache, CacheInfo, Options, _Setting
+from mycelia.compile.cache import LIMIT, Cache, CacheInfo, _Setting
 from mycelia.compile.compiled import Compiled
 from mycelia.compile.memory import MemoryReport
+from mycelia.compile.options import DEFAULT, UNSET_LEVEL, Options, jit_options
 from mycelia.tensor import Tensor
 
 # ---- jit ---------------------------------------------------------------------------------------------------
-
-_DEPRECATED = {
-    "mode": "capture_mode",
-    "input_signature": "dynamic",
-    "hash_args": "",
-    "jit_config": "jit_level, fullgraph or options",
-    "compile_once": "",
-}
-
 
 def jit(
     function: Callable | None = None,
     *,
     capture_mode: str = "ast",
-    jit_level: str = "O0",
+    jit_level: str = UNSET_LEVEL,
     dynamic: int = 0,
     fullgraph: bool = False,
     backend: str = "",
@@ -48,14 +40,18 @@ def jit(
     first call with new types.
 
     `if`, `while` and `for` on tensors become part of the graph; Python values are constants of it.
-    `capture_mode` ("ast", "bytecode", "trace"), `jit_level` ("O0", "O1"), `dynamic` (0, 1), `fullgraph`,
-    `backend` and further options are MindSpore's; they are checked, and one way of compiling serves them
-    all. `accuracy` ("strict", "normal", "fast") chooses the algorithms of this function in place of the
-    setting of that name; within another compiled function that one's choice holds. The result has
-    `cache_info()`, `graph()` and `memory_report()`, which tell what was compiled.
+    One way of capturing serves all values of `capture_mode` ("ast", "bytecode", "trace") and `dynamic`
+    (0, 1): sizes that change are found. `jit_level` "O0", if given, runs the ops of the code as they are;
+    "O1" and the default fuse them and choose layouts and algorithms. With `fullgraph` nothing may be left to
+    Python; the option `disable_format_transform` keeps channels first. `accuracy` ("strict", "normal",
+    "fast") chooses the algorithms of this function in place of the setting of that name; within another
+    compiled function that one's choices hold. `backend` ("ms_backend", "GE") and further options are
+    MindSpore's: a warning names those that nothing follows. The result has `cache_info()`, `graph()` and
+    `memory_report()`, which tell what was compiled.
 
-    Errors: ValueError for an option's value out of its choices; TypeError for `fullgraph` that is no bool and
-    for what cannot be compiled. At a call CaptureError, with the line, for code without a graph form.
+    Errors: ValueError for an option's value out of its choices, RuntimeError for an unknown backend;
+    TypeError for values of other types and for what cannot be compiled. At a call CaptureError, with the
+    line, for code without a graph form.
     """
     for name, value, choices in (
         ("capture_mode", capture_mode, ("ast", "bytecode", "trace")),
@@ -69,14 +65,10 @@ def jit(
         raise errors.type_error(
             "jit", f"the argument 'fullgraph' must be a bool, but got {type(fullgraph).__name__}"
         )
-    for name in options.keys() & _DEPRECATED.keys():
-        from mycelia import log
-
-        advice = f" Please use '{_DEPRECATED[name]}' instead." if _DEPRECATED[name] else ""
-        log.logger(__name__).warning("For 'jit', the parameter '%s' has been deprecated.%s", name, advice)
+    chosen = jit_options(fullgraph, accuracy, jit_level, backend, options)
 
     def compiled(function: Any) -> Any:
-        return _compiled(function, Options(fullgraph, accuracy))
+        return _compiled(function, chosen)
 
     return compiled if function is None else compiled(function)
 

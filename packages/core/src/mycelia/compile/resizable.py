@@ -165,7 +165,7 @@ class Variant(executable.Builder):
         made = self.model.resized(sizes.values, self.open, self.blocks, self.followers, instructions, sources)
         made.nodes = partial(self.nodes_for, sizes)
         made.info = partial(self.report, sizes)
-        executable.announce(made)
+        executable.announce(made, self.graph)
         return made
 
     def nodes_for(self, sizes: Numbers) -> tuple[Node, ...]:

@@ -42,6 +42,14 @@ def threads() -> int:
     return config.get("runtime_num_threads") or cores
 
 
+def side_by_side() -> int:
+    """Nodes of a program that may run at the same time."""
+    if config.get("pynative_synchronize"):
+        return 1
+    most = threads()
+    return min(config.get("inter_op_parallel_num") or most, most)
+
+
 def arrange(
     nodes: Sequence[Node], plan_of: Callable[[Node], _C.Plan | None], outside: set[Value], threads: int
 ) -> tuple[list[Node], list[Window]]:

@@ -1,7 +1,7 @@
 """Settings of the dataset pipeline.
 
-Settings of things that this pipeline has not (NUMA binding, offload to a device, videos, queues to devices)
-are checked, kept and given back, so that scripts that set them run.
+Settings of things that this pipeline has not (`MISSING`) are checked, kept and given back, so that scripts
+that set them run, and a warning says what does not happen.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import errors, ignored
 
 INT32_MAX = 2**31 - 1
 UINT32_MAX = 2**32 - 1
@@ -51,9 +51,26 @@ _DEFAULTS: dict = {
     "video_backend": "CPU",
     "sending_batches": 0,
 }
+#: Settings that nothing follows -> what does not happen.
+MISSING = {
+    "auto_num_workers": "workers are as many as num_parallel_workers says; set_enable_autotune finds better",
+    "auto_offload": "maps run on the host",
+    "dynamic_shape": "rows may differ in shape whatever it says",
+    "monitor_sampling_interval": "pipelines are measured row by row, see `Dataset.profile`",
+    "numa_enable": "workers are not bound to NUMA nodes",
+    "sending_batches": "no device has a queue of batches",
+    "video_backend": "no device decodes videos",
+}
 _state: dict = dict(_DEFAULTS)
 _debug_hooks: list = []
 _autotune_path: str | None = None
+
+
+def _keep(name: str, value) -> None:
+    """Remember a setting, and warn once if nothing follows it; its default asks for nothing."""
+    _state[name] = value
+    if name in MISSING and value != _DEFAULTS[name]:
+        ignored.tell("dataset.config", name, value, MISSING[name])
 
 
 def _int(name: str, value, least: int, most: int, argument: str) -> int:
@@ -84,7 +101,7 @@ def set_seed(seed: int) -> None:
     """Seed of shuffles and random transforms, of NumPy and of `random` too. Range [0, 2**32)."""
     import random
 
-    _state["seed"] = _int("seed", seed, 0, UINT32_MAX, "seed")
+    _keep("seed", _int("seed", seed, 0, UINT32_MAX, "seed"))
     random.seed(seed)
     np.random.seed(seed)
 
@@ -122,7 +139,7 @@ def get_num_parallel_workers() -> int:
 
 def set_prefetch_size(size: int) -> None:
     """Rows an operation may run ahead."""
-    _state["prefetch_size"] = _int("prefetch_size", size, 1, INT32_MAX, "size")
+    _keep("prefetch_size", _int("prefetch_size", size, 1, INT32_MAX, "size"))
 
 
 def get_prefetch_size() -> int:
@@ -132,7 +149,7 @@ def get_prefetch_size() -> int:
 
 def set_auto_num_workers(enable: bool) -> None:
     """Whether the number of workers is chosen by the pipeline."""
-    _state["auto_num_workers"] = _of_type("auto_num_workers", enable, bool, "enable")
+    _keep("auto_num_workers", _of_type("auto_num_workers", enable, bool, "enable"))
 
 
 def get_auto_num_workers() -> bool:
@@ -142,7 +159,7 @@ def get_auto_num_workers() -> bool:
 
 def set_auto_offload(offload: bool) -> None:
     """Whether maps may run on the device; on CPU they run where they are either way."""
-    _state["auto_offload"] = _of_type("auto_offload", offload, bool, "offload")
+    _keep("auto_offload", _of_type("auto_offload", offload, bool, "offload"))
 
 
 def get_auto_offload() -> bool:
@@ -179,7 +196,7 @@ def autotune_path() -> str | None:
 
 def set_autotune_interval(interval: int) -> None:
     """Steps between two decisions of the tuning; 0: at the end of each epoch."""
-    _state["autotune_interval"] = _int("autotune_interval", interval, 0, INT32_MAX, "interval")
+    _keep("autotune_interval", _int("autotune_interval", interval, 0, INT32_MAX, "interval"))
 
 
 def get_autotune_interval() -> int:
@@ -189,7 +206,7 @@ def get_autotune_interval() -> int:
 
 def set_callback_timeout(timeout: int) -> None:
     """Seconds that a WaitedDSCallback waits for the training."""
-    _state["callback_timeout"] = _int("callback_timeout", timeout, 1, INT32_MAX, "timeout")
+    _keep("callback_timeout", _int("callback_timeout", timeout, 1, INT32_MAX, "timeout"))
 
 
 def get_callback_timeout() -> int:
@@ -224,7 +241,7 @@ def debug_hooks() -> list:
 
 def set_dynamic_shape(is_dynamic: bool) -> None:
     """Whether rows of the pipeline may have different shapes."""
-    _state["dynamic_shape"] = _of_type("dynamic_shape", is_dynamic, bool, "is_dynamic")
+    _keep("dynamic_shape", _of_type("dynamic_shape", is_dynamic, bool, "is_dynamic"))
 
 
 def get_dynamic_shape() -> bool:
@@ -234,7 +251,7 @@ def get_dynamic_shape() -> bool:
 
 def set_enable_shared_mem(enable: bool) -> None:
     """Whether worker processes pass rows through shared memory."""
-    _state["enable_shared_mem"] = _of_type("enable_shared_mem", enable, bool, "enable")
+    _keep("enable_shared_mem", _of_type("enable_shared_mem", enable, bool, "enable"))
 
 
 def get_enable_shared_mem() -> bool:
@@ -244,7 +261,7 @@ def get_enable_shared_mem() -> bool:
 
 def set_enable_fusion(enable: bool) -> None:
     """Whether a map runs native transforms that follow one another as one; the rows are the same."""
-    _state["enable_fusion"] = _of_type("enable_fusion", enable, bool, "enable")
+    _keep("enable_fusion", _of_type("enable_fusion", enable, bool, "enable"))
 
 
 def get_enable_fusion() -> bool:
@@ -254,7 +271,7 @@ def get_enable_fusion() -> bool:
 
 def set_enable_watchdog(enable: bool) -> None:
     """Whether a thread looks after worker processes."""
-    _state["enable_watchdog"] = _of_type("enable_watchdog", enable, bool, "enable")
+    _keep("enable_watchdog", _of_type("enable_watchdog", enable, bool, "enable"))
 
 
 def get_enable_watchdog() -> bool:
@@ -275,7 +292,7 @@ def get_error_samples_mode() -> ErrorSamplesMode:
 
 def set_fast_recovery(fast_recovery: bool) -> None:
     """Whether a resumed pipeline may skip rows without computing them (orders stay the same either way)."""
-    _state["fast_recovery"] = _of_type("fast_recovery", fast_recovery, bool, "fast_recovery")
+    _keep("fast_recovery", _of_type("fast_recovery", fast_recovery, bool, "fast_recovery"))
 
 
 def get_fast_recovery() -> bool:
@@ -284,10 +301,14 @@ def get_fast_recovery() -> bool:
 
 
 def set_iterator_mode(do_copy: bool = False, parallel_convert: bool = False) -> None:
-    """How iterators make Tensors of rows."""
+    """Whether iterators make Tensors with memory of their own.  TypeError for other types than bool."""
     _of_type("iterator_mode", do_copy, bool, "do_copy")
     _of_type("iterator_mode", parallel_convert, bool, "parallel_convert")
     _state["iterator_mode"] = {"do_copy": do_copy, "parallel_convert": parallel_convert}
+    if parallel_convert:
+        ignored.tell(
+            "dataset.config", "parallel_convert", True, "the thread that reads a row makes its Tensors"
+        )
 
 
 def get_iterator_mode() -> dict[str, bool]:
@@ -297,9 +318,7 @@ def get_iterator_mode() -> dict[str, bool]:
 
 def set_monitor_sampling_interval(interval: int) -> None:
     """Milliseconds between two samples of the monitor."""
-    _state["monitor_sampling_interval"] = _int(
-        "monitor_sampling_interval", interval, 1, INT32_MAX, "interval"
-    )
+    _keep("monitor_sampling_interval", _int("monitor_sampling_interval", interval, 1, INT32_MAX, "interval"))
 
 
 def get_monitor_sampling_interval() -> int:
@@ -309,8 +328,9 @@ def get_monitor_sampling_interval() -> int:
 
 def set_multiprocessing_start_method(start_method: str = "fork") -> None:
     """How worker processes are started: 'fork' or 'spawn'."""
-    _state["multiprocessing_start_method"] = _choice(
-        "multiprocessing_start_method", start_method, ["fork", "spawn"], "start_method"
+    _keep(
+        "multiprocessing_start_method",
+        _choice("multiprocessing_start_method", start_method, ["fork", "spawn"], "start_method"),
     )
 
 
@@ -321,8 +341,9 @@ def get_multiprocessing_start_method() -> str:
 
 def set_multiprocessing_timeout_interval(interval: int) -> None:
     """Seconds after which a worker process that gives nothing is reported."""
-    _state["multiprocessing_timeout_interval"] = _int(
-        "multiprocessing_timeout_interval", interval, 1, INT32_MAX - 1, "interval"
+    _keep(
+        "multiprocessing_timeout_interval",
+        _int("multiprocessing_timeout_interval", interval, 1, INT32_MAX - 1, "interval"),
     )
 
 
@@ -333,7 +354,7 @@ def get_multiprocessing_timeout_interval() -> int:
 
 def set_numa_enable(numa_enable: bool) -> None:
     """Whether workers are bound to NUMA nodes."""
-    _state["numa_enable"] = _of_type("numa_enable", numa_enable, bool, "numa_enable")
+    _keep("numa_enable", _of_type("numa_enable", numa_enable, bool, "numa_enable"))
 
 
 def get_numa_enable() -> bool:
@@ -345,12 +366,12 @@ def set_sending_batches(batch_num: int) -> None:
     """Batches sent ahead to a device with a data queue; kept, CPU has none."""
     if isinstance(batch_num, bool):
         raise errors.type_error("dataset.config.set_sending_batches", "batch_num must be of type int")
-    _state["sending_batches"] = _of_type("sending_batches", batch_num, int, "batch_num")
+    _keep("sending_batches", _of_type("sending_batches", batch_num, int, "batch_num"))
 
 
 def set_video_backend(backend: str) -> None:
     """What decodes videos: 'CPU' or 'Ascend'."""
-    _state["video_backend"] = _choice("video_backend", backend, ["CPU", "Ascend"], "backend")
+    _keep("video_backend", _choice("video_backend", backend, ["CPU", "Ascend"], "backend"))
 
 
 def get_video_backend() -> str:
@@ -380,6 +401,8 @@ def load(file: str) -> None:
     for name, value in table.items():
         if name in names:
             names[name](value)
+        else:
+            ignored.tell(owner, name, value, "there is no such setting")
 
 
 def generator(epoch: int, salt: int) -> np.random.Generator:

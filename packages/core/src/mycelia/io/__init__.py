@@ -7,6 +7,7 @@ _NAMES = {
         save_checkpoint load_checkpoint load_checkpoint_async load_param_into_net async_ckpt_thread_status
     """,
     "convert": "ckpt_to_safetensors safetensors_to_ckpt",
+    "printed": "parse_print",
     "obfuscation": "load_obf_params_into_net obfuscate_ckpt",
     "mindir": "export load load_mindir save_mindir",
     "other_devices": "export_split_mindir mindio_preload set_mindio_server_info",

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import errors, log
+from mycelia import errors, ignored, log
 from mycelia.io import ckpt, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.raw import Raw, of_tensor, to_parameter
@@ -35,6 +35,10 @@ _READ_ONLY = 0o400  # as MindSpore leaves its files: a checkpoint is replaced as
 
 
 # ---- saving ------------------------------------------------------------------------------------
+@ignored.arguments(
+    integrated_save="this process has whole Parameters and writes them",
+    kwargs="save_checkpoint has no such option",
+)
 def save_checkpoint(
     save_obj,
     ckpt_file_name,
@@ -238,6 +242,7 @@ def _number(name: str, value: bool | int | float) -> Raw:
 
 
 # ---- loading -----------------------------------------------------------------------------------
+@ignored.arguments(remove_redundancy="a file has all its Parameters")
 def load_checkpoint(
     ckpt_file_name,
     net=None,
@@ -395,6 +400,7 @@ def _loaded(name: str, value: Raw | str):
 
 
 # ---- into a net --------------------------------------------------------------------------------
+@ignored.arguments(remove_redundancy="a file has all its Parameters")
 def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundancy=False):
     """Gives the parameters of a Cell the values of the same names: (names of the net,
     of the dict) that found no partner.

@@ -14,7 +14,8 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mycelia.io import crypto, wire
+from mycelia import wire
+from mycelia.io import crypto
 from mycelia.io.raw import Raw, empty, storage
 from mycelia.io.reading import STEP, Bytes, FileBytes, MemoryBytes
 
@@ -38,7 +39,7 @@ _TYPES = {
     "complex64": "Complex64",
     "complex128": "Complex128",
 }
-_DTYPES = {name: dtype for dtype, name in _TYPES.items()}
+DTYPES = {name: dtype for dtype, name in _TYPES.items()}
 
 
 # ---- writing -----------------------------------------------------------------------------------
@@ -195,11 +196,11 @@ def _parse(data: _Span, chosen: Callable[[str], bool]) -> dict[str, Raw | str | 
             size = _size_bytes(name, type_name, shape)
             if size > len(data):  # before memory is taken for it
                 raise _lacks(expected, size - len(content))
-            value = empty(_DTYPES[type_name], shape) if chosen(name) else None
+            value = empty(DTYPES[type_name], shape) if chosen(name) else None
         if expected != (name, type_name, shape):
             raise _lacks(expected, size - done)
         if done + len(content) > size or not len(content):
-            got, kind = done + len(content), f"{_DTYPES[type_name]}{list(shape)}"
+            got, kind = done + len(content), f"{DTYPES[type_name]}{list(shape)}"
             raise ValueError(f"'{name}': {kind} takes {size} bytes, the file has {got}")
         if value is not None:
             _copy(content, value.array.reshape(-1).view(np.uint8)[done : done + len(content)])
@@ -237,7 +238,7 @@ def _parse_record(record: memoryview | _Span) -> tuple[str, str, tuple[int, ...]
             content = _content(number, value)
     if type_name is None or content is None:
         raise ValueError(f"'{name}' has no type or no content")
-    if type_name != "str" and type_name not in _DTYPES:
+    if type_name != "str" and type_name not in DTYPES:
         raise ValueError(f"'{name}' has the type {type_name!r}, which is not supported")
     if shape == [0] and len(content):  # a scalar as 1.x wrote it
         shape = []
@@ -270,7 +271,7 @@ def _dims(value: int | memoryview | _Span) -> Iterator[int]:
 def _size_bytes(name: str, type_name: str, shape: tuple[int, ...]) -> int:
     if any(n < 0 for n in shape):
         raise ValueError(f"'{name}' has the shape {list(shape)}")
-    return math.prod(shape) * storage(_DTYPES[type_name]).itemsize
+    return math.prod(shape) * storage(DTYPES[type_name]).itemsize
 
 
 def _text(name: str, content: memoryview) -> str:

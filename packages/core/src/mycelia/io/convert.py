@@ -6,11 +6,13 @@ import os
 import re
 from collections.abc import Iterator
 
+from mycelia import ignored
 from mycelia.io import ckpt, safetensors
 from mycelia.io.checkpoint import read_entries
 from mycelia.io.files import atomic_write
 
 
+@ignored.arguments(processes_num="one process reads and writes")
 def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
     """Writes .ckpt files as .safetensors files of the same names.
 
@@ -29,6 +31,7 @@ def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_rege
             safetensors.write(file, _renamed(entries, name_map))
 
 
+@ignored.arguments(processes_num="one process reads and writes")
 def safetensors_to_ckpt(file_path, save_path=None, name_map=None, file_name_regex=None, processes_num=1):
     """Writes .safetensors files as .ckpt files of the same names; the arguments are those of
     `ckpt_to_safetensors`.

@@ -7,8 +7,8 @@ from typing import NoReturn
 from mycelia import errors
 
 
-def _refuse(owner: str) -> NoReturn:
-    raise errors.error(
+def _refused(owner: str) -> Exception:
+    return errors.error(
         errors.NotSupportedError,
         owner,
         "networks are not rewritten to compute on obfuscated weights",
@@ -20,11 +20,11 @@ def obfuscate_ckpt(
     network, ckpt_files, target_modules=None, obf_config=None, saved_path="./", obfuscate_scale=100
 ) -> NoReturn:
     """Weights of checkpoints times random factors. Errors: NotSupportedError."""
-    _refuse("obfuscate_ckpt")
+    raise _refused("obfuscate_ckpt")
 
 
 def load_obf_params_into_net(
     network, target_modules=None, obf_ratios=None, obf_config=None, data_parallel_num=1, **kwargs
 ) -> NoReturn:
     """A network that undoes the factors of an obfuscated checkpoint. Errors: NotSupportedError."""
-    _refuse("load_obf_params_into_net")
+    raise _refused("load_obf_params_into_net")

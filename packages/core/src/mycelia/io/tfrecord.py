@@ -13,7 +13,8 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from mycelia.io import reading, wire
+from mycelia import wire
+from mycelia.io import reading
 from mycelia.io.crc32c import crc32c_of, masked
 from mycelia.io.reading import STEP, FileBytes
 from mycelia.io.windows import Windows

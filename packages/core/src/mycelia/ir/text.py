@@ -46,6 +46,26 @@ def to_text(graph: Graph) -> str:
     return "\n".join(_Printer(names).graph(graph, ""))
 
 
+def to_dot(graph: Graph) -> str:
+    """The graph as a picture for Graphviz: nodes with their ops, edges with types; regions by their names."""
+    numbers = {node: i for i, node in enumerate(graph.nodes)}
+    lines = [f"digraph {json.dumps(graph.name)} {{"]
+    lines += [f"  p{i} [shape=ellipse label={json.dumps(v.name or f'p{i}')}]"
+              for i, v in enumerate(graph.parameters)]  # fmt: skip
+    sources = {v: f"p{i}" for i, v in enumerate(graph.parameters)}
+    for node, i in numbers.items():
+        label = "\n".join([node.op.name, *(region.name for region in node.regions)])
+        lines.append(f"  n{i} [shape=box label={json.dumps(label)}]")
+        lines += [f"  {sources[v]} -> n{i} [label={json.dumps(str(v.type))}]"
+                  for v in node.inputs if v in sources]  # fmt: skip
+        sources.update((v, f"n{i}") for v in node.outputs)
+    for i, value in enumerate(graph.outputs):
+        lines.append(f"  r{i} [shape=ellipse label={json.dumps(f'result {i}')}]")
+        if value in sources:
+            lines.append(f"  {sources[value]} -> r{i} [label={json.dumps(str(value.type))}]")
+    return "\n".join([*lines, "}"]) + "\n"
+
+
 class _Printer:
     def __init__(self, constant_names: dict[int, str]) -> None:
         self.constant_names = constant_names

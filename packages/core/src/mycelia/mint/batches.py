@@ -52,6 +52,7 @@ def batch_norm_elemt(input, weight=None, bias=None, mean=None, invstd=None, eps=
 
     Shapes: input [N, C, ...], the others [C] -> as input.  dtypes: floating.
     """
+    del eps  # invstd holds it
     rank = input.ndim
     for apply, vector in ((ops.sub, mean), (ops.mul, invstd), (ops.mul, weight), (ops.add, bias)):
         if vector is not None:

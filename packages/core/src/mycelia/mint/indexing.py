@@ -64,6 +64,7 @@ def sort(input, *, dim=-1, descending=False, stable=False):
 
     Shapes: any -> same, twice.  dtypes: real -> the same, int64.
     """
+    del stable  # sorting always is
     return _with_places(ops.sort(input, dim, descending))
 
 
@@ -72,6 +73,7 @@ def argsort(input, dim=-1, descending=False, stable=False):
 
     Shapes: any -> same.  dtypes: real -> int64.
     """
+    del stable  # sorting always is
     return sort(input, dim=dim, descending=descending)[1]
 
 
@@ -97,6 +99,7 @@ def unique(input, sorted=True, return_inverse=False, return_counts=False, dim=No
 
     Shapes: any -> [number] (, as input) (, [number]).  dtypes: any -> the same (, int64) (, int64).
     """
+    del sorted  # always
     values, inverse, counts = unique_sorted(input, dim)
     if not return_inverse and not return_counts:
         return values

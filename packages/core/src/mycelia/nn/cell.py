@@ -6,7 +6,7 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from mycelia import _C, config, dispatch, errors
+from mycelia import _C, config, dispatch, errors, ignored
 from mycelia.capture import validity
 from mycelia.capture.trace import traces
 from mycelia.dtypes import DType, bfloat16, float16, float32
@@ -282,12 +282,32 @@ class Cell(CellState, CellHooks, CellMarks):
         if self._has_bprop():
             from mycelia.autodiff.transforms import custom_vjp
 
-            return custom_vjp(construct, self.bprop)(*args, **kwargs)
+            rule = self._checked_bprop if config.get("check_bprop") else self.bprop
+            return custom_vjp(construct, rule)(*args, **kwargs)
         if self._recompute:
             from mycelia.autodiff.recompute import run_twice
 
             return run_twice(self, lambda again: construct(*again, **kwargs), args)
         return construct(*args, **kwargs)
+
+    def _checked_bprop(self, *args):
+        """`bprop`, whose results must be like the arguments: ValueError for another shape, TypeError for
+        another dtype."""
+        gradients = self.bprop(*args)
+        found = gradients if isinstance(gradients, (tuple, list)) else (gradients,)
+        for i, (x, ct) in enumerate(zip(args, found)):
+            if not isinstance(x, Tensor) or not isinstance(ct, Tensor):
+                continue
+            for what, given, made, error in (
+                ("shape", x.shape, ct.shape, errors.value_error),
+                ("dtype", x.dtype, ct.dtype, errors.type_error),
+            ):
+                if given != made:
+                    raise error(
+                        f"{type(self).__name__}.bprop",
+                        f"result {i} must have the {what} of argument {i}, {given}, but it has {made}",
+                    )
+        return gradients
 
     def _changed(self) -> None:
         """What was compiled with this cell as it was does not hold any more."""
@@ -383,6 +403,7 @@ class Cell(CellState, CellHooks, CellMarks):
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict:
         """Parameter -> itself: values are set when Parameters are made."""
+        del auto_parallel_mode  # Parameters are whole
         return {p: p for p in self.get_parameters()}
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -562,15 +583,27 @@ class Cell(CellState, CellHooks, CellMarks):
         return self._flags
 
     def recompute(self, **kwargs) -> None:
-        """Compute this cell's values again in the backward pass instead of keeping them (`ms.recompute`);
-        MindSpore's options for several devices are taken and have no effect.
+        """Compute this cell's values again in the backward pass instead of keeping them (`ms.recompute`).
+
+        MindSpore's options for several devices, `mp_comm_recompute`, `parallel_optimizer_comm_recompute` and
+        `recompute_slice_activation`, are bools that have no effect, as a warning says.
+        Errors: ValueError for other options, TypeError unless a bool.
         """
+        known = ("mp_comm_recompute", "parallel_optimizer_comm_recompute", "recompute_slice_activation")
+        for name, value in kwargs.items():
+            if name not in known:
+                raise errors.one_of(name, known, subject="recompute", what="option")
+            if not isinstance(value, bool):
+                raise errors.type_error("recompute", f"{name} must be a bool, but got {type(value).__name__}")
+            if value is not (name == "mp_comm_recompute"):
+                ignored.tell("recompute", name, value, "nothing is communicated between processes")
         self.__dict__["_recompute"] = True
         self._refresh_route()
 
     def set_jit_config(self, jit_config) -> None:
-        """Options for compiling this cell."""
+        """Options for compiling this cell: a `JitConfig`, or its options as a dict."""
         self.__dict__["_jit_config"] = dict(getattr(jit_config, "jit_config_dict", jit_config) or {})
+        self._changed()
 
     def set_inputs(self, *inputs, **kwargs) -> None:
         """Declare input shapes; None in a Tensor's shape stands for a size that changes from call to call."""

@@ -1,6 +1,7 @@
 """Names of `Cell` that say how a network is compiled, scoped or spread over devices.
 
-Here a network runs in one process, so those of placement keep what they are told and change nothing.
+Here a network runs in one process, so those of placement keep what they are told, and a warning says what
+does not happen.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ import time
 from collections import OrderedDict
 from enum import Enum
 
-from mycelia import errors, log
+from mycelia import config, errors, ignored, log
 
 
 class MixedPrecisionType(Enum):
@@ -22,8 +23,12 @@ class MixedPrecisionType(Enum):
     AUTO = 4
 
 
-def _kept(name: str, kind: type, default=None, low: int | None = None):
-    """A property that keeps a value of one type; without a default it is absent until it is set."""
+_ONE_STAGE = "networks are not cut into stages"
+
+
+def _kept(name: str, kind: type, default=None, low: int | None = None, missing: str = ""):
+    """A property that keeps a value of one type; without a default it is absent until it is set. `missing`
+    tells what does not happen for another value than 0."""
 
     def get(self):
         if name not in self.__dict__:
@@ -41,6 +46,8 @@ def _kept(name: str, kind: type, default=None, low: int | None = None):
             )
         if low is not None and value < low:
             raise errors.value_error(type(self).__name__, f"'{name}' must be at least {low}, but got {value}")
+        if missing and value:
+            ignored.tell("Cell", name, value, missing)
         self.__dict__[name] = value
 
     return property(get, put)
@@ -53,8 +60,8 @@ class CellMarks:
     bprop_debug = _kept("bprop_debug", bool, bool)
     cell_init_args = _kept("cell_init_args", str)
     enable_backward_hook = _kept("enable_backward_hook", bool)
-    pipeline_stage = _kept("pipeline_stage", int, low=0)
-    pipeline_segment = _kept("pipeline_segment", int, low=0)
+    pipeline_stage = _kept("pipeline_stage", int, low=0, missing=_ONE_STAGE)
+    pipeline_segment = _kept("pipeline_segment", int, low=0, missing=_ONE_STAGE)
     parameter_layout_dict = _kept("parameter_layout_dict", dict, dict)
     parallel_parameter_name_list = _kept("parallel_parameter_name_list", list, tuple)
     parallel_parameter_merge_net_dict = _kept("parallel_parameter_merge_net_dict", dict, dict)
@@ -103,7 +110,8 @@ class CellMarks:
 
     def _scope_below(self, above: str) -> None:
         for name, cell in self.name_cells().items():
-            scope = f"{above}/{name}-{type(cell).__name__}"
+            named = config.get("reserve_class_name_in_scope")
+            scope = f"{above}/{name}-{type(cell).__name__}" if named else f"{above}/{name}"
             cell.__dict__.setdefault("_scope", scope)
             cell._scope_below(scope)
 
@@ -130,11 +138,14 @@ class CellMarks:
         return self.__dict__.get("_mixed_precision", MixedPrecisionType.NOTSET)
 
     def set_mixed_precision_type(self, mixed_type: MixedPrecisionType) -> None:
-        """Keep the kind of floats; `to_float` is what changes the computation."""
+        """Keep the kind of floats; a warning says that `to_float` is what changes the computation."""
+        if mixed_type is not MixedPrecisionType.NOTSET:
+            ignored.tell("Cell", "set_mixed_precision_type", mixed_type, "`to_float` casts inputs")
         self.__dict__["_mixed_precision"] = mixed_type
 
     def cast_inputs(self, inputs, dst_type) -> None:
         """Kept for old scripts: does nothing, `to_float` casts."""
+        del inputs, dst_type  # the warning says so
         log.logger(__name__).warning("Cell.cast_inputs does nothing and will go away")
 
     # ---- running -------------------------------------------------------------------------------------------
@@ -162,19 +173,23 @@ class CellMarks:
     # ---- several devices -----------------------------------------------------------------------------------
 
     def set_data_parallel(self) -> None:
-        """Taken for scripts that run on several devices; with one there is nothing to spread."""
+        """Taken for scripts that run on several devices: a warning says that nothing is spread."""
+        ignored.tell("Cell", "set_data_parallel", True, "no other process takes part")
 
     def offload(self, backward_prefetch="Auto") -> None:
-        """Taken for scripts of devices with little memory: values are in the memory of the host already."""
+        """Taken for scripts of devices with little memory: a warning says that nothing is moved."""
+        ignored.tell("Cell.offload", "backward_prefetch", backward_prefetch, "values stay where they are")
 
     def set_boost(self, boost_type: str):
-        """Attach the flag of a boost algorithm. Errors: ValueError unless it is "less_bn"."""
+        """Attach the flag of a boost algorithm, which `boost.LessBN` reads. Errors: ValueError unless it is
+        "less_bn"."""
         if boost_type != "less_bn":
             raise errors.one_of(boost_type, ["less_bn"], subject="set_boost", what="boost_type")
         return self.add_flags_recursive(less_bn=True)
 
     def set_broadcast_flag(self, mode: bool = True):
-        """Attach the flag that devices begin with the same Parameters."""
+        """Attach the flag that devices begin with the same Parameters; a warning says that there is one."""
+        ignored.tell("Cell", "set_broadcast_flag", mode, "no other process takes part")
         return self.add_flags_recursive(broadcast_flag=mode)
 
     def set_comm_fusion(self, fusion_type: int, recurse: bool = True):
@@ -183,6 +198,7 @@ class CellMarks:
             raise errors.value_error(
                 "set_comm_fusion", f"fusion_type must be an int >= 0, but got {fusion_type!r}"
             )
+        ignored.tell("Cell", "set_comm_fusion", fusion_type, "nothing is communicated between processes")
         for parameter in self.trainable_params(recurse):
             parameter.comm_fusion = fusion_type
         return self

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.nn.activation import LeakyReLU, get_activation
 from mycelia.nn.cell import Cell
 from mycelia.nn.conv import Conv2d
@@ -38,6 +38,7 @@ class Conv2dBnAct(_Combined):
     Shapes: [N, in_channels, H, W] -> [N, out_channels, H', W']. `after_fake` is accepted.
     """
 
+    @ignored.arguments(after_fake="no fake quantization is put in")
     def __init__(
         self,
         in_channels,
@@ -87,6 +88,7 @@ class DenseBnAct(_Combined):
     Shapes: [N, in_channels] -> [N, out_channels]. `after_fake` is accepted.
     """
 
+    @ignored.arguments(after_fake="no fake quantization is put in")
     def __init__(
         self,
         in_channels,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.common.initializer import HeUniform, Uniform, initializer
 from mycelia.dtypes import float32
 from mycelia.nn.activation import get_activation
@@ -209,6 +209,7 @@ class Identity(Cell):
     """The input itself. Arguments of the constructor are ignored."""
 
     def __init__(self, *args, **kwargs):
+        del args, kwargs  # so that it can stand for any layer
         super().__init__()
 
     def construct(self, input):
@@ -221,6 +222,7 @@ class Dropout(Cell):
     `keep_prob` is the old name for ``1 - p``. Raises ValueError for a probability outside [0, 1).
     """
 
+    @ignored.arguments(dtype="the result has the dtype of the input")
     def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype=float32):
         super().__init__()
         if p is None:
@@ -308,6 +310,11 @@ class EmbeddingLookup(Cell):
     TABLE_ROW_SLICE = "table_row_slice"
     TABLE_COLUMN_SLICE = "table_column_slice"
 
+    @ignored.arguments(
+        slice_mode="the table is not cut among devices",
+        manual_shapes="the table is not cut among devices",
+        sparse="the table's gradient is dense",
+    )
     def __init__(
         self,
         vocab_size,

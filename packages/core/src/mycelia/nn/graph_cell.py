@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import _C, dispatch, errors
+from mycelia import _C, dispatch, errors, ignored
 from mycelia.nn.cell import Cell
 from mycelia.tensor import Tensor
 
@@ -14,6 +14,7 @@ class GraphCell(Cell):
     value; `obf_random_seed` is accepted for compatibility. Raises TypeError for another kind of graph.
     """
 
+    @ignored.arguments(obf_random_seed="graphs are not obfuscated")
     def __init__(self, graph, params_init: dict | None = None, obf_random_seed=None):
         super().__init__(auto_prefix=False)
         if not hasattr(graph, "parameters") or not callable(graph):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.dtypes import float32
 from mycelia.nn.conv import Conv2d
 from mycelia.nn.dense import Dense, Embedding, EmbeddingLookup
@@ -97,6 +97,13 @@ class EmbeddingLookupThor(EmbeddingLookup):
         return dout
 
 
+@ignored.arguments(
+    batch_size="thor makes no step here",
+    decay_filter="thor makes no step here",
+    split_indices="thor makes no step here",
+    enable_clip_grad="thor makes no step here",
+    frequency="thor makes no step here",
+)
 def thor(
     net,
     learning_rate,
@@ -114,6 +121,7 @@ def thor(
     """The second-order optimizer, made and checked as `Momentum`; a step raises NotSupportedError, since it
     needs the matrix kernels of an Ascend or GPU backend.
     """
+    del damping  # a step raises
     return _Thor(net.trainable_params(), learning_rate, momentum, weight_decay, loss_scale, use_nesterov)
 
 

@@ -177,6 +177,7 @@ class MultitypeFuncGraph:
     captured_call = True
 
     def __init__(self, name: str, read_value: bool = False):
+        del read_value  # Parameters are given as they are
         self.name = name
         self.entries: list[tuple[tuple, Callable]] = []
         self._kinds: list[tuple[Callable, ...]] = []

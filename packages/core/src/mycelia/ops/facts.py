@@ -78,6 +78,7 @@ def deepcopy(input_x):
 
 def move_to(input, to="CPU", blocking=True):
     """`input` on another device. There is the CPU alone. Errors: ValueError for another device."""
+    del blocking  # the result is there when the call returns
     if to not in ("CPU", "Ascend", "GPU"):
         raise errors.value_error(f"For 'move_to', 'to' must be 'CPU', 'GPU' or 'Ascend', but got {to!r}.")
     if to != "CPU":

@@ -128,6 +128,7 @@ class Primitive:
 
     def check_elim(self, *args: Any) -> tuple[bool, Any]:
         """Whether the result is known without running the op, and the result."""
+        del args  # no result is known beforehand
         return False, None
 
     @property
@@ -306,6 +307,7 @@ def constexpr(
     With `get_instance` False a class is made, whose objects are called. `name` is what it is called in
     messages; a capture computes it when it meets it, so `reuse_result` and `check` change nothing.
     """
+    del reuse_result, check  # computed once for each capture
 
     def decorate(function: Any) -> Any:
         class Constexpr(PrimitiveWithInfer):

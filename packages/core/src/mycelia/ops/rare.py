@@ -4,7 +4,7 @@ tuples.
 
 from __future__ import annotations
 
-from mycelia import dtypes, errors, ops
+from mycelia import dtypes, errors, ignored, ops
 from mycelia.ops.program.variable import has_unknown_length, is_variable
 from mycelia.sparse import COOTensor, CSRTensor, RowTensor, SparseTensor
 from mycelia.tensor import Tensor
@@ -50,6 +50,7 @@ def moe_token_permute(tokens, indices, num_out_tokens=None, padded_mode=False):
     return rows[:limit], places
 
 
+@ignored.arguments(restore_shape="it is that of padded_mode")
 def moe_token_unpermute(permuted_tokens, sorted_indices, probs=None, padded_mode=False, restore_shape=None):
     """The tokens in their first order; those of several experts are summed, weighted by `probs` [n, k].
 

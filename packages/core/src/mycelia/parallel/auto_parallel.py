@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.nn.cell import Cell
 
 
 def _option(name: str, doc: str, parameters: str = ""):
     """A method that notes a setting; its parameters have the names and defaults that users write."""
     names = [p.split("=")[0].strip() for p in parameters.split(",") if p.strip()]
-    scope: dict = {}
+    scope: dict = {"ignored": ignored}
     values = ", ".join(f"{n!r}: {n}" for n in names)
     exec(
         f"def {name}(self{', ' if parameters else ''}{parameters}):\n"
-        f"    self.options[{name!r}] = {{{values}}}",
+        f"    self.options[{name!r}] = {{{values}}}\n"
+        f"    ignored.tell('AutoParallel', {name!r}, self.options[{name!r}], 'one process computes all')",
         scope,
     )
     scope[name].__doc__ = doc
@@ -21,11 +22,12 @@ def _option(name: str, doc: str, parameters: str = ""):
 
 
 class AutoParallel(Cell):
-    """Divide `network` among devices. The settings are kept in `options`; there is one device, which does
-    all.
+    """Divide `network` among devices. There is one, which does all: the settings are kept in `options`, and a
+    warning says so.
 
     `parallel_mode`: "semi_auto", "sharding_propagation" or "recursive_programming".
-    Errors: TypeError unless a Cell or a function, ValueError for another mode.
+    Errors: TypeError unless a Cell or a function, ValueError for another mode; of a call RuntimeError if it
+    was told of several stages.
     """
 
     def __init__(self, network, parallel_mode="semi_auto"):
@@ -42,6 +44,11 @@ class AutoParallel(Cell):
         self.options: dict = {}
 
     def construct(self, *args, **kwargs):
+        if self.get_pipeline_stages() > 1:
+            raise errors.error(
+                errors.MyceliaRuntimeError, "AutoParallel",
+                f"{self.get_pipeline_stages()} stages need as many processes, and this one runs alone",
+            )  # fmt: skip
         return self.network(*args, **kwargs)
 
     def get_pipeline_stages(self):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import os
-from typing import NoReturn
 
 import numpy as np
 
@@ -16,8 +15,8 @@ from mycelia import errors
 from mycelia.tensor import Parameter, Tensor
 
 
-def _needs_strategy(subject: str) -> NoReturn:
-    raise errors.error(
+def _needs_strategy(subject: str) -> Exception:
+    return errors.error(
         errors.NotSupportedError, subject,
         "it works on checkpoints and strategy files of training on several devices",
         hint="backends that train on several devices (Ascend, GPU) write and read them",
@@ -68,19 +67,19 @@ def _tensor(bits, dtype) -> Tensor:
 
 def merge_pipeline_strategys(src_strategy_dirs, dst_strategy_file):
     """One strategy file from those of all stages of a pipeline."""
-    _needs_strategy("merge_pipeline_strategys")
+    raise _needs_strategy("merge_pipeline_strategys")
 
 
 def build_searched_strategy(strategy_filename):
     """The strategies in a file."""
-    _needs_strategy("build_searched_strategy")
+    raise _needs_strategy("build_searched_strategy")
 
 
 def rank_list_for_transform(rank_id, src_strategy_file=None, dst_strategy_file=None):
     """The devices whose checkpoints hold what a device needs. Without strategies: all is on device 0."""
     if src_strategy_file is None and dst_strategy_file is None:
         return [0]
-    _needs_strategy("rank_list_for_transform")
+    raise _needs_strategy("rank_list_for_transform")
 
 
 def rank_list_for_convert(rank_id, src_strategy_file=None, dst_strategy_file=None):
@@ -92,14 +91,14 @@ def transform_checkpoint_by_rank(
     rank_id, checkpoint_files_map, save_checkpoint_file_name, src_strategy_file=None, dst_strategy_file=None
 ):
     """The checkpoint of one device under another strategy."""
-    _needs_strategy("transform_checkpoint_by_rank")
+    raise _needs_strategy("transform_checkpoint_by_rank")
 
 
 def convert_checkpoint_by_rank(
     rank_id, checkpoint_files_map, save_checkpoint_file_name, src_strategy_file=None, dst_strategy_file=None
 ):
     """The newer name of `transform_checkpoint_by_rank`."""
-    _needs_strategy("convert_checkpoint_by_rank")
+    raise _needs_strategy("convert_checkpoint_by_rank")
 
 
 def transform_checkpoints(
@@ -107,7 +106,7 @@ def transform_checkpoints(
     process_num=1, output_format="ckpt",
 ):  # fmt: skip
     """The checkpoints of all devices under another strategy."""
-    _needs_strategy("transform_checkpoints")
+    raise _needs_strategy("transform_checkpoints")
 
 
 def convert_checkpoints(
@@ -115,7 +114,7 @@ def convert_checkpoints(
     process_num=1, output_format="ckpt",
 ):  # fmt: skip
     """The newer name of `transform_checkpoints`."""
-    _needs_strategy("convert_checkpoints")
+    raise _needs_strategy("convert_checkpoints")
 
 
 def load_distributed_checkpoint(
@@ -125,7 +124,7 @@ def load_distributed_checkpoint(
     rank_id=None, output_format="safetensors", name_map=None, max_process_num=64, return_param_dict=False,
 ):  # fmt: skip
     """Load what several devices saved into a network."""
-    _needs_strategy("load_distributed_checkpoint")
+    raise _needs_strategy("load_distributed_checkpoint")
 
 
 def load_segmented_checkpoints(
@@ -163,16 +162,17 @@ def unified_safetensors(
     choice_func=None, split_dst_file=(),
 ):  # fmt: skip
     """The safetensors files of all devices as one set."""
-    _needs_strategy("unified_safetensors")
+    raise _needs_strategy("unified_safetensors")
 
 
 def parameter_broadcast(net, layout, cur_rank=0, initial_rank=0):
     """Send Parameters to the devices that hold the same part: there is one device, which has them."""
+    del net, layout, cur_rank, initial_rank  # one process
 
 
 def restore_group_info_list(group_info_file_name):
     """The devices whose checkpoints are alike, from a file of training on several devices."""
-    _needs_strategy("restore_group_info_list")
+    raise _needs_strategy("restore_group_info_list")
 
 
 def get_ckpt_path_with_strategy(cur_ckpt_path: str, cur_strategy_path: str) -> str:
@@ -187,7 +187,7 @@ def get_ckpt_path_with_strategy(cur_ckpt_path: str, cur_strategy_path: str) -> s
         raise FileNotFoundError(
             errno.ENOENT, "neither the checkpoint nor the strategy file exists", cur_strategy_path
         )
-    _needs_strategy("get_ckpt_path_with_strategy")
+    raise _needs_strategy("get_ckpt_path_with_strategy")
 
 
 def set_op_strategy_config(mode="SAVE", path=""):
@@ -200,8 +200,9 @@ def set_op_strategy_config(mode="SAVE", path=""):
         raise errors.one_of(mode, ("SAVE", "LOAD"), subject="set_op_strategy_config", what="mode")
     if not str(path).endswith(".json"):
         raise errors.value_error("set_op_strategy_config", f"path must name a .json file, but got {path!r}")
-    _needs_strategy("set_op_strategy_config")
+    raise _needs_strategy("set_op_strategy_config")
 
 
 def sync_pipeline_shared_parameters(net):
     """Make Parameters equal that several stages of a pipeline share: with one stage they are."""
+    del net

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mycelia import _C, dispatch, errors, log
+from mycelia import _C, dispatch, errors, ignored, log
 from mycelia.compile import clock, executable
 from mycelia.io.files import write_text
 from mycelia.ir.graph import Graph
@@ -76,11 +76,12 @@ class Profiler:
     stopped, the whole time and that of capturing and compiling, in seconds of the wall clock.
 
     `start_profile`: begin at once; `output_path`: directory that `analyse` writes to; `on_trace_ready`:
-    called with the profiler when a `with` block ends. Further options of MindSpore's Profiler are accepted
-    and change nothing: ops are measured, always, on the host.
+    called with the profiler when a `with` block ends. A warning names other options of MindSpore's Profiler:
+    ops are measured, always, on the host.
     Errors: RuntimeError if it is started while it runs, stopped while it does not, or read before `stop`.
     """
 
+    @ignored.arguments(options="every op is measured on the host, always")
     def __init__(
         self,
         *,
@@ -253,6 +254,11 @@ class Profiler:
         """`analyse` for what was measured before, below `path`."""
         analyse(path, pretty=pretty, step_list=step_list, data_simplification=data_simplification)
 
+    @ignored.arguments(
+        offline_path="what this object measured is written",
+        step_list="all steps are written",
+        mode="the files are written before the call returns",
+    )
     def analyse(
         self, offline_path: str | None = None, pretty: bool = False, step_list=None, mode: str = "sync"
     ) -> None:
@@ -275,6 +281,7 @@ class Profiler:
         if pretty:
             print(text)
 
+    @ignored.arguments(device_id="devices other than the host are not measured")
     def op_analyse(self, op_name: str | Sequence[str], device_id: int | None = None) -> str:
         """What was measured of one op or of several, as JSON: a list of rows, one a signature, with the
         fields of `Row`.  Errors: RuntimeError while it runs.
@@ -284,6 +291,11 @@ class Profiler:
         return json.dumps([{name: getattr(row, name) for name in Row.__slots__} for row in rows])
 
 
+@ignored.arguments(
+    worker_name="the file is trace.json",
+    analyse_flag="there is nothing else to analyse",
+    async_mode="the file is written at once",
+)
 def tensorboard_trace_handler(
     dir_name: str | None = None,
     worker_name: str | None = None,
@@ -331,6 +343,11 @@ def _runs_others(node: Any) -> bool:
     return not all(v is None or v.type.is_static for v in (*node.inputs, *node.outputs))
 
 
+@ignored.arguments(
+    max_process_number="reports are complete when they are written",
+    step_list="all steps are in the reports",
+    data_simplification="no raw data are kept",
+)
 def analyse(
     profiler_path: str,
     max_process_number: int = 1,

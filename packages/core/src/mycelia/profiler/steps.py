@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mycelia import log
+from mycelia import ignored, log
 from mycelia.profiler.profiler import Profiler
 
 
@@ -120,6 +120,19 @@ class _ExperimentalConfig:
 
     profiler_level = aic_metrics = l2_cache = mstx = data_simplification = export_type = host_sys = None
 
+    @ignored.arguments(
+        profiler_level="devices other than the host are not measured",
+        aic_metrics="devices other than the host are not measured",
+        l2_cache="devices other than the host are not measured",
+        mstx="marks are not recorded",
+        data_simplification="no raw data are kept",
+        export_type="reports are text and JSON",
+        mstx_domain_include="marks are not recorded",
+        mstx_domain_exclude="marks are not recorded",
+        sys_io="devices other than the host are not measured",
+        sys_interconnection="devices other than the host are not measured",
+        host_sys="only ops are measured",
+    )
     def __init__(
         self,
         profiler_level=ProfilerLevel.Level0,
@@ -138,20 +151,26 @@ class _ExperimentalConfig:
 
 
 class mstx:
-    """Marks for the timeline of a device. Without one they leave no trace, and ranges have the number 0."""
+    """Marks for the timeline of a device. Without one they leave no trace, as a warning says, and ranges have
+    the number 0."""
 
     @staticmethod
     def mark(message: str, stream=None, domain: str = "default") -> None:
         """A moment."""
+        ignored.tell("mstx.mark", "message", message, "marks are not recorded")
+        del stream, domain
 
     @staticmethod
     def range_start(message: str, stream=None, domain: str = "default") -> int:
         """The begin of a range; returns its number."""
+        ignored.tell("mstx.range_start", "message", message, "marks are not recorded")
+        del stream, domain
         return 0
 
     @staticmethod
     def range_end(range_id: int, domain: str = "default") -> None:
         """The end of a range."""
+        del range_id, domain  # its begin was told of
 
 
 class profile(Profiler):
@@ -162,6 +181,18 @@ class profile(Profiler):
     options are MindSpore's, for devices.
     """
 
+    @ignored.arguments(
+        activities="the host is measured",
+        with_stack="lines of graphs are known, stacks of eager ops are not kept",
+        profile_memory="`runtime.memory_stats` tells of memory",
+        data_process="`Dataset.profile` measures pipelines",
+        parallel_strategy="there are no strategies",
+        hbm_ddr="devices other than the host are not measured",
+        pcie="devices other than the host are not measured",
+        sync_enable="ops are done when their call returns",
+        record_shapes="shapes are recorded, always",
+        experimental_config="devices other than the host are not measured",
+    )
     def __init__(
         self,
         activities: Iterable[ProfilerActivity] | None = None,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 
-from mycelia import _C, config, errors
+from mycelia import _C, config, errors, ignored
 
 
 def _now(what: str) -> int:
@@ -102,6 +102,10 @@ def _amount(size: int) -> str:
 _SIZE = re.compile(r"\s*\d+(\.\d+)?\s*GB\s*", re.IGNORECASE)
 
 
+@ignored.arguments(
+    init_size="memory is taken as it is needed",
+    huge_page_reserve_size="large blocks ask for huge pages anyway",
+)
 def set_memory(
     init_size: str = "2GB",
     increase_size: str = "2GB",
@@ -109,7 +113,8 @@ def set_memory(
     optimize_level: str = "O0",
     huge_page_reserve_size: str = "0GB",
 ) -> None:
-    """Record the sizes of a device's memory pool. Memory of the CPU is taken from the system as it is needed.
+    """Limit the memory of tensors to `max_size`. It is taken from the system as it is needed: the other
+    sizes, of a device's pool, have no effect, as a warning says.
 
     Errors: TypeError unless texts, ValueError unless sizes such as "2GB" and a level "O0" or "O1".
     """
@@ -123,9 +128,8 @@ def set_memory(
     for name, value in sizes.items():
         if not _SIZE.fullmatch(value):
             raise errors.value_error("set_memory", f"{name} must be a size such as '2GB', but got {value!r}")
-    config.set_context(
-        mempool_block_size=increase_size, max_device_memory=max_size, memory_optimize_level=optimize_level
-    )
+    more = {} if increase_size == "2GB" else {"mempool_block_size": increase_size}
+    config.set_context(max_device_memory=max_size, memory_optimize_level=optimize_level, **more)
 
 
 def memory_replay(file_path: str) -> None:

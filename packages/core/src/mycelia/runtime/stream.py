@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 
-from mycelia import config, errors
+from mycelia import config, errors, ignored
 
 
 class Stream:
@@ -17,6 +17,7 @@ class Stream:
     Errors: TypeError unless `priority` is an int.
     """
 
+    @ignored.arguments(kwargs="the CPU has one stream")
     def __init__(self, priority: int = 0, **kwargs):
         if isinstance(priority, bool) or not isinstance(priority, int):
             raise errors.type_error("Stream", f"priority must be an int, but got {type(priority).__name__}")
@@ -82,6 +83,7 @@ class Event:
 
     def wait(self, stream: Stream | None = None) -> None:
         """Let a stream wait until the event is reached: it is."""
+        del stream  # the event is reached
 
     def synchronize(self) -> None:
         """Wait until the event is reached: it is."""
@@ -168,16 +170,26 @@ def _core_limit(owner: str, cube_num, vector_num) -> None:
             raise errors.type_error(owner, f"{name} must be an int, but got {type(value).__name__}")
 
 
+@ignored.arguments(
+    cube_num="the CPU has no cube and vector cores",
+    vector_num="the CPU has no cube and vector cores",
+)
 def set_device_limit(device: int, cube_num: int = -1, vector_num: int = -1) -> None:
     """Limit the cores of a device: only Ascend has cube and vector cores, so nothing changes on the CPU."""
+    del device  # there is one
     _core_limit("set_device_limit", cube_num, vector_num)
 
 
 def get_device_limit(device: int) -> dict[str, int]:
     """How many cores of each kind work may use: no cube cores, and the cores of the CPU."""
+    del device  # there is one
     return {"cube_core_num": 0, "vector_core_num": os.cpu_count() or 1}
 
 
+@ignored.arguments(
+    cube_num="the CPU has no cube and vector cores",
+    vector_num="the CPU has no cube and vector cores",
+)
 def set_stream_limit(stream: Stream, cube_num: int = -1, vector_num: int = -1) -> None:
     """Limit the cores of a stream: nothing changes on the CPU."""
     _check_stream("set_stream_limit", stream)
@@ -198,6 +210,10 @@ def reset_stream_limit(stream: Stream) -> None:
 class StreamLimitCtx(StreamCtx):
     """``with StreamLimitCtx(stream, cube_num, vector_num):`` limits within the block; none on the CPU."""
 
+    @ignored.arguments(
+        cube_num="the CPU has no cube and vector cores",
+        vector_num="the CPU has no cube and vector cores",
+    )
     def __init__(self, stream: Stream, cube_num: int = -1, vector_num: int = -1):
         _check_stream("StreamLimitCtx", stream)
         _core_limit("StreamLimitCtx", cube_num, vector_num)

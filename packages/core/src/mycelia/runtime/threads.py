@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from mycelia import config, errors
+from mycelia import config, errors, ignored
 
 
 def launch_blocking() -> None:
@@ -25,6 +25,10 @@ def dispatch_threads_num(threads_num: int) -> None:
     config.set_context(runtime_num_threads=threads_num)
 
 
+@ignored.arguments(
+    module_to_cpu_dict="the whole process is bound",
+    bind_file="affinity_cpu_list names the CPUs",
+)
 def set_cpu_affinity(
     enable_affinity, affinity_cpu_list=None, module_to_cpu_dict=None, bind_file=None
 ) -> None:
@@ -53,6 +57,10 @@ def _cpus(ranges) -> set[int]:
     return found
 
 
+@ignored.arguments(
+    thread_num="calls run where they are made",
+    kernel_group_num="calls run where they are made",
+)
 def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> None:
     """Launch a device's kernels in groups, from several threads: on the CPU calls run where they are made.
 
@@ -62,6 +70,7 @@ def set_kernel_launch_group(thread_num: int = 2, kernel_group_num: int = 8) -> N
     _integer("set_kernel_launch_group", "kernel_group_num", kernel_group_num)
 
 
+@ignored.arguments(op_capture_skip="programs of the CPU are lists of calls already")
 def set_kernel_launch_capture(enable_capture_graph: bool, op_capture_skip: list[str] | None = None) -> None:
     """Capture a device's kernel launches to replay them: compiled programs of the CPU are lists of calls
     already.  Errors: TypeError unless a bool and a list.
@@ -74,3 +83,7 @@ def set_kernel_launch_capture(enable_capture_graph: bool, op_capture_skip: list[
     if op_capture_skip is not None and not isinstance(op_capture_skip, list):
         got = type(op_capture_skip).__name__
         raise errors.type_error("set_kernel_launch_capture", f"op_capture_skip must be a list, but got {got}")
+    if enable_capture_graph:
+        ignored.tell(
+            "set_kernel_launch_capture", "enable_capture_graph", True, "programs are lists of calls already"
+        )

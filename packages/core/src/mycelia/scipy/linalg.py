@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 
-from mycelia import dtypes, errors, ops
+from mycelia import dtypes, errors, ignored, ops
 from mycelia.ops.matrices import decomposition, factors, solvers
 from mycelia.scipy import _checks as check
 from mycelia.tensor import Tensor
@@ -31,6 +31,7 @@ def solve_triangular(
     dtypes: a number, both the same. Errors: TypeError for different dtypes, ValueError for shapes and
     `trans`.
     """
+    del overwrite_b, debug, check_finite  # inputs stay, and are taken as they are
     owner = "solve_triangular"
     if trans not in _TURNS:
         raise errors.value_error(owner, f"trans must be 0, 1, 2, 'N', 'T' or 'C', but got {trans!r}")
@@ -221,6 +222,7 @@ def det(a, overwrite_a=False, check_finite=True):
 _DRIVERS = (None, "gels", "gelsy", "gelss", "gelsd")
 
 
+@ignored.arguments(rcond="singular values below the dtype's precision count as zero")
 def lstsq(A, B, rcond=None, driver=None):
     """Least squares: X with the least ``|A @ X - B|``, the shortest if there are many.
 

@@ -11,6 +11,7 @@ import types
 from mycelia import dtypes, errors, log, nn, ops
 from mycelia.nn.cell import Cell
 from mycelia.nn.precision import automatic_function, cast_floats
+from mycelia.train.boost_level import check_boost_level
 from mycelia.train.loss_scale_manager import DynamicLossScaleManager, LossScaleManager
 
 __all__ = [
@@ -328,7 +329,7 @@ def build_train_network(
     """The Cell of one training step in mixed precision: network, loss, loss scale, optimizer.
 
     `level`: as `auto_mixed_precision`; O2 scales the loss dynamically. Options: `cast_model_type`,
-    `keep_batchnorm_fp32`, `loss_scale_manager` override what the level says. `boost_level` is accepted.
+    `keep_batchnorm_fp32`, `loss_scale_manager` override what the level says. `boost_level`: as `Model`.
     Errors: TypeError for an optimizer or loss that is none, ValueError for unknown levels and options.
     """
     where = "build_train_network"
@@ -338,10 +339,7 @@ def build_train_network(
         raise errors.type_error(where, f"level must be a str, but got {type(level).__name__}")
     if level not in _LEVELS:
         raise errors.value_error(where, f"level must be one of {list(_LEVELS)}, but got {level!r}")
-    if boost_level not in ("O0", "O1", "O2"):
-        raise errors.value_error(
-            where, f"boost_level must be one of ['O0', 'O1', 'O2'], but got {boost_level!r}"
-        )
+    check_boost_level(where, boost_level)
     _check_options(kwargs)
     model_type, keep_norms, scaled = _CONFIG[level]
     model_type = kwargs.get("cast_model_type", model_type)

@@ -78,4 +78,6 @@ class ConvertModelUtils:
         """The Model for thor. Another optimizer leaves `model` as it is, and there is no thor here: it needs
         the matrix kernels of an Ascend or GPU backend.
         """
+        # `model` has them
+        del network, loss_fn, optimizer, metrics, amp_level, loss_scale_manager, keep_batchnorm_fp32
         return model

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.nn.cell import Cell
 
 
@@ -14,6 +14,7 @@ class DatasetHelper:
     `epoch_num`: accepted.  Errors: TypeError, ValueError for bad arguments.
     """
 
+    @ignored.arguments(epoch_num="each loop over it is one epoch")
     def __init__(self, dataset, dataset_sink_mode=True, sink_size=-1, epoch_num=1):
         if not isinstance(dataset_sink_mode, bool):
             raise errors.type_error(

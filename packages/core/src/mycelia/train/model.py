@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 
-from mycelia import config, errors
+from mycelia import config, errors, ignored, parallel_settings
 from mycelia.nn.cell import Cell
 from mycelia.nn.metrics import Loss, Metric, get_metrics
 from mycelia.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
 from mycelia.tensor import Tensor
+from mycelia.train.boost_level import BOOST_MISSING, check_boost_level
 from mycelia.train.callbacks.base import CallbackManager, CallbackParam, RunContext
 
 
@@ -19,6 +20,7 @@ class Model:
     names, or a dict name -> Metric. `eval_network`: a cell that returns what metrics take, else it is made
     of network and loss; `eval_indexes`: which of its outputs are loss, prediction and label. `amp_level`,
     `keep_batchnorm_fp32` and `loss_scale_manager`: mixed precision, as `amp.build_train_network`.
+    `boost_level` "O1" and "O2" are warned of: `mycelia.boost` has what leaves out work.
     """
 
     def __init__(
@@ -43,6 +45,10 @@ class Model:
         }
         if unknown:
             raise errors.value_error("Model", f"got unexpected arguments {sorted(unknown)}")
+        boost_level = kwargs.get("acc_level", boost_level)  # its older name
+        check_boost_level("Model", boost_level)
+        if "boost_config_dict" in kwargs:
+            ignored.tell("Model", "boost_config_dict", kwargs["boost_config_dict"], BOOST_MISSING)
         self._amp_level, self._boost_level = amp_level, boost_level
         self._amp_options = {
             k: v for k, v in kwargs.items() if k in ("keep_batchnorm_fp32", "loss_scale_manager")
@@ -174,6 +180,7 @@ class Model:
         initial_epoch,
     ):
         self._check_epochs(epoch, initial_epoch)
+        parallel_settings.require_single("Model.train")
         if self._train_network is None:
             raise errors.value_error("Model.train", "the model has a loss_fn but no optimizer")
         if valid_dataset is not None and not self._metric_fns:
@@ -242,6 +249,7 @@ class Model:
 
     def eval(self, valid_dataset, callbacks=None, dataset_sink_mode: bool = False) -> dict:
         """The metrics over `valid_dataset`: name -> value. Errors: ValueError without metrics or data."""
+        del dataset_sink_mode  # batches go to the network from here either way
         if not self._metric_fns:
             raise errors.value_error("Model.eval", "the model has no metrics; give Model(metrics=...)")
         if self._eval_network is None:
@@ -291,6 +299,7 @@ class Model:
 
     # ---- prediction ----------------------------------------------------------------------------------------
 
+    @ignored.arguments(config="the network runs as it is")
     def predict(self, *predict_data, backend=None, config=None):
         """The network's output for Tensors or nested lists of them, in inference mode.
 
@@ -309,6 +318,7 @@ class Model:
     def build(self, train_dataset=None, valid_dataset=None, sink_size=-1, epoch=1, sink_mode=True) -> None:
         """Compile the training or evaluation network for the first batch of the given datasets, in graph
         mode."""
+        del sink_size, epoch, sink_mode  # what is compiled is one step
         if config.get("mode") != config.GRAPH_MODE:
             return
         for dataset, network in ((train_dataset, self._train_network), (valid_dataset, self._eval_network)):

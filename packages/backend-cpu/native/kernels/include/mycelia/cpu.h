@@ -21,6 +21,8 @@ myc_context* myc_cpu_context(void);
 /* Threads that a kernel may use, the caller included; 0 or less = as many as the process has cores. */
 void myc_cpu_set_threads(int32_t threads);
 int32_t myc_cpu_threads(void);
+/* Whether kernels divide their work alike for any number of threads, so that results do not depend on it. */
+void myc_cpu_set_deterministic(int32_t on);
 
 /* Both together: a complete table, filled on first use.  The variant is fixed by the first successful call.
  * NULL when `isa` is not available. */

@@ -20,17 +20,20 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import NamedTuple
 
-from mycelia import config, errors, plugins
+from mycelia import config, errors, log, plugins
 from mycelia.backends import registry
 from mycelia.ir.graph import Graph
-from mycelia.ir.text import to_text
+from mycelia.ir.text import to_dot, to_text
 from mycelia.ir.verify import verify
 from mycelia.ir.walk import all_graphs, clone
 
 STAGES = ("optimize", "lower")
-#: Settings of effect on passes.
-SETTINGS = ("passes", "enable_graph_kernel", "graph_kernel_flags", "accuracy", "strict_accuracy")
+SETTINGS = (  # of effect on passes
+    "passes", "enable_graph_kernel", "graph_kernel_flags", "accuracy", "strict_accuracy",
+    "disable_format_transform", "jit_config",
+)  # fmt: skip
 _LATER = ("fuse", "recompute")  # may be named without being in the pipeline: the backend, the program decides
 _graph_numbers = itertools.count()
 
@@ -46,16 +49,29 @@ class Pass:
 # ---- what is switched on -----------------------------------------------------------------------------------
 
 
+class Asked(NamedTuple):
+    """What one function asks for in place of the settings: which algorithms may be chosen, "" for the
+    setting's, and the passes and stages to leave out, None for those of the setting `jit_config`.
+    """
+
+    accuracy: str = ""
+    without: frozenset[str] | None = None
+
+
+NOTHING = Asked()
+
+
 class _Choice:
     """The settings that change what passes do, as a key for caches: reading it costs an attribute."""
 
     off: frozenset[str] = frozenset()
-    keys: dict[str, tuple] = {}  # by what a function asks of its own
+    by_level: frozenset[str] = frozenset()  # left out where a function does not ask for another level
+    keys: dict[Asked, tuple] = {}
     checked = ""  # the text of the setting `passes` whose names are known to exist
 
 
 class _Own(threading.local):
-    accuracy = ""
+    asked = NOTHING
 
 
 _own = _Own()
@@ -63,34 +79,41 @@ _own = _Own()
 
 def choice() -> tuple:
     """A key that differs where passes would give another result: part of the key of every compiled form."""
-    return _Choice.keys[_own.accuracy]
+    own = _own.asked
+    found = _Choice.keys.get(own)
+    if found is None:
+        off = _Choice.off | (_Choice.by_level if own.without is None else own.without)
+        strict = config.get("strict_accuracy")
+        found = off, "strict" if strict else own.accuracy or config.get("accuracy")
+        _Choice.keys[own] = found
+    return found
 
 
 def accuracy() -> str:
     """Which algorithms may be chosen: "strict", "normal" or "fast", see the setting of this name."""
-    return _Choice.keys[_own.accuracy][1]
+    return choice()[1]
 
 
-def own_accuracy() -> str:
-    """What the function that is compiled or run asked for; "" if nothing."""
-    return _own.accuracy
+def asked() -> Asked:
+    """What the function that is compiled or run asked for."""
+    return _own.asked
 
 
 @contextlib.contextmanager
-def with_accuracy(level: str) -> Iterator[None]:
-    """In this block of this thread `level`, the choice of one function, is what is compiled with; "": the
-    setting's. The setting `strict_accuracy` stands over it.
+def with_asked(own: Asked) -> Iterator[None]:
+    """In this block of this thread `own`, the wishes of one function, is what is compiled with. The settings
+    `passes` and `strict_accuracy` stand over it.
     """
-    before, _own.accuracy = _own.accuracy, level
+    before, _own.asked = _own.asked, own
     try:
         yield
     finally:
-        _own.accuracy = before
+        _own.asked = before
 
 
 def is_off(name: str) -> bool:
-    """Whether settings switch the pass or stage `name` off."""
-    return name in _Choice.off
+    """Whether settings, or the function that is compiled, switch the pass or stage `name` off."""
+    return name in choice()[0]
 
 
 def _choose(_: object) -> None:
@@ -101,11 +124,11 @@ def _choose(_: object) -> None:
         off.add("fuse")
     if "--opt_level=0" in flags:
         off.add("fuse")
+    if config.get("disable_format_transform"):
+        off.add("layout")
     _Choice.off = frozenset(off)
-    strict, general = config.get("strict_accuracy"), config.get("accuracy")
-    _Choice.keys = {
-        own: (_Choice.off, "strict" if strict else own or general) for own in ("", "strict", "normal", "fast")
-    }
+    _Choice.by_level = frozenset(("lower",) if config.get("jit_config").get("jit_level") == "O0" else ())
+    _Choice.keys = {}
 
 
 for _setting in SETTINGS:
@@ -190,14 +213,21 @@ def pipeline(
     return [] if is_off(stage) else [s for s in _steps(stage, backend, stable) if not is_off(s.name)]
 
 
+def checks() -> bool:
+    """Whether graphs are verified after each pass."""
+    return config.get("check") or config.get("debug_level") == config.DEBUG
+
+
 def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
     """Runs `passes` (default: the pipeline) on `graph` and its regions, in place."""
     own_regions(graph)
     stages = _Stages(graph)
     stages.write("captured")
     for step in pipeline("optimize") if passes is None else passes:
+        before = len(graph.nodes)
         changes = sum(step.run(part) for part in list(all_graphs(graph)))
-        if config.get("check"):
+        _show_pass(graph, step, changes, before)
+        if checks():
             verify(graph)
         if changes:
             stages.write(step.name)
@@ -216,11 +246,21 @@ def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int]
     lowered = clone(graph)
     stages = _Stages(lowered)
     for step in steps:
-        if step.run(lowered):
+        before = len(lowered.nodes)
+        changes = step.run(lowered)
+        _show_pass(lowered, step, changes, before)
+        if changes:
             stages.write(f"lower_{step.name}")
-        if config.get("check"):
+        if checks():
             verify(lowered)
+    stages.write("lowered")
     return lowered
+
+
+def _show_pass(graph: Graph, step: Pass, changes: int, before: int) -> None:
+    if config.get("debug") >= 3:
+        text = f"{graph.name}: pass {step.name}: {changes} changes, {before} -> {len(graph.nodes)} nodes"
+        log.show(__name__, text)
 
 
 def own_regions(graph: Graph) -> None:
@@ -235,24 +275,32 @@ def own_regions(graph: Graph) -> None:
             own_regions(region)
 
 
+_MAIN_STAGES = ("captured", "validate", "lowered")
+
+
 class _Stages:
-    """Writes `<number>_<graph>_<k>_<stage>.ir` files when graphs are to be saved."""
+    """Writes `<number>_<graph>_<k>_<stage>.ir` files when graphs are to be saved: level 1 the main stages,
+    2 all, 3 with a picture each for Graphviz, `.dot`."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.count = 0
         config.read_again("save_graphs", "save_graphs_path")  # MindSpore reads the environment here, too
-        self.directory = config.get("save_graphs_path") if config.get("save_graphs") else None
+        self.level = config.get("save_graphs")
+        self.directory = config.get("save_graphs_path") if self.level else None
         self.prefix = ""
 
     def write(self, stage: str) -> None:
-        if self.directory is None:
+        if self.directory is None or (self.level == 1 and stage not in _MAIN_STAGES):
             return
         if not self.prefix:
             os.makedirs(self.directory, exist_ok=True)
             name = re.sub(r"\W+", "_", self.graph.name)
             self.prefix = f"{next(_graph_numbers):04d}_{name}"
-        path = os.path.join(self.directory, f"{self.prefix}_{self.count:02d}_{stage}.ir")
+        path = os.path.join(self.directory, f"{self.prefix}_{self.count:02d}_{stage}")
         self.count += 1
-        with open(path, "w", encoding="utf-8") as file:
+        with open(f"{path}.ir", "w", encoding="utf-8") as file:
             file.write(to_text(self.graph) + "\n")
+        if self.level == 3:
+            with open(f"{path}.dot", "w", encoding="utf-8") as file:
+                file.write(to_dot(self.graph))

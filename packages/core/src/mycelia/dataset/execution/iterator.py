@@ -57,7 +57,8 @@ class DatasetIterator:
             raise errors.runtime_error(
                 "create_iterator", f"num_epochs must be positive or -1, but got {num_epochs!r}"
             )
-        self._dataset, self._epochs, self._numpy, self._copy = dataset, num_epochs, output_numpy, do_copy
+        self._dataset, self._epochs, self._numpy = dataset, num_epochs, output_numpy
+        self._copy = do_copy or config.get_iterator_mode()["do_copy"]
         names = dataset.get_col_names()
         self._names = names if as_dict else None
         self._stopped = False
@@ -112,11 +113,12 @@ class DatasetIterator:
                 f"{self._epochs} of num_epochs are read",
                 hint="make a new iterator, or give a larger num_epochs",
             )
-        if self._row:
-            self._rows = self._tree.rows_from(self._epoch, self._row)
+        if self._row and config.get_fast_recovery():
+            self._rows = iter(self._tree.rows_from(self._epoch, self._row))
         else:
-            self._rows = self._tree.rows(self._epoch)
-        self._rows = iter(self._rows)
+            self._rows = iter(self._tree.rows(self._epoch))
+            for _ in range(self._row):
+                next(self._rows, None)
         if self._pace is not None:
             self._keep(self._pace.begun(self._rows))
 

@@ -119,6 +119,7 @@ class AdamW(_Moments):
 
     def implementation(self, lr, weight_decay, beta1, beta2, amsgrad, eps, grads, start_id, end_id) -> bool:
         """One step of one group, whose gradients are `grads`."""
+        del end_id  # as many as there are gradients
         step = self.state_step.astype(dtypes.float32)
         for i, gradient in enumerate(grads, start_id):
             p = self.parameters[i]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 
-from mycelia import dtypes, errors, log
+from mycelia import dtypes, errors, log, parallel_settings
 from mycelia.nn.cell import Cell
 from mycelia.ops.program.state import assign_add
 from mycelia.tensor import Parameter, ParameterTuple, Tensor
@@ -43,6 +43,7 @@ class Optimizer(Cell):
 
     def __init__(self, params, defaults: dict):
         super().__init__(auto_prefix=False)
+        parallel_settings.require_single(type(self).__name__)
         if params is None:
             raise errors.value_error("Optimizer", "params must not be None")
         if not isinstance(params, Iterable):

@@ -70,6 +70,7 @@ def _write(owner: str, target, source) -> None:
 
 def barrier(group=None, async_op=False, device_ids=None):
     """Wait until all processes of the group are here."""
+    del device_ids  # one process, one device
     _begin("barrier", group, async_op)
     return done(async_op)
 
@@ -199,6 +200,7 @@ def all_gather_object(object_list, obj, group=None):
 
 def broadcast_object_list(object_list, src=0, group=None, device=None):
     """The objects of process `src` to all, in place."""
+    del object_list, device  # this process has the objects
     check_group("broadcast_object_list", group)
     check_rank("broadcast_object_list", "src", src)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 
 _WORLD = "mccl_world_group"
 _groups: dict[str, tuple[int, ...]] = {}  # name -> global ranks; empty until init_process_group
@@ -48,6 +48,14 @@ def is_initialized() -> bool:
     return bool(_groups)
 
 
+@ignored.arguments(
+    init_method="no other process takes part",
+    timeout="no other process takes part",
+    store="no other process takes part",
+    group_name="the world's group has a name of its own",
+    pg_options="no communicator is made",
+    device_id="set_device chooses the device",
+)
 def init_process_group(
     backend="hccl",
     init_method=None,
@@ -89,6 +97,13 @@ def destroy_process_group(group=None):
         del _groups[check_group("destroy_process_group", group)]
 
 
+@ignored.arguments(
+    timeout="no other process takes part",
+    backend="the group has the world's backend",
+    pg_options="no communicator is made",
+    use_local_synchronization="no other process takes part",
+    group_desc="groups have no description",
+)
 def new_group(
     ranks=None,
     timeout=None,

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 from mycelia import errors
 from mycelia.mint.distributed.collectives import check_tensor
 from mycelia.mint.distributed.groups import _no_more_processes, check_group
 
 
-def _no_peer(owner: str, name: str, peer, group) -> NoReturn:
+def _no_peer(owner: str, name: str, peer, group) -> Exception:
     if isinstance(peer, bool) or not isinstance(peer, int):
         raise errors.type_error(owner, f"{name} must be an int, but got {peer!r}")
     check_group(owner, group)
     if peer == 0:
         raise errors.value_error(owner, f"{name} must be another process, but 0 is this one")
-    raise _no_more_processes(owner, f"there is no process {peer}")
+    return _no_more_processes(owner, f"there is no process {peer}")
 
 
 def send(tensor, dst=0, group=None, tag=0):
@@ -24,7 +22,7 @@ def send(tensor, dst=0, group=None, tag=0):
     Errors: ValueError if that is this process, RuntimeError if there is none.
     """
     check_tensor("send", "tensor", tensor)
-    _no_peer("send", "dst", dst, group)
+    raise _no_peer("send", "dst", dst, group)
 
 
 def recv(tensor, src=0, group=None, tag=0):
@@ -33,29 +31,29 @@ def recv(tensor, src=0, group=None, tag=0):
     Errors: ValueError if that is this process, RuntimeError if there is none.
     """
     check_tensor("recv", "tensor", tensor)
-    _no_peer("recv", "src", src, group)
+    raise _no_peer("recv", "src", src, group)
 
 
 def isend(tensor, dst=0, group=None, tag=0):
     """`send` that returns a handle to wait for."""
     check_tensor("isend", "tensor", tensor)
-    _no_peer("isend", "dst", dst, group)
+    raise _no_peer("isend", "dst", dst, group)
 
 
 def irecv(tensor, src=0, group=None, tag=0):
     """`recv` that returns a handle to wait for."""
     check_tensor("irecv", "tensor", tensor)
-    _no_peer("irecv", "src", src, group)
+    raise _no_peer("irecv", "src", src, group)
 
 
 def send_object_list(object_list, dst, group=None, device=None):
     """Send objects to process `dst`."""
-    _no_peer("send_object_list", "dst", dst, group)
+    raise _no_peer("send_object_list", "dst", dst, group)
 
 
 def recv_object_list(object_list, src=0, group=None, device=None):
     """Receive objects from process `src`, into the list."""
-    _no_peer("recv_object_list", "src", src, group)
+    raise _no_peer("recv_object_list", "src", src, group)
 
 
 class P2POp:

@@ -7,7 +7,7 @@ import threading
 import time
 from multiprocessing.connection import Client, Connection, Listener
 
-from mycelia import errors
+from mycelia import errors, ignored
 
 _KEY = b"mycelia-tcp-store"  # tells a store from other listeners; it keeps no secret
 
@@ -76,6 +76,11 @@ class TCPStore:
     Errors: TypeError and ValueError name the argument; RuntimeError if nobody answers in time.
     """
 
+    @ignored.arguments(
+        multi_tenant="a port has one store",
+        master_listen_fd="the store opens its own socket",
+        use_libuv="connections are served by threads",
+    )
     def __init__(
         self,
         host_name,

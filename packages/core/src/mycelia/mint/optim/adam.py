@@ -108,6 +108,7 @@ class FusedAdamW(AdamW):
 
     def contiguous_params(self, start_id, end_id, param_group):
         """The Parameters from `start_id` to `end_id`, one after the other as one vector."""
+        del param_group  # the numbers say which
         return ops.concat([ops.reshape(p, (-1,)) for p in self.parameters[start_id:end_id]])
 
     def set_contiguous_params(self):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import dtypes, errors, ignored
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
 from mycelia.ops.arrays.masks import where
 from mycelia.ops.elementwise import math as _math
@@ -63,6 +63,12 @@ class Adam(_Moments):
             raise errors.error(errors.MyceliaKeyError, "Adam", f"got unexpected arguments {sorted(unknown)}")
         flags = dict(use_locking=use_locking, use_nesterov=use_nesterov, use_amsgrad=use_amsgrad)
         check_flags(type(self).__name__, **flags, **kwargs)
+        for name, missing in (
+            ("use_lazy", "gradients are dense, so all rows are updated"),
+            ("use_offload", "the step runs where the network does"),
+        ):
+            if kwargs.get(name):
+                ignored.tell("Adam", name, True, missing)
         if kwargs.get("use_lazy") and kwargs.get("use_offload"):
             raise errors.value_error("For 'Adam', 'use_lazy' and 'use_offload' can not both be True")
         if use_amsgrad and any(kwargs.values()):

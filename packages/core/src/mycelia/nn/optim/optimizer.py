@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import dtypes, errors, parallel_settings
 from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
 from mycelia.nn.optim.handles import Handles
@@ -49,6 +49,7 @@ class Optimizer(Handles, Cell):
     def __init__(self, learning_rate, parameters, weight_decay=0.0, loss_scale=1.0):
         super().__init__(auto_prefix=False)
         owner = type(self).__name__
+        parallel_settings.require_single(owner)
         parameters = self._list_of(parameters)
         if isinstance(loss_scale, bool) or not isinstance(loss_scale, (int, float)):
             raise errors.type_error(owner, f"loss_scale must be a float, but got {loss_scale!r}")

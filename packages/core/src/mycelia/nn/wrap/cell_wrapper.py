@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import types
 
-from mycelia import errors
+from mycelia import errors, parallel_settings
 from mycelia.autodiff.transforms import value_and_grad
 from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
@@ -145,6 +145,7 @@ class TrainOneStepCell(Cell):
 
     def __init__(self, network: Cell, optimizer, sens: float | None = None, return_grad: bool = False):
         super().__init__(auto_prefix=False)
+        parallel_settings.require_single(type(self).__name__)
         if not isinstance(network, Cell):
             raise errors.type_error(
                 "TrainOneStepCell", f"network must be a Cell, but got {type(network).__name__}"

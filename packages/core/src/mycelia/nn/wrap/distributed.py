@@ -4,7 +4,7 @@ leaves them as they are, and a pipeline has one stage.
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.autodiff.transforms import vjp
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
@@ -17,7 +17,13 @@ class DistributedGradReducer(Cell):
     devices, by default 1.
     """
 
+    @ignored.arguments(
+        degree="gradients of others are not added, only divided by it",
+        fusion_type="nothing is communicated",
+        group="no other process takes part",
+    )
     def __init__(self, parameters, mean=None, degree=None, fusion_type=1, group="hccl_world_group"):
+        del parameters, fusion_type, group  # nothing is communicated
         super().__init__(auto_prefix=False)
         if degree is not None and (isinstance(degree, bool) or not isinstance(degree, int) or degree < 1):
             raise errors.value_error(
@@ -37,7 +43,9 @@ class DistributedGradReducer(Cell):
 class PipelineGradReducer(Cell):
     """Gradients of a pipeline divided by `scale_sense`; with one stage there is nothing to gather."""
 
+    @ignored.arguments(opt_shard="optimizers keep whole Parameters")
     def __init__(self, parameters, scale_sense=1.0, opt_shard=None):
+        del parameters  # nothing is communicated
         super().__init__(auto_prefix=False)
         self.scale_sense = scale_sense
 
@@ -54,6 +62,10 @@ class PipelineCell(Cell):
     the one stage there is.  Errors: TypeError, ValueError, KeyError for a cell that is not there.
     """
 
+    @ignored.arguments(
+        stage_config="networks are not cut into stages",
+        segment_config="networks are not cut into stages",
+    )
     def __init__(self, network, micro_size, stage_config=None, segment_config=None):
         super().__init__(auto_prefix=False)
         if not isinstance(network, Cell):

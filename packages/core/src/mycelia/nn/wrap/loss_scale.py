@@ -153,10 +153,12 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
 
     def start_overflow_check(self, pre_cond, compute_input):
         """``(status, compute_input)``: overflow shows in the values themselves, so nothing is cleared."""
+        del pre_cond  # overflow shows in the values
         return Tensor([0] * 8, dtypes.int32), compute_input
 
     def get_overflow_status(self, status, compute_output):
         """A bool Tensor: whether one of the gradients is inf or nan."""
+        del status  # overflow shows in the values
         return has_overflow(compute_output)
 
     def process_loss_scale(self, overflow):

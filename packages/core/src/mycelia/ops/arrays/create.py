@@ -8,7 +8,7 @@ import math
 
 import numpy as np
 
-from mycelia import _C, dtypes, errors
+from mycelia import _C, dtypes, errors, ignored
 from mycelia.ir.sizes import Size
 from mycelia.ir.types import TensorType
 from mycelia.ops.arrays.index import is_tensor
@@ -108,6 +108,7 @@ def fills(x, value):
     return full_like(x, value)
 
 
+@ignored.arguments(device="the device target says where it lies")
 def empty(*size, dtype=None, device=None):
     """A tensor of shape `size` whose content is undefined, float32 unless `dtype` says otherwise."""
     shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
@@ -116,6 +117,7 @@ def empty(*size, dtype=None, device=None):
     )
 
 
+@ignored.arguments(device="the device target says where it lies")
 def empty_like(input, *, dtype=None, device=None):
     """A tensor of the shape and dtype of `input` (or `dtype`) whose content is undefined."""
     return _C.empty(input.dtype if dtype is None else dtypes.as_dtype(dtype), input.shape)

@@ -212,13 +212,15 @@ def _store(variable, value):
 
 def _scatter_nd_function(reduction, name, what):
     def function(input_x, indices, updates, use_locking=False):
+        del use_locking  # an update is one op
         return _store(input_x, _tensor_scatter(input_x, indices, _as_updates(input_x, updates), reduction))
 
     function.__name__ = function.__qualname__ = name
     function.__doc__ = f"""In the Parameter `input_x`, {what} the slices named by the rows of `indices`;
     returns the new value.
 
-    Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..].  `use_locking` has no effect.
+    Shapes: x [n1, .., nk, R..], indices [I.., k], updates [I.., R..]. An update is one op, so
+    `use_locking` is fulfilled.
     """
     return function
 
@@ -442,6 +444,7 @@ def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True):
 
     Shapes: x [.., n, ..], indices [k], y [.., k, ..].  `use_lock` has no effect; indices are always checked.
     """
+    del use_lock, check_index_bound  # updates are whole and indices are checked, always
     result = _index_add(x, indices, _as_updates(x, y), axis)
     return _store(x, result) if x._is_parameter else result
 

@@ -93,6 +93,7 @@ def rotated_iou(boxes, query_boxes, trans=False, mode=0, is_cross=True, v_thresh
     `trans`: they are given by two corners and the angle. Both thresholds are of Ascend's kernel, exact
     arithmetic needs none. Shapes: [B, 5, N], [B, 5, K] -> [B, N, K], without `is_cross` [B, N, 1].
     """
+    del v_threshold, e_threshold  # exact arithmetic needs none
     if mode not in (0, 1):
         raise errors.value_error("rotated_iou", f"mode must be 0 or 1, but got {mode!r}")
     return _rotated_iou(boxes, query_boxes, bool(trans), mode, bool(is_cross))

@@ -200,6 +200,7 @@ def pinv(x, *, atol=None, rtol=None, hermitian=False):
 
     `rtol` defaults to ``max(m, n) * eps`` when `atol` is not given. Shapes: [.., m, n] -> [.., n, m].
     """
+    del hermitian  # singular values serve any matrix
     s, u, v = svd(x)
     if rtol is None:
         rtol = 0.0 if atol is not None else max(x.shape[-2:]) * float(np.finfo(x.dtype.np).eps)

@@ -5,7 +5,7 @@ import weakref
 
 import numpy as np
 
-from mycelia import _C, config, dtypes, errors
+from mycelia import _C, config, dtypes, errors, ignored
 from mycelia._methods import attach
 from mycelia.ops.arrays.shape import reshape, transpose
 
@@ -152,6 +152,7 @@ def _has_init(self):
     return _init(self) is not None
 
 
+@ignored.arguments(slice_index="Parameters are whole", opt_shard_group="Parameters are whole")
 def _init_data(self, slice_index=None, shape=None, opt_shard_group=None):
     """The tensor as its initializer has filled it; of `shape`, if that is given, filled anew."""
     init = _init(self)
@@ -260,6 +261,7 @@ def _move_to(self, to, blocking=True):
 
 def _to_device(self, device=None, non_blocking=False):
     """`move_to` in place."""
+    del non_blocking  # done when the call returns
     return self._assign(_move_to(self, device))
 
 
@@ -376,6 +378,7 @@ def _assign_bits(self, value):
 
 def _delete(self, non_blocking=False):
     """Give the memory back: the tensor is empty from then on."""
+    del non_blocking  # done when the call returns
     self._assign(_C.empty(self.dtype, (0,)))
 
 
@@ -395,10 +398,12 @@ def _to_csr(self):
 
 def _nothing(self, *args, **kwargs):
     """Nothing: values are there when a call returns."""
+    del args, kwargs  # nothing to wait for
 
 
 def _requires_grad(self, requires_grad=True):
     """Nothing: which tensors get gradients is said to `grad` and `value_and_grad`."""
+    del requires_grad  # a transform says it
 
 
 def _contains(self, element):

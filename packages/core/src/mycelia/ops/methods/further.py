@@ -172,6 +172,7 @@ def _scatter_add(self, dim, index, src):
 
 def _copied(self, src, non_blocking=False):
     """The elements of `src`, broadcast and cast."""
+    del non_blocking  # done when the call returns
     src = src if isinstance(src, _C.Tensor) else constant(np.asarray(src))
     return broadcast_to(src, self.shape)
 

@@ -6,7 +6,7 @@ a method here takes both names where it has both.
 
 import numpy as np
 
-from mycelia import _C, dtypes, errors
+from mycelia import _C, dtypes, errors, ignored
 from mycelia._methods import attach
 from mycelia.ops.arrays import create, order
 from mycelia.ops.arrays import index as _index
@@ -139,6 +139,7 @@ def _repeat(self, *repeats):
 
 def _repeat_interleave(self, repeats, axis=None, *, dim=None, output_size=None):
     """Each element repeated along an axis, `repeats` times or as often as each entry says."""
+    del output_size  # it follows from the repeats
     return repeat_interleave(self, repeats, _one_of(axis, dim, None))
 
 
@@ -313,11 +314,13 @@ def _add_rows(self, *args, **kwargs):
 
 def _sort(self, axis=-1, descending=False, *, dim=None, stable=False):
     """Values in order along an axis, and the positions they had; always stable."""
+    del stable  # sorting always is
     return order.sort(self, _one_of(axis, dim, -1), descending)
 
 
 def _argsort(self, axis=-1, descending=False, *, dim=None, stable=False):
     """The positions that put an axis in order; always stable."""
+    del stable  # sorting always is
     return order.argsort(self, _one_of(axis, dim, -1), descending)
 
 
@@ -344,6 +347,7 @@ def _new_ones(self, size, dtype=None):
     return create.ones(size, dtype or self.dtype)
 
 
+@ignored.arguments(device="the device target says where it lies")
 def _new_empty(self, size, *, dtype=None, device=None):
     """A tensor of shape `size` with undefined content, of this tensor's dtype by default."""
     return create.empty(size, dtype=dtype or self.dtype)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import dtypes, errors, ignored
 from mycelia.autodiff.transforms import custom_vjp
 from mycelia.ops.operations.define import register
 from mycelia.ops.primitive import Primitive
@@ -75,6 +75,7 @@ class Custom(Primitive):
     the inputs' shapes and dtypes. `bprop`: ``(*inputs, out, dout) -> gradients``.
     """
 
+    @ignored.arguments(reg_info="dtypes and formats are those of the inputs")
     def __init__(
         self, func: Any, out_shape: Any = None, out_dtype: Any = None, func_type: str = "pyfunc",
         bprop: Callable | None = None, reg_info: Any = None,
@@ -144,6 +145,7 @@ class CustomOpBuilder:
     What is given can be asked for; `build` and `load` raise RuntimeError.
     """
 
+    @ignored.arguments(kwargs="nothing is built")
     def __init__(
         self, name: str, sources: Any, backend: str | None = None, include_paths: list | None = None,
         cflags: str | None = None, ldflags: str | None = None, **kwargs: Any,

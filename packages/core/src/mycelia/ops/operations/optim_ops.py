@@ -53,6 +53,7 @@ def _check_sgd_shapes(
     self, parameters_shape, gradient_shape, learning_rate_shape, accum_shape, momentum_shape, stat_shape
 ):
     """Any shapes do; those of a call are checked by the call."""
+    del parameters_shape, gradient_shape, learning_rate_shape, accum_shape, momentum_shape, stat_shape
 
 
 def _check_sgd_dtypes(

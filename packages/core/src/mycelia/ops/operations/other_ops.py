@@ -123,6 +123,7 @@ class PyFunc(Primitive):
         self, fn: Callable, in_types: list, in_shapes: list, out_types: list, out_shapes: list,
         stateful: bool = True,
     ):  # fmt: skip
+        del stateful  # calls are neither joined nor left out
         super().__init__(type(self).__name__)
         declared = dict(in_types=in_types, in_shapes=in_shapes, out_types=out_types, out_shapes=out_shapes)
         for name, value in declared.items():
@@ -145,6 +146,7 @@ class Morph(Primitive):
     captured_call = True
 
     def __init__(self, fn: Callable, infer_shape: Any, infer_dtype: Any, bprop_fn: Callable | None = None):
+        del infer_shape, infer_dtype  # running it shows both
         super().__init__(type(self).__name__)
         self.add_prim_attr("__metamorphosis__", fn)
         self.fn, self.bprop_fn = fn, bprop_fn

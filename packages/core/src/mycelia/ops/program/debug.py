@@ -7,10 +7,10 @@ import builtins
 
 import numpy as np
 
-from mycelia import _C, errors
+from mycelia import _C, config, errors
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
-from mycelia.ops.program import summary_sink
+from mycelia.ops.program import print_file, summary_sink
 
 __all__: list[str] = []
 
@@ -38,9 +38,12 @@ def _print_lines(inputs, *, pieces):
 
 @_print_lines.decompose
 def _print_lines(inputs, *, pieces):
-    for piece in pieces:
-        if hasattr(piece, "shown"):  # a text of tensors, `capture.text`
-            piece = piece.shown(inputs)
+    shown = [piece.shown(inputs) if hasattr(piece, "shown") else piece for piece in pieces]  # `capture.text`
+    path = config.get("print_file_path")
+    if path:
+        print_file.append(path, [inputs[piece] if type(piece) is int else piece for piece in shown])
+        return ()
+    for piece in shown:
         builtins.print(_graph_text(inputs[piece]) if type(piece) is int else piece, flush=True)
     return ()
 
@@ -94,6 +97,10 @@ def _constant_text(value) -> str:
 def print_values(*values) -> None:
     """Each value on a line of its own, in the form of eager mode or of graphs."""
     if not is_captured():
+        path = config.get("print_file_path")
+        if path:
+            print_file.append(path, values)
+            return
         for value in values:
             builtins.print(_text(value) if hasattr(value, "asnumpy") else value, flush=True)
         return

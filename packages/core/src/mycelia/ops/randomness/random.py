@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from mycelia import dtypes, errors
+from mycelia import dtypes, errors, ignored
 from mycelia.ir.sizes import exact
 from mycelia.ops.arrays import index as _index
 from mycelia.ops.arrays import masks as _masks
@@ -100,6 +100,7 @@ def randint_like(input, low, high, seed=None, *, dtype=None):
     return _integers("randint_like", low, high, tuple(input.shape), seed, dtype or input.dtype)
 
 
+@ignored.arguments(offset="the seed alone chooses the order")
 def randperm(n, seed=0, offset=0, dtype=dtypes.int64):
     """The numbers 0 to n - 1 in random order; a `seed` of 0 continues the default stream.
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors, log
+from mycelia import errors, ignored, log
 from mycelia.io.checkpoint import save_checkpoint
 from mycelia.nn.cell import Cell
 from mycelia.ops.randomness.generator import Generator
@@ -47,6 +47,11 @@ class CheckpointConfig:
     Errors: ValueError when all four policies are 0 or None, or for `crc_check` together with encryption.
     """
 
+    @ignored.arguments(
+        integrated_save="this process has whole Parameters and writes them",
+        remove_redundancy="no other process takes part",
+        kwargs="CheckpointConfig has no such option",
+    )
     def __init__(
         self,
         save_checkpoint_steps=1,

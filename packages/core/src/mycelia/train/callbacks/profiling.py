@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from mycelia import ignored
 from mycelia.io.files import write_text
 from mycelia.profiler import Profiler
 from mycelia.train.callbacks.base import Callback
@@ -17,6 +18,10 @@ class DynamicProfilerMonitor(Callback):
     A report is written below `output_path` after the last of these steps.
     """
 
+    @ignored.arguments(
+        poll_interval="the file is read at each step",
+        kwargs="DynamicProfilerMonitor has no such option",
+    )
     def __init__(
         self, cfg_path=None, output_path: str = "./dyn_profile_data", poll_interval: int = 2, **kwargs
     ) -> None:

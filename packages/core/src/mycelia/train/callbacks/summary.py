@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors, log
+from mycelia import errors, ignored, log
 from mycelia.io.files import write_text
 from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.tensor import Parameter, Tensor
@@ -138,6 +138,7 @@ class SummaryCollector(Callback):
 
     _DEFAULT_SPECIFIED_DATA = _DEFAULTS
 
+    @ignored.arguments(num_process="records are written where they are made")
     def __init__(
         self,
         summary_dir,

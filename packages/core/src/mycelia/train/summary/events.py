@@ -15,7 +15,7 @@ import numpy as np
 
 from mycelia import log
 from mycelia.io.crc32c import crc32c, masked
-from mycelia.io.wire import field, varint
+from mycelia.wire import field, varint
 
 
 def _masked(data: bytes) -> bytes:

@@ -8,12 +8,12 @@ import shutil
 
 import numpy as np
 
-from mycelia import errors, log
-from mycelia.io.wire import field
+from mycelia import errors, ignored, log
 from mycelia.tensor import Tensor
 from mycelia.train.summary.events import text
 from mycelia.train.summary.summary_record import SummaryRecord, make_directory
 from mycelia.train.summary.values import tensor_message
+from mycelia.wire import field
 
 
 class _Landscape:
@@ -50,6 +50,7 @@ class SummaryLandscape:
         """Remove the checkpoints."""
         shutil.rmtree(self._ckpt_dir, ignore_errors=True)
 
+    @ignored.arguments(device_ids="one process evaluates all")
     def gen_landscapes_with_multi_process(
         self, callback_fn, collect_landscape=None, device_ids=None, output=None
     ) -> None:

@@ -12,15 +12,15 @@ from urllib.parse import quote
 
 import numpy as np
 
-from mycelia import errors, log
+from mycelia import errors, ignored, log
 from mycelia.io.files import atomic_write
-from mycelia.io.wire import field
 from mycelia.nn.cell import Cell
 from mycelia.ops.program import summary_sink
 from mycelia.tensor import Tensor
 from mycelia.train.summary import values
 from mycelia.train.summary.events import EventFile, double, event_file_name, text
 from mycelia.train.summary.lineage import FIELDS
+from mycelia.wire import field
 
 _VALUES = ("scalar", "image", "tensor", "histogram")
 #: Option -> its values.
@@ -74,6 +74,7 @@ class SummaryRecord:
 
     count = 0
 
+    @ignored.arguments(num_process="records are written where they are made")
     def __init__(
         self,
         log_dir,

@@ -1,4 +1,4 @@
-"""The protobuf wire format, as much as checkpoints need: fields out of a buffer, fields into bytes.
+"""The protobuf wire format, as much as files need: fields out of a buffer, fields into bytes.
 
 Used instead of message classes where files pass 2 GiB, the limit of one protobuf message,
 or payloads must not be copied.
