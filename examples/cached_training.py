@@ -1,7 +1,8 @@
 """LeNet-5 learns handwritten digits from JPEG files, without and with the dataset cache.
 
 Decoding and resizing are paid in the first epoch; later epochs take the rows from the cache server's memory.
-The rows and their order are the same, so both trainings end with the same network.
+The rows and their order are the same, so both trainings end with the same network. A server that runs already
+is used; else one is started, and stopped at the end.
 
 usage: cached_training.py [--epochs N] [--digits N] [--port P] [--output DIRECTORY]
 """
@@ -93,8 +94,17 @@ def admin(*words) -> str:
     command = [sys.executable, "-m", "mycelia_cache.admin", *map(str, words)]
     done = subprocess.run(command, text=True, capture_output=True)
     if done.returncode:
-        raise SystemExit(done.stdout)
+        raise SystemExit(done.stdout + done.stderr)
     return done.stdout
+
+
+def new_session(port: int) -> tuple[int, bool]:
+    """A session of the server on a port, and whether the server had to be started for it."""
+    try:
+        return int(admin("--generate_session", "-p", port).split()[-1]), False
+    except SystemExit:
+        admin("--start", "-p", port)
+        return int(admin("--generate_session", "-p", port).split()[-1]), True
 
 
 def main() -> None:
@@ -108,9 +118,8 @@ def main() -> None:
     if not folder.exists():
         write_pictures(folder, options.digits)
 
-    admin("--start", "-p", options.port)
+    session, is_ours = new_session(options.port)
     try:
-        session = int(admin("--generate_session", "-p", options.port).split()[-1])
         cache = ds.DatasetCache(session, port=options.port)
         plain, cached = create_dataset(folder), create_dataset(folder, cache)
         net, slow = train(plain, options.epochs)
@@ -118,7 +127,10 @@ def main() -> None:
         reads = reading_time(plain), reading_time(cached)
         stat = cache.get_stat()
     finally:
-        admin("--stop", "-p", options.port)
+        if is_ours:
+            admin("--stop", "-p", options.port)
+        else:  # others use the server too
+            admin("--destroy_session", session, "-p", options.port)
 
     print("epoch     without cache   with cache")
     for number, (a, b) in enumerate(zip(slow, fast), 1):

@@ -23,7 +23,7 @@ from mycelia_cache import commands, daemon
 
 WAIT_S = 60.0
 NURSERY = """
-import json, os, signal, sys
+import io, json, os, signal, sys
 from mycelia_cache import daemon, server
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # servers that end leave nothing behind
 for line in sys.stdin:
@@ -40,7 +40,8 @@ for line in sys.stdin:
         os.close(ready)
         code = 1
         try:
-            code = daemon.main([json.dumps(wish["settings"]), str(theirs)])
+            sys.stdin = io.StringIO(json.dumps(wish["settings"]))
+            code = daemon.main([str(theirs)])
         finally:
             os._exit(code)
     os.close(theirs)

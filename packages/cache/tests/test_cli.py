@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import socket
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 import mycelia.dataset as ds
 from mycelia import config
-from mycelia_cache import admin, commands, show
+from mycelia_cache import admin, commands, daemon, owner, show, spill
 from mycelia_cache.cli import app
 
 REAL_SERVERS = True
@@ -93,6 +96,17 @@ def test_commands_without_a_server_fail(words, cache_dir, monkeypatch):
     config.reset("cache_port")
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 1 and ("1025" in result.output)
+    monkeypatch.undo()
+    config.reset("cache_port")
+
+
+def test_a_bad_variable_is_said_in_one_line(monkeypatch, cache_dir, admin_says):
+    monkeypatch.setenv("MYCELIA_CACHE_PORT", "abc")
+    config.reset("cache_port")
+    result = CliRunner().invoke(app, ["list"])
+    assert result.exit_code == 1 and len(result.output.strip().splitlines()) == 1
+    code, text = admin_says("--list_sessions")
+    assert code == 1 and "MYCELIA_CACHE_PORT" in text and "MYCELIA_CACHE_PORT" in result.output
     monkeypatch.undo()
     config.reset("cache_port")
 
@@ -223,3 +237,102 @@ def test_info_watch_is_live_until_it_is_interrupted(server, lines):
 )
 def test_bytes_as_text(size, text):
     assert show.bytes_text(size) == text
+
+
+# ---- processes -------------------------------------------------------------------------------------------
+
+
+def _state(pid: int) -> str:
+    """The letter of a process's state; empty if there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+def test_nothing_of_a_stopped_server_is_left(make_server, tmp_path):
+    server = make_server(spill_dir=str(tmp_path))
+    for _ in range(3):
+        assert _state(server.pid) in "SR"
+        cli("stop", "-p", server.port)
+        assert _state(server.pid) in ("", "Z"), "a process that nobody has waited for has no memory either"
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(("127.0.0.1", server.port))
+        assert not (daemon.directory_of(server.port) / "socket").exists()
+        server.again()
+
+
+def test_a_token_is_in_no_command_line_and_no_environment(make_server, monkeypatch):
+    monkeypatch.setenv("MYCELIA_CACHE_TOKEN", "a secret word")
+    config.reset("cache_token")
+    try:
+        server = make_server(backend="")
+        for name in ("cmdline", "environ"):
+            assert b"secret" not in Path(f"/proc/{server.pid}/{name}").read_bytes()
+        assert daemon.token_of(server.port) == "a secret word"
+        assert (daemon.directory_of(server.port) / "server.json").stat().st_mode & 0o077 == 0
+    finally:
+        monkeypatch.undo()
+        config.reset("cache_token")
+
+
+# ---- owners ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def somebody_else(monkeypatch):
+    """This process takes itself for another user."""
+    real = os.getuid()
+    monkeypatch.setattr(os, "getuid", lambda: real + 4321)
+
+
+def test_the_directory_of_another_user_is_refused(cache_dir, somebody_else, tmp_path):
+    for words in (["start", "-p", "50999"], ["list", "-p", "50999"]):
+        result = CliRunner().invoke(app, words)
+        assert result.exit_code == 1 and "belongs to another user" in result.output
+    with pytest.raises(RuntimeError, match="belongs to another user"):
+        ds.TextFileDataset(__file__, cache=ds.DatasetCache(1, port=50999)).create_tuple_iterator()
+
+
+def test_root_is_no_exception(tmp_path, monkeypatch):
+    foreign = tmp_path / "foreign"
+    foreign.mkdir()
+    if os.getuid() == 0:
+        os.chown(foreign, 4321, 4321)
+    else:
+        found = os.lstat(foreign)
+        monkeypatch.setattr(os, "getuid", lambda: 0)
+        assert found.st_uid != 0
+    with pytest.raises(RuntimeError, match="belongs to another user"):
+        owner.require(foreign)
+    with pytest.raises(RuntimeError, match="belongs to another user"):
+        spill.SpillFile(foreign, spill.Quota(None), False)
+
+
+def test_links_and_directories_for_all_are_refused(tmp_path):
+    (tmp_path / "own").mkdir(mode=0o700)
+    (tmp_path / "link").symlink_to(tmp_path / "own")
+    (tmp_path / "open").mkdir()
+    (tmp_path / "open").chmod(0o777)
+    owner.require(tmp_path / "own", private=True)
+    with pytest.raises(RuntimeError, match="a link to one"):
+        owner.require(tmp_path / "link")
+    with pytest.raises(RuntimeError, match="others may write"):
+        owner.require(tmp_path / "open", private=True)
+
+
+def test_a_server_of_another_user_is_not_talked_to(server, monkeypatch):
+    monkeypatch.setattr(owner, "of_peer", lambda connection: (server.pid, os.getuid() + 1))
+    result = CliRunner().invoke(app, ["list", "-p", str(server.port)])
+    assert result.exit_code == 1 and "belongs to another user" in result.output
+
+
+def test_a_spill_file_that_is_a_link_is_not_opened(tmp_path):
+    directory = tmp_path / "spill"
+    directory.mkdir(mode=0o700)
+    (tmp_path / "victim").write_text("untouched")
+    (directory / "rows").symlink_to(tmp_path / "victim")
+    with pytest.raises(OSError):
+        spill.SpillFile(directory, spill.Quota(None), False)
+    assert (tmp_path / "victim").read_text() == "untouched"

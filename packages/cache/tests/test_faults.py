@@ -97,6 +97,69 @@ def test_after_a_restart_the_session_is_not_found(make_server):
         values(it)
 
 
+@pytest.mark.parametrize("numbered", [True, False])
+@pytest.mark.parametrize("end", ["restart", "destroy", "restart in the middle", "destroy in the middle"])
+def test_a_pipeline_that_bypasses_never_raises(make_server, warned, lines, numbered, end):
+    server = make_server()
+    session = server.session()
+    cache = server.cache(session, on_failure="bypass")
+    if numbered:
+        dataset, right = numbers(cache), expected(5)
+    else:
+        dataset = ds.TextFileDataset(lines, shuffle=False, cache=cache)
+        right = [[f"line {i}" for i in range(100)]] * 5
+
+    def over():
+        if end.startswith("restart"):
+            server.kill()
+            server.again()
+        else:
+            commands.destroy("127.0.0.1", server.port, session)
+
+    it, got = iterator(dataset, 5), []
+    for epoch in range(5):
+        if epoch == 1 and not end.endswith("middle"):
+            over()
+        rows = []
+        for row in it:
+            rows.append(row)
+            if epoch == 1 and len(rows) == 40 and end.endswith("middle"):
+                over()
+        got.append(values(rows) if numbered else [str(x) for (x,) in rows])
+    assert got == right
+    assert len([w for w in warned if "rows come from the source" in w]) == 1
+    # A new pipeline, too, does without.
+    if numbered:
+        fresh = iterator(numbers(server.cache(session, on_failure="bypass")), 1)
+        assert sorted(values(fresh)) == list(range(200))
+
+
+def test_a_pipeline_that_bypasses_joins_again_when_it_can(make_server, tmp_path):
+    server = make_server(spill_dir=str(tmp_path), keep=True)
+    cache = server.cache(on_failure="bypass", size=1, spilling=True)
+    it = iterator(numbers(cache, 60, ROW // 4, False), 4)
+    assert values(it) == list(range(60))
+    server.kill()
+    assert values(it) == list(range(60))
+    server.again()
+    assert values(it) == list(range(60))
+    stat = cache.get_stat()
+    assert stat.num_disk_cached > 0 and stat.num_hit > 0, "rows on disk were kept, and are used again"
+    assert values(it) == list(range(60))
+
+
+def test_a_private_session_is_made_anew_after_a_restart(make_server):
+    server = make_server()
+    cache = ds.DatasetCache(None, port=server.port, on_failure="bypass")
+    it = iterator(numbers(cache), 3)
+    got = [values(it)]
+    server.kill()
+    server.again()
+    got += [values(it), values(it)]
+    assert got == expected(3)
+    assert cache.get_stat().num_mem_cached == 200
+
+
 def test_a_source_without_numbers_goes_on_when_the_server_is_killed(make_server, lines):
     server = make_server()
     texts = [f"line {i}" for i in range(100)]

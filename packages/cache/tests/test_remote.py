@@ -11,11 +11,13 @@ import time
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import mycelia.dataset as ds
 from mycelia import config
-from mycelia_cache import channel, commands, daemon
+from mycelia_cache import admin, channel, commands, daemon, settings
 from mycelia_cache import rows as form
+from mycelia_cache.cli import app
 from mycelia_cache.handle import RemoteHandle
 from mycelia_cache.memory import Budget
 from mycelia_cache.proto import cache_pb2 as pb
@@ -143,6 +145,66 @@ def test_a_wrong_token_is_refused(server):
     with pytest.raises(Refused, match="token"):
         channel.hello(way)
     way.close()
+
+
+@pytest.mark.parametrize(
+    "words", [["list"], ["info", "--json"], ["session"], ["destroy", "5"], ["stop"]], ids=" ".join
+)
+def test_commands_with_a_wrong_token_say_so_in_one_line(words, server, monkeypatch, capsys):
+    def refuse(directory):
+        raise channel.Unreachable("it is on another host")
+
+    monkeypatch.setattr(channel, "SocketChannel", refuse)
+    with config.context(cache_token="guess"):
+        result = CliRunner().invoke(app, [*words, "-p", str(server.port)])
+        assert result.exit_code == 1 and isinstance(result.exception, SystemExit)
+        (line,) = result.output.strip().splitlines()
+        assert "the token is not this server's" in line and str(server.port) in line
+        assert admin.main(["--list_sessions", "-p", str(server.port)]) == 1
+        assert capsys.readouterr().out.strip().splitlines()[-1] == line
+
+
+def test_a_restarted_remote_server_is_joined_anew(make_server, monkeypatch, warned):
+    server = make_server(token="secret")
+
+    def refuse(directory):
+        raise channel.Unreachable("it is on another host")
+
+    monkeypatch.setattr(channel, "SocketChannel", refuse)
+    with config.context(cache_token="secret"):
+        session = commands.new_session("127.0.0.1", server.port)
+        private = ds.DatasetCache(None, port=server.port)
+        named = ds.DatasetCache(session, port=server.port)
+        bypassing = ds.DatasetCache(session, port=server.port, on_failure="bypass")
+        right = epochs(private, 2)
+        assert epochs(named, 2) == epochs(bypassing, 2) == right
+        server.kill()
+        server.again()
+        server.wait_for(lambda: _answers(server.port))
+        assert epochs(private, 2) == right
+        assert private.get_stat().num_mem_cached == 90
+        with pytest.raises(RuntimeError, match="session was not found"):
+            epochs(named, 1)
+        assert epochs(bypassing, 2) == right
+        assert not [text for text in warned if "client" in text], "what was joined anew is not told of"
+
+
+def _answers(port: int) -> bool:
+    try:
+        return commands.overview("127.0.0.1", port).pid > 0
+    except commands.Failed:
+        return False
+
+
+def test_missing_certificates_are_said_in_one_line(tmp_path):
+    with config.context(cache_tls=str(tmp_path)):
+        result = CliRunner().invoke(app, ["list", "-p", "1025", "-h", "10.0.0.1"])
+    assert result.exit_code == 1 and "a certificate of MYCELIA_CACHE_TLS cannot be read" in result.output
+
+
+def test_a_password_of_a_store_is_not_shown():
+    assert settings.without_password("redis://user:secret@host:1/0") == "redis://...@host:1/0"
+    assert settings.without_password("redis://host") == "redis://host"
 
 
 def test_other_hosts_need_a_token(server):

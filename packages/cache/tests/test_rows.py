@@ -141,6 +141,81 @@ def test_a_full_disk_refuses_rows(budget, spill):
     assert store.room < 95 << 10
 
 
+def _arrival(rng, count: int) -> np.ndarray:
+    """Row numbers in some order: ascending, descending, by chance, or in blocks."""
+    numbers = np.arange(count)
+    kind = rng.integers(4)
+    if kind == 1:
+        return numbers[::-1].copy()
+    if kind == 2:
+        return rng.permutation(numbers)
+    if kind == 3:
+        parts = np.array_split(numbers, 7)
+        return np.concatenate([parts[i] for i in rng.permutation(7)])
+    return numbers
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_rows_spill_in_any_order_as_long_as_the_disk_has_room(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    count, size = int(rng.integers(50, 6000)), int(rng.integers(1, 400))
+    cap = int(rng.integers(16 << 10, 512 << 10))
+    budget = Budget(cap)
+    own = int(rng.choice([0, max(12 << 10, cap // 2)]))
+    stored_bytes = count * form.layout_of((np.zeros(size, np.uint8),)).size
+    quota = Quota(None if rng.integers(2) else stored_bytes + (32 * count + (1 << 16)))
+    store = Store(budget, own, SpillFile(tmp_path / "spill", quota, False))
+    numbers, at = _arrival(rng, count), 0
+    while at < count:
+        step = int(rng.integers(1, 700))
+        group = numbers[at : at + step].tolist()
+        assert sorted(put(store, group, size).tolist()) == sorted(group)
+        at += step
+    assert store.rows_in_memory + store.rows_on_disk == count and not store.out_of_disk
+    assert budget.used <= cap and store.bytes_in_memory <= (own or cap)
+    lengths, data = store.get(np.arange(count))
+    starts = np.cumsum(lengths) - lengths
+    for n in range(0, count, 7):
+        (value_,) = form.decoded(data, int(starts[n]), n, int(lengths[n]))
+        assert (value_ == n % 251).all() and len(value_) == size
+    store.close()
+    assert budget.used == 0 and quota.used == 0
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_disk_that_becomes_full_keeps_what_it_has(tmp_path, seed):
+    rng = np.random.default_rng(seed)
+    budget, quota = Budget(64 << 10), Quota(int(rng.integers(32 << 10, 256 << 10)))
+    store = Store(budget, 0, SpillFile(tmp_path / "spill", quota, False))
+    numbers = _arrival(rng, 3000)
+    stored: set[int] = set()
+    for at in range(0, 3000, 100):
+        stored |= set(put(store, numbers[at : at + 100].tolist(), 300).tolist())
+        assert quota.used <= quota.limit and budget.used <= budget.cap
+    assert store.out_of_disk and 0 < len(stored) < 3000
+    there = store.present(np.arange(3000))
+    assert set(np.flatnonzero(there).tolist()) == stored
+    assert all((value(store, n) == n % 251).all() for n in sorted(stored)[::11])
+
+
+def test_places_on_disk_of_a_writer_that_died_are_free_again(budget, spill):
+    store = Store(budget, 64 << 10, spill(limit=1 << 20))
+    lengths = np.full(20, 40 << 10, np.uint64)
+    _, places, _ = store.reserve(7, np.arange(20), lengths)
+    assert (places == Place.DISK).sum() > 15
+    used = store.spill.quota.used
+    store.abandon(7)
+    assert len(put(store, range(20), 39 << 10)) == 20
+    assert store.spill.quota.used == used, "the same places"
+
+
+def test_the_table_of_a_spilling_cache_has_no_name(budget, spill):
+    store = Store(budget, 0, spill())
+    put(store, range(500), 100)
+    assert [path.name for path in store.spill.directory.iterdir()] == ["rows"]
+    assert os.readlink(f"/proc/self/fd/{store.index.fd}").startswith(str(store.spill.directory))
+
+
 def test_a_row_larger_than_all_room_is_refused_and_the_others_stay(budget):
     store = Store(budget, 1 << 20)
     assert put(store, [0], 2 << 20).tolist() == []

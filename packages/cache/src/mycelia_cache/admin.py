@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import dataclass, field
 
-from mycelia import config
+from mycelia import config, errors
 from mycelia_cache import commands
 from mycelia_cache.commands import Failed
 
@@ -254,8 +254,8 @@ def main(words: list[str] | None = None) -> int:
     words = sys.argv[1:] if words is None else words
     try:
         run(words, "dataset-cache")
-    except Failed as e:
-        print(e, flush=True)
+    except (Failed, errors.MyceliaError) as e:
+        print(commands.in_one_line(e), flush=True)
         return 1
     return 0
 

@@ -9,7 +9,7 @@ import weakref
 from pathlib import Path
 
 from mycelia import config, errors
-from mycelia_cache import daemon, protocol
+from mycelia_cache import daemon, owner, protocol
 from mycelia_cache.proto import cache_pb2 as pb
 from mycelia_cache.protocol import Closed, Refused, Unreachable
 
@@ -52,6 +52,14 @@ class SocketChannel:
         except OSError as e:
             self._socket.close()
             raise Unreachable(str(e)) from None
+        self.server_pid, user = owner.of_peer(self._socket)
+        if user != os.getuid():
+            self._socket.close()
+            raise errors.runtime_error(
+                "mycelia-cache",
+                f"the cache server in {directory} belongs to another user: to number {user}, and this is "
+                f"{os.getuid()}",
+            )
         _open_sockets.add(self)
         self.client = 0
 
@@ -71,14 +79,6 @@ class SocketChannel:
             raise Unreachable(str(e)) from None
         return _checked(pb.Reply.FromString(payload)), fds
 
-    def wait_closed(self) -> None:
-        """Wait until the server ends the connection, as it does when it is stopped."""
-        try:
-            while self._socket.recv(4096):
-                pass
-        except OSError:
-            pass
-
     def close(self) -> None:
         """End the connection, and with it what this client held."""
         self._socket.close()
@@ -97,7 +97,12 @@ class GrpcChannel:
         options = [*protocol.GRPC_OPTIONS, ("grpc.enable_http_proxy", 0)]
         if tls:
             directory = Path(tls)
-            ca, key, cert = ((directory / f"{n}.pem").read_bytes() for n in ("ca", "key", "cert"))
+            try:
+                ca, key, cert = ((directory / f"{n}.pem").read_bytes() for n in ("ca", "key", "cert"))
+            except OSError as e:
+                raise errors.runtime_error(
+                    "mycelia-cache", f"a certificate of MYCELIA_CACHE_TLS cannot be read: {e}"
+                ) from None
             self._channel = grpc.secure_channel(address, grpc.ssl_channel_credentials(ca, key, cert), options)
         else:
             self._channel = grpc.insecure_channel(address, options)

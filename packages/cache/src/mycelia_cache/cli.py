@@ -33,17 +33,18 @@ def version() -> None:
 def _where(host: str | None, port: int | None) -> tuple[str, int]:
     from mycelia import config
 
-    return host or config.get("cache_host"), port or config.get("cache_port")
+    return _tried(lambda: (host or config.get("cache_host"), port or config.get("cache_port")))
 
 
 def _tried(work):
     """The result of a command, or its message and exit code 1."""
-    from mycelia_cache.commands import Failed
+    from mycelia import errors
+    from mycelia_cache.commands import Failed, in_one_line
 
     try:
         return work()
-    except Failed as e:
-        typer.echo(str(e), err=True)
+    except (Failed, errors.MyceliaError) as e:
+        typer.echo(in_one_line(e), err=True)
         raise typer.Exit(1) from None
 
 

@@ -85,15 +85,18 @@ class CacheClient:
                 self._forget()  # a fork: the connection is the parent's
             handle = self._handle
             same = handle is not None and self._identity.digest == identity.digest
-            if same and handle.alive and not handle.gone and handle.report():
+            if same and handle.alive and not handle.gone and handle.report(tell=False):
                 return handle
             try:
                 fresh = self._join(identity, numbered)
                 self._earlier, self._handle = self.counts(), fresh
                 self._identity, self._told = identity, False
                 return self._handle
-            except Refused as e:
-                raise _refusal(e) from None
+            except Refused as e:  # the session is gone, with the server that knew it or without
+                if self.settings.on_failure != "bypass":
+                    raise _refusal(e) from None
+                self._tell(e)
+                return None
             except Unreachable as e:
                 self._channel = None
                 if self.settings.on_failure == "bypass" or (begun and self.settings.on_failure is None):
@@ -112,12 +115,16 @@ class CacheClient:
         try:
             return self._joined(wish)
         except Unreachable:  # the connection was of a server that is gone: there may be another one
-            self._connect()
-            wish.session = self._session()
-            return self._joined(wish)
+            pass
+        except Refused as e:
+            if e.code != Code.NO_CLIENT:  # over gRPC another server answers on the same connection
+                raise
+        self._connect()
+        wish.session = self._session()
+        return self._joined(wish)
 
     def _connect(self) -> None:
-        self._private = None
+        self._private = self._channel = None
         self._channel = ways.open_channel(self.settings.hostname or config.get("cache_host"), self.port)
         ways.hello(self._channel)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import socket
+import time
 from pathlib import Path
 
 from mycelia import config, errors
@@ -14,10 +16,18 @@ from mycelia_cache.settings import Settings
 
 GIGABYTE = 1 << 30
 MEGABYTE = 1 << 20
+_END_S = 30.0  # that a server may take to end
 
 
 class Failed(Exception):
     """A command could not be carried out; the text is for the user."""
+
+
+def in_one_line(error: Exception) -> str:
+    """What an error says, for the user of a command line."""
+    if not isinstance(error, errors.MyceliaError):
+        return str(error)
+    return f"{error.subject}: {error.message}" if error.subject else error.message
 
 
 @contextlib.contextmanager
@@ -33,6 +43,8 @@ def connected(host: str, port: int):
         yield way
     except Unreachable:
         raise Failed(channel.unreachable(port).message) from None
+    except Refused as e:
+        raise Failed(f"The server on port {port} refuses: {e}") from None
     finally:
         way.close()
 
@@ -44,7 +56,11 @@ def default_workers() -> int:
 
 def settings(port: int, **given) -> Settings:
     """What to start a server with. Raises Failed for what cannot be."""
-    made = Settings(port, str(daemon.directory_of(port)), **{"workers": default_workers(), **given})
+    try:
+        directory = daemon.directory_of(port)
+    except errors.MyceliaError as e:
+        raise Failed(e.message) from None
+    made = Settings(port, str(directory), **{"workers": default_workers(), **given})
     if not 1025 <= port <= 65535:
         raise Failed("Port must be in range (1025..65535).")
     most = max(os.cpu_count() or 1, 100)
@@ -81,14 +97,41 @@ def start(wish: Settings) -> int:
 
 
 def stop(host: str, port: int) -> None:
-    """End the server. Raises Failed if there is none."""
-    try:
-        with connected(host, port) as way:
+    """End the server, and wait until its process, port and memory are gone. Raises Failed if there is none,
+    or if it does not end.
+    """
+    with _reached(host, port) as way:
+        watched = way.local and way.server_pid  # not one of another container, whose number is not known
+        with daemon.end_of(way.server_pid) if watched else contextlib.nullcontext() as ended:
             way.call(pb.Request(stop=pb.Stop()))
-            if way.local:
-                way.wait_closed()
-    except Failed:
+            if not (ended(_END_S) if watched else _refuses(host, port, _END_S)):
+                raise Failed(f"The server on port {port} is still ending after {_END_S:.0f} s.")
+
+
+@contextlib.contextmanager
+def _reached(host: str, port: int):
+    """`connected`, with the words of MindSpore's `--stop` if there is no server."""
+    try:
+        way = contextlib.ExitStack()
+        found = way.enter_context(connected(host, port))
+    except Failed as e:
+        if str(e) != channel.unreachable(port).message:
+            raise
         raise Failed(f"Server on port {port} is not reachable or has been shutdown already.") from None
+    with way:
+        yield found
+
+
+def _refuses(host: str, port: int, wait_s: float) -> bool:
+    """Whether nobody listens there any more, after `wait_s` seconds at most."""
+    until = time.monotonic() + wait_s
+    while time.monotonic() < until:
+        try:
+            socket.create_connection((host, port), timeout=1.0).close()
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def new_session(host: str, port: int) -> int:
@@ -104,7 +147,7 @@ def destroy(host: str, port: int, session: int) -> None:
             way.call(pb.Request(drop_session=pb.DropSession(session=session)))
         except Refused as e:
             if e.code != Code.NO_SESSION:
-                raise Failed(str(e)) from None
+                raise
             raise Failed(
                 f"Unexpected error. Session id {session} not found in server on port {port}."
             ) from None

@@ -14,6 +14,7 @@ import fcntl
 import json
 import os
 import secrets
+import select
 import shutil
 import signal
 import subprocess
@@ -22,6 +23,7 @@ import tempfile
 from pathlib import Path
 
 from mycelia import config, errors
+from mycelia_cache import owner
 
 
 def base_directory() -> Path:
@@ -29,8 +31,7 @@ def base_directory() -> Path:
     named = config.get("cache_dir")
     path = Path(named) if named else Path(tempfile.gettempdir()) / f"mycelia-cache-{os.getuid()}"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if path.stat().st_uid != os.getuid() and os.getuid():
-        raise errors.runtime_error("mycelia-cache", f"{path} belongs to another user")
+    owner.require(path.resolve() if named else path, "the directory", private=not named)
     return path
 
 
@@ -89,6 +90,7 @@ def serve(settings, ready=None) -> int:
     ready = ready or (lambda text: None)
     directory = Path(settings.directory)
     directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    owner.require(directory, "the directory", private=True)
     with _locked(directory) as lock:
         if lock is None:
             ready("Cache server is already up and running")
@@ -122,27 +124,39 @@ def serve(settings, ready=None) -> int:
     return 0
 
 
+@contextlib.contextmanager
+def end_of(pid: int):
+    """A function that waits for the end of a process, `wait(seconds)`, and says whether it came."""
+    try:
+        fd = os.pidfd_open(pid)
+    except ProcessLookupError:
+        yield lambda wait_s: True
+        return
+    try:
+        yield lambda wait_s: bool(select.select([fd], [], [], wait_s)[0])
+    finally:
+        os.close(fd)
+
+
 def start(settings) -> int:
     """Start a server that outlives this process; its pid. RuntimeError if it does not come up."""
     log_path = log_file(settings.port)
     log_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ready, theirs = os.pipe()
-    command = [
-        sys.executable,
-        "-m",
-        "mycelia_cache.daemon",
-        json.dumps(dataclasses.asdict(settings)),
-        str(theirs),
-    ]
+    # The settings, a token and a store's password among them, go by a pipe: others can read command lines,
+    # and the environment of a process stays readable as long as it lives.
+    environment = {k: v for k, v in os.environ.items() if k not in config.SETTINGS["cache_token"].env}
     try:
         with open(log_path, "ab") as output:
             process = subprocess.Popen(
-                command,
-                stdin=subprocess.DEVNULL, stdout=output, stderr=output,
-                pass_fds=(theirs,), start_new_session=True, cwd="/",
+                [sys.executable, "-m", "mycelia_cache.daemon", str(theirs)],
+                stdin=subprocess.PIPE, stdout=output, stderr=output,
+                pass_fds=(theirs,), start_new_session=True, cwd="/", env=environment,
             )  # fmt: skip
         os.close(theirs)
         theirs = -1
+        with contextlib.suppress(BrokenPipeError), process.stdin:  # one that ended at once says why
+            process.stdin.write(json.dumps(dataclasses.asdict(settings)).encode())
         with os.fdopen(ready, "r") as pipe:
             said = pipe.read()  # ends when the server listens, or is gone
     finally:
@@ -156,11 +170,13 @@ def start(settings) -> int:
 
 
 def main(arguments: list[str]) -> int:
-    """The process of a server: settings as JSON, and the descriptor on which to tell that it listens."""
+    """The process of a server: settings as JSON on its standard input, and as argument the descriptor on
+    which to tell that it listens.
+    """
     from mycelia import log
     from mycelia_cache.settings import Settings
 
-    settings, fd = Settings(**json.loads(arguments[0])), int(arguments[1])
+    settings, fd = Settings(**json.load(sys.stdin)), int(arguments[0])
     log.set_level(settings.log_level)
 
     def ready(text: str) -> None:

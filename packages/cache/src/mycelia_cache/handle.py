@@ -65,7 +65,7 @@ class Handle:
     def _call(self, **body):
         return self.channel.call(pb.Request(**body))
 
-    def _tried(self, work, default=None):
+    def _tried(self, work, default=None, *, tell: bool = True):
         if not self.alive:
             return default
         try:
@@ -73,7 +73,8 @@ class Handle:
         except (Refused, Unreachable) as e:
             self.alive = False
             self._waiting.clear()
-            self._lost(e)
+            if tell:
+                self._lost(e)
             return default
 
     # ---- storing -----------------------------------------------------------------------------------------
@@ -125,12 +126,12 @@ class Handle:
 
     # ---- the rest ----------------------------------------------------------------------------------------
 
-    def report(self) -> bool:
-        """Tell the server how often rows were there; whether it answers."""
+    def report(self, *, tell: bool = True) -> bool:
+        """Tell the server how often rows were there; whether it answers. `tell`: say so if it does not."""
         hits, misses, self._reported = self.hits, self.misses, self.counts()
         self.hits = self.misses = 0
         body = pb.Report(cache=self.cache, hits=hits, misses=misses)
-        return self._tried(lambda: self._call(report=body)) is not None
+        return self._tried(lambda: self._call(report=body), tell=tell) is not None
 
     def counts(self) -> tuple[int, int]:
         """All hits and misses so far."""
@@ -155,7 +156,7 @@ class LocalHandle(Handle):
         self._spill_fd = -1
         if joined.spill_file:
             with contextlib.suppress(OSError):
-                self._spill_fd = os.open(joined.spill_file, os.O_RDWR | os.O_CLOEXEC)
+                self._spill_fd = os.open(joined.spill_file, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
         weakref.finalize(self, _close, [*fds, self._spill_fd])
 
     @property

@@ -1,14 +1,18 @@
 """The table of a cache: where each row is. The server writes it, clients on the same host read it directly.
 
-It lies in a memory file: a page of head, then 32 bytes per row number. A row is written once, its place
+It lies in a memory file, or in one without a name on the spill disk: a page of head, then 32 bytes per row
+number. A row is written once, its place
 before its state, and does not change while the cache lives, except that a row found damaged in a spill
 file becomes empty again. So a reader that takes the states first, and the places afterwards, needs no lock.
 """
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
+import tempfile
+from pathlib import Path
 
 import numpy as np
 
@@ -24,11 +28,18 @@ W_MAGIC, W_SLOTS, W_GONE, W_CLIENTS = range(4)
 
 
 class Index:
-    """The server's side."""
+    """The server's side. `directory`: where its file is; None for memory.  Errors: OSError without room."""
 
-    def __init__(self):
-        self.fd = os.memfd_create("mycelia-cache-index", os.MFD_CLOEXEC)
-        os.posix_fallocate(self.fd, 0, HEAD_BYTES)
+    def __init__(self, directory: Path | None = None):
+        if directory is None:
+            self.fd = os.memfd_create("mycelia-cache-index", os.MFD_CLOEXEC)
+        else:
+            self.fd = _nameless(directory)
+        try:
+            os.posix_fallocate(self.fd, 0, HEAD_BYTES)
+        except OSError:
+            os.close(self.fd)
+            raise
         self.slots = 0
         self._map()
         self.head[W_MAGIC] = MAGIC
@@ -68,6 +79,15 @@ class Index:
         self.head[W_GONE] = 1
         self.head = self.entries = self._memory = None
         os.close(self.fd)
+
+
+def _nameless(directory: Path) -> int:
+    """A file on the disk of `directory` that goes when nobody has it open any more."""
+    with contextlib.suppress(OSError):  # not every file system can do it in one step
+        return os.open(directory, os.O_TMPFILE | os.O_RDWR | os.O_CLOEXEC, 0o600)
+    fd, path = tempfile.mkstemp(prefix="table-", dir=directory)
+    os.unlink(path)
+    return fd
 
 
 class IndexReader:

@@ -6,7 +6,6 @@ import contextlib
 import hmac
 import os
 import socket
-import struct
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,12 +14,12 @@ from pathlib import Path
 import numpy as np
 
 from mycelia import log
-from mycelia_cache import protocol
+from mycelia_cache import owner, protocol
 from mycelia_cache.memory import Budget, system_memory
 from mycelia_cache.proto import cache_pb2 as pb
 from mycelia_cache.protocol import Code, Refused, State
 from mycelia_cache.session import Cache, Registry
-from mycelia_cache.settings import Settings
+from mycelia_cache.settings import Settings, without_password
 from mycelia_cache.spill import Quota
 
 _REAP_EVERY_S = 1.0
@@ -41,6 +40,7 @@ class Server:
         spill = settings.spill_place()
         if spill is not None:
             spill.mkdir(mode=0o700, exist_ok=True)
+            owner.require(spill, "the spill directory", private=True)
         self.registry = Registry(self._budget, spill, Quota(settings.spill_limit), settings.keep)
         self._shared = None
         if settings.backend:
@@ -137,8 +137,7 @@ class Server:
                 sock, _ = self._listener.accept()
             except OSError:
                 return
-            credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
-            if struct.unpack("3i", credentials)[1] not in (os.getuid(), 0):
+            if owner.of_peer(sock)[1] != os.getuid():
                 sock.close()
                 continue
             threading.Thread(target=self._serve, args=(sock,), daemon=True).start()
@@ -233,7 +232,7 @@ class Server:
                 pid=os.getpid(),
                 uptime_s=time.monotonic() - self._started,
                 clients=len(registry.clients),
-                backend=settings.backend,
+                backend=without_password(settings.backend),
             )
         )
 

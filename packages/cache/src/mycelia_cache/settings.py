@@ -6,6 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 
+def without_password(address: str) -> str:
+    """``redis://user:secret@host`` as it may be shown."""
+    head, at, host = address.rpartition("@")
+    return f"{head.partition('://')[0]}://...@{host}" if at else address
+
+
 @dataclass
 class Settings:
     """What a server is started with. `spill_dir` is the user's; the server works in a directory inside."""

@@ -14,6 +14,7 @@ import zlib
 import numpy as np
 
 from mycelia import errors, log
+from mycelia_cache.settings import without_password
 
 _CRC = struct.Struct("<I")
 _TTL_S = 24 * 3600
@@ -32,14 +33,14 @@ class RedisStore:
             raise errors.runtime_error(
                 "mycelia-cache", "--backend redis://... needs the package redis", hint="pip install redis"
             ) from None
-        self.address = address
+        self.address = without_password(address)
         self._failures = (redis.RedisError, OSError)
         try:
             self._redis = redis.Redis.from_url(
                 address, socket_timeout=_TIMEOUT_S, socket_connect_timeout=_TIMEOUT_S
             )
-        except ValueError as e:
-            raise errors.runtime_error("mycelia-cache", f"--backend {address!r} is no address: {e}") from None
+        except ValueError:
+            raise errors.runtime_error("mycelia-cache", f"--backend {self.address!r} is no address") from None
         self._resume_at = 0.0
         self._told = False
 

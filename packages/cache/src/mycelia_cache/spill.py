@@ -13,6 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
+from mycelia_cache import owner
+
 _STEP = 8 << 20  # bytes that the file grows by at least
 _RECORD = np.dtype([("row", "<u8"), ("offset", "<u8"), ("length", "<u8"), ("crc", "<u4"), ("check", "<u4")])
 
@@ -43,40 +45,81 @@ class Quota:
         return 1 << 62 if self.limit is None else max(0, self.limit - self.used)
 
 
+class Holes:
+    """Parts of a file that are free again before its end: offset and size of each."""
+
+    def __init__(self) -> None:
+        self._holes: list[tuple[int, int]] = []
+
+    def __bool__(self) -> bool:
+        return bool(self._holes)
+
+    def take(self, size: int) -> int | None:
+        """Where `size` bytes are free; None if no hole is as large."""
+        for i, (at, length) in enumerate(self._holes):
+            if length >= size:
+                if length > size:
+                    self._holes[i] = (at + size, length - size)
+                else:
+                    del self._holes[i]
+                return at
+        return None
+
+    def add(self, at: int, size: int) -> None:
+        """These bytes are free."""
+        self._holes.append((at, size))
+
+    @property
+    def largest(self) -> int:
+        """Bytes of the largest hole."""
+        return max((length for _, length in self._holes), default=0)
+
+
 class SpillFile:
-    """The rows of one cache on disk."""
+    """The rows of one cache on disk.  Errors: OSError, RuntimeError for a directory of another user."""
 
     def __init__(self, directory: Path, quota: Quota, keep: bool):
-        self.directory, self._quota, self._keep = directory, quota, keep
+        self.directory, self.quota, self._keep = directory, quota, keep
         directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        owner.require(directory)
         self.path = directory / "rows"
-        self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        self.fd = os.open(self.path, flags, 0o600)
         self._end = self._allocated = 0
+        self._holes = Holes()
         self.full = False
 
     @property
     def room(self) -> int:
         """Bytes of a row that would still find a place."""
-        return 0 if self.full else self._allocated - self._end + self._quota.free
+        return 0 if self.full else max(self._allocated - self._end + self.quota.free, self._holes.largest)
 
     def reserve(self, size: int) -> int | None:
-        """Where `size` bytes may be written; None, now and from then on, if the disk is full."""
-        if self.full or not self._ensure(self._end + size):
+        """Where `size` bytes may be written; None if the disk has no room for them."""
+        if self.full:
             return None
-        at = self._end
-        self._end += size
+        at = self._holes.take(size)
+        if at is None and self._ensure(self._end + size):
+            at, self._end = self._end, self._end + size
         return at
+
+    def free(self, at: int, size: int) -> None:
+        """What was reserved there is not needed: its writer is gone."""
+        if at + size == self._end:
+            self._end = at
+        else:
+            self._holes.add(at, size)
 
     def _ensure(self, end: int) -> bool:
         if end <= self._allocated:
             return True
         for step in (max(end - self._allocated, _STEP), end - self._allocated):
-            if not self._quota.take(step):
+            if not self.quota.take(step):
                 continue
             try:
                 os.posix_fallocate(self.fd, self._allocated, step)
             except OSError:
-                self._quota.give_back(step)
+                self.quota.give_back(step)
                 continue
             self._allocated += step
             return True
@@ -115,12 +158,12 @@ class SpillFile:
         if len(records):
             self._end = int((records["offset"] + records["length"]).max())
             self._allocated = max(size, self._end)
-            self._quota.take(self._allocated)
+            self.quota.take(self._allocated)
         return records
 
     def close(self, *, remove: bool) -> None:
         """Close the file, and remove it with its directory."""
         os.close(self.fd)
-        self._quota.give_back(self._allocated)
+        self.quota.give_back(self._allocated)
         if remove:
             shutil.rmtree(self.directory, ignore_errors=True)

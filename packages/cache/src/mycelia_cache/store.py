@@ -22,7 +22,7 @@ from mycelia_cache import rows as form
 from mycelia_cache.index import Index
 from mycelia_cache.memory import Budget
 from mycelia_cache.protocol import Code, Refused
-from mycelia_cache.spill import SpillFile
+from mycelia_cache.spill import Holes, SpillFile
 
 _STEP = 16 << 20  # bytes that memory grows by at most beyond what is needed
 
@@ -48,22 +48,26 @@ class Ticket:
 
 
 class Store:
-    """Memory and disk of one cache. `limit`: bytes of memory for rows and table, 0 for no own limit."""
+    """Memory and disk of one cache. `limit`: bytes of memory for rows and table, 0 for no own limit.
+
+    With a spill file the table lies on its disk: it grows with the rows there, long after memory is full.
+    """
 
     def __init__(self, budget: Budget, limit: int = 0, spill: SpillFile | None = None):
         self._budget, self.limit, self.spill = budget, limit, spill
         self._lock = threading.RLock()
         self._tickets: dict[int, Ticket] = {}
         self._numbers = itertools.count(1)
-        self._holes: list[tuple[int, int]] = []  # offset, size of what dead writers left
+        self._holes = Holes()  # what dead writers left
         self._end = self._allocated = 0
         self.rows_in_memory = self.rows_on_disk = self.row_bytes = 0
         self.min_row = self.max_row = -1
         self.out_of_memory = self.out_of_disk = False
         self.closed = False
-        self.index = Index()
-        if not budget.take(self.index.bytes) or (limit and self.index.bytes > limit):
-            raise Refused(Code.BAD_REQUEST, "there is no memory for another cache")
+        self.index = Index(None if spill is None else spill.directory)
+        self._table_budget = budget if spill is None else spill.quota
+        if not self._table_budget.take(self.index.bytes) or (limit and self._table_in_memory > limit):
+            raise Refused(Code.BAD_REQUEST, "there is no room for another cache")
         # The whole range is mapped once, by everyone; pages are there only as far as they were allocated.
         self.data_bytes = -(-min(limit or budget.cap, budget.cap) // mmap.PAGESIZE) * mmap.PAGESIZE
         self.data_fd = os.memfd_create("mycelia-cache-rows", os.MFD_CLOEXEC)
@@ -75,13 +79,17 @@ class Store:
 
     @property
     def bytes_in_memory(self) -> int:
-        """Rows and table."""
-        return self._end + self.index.bytes
+        """Rows, and the table if it is there."""
+        return self._end + self._table_in_memory
 
     @property
     def bytes_on_disk(self) -> int:
-        """Bytes of the spill file that rows have."""
-        return 0 if self.spill is None else self.spill._end
+        """Bytes of the spill file that rows have, and the table."""
+        return 0 if self.spill is None else self.spill._end + self.index.bytes
+
+    @property
+    def _table_in_memory(self) -> int:
+        return self.index.bytes if self.spill is None else 0
 
     @property
     def room(self) -> int:
@@ -92,24 +100,24 @@ class Store:
     def _memory_room(self) -> int:
         left = self._budget.free + self._allocated - self._end
         if self.limit:
-            left = min(left, self.limit - self.index.bytes - self._end)
+            left = min(left, self.limit - self._table_in_memory - self._end)
         return max(0, min(left, self.data_bytes - self._end))
 
     def _grow_index(self, rows: int) -> bool:
         more = self.index.bytes_for(rows) - self.index.bytes
         if more <= 0:
             return True
-        if self.limit and self._allocated + self.index.bytes + more > self.limit:
+        if self.spill is None and self.limit and self._allocated + self.index.bytes + more > self.limit:
             return False
-        if not self._budget.take(more):
+        if not self._table_budget.take(more):
             return False
         try:
             self.index.grow(rows)
         except ValueError as e:
-            self._budget.give_back(more)
+            self._table_budget.give_back(more)
             raise Refused(Code.BAD_REQUEST, str(e)) from None
         except OSError:
-            self._budget.give_back(more)
+            self._table_budget.give_back(more)
             return False
         return True
 
@@ -118,7 +126,7 @@ class Store:
         short = end - self._allocated
         if short <= 0:
             return True
-        most = self.data_bytes if not self.limit else min(self.data_bytes, self.limit - self.index.bytes)
+        most = self.data_bytes if not self.limit else min(self.data_bytes, self.limit - self._table_in_memory)
         wish = max(short, min(_STEP, max(self._allocated // 4, 64 << 10)))
         for step in (min(wish, most - self._allocated), short):
             if step < short or self._allocated + step > most or not self._budget.take(step):
@@ -133,24 +141,16 @@ class Store:
         return False
 
     def _memory_for(self, size: int) -> int | None:
-        for i, (at, length) in enumerate(self._holes):
-            if length >= size:
-                if length > size:
-                    self._holes[i] = (at + size, length - size)
-                else:
-                    del self._holes[i]
-                return at
-        if not self._ensure(self._end + size):
-            return None
-        at = self._end
-        self._end += size
+        at = self._holes.take(size)
+        if at is None and self._ensure(self._end + size):
+            at, self._end = self._end, self._end + size
         return at
 
     def _free(self, at: int, size: int) -> None:
         if at + size == self._end:
             self._end = at
         else:
-            self._holes.append((at, size))
+            self._holes.add(at, size)
 
     # ---- storing -----------------------------------------------------------------------------------------
 
@@ -167,6 +167,7 @@ class Store:
                 return 0, places, offsets
             if not self._grow_index(int(rows.max()) + 1):
                 self.out_of_memory = True
+                self.out_of_disk = self.spill is not None
                 known = rows < self.index.slots
             else:
                 known = np.ones(count, bool)
@@ -264,8 +265,11 @@ class Store:
 
     def _give_up(self, ticket: Ticket, i: int) -> None:
         self.index.entries["state"][ticket.rows[i]] = table.EMPTY
+        at, size = int(ticket.offsets[i]), int(ticket.lengths[i])
         if ticket.places[i] == Place.MEMORY:
-            self._free(int(ticket.offsets[i]), int(ticket.lengths[i]))
+            self._free(at, size)
+        else:
+            self.spill.free(at, size)
 
     def abandon(self, client: int) -> None:
         """A client is gone: what it had reserved and not written is free again."""
@@ -382,7 +386,8 @@ class Store:
             if self.closed:
                 return
             self.closed = True
-            self._budget.give_back(self._allocated + self.index.bytes)
+            self._budget.give_back(self._allocated)
+            self._table_budget.give_back(self.index.bytes)
             self.index.close()
             self._data = self._memory = None
             os.close(self.data_fd)
