@@ -190,6 +190,11 @@ def test_other_values_are_warned_of_once(args, named, words, warned):
         (lambda: ms.runtime.set_memory(init_size="4GB"), "taken as it is needed"),
         (lambda: AutoParallel(ms.nn.Dense(2, 2)).hsdp(), "one process computes all"),
         (lambda: ms.nn.DistributedGradReducer([], degree=8), "not added"),
+        (lambda: ms.ops.Add().set_device("GPU"), "device target runs the op"),
+        (lambda: ms.ops.Add().set_stage(1), "not cut into stages"),
+        (lambda: ms.ops.Add().place("MS_WORKER", 1), "no other process"),
+        (lambda: ms.ops.Add().recompute(), "results are kept"),
+        (lambda: ms.ops.Add().shard(((2,), (2,))), "no other process"),
     ],
 )  # fmt: skip
 def test_what_nothing_follows_is_warned_of(use, words, warned):

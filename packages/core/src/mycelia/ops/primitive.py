@@ -10,7 +10,7 @@ import functools
 import inspect
 from typing import Any
 
-from mycelia import errors
+from mycelia import errors, ignored
 
 _HIDDEN = ("input_names", "output_names")
 
@@ -54,15 +54,20 @@ class Primitive:
         self.add_prim_attr("output_names", outputs)
 
     def set_device(self, device_target: str) -> Primitive:
-        """Record the device that this op is to run on."""
+        """Record the device that this op is to run on; a warning says that the device target runs it."""
+        ignored.tell("Primitive", "set_device", device_target, "the device target runs the op")
         return self.add_prim_attr("primitive_target", device_target)
 
     def set_stage(self, stage: int) -> Primitive:
-        """Record the pipeline stage of this op; it matters to pipeline parallel training only."""
+        """Record the pipeline stage of this op; a warning says that there is one."""
+        if stage:
+            ignored.tell("Primitive", "set_stage", stage, "networks are not cut into stages")
         return self.add_prim_attr("stage", stage)
 
     def place(self, role: str, rank_id: int) -> None:
-        """Record the process that runs this op: `role` is "MS_WORKER", `rank_id` its number."""
+        """The process that is to run this op: `role` is "MS_WORKER", `rank_id` its number; a warning says
+        that it is this one.
+        """
         if role != "MS_WORKER":
             raise errors.value_error(
                 "Primitive.place", f"the argument 'role' must be 'MS_WORKER', but got {role!r}"
@@ -71,6 +76,8 @@ class Primitive:
             raise errors.value_error(
                 "Primitive.place", f"the argument 'rank_id' must be an int >= 0, but got {rank_id!r}"
             )
+        if rank_id:
+            ignored.tell("Primitive.place", "rank_id", rank_id, "no other process takes part")
 
     def set_user_data(self, key: str, value: Any) -> None:
         """Keep a value of the user's with this object, for `get_user_data`."""
@@ -81,17 +88,24 @@ class Primitive:
         return self.__dict__.get("_user_data", {}).get(key)
 
     def recompute(self, mode: bool = True) -> Primitive:
-        """Record whether the results of this op are computed again for the gradient."""
+        """Record whether the results of this op are to be computed again for the gradient; a warning says
+        that `Cell.recompute` and `mycelia.recompute` do that.
+        """
         if not isinstance(mode, bool):
             raise errors.type_error(
                 "Primitive.recompute", f"mode must be a bool, but got {type(mode).__name__}"
             )
+        if mode:
+            ignored.tell(
+                "Primitive", "recompute", mode, "results are kept; Cell.recompute computes a Cell again"
+            )
         return self.add_prim_attr("recompute", mode)
 
     def shard(self, in_strategy: tuple | None = None, out_strategy: tuple | None = None) -> Primitive:
-        """Record how inputs and outputs are split among devices; one device ignores it."""
+        """Record how inputs and outputs are to be split among devices; a warning says that one has all."""
         if in_strategy is None and out_strategy is None:
             return self
+        ignored.tell("Primitive.shard", "in_strategy", in_strategy, "no other process takes part")
         layout = False
         for label, strategy in (("in_strategy", in_strategy), ("out_strategy", out_strategy)):
             if strategy is None:

@@ -16,6 +16,7 @@ from mycelia.tensor import Parameter, Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.checkpoint import ModelCheckpoint
 from mycelia.train.callbacks.monitor import loss_value
+from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import DatasetGraph, EvaluationLineage, TrainLineage, UserDefinedInfo
 from mycelia.train.summary.summary_record import SummaryRecord, check_export_options, make_directory
 
@@ -197,6 +198,7 @@ class SummaryCollector(Callback):
             return
         if not self._started:
             self._started = True
+            self._add_graph(params.train_network)
             self._add_dataset_graph(params.train_dataset)
             if self._custom:
                 self._record.add_value("custom_lineage_data", "custom", UserDefinedInfo(self._custom))
@@ -302,6 +304,17 @@ class SummaryCollector(Callback):
         for parameter in chosen:
             if parameter.ndim:
                 self._record.add_value("histogram", f"{parameter.name}/auto", parameter)
+
+    def _add_graph(self, network) -> None:
+        if not self._collect_specified_data.get("collect_graph"):
+            return
+        graph = graph_of(network)
+        if graph is None:
+            log.logger(__name__).warning(
+                "%s collects no graph: the training step is not compiled, as GRAPH_MODE would do", _OWNER
+            )
+        else:
+            self._record.add_value("graph", "train_network/auto", graph_message(graph))
 
     def _add_dataset_graph(self, dataset) -> None:
         if self._collect_specified_data.get("collect_dataset_graph") and hasattr(dataset, "to_json"):

@@ -19,6 +19,7 @@ from mycelia.ops.program import summary_sink
 from mycelia.tensor import Tensor
 from mycelia.train.summary import values
 from mycelia.train.summary.events import EventFile, double, event_file_name, text
+from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS
 from mycelia.wire import field
 
@@ -64,11 +65,11 @@ def check_export_options(options) -> dict | None:
 class SummaryRecord:
     """Collects values with `add_value` and writes them with `record`.
 
-    `log_dir`: directory of the run; `file_prefix`, `file_suffix`: of the file's name; `network`: accepted, a
-    graph is shown when it is added; `max_file_size`: bytes after which a file ends; `raise_exception`:
-    whether errors of the disk are raised; `export_options`: ``{"tensor_format": "npy"}`` saves tensors as
-    files too.  `num_process` has no effect: records are written where they are made.  One open instance a
-    process; usable as a context manager.
+    `log_dir`: directory of the run; `file_prefix`, `file_suffix`: of the file's name; `network`: a Cell whose
+    graph is recorded once, when it was compiled; `max_file_size`: bytes after which a file ends;
+    `raise_exception`: whether errors of the disk are raised; `export_options`: ``{"tensor_format": "npy"}``
+    saves tensors as files too; `num_process` has no effect: records are written where they are made. One open
+    instance a process; usable as a context manager.
     Errors: TypeError and ValueError for bad arguments, RuntimeError for a second instance.
     """
 
@@ -108,7 +109,7 @@ class SummaryRecord:
             log.logger(__name__).warning("max_file_size %d is ignored: it is negative", max_file_size)
             max_file_size = None
         self._export = check_export_options(export_options)
-        self.network = network
+        self.network, self._has_graph = network, False
         self._mode, self._closed = "train", False
         self._pool: dict[str, list[tuple]] = defaultdict(list)
         self._taken: dict[tuple[str, str], np.ndarray] = {}  # of operators, since the last record
@@ -188,6 +189,7 @@ class SummaryRecord:
         if self._closed:
             log.logger(__name__).error("SummaryRecord is closed and records nothing")
             return False
+        self._add_graph(train_network)
         pool, self._pool = self._pool, defaultdict(list)
         if self._mode == "train":
             for (kind, name), (array, dtype) in self._taken.items():
@@ -211,6 +213,16 @@ class SummaryRecord:
         if summary:
             self._events.write(now + field(2, step) + field(5, summary))
         return True
+
+    def _add_graph(self, train_network) -> None:
+        """The graph of the network that was named, or else of the one that trains, once."""
+        if self.network is None or self._has_graph:
+            return
+        cells = [cell for cell in (self.network, train_network) if isinstance(cell, Cell)]
+        graph = next((graph for graph in map(graph_of, cells) if graph is not None), None)
+        if graph is not None:
+            self._has_graph = True
+            self.add_value("graph", "network", graph_message(graph))
 
     def _value(self, plugin: str, name: str, array: np.ndarray, dtype: str, step: int) -> bytes:
         if plugin == "tensor":

@@ -8,7 +8,7 @@ from mycelia.train.summary.events import double, png, single, text
 from mycelia.wire import field
 
 # DataType of the graph schema by dtype name.
-_DATA_TYPES = {
+DATA_TYPES = {
     "Bool": 1, "Int8": 2, "Int16": 3, "Int32": 4, "Int64": 5, "UInt8": 6, "UInt16": 7, "UInt32": 8,
     "UInt64": 9, "Float16": 10, "Float32": 11, "Float64": 12, "BFloat16": 46,
 }  # fmt: skip
@@ -95,7 +95,7 @@ def histogram(array: np.ndarray) -> bytes:
 def tensor_message(array: np.ndarray, dtype_name: str) -> bytes:
     """A TensorProto; its values are floats whatever the dtype."""
     dims = b"".join(field(1, int(d)) for d in array.shape)
-    return dims + field(2, _DATA_TYPES.get(dtype_name, 0)) + field(3, array.astype("<f4").tobytes())
+    return dims + field(2, DATA_TYPES.get(dtype_name, 0)) + field(3, array.astype("<f4").tobytes())
 
 
 def tensor(array: np.ndarray, dtype_name: str) -> bytes:

@@ -1,0 +1,140 @@
+"""Compiled graphs as messages `GraphProto` of `mindspore.irpb`, which Insight shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from mycelia.dtypes import DType
+from mycelia.ir.graph import Graph, Node, Value
+from mycelia.nn.cell import Cell
+from mycelia.train.summary.events import single, text
+from mycelia.train.summary.values import DATA_TYPES
+from mycelia.wire import field
+
+_BOOL, _INT64, _FLOAT32, _STRING, _TENSOR, _TUPLE, _NONE, _TYPE = 1, 5, 11, 13, 14, 31, 34, 39
+
+
+def graph_of(cell: Cell) -> Graph | None:
+    """The graph that was compiled or used last for a call of `cell`; None for one that runs as Python."""
+    caches = cell.__dict__.get("_compiled") or {}
+    found = [run for run in (cache.latest() for cache in caches.values()) if run is not None]
+    return found[-1].graph if found else None
+
+
+def graph_message(graph: Graph) -> bytes:
+    """A serialized `GraphProto`: nodes in order, parameters, constants and the output.
+
+    Nodes are called by their numbers from 1 on, constants cst1, cst2, ...; a node's scope is the function
+    whose line it is. What a node has several results of, or what the graph returns several values of, goes
+    through nodes TupleGetItem and MakeTuple, as in MindSpore.
+    """
+    return b"".join(_Writer(graph).parts())
+
+
+class _Writer:
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.names: dict[Value, str] = {}
+        self.constants: list[bytes] = []
+        self.count = 0
+
+    def parts(self) -> Iterator[bytes]:
+        parameters = []
+        for position, value in enumerate(self.graph.parameters):
+            self.names[value] = value.name or f"argument{position}"
+            parameters.append(field(3, text(1, self.names[value]) + field(2, _type(value))))
+        for node in self.graph.nodes:
+            yield from self.node(node)
+        outputs = self.graph.outputs
+        if len(outputs) == 1:
+            result, kind = self.name(outputs[0]), _type(outputs[0])
+        else:
+            kind = field(1, _TUPLE) + field(3, b"".join(field(1, _type(v)) for v in outputs))
+            result = self.next()
+            inputs = b"".join(_input(self.name(v)) for v in outputs)
+            yield _node(result, "MakeTuple", "Default", inputs, b"", kind)
+        yield text(2, self.graph.name)
+        yield from parameters
+        yield field(4, text(1, result) + field(2, kind))
+        for constant in self.constants:
+            yield field(5, constant)
+
+    def next(self) -> str:
+        self.count += 1
+        return str(self.count)
+
+    def name(self, value: Value) -> str:
+        found = self.names.get(value)
+        if found is None:  # a constant: all others were made before they are used
+            found = self.names[value] = f"cst{len(self.constants) + 1}"
+            self.constants.append(text(1, found) + field(2, _constant(value)))
+        return found
+
+    def index(self, number: int) -> str:
+        name = f"cst{len(self.constants) + 1}"
+        self.constants.append(text(1, name) + field(2, _value(number)))
+        return name
+
+    def node(self, node: Node) -> Iterator[bytes]:
+        name = self.next()
+        place = node.location
+        scope = f"Default/{place.function}" if place is not None and place.function else "Default"
+        inputs = b"".join(_input(self.name(v)) for v in node.inputs if v is not None)
+        attributes = b"".join(
+            field(5, text(1, key) + field(2, _value(value)))
+            for key, value in node.attrs.items()
+            if not isinstance(value, Graph)
+        )
+        several = len(node.outputs) != 1
+        if several:
+            kind = field(1, _TUPLE) + field(3, b"".join(field(1, _type(v)) for v in node.outputs))
+        else:
+            kind = _type(node.outputs[0])
+            self.names[node.outputs[0]] = name
+        yield _node(name, node.op.name, scope, inputs, attributes, kind)
+        if several:
+            for position, value in enumerate(node.outputs):
+                picked = self.names[value] = self.next()
+                inputs = _input(name) + _input(self.index(position))
+                yield _node(picked, "TupleGetItem", scope, inputs, b"", _type(value))
+
+
+def _node(name: str, kind: str, scope: str, inputs: bytes, attributes: bytes, result: bytes) -> bytes:
+    instance = f"{kind}-op{name}"
+    content = inputs + text(2, name) + text(3, kind) + text(4, scope) + attributes + field(6, result)
+    return field(1, content + text(8, f"{scope}/{instance}") + text(10, instance))
+
+
+def _input(name: str) -> bytes:
+    return field(1, text(1, name) + field(2, 0))  # an edge of data
+
+
+def _type(value: Value) -> bytes:
+    shape = b"".join(field(1, field(1, n if isinstance(n, int) else -1)) for n in value.type.shape)
+    tensor = field(1, DATA_TYPES.get(str(value.type.dtype), 0)) + field(2, shape)
+    return field(1, _TENSOR) + field(2, tensor)
+
+
+def _constant(value: Value) -> bytes:
+    if value.type.shape == () and value.type.dtype.name != "bfloat16":
+        return _value(value.constant.asnumpy().item())
+    dims = b"".join(field(1, n) for n in value.type.shape)
+    kind = DATA_TYPES.get(str(value.type.dtype), 0)
+    return field(1, _TENSOR) + field(8, dims + field(2, kind))
+
+
+def _value(value: Any) -> bytes:
+    if value is None:
+        return field(1, _NONE) + text(7, "None")
+    if isinstance(value, bool):
+        return field(1, _BOOL) + field(2, int(value))
+    if isinstance(value, int):
+        return field(1, _INT64) + field(3, value)
+    if isinstance(value, float):
+        return field(1, _FLOAT32) + single(5, value)
+    if isinstance(value, (tuple, list)):
+        return field(1, _TUPLE) + b"".join(field(18, _value(v)) for v in value)
+    if isinstance(value, DType):
+        return field(1, _TYPE) + field(20, field(1, DATA_TYPES.get(str(value), 0)))
+    return field(1, _STRING) + text(7, str(value))

@@ -1,0 +1,117 @@
+"""The graph of a training in an event file."""
+
+from __future__ import annotations
+
+import struct
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia import config, nn, ops
+from mycelia.train import Model, SummaryCollector, SummaryRecord
+from mycelia.train.summary.graph import graph_message, graph_of
+from mycelia.wire import fields
+
+
+class Net(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.fc = nn.Dense(6, 3)
+
+    def construct(self, x):
+        return self.fc(ops.split(ops.relu(x), 6, 1)[0])
+
+
+def _train(folder, **options):
+    net = Net()
+    rows = [(np.ones(12, np.float32) * i, np.int32(i % 3)) for i in range(4)]
+    data = ms.dataset.GeneratorDataset(rows, ["x", "y"], shuffle=False).batch(2)
+    model = Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params()))
+    wanted = {"collect_graph": True, "collect_metric": True}
+    collector = SummaryCollector(
+        str(folder), collect_freq=1, collect_specified_data=wanted, keep_default_action=False, **options
+    )
+    model.train(1, data, callbacks=[collector])
+    return model
+
+
+def _graphs(folder) -> list[bytes]:
+    data, at, found = b"".join(path.read_bytes() for path in folder.glob("*_MS")), 0, []
+    while at < len(data):
+        (length,) = struct.unpack_from("<Q", data, at)
+        found += [bytes(v) for n, v in fields(memoryview(data)[at + 12 : at + 12 + length]) if n == 4]
+        at += length + 16
+    return found
+
+
+def _text(message, number: int) -> str:
+    return next(bytes(v).decode() for n, v in fields(message) if n == number)
+
+
+def _parts(graph: bytes, number: int) -> list[memoryview]:
+    return [v for n, v in fields(memoryview(graph)) if n == number]
+
+
+def test_the_graph_of_a_compiled_training_is_recorded_once(tmp_path):
+    with config.context(mode=ms.GRAPH_MODE):
+        model = _train(tmp_path)
+        expected = graph_of(model.train_network)
+    (graph,) = _graphs(tmp_path)
+    nodes, parameters, constants = (_parts(graph, number) for number in (1, 3, 5))
+    own = [_text(node, 3) for node in nodes if _text(node, 3) not in ("TupleGetItem", "MakeTuple")]
+    assert own == [node.op.name for node in expected.nodes]
+    assert [_text(node, 2) for node in nodes] == [str(i + 1) for i in range(len(nodes))]
+    names = {_text(node, 2) for node in nodes} | {_text(p, 1) for p in parameters + constants}
+    assert {"fc.weight", "fc.bias"} <= names
+    (output,) = _parts(graph, 4)
+    read = [_text(v, 1) for node in nodes for n, v in fields(node) if n == 1] + [_text(output, 1)]
+    assert set(read) <= names
+    scopes = {_text(node, 4) for node in nodes}
+    assert "Default/Net.construct" in scopes
+
+
+def test_each_node_says_where_it_is_and_what_it_gives(tmp_path):
+    with config.context(mode=ms.GRAPH_MODE):
+        net = Net()
+        net(ms.Tensor(np.ones((2, 12), np.float32)))
+        graph = graph_message(graph_of(net))
+    dense = next(node for node in _parts(graph, 1) if _text(node, 3) == "dense")
+    name = _text(dense, 2)
+    assert _text(dense, 8) == f"{_text(dense, 4)}/dense-op{name}"
+    (kind,) = [v for n, v in fields(dense) if n == 6]
+    (tensor,) = [v for n, v in fields(kind) if n == 2]
+    (shape,) = [v for n, v in fields(tensor) if n == 2]
+    sizes = [next(fields(dim))[1] for n, dim in fields(shape)]
+    assert sizes == [2, 3]
+
+
+def test_a_training_that_is_not_compiled_has_no_graph(tmp_path):
+    with config.context(mode=ms.PYNATIVE_MODE):
+        _train(tmp_path)
+    assert _graphs(tmp_path) == []
+
+
+def test_a_record_shows_the_graph_of_its_network(tmp_path):
+    net = Net()
+    with config.context(mode=ms.GRAPH_MODE), SummaryRecord(str(tmp_path), network=net) as record:
+        record.record(1)
+        net(ms.Tensor(np.ones((2, 12), np.float32)))
+        record.record(2)
+        record.record(3)
+    (graph,) = _graphs(tmp_path)
+    assert _text(memoryview(graph), 2) == "Net.construct"
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_graph_that_is_not_asked_for_is_not_collected(wanted, tmp_path):
+    net = Net()
+    rows = [(np.ones(12, np.float32), np.int32(1))] * 2
+    data = ms.dataset.GeneratorDataset(rows, ["x", "y"], shuffle=False).batch(2)
+    model = Model(net, nn.CrossEntropyLoss(), nn.Adam(net.trainable_params()))
+    collector = SummaryCollector(
+        str(tmp_path), collect_specified_data={"collect_graph": wanted}, keep_default_action=False
+    )
+    with config.context(mode=ms.GRAPH_MODE):
+        model.train(1, data, callbacks=[collector])
+    assert len(_graphs(tmp_path)) == wanted
