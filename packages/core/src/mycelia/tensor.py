@@ -311,13 +311,14 @@ class Parameter(Tensor):
         """None: a Parameter is filled when it is made, there is no second one."""
         return None
 
-    @ignored.arguments(slice_shape="Parameters are whole")
     def set_data(self, data, slice_shape: bool = False) -> Parameter:
         """Give it the value and shape of `data`, a Tensor or a number; the dtype stays and the elements
         are cast.
 
         Errors: TypeError for anything else.
         """
+        if slice_shape:
+            ignored.tell("Parameter.set_data", "slice_shape", slice_shape, "Parameters are whole")
         if not isinstance(data, (Tensor, int, float)):
             raise errors.type_error(
                 "Parameter.set_data",
