@@ -343,6 +343,46 @@ def test_flattening_with_an_open_batch(tmp_path):
         assert found.asnumpy().tolist() == [6.0] * batch
 
 
+class Printing(nn.Cell):
+    def __init__(self):
+        super().__init__()
+        self.c = Parameter(Tensor(np.ones(2, np.float32)), name="c")
+
+    def construct(self, x):
+        print("rows", x.sum(), x.shape[0])
+        ops.assign_add(self.c, x.sum(0))
+        print(self.c)
+        return x * 2
+
+
+def test_a_file_prints_what_the_network_prints(tmp_path, capsys):
+    path = exported(tmp_path, Printing(), Tensor(shape=[None, 2], dtype=ms.float32))
+    assert capsys.readouterr().out == ""
+    graph = nn.GraphCell(ms.load(path))
+    for rows, shown in ((3, "[ 4.00000000e+00"), (2, "[ 6.00000000e+00")):
+        graph(Tensor(np.ones((rows, 2), np.float32)))
+        lines = capsys.readouterr().out.split("\n")
+        assert lines[:3] == ["rows", f"{rows * 2}", f"{rows}"] and shown in lines[3]
+
+
+class PrintingBranch(nn.Cell):
+    def construct(self, x):
+        if x.sum() > 0:
+            print("positive")
+        return x
+
+
+def test_effects_without_an_operator_are_refused(tmp_path, capsys):
+    with pytest.raises(ValueError, match="print under a condition"):
+        exported(tmp_path, PrintingBranch(), random(3))
+    assert capsys.readouterr().out == ""
+
+
+def test_an_input_needs_a_number_of_axes(tmp_path):
+    with pytest.raises(NotImplementedError, match="input 'x' has no known number of axes"):
+        exported(tmp_path, Affine(), Tensor(shape=None, dtype=ms.float32))
+
+
 # ---- weights in files of their own
 # -----------------------------------------------------------------------------------------------------
 class Shifted(nn.Cell):

@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 
 from mycelia import errors
 from mycelia.capture.trace import UnknownValue, active, is_traced
+from mycelia.ir.sizes import is_open
 from mycelia.tensor import Tensor
 
 
@@ -131,7 +132,14 @@ def _percent(template: str, values: Any) -> str:
 _MAKE: dict[str, Callable[..., str]] = {"join": _join, "format": _format, "percent": _percent, "str": str}
 
 
+def _with_numbers(value: Any) -> Any:
+    """`value` with numbers of the graph in the place of sizes that are left open."""
+    trace = active()
+    return trace.sizes.number(value, trace) if trace is not None and is_open(value) else value
+
+
 def _made(how: str, *arguments: Any) -> Any:
+    arguments = _mapped(arguments, _with_numbers)
     if active() is not None and is_unknown(arguments):
         return Text(how, arguments)
     return _MAKE[how](*arguments)
@@ -165,11 +173,11 @@ def print_(*values: Any, **settings: Any) -> None:
         builtins.print(*values, **settings)
         return
     if not settings and not any(type(v).__module__ == "numpy" for v in values):
-        debug.print_values(*values)
+        debug.print_values(*_mapped(values, _with_numbers))
         return
     tensors: list[Tensor] = []
     pieces: list[Any] = []
-    for value in values:
+    for value in _mapped(values, _with_numbers):
         if is_traced(value):
             pieces.append(len(tensors))
             tensors.append(value)

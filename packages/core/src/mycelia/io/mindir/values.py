@@ -54,6 +54,7 @@ class _Monad:
 
 
 MONAD = _Monad()
+IO_MONAD = _Monad()  # what orders printed lines; both are read as MONAD
 
 
 def dtype_named(name: str) -> DType:
@@ -203,8 +204,8 @@ def write_value(attribute: Any, value: Any, *, element: bool = False) -> Any:
     """
     if value is None and not element:
         attribute.type = TYPE.NONE
-    elif value is MONAD:
-        attribute.type = TYPE.UMONAD
+    elif isinstance(value, _Monad):
+        attribute.type = TYPE.UMONAD if value is MONAD else TYPE.IOMONAD
     elif isinstance(value, (bool, np.bool_)):
         _write_scalar(attribute, TYPE.BOOL, "i", "ints", int(value), element)
     elif isinstance(value, (int, np.integer)):

@@ -20,7 +20,16 @@ from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
 from mycelia.io.mindir.rules.sizes import SCALAR_OPERATORS
-from mycelia.io.mindir.values import DATA, MONAD, TYPE, data_type, id_of_dtype, write_tensor, write_value
+from mycelia.io.mindir.values import (
+    DATA,
+    IO_MONAD,
+    MONAD,
+    TYPE,
+    data_type,
+    id_of_dtype,
+    write_tensor,
+    write_value,
+)
 from mycelia.io.raw import of_tensor
 from mycelia.ir import Graph, Node, TensorType, Value
 from mycelia.ir.sizes import Size, Symbol, is_symbolic
@@ -46,6 +55,7 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
                 arguments = []
                 for name, value in zip(_argument_names(net, len(inputs), taken), inputs):
                     if isinstance(value, Tensor):
+                        _require_rank(value, name)
                         arguments.append(trace.parameter(type_of(value), name))
                         flat.append(name)
                     else:
@@ -77,6 +87,14 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
         "name": f"{title}_construct" if hasattr(net, "construct") else title,
         "structure": structure,
     }
+
+
+def _require_rank(value: Tensor, name: str) -> None:
+    if -2 in value.shape:
+        raise NotImplementedError(
+            f"For 'export', the input '{name}' has no known number of axes, which is not supported: give its "
+            "shape, with None for each size that is left open"
+        )
 
 
 def _argument_names(net: Any, count: int, taken: set[str]) -> list[str]:
@@ -120,6 +138,7 @@ class GraphWriter:
         self.counts: dict[str, int] = {}  # label -> how often this graph uses it, for the display path
         self.symbols: dict[int, tuple[Name, int]] = {}  # of the node's attributes: a tensor, an axis of it
         self.scalars: dict[tuple, Name] = {}  # operator and operands -> a number made from sizes
+        self.printed: Name | None = None  # the state after what was printed last
 
     # -- what rules use
 
@@ -151,6 +170,14 @@ class GraphWriter:
     def constant(self, value: Any) -> Name:
         """The name of a constant."""
         return self.model.constant(self.proto, value)
+
+    def print(self, *items: Any) -> None:
+        """Prints each item on a line, after what was printed before."""
+        if self.proto is not self.model.proto.graph:
+            raise rules.Unsupported("print under a condition or in a loop")
+        state = self.constant(IO_MONAD) if self.printed is None else self.printed
+        line = self.primitive("Print", *items, state, side_effect_io=True)
+        self.printed = self.primitive("UpdateState", state, line)
 
     def choose(self, condition: Name, if_true: tuple, if_false: tuple, out: Any) -> Name:
         """Calls one of two graphs, each given as (its name, its inputs)."""
@@ -415,6 +442,8 @@ def to_model(
         result, type = _nested(writer, graph, structure)
         if updates:
             result = _write_updates(writer, result, type, [(p.name, writer.value(v)) for p, v in updates])
+        if writer.printed is not None:
+            result = writer.primitive("Depend", result, writer.printed, out=type, side_effect_propagate=1)
         write_info(main.output.add(name=result), type)
         model.write_functions()
     except rules.Unsupported as e:

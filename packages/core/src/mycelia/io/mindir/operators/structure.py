@@ -11,6 +11,7 @@ from typing import Any
 from mycelia import ops
 from mycelia.io.mindir.operators.arguments import as_dtype, number
 from mycelia.io.mindir.operators.table import operator, python, writes
+from mycelia.ops.program.debug import _print_lines
 from mycelia.tensor import Parameter, Tensor
 
 # ---- structure ---------------------------------------------------------------------------------
@@ -179,8 +180,9 @@ def ApplyMomentum(
 
 @writes
 def Print(*items):
-    for item in items:
-        print(item)
+    tensors = [item for item in items if isinstance(item, Tensor)]
+    numbers = iter(range(len(tensors)))
+    _print_lines(tensors, pieces=tuple(next(numbers) if isinstance(i, Tensor) else str(i) for i in items))
     return 0
 
 

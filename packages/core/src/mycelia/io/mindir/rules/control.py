@@ -94,6 +94,15 @@ def _scan(w, node, inputs):
     return [*values, *stacked]
 
 
+@rule("print_lines")
+def _print_lines(w, node, inputs):
+    for piece in node.attrs["pieces"]:
+        if type(piece) not in (int, str):
+            raise Unsupported("print of a text that is made of tensors")
+        w.print(inputs[piece] if type(piece) is int else piece)
+    return []
+
+
 def _row(w: Any, name: Any, type: TensorType, index: int) -> Any:
     part = (1, *type.shape[1:])
     row = part_of(w, name, (index, *(0 for _ in part[1:])), part, (1,) * type.rank, shaped(type, part))

@@ -51,8 +51,8 @@ def find(op: Any) -> Callable | None:
 def decomposed(node: Node) -> Graph | None:
     """A node's op as a graph of other ops, if it has such a form."""
     definition = node.op.definition
-    if definition.decomposition is None:
-        return None
+    if definition.decomposition is None or (definition.effect and not definition.updates):
+        return None  # an effect would take place while the file is written
     types = [None if v is None else v.type for v in node.inputs]
     counts = (len(types) - len(definition.params) + 1, *(1 for _ in definition.params[1:]))
     return traced(
