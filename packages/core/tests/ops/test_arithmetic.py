@@ -135,3 +135,10 @@ def test_in_place_methods_replace_the_value():
 def test_tensors_stand_for_shapes_and_axes(call, expected, compiled):
     x = Tensor([[1.0, 2.0], [3.0, 4.0]])
     assert (ms.jit(call) if compiled else call)(x).asnumpy().tolist() == expected
+
+
+@pytest.mark.parametrize("shapes", [((3, 1, 0), (1, 2, 1)), ((3, 1, 0, 1), (1, 2, 1, 3)), ((2, 0), (1, 1))])
+def test_broadcasting_of_nothing_does_not_trap(shapes):
+    left, right = (ops.ones(shape, ms.float32) for shape in shapes)
+    for made in (left * right, right - left, left > right, ops.maximum(right, left)):
+        assert made.shape == np.broadcast_shapes(*shapes) and made.asnumpy().size == 0

@@ -49,7 +49,7 @@ MYC_NOINLINE int64_t fill_periodic(const Broadcast<K>& plan, int k, const T* x, 
   while (first < plan.rank && plan.stride[k][first] == 0) ++first;
   int64_t period = 1;
   for (int d = first; d < plan.rank; ++d) period *= plan.shape[d];
-  if (first == 0 || period > kPeriodicBlock) return 0;
+  if (first == 0 || period < 1 || period > kPeriodicBlock) return 0;  // nothing has no period
   for (int64_t i = 0; i < period; ++i) {
     int64_t rest = i, offset = 0;
     for (int d = plan.rank - 1; d >= first; --d) {
