@@ -23,9 +23,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import dataset as ds
-from mycelia import mindrecord
+from mycelia import mindrecord, wire
 from mycelia.dataset import text, vision
-from mycelia.io import wire
 from mycelia.io.crc32c import crc32c, masked
 from mycelia.io.idx import read_idx, write_idx
 

@@ -59,8 +59,8 @@ def save_checkpoint(
     `ckpt_file_name` when it is not there. `async_save` (True, 'thread' or 'process') copies the values and
     writes them on another thread. `append_dict` adds numbers, texts (only ckpt), tensors and the states of
     Generators. `choice_func` gets each name and says whether it is saved. `integrated_save` and further
-    keywords concern distributed runs and are accepted without effect. The file is replaced as a whole: after
-    an error (disk full, for instance) the old one is still there.
+    keywords concern distributed runs and have no effect, as a warning says. The file is replaced as a whole:
+    after an error (disk full, for instance) the old one is still there.
     Errors: TypeError, ValueError for wrong arguments; OSError of the file system, IsADirectoryError for a
     directory.
     """

@@ -18,7 +18,7 @@ def ckpt_to_safetensors(file_path, save_path=None, name_map=None, file_name_rege
 
     file_path: a file, or a directory that is searched with its sub-directories. save_path: where the results
     go (default: beside the originals). name_map: parameter name -> new name. file_name_regex: which file
-    names are taken. `processes_num` is accepted without effect: the work is reading and writing.
+    names are taken. `processes_num` has no effect, as a warning says: one process reads and writes.
     Errors: ValueError for a path that does not exist or a file that is no checkpoint, damaged,
     encrypted, or holds texts.
     """

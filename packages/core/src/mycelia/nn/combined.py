@@ -35,7 +35,7 @@ class _Combined(Cell):
 class Conv2dBnAct(_Combined):
     """`Conv2d`, then `BatchNorm2d` with `has_bn`, then `activation`. `alpha`: slope of 'leakyrelu'.
 
-    Shapes: [N, in_channels, H, W] -> [N, out_channels, H', W']. `after_fake` is accepted.
+    Shapes: [N, in_channels, H, W] -> [N, out_channels, H', W']. `after_fake` has no effect.
     """
 
     @ignored.arguments(after_fake="no fake quantization is put in")
@@ -85,7 +85,7 @@ class Conv2dBnAct(_Combined):
 class DenseBnAct(_Combined):
     """`Dense`, then `BatchNorm1d` with `has_bn`, then `activation`. `alpha`: slope of 'leakyrelu'.
 
-    Shapes: [N, in_channels] -> [N, out_channels]. `after_fake` is accepted.
+    Shapes: [N, in_channels] -> [N, out_channels]. `after_fake` has no effect.
     """
 
     @ignored.arguments(after_fake="no fake quantization is put in")

@@ -301,7 +301,7 @@ class EmbeddingLookup(Cell):
     """A table of vectors looked up by integer ids; an id outside the table gives zeros.
 
     `max_norm` scales longer vectors down to it; `target`, `slice_mode`, `manual_shapes` and `sparse` speak
-    of clusters and are accepted. Shapes: x [...] of int -> [..., embedding_size]; `embedding_table`
+    of clusters and have no effect. Shapes: x [...] of int -> [..., embedding_size]; `embedding_table`
     [vocab_size, embedding_size].
     """
 

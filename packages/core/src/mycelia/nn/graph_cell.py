@@ -11,7 +11,7 @@ class GraphCell(Cell):
     """A network loaded from MindIR: call it as the exported one was called.
 
     `graph`: what `mycelia.load` returns; `params_init`: name -> Tensor or Parameter that replaces a stored
-    value; `obf_random_seed` is accepted for compatibility. Raises TypeError for another kind of graph.
+    value; `obf_random_seed` has no effect, as a warning says. Raises TypeError for another kind of graph.
     """
 
     @ignored.arguments(obf_random_seed="graphs are not obfuscated")

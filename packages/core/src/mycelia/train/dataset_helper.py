@@ -11,7 +11,7 @@ class DatasetHelper:
 
     `dataset_sink_mode`: batches go to the network from here either way; in this mode an epoch has
     `sink_size` of them and the data go on from where they stopped.  `sink_size`: -1 for the whole dataset;
-    `epoch_num`: accepted.  Errors: TypeError, ValueError for bad arguments.
+    `epoch_num` has no effect.  Errors: TypeError, ValueError for bad arguments.
     """
 
     @ignored.arguments(epoch_num="each loop over it is one epoch")

@@ -303,7 +303,8 @@ class Model:
     def predict(self, *predict_data, backend=None, config=None):
         """The network's output for Tensors or nested lists of them, in inference mode.
 
-        `backend`: "lite" or None, which are the same here; `config`: accepted. Errors: TypeError, ValueError.
+        `backend`: "lite" or None, which are the same here; `config` has no effect.
+        Errors: TypeError, ValueError.
         """
         if backend not in ("lite", None):
             raise errors.one_of(backend, ["lite", None], subject="Model.predict", what="backend")

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.io import crypto, wire
+from mycelia import errors, wire
+from mycelia.io import crypto
 from mycelia.io.mindir.values import dtype_of_data_type, read_tensor
 from mycelia.io.raw import Raw, empty, storage
 from mycelia.io.reading import STEP, Bytes, FileBytes, MemoryBytes

@@ -57,7 +57,7 @@ class SummaryLandscape:
         """Evaluate the grid of each interval and record it, one after the other.
 
         `callback_fn()`: gives (model, network, dataset, metrics), the metrics with a Loss;
-        `collect_landscape`: options in place of those of the training; `device_ids`: accepted; `output`:
+        `collect_landscape`: options in place of those of the training; `device_ids` has no effect; `output`:
         directory of the record, by default the summary directory.  Errors: ValueError without checkpoints.
         """
         from mycelia.train.callbacks.summary import check_landscape
