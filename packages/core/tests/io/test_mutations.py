@@ -352,6 +352,20 @@ def test_descriptions_in_json(tmp_path):
     report(faults(path, lambda: ds.Schema(str(path)), count_of(150), SEED))
 
 
+SETTINGS = ("seed", "prefetch_size", "num_parallel_workers", "callback_timeout")
+
+
+def test_settings_in_json(tmp_path):
+    path = tmp_path / "settings.json"
+    before = {name: getattr(ds.config, f"get_{name}")() for name in SETTINGS}
+    path.write_text('{"numParallelWorkers": 1, "prefetchSize": 4, "seed": 5, "callback_timeout": 6}')
+    try:
+        report(faults(path, lambda: ds.config.load(str(path)), count_of(100), SEED))
+    finally:
+        for name, value in before.items():
+            getattr(ds.config, f"set_{name}")(value)
+
+
 # ---- published sets ----------------------------------------------------------------------------------------
 
 SOURCE_FILES = SimpleNamespace(**runpy.run_path(str(HERE.parent / "dataset/source_files.py")))

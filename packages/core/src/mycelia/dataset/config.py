@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from mycelia import errors, ignored
+from mycelia.io.reading import of_file
 
 INT32_MAX = 2**31 - 1
 UINT32_MAX = 2**32 - 1
@@ -386,8 +387,9 @@ def load(file: str) -> None:
     owner = "dataset.config.load"
     path = Path(_of_type("load", file, str, "file"))
     try:
-        table = json.loads(path.read_text())
-    except (OSError, ValueError) as e:
+        with of_file(path, owner):
+            table = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as e:
         raise errors.runtime_error(owner, f"{path.name} cannot be read as JSON: {e}") from None
     if not isinstance(table, dict):
         raise errors.runtime_error(owner, f"{path.name} must hold a JSON object")
@@ -398,11 +400,12 @@ def load(file: str) -> None:
         "monitorSamplingInterval": set_monitor_sampling_interval,
         "callback_timeout": set_callback_timeout,
     }
-    for name, value in table.items():
-        if name in names:
-            names[name](value)
-        else:
-            ignored.tell(owner, name, value, "there is no such setting")
+    with of_file(path, owner):
+        for name, value in table.items():
+            if name in names:
+                names[name](value)
+            else:
+                ignored.tell(owner, name, value, "there is no such setting")
 
 
 def generator(epoch: int, salt: int) -> np.random.Generator:

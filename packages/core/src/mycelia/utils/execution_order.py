@@ -89,7 +89,7 @@ class RankFolderParser:
                     return rank_id, None
                 names = [name for name in _FIELDS if name in ExecuteOrder.__dataclass_fields__]
                 return rank_id, [ExecuteOrder(**{n: (row[n] or "").strip() for n in names}) for row in rows]
-        except OSError as error:
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
             _logger.error("%s cannot be read: %s", path, error)
             return rank_id, None
 

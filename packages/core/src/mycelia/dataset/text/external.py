@@ -13,6 +13,7 @@ from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.text.base import TextTransform, Tokenizer
 from mycelia.io.files import atomic_write
+from mycelia.io.reading import of_file
 
 
 def _package(op: str, name: str):
@@ -89,10 +90,11 @@ class JiebaTokenizer(Tokenizer):
             return
         if not os.path.exists(checks.kind("JiebaTokenizer.add_dict", "user_dict", user_dict, str, dict)):
             raise errors.value_error("JiebaTokenizer.add_dict", f"there is no file '{user_dict}'")
-        with open(user_dict, encoding="utf-8-sig") as file:
+        owner = "JiebaTokenizer.add_dict"
+        with of_file(user_dict, owner), open(user_dict, encoding="utf-8-sig") as file:
             for line in file:
                 parts = line.split()
-                if len(parts) == 1 or len(parts) == 2 and parts[1].isdigit():
+                if len(parts) == 1 or len(parts) == 2 and parts[1].isdecimal():
                     self.add_word(parts[0], int(parts[1]) if len(parts) == 2 else None)
 
     def _cut(self, text: str):

@@ -103,7 +103,7 @@ class OnRequestExit(Callback):
         with open(self.remote_config_file, encoding="utf-8") as file:
             try:
                 return json.load(file).get("GracefulExit") == 1
-            except (ValueError, AttributeError):
+            except (ValueError, AttributeError, RecursionError):
                 log.logger(__name__).warning("%s is no JSON object", self.remote_config_file)
                 return False
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from mycelia import ignored
 from mycelia.io.files import write_text
+from mycelia.io.reading import of_file
 from mycelia.profiler import Profiler
 from mycelia.train.callbacks.base import Callback
 
@@ -41,8 +42,10 @@ class DynamicProfilerMonitor(Callback):
         if self._profiler is not None and self._number > self._stop:
             self._finish()
         if self._profiler is None:
-            wanted = json.loads(self._file.read_text())
-            if wanted.get("start_step") == self._number <= wanted.get("stop_step", -1):
+            with of_file(self._file, "DynamicProfilerMonitor"):
+                wanted = json.loads(self._file.read_text(encoding="utf-8"))
+                starts = wanted.get("start_step") == self._number <= wanted.get("stop_step", -1)
+            if starts:
                 self._stop = wanted["stop_step"]
                 folder = Path(self._output) / f"step{self._number}_{self._stop}"
                 self._profiler = Profiler(output_path=str(folder))

@@ -9,6 +9,7 @@ import shutil
 import numpy as np
 
 from mycelia import errors, ignored, log
+from mycelia.io.reading import of_file
 from mycelia.tensor import Tensor
 from mycelia.train.summary.events import text
 from mycelia.train.summary.summary_record import SummaryRecord, make_directory
@@ -69,7 +70,7 @@ class SummaryLandscape:
             raise errors.value_error(
                 "SummaryLandscape", f"there are no checkpoints of a training in {self._ckpt_dir}"
             )
-        with open(facts_path, encoding="utf-8") as file:
+        with of_file(facts_path), open(facts_path, encoding="utf-8") as file:
             facts = json.load(file)
         options = dict(facts)
         if collect_landscape is not None:
