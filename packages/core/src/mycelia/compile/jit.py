@@ -25,6 +25,7 @@ from mycelia.tensor import Tensor
 
 # ---- jit ---------------------------------------------------------------------------------------------------
 
+
 def jit(
     function: Callable | None = None,
     *,

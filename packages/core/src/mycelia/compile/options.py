@@ -64,9 +64,7 @@ class Options:
 DEFAULT = Options()
 
 
-def jit_options(
-    fullgraph: bool, accuracy: str, level: str, backend: str, options: dict[str, Any]
-) -> Options:
+def jit_options(fullgraph: bool, accuracy: str, level: str, backend: str, options: dict[str, Any]) -> Options:
     """What arguments of `jit` ask for; a warning names each option that nothing follows.
 
     Errors: RuntimeError for an unknown backend, TypeError and ValueError for bad values.

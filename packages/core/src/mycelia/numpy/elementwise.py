@@ -430,7 +430,8 @@ def _divided(x1, x2):
 def _log_sum_2(x1, x2):
     """The logarithm to base 2 of the sum of two powers of 2."""
     high = ops.maximum(x1, x2)
-    return high + ops.log2(ops.exp2(x1 - high) + ops.exp2(x2 - high))
+    total = high + ops.log2(ops.exp2(x1 - high) + ops.exp2(x2 - high))
+    return ops.where(ops.isinf(high), high, total)
 
 
 def _logical(op):

@@ -62,7 +62,7 @@ def mean(a, axis=None, keepdims=False, dtype=None):
 
 
 def var(x, axis=None, ddof=0, keepdims=False):
-    """Variance over `axis`: squares are divided by their number less `ddof`.
+    """Variance over `axis`: squares are divided by their number less `ddof`, or by 0.
 
     Shapes: the axes vanish, or become 1 with `keepdims`.  dtypes: integers give float32.
     Errors: RuntimeError for bools, TypeError unless ddof is an int.
@@ -73,6 +73,9 @@ def var(x, axis=None, ddof=0, keepdims=False):
     if isinstance(ddof, bool) or not isinstance(ddof, int):
         raise errors.type_error("var", f"ddof must be an int, but got {ddof!r}")
     axes = _axes("var", x, axis)
+    if math.prod(x.shape[i] for i in axes) <= ddof:  # as NumPy divides by zero
+        off = as_float(x) - ops.mean(as_float(x), axes, True) if axes else ops.zeros_like(as_float(x))
+        return (ops.sum(off * off, axes, _flag("var", keepdims)) if axes else off) * math.inf
     if not axes:
         return ops.zeros_like(as_float(x))
     if not x.dtype.is_floating:  # the mean of integers is one
@@ -261,17 +264,25 @@ def nanmean(a, axis=None, dtype=None, keepdims=False):
     return ops.div(ops.sum(_replaced(x, 0.0), axes, keepdims), count)
 
 
+def _or_nan(x, value, axis, keepdims):
+    """`value`, or NaN where all elements are."""
+    if not x.dtype.is_floating:
+        return value
+    here = to_dtype(ops.logical_not(ops.isnan(x)), dtypes.int32)
+    return ops.where(ops.greater(sum(here, axis, keepdims=keepdims), 0), value, math.nan)
+
+
 def nanmax(a, axis=None, dtype=None, keepdims=False):
     """Maximum over `axis` of the elements that are not NaN.  dtypes: real -> same or `dtype`."""
     x = as_tensor("nanmax", a, "a")
-    value = max(_replaced(x, -math.inf), axis, keepdims)
+    value = _or_nan(x, max(_replaced(x, -math.inf), axis, keepdims), axis, keepdims)
     return to_dtype(value, result_dtype("nanmax", dtype))
 
 
 def nanmin(a, axis=None, dtype=None, keepdims=False):
     """Minimum over `axis` of the elements that are not NaN.  dtypes: real -> same or `dtype`."""
     x = as_tensor("nanmin", a, "a")
-    value = min(_replaced(x, math.inf), axis, keepdims)
+    value = _or_nan(x, min(_replaced(x, math.inf), axis, keepdims), axis, keepdims)
     return to_dtype(value, result_dtype("nanmin", dtype))
 
 
@@ -281,7 +292,8 @@ def nanvar(a, axis=None, dtype=None, ddof=0, keepdims=False):
     axes = axes_of("nanvar", axis, x.ndim) or None
     here = ops.logical_not(ops.isnan(x))
     off = ops.where(here, x - nanmean(x, axes, None, True), ops.zeros_like(x))
-    count = ops.sum(to_dtype(here, x.dtype), axes, keepdims) - ddof
+    count = ops.relu(ops.sum(to_dtype(here, x.dtype), axes, keepdims) - ddof)
+    off = ops.where(ops.greater(ops.sum(to_dtype(here, x.dtype), axes, True), ddof), off, math.nan)
     return to_dtype(ops.div(ops.sum(off * off, axes, keepdims), count), result_dtype("nanvar", dtype))
 
 

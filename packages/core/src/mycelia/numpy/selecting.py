@@ -212,6 +212,8 @@ def intersect1d(ar1, ar2, assume_unique=False, return_indices=False):
 
 
 def _first_places(values, x):
+    if x.size == 0:  # so there are no values
+        return ops.zeros((0,), dtypes.int32)
     same = ops.equal(ops.expand_dims(values, 1), ops.expand_dims(x, 0))
     return ops.argmax(to_dtype(same, dtypes.int32), 1).astype(dtypes.int32)
 

@@ -16,7 +16,9 @@ def _counted(places, weights, length):
     weights = ops.ones(places.shape) if weights is None else to_dtype(weights, dtypes.float32)
     inside = ops.logical_and(ops.greater_equal(places, 0), ops.less(places, length))
     weights = ops.where(inside, weights, ops.zeros_like(weights))
-    places = ops.clamp(places, 0, max(length - 1, 0))
+    if length == 0:
+        return ops.zeros((0,))
+    places = ops.clamp(places, 0, length - 1)
     return scatter_add_along(ops.zeros((length,)), 0, to_dtype(places, dtypes.int64), weights)
 
 
@@ -53,11 +55,13 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
         raise errors.error(
             errors.NotSupportedError, "histogram_bin_edges", f"bins {bins!r} are not supported"
         )
-    if is_tensor(bins) or isinstance(bins, (tuple, list)):
-        edges = as_tensor("histogram_bin_edges", bins, "bins")
+    if is_tensor(bins) or isinstance(bins, (tuple, list, _count)):
+        edges = as_tensor("histogram_bin_edges", list(bins) if isinstance(bins, _count) else bins, "bins")
         if edges.ndim == 0:
             bins = int(edges.item())
         elif edges.ndim == 1:
+            if isinstance(bins, (tuple, list)) and any(b > a for a, b in zip(bins[1:], bins)):
+                raise errors.value_error("histogram_bin_edges", f"bins must not fall, but got {bins!r:.60}")
             return edges
         else:
             raise errors.value_error("histogram_bin_edges", "bins must be a number or a vector")
@@ -76,14 +80,17 @@ def histogram_bin_edges(a, bins=10, range=None, weights=None):
             )
     half = ops.where(ops.equal(low, high), 0.5, 0.0)
     low, high = low - half, high + half
-    shares = constant(np.arange(bins + 1) / bins, dtypes.float32)
-    return low + (high - low) * shares
+    shares = constant(np.arange(bins) / bins, dtypes.float32)
+    # The last edge exactly: the largest element belongs to the last bin.
+    return ops.cat([low + (high - low) * shares, ops.reshape(high, (1,))], 0)
 
 
 def _bin_of(x, edges):
     """The bin of each element of a vector; the last includes its upper edge; -1 is outside."""
     x, edges = same_dtype([x, edges], "histogram")
     n = edges.shape[0] - 1
+    if n < 1:
+        return ops.full(x.shape, -1, dtype=dtypes.int32)
     place = ops.sum(to_dtype(ops.greater_equal(ops.expand_dims(x, 1), edges), dtypes.int32), 1) - 1
     place = ops.where(ops.equal(x, edges[n]), n - 1, place)
     return ops.where(ops.greater(x, edges[n]), -1, place)
@@ -149,10 +156,13 @@ _count = range  # the functions above have a parameter of this name
 
 
 def histogram2d(x, y, bins=10, range=None, weights=None, density=False):
-    """A histogram of points in the plane.
+    """A histogram of points in the plane. `bins`: as of `histogram`, or a pair of such for x and y.
 
     Shapes: [n], [n] -> [bins, bins], and the edges along x and y.  dtypes: float32.
     """
+    numbers = isinstance(bins, (tuple, list)) and all(isinstance(b, (int, float)) for b in bins)
+    if numbers and len(bins) != 2:  # the edges of both
+        bins = [bins, bins]
     count, edges = histogramdd([x, y], bins, range, weights, density)
     return count, edges[0], edges[1]
 
