@@ -11,6 +11,8 @@ quickstart: $(HATCH)
 
 test: $(HATCH)
 	$(HATCH) run native
+	-$(HATCH) env create kserve-client
+	-python3.9 -c '' && $(HATCH) env create serving-client
 	$(HATCH) run test -n auto $(ARGS)
 
 fuzz: $(HATCH)

@@ -13,7 +13,7 @@ from mycelia import nn
 from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.local import LocalWorker
 from mycelia_serving.engine import Engine
-from mycelia_serving.frontend import native, start_grpc, start_rest
+from mycelia_serving.frontend import json_values, large, native, start_grpc, start_rest
 from mycelia_serving.testing import PREDICT, Target, fuzz
 from mycelia_serving.wire.predict import parse_reply, request_bytes
 
@@ -50,11 +50,19 @@ def master(tmp_path_factory):
     worker.close()
 
 
-@pytest.mark.parametrize("front_end", ["native", "grpcio"])
-def test_malformed_requests_are_refused_and_good_ones_served(master, front_end):
+@pytest.mark.parametrize("front_end", ["native", "grpcio", "as if large"])
+def test_malformed_requests_are_refused_and_good_ones_served(master, monkeypatch, front_end):
     if front_end == "native" and native.missing():
         pytest.skip(native.missing())
-    grpc_port = start_grpc(master, "127.0.0.1:0", native=front_end == "native")
+    if front_end == "as if large":
+        for module, name, value in (
+            (large, "LARGE", 0),
+            (large, "LARGE_PACKED", 0),
+            (json_values, "LARGE", 0),
+            (json_values, "_LONG", 2),
+        ):
+            monkeypatch.setattr(module, name, value)
+    grpc_port = start_grpc(master, "127.0.0.1:0", native={"native": True, "grpcio": False}.get(front_end))
     rest_port = start_rest(master, "127.0.0.1:0")
     over, wrong, right = threading.Event(), [], []
 

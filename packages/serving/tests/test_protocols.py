@@ -1,15 +1,14 @@
-"""One server with a real engine, asked over every protocol, and by other people's clients where they are.
-
-MYCELIA_SERVING_CLIENT names a Python that has MindSpore Serving's client, MYCELIA_SERVING_TRITON one that has
-tritonclient.
+"""One server with a real engine, asked over every protocol, and by other people's clients where they are:
+tritonclient and MindSpore Serving's, in the environments that `hatch env create kserve-client` and
+`hatch env create serving-client` make.
 """
 
 from __future__ import annotations
 
 import http.client
 import json
-import os
 import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -121,6 +120,13 @@ def test_instances_that_do_not_fit_the_model_fail_alone(ports, post):
         assert status == 200 and [set(i) for i in reply["instances"]] == [{"y"}, {"error_msg"}, {"y"}]
 
 
+def run_client(environment: str, script: str, *addresses: str) -> None:
+    python = Path(__file__).parents[3] / f".venv-{environment}" / "bin" / "python"
+    if not python.exists():
+        pytest.skip(f"run: hatch env create {environment}")
+    subprocess.run([python, "-c", script, *addresses], check=True, timeout=120)
+
+
 REAL_CLIENT = """
 import sys
 import numpy as np
@@ -145,10 +151,7 @@ assert "instances" in client.infer([])["error"]
 
 
 def test_the_client_of_mindspore_serving(ports):
-    python = os.environ.get("MYCELIA_SERVING_CLIENT")
-    if not python:
-        pytest.skip("MYCELIA_SERVING_CLIENT is not set")
-    subprocess.run([python, "-c", REAL_CLIENT, f"127.0.0.1:{ports[0]}"], check=True, timeout=120)
+    run_client("serving-client", REAL_CLIENT, f"127.0.0.1:{ports[0]}")
 
 
 TRITON_CLIENT = """
@@ -161,6 +164,7 @@ for kind, address in zip(("grpc", "http"), sys.argv[1:]):
     client = module.InferenceServerClient(address)
     assert client.is_server_live() and client.is_server_ready()
     assert client.is_model_ready("mix") and client.is_model_ready("mix.loud", "1")
+    assert not client.is_model_ready("nobody") and not client.is_model_ready("mix", "7")
     x = np.arange(12, dtype=np.float32).reshape(3, 2, 2)
     inputs = [module.InferInput(name, x.shape, "FP32") for name in ("x1", "x2")]
     for one in inputs:
@@ -183,8 +187,4 @@ for kind, address in zip(("grpc", "http"), sys.argv[1:]):
 
 
 def test_the_client_of_triton(ports):
-    python = os.environ.get("MYCELIA_SERVING_TRITON")
-    if not python:
-        pytest.skip("MYCELIA_SERVING_TRITON is not set")
-    addresses = [f"127.0.0.1:{port}" for port in ports]
-    subprocess.run([python, "-c", TRITON_CLIENT, *addresses], check=True, timeout=120)
+    run_client("kserve-client", TRITON_CLIENT, *[f"127.0.0.1:{port}" for port in ports])
