@@ -52,6 +52,28 @@ def changed_bytes(data, rng):
     return bytes(changed)
 
 
+def in_old_form(data):
+    """The values of constants as 1.x wrote them: flat, with their structure as a text."""
+    model = pb.ModelProto.FromString(data)
+    for graph in (model.graph, *model.functions):
+        for node in graph.node:
+            if node.op_type == "Constant":
+                to_old_form(node.attribute[0])
+    return model.SerializeToString()
+
+
+def to_old_form(value):
+    kind = pb.AttributeProto
+    if value.type == kind.INT64:
+        value.ref_attr_name = "scalar:value0"
+    elif value.type == kind.TUPLE and all(v.type == kind.INT64 for v in value.values):
+        numbers = [v.ints[0] for v in value.values]
+        value.ref_attr_name = f"scalar:Tuple[{''.join(f'value{i},' for i in range(1, len(numbers) + 1))}],"
+        value.type = kind.INT64
+        value.ints.extend(numbers)
+        del value.values[:]
+
+
 def messages_in(message, found):
     """All messages inside, but not those of what the framework ignores."""
     found.append(message)
@@ -182,6 +204,8 @@ def test_mutations_load_or_are_refused(tmp_path, part):
         rng = random.Random(number)
         model = rng.choice(MODELS)
         data = model.read_bytes()
+        if rng.random() < 0.25:
+            data = in_old_form(data)
         change = changed_bytes if rng.random() < 0.4 else changed_message
         path = tmp_path / f"mutation_{number}.mindir"
         path.write_bytes(change(data, rng))

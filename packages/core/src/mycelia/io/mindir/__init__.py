@@ -34,6 +34,8 @@ def load(file_name, **kwargs):
             return build(model)
         except ValueError as e:
             raise damaged(path, e) from None
+        except (ArithmeticError, AttributeError, LookupError, TypeError) as e:  # what no check foresaw
+            raise damaged(path, f"it is damaged ({type(e).__name__}: {e})") from e
 
 
 def load_mindir(file_name):

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from mycelia.io.mindir.values import DATA, TYPE, read_value
+from mycelia.io.mindir.values import DATA, TYPE
 
 MONAD_INPUTS = ("UMonadType", "IOMonadType", "UMonad", "IOMonad")
 _MAX_RANK = 64
@@ -110,7 +110,6 @@ def _check_node(node: Any, place: str, primitives: set, functions: set, values: 
             raise ValueError(f"{place}: a constant has one attribute, this one has {len(node.attribute)}")
         try:
             _check_value(node.attribute[0])
-            read_value(node.attribute[0])
         except ValueError as e:
             raise ValueError(f"{place}: {e}") from None
         return

@@ -317,7 +317,10 @@ class _Builder:
     def _node(self, node: Any, function: Function) -> None:
         output = node.output[0]
         if node.op_type == "Constant":
-            self.known[output] = Constant(read_value(node.attribute[0]))
+            try:
+                self.known[output] = Constant(read_value(node.attribute[0]))
+            except (ValueError, LookupError, StopIteration) as e:  # fewer elements than its form says
+                raise ValueError(f"constant '{output}': {e or type(e).__name__}") from None
             return
         operator, attributes = self._operator(node)
         arguments = [self._argument(name) for name in node.input]
@@ -433,7 +436,7 @@ def _attributes(protos: Iterable[Any]) -> dict[str, Any]:
         if proto.name and proto.name != "shape" and not proto.ref_attr_name.startswith("shape:"):
             try:
                 values[proto.name] = read_value(proto)
-            except ValueError:
+            except (ValueError, LookupError, StopIteration):
                 continue  # of a kind that no operator here uses
     return values
 
