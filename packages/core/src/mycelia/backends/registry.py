@@ -13,6 +13,10 @@ from mycelia.backends.reference import ReferenceBackend
 from mycelia.ir.types import TensorType
 
 
+_NARROW = 2  # flag of a kernel: it takes 16-bit floats where its dtypes say f32, and computes in float32
+_NARROW_SHORTS = frozenset(("f16", "bf16"))
+
+
 @dataclass(frozen=True, slots=True)
 class Kernel:
     """One entry of a backend's kernels: native (`capsule` and `index`) or a Python function on arrays."""
@@ -40,6 +44,7 @@ class LoadedBackend:
     def __init__(self, backend: Backend):
         self.backend = backend
         self.kernels: dict[str, list[Kernel]] = {}
+        self.narrow: dict[str, list[Kernel]] = {}  # those that compute 16-bit floats in float32
         self._add_all(backend.kernels())
         if backend.name != ReferenceBackend.name:  # the oracle stays what it is
             from mycelia import plugins
@@ -58,7 +63,7 @@ class LoadedBackend:
     def _add(self, op: str, kernel: Kernel) -> None:
         # Kernels for any dtypes come last: a special one is always the better choice. Of two alike the later
         # wins.
-        entries = self.kernels.setdefault(op, [])
+        entries = (self.narrow if kernel.flags & _NARROW else self.kernels).setdefault(op, [])
         if kernel.dtypes == ("*",):
             entries.append(kernel)
         else:
@@ -68,6 +73,9 @@ class LoadedBackend:
         for kernel in self.kernels.get(op, ()):
             if kernel.takes(shorts):
                 return kernel
+        if op in self.narrow and not _NARROW_SHORTS.isdisjoint(shorts):
+            wide = ["f32" if s in _NARROW_SHORTS else s for s in shorts]
+            return next((k for k in self.narrow[op] if k.takes(wide)), None)
         return None
 
 

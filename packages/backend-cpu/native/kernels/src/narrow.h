@@ -1,0 +1,319 @@
+// Kernels for float16 and bfloat16, made from those for float32: inputs of 16 bits are widened, the kernel computes
+// in float32, and each result of 16 bits is rounded once.  Elementwise kernels, and those that treat the parts along
+// the first axis alike, work through blocks that stay in the cache; the others get whole tensors.
+// Bytes: 16-bit tensors once for the former; for the latter three times more, which their arithmetic outweighs.
+#ifndef MYCELIA_NARROW_H_
+#define MYCELIA_NARROW_H_
+
+#include "elementwise/half.h"
+#include "mycelia/kernels.h"
+
+namespace mycelia::MYC_ISA {
+
+// Flag of a kernel beside those of abi.h: it takes f16 or bf16 where its dtypes say f32 (core's backends/registry.py).
+constexpr uint32_t kNarrow = 2;
+
+enum class Blocks { kNone, kElements, kParts };
+
+constexpr int64_t kNarrowBlock = 4096;      // elements of an elementwise block: 16 KB an operand
+constexpr int64_t kNarrowPart = 16384;      // elements of a block of parts
+constexpr int64_t kNarrowScratch = 1 << 16;  // bytes that a kernel may take for itself in a block
+
+constexpr bool is_16_bits(int32_t dtype) { return dtype == MYC_F16 || dtype == MYC_BF16; }
+
+inline void widen_any(int32_t dtype, const void* x, float* y, int64_t n) {
+  if (dtype == MYC_F16) widen(static_cast<const Half*>(x), y, n);
+  else widen(static_cast<const Brain*>(x), y, n);
+}
+
+inline void narrow_any(int32_t dtype, const float* x, void* y, int64_t n) {
+  if (dtype == MYC_F16) narrow(x, static_cast<Half*>(y), n);
+  else narrow(x, static_cast<Brain*>(y), n);
+}
+
+// ---- which kernels work in blocks ----
+
+constexpr bool same_text(const char* a, const char* b) {
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+// Elementwise, with NumPy's broadcasting among all inputs.
+constexpr const char* kElementwise[] = {
+    "relu", "relu_grad", "relu6", "hardtanh", "hardtanh_grad", "leaky_relu", "leaky_relu_grad", "elu", "elu_grad",
+    "hardsigmoid", "hardswish", "hardswish_grad", "sigmoid", "sigmoid_grad", "silu", "silu_grad", "fast_gelu",
+    "softplus", "softplus_grad", "logsigmoid", "mish", "gelu", "gelu_grad", "equal", "not_equal", "less", "less_equal",
+    "greater", "greater_equal", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit", "logical_and",
+    "logical_or", "logical_xor", "logical_not", "add", "sub", "mul", "maximum", "minimum", "pow", "neg", "abs",
+    "square", "sign", "div", "hypot", "tanh_grad", "reciprocal", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log",
+    "log2", "log10", "log1p", "tanh", "logaddexp", "logaddexp2", "xlogy", "xdivy", "copysign", "clip", "clip_grad",
+    "nan_to_num", "floor", "ceil", "trunc", "round", "floor_div", "truncate_div", "floor_mod", "truncate_mod", "erf",
+    "erfc", "lgamma", "digamma", "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh",
+    "acosh", "atanh", "atan2"};
+
+// Each part along the first axis by itself, on conditions that `parts_are_apart` checks.
+constexpr const char* kByParts[] = {"softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cumsum", "sum", "mean",
+                                    "reduce_max", "reduce_min", "layer_norm", "rms_norm", "group_norm",
+                                    "batch_norm_infer", "max_pool", "avg_pool", "bias_add"};
+
+constexpr Blocks blocks_of(const char* op) {
+  for (const char* name : kElementwise)
+    if (same_text(name, op)) return Blocks::kElements;
+  for (const char* name : kByParts)
+    if (same_text(name, op)) return Blocks::kParts;
+  return Blocks::kNone;
+}
+
+struct AxisAttrs {  // of softmax, cumsum and, as begin_norm_axis, layer_norm
+  int64_t axis;
+};
+struct AxesAttrs {  // of sums and extremes
+  int64_t has_axes;
+  myc_ints axes;
+};
+
+// How many of the first inputs are cut along axis 0; 0: the kernel cannot work part by part.
+constexpr int kAll = 1 << 20;
+template <class Op>
+MYC_INLINE int inputs_in_parts(const Op& op, const myc_call* call) {
+  const int rank = input(call).rank;
+  if (rank < 2 || input(call).shape[0] < 2) return 0;
+  if (op("layer_norm")) return positive_axis(attrs<AxisAttrs>(call).axis, rank) > 0 ? 1 : 0;
+  if (op("rms_norm")) return input(call, 1).rank < rank ? 1 : 0;
+  if (op("group_norm") || op("batch_norm_infer") || op("max_pool") || op("avg_pool") || op("bias_add")) return 1;
+  if (op("sum") || op("mean") || op("reduce_max") || op("reduce_min")) {
+    const AxesAttrs& a = attrs<AxesAttrs>(call);
+    for (int i = 0; i < a.axes.n; ++i)
+      if (positive_axis(a.axes.v[i], rank) == 0) return 0;
+    return a.has_axes && a.axes.n > 0 ? 1 : 0;
+  }
+  return positive_axis(attrs<AxisAttrs>(call).axis, rank) > 0 ? kAll : 0;
+}
+
+// ---- whole tensors ----
+
+inline int32_t run_whole(const myc_call* call, myc_kernel_fn fn) {
+  Scratch scratch(call);
+  const int n_in = call->n_in, n_out = call->n_out;
+  myc_tensor* types = scratch.take<myc_tensor>(n_in + n_out);
+  const myc_tensor** ins = scratch.take<const myc_tensor*>(n_in);
+  myc_tensor** outs = scratch.take<myc_tensor*>(n_out);
+  if (!types || !ins || !outs) return MYC_E_MEMORY;
+  for (int i = 0; i < n_in + n_out; ++i) {
+    const myc_tensor* t = i < n_in ? call->in[i] : call->out[i - n_in];
+    if (i < n_in) ins[i] = t ? &types[i] : nullptr;
+    else outs[i - n_in] = &types[i];
+    if (!t) continue;
+    types[i] = *t;
+    if (!is_16_bits(t->dtype)) continue;
+    float* wide = scratch.take<float>(t->size);
+    if (!wide) return MYC_E_MEMORY;
+    types[i].dtype = MYC_F32;
+    types[i].data = wide;
+    if (i >= n_in) continue;
+    parallel_for(call, t->size, kMinParallelWork / 6, [&](int64_t begin, int64_t end) {
+      widen_any(t->dtype, static_cast<const char*>(t->data) + 2 * begin, wide + begin, end - begin);
+    });
+  }
+  const myc_call inner = {ins, outs, call->attrs, call->ctx, n_in, n_out};
+  const int32_t rc = fn(&inner);
+  if (rc != MYC_OK) return rc;
+  for (int i = 0; i < n_out; ++i) {
+    const myc_tensor& y = output(call, i);
+    if (!is_16_bits(y.dtype)) continue;
+    const float* wide = static_cast<const float*>(outs[i]->data);
+    parallel_for(call, y.size, kMinParallelWork / 6, [&](int64_t begin, int64_t end) {
+      narrow_any(y.dtype, wide + begin, static_cast<char*>(y.data) + 2 * begin, end - begin);
+    });
+  }
+  return MYC_OK;
+}
+
+// ---- blocks ----
+
+constexpr int kMaxOperands = 12;
+
+// One operand of a kernel that runs block by block.
+struct Operand {
+  const myc_tensor* t;
+  bool cut;         // a block holds a part of it; else all of it
+  bool result;
+  int64_t part;     // elements of one part
+  int32_t lead;     // its axes that the parts lie along
+  float* wide;      // of all of it, if it is not cut and has 16 bits
+  int64_t at;       // of its buffer in a worker's memory, in floats; -1: needs none
+};
+
+// The context of one block: one thread, and scratch memory from the worker's share.
+struct BlockContext {
+  myc_context base;
+  char* memory;
+
+  static void* take(myc_context* ctx, int64_t bytes) {
+    BlockContext* self = static_cast<BlockContext*>(ctx->host);
+    bytes = round_up(max(bytes, int64_t{1}), int64_t{64});
+    if (ctx->scratch_used + bytes > kNarrowScratch) return nullptr;
+    ctx->scratch_used += bytes;
+    return self->memory + ctx->scratch_used - bytes;
+  }
+
+  explicit BlockContext(char* share) : memory(share) {
+    base.host = this;
+    base.threads = 1;
+    base.scratch_used = 0;
+    base.parallel_for = nullptr;  // with one thread kernels loop by themselves
+    base.scratch = take;
+    base.error[0] = 0;
+  }
+};
+
+// Runs `fn` on blocks of `each` of the `parts`.  MYC_E_MEMORY: the kernel wants more scratch memory than blocks have.
+inline int32_t run_blocks(const myc_call* call, myc_kernel_fn fn, Operand* operands, int64_t parts, int64_t each, int64_t part_work) {
+  Scratch scratch(call);
+  const int n_in = call->n_in, n = n_in + call->n_out;
+  int64_t floats = 0;
+  for (int i = 0; i < n; ++i) {
+    Operand& o = operands[i];
+    o.at = -1;
+    o.wide = nullptr;
+    if (!o.t || !is_16_bits(o.t->dtype)) continue;
+    if (o.cut) {
+      o.at = floats;
+      floats += round_up(each * o.part, int64_t{16});
+    } else {
+      o.wide = scratch.take<float>(o.t->size);
+      if (!o.wide) return MYC_E_MEMORY;
+      widen_any(o.t->dtype, o.t->data, o.wide, o.t->size);
+    }
+  }
+  const int64_t share = floats * 4 + kNarrowScratch;
+  const int32_t workers = max_workers(call);
+  char* memory = scratch.take<char>(workers * share);
+  int32_t* failed = scratch.take<int32_t>(workers);
+  if (!memory || !failed) return MYC_E_MEMORY;
+  for (int32_t w = 0; w < workers; ++w) failed[w] = MYC_OK;
+  const int64_t blocks = ceil_div(parts, each);
+  parallel_for_worker(call, blocks, kMinParallelWork / (each * part_work + 1) + 1, [&](int64_t begin, int64_t end, int32_t worker) {
+    float* buffers = reinterpret_cast<float*>(memory + worker * share);
+    BlockContext context(memory + worker * share + floats * 4);
+    myc_tensor types[kMaxOperands];
+    const myc_tensor* ins[kMaxOperands];
+    myc_tensor* outs[kMaxOperands];
+    for (int64_t block = begin; block < end; ++block) {
+      const int64_t first = block * each, count = min(each, parts - first);
+      for (int i = 0; i < n; ++i) {
+        const Operand& o = operands[i];
+        if (i < n_in) ins[i] = o.t ? &types[i] : nullptr;
+        else outs[i - n_in] = &types[i];
+        if (!o.t) continue;
+        myc_tensor& t = types[i] = *o.t;
+        if (o.wide) t.data = o.wide, t.dtype = MYC_F32;
+        if (!o.cut) continue;
+        t.rank = o.t->rank - o.lead + 1;
+        t.shape[0] = count;
+        for (int d = 1; d < t.rank; ++d) t.shape[d] = o.t->shape[d + o.lead - 1];
+        t.size = count * o.part;
+        char* place = static_cast<char*>(o.t->data) + first * o.part * item_size(o.t->dtype);
+        t.data = place;
+        if (o.at < 0) continue;
+        t.dtype = MYC_F32;
+        t.data = buffers + o.at;
+        if (!o.result) widen_any(o.t->dtype, place, buffers + o.at, t.size);
+      }
+      const myc_call inner = {ins, outs, call->attrs, &context.base, call->n_in, call->n_out};
+      const int32_t rc = fn(&inner);
+      if (rc != MYC_OK) {
+        failed[worker] = rc;
+        if (rc == MYC_E_ARGUMENT) memcpy(call->ctx->error, context.base.error, sizeof(context.base.error));
+        return;
+      }
+      for (int i = n_in; i < n; ++i) {
+        const Operand& o = operands[i];
+        if (o.at < 0) continue;
+        narrow_any(o.t->dtype, buffers + o.at, static_cast<char*>(o.t->data) + first * o.part * 2, types[i].size);
+      }
+    }
+  });
+  for (int32_t w = 0; w < workers; ++w)
+    if (failed[w] != MYC_OK) return failed[w];
+  return MYC_OK;
+}
+
+// The most leading axes of the result that each operand has in full or not at all; 0: there are none.
+inline int common_axes(const myc_call* call) {
+  const myc_tensor& y = output(call);
+  int common = 0;
+  for (int lead = 1; lead <= y.rank; ++lead) {
+    for (int i = 0; i < call->n_in; ++i) {
+      if (!call->in[i]) continue;
+      const myc_tensor& t = input(call, i);
+      bool all = true, none = true;
+      for (int d = 0; d < lead; ++d) {
+        const int axis = d - (y.rank - t.rank);
+        const int64_t n = axis < 0 ? 1 : t.shape[axis];
+        all &= n == y.shape[d] && axis >= 0;
+        none &= n == 1;
+      }
+      if (!all && !none) return common;
+    }
+    common = lead;
+  }
+  return common;
+}
+
+inline int32_t run_elements(const myc_call* call, myc_kernel_fn fn) {
+  const myc_tensor& y = output(call);
+  if (call->n_in + call->n_out > kMaxOperands || y.size < 2 || y.rank == 0) return run_whole(call, fn);
+  const int lead = common_axes(call);
+  if (lead == 0) return run_whole(call, fn);
+  Operand operands[kMaxOperands];
+  const int64_t parts = extent(y, 0, lead), part = extent(y, lead, y.rank);
+  for (int i = 0; i < call->n_in + call->n_out; ++i) {
+    Operand& o = operands[i];
+    o.result = i >= call->n_in;
+    o.t = o.result ? call->out[i - call->n_in] : call->in[i];
+    if (!o.t) continue;
+    if (o.result && (o.t->rank != y.rank || o.t->size != y.size)) return run_whole(call, fn);
+    const int own = lead - (y.rank - o.t->rank);  // of the leading axes
+    o.lead = own;
+    o.cut = own > 0 && o.t->rank >= own && extent(*o.t, 0, own) == parts && o.t->rank == y.rank;
+    o.part = o.cut ? extent(*o.t, lead, o.t->rank) : 0;
+  }
+  return run_blocks(call, fn, operands, parts, max(kNarrowBlock / max(part, int64_t{1}), int64_t{1}), 6 * part);
+}
+
+template <class Op>
+int32_t run_parts(const myc_call* call, myc_kernel_fn fn, const Op& op) {
+  if (call->n_in == 0 || call->n_in + call->n_out > kMaxOperands) return run_whole(call, fn);
+  const int cut = inputs_in_parts(op, call);
+  const int64_t parts = cut ? input(call).shape[0] : 0;
+  if (parts < 2) return run_whole(call, fn);
+  Operand operands[kMaxOperands];
+  int64_t most = 1;
+  for (int i = 0; i < call->n_in + call->n_out; ++i) {
+    Operand& o = operands[i];
+    o.result = i >= call->n_in;
+    o.t = o.result ? call->out[i - call->n_in] : call->in[i];
+    if (!o.t) continue;
+    o.cut = o.result || i < cut;
+    o.lead = 1;
+    if (o.cut && (o.t->rank == 0 || o.t->shape[0] != parts)) return run_whole(call, fn);
+    o.part = o.cut ? o.t->size / parts : 0;
+    most = max(most, o.part);
+  }
+  const int32_t rc = run_blocks(call, fn, operands, parts, max(kNarrowPart / most, int64_t{1}), 6 * most);
+  return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;
+}
+
+// `Name` has the op's name as the constant `text`.
+template <class Name, myc_kernel_fn fn>
+int32_t narrowed(const myc_call* call) {
+  constexpr Blocks blocks = blocks_of(Name::text);
+  if constexpr (blocks == Blocks::kElements) return run_elements(call, fn);
+  else if constexpr (blocks == Blocks::kParts) return run_parts(call, fn, [](const char* op) { return same_text(op, Name::text); });
+  else return run_whole(call, fn);
+}
+
+}  // namespace mycelia::MYC_ISA
+
+#endif  // MYCELIA_NARROW_H_
