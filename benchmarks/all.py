@@ -10,7 +10,18 @@ from pathlib import Path
 
 import peers
 
-BENCHES = ("kernels", "training", "inference", "scaling", "sizes", "eager", "data", "serving", "footprint")
+BENCHES = (
+    "kernels",
+    "training",
+    "inference",
+    "scaling",
+    "sizes",
+    "half",
+    "eager",
+    "data",
+    "serving",
+    "footprint",
+)
 
 
 def main() -> None:

@@ -15,8 +15,7 @@ constexpr uint32_t kNarrow = 2;
 
 enum class Blocks { kNone, kElements, kParts };
 
-constexpr int64_t kNarrowBlock = 4096;      // elements of an elementwise block: 16 KB an operand
-constexpr int64_t kNarrowPart = 16384;      // elements of a block of parts
+constexpr int64_t kNarrowBlock = 4096;       // elements of a block: 16 KB an operand
 constexpr int64_t kNarrowScratch = 1 << 16;  // bytes that a kernel may take for itself in a block
 
 constexpr bool is_16_bits(int32_t dtype) { return dtype == MYC_F16 || dtype == MYC_BF16; }
@@ -301,7 +300,7 @@ int32_t run_parts(const myc_call* call, myc_kernel_fn fn, const Op& op) {
     o.part = o.cut ? o.t->size / parts : 0;
     most = max(most, o.part);
   }
-  const int32_t rc = run_blocks(call, fn, operands, parts, max(kNarrowPart / most, int64_t{1}), 6 * most);
+  const int32_t rc = run_blocks(call, fn, operands, parts, max(kNarrowBlock / most, int64_t{1}), 6 * most);
   return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;
 }
 

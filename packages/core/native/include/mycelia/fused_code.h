@@ -90,16 +90,18 @@ enum {
   MYC_FUSED_GELU_GRAD = 78,
   MYC_FUSED_GELU_TANH = 79,
   MYC_FUSED_GELU_TANH_GRAD = 80,
-  MYC_FUSED_SPREAD = 81,
-  MYC_FUSED_SUM_ROW = 82,
-  MYC_FUSED_MAX_ROW = 83,
-  MYC_FUSED_MIN_ROW = 84,
-  MYC_FUSED_SUM_ALL = 85,
-  MYC_FUSED_SUM_COLUMNS = 86,
-  MYC_FUSED_COUNT = 87
+  MYC_FUSED_ROUND_F16 = 81,
+  MYC_FUSED_ROUND_BF16 = 82,
+  MYC_FUSED_SPREAD = 83,
+  MYC_FUSED_SUM_ROW = 84,
+  MYC_FUSED_MAX_ROW = 85,
+  MYC_FUSED_MIN_ROW = 86,
+  MYC_FUSED_SUM_ALL = 87,
+  MYC_FUSED_SUM_COLUMNS = 88,
+  MYC_FUSED_COUNT = 89
 };
 
 /* Operands of each primitive. */
-static const signed char myc_fused_arity[MYC_FUSED_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 2, 1, 3, 2, 3, 2, 3, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 2};
+static const signed char myc_fused_arity[MYC_FUSED_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 2, 1, 3, 2, 3, 2, 3, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 2};
 
 #endif

@@ -12,7 +12,6 @@ from mycelia.backends.base import Backend
 from mycelia.backends.reference import ReferenceBackend
 from mycelia.ir.types import TensorType
 
-
 _NARROW = 2  # flag of a kernel: it takes 16-bit floats where its dtypes say f32, and computes in float32
 _NARROW_SHORTS = frozenset(("f16", "bf16"))
 

@@ -79,6 +79,7 @@ import mycelia.ops.layers.ratio_pool
 import mycelia.ops.lowered.batch_norm_act
 import mycelia.ops.lowered.channels_last
 import mycelia.ops.lowered.fused
+import mycelia.ops.lowered.rounded
 import mycelia.ops.matrices.factors
 import mycelia.ops.matrices.solvers
 import mycelia.ops.methods.numeric

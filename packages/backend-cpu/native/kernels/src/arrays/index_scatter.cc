@@ -1,8 +1,10 @@
 // Kernels that write by position.  Replacing: any dtype by element size; adding: f32, f64, i32, i64; the rest: f32.
+// 16-bit floats are combined in float32.
 // Positions may repeat, so rows are written in order; threads share the work across independent outer axes or columns.
 #include "arrays/index_common.h"
 #include "arrays/shape_copy.h"
 #include "mycelia/kernels.h"
+#include "narrow.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -84,6 +86,7 @@ static int32_t scatter_rows(const myc_call* call, const T* x, const I* index, T*
 }
 
 KERNEL_FN(gather_grad, any) {
+  if (is_16_bits(output(call).dtype)) return run_whole(call, MYC_KERNEL_NAME(gather_grad, any));  // sums in float32
   const auto& a = attrs<myc_gather_grad_attrs>(call);
   const myc_tensor &ct = input(call), &index = input(call, 1), &y = output(call);
   const int axis = positive_axis(a.axis, y.rank), batch = positive_axis(a.batch_dims, index.rank + 1);
@@ -113,6 +116,7 @@ static int32_t write_rows(const myc_call* call, int64_t axis) {
 }
 
 KERNEL_FN(index_add, any) {
+  if (is_16_bits(output(call).dtype)) return run_whole(call, MYC_KERNEL_NAME(index_add, any));  // sums in float32
   const int64_t axis = attrs<myc_index_add_attrs>(call).axis;
   return with_number(input(call).dtype, [&](auto zero) { return write_rows<kAdd, decltype(zero)>(call, axis); });
 }
@@ -144,12 +148,16 @@ static int32_t write_nd(const myc_call* call, const myc_tensor* x, const myc_ten
 }
 
 KERNEL_FN(tensor_scatter, any) {
+  if (is_16_bits(output(call).dtype) && attrs<myc_tensor_scatter_attrs>(call).reduction != kUpdate) {
+    return run_whole(call, MYC_KERNEL_NAME(tensor_scatter, any));
+  }
   const myc_tensor& x = input(call);
   return with_reduction(x.dtype, attrs<myc_tensor_scatter_attrs>(call).reduction, [&](auto zero, auto how) {
     return write_nd<decltype(how)::value, decltype(zero)>(call, &x, input(call, 1), input(call, 2));
   });
 }
 KERNEL_FN(scatter_nd, any) {
+  if (is_16_bits(output(call).dtype)) return run_whole(call, MYC_KERNEL_NAME(scatter_nd, any));  // sums in float32
   return with_number(output(call).dtype, [&](auto zero) {
     return write_nd<kAdd, decltype(zero)>(call, nullptr, input(call), input(call, 1));
   });
@@ -184,6 +192,9 @@ __attribute__((noinline)) void scatter_part(const Elements& e, const I* where, c
 }
 
 KERNEL_FN(scatter_elements, any) {
+  if (is_16_bits(output(call).dtype) && attrs<myc_scatter_elements_attrs>(call).reduction != kUpdate) {
+    return run_whole(call, MYC_KERNEL_NAME(scatter_elements, any));
+  }
   const auto& a = attrs<myc_scatter_elements_attrs>(call);
   const myc_tensor &x = input(call), &index = input(call, 1);
   Elements e;

@@ -2,6 +2,7 @@
 // (shape_copy.h); none reads an element.
 #include "arrays/shape_copy.h"
 #include "mycelia/kernels.h"
+#include "narrow.h"
 
 namespace mycelia::MYC_ISA {
 
@@ -228,6 +229,12 @@ static bool bits_of(double value, int32_t dtype, void* bits) {
     case MYC_I64: *static_cast<int64_t*>(bits) = static_cast<int64_t>(value); return true;
     case MYC_U64: *static_cast<uint64_t*>(bits) = static_cast<uint64_t>(value); return true;
     case MYC_F32: *static_cast<float*>(bits) = static_cast<float>(value); return true;
+    case MYC_F16:
+    case MYC_BF16: {
+      const float wide = to_odd(value);
+      narrow_any(dtype, &wide, bits, 1);
+      return true;
+    }
     case MYC_F64: *static_cast<double*>(bits) = value; return true;
     default: memset(bits, 0, 16); return value == 0;
   }

@@ -107,4 +107,24 @@ KERNEL_FN(cast, any) {
   return known_from && known ? MYC_OK : MYC_E_UNSUPPORTED;
 }
 
+namespace {
+
+template <class T>
+int32_t round_all(const myc_call* call) {
+  parallel_for(call, input(call).size, grain_of(8), [&](int64_t begin, int64_t end) {
+    T block[kHalfBlock];
+    for (int64_t i = begin; i < end; i += kHalfBlock) {
+      const int64_t count = min(kHalfBlock, end - i);
+      narrow(in<float>(call) + i, block, count);
+      widen(block, out<float>(call) + i, count);
+    }
+  });
+  return MYC_OK;
+}
+
+}  // namespace
+
+KERNEL_FN(round_f16, f32) { return round_all<Half>(call); }
+KERNEL_FN(round_bf16, f32) { return round_all<Brain>(call); }
+
 }  // namespace mycelia::MYC_ISA

@@ -3,6 +3,7 @@
 #include "elementwise/fused_steps.h"
 
 #include "elementwise/elementwise.h"
+#include "elementwise/half.h"
 #include "simd/activations.h"
 
 namespace mycelia::MYC_ISA {
@@ -67,6 +68,19 @@ void three(const void* const* x, unsigned numbers, void* y, int64_t n) {
     case 4: return loop<F>(y, n, vectors(x[0]), vectors(x[1]), number(x[2]));
     case 5: return loop<F>(y, n, number(x[0]), vectors(x[1]), number(x[2]));
     default: return loop<F>(y, n, vectors(x[0]), number(x[1]), number(x[2]));
+  }
+}
+
+// To what a type of 16 bits holds, and back.
+template <class T>
+void round_to(const void* const* x, unsigned, void* to, int64_t n) {
+  const float* const from = static_cast<const float*>(x[0]);
+  float* const y = static_cast<float*>(to);
+  T block[kHalfBlock];
+  for (int64_t i = 0; i < n; i += kHalfBlock) {
+    const int64_t count = min(kHalfBlock, n - i);
+    narrow(from + i, block, count);
+    widen(block, y + i, count);
   }
 }
 
@@ -268,6 +282,8 @@ StepFn step_function(int64_t primitive) {
     case MYC_FUSED_GELU_GRAD: return two<GeluGrad>;
     case MYC_FUSED_GELU_TANH: return one<GeluTanh>;
     case MYC_FUSED_GELU_TANH_GRAD: return two<GeluTanhGrad>;
+    case MYC_FUSED_ROUND_F16: return round_to<Half>;
+    case MYC_FUSED_ROUND_BF16: return round_to<Brain>;
     default: return nullptr;
   }
 }

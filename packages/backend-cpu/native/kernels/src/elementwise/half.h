@@ -31,11 +31,30 @@ MYC_INLINE uint32_t bits_of(float f) {
 // ---- 16-bit floats to and from float32 ----
 
 inline void widen(const Brain* x, float* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = float_of(static_cast<uint32_t>(x[i].bits) << 16);
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)));
+    _mm512_storeu_si512(y + i, _mm512_slli_epi32(wide, 16));
+  }
+#endif
+  for (; i < n; ++i) y[i] = float_of(static_cast<uint32_t>(x[i].bits) << 16);
 }
 
 inline void narrow(const float* x, Brain* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) {
+  int64_t i = 0;
+#if defined(__AVX512F__)
+  const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1), quiet = _mm512_set1_epi32(0x40);
+  for (; i + 16 <= n; i += 16) {
+    const __m512 v = _mm512_loadu_ps(x + i);
+    const __m512i bits = _mm512_castps_si512(v), upper = _mm512_srli_epi32(bits, 16);
+    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, half), _mm512_and_si512(upper, one));
+    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
+    const __m512i rounded = _mm512_mask_or_epi32(_mm512_srli_epi32(sum, 16), nan, upper, quiet);
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm512_cvtepi32_epi16(rounded));
+  }
+#endif
+  for (; i < n; ++i) {
     const uint32_t b = bits_of(x[i]);
     const uint32_t rounded = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
     y[i].bits =
@@ -65,6 +84,11 @@ MYC_INLINE Half narrow_one(float x) {
 
 inline void widen(const Half* x, float* y, int64_t n) {
   int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
+  }
+#endif
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
     _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
@@ -75,6 +99,12 @@ inline void widen(const Half* x, float* y, int64_t n) {
 
 inline void narrow(const float* x, Half* y, int64_t n) {
   int64_t i = 0;
+#if defined(__AVX512F__)
+  for (; i + 16 <= n; i += 16) {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i),
+                        _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
+  }
+#endif
 #if defined(__F16C__)
   for (; i + 8 <= n; i += 8) {
     _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i),

@@ -182,9 +182,11 @@ def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[
         products,
         separable,
         simplify,
+        widen,
     )
 
     return [
+        Pass("widen", partial(widen.run, backend=backend)),
         Pass("simplify", simplify.run_device),
         Pass("layout", partial(layout.run, backend=backend)),
         Pass("simplify", simplify.run_device),

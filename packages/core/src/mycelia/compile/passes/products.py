@@ -61,7 +61,7 @@ class _Products:
                 result = self.attention(node) or self.linear(node, *node.inputs, None)
             elif node.op.name == "dense":
                 result = self.linear(node, *node.inputs)
-            elif node.op.definition.view and node.inputs[0] in self.steady:
+            elif (node.op.definition.view or node.op.name == "cast") and node.inputs[0] in self.steady:
                 self.steady.update(node.outputs)
             if result is None:
                 self.nodes.append(node)

@@ -14,7 +14,7 @@ _SAME = {
     "add", "sub", "mul", "div", "maximum", "minimum", "neg", "abs", "square", "sign", "reciprocal", "sqrt",
     "rsqrt", "floor", "ceil", "trunc", "exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "tanh_grad",
     "erf", "sigmoid", "sigmoid_grad", "relu", "relu_grad", "relu6", "hardsigmoid", "hardswish",
-    "hardswish_grad", "silu", "silu_grad", "fast_gelu", "mish",
+    "hardswish_grad", "silu", "silu_grad", "fast_gelu", "mish", "round_f16", "round_bf16",
 }  # fmt: skip
 _INTEGER = {"add": "add_int", "sub": "sub_int", "mul": "mul_int"}
 _COMPARED = {  # op -> primitive, operands swapped

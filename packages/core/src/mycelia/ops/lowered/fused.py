@@ -161,6 +161,9 @@ PRIMITIVES: dict[str, tuple[int, int | None, Callable | None]] = {
     ),
     "gelu_tanh": (1, None, lambda x: x * _gelu_sigmoid(x)),
     "gelu_tanh_grad": (2, None, _gelu_tanh_grad),
+    # to what 16 bits hold
+    "round_f16": (1, FLOAT, lambda x: x.astype(np.float16).astype(np.float32)),
+    "round_bf16": (1, FLOAT, lambda x: dtypes.from_bfloat16_bits(dtypes.to_bfloat16_bits(x))),
     # reductions: of a row, of everything, of columns (the last two with a divisor)
     "spread": (1, None, lambda x: x),
     "sum_row": (1, None, None),

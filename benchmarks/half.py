@@ -1,0 +1,117 @@
+"""float16 and bfloat16 against float32, eager and compiled, inference and gradients.
+
+There is no peer: the bars are ratios to Mycelia itself.
+"""
+
+import sys
+import time
+
+import numpy as np
+import peers
+import sizes
+
+import mycelia as ms
+from mycelia import Tensor, nn, ops
+
+RANDOM = np.random.default_rng(0)
+ROUNDS, BAR = 15, "<= 1.3"
+
+
+def tensor(*shape):
+    return Tensor(RANDOM.standard_normal(shape).astype(np.float32))
+
+
+class Images(nn.Cell):
+    """Convolution, batch normalization, activation, twice, and a classifier."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.Conv2d(3, 32, 3), nn.Conv2d(32, 64, 3)
+        self.norms = nn.CellList([nn.BatchNorm2d(32), nn.BatchNorm2d(64)])
+        self.pool, self.dense = nn.MaxPool2d(2, 2), nn.Dense(64, 10)
+
+    def construct(self, x):
+        x = self.pool(ops.relu(self.norms[0](self.first(x))))
+        x = ops.relu(self.norms[1](self.second(x)))
+        return self.dense(x.mean((2, 3)))
+
+
+def attention(q, k, v):
+    return ops.matmul(ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)) * 0.125), v)
+
+
+def elementwise(x, y):
+    return ops.tanh((x + y) * y - x) * 0.5
+
+
+CASES = {
+    "dense 512 -> 512, batch 128": (lambda: nn.Dense(512, 512), [(128, 512)]),
+    "dense layers 256, 1024, 256, batch 64": (
+        lambda: nn.SequentialCell(nn.Dense(256, 1024), nn.ReLU(), nn.Dense(1024, 256)),
+        [(64, 256)],
+    ),
+    "convolution 3 x 3, 32 channels, 32 x 32": (lambda: nn.Conv2d(32, 32, 3), [(4, 32, 32, 32)]),
+    "images: convolutions, norms, pool": (Images, [(4, 3, 32, 32)]),
+    "batch norm, 32 channels": (lambda: nn.BatchNorm2d(32), [(8, 32, 32, 32)]),
+    "layer norm 256": (lambda: nn.LayerNorm((256,)), [(512, 256)]),
+    "transformer layer 256, length 64": (sizes.Block, [(1, 64, 256)]),
+    "attention, 8 heads, 128 x 64": (lambda: attention, [(1, 8, 128, 64)] * 3),
+    "softmax 512 x 512": (lambda: lambda x: ops.softmax(x), [(512, 512)]),
+    "elementwise chain 512 x 512": (lambda: elementwise, [(512, 512)] * 2),
+    "sum of rows 512 x 512": (lambda: lambda x: x.sum(-1), [(512, 512)]),
+}
+
+
+def functions(make, dtype):
+    """(inference, gradients) of the case in `dtype`."""
+    run = make()
+    parameters = []
+    if isinstance(run, nn.Cell):
+        for parameter in run.get_parameters():
+            parameter.set_dtype(dtype)
+        parameters = run.trainable_params()
+    gradient = ms.value_and_grad(
+        lambda *a: run(*a).astype(ms.float32).sum(), None if parameters else 0, parameters or None
+    )
+    return (lambda *a: run(*a)), gradient
+
+
+def ratios(wide, narrows) -> list[float]:
+    """Milliseconds of `wide`, then the times of the others in parts of it, taken in turn."""
+    found = [[] for _ in range(1 + len(narrows))]
+    for position in range(ROUNDS + 2):
+        for times, (function, args) in zip(found, (wide, *narrows)):
+            start = time.process_time()
+            for _ in range(3):
+                function(*args)
+            if position > 1:
+                times.append((time.process_time() - start) / 3)
+    wide_time, *others = (min(times) for times in found)
+    return [wide_time * 1e3, *(t / wide_time for t in others)]
+
+
+def main() -> None:
+    ms.set_context(mode=ms.PYNATIVE_MODE, runtime_num_threads=1)
+    rows = []
+    types = (ms.float32, ms.float16, ms.bfloat16)
+    for name, (make, shapes) in CASES.items():
+        inputs = [tensor(*shape) for shape in shapes]
+        made = [(functions(make, dtype), [x.astype(dtype) for x in inputs]) for dtype in types]
+        for side, title in enumerate(("inference", "gradients")):
+            row = [f"{name}, {title}"]
+            for wrap in (lambda f: f, ms.jit):
+                wide, *narrows = [(wrap(pair[side]), args) for pair, args in made]
+                milliseconds, half, brain = ratios(wide, narrows)
+                row += [f"{milliseconds:.2f} ms", f"{half:.2f}", f"{brain:.2f}"]
+            rows.append([*row, BAR])
+    peers.report(
+        "16-bit floats",
+        rows,
+        f"CPU time at one thread, best of {ROUNDS}; ratios = the type / float32. {sizes.processor()}.",
+        ["case", "float32", "float16", "bfloat16", "float32, compiled", "float16", "bfloat16", "bar"],
+        write="--no-write" not in sys.argv,
+    )
+
+
+if __name__ == "__main__":
+    main()
