@@ -48,7 +48,9 @@ constexpr const char* kElementwise[] = {
     "log2", "log10", "log1p", "tanh", "logaddexp", "logaddexp2", "xlogy", "xdivy", "copysign", "clip", "clip_grad",
     "nan_to_num", "floor", "ceil", "trunc", "round", "floor_div", "truncate_div", "floor_mod", "truncate_mod", "erf",
     "erfc", "lgamma", "digamma", "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh",
-    "acosh", "atanh", "atan2"};
+    "acosh", "atanh", "atan2", "assign_add", "assign_sub", "apply_gradient_descent", "sgd", "apply_momentum", "adam",
+    "adam_amsgrad", "adam_weight_decay", "adamw", "apply_ada_max", "apply_rms_prop", "apply_centered_rms_prop",
+    "apply_adagrad", "apply_adagrad_v2", "apply_adadelta"};
 
 // Each part along the first axis by itself, on conditions that `parts_are_apart` checks.
 constexpr const char* kByParts[] = {"softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cumsum", "sum", "mean",
@@ -130,7 +132,7 @@ inline int32_t run_whole(const myc_call* call, myc_kernel_fn fn) {
 
 // ---- blocks ----
 
-constexpr int kMaxOperands = 12;
+constexpr int kMaxOperands = 16;
 
 // One operand of a kernel that runs block by block.
 struct Operand {

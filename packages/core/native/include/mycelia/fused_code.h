@@ -92,16 +92,20 @@ enum {
   MYC_FUSED_GELU_TANH_GRAD = 80,
   MYC_FUSED_ROUND_F16 = 81,
   MYC_FUSED_ROUND_BF16 = 82,
-  MYC_FUSED_SPREAD = 83,
-  MYC_FUSED_SUM_ROW = 84,
-  MYC_FUSED_MAX_ROW = 85,
-  MYC_FUSED_MIN_ROW = 86,
-  MYC_FUSED_SUM_ALL = 87,
-  MYC_FUSED_SUM_COLUMNS = 88,
-  MYC_FUSED_COUNT = 89
+  MYC_FUSED_LOAD_F16 = 83,
+  MYC_FUSED_LOAD_BF16 = 84,
+  MYC_FUSED_STORE_F16 = 85,
+  MYC_FUSED_STORE_BF16 = 86,
+  MYC_FUSED_SPREAD = 87,
+  MYC_FUSED_SUM_ROW = 88,
+  MYC_FUSED_MAX_ROW = 89,
+  MYC_FUSED_MIN_ROW = 90,
+  MYC_FUSED_SUM_ALL = 91,
+  MYC_FUSED_SUM_COLUMNS = 92,
+  MYC_FUSED_COUNT = 93
 };
 
 /* Operands of each primitive. */
-static const signed char myc_fused_arity[MYC_FUSED_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 2, 1, 3, 2, 3, 2, 3, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 1, 1, 2, 2};
+static const signed char myc_fused_arity[MYC_FUSED_COUNT] = {1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 3, 3, 3, 3, 3, 3, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 3, 1, 1, 1, 1, 1, 1, 1, 2, 1, 1, 2, 1, 2, 1, 3, 2, 3, 2, 3, 1, 1, 2, 1, 2, 1, 1, 1, 1, 2, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2};
 
 #endif

@@ -339,7 +339,7 @@ class Interpreter {
       const Output& first = code_.outputs[0];
       const bool moves = first.kind == kRow && first.kept != code_.row_axes && t.size > 1;
       if (!moves || t.data != output(call_, 0).data) continue;
-      const int64_t bytes = t.size * (t.dtype == MYC_BOOL ? 1 : 4);
+      const int64_t bytes = t.size * item_size(t.dtype);
       char* const copy = scratch->take<char>(bytes);
       if (!copy) return false;
       memcpy(copy, t.data, bytes);
@@ -380,6 +380,9 @@ class Interpreter {
     if (input(call_, k).dtype == MYC_BOOL) {
       const uint8_t* const x = static_cast<const uint8_t*>(data_[k]);
       lay_out(space_, k, x, start, count, reinterpret_cast<uint8_t*>(to));
+    } else if (item_size(input(call_, k).dtype) == 2) {
+      const uint16_t* const x = static_cast<const uint16_t*>(data_[k]);
+      lay_out(space_, k, x, start, count, reinterpret_cast<uint16_t*>(to));
     } else {
       lay_out(space_, k, static_cast<const float*>(data_[k]), start, count, to);
     }
@@ -397,7 +400,7 @@ class Interpreter {
     const int64_t n = s.pieces == 1 ? rows * s.length : min(s.tile_length, s.length - piece);
     for (int k = 0; k < call_->n_in; ++k) {
       const char* const base = static_cast<const char*>(data_[k]);
-      const int64_t item = input(call_, k).dtype == MYC_BOOL ? 1 : 4;
+      const int64_t item = item_size(input(call_, k).dtype);
       if (s.way[k] == kFlat) {
         at[k] = base + start * item;
       } else if (s.way[k] == kByRow) {
@@ -419,7 +422,7 @@ class Interpreter {
       const myc_tensor& t = output(call_, static_cast<int>(o));
       const int64_t first = out.kind == kFull ? start : row;
       if (out.kind == kFull || out.kind == kRow)
-        at[code_.first_output() + o] = static_cast<char*>(t.data) + first * (t.dtype == MYC_BOOL ? 1 : 4);
+        at[code_.first_output() + o] = static_cast<char*>(t.data) + first * item_size(t.dtype);
     }
     for (int64_t i = 0; i < bindings_.count; ++i) {
       const Bound& step = bindings_.steps[i];
@@ -429,6 +432,8 @@ class Interpreter {
         step.run(operand, 0, to, 1);
         if (step.fills && step.primitive == MYC_FUSED_STORE_BOOL) {
           fill(static_cast<uint8_t*>(to), n);
+        } else if (step.fills && (step.primitive == MYC_FUSED_STORE_F16 || step.primitive == MYC_FUSED_STORE_BF16)) {
+          fill(static_cast<uint16_t*>(to), n);
         } else if (step.fills) {
           fill(static_cast<int32_t*>(to), n);
         }

@@ -71,18 +71,34 @@ void three(const void* const* x, unsigned numbers, void* y, int64_t n) {
   }
 }
 
-// To what a type of 16 bits holds, and back.
-template <class T>
-void round_to(const void* const* x, unsigned, void* to, int64_t n) {
-  const float* const from = static_cast<const float*>(x[0]);
-  float* const y = static_cast<float*>(to);
-  T block[kHalfBlock];
-  for (int64_t i = 0; i < n; i += kHalfBlock) {
-    const int64_t count = min(kHalfBlock, n - i);
-    narrow(from + i, block, count);
-    widen(block, y + i, count);
+// Rounded to what 16 bits hold, without leaving the registers.
+struct RoundBrain {
+  MYC_INLINE f32v operator()(f32v x) const {
+    const u32v b = (u32v)bits(x), rounded = (b + 0x7fff + ((b >> 16) & 1)) & 0xffff0000u;
+    return from_bits(select(is_nan(x), (i32v)(b | 0x400000u), (i32v)rounded));
   }
-}
+};
+
+#if defined(__AVX512F__)
+struct RoundHalf {
+  MYC_INLINE f32v operator()(f32v x) const {
+    return (f32v)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT));
+  }
+};
+#elif defined(__F16C__)
+struct RoundHalf {
+  MYC_INLINE f32v operator()(f32v x) const {
+    return (f32v)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT));
+  }
+};
+#else
+struct RoundHalf {
+  MYC_INLINE f32v operator()(f32v x) const {
+    for (int i = 0; i < kLanes; ++i) x[i] = widen_one(narrow_one(x[i]));
+    return x;
+  }
+};
+#endif
 
 MYC_INLINE i32v integers(f32v x) { return bits(x); }
 
@@ -197,6 +213,15 @@ void store_bool(const void* const* x, unsigned, void* to, int64_t n) {
   for (int64_t i = 0; i < n; ++i) y[i] = static_cast<uint8_t>(from[i] & 1);
 }
 
+template <class T>
+void load_16(const void* const* x, unsigned, void* to, int64_t n) {
+  widen(static_cast<const T*>(x[0]), static_cast<float*>(to), n);
+}
+template <class T>
+void store_16(const void* const* x, unsigned, void* to, int64_t n) {
+  narrow(static_cast<const float*>(x[0]), static_cast<T*>(to), n);
+}
+
 }  // namespace
 
 StepFn step_function(int64_t primitive) {
@@ -282,8 +307,12 @@ StepFn step_function(int64_t primitive) {
     case MYC_FUSED_GELU_GRAD: return two<GeluGrad>;
     case MYC_FUSED_GELU_TANH: return one<GeluTanh>;
     case MYC_FUSED_GELU_TANH_GRAD: return two<GeluTanhGrad>;
-    case MYC_FUSED_ROUND_F16: return round_to<Half>;
-    case MYC_FUSED_ROUND_BF16: return round_to<Brain>;
+    case MYC_FUSED_LOAD_F16: return load_16<Half>;
+    case MYC_FUSED_LOAD_BF16: return load_16<Brain>;
+    case MYC_FUSED_STORE_F16: return store_16<Half>;
+    case MYC_FUSED_STORE_BF16: return store_16<Brain>;
+    case MYC_FUSED_ROUND_F16: return one<RoundHalf>;
+    case MYC_FUSED_ROUND_BF16: return one<RoundBrain>;
     default: return nullptr;
   }
 }

@@ -316,7 +316,7 @@ class _Writer:
                 continue
             is_kept = member.width == fused.ROW and member.role != _REDUCE
             kept = self.plan.axes[key_of(self.space)] if is_kept else member.kept
-            self.program.output(self.values[value], member.width, kept)
+            self.program.output(self.values[value], member.width, kept, value.type.dtype)
             outputs.append(value)
         if not outputs:
             return None

@@ -7,7 +7,8 @@ import struct
 from collections.abc import Callable
 
 from mycelia import dtypes
-from mycelia.ops.lowered.fused import FLOAT, INT, MASK, TYPES, Program
+from mycelia.ops.lowered.fused import FLOAT, INT, MASK, NARROW, TYPES, Program
+from mycelia.ops.lowered.rounded import ROUNDING
 
 #: Ops whose float32 kernel is the primitive of the same name.
 _SAME = {
@@ -89,11 +90,16 @@ _CASTS = {
 }  # fmt: skip
 
 
+_FLOATS = {dtypes.float32, *NARROW}
+
+
 def is_fusable(name: str, attrs: dict, input_dtypes: tuple, output_dtype) -> bool:
     """Whether the elementwise op `name` on inputs of these dtypes has a translation."""
+    first = input_dtypes[0] if input_dtypes else None
+    if name == "cast" and {first, output_dtype} <= _FLOATS:
+        return first is not output_dtype
     if output_dtype not in TYPES or any(d not in TYPES for d in input_dtypes):
         return False
-    first = input_dtypes[0] if input_dtypes else None
     if name == "cast":
         return first is not output_dtype
     if name == "where":
@@ -109,6 +115,11 @@ def is_fusable(name: str, attrs: dict, input_dtypes: tuple, output_dtype) -> boo
 def translate(p: Program, name: str, values: list[int], attrs: dict) -> int:
     """The value of the op `name` of `values`, as steps of `p`."""
     type = p.types[values[0]]
+    if name == "cast" and attrs["dtype"] in _FLOATS and type == FLOAT:
+        rounding = ROUNDING.get(attrs["dtype"])
+        if rounding is None or p.steps[values[0]][0] == rounding:  # its input has been rounded already
+            return values[0]
+        return p.step(rounding, values[0])
     if name == "cast":
         return p.step(_CASTS[type, TYPES[attrs["dtype"]]], values[0])
     if name == "where":

@@ -18,9 +18,12 @@ from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast_shapes
 
 FULL, ROW, ALL, COLUMN = range(4)  # kinds of values and outputs
-FLOAT, INT, MASK = range(3)  # element types of values; a mask is bool
+FLOAT, INT, MASK, HALF, BRAIN = range(5)  # element types of values; a mask is bool; the last two only outside
 TYPES = {dtypes.float32: FLOAT, dtypes.int32: INT, dtypes.bool_: MASK}
-_DTYPES = {kind: dtype for dtype, kind in TYPES.items()}
+NARROW = {dtypes.float16: HALF, dtypes.bfloat16: BRAIN}  # they come in, and leave, as float32
+_DTYPES = {kind: dtype for dtype, kind in (*TYPES.items(), *NARROW.items())}
+_LOADS = {dtypes.bool_: "load_bool", dtypes.float16: "load_f16", dtypes.bfloat16: "load_bf16"}
+_STORES = {MASK: "store_bool", HALF: "store_f16", BRAIN: "store_bf16"}
 
 # Limits of a program; the kernel keeps its tables on the stack.
 MAX_INPUTS, MAX_CONSTANTS, MAX_BUFFERS, MAX_OUTPUTS, MAX_STEPS = 24, 32, 16, 12, 64
@@ -164,6 +167,10 @@ PRIMITIVES: dict[str, tuple[int, int | None, Callable | None]] = {
     # to what 16 bits hold
     "round_f16": (1, FLOAT, lambda x: x.astype(np.float16).astype(np.float32)),
     "round_bf16": (1, FLOAT, lambda x: dtypes.from_bfloat16_bits(dtypes.to_bfloat16_bits(x))),
+    "load_f16": (1, FLOAT, lambda x: x.astype(np.float32)),
+    "load_bf16": (1, FLOAT, dtypes.from_bfloat16_bits),
+    "store_f16": (1, HALF, lambda x: x.astype(np.float16)),
+    "store_bf16": (1, BRAIN, dtypes.to_bfloat16_bits),
     # reductions: of a row, of everything, of columns (the last two with a divisor)
     "spread": (1, None, lambda x: x),
     "sum_row": (1, None, None),
@@ -240,7 +247,7 @@ def fused_map(xs: "tensors", *, code: "code"):
     """The results of a program of elementwise steps and reductions, see `Program`.
 
     Shapes: any that broadcast -> the space, its rows, its columns or one element.
-    dtypes: float32, int32, bool.
+    dtypes: float32, int32, bool, float16, bfloat16.
     Errors: ValueError if the number of inputs differs from the program's.
     """
     parts = _Code(code)
@@ -290,7 +297,7 @@ _PAIRS = {
     ("mul", "mul", 0): "mul_mul", ("mul", "mul", 1): "mul_mul",
     ("add", "add", 0): "add_add", ("add", "add", 1): "add_add",
 }  # fmt: skip
-_NOT_IN_PLACE = {"spread", "load_bool", "store_bool"}
+_NOT_IN_PLACE = {"spread", *_LOADS.values(), *_STORES.values()}
 
 
 class Program:
@@ -306,7 +313,7 @@ class Program:
         self.steps: list[tuple[str, tuple]] = []  # ("in", (k,)), ("constant", (bits,)) or a primitive
         self.types: list[int] = []
         self.widths: list[int | None] = []  # FULL, ROW, or None for a constant
-        self.outputs: list[tuple[int, int, int]] = []  # value, kind, kept axes
+        self.outputs: list[tuple[int, int, int, int]] = []  # value, kind, kept axes, type
         self._constants: dict[tuple, int] = {}
         self._spread: dict[int, int] = {}
 
@@ -318,9 +325,10 @@ class Program:
 
     def input(self, dtype, width: int = FULL) -> int:
         """The next input: FULL if it broadcasts to the space, ROW if it has one element for each row."""
-        given = self._add("in", (self.n_in,), TYPES[dtype], width)
+        type = TYPES.get(dtype, FLOAT)
+        given = self._add("in", (self.n_in,), type, width)
         self.n_in += 1
-        return self._add("load_bool", (given,), MASK, width) if dtype is dtypes.bool_ else given
+        return self._add(_LOADS[dtype], (given,), type, width) if dtype in _LOADS else given
 
     def constant(self, number: float | int, type: int = FLOAT) -> int:
         """A number that stands wherever a value may."""
@@ -356,9 +364,9 @@ class Program:
             self._spread[value] = self._add("spread", (value,), self.types[value], FULL)
         return self._spread[value]
 
-    def output(self, value: int, kind: int | None = None, kept: int = 0) -> None:
+    def output(self, value: int, kind: int | None = None, kept: int = 0, dtype: object = None) -> None:
         """Makes `value` the next output, of this kind, by default its own; `kept`: how many of the reduced
-        axes stay with size 1.
+        axes stay with size 1; `dtype`: of 16 bits, for a float that is to leave as such.
         """
         if kind == FULL:
             value = self._as_full(value)
@@ -368,7 +376,7 @@ class Program:
             value = self._add("copy", (value,), self.types[value], kind)
         elif width is not None and width != kind:
             raise ValueError(f"an output of kind {kind} cannot be made of a value of kind {width}")
-        self.outputs.append((value, kind, kept))
+        self.outputs.append((value, kind, kept, NARROW.get(dtype, self.types[value])))
 
     def _paired(self) -> list[tuple[str, tuple]]:
         """The steps with pairs joined; those that are not used are None."""
@@ -377,7 +385,7 @@ class Program:
         for _, operands in (s for s in steps if s[0] not in ("in", "constant")):
             for v in operands:
                 uses[v] += 1
-        for v, _, _ in self.outputs:
+        for v, _, _, _ in self.outputs:
             uses[v] += 2  # stays
         for i, (name, operands) in enumerate(steps):
             if name not in ("add", "sub", "mul") or self.types[i] != FLOAT:
@@ -410,11 +418,11 @@ class Program:
         # Where results go: straight to an output when its place may be written then, else to a buffer.
         direct: dict[int, int] = {}
         copies: list[tuple[str, int, int]] = []
-        for k, (value, kind, _) in enumerate(self.outputs):
-            is_mask = self.types[value] == MASK
+        for k, (value, kind, _, type) in enumerate(self.outputs):
+            is_stored = type in _STORES
             late = k == 0 and kind in (FULL, ROW) and value < last_input  # its memory may be that of an input
-            if value in direct or is_mask or late or value in inputs or self.widths[value] is None:
-                copies.append(("store_bool" if is_mask else "copy", value, k))
+            if value in direct or is_stored or late or value in inputs or self.widths[value] is None:
+                copies.append((_STORES.get(type, "copy"), value, k))
                 last_use[value] = len(steps) + k
             else:
                 direct[value] = k
@@ -460,8 +468,8 @@ class Program:
         words = [self.n_in, len(constants), count, len(self.outputs), self.row_axes, self.column_axes]
         words.append(len(emitted))
         words += [steps[v][1][0] for v in constants]
-        for value, kind, kept in self.outputs:
-            words += [kind, kept, self.types[value]]
+        for _, kind, kept, type in self.outputs:
+            words += [kind, kept, type]
         for number, width, target, operands in emitted:
             padded = [final(v) for v in operands] + [0] * (3 - len(operands))
             words += [number, width, final(target), *padded]
