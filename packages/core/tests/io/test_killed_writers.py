@@ -347,6 +347,38 @@ def test_a_reader_without_permission_says_who_can_help(tmp_path, monkeypatch):
     assert sorted(os.listdir(tmp_path)) == ["a", "b"]
 
 
+@pytest.mark.parametrize("call", range(6))
+def test_an_error_in_the_middle_of_the_renames_is_settled_later(tmp_path, monkeypatch, call):
+    put_rows(tmp_path, 1)
+    replace, calls = os.replace, []
+
+    def failing(*args):
+        calls.append(args)
+        if len(calls) > call:
+            raise OSError(5, "Input/output error", *args[:1])
+        replace(*args)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "replace", failing)
+        with pytest.raises(RuntimeError, match="Input/output error"):
+            put_rows(tmp_path, 2)
+        with pytest.raises(RuntimeError, match="interrupted, and cannot be finished by you"):
+            read_rows(tmp_path)
+    assert read_rows(tmp_path) == 2
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_a_directory_in_the_place_of_a_file_is_noticed_before(tmp_path):
+    put_rows(tmp_path, 1)
+    os.remove(tmp_path / "a.mr2.db")
+    (tmp_path / "a.mr2.db").mkdir()
+    with pytest.raises(RuntimeError, match=r"Is a directory.*a\.mr2\.db"):
+        put_rows(tmp_path, 2)
+    (tmp_path / "a.mr2.db").rmdir()
+    assert sorted(os.listdir(tmp_path)) == ["a.mr0", "a.mr0.db", "a.mr1", "a.mr1.db", "a.mr2"]
+    assert rows_of([str(tmp_path / "a.mr0")]) == [1] * 3
+
+
 def test_a_journal_names_files_beside_it_only(tmp_path):
     (tmp_path / ".a.mycelia-commit").write_text('{"files": [["x.tmp", "../b"]], "others": []}')
     with pytest.raises(ValueError, match=r"\.a\.mycelia-commit: .* damaged: a name with a directory"):

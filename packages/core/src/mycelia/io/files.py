@@ -63,7 +63,7 @@ class Temporary:
     def __init__(self, path: str, mode: int = 0o644):
         self.path, self.mode = os.fspath(path), mode
         directory, name = os.path.split(os.path.abspath(path))
-        self._owner = os.getpid()
+        self._owner, self.is_decided = os.getpid(), False
         try:
             _sweep(directory, name)
             while True:
@@ -86,8 +86,9 @@ class Temporary:
         """Leave nothing behind but what was there before."""
         if self._owner != os.getpid():  # a forked process
             return
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(self.name)
+        if not self.is_decided:  # else a journal waits for it
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(self.name)
         with contextlib.suppress(OSError):  # what waits in its buffer and does not fit on the disk
             self.file.close()
 
@@ -101,6 +102,8 @@ def replace_all(*groups: list[Temporary]) -> None:
     temporaries = [t for group in groups for t in group]
     for temporary in temporaries:
         temporary.complete()
+        if os.path.isdir(temporary.path):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), temporary.path)
     directory = os.path.dirname(os.path.abspath(temporaries[0].path))
     if fcntl is None:  # nor are open files renamed there
         for temporary in temporaries:
@@ -123,9 +126,13 @@ def replace_all(*groups: list[Temporary]) -> None:
             os.unlink(path)
             temporary.file.close()
         raise
-    _finish(journals[0], content)
-    for temporary in (*others, first, *temporaries):
-        temporary.file.close()
+    try:
+        for temporary in temporaries:
+            temporary.is_decided = True
+        _finish(journals[0], content)
+    finally:
+        for temporary in (*others, first, *temporaries):
+            temporary.file.close()
 
 
 def settle(path: str) -> None:
