@@ -516,7 +516,14 @@ Py_hash_t hash(PyObject* self) {
 }
 
 PyObject* method_reduce(PyObject* self, PyObject*) {
-  if (!has_data(as_tensor(self))) return nullptr;
+  Tensor* t = as_tensor(self);
+  if (!t->storage && !t->traced) {  // a type without a value
+    OwnedRef types(PyImport_ImportModule("mycelia.tensor"));
+    OwnedRef rebuild_type(types ? PyObject_GetAttrString(types.p, "_rebuild_type") : nullptr);
+    OwnedRef shape(rebuild_type ? PyObject_GetAttrString(self, "shape") : nullptr);
+    return shape ? Py_BuildValue("(O(OO))", rebuild_type.p, dtype_objects[t->t.dtype], shape.p) : nullptr;
+  }
+  if (!has_data(t)) return nullptr;
   OwnedRef array(tensor_to_array(as_tensor(self)));
   if (!array) return nullptr;
   OwnedRef rebuild(nullptr);

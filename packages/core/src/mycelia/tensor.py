@@ -166,6 +166,11 @@ def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False, 
     return Tensor(input_data, dtype, shape, init, const_arg, device)
 
 
+def _rebuild_type(dtype: DType, shape: tuple) -> Tensor:
+    """A type without a value, from a pickle: what `Cell.set_inputs` was given, say."""
+    return _C.make_traced(None, dtype, shape)
+
+
 def _rebuild(array: np.ndarray, dtype: DType) -> Tensor:
     return _C.from_array(array, dtype, False)
 

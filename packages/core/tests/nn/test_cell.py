@@ -507,3 +507,47 @@ def test_parameter_update_overwrites():
     p = Parameter(Tensor([1.0]), name="p")
     nn.ParameterUpdate(p)(Tensor([5.0]))
     assert p.asnumpy().tolist() == [5.0]
+
+
+def _no_change(net, x):
+    pass
+
+
+COPIED = {
+    "plain": _no_change,
+    "set_inputs": lambda net, x: net.set_inputs(ms.Tensor(shape=(None, 3), dtype=ms.float32)),
+    "run": lambda net, x: net(x),
+    "compiled": lambda net, x: net.compile(x),
+    "marked": lambda net, x: net.set_grad()(x),
+    "trained": lambda net, x: ms.value_and_grad(net.set_train(), None, net.trainable_params())(x),
+    "cast": lambda net, x: net.to_float(ms.float16),
+    "hooks": lambda net, x: net.register_forward_hook(_doubled),
+    "backward hooks": lambda net, x: net.register_backward_hook(_doubled),
+    "jit": lambda net, x: setattr(net, "construct", ms.jit(net.construct)),
+}
+
+
+def _doubled(cell, inputs, output):
+    return None
+
+
+@pytest.mark.parametrize("mode", [ms.PYNATIVE_MODE, ms.GRAPH_MODE])
+@pytest.mark.parametrize("name", COPIED)
+def test_copies_compute_the_same_and_share_nothing(name, mode):
+    before = ms.get_context("mode")
+    ms.set_context(mode=mode)
+    try:
+        net, x = nn.Dense(3, 2), ms.Tensor(np.arange(12).reshape(4, 3), ms.float32)
+        COPIED[name](net, x)
+        expected = net(x).asnumpy()
+        copies = [copy.deepcopy(net)]
+        if name != "jit":  # a function that jit made is no name that pickle finds
+            copies.append(pickle.loads(pickle.dumps(net)))
+        for made in copies:
+            np.testing.assert_array_equal(made(x).asnumpy(), expected)
+            assert str(made.get_inputs()) == str(net.get_inputs())
+            net.weight.set_data(net.weight + 1)
+            np.testing.assert_array_equal(made(x).asnumpy(), expected)
+            net.weight.set_data(net.weight - 1)
+    finally:
+        ms.set_context(mode=before)

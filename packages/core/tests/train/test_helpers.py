@@ -64,7 +64,7 @@ def test_a_signal_ends_training_with_a_checkpoint(tmp_path):
         trained, net = model()
         trained.train(3, batches(), callbacks=[Kill(), on_exit], dataset_sink_mode=False)
         assert trained._optimizer.global_step.asnumpy().tolist() == [2]
-        assert (tmp_path / "Net_train.ckpt").is_file()
+        assert (tmp_path / "rank_0" / "Net_train.ckpt").is_file()
         again, other = model()
         on_exit.exit = False
         again.train(1, batches(2), callbacks=on_exit, dataset_sink_mode=False)
@@ -73,6 +73,65 @@ def test_a_signal_ends_training_with_a_checkpoint(tmp_path):
         signal.signal(signal.SIGUSR1, before)
     with pytest.raises(ValueError):
         OnRequestExit(sig=signal.SIGKILL)
+
+
+@pytest.mark.parametrize("dropout", [False, True])
+def test_an_exit_with_default_arguments_writes_where_mindspore_does(tmp_path, monkeypatch, dropout):
+    class Kill(Callback):
+        def step_end(self, run_context):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.chdir(tmp_path)
+    before = signal.getsignal(signal.SIGTERM)
+    net = nn.SequentialCell(nn.Dense(2, 1), nn.Dropout(p=0.5) if dropout else nn.Identity())
+    trained = Model(net, nn.MSELoss(), nn.SGD(net.trainable_params(), 0.01), metrics={"mse"})
+    rows = {"x": np.ones((6, 2), np.float32), "y": np.ones((6, 1), np.float32)}
+    data = dataset.NumpySlicesDataset(rows, shuffle=False).batch(2)
+    try:
+        trained.train(2, data, callbacks=[Kill(), OnRequestExit()], dataset_sink_mode=False)
+        assert trained._optimizer.global_step.asnumpy().tolist() == [1]
+        trained.eval(data, callbacks=[Kill(), OnRequestExit()], dataset_sink_mode=False)
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    written = sorted(path.name for path in (tmp_path / "rank_0").iterdir())
+    of_train = ["Net_train.ckpt"] if dropout else ["Net_train.ckpt", "Net_train.mindir"]
+    assert written == ["Net_eval.ckpt", "Net_eval.mindir", *of_train]
+
+
+@pytest.mark.parametrize(
+    ("init_step", "initial_epoch", "expected"),
+    [
+        (0, 1, [0, 1, 2, 3, "epoch 2, step 8"]), (6, 1, [2, 3, "epoch 2, step 8"]),
+        (2, 1, [0, 1, 2, 3, "epoch 2, step 8"]), (6, 0, [2, 3, "epoch 1, step 2"]),
+    ],
+)  # fmt: skip
+def test_training_goes_on_at_the_step_that_the_dataset_was_told(init_step, initial_epoch, expected):
+    seen = []
+
+    class Seen(Callback):
+        def on_train_step_begin(self, run_context):
+            seen.append(int(run_context.original_args().train_dataset_element[0].item()))
+
+        def on_train_epoch_end(self, run_context):
+            params = run_context.original_args()
+            seen.append(f"epoch {params.cur_epoch_num}, step {params.cur_step_num}")
+            run_context.request_stop()
+
+    net = nn.Dense(1, 1)
+    data = dataset.NumpySlicesDataset({"x": np.arange(4, dtype=np.float32)[:, None]}, shuffle=False).batch(1)
+    data.set_init_step(init_step)
+    trained = Model(net, optimizer=nn.SGD(net.trainable_params(), 0.0))
+    trained.train(3, data, callbacks=[Seen()], dataset_sink_mode=False, initial_epoch=initial_epoch)
+    assert seen == expected
+
+
+def test_a_first_step_in_another_epoch_is_refused():
+    net = nn.Dense(1, 1)
+    data = dataset.NumpySlicesDataset({"x": np.arange(4, dtype=np.float32)[:, None]}, shuffle=False).batch(1)
+    data.set_init_step(9)
+    trained = Model(net, optimizer=nn.SGD(net.trainable_params(), 0.0))
+    with pytest.raises(ValueError, match=r"set_init_step\(9\) of the dataset lies in epoch 3"):
+        trained.train(3, data, dataset_sink_mode=False, initial_epoch=1)
 
 
 def test_operations_of_a_step_are_counted(capsys):

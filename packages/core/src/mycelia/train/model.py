@@ -204,10 +204,11 @@ class Model:
         with CallbackManager(callbacks) as callback:
             params.list_callback = callback.callbacks
             context = RunContext(params)
-            params.last_save_ckpt_step = initial_epoch * params.batch_num
+            first = _first_step(train_dataset, initial_epoch, params.batch_num)
+            params.last_save_ckpt_step = first
             callback.on_train_begin(context)
-            params.cur_step_num = initial_epoch * params.batch_num
-            passes = _passes(train_dataset, params.cur_step_num)
+            params.cur_step_num = first
+            passes = _passes(train_dataset, first)
             batches = _endless(passes) if by_sink else None
             for current in range(initial_epoch + 1, epoch + 1):
                 params.cur_epoch_num = current
@@ -275,6 +276,7 @@ class Model:
         for batch in _batches(dataset, params):
             inputs = _inputs_of(batch)
             params.cur_step_num += 1
+            params.eval_dataset_element = inputs
             callback.on_eval_step_begin(context)
             outputs = self._eval_network(*inputs)
             params.net_outputs = outputs
@@ -396,6 +398,22 @@ def _next_pass(passes):
     if batches is passes and hasattr(passes, "reset"):
         passes.reset()  # a dataset of the user's that is its own iterator
     return batches
+
+
+def _first_step(dataset, initial_epoch: int, batches: int) -> int:
+    """How many steps are done: those of `initial_epoch` epochs, and what `set_init_step` says of the next.
+
+    Errors: ValueError if that says more than one epoch more.
+    """
+    step = initial_epoch * batches
+    asked = dataset.get_init_step() if initial_epoch and hasattr(dataset, "get_init_step") else 0
+    if asked >= step + batches:
+        raise errors.value_error(
+            "Model.train",
+            f"set_init_step({asked}) of the dataset lies in epoch {asked // batches + 1}, but initial_epoch "
+            f"is {initial_epoch}: with {batches} steps an epoch the first is epoch {initial_epoch + 1}",
+        )
+    return max(step, asked)
 
 
 def _passes(dataset, step: int):

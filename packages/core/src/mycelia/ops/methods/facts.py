@@ -211,7 +211,11 @@ def _copy(self):
 
 
 def _deepcopy(self, memo):
-    memo[id(self)] = made = _C.from_array(self._bits(), self.dtype, False)
+    if self._has_value or self.traced is not None:
+        made = _C.from_array(self._bits(), self.dtype, False)
+    else:
+        made = _C.make_traced(None, self.dtype, self.shape)
+    memo[id(self)] = made
     return made
 
 

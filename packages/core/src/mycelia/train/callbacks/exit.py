@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from mycelia import errors, log
+from mycelia import config, errors, log
 from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.train.callbacks.base import Callback
 
@@ -17,9 +17,11 @@ from mycelia.train.callbacks.base import Callback
 class OnRequestExit(Callback):
     """Stops training or evaluation after the step in which a signal came, and saves the network.
 
-    `save_ckpt`, `save_mindir`: what to save; `file_name`, `directory`: ``<file_name>_train`` and ``_eval``;
+    `save_ckpt`, `save_mindir`: what to save, as ``<directory>/rank_<device>/<file_name>_train`` or ``_eval``;
     `config_file`: a JSON file that asks for the exit with ``{"GracefulExit": 1}``; `sig`: the signal.
-    A checkpoint of an earlier exit is loaded when training begins.  Errors: TypeError, ValueError.
+    A checkpoint of an earlier exit is loaded when training begins. A network that MindIR cannot express, such
+    as one that draws random numbers in training, is saved as a checkpoint only, and the log says so.
+    Errors: TypeError, ValueError.
     """
 
     def __init__(
@@ -49,10 +51,11 @@ class OnRequestExit(Callback):
         self.remote_config_file = config_file
         self.exit = False
         self.lock = threading.Lock()
+        folder = Path("." if directory is None else directory, f"rank_{config.get('device_id')}")
         if save_ckpt or save_mindir:
-            os.makedirs(directory, exist_ok=True)
-        self.train_name = str(Path(directory, f"{file_name}_train"))
-        self.eval_name = str(Path(directory, f"{file_name}_eval"))
+            os.makedirs(folder, exist_ok=True)
+        self.train_name = str(folder / f"{file_name}_train")
+        self.eval_name = str(folder / f"{file_name}_eval")
 
     # ---- training ------------------------------------------------------------------------------------------
 
@@ -126,7 +129,10 @@ class OnRequestExit(Callback):
             if self.save_mindir and inputs is not None:
                 from mycelia.io.mindir import export
 
-                export(network, *inputs, file_name=name, file_format="MINDIR")
+                try:
+                    export(network, *inputs, file_name=name, file_format="MINDIR")
+                except (ValueError, errors.MyceliaError) as error:  # random numbers, say; the exit goes on
+                    log.logger(__name__).error("OnRequestExit: %s.mindir is not written: %s", name, error)
 
 
 class FlopsUtilizationCollector(Callback):
