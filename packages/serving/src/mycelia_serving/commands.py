@@ -11,6 +11,7 @@ import time
 
 from mycelia_serving.cluster import runtime
 
+_MOST_FILES = 1 << 16
 SIGNALS_S = 0.5  # a signal that some other thread got is acted on when the main thread wakes
 
 # ---- servers and workers ---------------------------------------------------------------------------------
@@ -126,6 +127,16 @@ def _secret(name: str, options: dict) -> str | None:
     return found
 
 
+def _allow_files() -> None:
+    """As many connections as the system allows: each takes a file descriptor."""
+    import resource
+
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    if resource.getrlimit(resource.RLIMIT_NOFILE)[0] < most:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
 def start(options: dict) -> None:
     """Be a server until it is stopped. Errors: RuntimeError; nothing is left running then."""
     from mycelia_serving.cluster import node
@@ -135,6 +146,7 @@ def start(options: dict) -> None:
 
     plans = _plans(options)
     ssl_config = _ssl_config(options)
+    _allow_files()
     node.set_option(
         "max_enqueued_requests", check_int("max_enqueued_requests", options["max_enqueued_requests"], 1)
     )

@@ -54,7 +54,7 @@ def settle(*clients: Raw) -> None:
 
 
 def test_open_calls_of_one_client_leave_room_for_others(serve):
-    server, _ = serve()
+    server, _ = serve(connections=4096)
     clients = [Raw(server.port) for _ in range(34)]
     for client in clients:
         client.send(b"".join(frame(HEADERS, END_HEADERS, 2 * n + 1, HEAD) for n in range(1000)))
@@ -106,7 +106,7 @@ def test_bytes_of_one_client_leave_room_for_others(serve):
 
 
 def test_requests_count_until_they_are_answered(serve):
-    server, service = serve(buffered=1 << 20)
+    server, service = serve(buffered=1 << 20, connections=4096)
     hold = other(path="/test.Echo/Hold")
     with Raw(server.port) as client:
         for stream in range(1, 81, 2):  # 40 whole requests of 15 kB, and no answers
