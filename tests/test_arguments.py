@@ -174,6 +174,10 @@ def test_other_values_are_warned_of_once(args, named, words, warned):
     assert words in text and text.startswith("_example: ") and len(text) < 200
 
 
+def _numbers():
+    return ms.dataset.NumpySlicesDataset([1, 2, 3], ["x"])
+
+
 @pytest.mark.parametrize(
     ("use", "words"),
     [
@@ -191,6 +195,8 @@ def test_other_values_are_warned_of_once(args, named, words, warned):
         (lambda: AutoParallel(ms.nn.Dense(2, 2)).hsdp(), "one process computes all"),
         (lambda: ms.nn.DistributedGradReducer([], degree=8), "not added"),
         (lambda: ms.ops.Add().set_device("GPU"), "device target runs the op"),
+        (lambda: ms.nn.SyncBatchNorm(2, process_groups=[[0]]), "no other process takes part"),
+        (lambda: _numbers().map(abs, offload=True), "run on the host"),
         (lambda: ms.ops.Add().set_stage(1), "not cut into stages"),
         (lambda: ms.ops.Add().place("MS_WORKER", 1), "no other process"),
         (lambda: ms.ops.Add().recompute(), "results are kept"),

@@ -7,7 +7,7 @@ import traceback
 
 import numpy as np
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.dataset.checks import INT32_MAX, between, integer
 from mycelia.dataset.checks import kind as of_type
 
@@ -77,6 +77,8 @@ def keywords(owner: str, given: dict, known: dict) -> None:
             of_type(owner, name, value, *known[name])
         if name == "max_rowsize":
             row_size(owner, value)
+        if name == "offload" and value:
+            ignored.tell(owner, name, value, "operations run on the host")
 
 
 def row_size(owner: str, value) -> None:

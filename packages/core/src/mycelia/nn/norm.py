@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia import errors, ignored
 from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.nn.cell import Cell
@@ -315,9 +315,10 @@ class LRN(Cell):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over the batches of all devices: with one device, `BatchNorm`.
 
-    `process_groups` is taken and has no effect.  Shapes: x [N, C, H, W] -> same.
+    `process_groups` has no effect, as a warning says.  Shapes: x [N, C, H, W] -> same.
     """
 
+    @ignored.arguments(process_groups="no other process takes part")
     def __init__(
         self,
         num_features,

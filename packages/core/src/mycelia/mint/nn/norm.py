@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors, ops
+from mycelia import errors, ignored, ops
 from mycelia.common.initializer import initializer
 from mycelia.dtypes import float32
 from mycelia.mint.nn import functional as F
@@ -105,6 +105,7 @@ class BatchNorm3d(_BatchNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch normalization over all processes of a group; there is one. Shapes: [N, C, ...] -> same."""
 
+    @ignored.arguments(process_group="no other process takes part")
     def __init__(
         self,
         num_features,
