@@ -20,6 +20,7 @@ BENCHES = (
     "eager",
     "data",
     "serving",
+    "files",
     "footprint",
 )
 

@@ -341,6 +341,11 @@ def test_damaged_files_are_errors(tmp_path):
         (lambda m: m.graph.node[0].input.append("nowhere"), "no node defines: nowhere"),
         (lambda m: m.functions.add(name=m.graph.name), "same name"),
         (
+            lambda m: m.graph.node.add(output=["again"], op_type="REF::main", input=["x"]),
+            "graph 'main' calls itself without an end",
+        ),
+        (lambda m: m.graph.node[0].input.pop(), "MatMul: missing"),
+        (
             lambda m: m.graph.parameter.add(name="p", dims=[3], data_type=1, raw_data=b"1234"),
             "takes 12 bytes",
         ),

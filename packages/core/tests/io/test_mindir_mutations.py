@@ -184,12 +184,13 @@ def check(path):
     inputs = [
         Tensor(np.ones([max(n, 2 if n < 0 else 0) for n in shape]), dtype) for _, dtype, shape in graph.inputs
     ]
-    try:
-        nn.GraphCell(graph)(*inputs)
-    except BUILTIN as error:
-        assert isinstance(error, errors.MyceliaError) or "input" in str(error), repr(error)
-    except (errors.MyceliaError, NotImplementedError):
-        pass
+    with limits(path):
+        try:
+            nn.GraphCell(graph)(*inputs)
+        except BUILTIN as error:
+            assert isinstance(error, errors.MyceliaError) or "input" in str(error), repr(error)
+        except (errors.MyceliaError, NotImplementedError):
+            pass
 
 
 def parts():

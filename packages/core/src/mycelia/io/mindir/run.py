@@ -251,6 +251,7 @@ class _Builder:
         self._find_free()
         for function in self.functions.values():
             self._check_order(function)
+        self._check_ends()
         used_elsewhere = {name for function in self.functions.values() for name in function.free}
         for function in self.functions.values():
             _drop_unused(function, used_elsewhere)
@@ -412,6 +413,18 @@ class _Builder:
             defined.add(step.output)
         for result in function.result if isinstance(function.result, list) else [function.result]:
             check_use(result, "its output")
+
+    def _check_ends(self) -> None:
+        """No graph calls itself whatever the data are: loops go through a Switch."""
+        calls = {
+            name: {step.target.name for step in function.steps if type(step.target) is Function}
+            for name, function in self.functions.items()
+        }
+        while leaves := [name for name, called in calls.items() if not called & calls.keys()]:
+            for name in leaves:
+                del calls[name]
+        if calls:
+            raise ValueError(f"graph '{min(calls)}' calls itself without an end")
 
 
 def _names_in(argument: Any) -> tuple[str, ...]:
