@@ -220,7 +220,8 @@ class ListedDataset(Described, MappableDataset):
 
     def row(self, index):
         entry = self._entries[index]
-        with of_file(os.path.join(self._place(), self.file_of(index)), type(self).__name__):
+        owner, place = type(self).__name__, self._place()  # lists may name files elsewhere
+        with of_file(place, owner), of_file(os.path.join(place, self.file_of(index)), owner):
             return self.read(entry)
 
     def file_of(self, index):
