@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import platform
 import resource
 import select
 import statistics
@@ -23,7 +24,7 @@ from datetime import date
 from pathlib import Path
 
 HERE = Path(__file__).parent
-RESULTS = HERE / "RESULTS.md"
+RESULTS = "RESULTS.md"  # of AVX2; other instruction sets have RESULTS-<name>.md
 # Models in the formats of the peers.
 FILES = Path(os.environ.get("MYCELIA_BENCH_FILES", Path(tempfile.gettempdir()) / "mycelia-bench"))
 PYTHONS = {
@@ -318,23 +319,35 @@ def head_of(table: Table) -> list[str]:
     return head + {"": [], "flops": ["GFLOP/s", "of peak"], "bytes": ["GB/s", "of peak"]}[table.rate]
 
 
+def processor() -> tuple[str, str]:
+    """(name of the processor, instruction set that the kernels use)"""
+    from mycelia_backend_cpu import _native
+
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names[0] if names else platform.processor() or platform.machine()), _native.isa()
+
+
 def report(title: str, rows: list[list[str]], note: str, head: list[str], write: bool = True) -> None:
-    """Print the table and put it into RESULTS.md in place of the older one of that title."""
+    """Print the table and put it into the results of this instruction set in place of the older one of that
+    title."""
     print(f"\n{title}")
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     for row in [head, *rows]:
         print("  ".join(c.ljust(w) for c, w in zip(row, widths)).rstrip(), flush=True)
     if not write:
         return
-    lines = [f"## {title}", "", f"{date.today()}. {note}".strip(), ""]
+    name, isa = processor()
+    results = HERE / (RESULTS if isa == "avx2" else f"RESULTS-{isa}.md")
+    lines = [f"## {title}", "", f"{date.today()}, {name}, {isa}. {note}".strip(), ""]
     lines += ["| " + " | ".join(r) + " |" for r in [head, ["---"] * len(head), *rows]]
-    text = RESULTS.read_text() if RESULTS.exists() else "# Results\n"
+    text = results.read_text() if results.exists() else f"# Results with {isa}\n"
     parts = text.split("\n## ")
     sections = {p.split("\n", 1)[0]: "## " + p.rstrip() for p in parts[1:]}
     sections[title] = "\n".join(lines)
-    temporary = RESULTS.with_suffix(".tmp")
+    temporary = results.with_suffix(".tmp")
     temporary.write_text("\n\n".join([parts[0].rstrip(), *sections.values()]) + "\n")
-    temporary.replace(RESULTS)
+    temporary.replace(results)
 
 
 if {"-h", "--help"} & set(sys.argv):
