@@ -236,6 +236,23 @@ int set_node(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 PyObject* get_node_output(PyObject* self, void*) { return PyLong_FromLong(as_tensor(self)->node_output); }
+PyObject* get_tape_place(PyObject* self, void*) {
+  const Tensor* t = as_tensor(self);
+  if (!t->node) Py_RETURN_NONE;
+  return Py_BuildValue("(Oi)", reinterpret_cast<PyObject*>(t->node), static_cast<int>(t->node_output));
+}
+int set_tape_place(PyObject* self, PyObject* value, void*) {
+  if (!value || value == Py_None) return set_node(self, Py_None, nullptr);
+  PyObject* node;
+  int output;
+  if (!PyTuple_Check(value)) {
+    PyErr_SetString(PyExc_TypeError, "Tensor._tape_place must be (tape node, number of its output) or None");
+    return -1;
+  }
+  if (!PyArg_ParseTuple(value, "Oi", &node, &output) || set_node(self, node, nullptr) < 0) return -1;
+  as_tensor(self)->node_output = output;
+  return 0;
+}
 PyObject* get_initialized(PyObject* self, void*) {
   return PyBool_FromLong(as_tensor(self)->storage != nullptr || as_tensor(self)->traced != nullptr);
 }
@@ -258,6 +275,7 @@ PyGetSetDef getset[] = {
     {"traced", get_traced, nullptr, "The ir.Value this tensor stands for while a graph is captured, else None.", nullptr},
     {"_node", get_node, set_node, "Tape node that produced this tensor, or None.", nullptr},
     {"_node_output", get_node_output, nullptr, "Which output of the tape node this tensor is.", nullptr},
+    {"_tape_place", get_tape_place, set_tape_place, "(tape node, which of its outputs), or None: to keep and to give back.", nullptr},
     {"_is_parameter", get_is_parameter, set_is_parameter, "Reads inside a trace become graph inputs.", nullptr},
     {"_has_value", get_initialized, nullptr, "False for a tensor whose memory was not set yet.", nullptr},
     {"_data_ptr", get_data_ptr, nullptr, "Address of the first element.", nullptr},

@@ -34,6 +34,7 @@ class Tensor:
     _is_parameter: bool
     @property
     def _node_output(self) -> int: ...
+    _tape_place: tuple[Node, int] | None
     @property
     def _has_value(self) -> bool: ...
     @property

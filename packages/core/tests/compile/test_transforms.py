@@ -144,8 +144,8 @@ def through_a_branch(x, i):
 
 
 @pytest.mark.parametrize("through, kind", [
-    (lambda x, i: i, "int32"), (lambda x, i: ops.abs(i), "bool"), (through_rounds, "int32"), (through_rounds, "bool"),
-    (through_a_branch, "int32"),
+    (lambda x, i: i, "int32"), (lambda x, i: ops.abs(i), "bool"), (through_a_branch, "int32"),
+    (through_rounds, "int32"), (through_rounds, "bool"),
 ])  # fmt: skip
 def test_integers_carry_gradients_of_casts_as_in_eager_runs(through, kind):
     """As in MindSpore: the gradient of a cast is cast back, truncated to the type between."""

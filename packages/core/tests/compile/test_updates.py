@@ -269,3 +269,36 @@ def test_live_bytes_are_the_same_after_many_steps():
         step(x)
     gc.collect()
     assert ms._C.memory_statistics()["live_bytes"] <= before
+
+
+class AssignedInABranch(nn.Cell):
+    """A Parameter that a branch changes, so that it is one of its results, and that changes again."""
+
+    def __init__(self):
+        super().__init__()
+        self.p = Parameter(Tensor(0.3), name="p")
+
+    def construct(self, x):
+        if x < 7:
+            x = x * 2.0
+        else:
+            self.p = x * 0.3
+        self.p = self.p * 0.5
+        return 3.0 * x * self.p
+
+
+@pytest.mark.parametrize("x", [-1.25, 9.0])
+def test_gradients_follow_a_parameter_assigned_after_a_branch_that_changed_it(x):
+    """Not another result of the branch."""
+
+    def gradients(of):
+        net = AssignedInABranch()
+        return [float(g) for g in of(net)(Tensor(x))]
+
+    def both(net, call):
+        return lambda x: (lambda of_x, of_p: (of_x, *of_p))(*ms.grad(call, 0, (net.p,))(x))
+
+    expected = gradients(lambda net: both(net, net))
+    assert expected[1] == 3.0 * x * (2.0 if x < 7 else 1.0)
+    assert gradients(lambda net: both(net, ms.jit(net))) == pytest.approx(expected)
+    assert gradients(lambda net: ms.jit(both(net, net))) == pytest.approx(expected)

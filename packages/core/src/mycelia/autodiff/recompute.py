@@ -58,7 +58,7 @@ def run_twice(block: Any, run: Callable[[tuple], Any], args: tuple) -> Any:
                 again = [_recomputed(t, flowing) if tracing else t for t in inputs]
                 for i in followed:
                     if tracing:
-                        again[i]._node = inputs[i]._node
+                        again[i]._tape_place = inputs[i]._tape_place
                 watched = [tape.watch(again[i]) for i in followed]
                 for i, (alias, _) in zip(followed, watched):
                     again[i] = alias

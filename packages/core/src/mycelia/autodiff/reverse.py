@@ -28,8 +28,8 @@ class Recording:
         return self
 
     def __exit__(self, *exc) -> None:
-        for tensor, node in self._restore:
-            tensor._node = node
+        for tensor, place in self._restore:
+            tensor._tape_place = place
             _left.pop(id(tensor), None)
         _C.set_tape_level(self._old_level)
 
@@ -44,23 +44,23 @@ class Recording:
         node = self._nodes.get(id(tensor))
         if node is None:
             node = self._nodes[id(tensor)] = _leaf(tensor)
-            self._restore.append((tensor, tensor._node))
+            self._restore.append((tensor, tensor._tape_place))
             tensor._node = node
         return node
 
 
-_left: dict[int, _C.Node] = {}  # of variables that do not require gradients for the time being
+_left: dict[int, tuple] = {}  # tape places of variables that do not require gradients for the time being
 
 
 def set_followed(tensor: _C.Tensor, value: bool) -> None:
     """While `value` is False, recordings in progress do not see `tensor`."""
     if value:
-        node = _left.pop(id(tensor), None)
-        if node is not None:
-            tensor._node = node
+        place = _left.pop(id(tensor), None)
+        if place is not None:
+            tensor._tape_place = place
     elif tensor._node is not None:
-        _left[id(tensor)] = tensor._node
-        tensor._node = None
+        _left[id(tensor)] = tensor._tape_place
+        tensor._tape_place = None
 
 
 def transpose(outputs: list, cotangents: list, variables: list[_C.Node], *, release: bool) -> list:

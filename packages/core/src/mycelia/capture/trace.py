@@ -174,9 +174,9 @@ class Trace:
         root.owned.add(value)
         root.lifted[id(tensor)] = Lifted(tensor, value)
         standing = root.tensor(value)
-        node = tensor._node
+        place = tensor._tape_place
         tensor._assign(standing)
-        tensor._node = node
+        tensor._tape_place = place
 
     def value_of(self, tensor: Tensor) -> Value:
         """The graph value that `tensor` stands for here."""
@@ -300,9 +300,10 @@ class Trace:
         targets = [flat[definition.param_names.index(name)] for name in definition.updates]
         for target, output in zip(targets, outputs):
             if target is not None:
-                node = target._node if definition.nondiff else output._node
+                # What an assignment overwrites keeps its gradient.
+                place = (target if definition.nondiff else output)._tape_place
                 target._assign(output)
-                target._node = node  # what an assignment overwrites keeps its gradient
+                target._tape_place = place
         rest = outputs[len(targets) :]
         if targets and not rest:
             return targets[0]

@@ -77,11 +77,11 @@ def run(function: Differentiable, inputs: Sequence[Any]) -> tuple | None:
     found = function.derivative(wanted, given)
     if found is None:
         return None
-    overwritten = [(inputs[i], inputs[i]._node) for _, i in updates if inputs[i]._is_parameter]
+    overwritten = [(inputs[i], inputs[i]._tape_place) for _, i in updates if inputs[i]._is_parameter]
     before = {found.parameters[i]: inputs[i]._detach() for _, i in updates}
     results = found.forward(*inputs, *found.numbers)
-    for parameter, node in overwritten:  # the tape follows a Parameter, whatever is assigned to it
-        parameter._node = node
+    for parameter, place in overwritten:  # the tape follows a Parameter, whatever is assigned to it
+        parameter._tape_place = place
     count = len(graph.outputs) - len(updated)
     # An output may be an input itself, which has a tape node of its own.
     outputs = tuple(t._detach() for t in results[:count])

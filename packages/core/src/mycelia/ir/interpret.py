@@ -45,7 +45,7 @@ def apply(op: Any, flat: Sequence[Any], attrs: dict[str, Any]) -> Sequence[Any]:
             given = arguments[index]
             arguments[index] = given._detach()
             if definition.nondiff:  # an assignment: what is overwritten keeps its gradient
-                arguments[index]._node = given._node
+                arguments[index]._tape_place = given._tape_place
     result = op(*arguments, *(attrs[a.name] for a in definition.attrs))
     if not updated:
         return result if isinstance(result, tuple) else (result,)

@@ -178,9 +178,9 @@ class Cell(CellState, CellHooks, CellMarks):
             self.__dict__[name] = None
         elif isinstance(value, Tensor):
             parameter = self._params[name]
-            node = parameter._node
+            place = parameter._tape_place
             parameter.set_data(value)
-            parameter._node = node
+            parameter._tape_place = place
         else:
             raise errors.type_error(
                 type(self).__name__,

@@ -71,10 +71,10 @@ def _assign_sub(rand):
 
 def _changed(change, variable, value):
     """The new value; a tape that follows the Parameter follows it after that, too."""
-    node = getattr(variable, "_node", None)
+    place = getattr(variable, "_tape_place", None)
     result = change(variable, value)._detach()
-    if node is not None:
-        variable._node = node
+    if place is not None:
+        variable._tape_place = place
     return result
 
 
