@@ -1,7 +1,8 @@
 """Writing and reading large MindIR files: time, CPU time and memory, in Mycelia and MindSpore by turns.
 
 Both read the file that they wrote, which is still in the page cache. MindSpore leaves it to the system when
-the bytes reach the disk, Mycelia waits for that: a second figure of its export is without.
+the bytes reach the disk, Mycelia waits for that: a second figure of its export is without. `--on` says what
+file system MYCELIA_BENCH_FILES lies on: a busy disk hides all else.
 """
 
 from __future__ import annotations
@@ -98,8 +99,8 @@ def main() -> None:
             )
         rows.append(row)
     note = (
-        f"A model with {GIB:.2f} GiB of weights; median of {rounds} rounds; memory as a multiple of the "
-        f"weights. {processor()}."
+        f"A model with {GIB:.2f} GiB of weights on {peers.option('--on', 'a disk')}; median, rounds: "
+        f"{rounds}; memory as a multiple of the weights. {processor()}."
     )
     peers.report(
         "Large MindIR files", rows, note, ["case", "Mycelia", "MindSpore"], write="--no-write" not in sys.argv
