@@ -194,5 +194,5 @@ def faults(
 
 
 def count_of(quick: int) -> int:
-    """How many mutations a test tries: a few, or what MYCELIA_MUTATIONS says."""
-    return int(os.environ.get("MYCELIA_MUTATIONS", quick))
+    """How many mutations a test tries: a few, or as many as tools/fuzz.py asks for."""
+    return int(os.environ.get("MYCELIA_FUZZ", quick))

@@ -5,7 +5,6 @@ That MindSpore 2.10 gives them too was checked with MindSpore for the networks a
 """
 
 import importlib.util
-import os
 import random
 
 import numpy as np
@@ -14,8 +13,6 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.io import mindir
-
-PROGRAMS = int(os.environ.get("MYCELIA_MINDIR_PROGRAMS", "30"))  # how many random programs
 
 
 class Net(nn.Cell):
@@ -226,7 +223,7 @@ def test_a_file_reads_and_writes_parameters_in_the_order_of_the_network(tmp_path
     check(tmp_path, net)
 
 
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.fuzz(30)
 def test_random_programs_give_the_same_numbers_at_every_call(tmp_path, seed):
     path = tmp_path / f"program_{seed}.py"
     path.write_text(Program(seed).source())

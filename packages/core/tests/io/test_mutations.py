@@ -1,6 +1,6 @@
 """Readers of every format, given files changed at random: see tests/mutations.py.
 
-The same files in every run; MYCELIA_MUTATIONS=N tries N for each format, MYCELIA_SEED another series.
+The same files in every run; tools/fuzz.py tries others.
 """
 
 from __future__ import annotations
@@ -33,9 +33,12 @@ sys.path.insert(0, str(HERE.parent))
 
 from mutations import count_of, faults, problem  # noqa: E402
 
-SEED = os.environ.get("MYCELIA_SEED", "0")
+SEED = os.environ.get("MYCELIA_FUZZ_SEED", "0")
 KEY = b"0123456789abcdef"
-pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux")
+pytestmark = [
+    pytest.mark.fuzz,
+    pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux"),
+]
 
 
 def rows(source):
