@@ -1,5 +1,7 @@
 // Conversion between all real element types.  Bytes: one read and one write.
 // float16 and bfloat16 go through float32 in blocks that stay in L1; rounding is to nearest, ties to even.
+// Floating numbers are cut to integers of 32 and 64 bits, see `cut`; narrower and unsigned ones are the low bits of one
+// of 64.
 #include "elementwise/elementwise.h"
 #include "elementwise/half.h"
 
@@ -26,8 +28,14 @@ template <class From, class To>
 MYC_INLINE To convert_one(From x) {
   if constexpr (is_same<To, bool>) {
     return x != From{0};
-  } else if constexpr (is_float<From> && !is_float<To> && sizeof(To) < 4) {
-    return static_cast<To>(static_cast<int64_t>(x));  // out of range, it wraps around
+  } else if constexpr (is_float<From> && (is_same<To, int32_t> || is_same<To, int64_t>)) {
+    return cut<To>(x);
+  } else if constexpr (is_float<From> && is_same<To, uint64_t>) {
+    const bool upper = x >= From(0x1p63) && x < From(0x1p64);
+    const uint64_t y = static_cast<uint64_t>(cut<int64_t>(upper ? x - From(0x1p63) : x));
+    return upper ? y | uint64_t{1} << 63 : y;
+  } else if constexpr (is_float<From> && !is_float<To>) {
+    return static_cast<To>(cut<int64_t>(x));  // wraps around
   } else {
     return static_cast<To>(x);
   }

@@ -13,6 +13,16 @@ namespace mycelia::MYC_ISA {
 
 inline int64_t grain_of(int64_t work) { return kMinParallelWork / work + 1; }
 
+// Cut to an integer; NaN and what is out of range give the lowest one, on every processor.
+MYC_INLINE i32v cut(f32v x) {
+  return to_int(select((x >= -0x1p31f) & (x < 0x1p31f), x, splat(-0x1p31f)));
+}
+template <class To, class From>
+MYC_INLINE To cut(From x) {
+  constexpr From low = sizeof(To) == 4 ? From(-0x1p31) : From(-0x1p63);
+  return static_cast<To>(x >= low && x < -low ? x : low);
+}
+
 // y = f(x) on vectors of floats.
 template <class F>
 MYC_INLINE int32_t map_floats(const myc_call* call, int64_t work, const F& f) {

@@ -118,7 +118,7 @@ MYC_INLINE i32v integers(f32v x) { return bits(x); }
 ONE(Copy, x)
 ONE(FloatOfInt, to_float(integers(x)))
 ONE(FloatOfMask, from_bits(bits(x) & bits(splat(1.0f))))
-ONE(IntOfFloat, from_bits(to_int(x)))
+ONE(IntOfFloat, from_bits(cut(x)))
 ONE(IntOfMask, from_bits(bits(x) & 1))
 ONE(MaskOfFloat, from_bits(x != 0.0f))
 ONE(MaskOfInt, from_bits(bits(x) != 0))

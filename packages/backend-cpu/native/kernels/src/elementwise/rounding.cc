@@ -73,7 +73,7 @@ MYC_INLINE f32v remainder(f32v a, f32v b) {
   const f32v first = x - q * y;
   q = select(first < 0.0f, q - 1.0f, select(first >= y, q + 1.0f, q));
   f32v r = copysign(x - q * y, a);
-  const i32v hard = ~((q < 0x1p22f) & (y > 0x1p-100f));
+  const i32v hard = ~((q < 0x1p22f) & (y > 0x1p-100f) & (y < INFINITY));
   if (__builtin_expect(!any(hard), 1)) return r;
 #else
   f32v r = a;

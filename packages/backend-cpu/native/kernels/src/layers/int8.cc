@@ -110,7 +110,7 @@ void finish_block(const Layer& g, const int32_t* sums, int64_t first, int64_t ro
   const f32v scale0 = load(scale), scale1 = load(scale + kLanes);
   const f32v low = to_float(splat(e.low - e.zero)), high = to_float(splat(e.high - e.zero));
   const auto whole = [&](f32v x) {
-    return to_int(round_even(min_or_second(high, max_or_second(low, x)))) + zero;
+    return to_int(round_even(min_or_second(high, max_or_second(x, low)))) + zero;  // NaN gives `low`
   };
   T* y = static_cast<T*>(e.y) + first * g.columns + column;
   for (int64_t r = 0; r < rows; ++r, sums += kPairTile, y += g.columns) {

@@ -5,12 +5,6 @@
 
 namespace mycelia::MYC_ISA {
 
-void softmax_row(const float* x, float* y, int64_t n) {
-  const float total = row_exp_sum<true>(x, y, n, row_max(x, n), n);  // subtracting the peak keeps exp() finite
-  const float scale = 1.0f / total;
-  map(y, y, n, [=](f32v v) { return v * scale; });
-}
-
 void log_softmax_row(const float* x, float* y, int64_t n) {
   const float peak = row_max(x, n);
   const f32v shift = splat(peak), log_sum = splat(logf(row_exp_sum<false>(x, nullptr, n, peak, n)));

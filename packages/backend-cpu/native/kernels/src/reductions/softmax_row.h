@@ -61,6 +61,12 @@ MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak, in
   return horizontal_sum(sum);
 }
 
+MYC_INLINE void softmax_row(const float* x, float* y, int64_t n) {
+  const float total = row_exp_sum<true>(x, y, n, row_max(x, n), n);  // subtracting the peak keeps exp() finite
+  const float scale = 1.0f / total;
+  map(y, y, n, [=](f32v v) { return v * scale; });
+}
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_SOFTMAX_ROW_H_

@@ -13,7 +13,6 @@ where the weights are large: `LARGE`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple
@@ -30,6 +29,7 @@ from mycelia.tensor import Tensor
 
 PRODUCTS = ("mat_mul", "batch_matmul")
 LARGE = 1 << 20  # elements of the weights from which on training steps do without them
+SMALLEST = 1e-30  # factor of scores
 HIDDEN = -1e4  # a score of at most this hides the key: its weight is 0, unless no score is much larger
 
 
@@ -65,26 +65,30 @@ class Scores(NamedTuple):
     mask: Value | None
     scaled: Node | None
     hidden: Hidden | None
-    causal: bool  # what is hidden or masked are the keys behind each query, and `mask` is None
+    causal: float | None  # what is added to, or replaces, the scores of keys behind each query; no mask then
 
-    def addend(self, builder: Builder) -> Value | None:
-        """What `attention` adds to the scores. Scores vanish beside it, so a query that sees no key gets the
-        same weight for all, as if they were replaced."""
-        if self.hidden is None or self.causal:
+    def made_mask(self, builder: Builder) -> Value | None:
+        """The mask of `attention`."""
+        if self.hidden is None or self.causal is not None:
             return self.mask
-        fill = builder.constant(Tensor(np.float32(min(self.hidden.fill, -1e30))))
+        fill = builder.constant(Tensor(np.float32(self.hidden.fill)))
         zero = builder.constant(Tensor(np.float32(0)))
         choices = [fill, zero] if self.hidden.where else [zero, fill]
         return builder.emit(find("where"), [self.hidden.condition, *choices])[0]
 
+    def attributes(self) -> dict:
+        """Those of `attention` and `attention_grad`."""
+        found = {"scale": self.scale, "masking": "add" if self.hidden is None else "replace"}
+        return found if self.causal is None else {**found, "is_causal": True, "hidden": self.causal}
+
 
 def read_scores(value: Value, once: Callable[..., Node | None]) -> Scores | None:
     """How scores are made. `once(value, *ops)`: the node that makes a value that is read once."""
-    whole, mask, scale, causal = value.type.shape, None, 1.0, False
+    whole, mask, scale, causal = value.type.shape, None, 1.0, None
     hidden = _hidden(once(value, "masked_fill", "where"))
     if hidden is not None:
         value = hidden.scores
-        causal = _is_causal(hidden.constant(), whole)
+        causal = hidden.fill if _is_causal(hidden.constant(), whole) else None
     masked = None if hidden is not None else once(value, "add")
     if masked is not None:
         value, mask = masked.inputs
@@ -92,8 +96,9 @@ def read_scores(value: Value, once: Callable[..., Node | None]) -> Scores | None
             value, mask = mask, value
         if mask.is_constant:
             added = mask.constant.asnumpy()
-            causal = bool((added[added != 0] <= HIDDEN).all()) and _is_causal(added != 0, whole)
-            mask = None if causal else mask
+            lowest = float(added.min(initial=0))
+            if lowest <= HIDDEN and np.isin(added, (0, lowest)).all() and _is_causal(added != 0, whole):
+                mask, causal = None, lowest
     scaled = once(value, "mul", "div")
     if scaled is not None:
         value, factor = scaled.inputs
@@ -103,6 +108,8 @@ def read_scores(value: Value, once: Callable[..., Node | None]) -> Scores | None
         if scale is None or scaled.op.name == "div" and scale == 0:
             return None
         scale = scale if scaled.op.name == "mul" else 1 / scale
+        if not SMALLEST <= abs(scale) <= 1 / SMALLEST:  # products and quotients would differ beyond rounding
+            return None
     product = once(value, *PRODUCTS)
     if product is None or product.outputs[0].type.shape != whole:
         return None
@@ -231,10 +238,10 @@ class _Training:
         if found is None:
             return False
         inputs = [found.query, found.key, found.value]
-        how = {"scale": found.scores.scale, "is_causal": found.scores.causal}
+        how = found.scores.attributes()
         with self.before(found.forward) as builder:
-            mask = found.scores.addend(builder)
-            y, log_sum = builder.emit(find("attention"), [*inputs, mask, None], how)
+            mask = found.scores.made_mask(builder)
+            y, log_sum = builder.emit(find("attention"), [*inputs, mask, None], {**how, "unseen": "nan"})
         with self.before(found.first) as builder:
             saved = [found.ct, *inputs, y, log_sum, mask, None]
             gradients = builder.emit(find("attention_grad"), saved, how)
@@ -336,11 +343,7 @@ class _Training:
         return readers[0] if readers is not None and len(readers) == 1 else None
 
     def unhidden(self, d_scores: Value, hidden: Hidden) -> Value | None:
-        """The gradient without that of hidden keys, if all queries see a key: it is 0 there by itself."""
-        if hidden.fill != -math.inf:
-            keys = hidden.constant()
-            if keys is None or keys.all(-1).any():
-                return None
+        """The gradient without that of hidden keys."""
         node = self.only_reader(d_scores)
         if node is None or node.op.name != hidden.node.op.name or len(node.inputs) != 3:
             return None

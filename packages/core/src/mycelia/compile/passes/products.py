@@ -6,7 +6,7 @@
   Strassen's product where that pays: it rounds worse, and mixes columns of different size.
 * ``softmax(q k^T * scale + mask) v``, or with keys hidden by `masked_fill` or `where`, is `attention`, which
   does without the scores in memory, where no gradient reads in between; with its gradient, where the scores
-  are large, see `attention.py`. A query that sees no key at all (a row of -inf) gives zeros instead of NaN.
+  are large, see `attention.py`.
 
 All of them add in another order than the ops they replace: results differ by rounding.
 """
@@ -130,5 +130,5 @@ class _Products:
         query, key = scores.product.inputs
         if not fits(query, key, values, scores):
             return None
-        inputs = [query, key, values, scores.addend(self.builder), None]
-        return self.emit("attention", inputs, scale=scores.scale, is_causal=scores.causal)[0]
+        inputs = [query, key, values, scores.made_mask(self.builder), None]
+        return self.emit("attention", inputs, **scores.attributes(), unseen="nan")[0]

@@ -186,13 +186,19 @@ def _zeta(s, q):
     """Hurwitz zeta, sum of (q + k)**-s, by ten terms and the Euler-Maclaurin formula."""
     if not s > 1 or math.isnan(q):
         return math.inf if s == 1 else math.nan
+    if math.isinf(q):
+        return 0.0 if q > 0 else math.nan
     if q <= 0 and q == math.floor(q):
         return math.inf
     if q < 0 and s != math.floor(s):
         return math.nan
     total = 0.0
     while q < 10:
-        total += math.copysign(abs(q) ** -s, 1 if q > 0 or s % 2 == 0 else -1)
+        sign = 1 if q > 0 or s % 2 == 0 else -1
+        try:
+            total += math.copysign(abs(q) ** -s, sign)
+        except OverflowError:
+            return math.copysign(math.inf, sign)
         q += 1
     total += q ** (1 - s) / (s - 1) + 0.5 * q**-s
     rising, power = s, q ** (-s - 1)

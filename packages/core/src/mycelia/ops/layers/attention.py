@@ -25,13 +25,25 @@ def _np_causal(rows, columns):
     return np.arange(columns) <= np.arange(rows)[:, None]
 
 
-def _np_scores(query, key, mask, is_causal, scale):
+def _np_scores(query, key, mask, *, scale, is_causal, masking, hidden):
+    """The scores and where they were replaced (None: nowhere)."""
     scores = query @ np.swapaxes(key, -1, -2) * query.dtype.type(scale)
+    replaced = None
+    for added in _np_masks(mask, is_causal, query.dtype.type(hidden), scores.shape[-2:]):
+        if masking == "add":
+            scores = scores + added
+        else:
+            here = np.broadcast_to(added != 0, scores.shape)
+            scores = np.where(here, added, scores)
+            replaced = here if replaced is None else replaced | here
+    return scores, replaced
+
+
+def _np_masks(mask, is_causal, hidden, shape):
     if mask is not None:
-        scores = scores + mask
+        yield mask
     if is_causal:
-        scores = np.where(_np_causal(*scores.shape[-2:]), scores, query.dtype.type(-np.inf))
-    return scores
+        yield np.where(_np_causal(*shape), hidden.dtype.type(0), hidden)
 
 
 def _np_kept(rng_key, shape, p, dtype):
@@ -44,20 +56,28 @@ def _np_kept(rng_key, shape, p, dtype):
 
 
 def _np_weights(scores, log_sum):
-    """``exp(scores - log_sum)``; a row that sees no key at all has weights of zero."""
-    finite = np.where(np.isfinite(log_sum), log_sum, 0)[..., None]
-    return np.exp(scores - finite)
+    """The softmax of scores; a row whose sum is 0 has weights of zero. `log_sum` says which: else it is too
+    coarse for large scores.
+    """
+    peak = scores.max(-1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        weights = np.exp(scores - peak)
+        weights = weights / weights.sum(-1, keepdims=True)
+    return np.where(log_sum[..., None] == -np.inf, scores.dtype.type(0), weights)
 
 
 @op(name="attention", outputs=2)
 def _attention(
     query, key, value, mask: "tensor?" = None, rng_key: "tensor?" = None,
     *, scale: "float", is_causal: "bool" = False, p: "float" = 0.0,
+    masking: "add|replace" = "add", hidden: "float" = -math.inf, unseen: "zero|nan" = "zero",
 ):  # fmt: skip
     """``softmax(scale * query key^T + mask) value``, weights dropped with probability
     `p` by the key `rng_key`.
 
-    `is_causal` hides key j from query i where j > i. A query that sees no key gets zeros.
+    `is_causal` adds `hidden` to the score of key j for query i where j > i. With `masking` "replace" elements
+    of the mask other than 0, and `hidden`, take the place of scores. A query that sees no key, whose scores
+    are all -inf, has weights of zero or, as `unseen` says, of NaN, as a softmax gives them.
     Shapes: query [..., T, D], key [..., S, D], value [..., S, E], mask broadcastable to [..., T, S] ->
     [..., T, E], and the logarithms of the softmax sums [..., T].  dtypes: floating.
     Errors: ValueError if shapes disagree.
@@ -66,10 +86,11 @@ def _attention(
     if query.size == 0 or key.size == 0:
         y = np.zeros((*query.shape[:-1], value.shape[-1]), query.dtype)
         return y, np.full(query.shape[:-1], -np.inf, query.dtype)
-    scores = _np_scores(query, key, mask, is_causal, scale)
+    scores, _ = _np_scores(query, key, mask, scale=scale, is_causal=is_causal, masking=masking, hidden=hidden)
     peak = scores.max(-1, keepdims=True)
-    peak = np.where(np.isfinite(peak), peak, 0)
-    with np.errstate(divide="ignore"):
+    if unseen == "zero":
+        peak = np.where(peak == -np.inf, 0, peak)
+    with np.errstate(divide="ignore", invalid="ignore"):
         log_sum = (np.log(np.exp(scores - peak).sum(-1, keepdims=True)) + peak)[..., 0]
     weights = _np_weights(scores, log_sum)
     if p:
@@ -78,7 +99,7 @@ def _attention(
 
 
 @_attention.infer
-def _attention(query, key, value, mask, rng_key, *, scale, is_causal, p):
+def _attention(query, key, value, mask, rng_key, *, p, **settings):
     if query.rank < 2 or query.rank != key.rank or query.rank != value.rank:
         raise ValueError(
             "query, key and value must have one rank of 2 or more,"
@@ -107,8 +128,10 @@ def _attention(query, key, value, mask, rng_key, *, scale, is_causal, p):
 
 
 @_attention.vjp
-def _attention(cts, outs, query, key, value, mask, rng_key, needs, *, scale, is_causal, p):
-    settings = dict(scale=scale, is_causal=is_causal, p=p)
+def _attention(
+    cts, outs, query, key, value, mask, rng_key, needs, *, scale, is_causal, p, masking, hidden, unseen
+):
+    settings = dict(scale=scale, is_causal=is_causal, p=p, masking=masking, hidden=hidden)
     if cts[1] is not None or (mask is not None and needs[3]):
         composition = partial(_attention_composition, rng_key=rng_key, **settings)
         return *through(composition, cts, query, key, value, mask), None
@@ -136,6 +159,16 @@ def _attention(rand):
     hidden = np.zeros((3, 5), np.float32)
     hidden[1], hidden[2, 1:] = -np.inf, -np.inf  # a query that sees nothing, a query that sees one key
     yield rand(3, 4), rand(5, 4), rand(5, 4), hidden, dict(scale=0.5, _grad=False)
+    yield rand(3, 4), rand(5, 4), rand(5, 4), hidden, dict(scale=0.5, unseen="nan", _grad=False)
+    seen = np.where(rand(2, 1, 5) < 0, np.float32(-1e9), np.float32(0))
+    yield rand(2, 3, 4), rand(2, 5, 4), rand(2, 5, 4), seen, dict(scale=0.5, masking="replace", _grad=False)
+    yield (
+        rand(5, 4),
+        rand(5, 4),
+        rand(5, 4),
+        dict(scale=30.0, is_causal=True, masking="replace", hidden=-30.0),
+    )
+    yield rand(5, 4), rand(5, 4), rand(5, 4), dict(scale=30.0, is_causal=True, hidden=-30.0)
     yield rand(0, 4), rand(5, 4), rand(5, 4), half
     yield rand(1, 67, 9), rand(1, 300, 9), rand(1, 300, 9), dict(scale=1.0, is_causal=True)
 
@@ -144,33 +177,43 @@ def _attention(rand):
 def _attention_grad(
     dy, query, key, value, y, log_sum, mask: "tensor?" = None, rng_key: "tensor?" = None,
     *, scale: "float", is_causal: "bool" = False, p: "float" = 0.0,
+    masking: "add|replace" = "add", hidden: "float" = -math.inf,
 ):  # fmt: skip
     """Gradients of attention with respect to query, key and value;
     the weights are computed again from `log_sum`.
+
+    Scores that were replaced have no gradient.
 
     Shapes: dy, y [..., T, E], log_sum [..., T], others as attention -> query's, key's, value's.
     dtypes: floating.
     """
     if query.size == 0 or key.size == 0:
         return np.zeros_like(query), np.zeros_like(key), np.zeros_like(value)
-    weights = _np_weights(_np_scores(query, key, mask, is_causal, scale), log_sum)
+    scores, replaced = _np_scores(
+        query, key, mask, scale=scale, is_causal=is_causal, masking=masking, hidden=hidden
+    )
+    weights = _np_weights(scores, log_sum)
     d_weights = dy @ np.swapaxes(value, -1, -2)
     kept = weights
     if p:
         factors = _np_kept(rng_key, weights.shape, p, query.dtype)
         kept, d_weights = weights * factors, d_weights * factors
-    d_scores = weights * (d_weights - (dy * y).sum(-1, keepdims=True)) * query.dtype.type(scale)
+    d_scores = weights * (d_weights - (d_weights * weights).sum(-1, keepdims=True))
+    if replaced is not None:
+        d_scores = np.where(replaced, query.dtype.type(0), d_scores)
+    d_scores = d_scores * query.dtype.type(scale)
     return d_scores @ key, np.swapaxes(d_scores, -1, -2) @ query, np.swapaxes(kept, -1, -2) @ dy
 
 
 @_attention_grad.infer
-def _attention_grad(dy, query, key, value, *others, scale, is_causal, p):
+def _attention_grad(dy, query, key, value, *others, **settings):
     return query, key, value
 
 
 @_attention_grad.vjp
-def _attention_grad(cts, dy, query, key, value, mask, rng_key, *, scale, is_causal, p):
-    forward = partial(_attention_composition, rng_key=rng_key, scale=scale, is_causal=is_causal, p=p)
+def _attention_grad(cts, dy, query, key, value, mask, rng_key, *, scale, is_causal, p, masking, hidden):
+    settings = dict(scale=scale, is_causal=is_causal, p=p, masking=masking, hidden=hidden)
+    forward = partial(_attention_composition, rng_key=rng_key, **settings)
 
     def gradient(dy, query, key, value, mask):
         return tuple(through(forward, (dy, None), query, key, value, mask)[:3])
@@ -182,16 +225,19 @@ def _attention_grad(cts, dy, query, key, value, mask, rng_key, *, scale, is_caus
 @_attention_grad.samples
 def _attention_grad(rand):
     # y and log_sum are functions of the other inputs, so finite differences do not apply here.
-    def saved(*lead, size):
-        return rand(*lead, size), rand.positive(*lead)
+    def case(dy, *inputs, **settings):
+        found = _attention.definition.body(*inputs, *[None] * (5 - len(inputs)), **settings)
+        settings.pop("unseen", None)
+        return dy, *inputs[:3], *found, *inputs[3:], dict(settings, _grad=False)
 
-    plain = dict(scale=0.5, _grad=False)
-    yield rand(2, 5, 6), rand(2, 5, 4), rand(2, 7, 4), rand(2, 7, 6), *saved(2, 5, size=6), plain
-    causal = dict(scale=0.3, is_causal=True, _grad=False)
-    yield rand(2, 67, 4), rand(2, 67, 4), rand(2, 300, 4), rand(2, 300, 4), *saved(2, 67, size=4), causal
-    masked = rand(3, 7), np.array([7, 1], np.int64)
-    dropped = dict(scale=0.5, p=0.3, _grad=False)
-    yield rand(3, 6), rand(3, 4), rand(7, 4), rand(7, 6), *saved(3, size=6), *masked, dropped
+    yield case(rand(2, 5, 6), rand(2, 5, 4), rand(2, 7, 4), rand(2, 7, 6), scale=0.5)
+    long = rand(2, 67, 4), rand(2, 67, 4), rand(2, 300, 4), rand(2, 300, 4)
+    yield case(*long, scale=0.3, is_causal=True)
+    masked = rand(3, 6), rand(3, 4), rand(7, 4), rand(7, 6), rand(3, 7)
+    yield case(*masked, np.array([7, 1], np.int64), scale=0.5, p=0.3)
+    seen = np.where(rand(3, 7) < 0, np.float32(-1e9), np.float32(0))
+    seen[1] = -1e9
+    yield case(*masked[:4], seen, scale=0.5, masking="replace")
 
 
 @op(name="attention_kept", nondiff=True)
@@ -213,16 +259,18 @@ def _attention_kept(rand):
     yield np.array([7, 1], np.int64), dict(shape=(2, 3, 5), p=0.3)
 
 
-def _attention_composition(query, key, value, mask, *, rng_key, scale, is_causal, p):
+def _attention_composition(query, key, value, mask, *, rng_key, scale, is_causal, p, masking, hidden):
     """attention out of public ops."""
     from mycelia.tensor import Tensor  # tensors are built upon the ops
 
     scores = _linalg.matmul(query, swapaxes(key, -1, -2)) * scale
-    if mask is not None:
-        scores = scores + mask
+    causal = None
     if is_causal:
-        hidden = np.where(_np_causal(query.shape[-2], key.shape[-2]), 0, -np.inf)
-        scores = scores + Tensor(hidden.astype(query.dtype.np))
+        seen = _np_causal(query.shape[-2], key.shape[-2])
+        causal = Tensor(np.where(seen, 0, hidden).astype(query.dtype.np))
+    for added in (mask, causal):
+        if added is not None:
+            scores = scores + added if masking == "add" else _masks.where(added != 0, added, scores)
     weights = _softmaxes.softmax(scores, -1)
     log_sum = logsumexp(scores, -1)
     if p:

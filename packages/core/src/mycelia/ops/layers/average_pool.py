@@ -22,10 +22,19 @@ from mycelia.ops.layers.pool import (
 
 
 def _np_mix(x, matrices):
-    """Each spatial dimension multiplied by its matrix [positions, size]."""
+    """Each spatial dimension multiplied by its matrix [positions, size]; weights of 0 take no part."""
     for d, matrix in enumerate(matrices):
-        x = np.moveaxis(np.tensordot(x, matrix.astype(x.dtype), (2 + d, 1)), -1, 2 + d)
+        finite = np.isfinite(x)
+        y = _np_weighted(np.where(finite, x, 0), matrix, 2 + d)
+        if not finite.all():
+            for value, places in ((np.nan, np.isnan(x)), (np.inf, x == np.inf), (-np.inf, x == -np.inf)):
+                y[_np_weighted(places.astype(np.float32), matrix, 2 + d) > 0] += value
+        x = y
     return np.ascontiguousarray(x)
+
+
+def _np_weighted(x, matrix, axis):
+    return np.moveaxis(np.tensordot(x, matrix.astype(x.dtype), (axis, 1)), -1, axis)
 
 
 def _np_average_matrices(size, kernel, stride, pad, ceil, count_include_pad, divisor):

@@ -36,6 +36,7 @@ def _np_result(sums, scale, b, y_zero, low, high, dtype):
     scaled = sums.astype(np.int32).astype(np.float32) * scale
     if dtype is dtypes.float32:
         return scaled
+    scaled = np.where(np.isnan(scaled), low - y_zero, scaled)
     return (np.rint(np.clip(scaled, low - y_zero, high - y_zero)) + y_zero).astype(dtype.np)
 
 

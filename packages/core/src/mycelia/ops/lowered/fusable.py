@@ -35,6 +35,9 @@ def _pow(p: Program, x: int, exponent: int) -> int:
         return p.step("mul", p.step("square", x), x)
     if number == -1:
         return p.step("reciprocal", x)
+    if number == 0.5:  # of -0.0 it is 0.0
+        root = p.step("add", p.step("sqrt", x), p.constant(0.0))
+        return p.step("select", p.step("equal", x, p.constant(-math.inf)), p.constant(math.inf), root)
     return p.step("pow", x, exponent)
 
 

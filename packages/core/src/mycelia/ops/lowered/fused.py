@@ -36,6 +36,12 @@ def _erf(x):
     return erf.definition.body(x)
 
 
+def _cut(x):
+    from mycelia.ops.elementwise.cast import np_cut
+
+    return np_cut(x, np.dtype(np.int32))
+
+
 def _sigmoid(x):
     return np.reciprocal(1 + np.exp(-x))
 
@@ -79,7 +85,7 @@ PRIMITIVES: dict[str, tuple[int, int | None, Callable | None]] = {
     "store_bool": (1, MASK, lambda x: x),
     "float_of_int": (1, FLOAT, lambda x: x.astype(np.float32)),
     "float_of_mask": (1, FLOAT, lambda x: x.astype(np.float32)),
-    "int_of_float": (1, INT, lambda x: x.astype(np.int32)),
+    "int_of_float": (1, INT, _cut),
     "int_of_mask": (1, INT, lambda x: x.astype(np.int32)),
     "mask_of_float": (1, MASK, lambda x: x != 0),
     "mask_of_int": (1, MASK, lambda x: x != 0),

@@ -24,6 +24,7 @@ from mycelia.ops.matrices.determinants import (
     _in_float32,
     _matrices,
     _mm,
+    _of_finite,
     _same_square,
     _square,
     _turn,
@@ -133,7 +134,7 @@ def _svd(input, *, full_matrices: "bool" = False):
     Shapes: [.., m, n] -> s [.., k], u [.., m, k], v [.., n, k], k = min(m, n); square with `full_matrices`.
     dtypes: floating.
     """
-    u, s, vt = _in_float32(lambda a: np.linalg.svd(a, full_matrices), input)
+    u, s, vt = _in_float32(lambda a: _of_finite(lambda b: np.linalg.svd(b, full_matrices), a), input)
     return s, u, np.swapaxes(vt, -1, -2).conj()
 
 
@@ -268,7 +269,7 @@ def eigh(input):
 
     Shapes: [.., n, n] -> [.., n], [.., n, n].  dtypes: floating.
     """
-    return tuple(_in_float32(np.linalg.eigh, input))
+    return tuple(_in_float32(lambda a: _of_finite(np.linalg.eigh, a), input))
 
 
 @eigh.vjp
@@ -302,7 +303,7 @@ def eig(A):
 
     Shapes: [.., n, n] -> [.., n], [.., n, n].  dtypes: float32, float64, complex.
     """
-    return tuple(np.linalg.eig(A))
+    return tuple(_of_finite(np.linalg.eig, A))
 
 
 @eig.samples
@@ -336,7 +337,7 @@ def matrix_exp(input):
 
     Shapes: [.., n, n] -> same.  dtypes: floating.  Errors: MYC-SHAPE unless square.
     """
-    return _matrix_exp_body(input.astype(np.float64)).astype(input.dtype)
+    return _of_finite(_matrix_exp_body, input.astype(np.float64)).astype(input.dtype)
 
 
 @matrix_exp.vjp

@@ -40,6 +40,15 @@ def _in_float32(function, *arrays):
     return function(*(a.astype(np.float32) if a.dtype == np.float16 else a for a in arrays))
 
 
+def _of_finite(function, a):
+    """`function` of matrices; NaN comes of those that hold NaN or infinity: LAPACK may never end on them."""
+    finite = np.isfinite(a).all((-2, -1))
+    found = function(a if finite.all() else np.where(finite[..., None, None], a, 0))
+    for part in found if isinstance(found, tuple) else (found,):
+        part[~finite] = np.nan
+    return found
+
+
 def _turn(x):
     return _shape.swapaxes(x, -1, -2)
 

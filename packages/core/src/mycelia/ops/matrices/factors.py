@@ -6,7 +6,7 @@ from mycelia import dtypes, errors
 from mycelia.errors import shape_error
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
-from mycelia.ops.matrices.determinants import _in_float32, _matrices, _mm, _turn
+from mycelia.ops.matrices.determinants import _in_float32, _matrices, _mm, _of_finite, _turn
 from mycelia.ops.matrices.solvers import _adjoint, triangular_matrix_solve
 
 __all__: list[str] = []
@@ -122,7 +122,7 @@ def pseudo_inverse(a):
         return np.zeros((*a.shape[:-2], a.shape[-1], a.shape[-2]), a.dtype)
     limit = max(a.shape[-2:]) * np.finfo(a.dtype).eps
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
-    return np.linalg.pinv(wide, rcond=limit).astype(a.dtype)
+    return _of_finite(lambda x: np.linalg.pinv(x, rcond=limit), wide).astype(a.dtype)
 
 
 @pseudo_inverse.vjp
@@ -154,7 +154,7 @@ def singular_values(a):
 
     dtypes: floating, complex -> real.
     """
-    return _in_float32(lambda x: np.linalg.svd(x, compute_uv=False), a)
+    return _in_float32(lambda x: _of_finite(lambda y: np.linalg.svd(y, compute_uv=False), x), a)
 
 
 @singular_values.samples

@@ -107,9 +107,11 @@ def _logsumexp(rand):
 @_logsumexp.decompose
 def _logsumexp(input, *, dim, keepdim):
     from mycelia.ops.arrays.shape import reshape
+    from mycelia.ops.program.control import stop_gradient
 
     axes = reduced_axes(dim, len(input.shape))
-    peak = _clipping.nan_to_num(amax(input, axes, True), nan=0.0, posinf=0.0, neginf=0.0)
+    largest = stop_gradient(amax(input, axes, True))  # the result does not depend on it
+    peak = _clipping.nan_to_num(largest, nan=0.0, posinf=0.0, neginf=0.0)
     total = _math.add(_powers.log(sum(_powers.exp(_math.sub(input, peak)), axes, True)), peak)
     return total if keepdim else reshape(total, reduced_shape(input.shape, axes, False))
 

@@ -415,6 +415,8 @@ def _attention(w, node, inputs):
     scale, is_causal, p = attributes(node, "scale", "is_causal", "p")
     if p:
         raise Unsupported("attention with dropout")
+    if attributes(node, "masking", "hidden", "unseen") != ("add", -np.inf, "zero"):
+        raise Unsupported("attention in a form that only the compiler makes")
     scores = shaped(q, (*q.shape[:-1], k.shape[-2]))
     query = w.op("Mul", query, scalar(scale, q.dtype), out=q)
     name = w.op("BatchMatMul", query, key, False, True, out=scores)
