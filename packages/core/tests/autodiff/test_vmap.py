@@ -6,7 +6,9 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.autodiff import batch_rules
-from mycelia.ops.define import registry
+from mycelia.autodiff.transforms import custom_vjp
+from mycelia.ops.define import op, registry
+from mycelia.ops.infer import broadcast, same
 from mycelia.testing.samples import samples_of
 
 A = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3))
@@ -57,20 +59,93 @@ def test_a_batch_is_what_its_examples_are(name):
                 expected = [call(*first), call(*mixed)]
             except ValueError:  # the sample's values belong together
                 continue
+            # A batch as large as an axis of the example shows rules that take one for the other.
+            size = next((n for n in first[chosen[0]].shape if 2 < n < 6), 3) if len(chosen) > 1 else 2
             axes = tuple(0 if i in chosen else None for i in range(len(first)))
-            stacked = [ops.stack([a, b]) if i in chosen else a for i, (a, b) in enumerate(zip(first, mixed))]
+            stacked = [
+                ops.stack([(a, b)[k % 2] for k in range(size)]) if i in chosen else a
+                for i, (a, b) in enumerate(zip(first, mixed))
+            ]
             for found, *examples in zip(ms.vmap(call, axes)(*stacked), *expected):
                 assert found.dtype is examples[0].dtype
-                np.testing.assert_allclose(
-                    _values(found), np.stack([_values(e) for e in examples]), rtol=2e-3, atol=1e-4
-                )
+                wanted = np.stack([_values(examples[k % 2]) for k in range(size)])
+                np.testing.assert_allclose(_values(found), wanted, rtol=2e-3, atol=1e-4)
+
+
+@op(name="test_centered", infer=same())
+def centered(x):
+    """An op from outside whose shape rule looks like that of elementwise ones."""
+    return x - x.mean()
+
+
+@centered.vjp
+def centered(ct):
+    return centered(ct)
+
+
+@op(name="test_softened", infer=broadcast(), promote=("x", "y"))
+def softened(x, y):
+    """Another: of two operands."""
+    return x - (x * y).max()
+
+
+@op(name="test_shifted", elementwise="broadcast", infer=broadcast(), promote=("x", "y"))
+def shifted(x, y):
+    """One that says that it is elementwise."""
+    return x + 2 * y
+
+
+def _looped(function, axes, *args):
+    size = next(a.shape[i] for a, i in zip(args, axes) if i is not None)
+    return np.stack(
+        [function(*(a if i is None else a.take(k, i) for a, i in zip(args, axes))) for k in range(size)]
+    )
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ms.jit])
+@pytest.mark.parametrize("defined", [centered, softened, shifted])
+def test_ops_from_outside_are_not_taken_for_elementwise(defined, wrap):
+    body = defined.definition.body
+    x = np.random.default_rng(0).normal(size=(3, 3, 3)).astype(np.float32)
+    y = np.random.default_rng(1).normal(size=(3, 3)).astype(np.float32)
+    if defined is centered:
+        cases = [((0,), x), ((1,), x), ((-1,), x), ((0,), y)]
+    else:
+        cases = [((0, None), x, y), ((1, 0), x, x), ((None, 0), x, y), ((2, None), x, y), ((0, 1), y, y)]
+    for axes, *args in cases:
+        found = wrap(ms.vmap(defined, axes, 0))(*map(Tensor, args))
+        np.testing.assert_allclose(found.asnumpy(), _looped(body, axes, *args), rtol=1e-5, atol=1e-6)
+    count = len(cases[0]) - 1
+    nested = wrap(ms.vmap(ms.vmap(defined, 0, 0), 1, 1))(*[Tensor(x)] * count)
+    expected = [[body(*[x[i, j]] * count) for j in range(3)] for i in range(3)]
+    np.testing.assert_allclose(nested.asnumpy(), expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ms.jit])
+def test_gradients_of_ops_from_outside(wrap):
+    rows = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+    found = wrap(ms.vmap(ms.grad(lambda row: (centered(row) ** 2).sum())))(Tensor(rows))
+    expected = 2 * (rows - rows.mean(-1, keepdims=True))
+    np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, ms.jit])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_custom_functions_see_one_example_at_a_time(wrap, axis):
+    rows = np.random.default_rng(0).normal(size=(3, 3)).astype(np.float32)
+    expected = rows - rows.mean(1 - axis, keepdims=True)
+    custom = ops.Custom(lambda a: a - a.mean(), lambda s: s, lambda d: d, func_type="pyfunc")
+    ruled = custom_vjp(lambda a: a - a.mean(), lambda a, out, ct: (ct * 2.0,))
+    for function in (custom, ruled):
+        found = wrap(ms.vmap(function, axis, axis))(Tensor(rows))
+        np.testing.assert_allclose(found.asnumpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def _values(tensor):
     return tensor.astype(ms.float32).asnumpy() if tensor.dtype is ms.bfloat16 else tensor.asnumpy()
 
 
-def same(found, expected):
+def equal(found, expected):
     np.testing.assert_allclose(found.asnumpy(), np.asarray(expected), rtol=1e-5)
 
 
@@ -81,32 +156,32 @@ def add(x, y):
 @pytest.mark.parametrize("wrap", [lambda f: f, ms.jit], ids=["eager", "jit"])
 def test_axes(wrap):
     a, b = A.asnumpy(), B.asnumpy()
-    same(wrap(ms.vmap(add))(A, B), a + b)
-    same(wrap(ms.vmap(add, (0, None)))(A, B[0]), a + b[0])
-    same(wrap(ms.vmap(add, (1, 0)))(A.T, B), a + b)
-    same(wrap(ms.vmap(add, -1))(A.T, B.T), a + b)
-    same(wrap(ms.vmap(add, 0, -1))(A, B), (a + b).T)
-    same(wrap(ms.vmap(lambda t, y: t[0] + t[1] * y, ((0, None), 0)))((A, B[0]), B), a + b[0] * b)
+    equal(wrap(ms.vmap(add))(A, B), a + b)
+    equal(wrap(ms.vmap(add, (0, None)))(A, B[0]), a + b[0])
+    equal(wrap(ms.vmap(add, (1, 0)))(A.T, B), a + b)
+    equal(wrap(ms.vmap(add, -1))(A.T, B.T), a + b)
+    equal(wrap(ms.vmap(add, 0, -1))(A, B), (a + b).T)
+    equal(wrap(ms.vmap(lambda t, y: t[0] + t[1] * y, ((0, None), 0)))((A, B[0]), B), a + b[0] * b)
     rows, totals, constant = wrap(ms.vmap(lambda x: (x * 2, x.sum(), 1), 0, (1, 0, None)))(A)
-    same(rows, (a * 2).T)
-    same(totals, a.sum(1))
+    equal(rows, (a * 2).T)
+    equal(totals, a.sum(1))
     assert int(constant) == 1
 
 
 def test_nesting_and_transforms():
     c = C.asnumpy()
-    same(
+    equal(
         ms.vmap(lambda x: ms.vmap(lambda r: r / r.max())(x))(C + 1), (c + 1) / (c + 1).max(-1, keepdims=True)
     )
-    same(ms.vmap(ms.vmap(add, (0, None)))(C, C[:, 0]), c + c[:, :1])
+    equal(ms.vmap(ms.vmap(add, (0, None)))(C, C[:, 0]), c + c[:, :1])
     cubes = lambda x: (x**3).sum()
-    same(ms.vmap(ms.grad(cubes))(A), 3 * A.asnumpy() ** 2)
-    same(ms.vmap(ms.grad(ms.grad(lambda x: x**4)))(A[0]), 12 * A[0].asnumpy() ** 2)
-    same(
+    equal(ms.vmap(ms.grad(cubes))(A), 3 * A.asnumpy() ** 2)
+    equal(ms.vmap(ms.grad(ms.grad(lambda x: x**4)))(A[0]), 12 * A[0].asnumpy() ** 2)
+    equal(
         ms.grad(lambda x: (ms.vmap(cubes)(x) * Tensor([1.0, 2.0])).sum())(A),
         3 * A.asnumpy() ** 2 * [[1], [2]],
     )
-    same(ms.jit(ms.vmap(ms.jit(ms.grad(cubes))))(A), 3 * A.asnumpy() ** 2)
+    equal(ms.jit(ms.vmap(ms.jit(ms.grad(cubes))))(A), 3 * A.asnumpy() ** 2)
 
 
 def test_gradient_of_each_example():
@@ -137,11 +212,11 @@ class Small(nn.Cell):
 
 def test_ensembles():
     cells = nn.CellList([Small(1.0), Small(10.0)])
-    same(ms.vmap(cells)(A), [8, 260])
-    same(ms.vmap(cells, None)(A[0]), [8, 80])
+    equal(ms.vmap(cells)(A), [8, 260])
+    equal(ms.vmap(cells, None)(A[0]), [8, 80])
     together = lambda x: ms.vmap(cells, None)(x).sum()
     for found in ms.grad(together, None, cells.trainable_params())(A[0]):
-        same(found, [0, 1, 2])
+        equal(found, [0, 1, 2])
     assert cells[0].w.asnumpy().tolist() == [1, 2, 3]
 
 
@@ -151,10 +226,10 @@ def test_values_that_are_written():
         y[1] = x.sum()
         return y
 
-    same(ms.vmap(scattered)(A), [[0, 3, 0], [0, 12, 0]])
+    equal(ms.vmap(scattered)(A), [[0, 3, 0], [0, 12, 0]])
     total = Parameter(Tensor([[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]), name="total")
     ms.vmap(lambda x, t: ops.assign_add(t, x), (0, 1))(A, total)
-    same(total, [[1, 4], [3, 6], [5, 8]])
+    equal(total, [[1, 4], [3, 6], [5, 8]])
     shared = Parameter(Tensor(0.0), name="shared")
     with pytest.raises(RuntimeError, match="shared by the whole batch"):
         ms.vmap(lambda x: ops.assign(shared, x.sum()))(A)
@@ -184,7 +259,7 @@ def test_values_that_are_written():
 def test_errors(call, text):
     with pytest.raises(RuntimeError, match=text):
         call()
-    same(ms.vmap(add)(A, B), A.asnumpy() + B.asnumpy())  # nothing is left over
+    equal(ms.vmap(add)(A, B), A.asnumpy() + B.asnumpy())  # nothing is left over
 
 
 def test_calls_that_do_not_fit_the_function():

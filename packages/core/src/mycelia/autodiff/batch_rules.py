@@ -1,7 +1,8 @@
 """Batching rules: how each op runs on a batch, whose axis comes first, at once.
 
-Most ops belong to a family: elementwise, one axis shifted, leading axes free, first axis joined with the
-batch. The rest have rules of their own, and what has none runs example by example and is stacked.
+Most ops belong to a family: elementwise, as their block says, one axis shifted, leading axes free, first axis
+joined with the batch. The rest have rules of their own, and what has none runs example by example and is
+stacked: of an op that nothing is known about nothing is guessed.
 """
 
 from __future__ import annotations
@@ -76,10 +77,10 @@ def rule(*names: str) -> Callable:
 
 
 def rule_of(name: str) -> Callable[[Call], Any]:
-    """The rule of an op; that of its family, or one example after the other, where it has none."""
+    """The rule of an op: its own, that of elementwise ops if its block says so, else a loop."""
     found = _RULES.get(name)
     if found is None:
-        found = _RULES[name] = elementwise if _is_elementwise(find(name).definition) else one_by_one
+        found = _RULES[name] = one_by_one if find(name).definition.elementwise is None else elementwise
     return found
 
 
@@ -111,18 +112,6 @@ def one_by_one(call: Call) -> list[Tensor]:
     return [stack(list(column), 0) for column in columns]
 
 
-_NOT_ELEMENTWISE = {"channel_window_sum", "lrn", "orgqr", "prod_others", "fft_complex", "l2_normalize"}
-_ELEMENTWISE = """angle bitwise_and bitwise_or bitwise_xor bitwise_left_shift bitwise_right_shift cast celu
-    complex polar real imag invert where stop_gradient fill_like""".split()
-
-
-def _is_elementwise(definition: Any) -> bool:
-    kind = getattr(definition.infer_rule, "__qualname__", "")
-    shapewise = kind.startswith(("same.", "broadcast."))
-    plain = not definition.updates and definition.outputs == 1 and not definition.dynamic
-    return shapewise and plain and definition.name not in _NOT_ELEMENTWISE
-
-
 def aligned(call: Call, rank: int) -> list:
     """The operands as batches of examples with at least `rank` axes, so that they broadcast."""
     made = []
@@ -134,14 +123,12 @@ def aligned(call: Call, rank: int) -> list:
     return made
 
 
-@rule(*_ELEMENTWISE)
 def elementwise(call: Call) -> tuple:
     ranks = [len(t.shape) for t in call.in_types if t is not None]
     made = aligned(call, max(ranks))
-    kind = getattr(call.op.definition.infer_rule, "__qualname__", "")
-    if kind.startswith("same.") and len(made) > 1:  # without broadcasting
+    if call.op.definition.elementwise == "same" and len(made) > 1:
         made = [
-            broadcast_to(x, (call.size, *t.shape)) if not b and len(t.shape) == max(ranks) else x
+            broadcast_to(x, (call.size, *t.shape)) if not b and t is not None else x
             for x, b, t in zip(made, call.batched, call.in_types)
         ]
     return tuple(call.shaped(call.run(made)))

@@ -12,13 +12,15 @@ from collections.abc import Callable
 
 from mycelia import _C, dtypes, errors, plugins
 from mycelia.ir.sizes import Size
-from mycelia.ir.types import TensorType
+from mycelia.ir.types import UNKNOWN, TensorType
 
 TENSOR, OPTIONAL, LIST = 0, 1, 2
 _PARAM_KINDS = {None: TENSOR, "tensor": TENSOR, "tensor?": OPTIONAL, "tensors": LIST}
 _ALWAYS_TUPLE, _NO_GRADIENT, _DYNAMIC = 1, 2, 4
 _CT, _CTS, _OUT, _OUTS, _INPUT, _INPUT_SHAPE, _INPUT_DTYPE, _NEEDS, _ATTR = range(9)
 MAX_INTS = 16
+MOST_BYTES = 2**47  # what a process can address
+ELEMENTWISE = ("same", "broadcast")
 _EXACT = (int, Size)  # sizes need no conversion
 
 registry: dict[str, _C.Op] = {}
@@ -37,6 +39,15 @@ def find(name: str) -> _C.Op:
     if found is None:
         raise errors.one_of(name, registry, subject="op", what="name")
     return found
+
+
+def check_size(type: TensorType) -> None:
+    """Raises ValueError for a negative size and MemoryError for a tensor that no machine can address."""
+    if all(n.__class__ is int for n in type.shape):  # what a graph leaves open is checked when it is known
+        if any(n < UNKNOWN for n in type.shape):
+            raise ValueError(f"the result would have a negative size: {list(type.shape)}")
+        if type.nbytes > MOST_BYTES:
+            raise MemoryError(f"the result would have shape {list(type.shape)}: {type.nbytes} bytes")
 
 
 class Attribute:
@@ -145,7 +156,7 @@ class OpDef:
 
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
-        method, mindir, effect,
+        method, mindir, effect, elementwise=None,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -171,6 +182,13 @@ class OpDef:
             raise TypeError(f"op {self.name}: an op on a list cannot update its inputs")
         self.dynamic = dynamic
         self.nondiff = nondiff
+        if elementwise not in (None, *ELEMENTWISE):
+            raise ValueError(
+                f"op {self.name}: elementwise must be None or one of {list(ELEMENTWISE)}, got {elementwise!r}"
+            )
+        if elementwise is not None and (outputs != 1 or updates or dynamic):
+            raise TypeError(f"op {self.name}: an elementwise op has one result and updates nothing")
+        self.elementwise = elementwise
         self.mindir = mindir
         self.effect = effect or bool(updates)
         self.decomposition: Callable | None = None
@@ -257,7 +275,15 @@ class OpDef:
 
     def pack(self, attrs: dict) -> bytes:
         """The C attribute struct."""
-        return b"".join(a.pack(attrs[a.name]) for a in self.attrs if a.in_c)
+        packed = []
+        for a in self.attrs:
+            try:
+                packed += [a.pack(attrs[a.name])] if a.in_c else []
+            except struct.error:
+                raise ValueError(
+                    f"argument '{a.name}' must be {a.expects()} of 64 bits, but got {attrs[a.name]}"
+                ) from None
+        return b"".join(packed)
 
     def infer_types(self, types: tuple, attrs: dict) -> tuple[TensorType, ...]:
         """Output types from one type per parameter (a tuple for a list parameter, None for an absent one)."""
@@ -269,6 +295,8 @@ class OpDef:
             raise RuntimeError(
                 f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs"
             )
+        for type in found:
+            check_size(type)
         return found
 
     def group(self, flat: tuple, counts: tuple) -> list:
@@ -296,6 +324,7 @@ def op(
     method: bool | str = False,
     mindir: str | None = None,
     effect: bool = False,
+    elementwise: str | None = None,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -303,7 +332,9 @@ def op(
     `promote`: parameters brought to a common dtype; `float_result`: integers become float32 first; `view`:
     the result is the first input's memory with a new shape; `updates`: inputs that the leading results
     overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
-    method; `mindir`: MindSpore's operator name; `effect`: the order of calls matters.
+    method; `mindir`: MindSpore's operator name; `effect`: the order of calls matters; `elementwise`: an
+    element of the result depends only on those at its place in the inputs, which have one shape ("same") or
+    are broadcast against each other ("broadcast"), so that one call serves a batch of examples.
     """
     if body is not None:
         return op()(body)
@@ -312,7 +343,7 @@ def op(
         return OpDef(
             function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
-            effect=effect,
+            effect=effect, elementwise=elementwise,
         ).op  # fmt: skip
 
     return define

@@ -30,7 +30,9 @@ ConvShape conv_shape(const myc_tensor& x, const myc_tensor& y, const int64_t* ke
   for (int i = 0; i < rank; ++i) {
     const int d = 3 - rank + i;
     s.in[d] = x.shape[2 + i], s.out[d] = y.shape[2 + i], s.kernel[d] = kernel[i];
-    s.stride[d] = entry(stride, i), s.dilation[d] = entry(dilation, i), s.pad[d] = entry(pad, i);
+    // Of no meaning, and of any size, where there is nothing to step to.
+    s.stride[d] = s.out[d] == 1 ? 1 : entry(stride, i), s.dilation[d] = s.kernel[d] == 1 ? 1 : entry(dilation, i);
+    s.pad[d] = entry(pad, i);
   }
   return s;
 }

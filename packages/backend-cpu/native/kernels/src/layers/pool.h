@@ -58,8 +58,9 @@ inline Pool regular_pool(const myc_tensor& data, const myc_tensor& windows, int6
   for (int d = 0; d < 3; ++d) {
     const int i = d - (3 - rank);
     Axis& a = p.axis[d];
-    a.kernel = i < 0 ? 1 : entry(kernel, i), a.stride = i < 0 ? 1 : entry(stride, i);
-    a.dilation = i < 0 || !dilation ? 1 : entry(*dilation, i);
+    // Strides and dilations are of no meaning, and of any size, where there is nothing to step to.
+    a.kernel = i < 0 ? 1 : entry(kernel, i), a.stride = i < 0 || a.out == 1 ? 1 : entry(stride, i);
+    a.dilation = i < 0 || !dilation || a.kernel == 1 ? 1 : entry(*dilation, i);
     a.before = i < 0 ? 0 : entry(pad, i), a.after = i < 0 ? 0 : entry(pad, rank + i);
   }
   return p;

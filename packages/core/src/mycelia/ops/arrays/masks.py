@@ -27,7 +27,12 @@ def _selected(condition, input, other):
     return TensorType(input.dtype, broadcast_shapes(condition.shape, input.shape, other.shape))
 
 
-@op(infer=lambda *types: _selected(*types), promote=("input", "other"), mindir="Select")
+@op(
+    elementwise="broadcast",
+    infer=lambda *types: _selected(*types),
+    promote=("input", "other"),
+    mindir="Select",
+)
 def _where(condition, input, other):
     """`input` where `condition` is true, `other` elsewhere.
 

@@ -20,7 +20,7 @@ from mycelia.ops.infer import same
 # ------------------------------------------------------------------------ exponential units
 
 
-@op(infer=same(), mindir="Elu", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Elu", float_result=True)
 def elu(input_x, *, alpha: "float" = 1.0):
     """Exponential linear unit: ``x if x > 0 else alpha * (exp(x) - 1)``.
 
@@ -41,7 +41,7 @@ def elu(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _elu_grad(dy, y, *, alpha: "float" = 1.0):
     """Gradient of elu from its result: ``dy if y > 0 else dy * (y + alpha)``.
 
@@ -60,7 +60,7 @@ def _elu_grad(rand):
     yield rand(3, 5), rand.distinct(3, 5) + np.float32(0.03), dict(alpha=0.7)
 
 
-@op(infer=same(), mindir="CeLU", float_result=True)
+@op(elementwise="same", infer=same(), mindir="CeLU", float_result=True)
 def celu(x, *, alpha: "float" = 1.0):
     """Continuously differentiable exponential unit: ``max(0, x) + min(0, alpha * (exp(x / alpha) - 1))``.
 
@@ -92,7 +92,7 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@op(infer=same(), mindir="SeLU", float_result=True)
+@op(elementwise="same", infer=same(), mindir="SeLU", float_result=True)
 def selu(input_x):
     """Scaled exponential unit: ``1.0507 * (x if x > 0 else 1.67326 * (exp(x) - 1))``,
     which keeps mean and variance.
@@ -127,7 +127,7 @@ def _np_softplus(x):
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-@op(infer=same(), mindir="Sigmoid", float_result=True, method=True)
+@op(elementwise="same", infer=same(), mindir="Sigmoid", float_result=True, method=True)
 def sigmoid(input):
     """Logistic function: ``1 / (1 + exp(-input))``.
 
@@ -148,7 +148,7 @@ def sigmoid(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _sigmoid_grad(dy, y):
     """Gradient of sigmoid from its result: ``dy * y * (1 - y)``.
 
@@ -168,7 +168,7 @@ def _sigmoid_grad(rand):
     yield rand(0), rand(0)
 
 
-@op(infer=same(), float_result=True)
+@op(elementwise="same", infer=same(), float_result=True)
 def logsigmoid(x):
     """Logarithm of the logistic function: ``-log(1 + exp(-x))``.
 
@@ -188,7 +188,7 @@ def logsigmoid(rand):
     yield rand(9, low=-200, high=200), dict(_grad=False)
 
 
-@op(infer=same(), float_result=True, mindir="SiLU")
+@op(elementwise="same", infer=same(), float_result=True, mindir="SiLU")
 def silu(input):
     """Sigmoid linear unit (swish): ``input * sigmoid(input)``.
 
@@ -209,7 +209,7 @@ def silu(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _silu_grad(dy, x):
     """Gradient of silu: ``dy * s * (1 + x * (1 - s))`` with ``s = sigmoid(x)``.
 
@@ -230,7 +230,7 @@ def _silu_grad(rand):
     yield rand(3, 5), rand(3, 5, low=-5, high=5)
 
 
-@op(infer=same(), mindir="Mish", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Mish", float_result=True)
 def mish(x):
     """Self regularized unit: ``x * tanh(log(1 + exp(x)))``.
 
@@ -251,7 +251,7 @@ def mish(rand):
     yield rand(0)
 
 
-@op(infer=same(), mindir="Softplus", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Softplus", float_result=True)
 def _softplus(input, *, beta: "float" = 1.0, threshold: "float" = 20.0):
     """Smooth rectifier: ``log(1 + exp(beta * input)) / beta``; `input` itself where
     ``beta * input > threshold``.
@@ -274,7 +274,7 @@ def _softplus(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _softplus_grad(dy, x, *, beta: "float" = 1.0, threshold: "float" = 20.0):
     """Gradient of softplus: ``dy * sigmoid(beta * x)``, ``dy`` in the linear part.
 
@@ -303,7 +303,7 @@ def softplus(input, beta=1, threshold=20):
     return _softplus(input, beta=float(beta), threshold=float(threshold))
 
 
-@op(infer=same(), mindir="Softsign", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Softsign", float_result=True)
 def softsign(x):
     """``x / (1 + |x|)``.
 
@@ -335,7 +335,7 @@ def _np_erf(x):
     return np.asarray(_erf(np.asarray(x, np.float64))).astype(x.dtype)
 
 
-@op(infer=same(), float_result=True)
+@op(elementwise="same", infer=same(), float_result=True)
 def gelu(input, *, approximate: "none|tanh" = "none"):
     """Gaussian error unit: ``x * (1 + erf(x / sqrt(2))) / 2``.
 
@@ -361,7 +361,7 @@ def gelu(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _gelu_grad(dy, x, *, approximate: "none|tanh" = "none"):
     """Gradient of gelu: ``dy * (cdf(x) + x * pdf(x))`` of the normal distribution, or of its tanh form.
 
@@ -392,7 +392,7 @@ def _gelu_grad(rand):
     yield rand(0), rand(0)
 
 
-@op(infer=same(), mindir="FastGeLU", float_result=True)
+@op(elementwise="same", infer=same(), mindir="FastGeLU", float_result=True)
 def fast_gelu(x):
     """Sigmoid form of gelu: ``x * sigmoid(1.702 * x)``.
 

@@ -164,7 +164,7 @@ def _block(name, body, text, mindir, low, high):
 
     Shapes: any -> same.  dtypes: floating; integers give float32.
     """
-    made = op(infer=same(), float_result=True, mindir=mindir)(function)
+    made = op(elementwise="same", infer=same(), float_result=True, mindir=mindir)(function)
 
     def samples(rand):
         yield from unary_samples(low, high)(rand)

@@ -24,7 +24,7 @@ def np_cut(x, dtype):
     return np.where(upper, whole ^ lowest, whole).astype(dtype)
 
 
-@op(infer=_cast_type, mindir="Cast")
+@op(elementwise="same", infer=_cast_type, mindir="Cast")
 def cast(input, *, dtype: "dtype"):
     """`input` with elements of `dtype`: rounded to the nearest floating number, cut to zero for integers.
 

@@ -10,7 +10,7 @@ from mycelia.ops.elementwise.math import SPECIAL, add, div, mul, sub, true_div
 from mycelia.ops.infer import broadcast, same, unbroadcast
 
 
-@op(infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
 def maximum(input, other):
     """Elementwise larger operand; NaN if either is NaN.
 
@@ -24,7 +24,7 @@ def maximum(ct, input, other, input_shape, other_shape, needs):
     return _extreme_grad(ct, input, other, input_shape, other_shape, needs)
 
 
-@op(infer=broadcast(), promote=("input", "other"), mindir="Minimum", method=True)
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Minimum", method=True)
 def minimum(input, other):
     """Elementwise smaller operand; NaN if either is NaN.
 
@@ -95,7 +95,7 @@ def fmin(input, other):
     return _ignore_nan(_logic.less_equal, input, other)
 
 
-@op(name="clip", infer=same())
+@op(elementwise="same", name="clip", infer=same())
 def _clip(input, *, min: "float?" = None, max: "float?" = None):
     """`input` limited to [min, max] given as numbers; `max` wins where they cross.
 
@@ -122,7 +122,7 @@ def _clip(rand):
     yield rand(low=2, high=3), dict(max=1.0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def clip_grad(dy, input, *, min: "float?" = None, max: "float?" = None):
     """Gradient of clip: `dy` where `input` lies in [min, max], else 0.
 
@@ -180,7 +180,7 @@ def clip_by_value(x, clip_value_min=None, clip_value_max=None):
     return clamp(x, clip_value_min, clip_value_max)
 
 
-@op(infer=same(), mindir="NanToNum", method=True)
+@op(elementwise="same", infer=same(), mindir="NanToNum", method=True)
 def nan_to_num(input, *, nan: "float?" = None, posinf: "float?" = None, neginf: "float?" = None):
     """Replaces NaN by `nan` (default 0), the infinities by `posinf`, `neginf` (default: the dtype's limits).
 

@@ -30,7 +30,7 @@ def _samples(rand):
     yield rand(3, 2)
 
 
-@op(infer=same(), mindir="Conj", method="conj")
+@op(elementwise="same", infer=same(), mindir="Conj", method="conj")
 def _conj(input):
     """Complex conjugate; real numbers stay.
 
@@ -51,7 +51,7 @@ def _real_type(x):
     return TensorType(REAL_OF.get(x.dtype, x.dtype), x.shape)
 
 
-@op(infer=_real_type, mindir="Real", method="real")
+@op(elementwise="same", infer=_real_type, mindir="Real", method="real")
 def _real(input):
     """Real part.
 
@@ -68,7 +68,7 @@ def _real(ct, input_dtype):
 _real.samples(_samples)
 
 
-@op(infer=_real_type, mindir="Imag", method="imag")
+@op(elementwise="same", infer=_real_type, mindir="Imag", method="imag")
 def _imag(input):
     """Imaginary part; 0 for real numbers.
 
@@ -91,7 +91,7 @@ def _complex_type(real, imag):
     return TensorType(COMPLEX_OF[real.dtype], broadcast_shapes(real.shape, imag.shape))
 
 
-@op(name="complex", infer=_complex_type, mindir="Complex")
+@op(elementwise="broadcast", name="complex", infer=_complex_type, mindir="Complex")
 def _complex(real, imag):
     """``real + i * imag``.
 
@@ -120,7 +120,7 @@ def _angle_type(x):
     return _real_type(x)
 
 
-@op(infer=_angle_type, mindir="Angle", method="angle")
+@op(elementwise="same", infer=_angle_type, mindir="Angle", method="angle")
 def _angle(input):
     """Argument of complex numbers in radians, in (-pi, pi].
 
@@ -139,7 +139,7 @@ def _angle(rand):
     yield from (x for x in _samples(rand) if x.dtype.kind == "c")
 
 
-@op(infer=_complex_type, mindir="Polar")
+@op(elementwise="broadcast", infer=_complex_type, mindir="Polar")
 def _polar(abs, angle):
     """Complex numbers from length and angle: ``abs * (cos(angle) + i * sin(angle))``.
 

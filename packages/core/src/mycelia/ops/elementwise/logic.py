@@ -9,9 +9,15 @@ from mycelia.ops.define import op
 from mycelia.ops.infer import broadcast, same
 
 _relation = functools.partial(
-    op, infer=broadcast(dtype=dtypes.bool_), promote=("input", "other"), nondiff=True
+    op,
+    elementwise="broadcast",
+    infer=broadcast(dtype=dtypes.bool_),
+    promote=("input", "other"),
+    nondiff=True,
 )
-_property = functools.partial(op, infer=same(dtype=dtypes.bool_), nondiff=True, method=True)
+_property = functools.partial(
+    op, elementwise="same", infer=same(dtype=dtypes.bool_), nondiff=True, method=True
+)
 
 # --------------------------------------------------------------------------------------------- comparisons
 
@@ -278,7 +284,14 @@ def _invert_type(x):
     return _unary_same(x)
 
 
-@op(infer=_bitwise_type, promote=("input", "other"), nondiff=True, mindir="BitwiseAnd", method=True)
+@op(
+    elementwise="broadcast",
+    infer=_bitwise_type,
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="BitwiseAnd",
+    method=True,
+)
 def bitwise_and(input, other):
     """Bits set in both operands.
 
@@ -287,7 +300,14 @@ def bitwise_and(input, other):
     return np.bitwise_and(input, other)
 
 
-@op(infer=_bitwise_type, promote=("input", "other"), nondiff=True, mindir="BitwiseOr", method=True)
+@op(
+    elementwise="broadcast",
+    infer=_bitwise_type,
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="BitwiseOr",
+    method=True,
+)
 def bitwise_or(input, other):
     """Bits set in either operand.
 
@@ -296,7 +316,14 @@ def bitwise_or(input, other):
     return np.bitwise_or(input, other)
 
 
-@op(infer=_bitwise_type, promote=("input", "other"), nondiff=True, mindir="BitwiseXor", method=True)
+@op(
+    elementwise="broadcast",
+    infer=_bitwise_type,
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="BitwiseXor",
+    method=True,
+)
 def bitwise_xor(input, other):
     """Bits set in exactly one operand.
 
@@ -317,7 +344,7 @@ for _bitwise in (bitwise_and, bitwise_or, bitwise_xor):
     _bitwise.samples(_bitwise_samples)
 
 
-@op(infer=_invert_type, nondiff=True, mindir="Invert", method=True)
+@op(elementwise="same", infer=_invert_type, nondiff=True, mindir="Invert", method=True)
 def invert(x):
     """Flips every bit: ``-x - 1`` for signed integers, "not" for bool.
 
@@ -347,7 +374,7 @@ def _shift(shift, x, count):
     return np.right_shift(x, np.where(count < 0, bits - 1, np.minimum(count, bits - 1)).astype(x.dtype))
 
 
-@op(infer=_bitwise_type, promote=("input", "other"), nondiff=True, method=True)
+@op(elementwise="broadcast", infer=_bitwise_type, promote=("input", "other"), nondiff=True, method=True)
 def bitwise_left_shift(input, other):
     """``input * 2**other`` in the dtype's width; counts outside of it give 0.
 
@@ -356,7 +383,7 @@ def bitwise_left_shift(input, other):
     return _shift(np.left_shift, input, other)
 
 
-@op(infer=_bitwise_type, promote=("input", "other"), nondiff=True, method=True)
+@op(elementwise="broadcast", infer=_bitwise_type, promote=("input", "other"), nondiff=True, method=True)
 def bitwise_right_shift(input, other):
     """``floor(input / 2**other)``: arithmetic shift; counts outside of the width give 0 or -1.
 

@@ -52,7 +52,7 @@ def unary_samples(low=-3.0, high=3.0):
 # ------------------------------------------------------------------------------------- sums and differences
 
 
-@op(infer=broadcast(), promote=("input", "other"), mindir="Add")
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Add")
 def add(input, other):
     """Elementwise ``input + other``; "or" for bool.
 
@@ -72,7 +72,7 @@ def add(ct, input_shape, other_shape, needs):
 add.samples(binary_samples)
 
 
-@op(infer=broadcast(), promote=("input", "other"), mindir="Sub")
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Sub")
 def sub(input, other):
     """Elementwise ``input - other``; integers wrap around.
 
@@ -92,7 +92,7 @@ def sub(ct, input_shape, other_shape, needs):
 sub.samples(binary_samples)
 
 
-@op(infer=same(), mindir="Neg", method=True)
+@op(elementwise="same", infer=same(), mindir="Neg", method=True)
 def neg(input):
     """Elementwise ``-input``; unsigned integers wrap around.
 
@@ -129,7 +129,7 @@ def subtract(input, other, *, alpha=1):
 # ----------------------------------------------------------------------------------- products and quotients
 
 
-@op(infer=broadcast(), promote=("input", "other"), mindir="Mul")
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Mul")
 def mul(input, other):
     """Elementwise ``input * other``; "and" for bool.
 
@@ -149,7 +149,14 @@ def mul(ct, input, other, input_shape, other_shape, needs):
 mul.samples(binary_samples)
 
 
-@op(name="div", infer=broadcast(), promote=("input", "other"), float_result=True, mindir="RealDiv")
+@op(
+    elementwise="broadcast",
+    name="div",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="RealDiv",
+)
 def true_div(input, other):
     """Elementwise quotient ``input / other``; x / 0 is infinite or NaN.
 
@@ -199,7 +206,7 @@ def div(input, other, *, rounding_mode=None):
 divide = div
 
 
-@op(infer=same(), float_result=True, mindir="Reciprocal", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Reciprocal", method=True)
 def reciprocal(input):
     """Elementwise ``1 / input``.
 
@@ -216,7 +223,7 @@ def reciprocal(ct, out):
 reciprocal.samples(unary_samples(0.3, 3.0))
 
 
-@op(infer=same(), mindir="Square", method=True)
+@op(elementwise="same", infer=same(), mindir="Square", method=True)
 def square(input):
     """Elementwise ``input * input``.
 
@@ -233,7 +240,7 @@ def square(ct, input):
 square.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Tanh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Tanh", method=True)
 def tanh(input):
     """Elementwise hyperbolic tangent.
 
@@ -250,7 +257,7 @@ def tanh(ct, out):
 tanh.samples(unary_samples())
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def tanh_grad(dy, out):
     """Gradient of tanh from its result: ``dy * (1 - out**2)``.
 
@@ -278,7 +285,7 @@ def tanh_grad(rand):
 # ------------------------------------------------------------------------------------ magnitude and sign
 
 
-@op(infer=same(), mindir="Abs", method=True)
+@op(elementwise="same", infer=same(), mindir="Abs", method=True)
 def abs(input):
     """Elementwise absolute value; the most negative integer stays as it is.
 
@@ -304,7 +311,7 @@ def abs(rand):
     yield rand.bools(3), dict(_grad=False)
 
 
-@op(infer=same(), nondiff=True, mindir="Sign", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True)
 def sign(input):
     """-1, 0 or 1 by the sign of `input`; 0 for NaN. A complex number is divided by its magnitude.
 

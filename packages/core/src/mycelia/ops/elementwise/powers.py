@@ -25,7 +25,7 @@ _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 # --------------------------------------------------------------------------------------- powers and roots
 
 
-@op(infer=broadcast(), promote=("input", "exponent"), mindir="Pow", method=True)
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "exponent"), mindir="Pow", method=True)
 def pow(input, exponent):
     """Elementwise ``input ** exponent``; integers to negative powers are rounded to zero.
 
@@ -90,7 +90,7 @@ def _double(x):
     return float(x) if isinstance(x, (bool, int, float)) else cast(x, dtypes.float64)
 
 
-@op(infer=same(), float_result=True, mindir="Sqrt", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sqrt", method=True)
 def sqrt(x):
     """Elementwise square root; NaN below zero.
 
@@ -107,7 +107,7 @@ def sqrt(ct, out):
 sqrt.samples(unary_samples(0.1, 4.0))
 
 
-@op(infer=same(), float_result=True, mindir="Rsqrt", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Rsqrt", method=True)
 def rsqrt(input):
     """Elementwise ``1 / sqrt(input)``.
 
@@ -124,7 +124,14 @@ def rsqrt(ct, out):
 rsqrt.samples(unary_samples(0.3, 4.0))
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, mindir="Hypot", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Hypot",
+    method=True,
+)
 def hypot(input, other):
     """Length of the hypotenuse, ``sqrt(input**2 + other**2)``, without overflow on the way.
 
@@ -154,7 +161,7 @@ def hypot(rand):
 # ------------------------------------------------------------------------------ exponentials and logarithms
 
 
-@op(infer=same(), float_result=True, mindir="Exp", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Exp", method=True)
 def exp(input):
     """Elementwise ``e ** input``.
 
@@ -171,7 +178,7 @@ def exp(ct, out):
 exp.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True)
 def exp2(input):
     """Elementwise ``2 ** input``.
 
@@ -188,7 +195,7 @@ def exp2(ct, out):
 exp2.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Expm1", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Expm1", method=True)
 def expm1(input):
     """Elementwise ``e ** input - 1``, accurate near zero.
 
@@ -205,7 +212,7 @@ def expm1(ct, out):
 expm1.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Log", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Log", method=True)
 def log(input):
     """Elementwise natural logarithm; NaN below zero.
 
@@ -222,7 +229,7 @@ def log(ct, input):
 log.samples(unary_samples(0.1, 4.0))
 
 
-@op(infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True)
 def log2(input):
     """Elementwise logarithm to base 2; NaN below zero.
 
@@ -239,7 +246,7 @@ def log2(ct, input):
 log2.samples(unary_samples(0.1, 4.0))
 
 
-@op(infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True)
 def log10(input):
     """Elementwise logarithm to base 10; NaN below zero.
 
@@ -256,7 +263,7 @@ def log10(ct, input):
 log10.samples(unary_samples(0.1, 4.0))
 
 
-@op(infer=same(), float_result=True, mindir="Log1p", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Log1p", method=True)
 def log1p(input):
     """Elementwise ``log(1 + input)``, accurate near zero; NaN below -1.
 
@@ -273,7 +280,7 @@ def log1p(ct, input):
 log1p.samples(unary_samples(-0.8, 4.0))
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, method=True)
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), float_result=True, method=True)
 def logaddexp(input, other):
     """``log(exp(input) + exp(other))`` without overflow on the way.
 
@@ -295,7 +302,7 @@ def logaddexp(ct, input, other, input_shape, other_shape, needs):
 logaddexp.samples(binary_samples)
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, method=True)
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), float_result=True, method=True)
 def logaddexp2(input, other):
     """``log2(2**input + 2**other)`` without overflow on the way.
 
@@ -317,7 +324,14 @@ def logaddexp2(ct, input, other, input_shape, other_shape, needs):
 logaddexp2.samples(binary_samples)
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, mindir="Xlogy", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Xlogy",
+    method=True,
+)
 def xlogy(input, other):
     """``input * log(other)``, and 0 where `input` is 0, whatever `other` is (NaN excepted).
 
@@ -351,7 +365,14 @@ def xlogy(rand):
     yield rand(0), rand(0)
 
 
-@op(infer=broadcast(), promote=("x", "y"), float_result=True, mindir="Xdivy", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("x", "y"),
+    float_result=True,
+    mindir="Xdivy",
+    method=True,
+)
 def xdivy(x, y):
     """``x / y``, and 0 where `x` is 0, whatever `y` is (NaN excepted).
 

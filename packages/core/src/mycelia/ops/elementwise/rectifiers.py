@@ -19,7 +19,7 @@ def _store(target, value):
     return target
 
 
-@op(infer=same(), mindir="ReLU")
+@op(elementwise="same", infer=same(), mindir="ReLU")
 def _relu(input):
     """Rectified linear unit: ``max(input, 0)``.
 
@@ -42,7 +42,7 @@ def _relu(rand):
     yield rand(257, low=-1e30, high=1e30), dict(_grad=False)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _relu_grad(dy, y):
     """Gradient of relu: ``dy`` where the result `y` is positive, else 0.
 
@@ -75,7 +75,7 @@ def _clip(x, low, high):
     return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
-@op(infer=same(), mindir="ReLU6")
+@op(elementwise="same", infer=same(), mindir="ReLU6")
 def relu6(x):
     """Rectified linear unit cut at six: ``min(max(x, 0), 6)``.
 
@@ -99,7 +99,7 @@ def relu6(rand):
     yield rand(0, 2)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _hardtanh(input, *, min_val: "float" = -1.0, max_val: "float" = 1.0):
     """Clip to an interval: ``min(max(input, min_val), max_val)``.
 
@@ -120,7 +120,7 @@ def _hardtanh(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _hardtanh_grad(dy, x, *, min_val: "float" = -1.0, max_val: "float" = 1.0):
     """Gradient of a clip: ``dy`` where `x` lies inside the open interval, else 0.
 
@@ -149,7 +149,7 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
     return _hardtanh(input, min_val=float(min_val), max_val=float(max_val))
 
 
-@op(infer=same(), float_result=True)
+@op(elementwise="same", infer=same(), float_result=True)
 def leaky_relu(input, *, alpha: "float" = 0.2):
     """Rectifier with a slope for negative values: ``input if input > 0 else alpha * input``.
 
@@ -171,7 +171,7 @@ def leaky_relu(rand):
     yield rand(1), dict(alpha=-0.5)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _leaky_relu_grad(dy, x, *, alpha: "float" = 0.2):
     """Gradient of leaky_relu: ``dy`` where `x` is positive, else ``alpha * dy``.
 
@@ -237,7 +237,7 @@ def prelu(rand):
     yield rand(0, 2), rand(2)
 
 
-@op(infer=same(), mindir="HSigmoid")
+@op(elementwise="same", infer=same(), mindir="HSigmoid")
 def hardsigmoid(input):
     """Piecewise linear sigmoid: ``min(max(input / 6 + 1 / 2, 0), 1)``.
 
@@ -258,7 +258,7 @@ def hardsigmoid(rand):
     yield rand(0)
 
 
-@op(infer=same(), mindir="HSwish")
+@op(elementwise="same", infer=same(), mindir="HSwish")
 def hardswish(input):
     """Piecewise quadratic swish: ``input * min(max(input + 3, 0), 6) / 6``.
 
@@ -279,7 +279,7 @@ def hardswish(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def _hardswish_grad(dy, x):
     """Gradient of hardswish: ``dy * (x / 3 + 1 / 2)`` for -3 < x < 3, 0 below, ``dy`` above.
 
@@ -301,7 +301,7 @@ def _hardswish_grad(rand):
 # ------------------------------------------------------------------------ shrinking and thresholds
 
 
-@op(infer=same(), mindir="HShrink")
+@op(elementwise="same", infer=same(), mindir="HShrink")
 def hardshrink(input, *, lambd: "float" = 0.5):
     """Zero near the origin: `input` where ``|input| > lambd``, else 0.
 
@@ -322,7 +322,7 @@ def hardshrink(rand):
     yield rand(0)
 
 
-@op(infer=same(), mindir="SoftShrink")
+@op(elementwise="same", infer=same(), mindir="SoftShrink")
 def softshrink(input, *, lambd: "float" = 0.5):
     """Shrink towards zero: ``input - lambd`` above `lambd`, ``input + lambd`` below ``-lambd``, else 0.
 
@@ -345,7 +345,7 @@ def softshrink(rand):
     yield rand(0)
 
 
-@op(infer=same())
+@op(elementwise="same", infer=same())
 def threshold(input, *, thr: "float", value: "float"):
     """`input` where it exceeds `thr`, else `value`.
 

@@ -53,7 +53,7 @@ def _division_samples(rand):
     yield rand(0, 3), rand(3), dict(_grad=False)
 
 
-@op(infer=broadcast(), promote=("x", "y"), nondiff=True, mindir="FloorDiv")
+@op(elementwise="broadcast", infer=broadcast(), promote=("x", "y"), nondiff=True, mindir="FloorDiv")
 def floor_div(x, y):
     """Quotient rounded down: ``floor(x / y)``; integers by zero give the largest, the smallest or (0 / 0) 0.
 
@@ -94,7 +94,7 @@ def floor_divide(input, other):
 floordiv = floor_divide
 
 
-@op(infer=broadcast(), promote=("x", "y"), mindir="FloorMod")
+@op(elementwise="broadcast", infer=broadcast(), promote=("x", "y"), mindir="FloorMod")
 def floor_mod(x, y):
     """Remainder with the sign of the divisor: ``x - floor(x / y) * y``; an integer modulo zero is itself.
 
@@ -161,7 +161,7 @@ tensor_floordiv, tensor_mod = floor_div, floor_mod
 # ------------------------------------------------------------------------------------------------ rounding
 
 
-@op(infer=same(), nondiff=True, mindir="Floor", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True)
 def floor(input):
     """Largest integer not above `input`.
 
@@ -170,7 +170,7 @@ def floor(input):
     return np.floor(input).astype(input.dtype)
 
 
-@op(infer=same(), nondiff=True, mindir="Ceil", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True)
 def ceil(input):
     """Smallest integer not below `input`.
 
@@ -179,7 +179,7 @@ def ceil(input):
     return np.ceil(input).astype(input.dtype)
 
 
-@op(infer=same(), nondiff=True, mindir="Trunc", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True)
 def trunc(input):
     """`input` without its fraction: rounded to zero.
 
@@ -188,7 +188,7 @@ def trunc(input):
     return np.trunc(input).astype(input.dtype)
 
 
-@op(infer=same(), nondiff=True, mindir="Round", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Round", method=True)
 def round(input, *, decimals: "int" = 0):
     """Rounded to `decimals` places; ties go to the even neighbour.
 

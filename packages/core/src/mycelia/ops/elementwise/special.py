@@ -24,7 +24,7 @@ def _apply(function, x):
 # ----------------------------------------------------------------------------------------- error function
 
 
-@op(infer=same(), float_result=True, mindir="Erf", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Erf", method=True)
 def erf(input):
     """Error function: ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``.
 
@@ -41,7 +41,7 @@ def erf(ct, input):
 erf.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Erfc", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Erfc", method=True)
 def erfc(input):
     """Complement of the error function, ``1 - erf(input)``, accurate also where it is tiny.
 
@@ -82,7 +82,7 @@ def _erfinv(y):
     return math.copysign(x, y)
 
 
-@op(infer=same(), float_result=True, mindir="Erfinv", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Erfinv", method=True)
 def erfinv(input):
     """Inverse of the error function; infinite at -1 and 1, NaN beyond.
 
@@ -111,7 +111,7 @@ def _lgamma(x):
     return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
-@op(infer=same(), float_result=True, mindir="Lgamma", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Lgamma", method=True)
 def lgamma(input):
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
@@ -157,7 +157,7 @@ def _digamma(x):
     return math.log(x) - 0.5 / x - series - shift
 
 
-@op(infer=same(), float_result=True, mindir="Digamma", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Digamma", method=True)
 def digamma(input):
     """Derivative of lgamma; minus infinity at 0, NaN at the negative integers.
 
@@ -209,7 +209,14 @@ def _zeta(s, q):
     return total
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, nondiff=True, mindir="Zeta")
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    nondiff=True,
+    mindir="Zeta",
+)
 def zeta(input, other):
     """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at poles, NaN below 1.
 
@@ -227,7 +234,7 @@ def zeta(rand):
     yield rand(0), rand(0)
 
 
-@op(name="polygamma", infer=same(), float_result=True)
+@op(elementwise="same", name="polygamma", infer=same(), float_result=True)
 def _polygamma(x, *, order: "int"):
     """Derivative of digamma of the given order, at least 1.
 
@@ -276,7 +283,7 @@ def mvlgamma(input, p):
 # ------------------------------------------------------------------------------------------ Bessel, logit
 
 
-@op(infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True)
 def i0(input):
     """Modified Bessel function of the first kind, order 0.
 
@@ -316,7 +323,7 @@ def _i1(x):
     return math.copysign(total, x)
 
 
-@op(infer=same(), float_result=True)
+@op(elementwise="same", infer=same(), float_result=True)
 def i1(input):
     """Modified Bessel function of the first kind, order 1.
 
@@ -346,7 +353,14 @@ def logit(input, eps=None):
 # ------------------------------------------------------------------------------------------ whole numbers
 
 
-@op(infer=broadcast(), promote=("input", "other"), nondiff=True, mindir="Gcd", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="Gcd",
+    method=True,
+)
 def gcd(input, other):
     """Greatest common divisor, not negative; gcd(0, 0) = 0.
 
@@ -355,7 +369,14 @@ def gcd(input, other):
     return np.gcd(input, other)
 
 
-@op(infer=broadcast(), promote=("input", "other"), nondiff=True, mindir="Lcm", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    nondiff=True,
+    mindir="Lcm",
+    method=True,
+)
 def lcm(input, other):
     """Least common multiple, not negative; 0 if either is 0.
 
@@ -375,7 +396,7 @@ gcd.samples(_divisor_samples)
 lcm.samples(_divisor_samples)
 
 
-@op(infer=same(dtypes.uint8), nondiff=True, mindir="PopulationCount")
+@op(elementwise="same", infer=same(dtypes.uint8), nondiff=True, mindir="PopulationCount")
 def population_count(input_x):
     """Number of bits that are set in each element.
 
@@ -437,7 +458,14 @@ def _igamma(pick, a, x):
     return np.asarray(values, np.float64).astype(a.dtype)
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, mindir="Igamma", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Igamma",
+    method=True,
+)
 def igamma(input, other):
     """Regularized lower incomplete gamma function P(a = `input`, x = `other`); differentiable in `other`.
 
@@ -446,7 +474,14 @@ def igamma(input, other):
     return _igamma(0, input, other)
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, mindir="Igammac", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Igammac",
+    method=True,
+)
 def igammac(input, other):
     """Regularized upper incomplete gamma function Q(a = `input`, x = `other`); differentiable in `other`.
 

@@ -10,7 +10,7 @@ from mycelia.ops.infer import broadcast, same, unbroadcast
 # ------------------------------------------------------------------------------------------------ circular
 
 
-@op(infer=same(), float_result=True, mindir="Sin", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sin", method=True)
 def sin(input):
     """Elementwise sine of an angle in radians.
 
@@ -27,7 +27,7 @@ def sin(ct, input):
 sin.samples(unary_samples(-9.0, 9.0))
 
 
-@op(infer=same(), float_result=True, mindir="Cos", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Cos", method=True)
 def cos(input):
     """Elementwise cosine of an angle in radians.
 
@@ -44,7 +44,7 @@ def cos(ct, input):
 cos.samples(unary_samples(-9.0, 9.0))
 
 
-@op(infer=same(), float_result=True, mindir="Tan", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Tan", method=True)
 def tan(input):
     """Elementwise tangent of an angle in radians.
 
@@ -61,7 +61,7 @@ def tan(ct, out):
 tan.samples(unary_samples(-1.2, 1.2))
 
 
-@op(infer=same(), float_result=True, mindir="Asin", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Asin", method=True)
 def asin(input):
     """Elementwise inverse sine in radians, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
@@ -78,7 +78,7 @@ def asin(ct, input):
 asin.samples(unary_samples(-0.9, 0.9))
 
 
-@op(infer=same(), float_result=True, mindir="ACos", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="ACos", method=True)
 def acos(input):
     """Elementwise inverse cosine in radians, in [0, pi]; NaN outside of [-1, 1].
 
@@ -95,7 +95,7 @@ def acos(ct, input):
 acos.samples(unary_samples(-0.9, 0.9))
 
 
-@op(infer=same(), float_result=True, mindir="Atan", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Atan", method=True)
 def atan(input):
     """Elementwise inverse tangent in radians, in [-pi/2, pi/2].
 
@@ -112,7 +112,14 @@ def atan(ct, input):
 atan.samples(unary_samples())
 
 
-@op(infer=broadcast(), promote=("input", "other"), float_result=True, mindir="Atan2", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Atan2",
+    method=True,
+)
 def atan2(input, other):
     """Angle in radians of the point (x = `other`, y = `input`), in [-pi, pi].
 
@@ -142,7 +149,7 @@ def atan2(rand):
 # ---------------------------------------------------------------------------------------------- hyperbolic
 
 
-@op(infer=same(), float_result=True, mindir="Sinh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sinh", method=True)
 def sinh(input):
     """Elementwise hyperbolic sine.
 
@@ -159,7 +166,7 @@ def sinh(ct, input):
 sinh.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Cosh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Cosh", method=True)
 def cosh(input):
     """Elementwise hyperbolic cosine.
 
@@ -176,7 +183,7 @@ def cosh(ct, input):
 cosh.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Asinh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Asinh", method=True)
 def asinh(input):
     """Elementwise inverse hyperbolic sine.
 
@@ -193,7 +200,7 @@ def asinh(ct, input):
 asinh.samples(unary_samples())
 
 
-@op(infer=same(), float_result=True, mindir="Acosh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Acosh", method=True)
 def acosh(input):
     """Elementwise inverse hyperbolic cosine; NaN below 1.
 
@@ -211,7 +218,7 @@ def acosh(ct, input):
 acosh.samples(unary_samples(1.2, 4.0))
 
 
-@op(infer=same(), float_result=True, mindir="Atanh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Atanh", method=True)
 def atanh(input):
     """Elementwise inverse hyperbolic tangent; NaN outside of [-1, 1].
 
@@ -252,7 +259,7 @@ def rad2deg(x):
     return mul(x, float(180 / np.pi))
 
 
-@op(infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True)
 def sinc(input):
     """Normalized sinc: ``sin(pi * input) / (pi * input)``, and 1 at zero.
 

@@ -76,6 +76,9 @@ def explicit_pads(owner, pad_mode, padding, size, kernel, stride, dilation):
     return same_pads(size, kernel, stride, dilation) if pad_mode == "same" else (0,) * (2 * rank)
 
 
+LARGEST = 2**31 - 1  # kernel, stride, pad, dilation: sums and products of positions stay far from overflow
+
+
 def full_attributes(rank, kernel, stride, pad, dilation):
     """The list attributes, each with one entry a spatial dimension (pads: two), checked."""
     if not 1 <= rank <= 3:
@@ -85,6 +88,8 @@ def full_attributes(rank, kernel, stride, pad, dilation):
         values = tuple(values) * count if len(values) == 1 else tuple(values)
         if len(values) != count or min(values) < least:
             raise errors.value_error(f"{name} must have {count} entries of {least} or more, got {values}")
+        if max(values) > LARGEST:
+            raise errors.value_error(f"{name} must have entries of at most {LARGEST}, got {values}")
         return values
 
     return (

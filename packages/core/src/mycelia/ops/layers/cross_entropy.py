@@ -286,7 +286,7 @@ def nll_loss(inputs, target, weight=None, ignore_index=-100, reduction="mean", l
 _TINY = 1e-12  # keeps the logarithm finite at probabilities of 0 and 1
 
 
-@op(infer=same(), name="binary_cross_entropy")
+@op(elementwise="same", infer=same(), name="binary_cross_entropy")
 def _binary_cross_entropy(logits, labels):
     """``-(labels * log(p) + (1 - labels) * log(1 - p))`` of probabilities p = `logits`,
     logarithms cut at log(1e-12).
@@ -326,7 +326,12 @@ def binary_cross_entropy(logits, labels, weight=None, reduction="mean"):
     return _reduced("binary_cross_entropy", loss if weight is None else loss * weight, reduction)
 
 
-@op(infer=same(), name="sigmoid_cross_entropy_with_logits", mindir="SigmoidCrossEntropyWithLogits")
+@op(
+    elementwise="same",
+    infer=same(),
+    name="sigmoid_cross_entropy_with_logits",
+    mindir="SigmoidCrossEntropyWithLogits",
+)
 def _sigmoid_cross_entropy(logits, label):
     """Cross entropy of two classes from logits: ``max(x, 0) - x * label + log(1 + exp(-|x|))``.
 

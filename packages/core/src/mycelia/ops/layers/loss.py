@@ -132,7 +132,7 @@ def l1_loss(input, target, reduction="mean"):
     return _reduced("l1_loss", _math.abs(input - target), reduction)
 
 
-@op(infer=same(), name="smooth_l1")
+@op(elementwise="same", infer=same(), name="smooth_l1")
 def _smooth_l1(d, *, beta: "float" = 1.0):
     """``d^2 / (2 * beta)`` where ``|d| < beta``, else ``|d| - beta / 2``.
 
@@ -184,7 +184,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
 # ------------------------------------------------------------------------ divergence, likelihood
 
 
-@op(infer=same(), name="kl_div")
+@op(elementwise="same", infer=same(), name="kl_div")
 def _kl_div(logits, labels):
     """``labels * (log(labels) - logits)``, 0 where a label is not positive.
 

@@ -214,7 +214,7 @@ def _stacked(rows, type_: TensorType):
 # ---- gradients by decree -----------------------------------------------------------------------------------
 
 
-@op(view=True, nondiff=True)
+@op(elementwise="same", view=True, nondiff=True)
 def stop_gradient(x):
     """`x`; no gradient flows through it.
 

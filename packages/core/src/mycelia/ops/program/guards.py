@@ -6,7 +6,7 @@ from mycelia.ops.define import op
 from mycelia.ops.infer import same
 
 
-@op(infer=same(), effect=True)
+@op(elementwise="same", infer=same(), effect=True)
 def check_numerics(x):
     """`x`, if all its elements are finite.
 
