@@ -9,7 +9,7 @@ import builtins
 import numpy as np
 
 from mycelia import _C, dtypes, errors
-from mycelia.ir.types import TensorType
+from mycelia.ir.types import UNKNOWN, TensorType
 from mycelia.ops.arrays.shape import (
     as_ints,
     constant,
@@ -54,7 +54,31 @@ def _places(begin, size, stride):
     )
 
 
-@op(infer=shaped_by(lambda _, begin, size, stride, shape: shape))
+def _check_places(shape, begin, size, stride):
+    """Raises ValueError if a strided slice of a tensor of `shape` reads outside of it."""
+    if not len(begin) == len(size) == len(stride) == len(shape):
+        raise ValueError(
+            f"begin {begin}, size {size} and stride {stride} must have {len(shape)} entries each"
+        )
+    for n, b, count, step in zip(shape, begin, size, stride):
+        if any(v.__class__ is not int for v in (n, b, count, step)) or UNKNOWN in (n, count) or count == 0:
+            continue
+        last = b + (count - 1) * step
+        if count < 0 or not (0 <= b < n and 0 <= last < n):
+            raise ValueError(f"{count} elements from {b} on, every {step}th, do not lie in an axis of {n}")
+
+
+def _sliced_shape(given, begin, size, stride, shape):
+    _check_places(given, begin, size, stride)
+    return shape
+
+
+def _placed_shape(given, begin, stride, shape):
+    _check_places(shape, begin, given, stride)
+    return shape
+
+
+@op(infer=shaped_by(_sliced_shape))
 def _strided_slice(x, *, begin: "ints", size: "ints", stride: "ints", shape: "ints"):
     """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th,
     in the end reshaped to `shape`.
@@ -81,7 +105,7 @@ def _strided_slice(rand):
     yield rand(), dict(begin=(), size=(), stride=(), shape=(1,))
 
 
-@op(infer=shaped_by(lambda _, begin, stride, shape: shape))
+@op(infer=shaped_by(_placed_shape))
 def _strided_place(x, *, begin: "ints", stride: "ints", shape: "ints"):
     """Zeros of `shape` with `x` at the places that a strided slice would read: the adjoint of
     `_strided_slice`.
@@ -113,6 +137,7 @@ def _assigned(x, value, begin, size, stride):
         raise TypeError(f"value must have dtype {x.dtype.name}, but got {value.dtype.name}")
     if broadcast_shapes(value.shape, size) != size:
         raise ValueError(f"a value of shape {value.shape} does not fit a selection of shape {size}")
+    _check_places(x.shape, begin, size, stride)
     return x
 
 
@@ -357,7 +382,15 @@ def gather(rand):
     yield rand(7), rand.ints(0, 7, (3, 1, 2)), dict(axis=0)
 
 
-@op(infer=lambda rows, indices, shape, axis, batch_dims: TensorType(rows.dtype, shape))
+def _gather_grad_type(rows, indices, *, shape, axis, batch_dims):
+    axis, batch = positive_axis(axis, len(shape)), positive_axis(batch_dims, indices.rank + 1, "batch_dims")
+    expected = (*shape[:axis], *indices.shape[batch:], *shape[axis + 1 :])
+    if not TensorType(rows.dtype, rows.shape).accepts(TensorType(rows.dtype, expected)):
+        raise ValueError(f"rows must have shape {list(expected)}, got {list(rows.shape)}")
+    return TensorType(rows.dtype, shape)
+
+
+@op(infer=_gather_grad_type)
 def _gather_grad(rows, indices, *, shape: "ints", axis: "int", batch_dims: "int" = 0):
     """Zeros of `shape` to which the slices of `rows` are added at the given indices: the adjoint of `gather`.
 

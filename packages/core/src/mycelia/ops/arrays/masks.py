@@ -406,7 +406,15 @@ def diagonal(rand):
     yield rand(3, 4), dict(offset=7)
 
 
-@op(infer=shaped_by(lambda _, shape, offset, dim1, dim2: shape))
+def _diagonal_place_shape(given, shape, offset, dim1, dim2):
+    rows, columns = shape[positive_axis(dim1, len(shape))], shape[positive_axis(dim2, len(shape))]
+    length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
+    if given[-1] not in (length, -1):
+        raise ValueError(f"the diagonal {offset} of {list(shape)} has {length} elements, not {given[-1]}")
+    return shape
+
+
+@op(infer=shaped_by(_diagonal_place_shape))
 def _diagonal_place(x, *, shape: "ints", offset: "int" = 0, dim1: "int" = 0, dim2: "int" = 1):
     """Zeros of `shape` with `x` on the diagonal that `diagonal` reads: its adjoint.
 

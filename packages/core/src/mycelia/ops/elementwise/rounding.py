@@ -194,6 +194,8 @@ def round(input, *, decimals: "int" = 0):
 
     Shapes: any -> same.  dtypes: real; integers are returned as they are.
     """
+    if abs(decimals) > 400:  # more places than any number has, before or behind the point
+        return input.copy() if decimals > 0 or input.dtype.kind != "f" else input * 0
     return np.round(input, decimals).astype(input.dtype)
 
 

@@ -240,7 +240,7 @@ def _polygamma(x, *, order: "int"):
 
     Shapes: any -> same.  dtypes: floating.
     """
-    scale = (-1) ** (order + 1) * math.factorial(order)
+    scale = (-1) ** (order + 1) * (math.factorial(order) if order <= 170 else math.inf)
     return _apply(lambda v: scale * _zeta(order + 1, v), x)
 
 

@@ -63,6 +63,10 @@ def _sample_candidates(
 @_sample_candidates.infer
 def _sample_candidates(key, true_classes, *, count, unique, range_max, distribution, avoid):
     _check_key(key)
+    if range_max < 1 or count < 0:
+        raise ValueError(f"range_max must be 1 or more and count 0 or more, got {range_max} and {count}")
+    if unique and count > range_max:
+        raise ValueError(f"there are no {count} different classes below range_max {range_max}")
     if true_classes.rank != 2:
         raise ValueError(f"true_classes must have rank 2, got shape {true_classes.shape}")
     return (

@@ -171,6 +171,8 @@ def _layer_norm_grad(
 
 @_layer_norm_grad.infer
 def _layer_norm_grad(dy, x, mean, inv_std, gamma, *, begin_norm_axis, params_rank, epsilon):
+    if not 0 <= params_rank <= x.rank:
+        raise ValueError(f"params_rank must be in [0, {x.rank}], got {params_rank}")
     params = TensorType(_statistics_dtype(x), x.shape[x.rank - params_rank :])
     return x, params, params
 
@@ -256,16 +258,21 @@ def _group_norm(
     return y.reshape(input.shape).astype(input.dtype), mean[:, :, 0, 0], inv_std[:, :, 0, 0]
 
 
-@_group_norm.infer
-def _group_norm(input, weight, bias, *, num_groups, eps):
-    need_floating(input=input)
-    if input.rank < 2:
-        raise ValueError(f"input must be [N, C, ...], got shape {input.shape}")
+def _check_groups(input, num_groups):
     channels = input.shape[1]
     if num_groups < 1 or (channels != -1 and channels % num_groups):
         raise ValueError(
             f"num_groups must divide the {channels} channels of input {input.shape}, got {num_groups}"
         )
+
+
+@_group_norm.infer
+def _group_norm(input, weight, bias, *, num_groups, eps):
+    need_floating(input=input)
+    if input.rank < 2:
+        raise ValueError(f"input must be [N, C, ...], got shape {input.shape}")
+    _check_groups(input, num_groups)
+    channels = input.shape[1]
     for name, vector in (("weight", weight), ("bias", bias)):
         if vector is not None and (
             vector.rank != 1 or (vector.shape[0] != channels and -1 not in (channels,))
@@ -327,6 +334,7 @@ def _group_norm_grad(
 
 @_group_norm_grad.infer
 def _group_norm_grad(dy, x, mean, inv_std, weight, *, num_groups, eps):
+    _check_groups(x, num_groups)
     vector = TensorType(_statistics_dtype(x), (x.shape[1],))
     return x, vector, vector
 

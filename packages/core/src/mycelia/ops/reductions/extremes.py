@@ -7,6 +7,7 @@ from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.infer import normalize_axis
 from mycelia.ops.reductions.reduce import amax, amin, extreme_shape, keep_reduced, masked
 
 
@@ -142,7 +143,7 @@ for _extreme in (max_with_index, min_with_index):
 
 
 def _place_along_type(x, place, *, axis, length):
-    axis %= x.rank
+    axis = normalize_axis(axis, x.rank)
     return TensorType(x.dtype, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
 
 

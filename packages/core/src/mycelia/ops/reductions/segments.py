@@ -220,8 +220,15 @@ def sparse_slice(rand):
     yield places, rand(3), np.array([3, 4]), np.array([0, 1]), np.array([2, 9])
 
 
+def _kept_types(x, *, max_num, offset):
+    bound = 2 ** (8 * x.dtype.itemsize - 1)
+    if not -bound <= offset < bound:
+        raise ValueError(f"offset must fit {x.dtype.name}, got {offset}")
+    return TensorType(x.dtype, (-1,)), TensorType(x.dtype, (-1,))
+
+
 @op(
-    infer=lambda x, max_num, offset: (TensorType(x.dtype, (-1,)), TensorType(x.dtype, (-1,))),
+    infer=_kept_types,
     outputs=2, dynamic=True, nondiff=True,
 )  # fmt: skip
 def subtracted_and_kept(x, *, max_num: "int", offset: "int"):
@@ -229,7 +236,7 @@ def subtracted_and_kept(x, *, max_num: "int", offset: "int"):
 
     Shapes: [n] -> [k], [k].  dtypes: int32, int64.
     """
-    moved = x - offset
+    moved = x - x.dtype.type(offset)
     places = np.flatnonzero((moved >= 0) & (moved < max_num))
     return moved[places], places.astype(x.dtype)
 

@@ -8,6 +8,7 @@ import numpy as np
 from mycelia.ops.define import op
 from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.elementwise.cast import cast
+from mycelia.ops.infer import normalize_axis
 from mycelia.ops.reductions import reduce as _reduce
 
 
@@ -19,6 +20,7 @@ def _infer_axis(x, *, axis):
 
 
 def _infer_grad_axis(dy, y, *, axis):
+    normalize_axis(axis, dy.rank)
     return dy
 
 
