@@ -36,8 +36,6 @@ def main() -> int:
         "fuzz",
         "-p",
         "no:cacheprovider",
-        "-q",
-        "-q",
         "--tb=short",
     ]
     command += ["-n", str(options.jobs), "--dist", "worksteal", *rest]
