@@ -92,8 +92,13 @@ def packed_mycelia(threads):
     return make
 
 
-def device_convs(ms, case):
-    """The kernels that compiled graphs use, on images with channels last and packed weights, by direction."""
+def device_convs(ms, case, only=None):
+    """The kernels that compiled graphs use, on images with channels last, by direction. Weights are packed
+    before forward, as for inference, and in each call for the data gradient, as a training step has to.
+
+    `only`: this algorithm instead of the one that the backend chooses.
+    """
+    from mycelia.backends import registry
     from mycelia.ops.lowered import channels_last as last
 
     x, w, dy, stride, pad, groups = geometry(case)
@@ -101,36 +106,50 @@ def device_convs(ms, case):
     w = ms.Tensor(w)
     x, dy = (ms.Tensor(np.ascontiguousarray(a.transpose(0, 2, 3, 1))) for a in (x, dy))
     how = {"kernel": kernel, "stride": (stride,) * 2, "pad": (pad,) * 4, "group": groups}
-    if groups > 1:
-        algorithms = ("depthwise",)
-    else:
-        algorithms = ("direct", "winograd4", "winograd6") if kernel == (3, 3) and stride == 1 else ("direct",)
+    turned = {**how, "pad": tuple(k - 1 - pad for k in kernel * 2)}
+    choose = registry.target().backend.choose_convolution
 
-    def forward(algorithm):
-        pack = last.conv_pack(w, algorithm=algorithm, group=groups)
-        return lambda: last.conv_last(x, pack, channels=outputs, algorithm=algorithm, **how)
+    def algorithm(images, channels, window):
+        return only or choose(images.shape, channels, **window, dilation=(1, 1), strict=False)
 
-    def input_grad(algorithm):
-        pack = last.conv_pack(w, algorithm=algorithm, group=groups, transposed=True)
-        if stride == 1:
-            turned = {**how, "pad": tuple(k - 1 - pad for k in kernel * 2)}
-            return lambda: last.conv_last(dy, pack, channels=inputs, algorithm=algorithm, **turned)
-        sizes = {"channels": inputs, "size": size}
-        return lambda: last.conv_last_input_grad(dy, pack, algorithm=algorithm, **sizes, **how)
+    def forward():
+        name = algorithm(x, outputs, how)
+        pack = last.conv_pack(w, algorithm=name, group=groups)
+        return lambda: last.conv_last(x, pack, channels=outputs, algorithm=name, **how)
 
-    return {
-        "forward": lambda: quickest([forward(a) for a in algorithms]),
-        "data": lambda: quickest([input_grad(a) for a in algorithms]),
-        "weights": lambda: lambda: last.conv_last_weight_grad(x, dy, **how),
-    }
+    def data():
+        if stride > 1:
+            name = "depthwise" if groups == inputs == outputs else "direct"
+        else:
+            name = algorithm(dy, inputs, turned)
+
+        def run():
+            pack = last.conv_pack(w, algorithm=name, group=groups, transposed=True)
+            if stride > 1:
+                return last.conv_last_input_grad(dy, pack, channels=inputs, size=size, algorithm=name, **how)
+            return last.conv_last(dy, pack, channels=inputs, algorithm=name, **turned)
+
+        return run
+
+    def weights():
+        name = only or ("winograd4" if has_winograd(case) else "direct")
+        return lambda: last.conv_last_weight_grad(x, dy, algorithm=name, **how)
+
+    return {"forward": forward, "data": data, "weights": weights}
+
+
+def has_winograd(case):
+    """Whether Winograd's transforms are a choice."""
+    _, _, _, kernel, stride, groups, *_ = CONVS[case]
+    return (kernel, stride, groups) == (3, 1, 1)
 
 
 def convs_mycelia(threads):
     ms = mycelia(threads)
 
     def make(case):
-        name, direction = case.rsplit(", ", 1)
-        return device_convs(ms, name)[direction]()
+        name, direction, *only = case.split(", ")
+        return device_convs(ms, name, *only)[direction]()
 
     return make
 
@@ -198,7 +217,7 @@ def convs_torch(threads):
     torch = torch_of(threads)
 
     def make(case):
-        name, direction = case.rsplit(", ", 1)
+        name, direction, *_ = case.split(", ")
         x, w, dy, stride, pad, groups = geometry(name)
 
         def run(form):
@@ -281,7 +300,7 @@ def convs_onednn(threads):
     import onednn
 
     def make(case):
-        name, direction = case.rsplit(", ", 1)
+        name, direction, *_ = case.split(", ")
         inputs, outputs, size, kernel, stride, groups, *_ = CONVS[name]
         return onednn.conv(inputs, outputs, size, kernel, stride, groups, kernel // 2, direction)
 
@@ -306,13 +325,16 @@ TABLES = [
     ),
     Table(
         "Convolutions",
-        f"{NOTE} Batch 1. Mycelia: the kernels of compiled graphs, of several algorithms the quickest; "
-        "torch: the better of both layouts; oneDNN: its own blocked layout, no reorders. "
+        f"{NOTE} Batch 1. Mycelia: the kernels and the algorithm that compiled graphs choose, for 3x3 and "
+        "stride 1 among Winograd's and the direct one, which has rows of its own; data gradients pack the "
+        "weights in each call. torch: the better of both layouts; oneDNN: its own blocked layout, direct, no "
+        "reorders. "
         "FLOPs are those of the definition.",
         [
-            Case(f"{name}, {direction}", "ms", (shape[bar],), conv_flops(name))
+            Case(f"{name}, {direction}{only}", "ms", (shape[bar],) if not only else (), conv_flops(name))
             for name, shape in CONVS.items()
             for direction, bar in (("forward", 6), ("data", 7), ("weights", 7))
+            for only in (("", ", direct") if has_winograd(name) else ("",))
         ],
         {"mycelia": convs_mycelia, "torch": convs_torch, "oneDNN": convs_onednn},
         rate="flops",
