@@ -242,9 +242,7 @@ LOOP = """
             optimizer(gradients)
             steps += 1
             if steps == 5:
-                # Kept: Python ignores an interrupt that comes while it forgets a thread.
-                thread = threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT))
-                thread.start()
+                threading.Thread(target=os.kill, args=(os.getpid(), signal.SIGINT)).start()
     except KeyboardInterrupt:
         pass
     assert (_C.tape_level(), _C.mode()) == (0, 0)
