@@ -41,13 +41,14 @@ def find(name: str) -> _C.Op:
     return found
 
 
-def check_size(type: TensorType) -> None:
+def check_size(result: TensorType) -> None:
     """Raises ValueError for a negative size and MemoryError for a tensor that no machine can address."""
-    if all(n.__class__ is int for n in type.shape):  # what a graph leaves open is checked when it is known
-        if any(n < UNKNOWN for n in type.shape):
-            raise ValueError(f"the result would have a negative size: {list(type.shape)}")
-        if type.nbytes > MOST_BYTES:
-            raise MemoryError(f"the result would have shape {list(type.shape)}: {type.nbytes} bytes")
+    if any(type(n) is not int for n in result.shape):
+        return  # what a graph leaves open is checked when it is known: a comparison would become a condition
+    if any(n < UNKNOWN for n in result.shape):
+        raise ValueError(f"the result would have a negative size: {list(result.shape)}")
+    if result.nbytes > MOST_BYTES:
+        raise MemoryError(f"the result would have shape {list(result.shape)}: {result.nbytes} bytes")
 
 
 class Attribute:
