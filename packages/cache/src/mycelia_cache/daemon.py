@@ -102,7 +102,7 @@ def serve(settings, ready=None) -> int:
         path = directory / "server.json"
         path.touch(mode=0o600)
         path.write_text(json.dumps(description))
-        server = None
+        server, failure = None, ""
         try:
             server = Server(settings)
             server.start()
@@ -111,17 +111,17 @@ def serve(settings, ready=None) -> int:
             ready("")
             server.run()
         except PortTaken:
-            ready(f"Port {settings.port} is in use by another program")
-            return 1
+            failure = f"Port {settings.port} is in use by another program"
         except (errors.MyceliaError, OSError) as e:
-            ready(str(e))
-            return 1
+            failure = str(e) or type(e).__name__
         finally:
             remove_leftovers(directory, keep=settings.keep)
             fcntl.flock(lock, fcntl.LOCK_UN)
             if server is not None:
                 server.hang_up()
-    return 0
+    if failure:
+        ready(failure)  # when nothing of it is left
+    return int(bool(failure))
 
 
 @contextlib.contextmanager
