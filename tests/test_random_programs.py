@@ -133,3 +133,9 @@ def test_compiled_equals_eager(seed, tmp_path):
     windows = mock.patch.multiple(strands, _GAIN=0.0, _HANDOVER=50.0)
     with np.errstate(all="ignore"), threads, windows:
         check(seed, tmp_path / "program.py")
+
+
+@pytest.mark.parametrize("number", [459615251, 459615325])
+def test_programs_that_once_differed(number, tmp_path):
+    """Fused groups took spaces for one that had equal sizes at the moment, one of these open."""
+    test_compiled_equals_eager(number, tmp_path)

@@ -101,7 +101,7 @@ class _Plan:
         if member is None:
             return 0
         source = self.members.get(value.producer)
-        return int(source is None or source.space != member.space or not self._joins(value, source, member))
+        return int(source is None or not _same(source, member) or not self._joins(value, source, member))
 
     def _joins(self, value: Value, source: _Member, member: _Member) -> bool:
         """Whether `member` may read `value`, of the same space, within a group.
@@ -226,7 +226,7 @@ class _Plan:
             latest = None
             for user in self.users.get(node.outputs[0], ()):
                 follower = self.members.get(user)
-                if follower is None or follower.space != member.space:
+                if follower is None or not _same(follower, member):
                     latest = None
                     break
                 latest = follower.stage if latest is None else min(latest, follower.stage)
@@ -370,6 +370,11 @@ class _Writer:
             found = self.given[key] = self.program.input(value.type.dtype, width)
             self.inputs.append(value)
         return found
+
+
+def _same(a: _Member, b: _Member) -> bool:
+    """Whether two members have one space: by the formulas of open sizes, since what rows are hangs on these."""
+    return key_of(a.space) == key_of(b.space)
 
 
 def _is_whole(value: Value, shape: tuple[int, ...]) -> bool:
