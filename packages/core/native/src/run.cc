@@ -549,10 +549,18 @@ bool write_back(const Body* body, Frame* f, PyObject* const* inputs) {
   return true;
 }
 
+// Whether value `v` is an input that becomes another tensor when the run ends.
+bool is_replaced(const Body* body, int32_t v) {
+  for (const Update& u : body->updates)
+    if (body->inputs[u.input] == v) return true;
+  return false;
+}
+
+// An output may be an input itself; of one that is updated it is what that was.
 bool collect_outputs(const Body* body, const Frame* f, std::vector<PyObject*>* results) {
   const size_t before = results->size();
   for (int32_t v : body->outputs) {
-    PyObject* o = tensor_of(body, f, v);
+    PyObject* o = is_replaced(body, v) ? new_tensor_of(body, f, v) : tensor_of(body, f, v);
     if (!o) {
       while (results->size() > before) {
         Py_DECREF(results->back());

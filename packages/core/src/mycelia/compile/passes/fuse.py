@@ -373,7 +373,7 @@ class _Writer:
 
 
 def _same(a: _Member, b: _Member) -> bool:
-    """Whether two members have one space: by the formulas of open sizes, since what rows are hangs on these."""
+    """Whether two members have one space: by the formulas of open sizes, on which it hangs what rows are."""
     return key_of(a.space) == key_of(b.space)
 
 
