@@ -549,18 +549,18 @@ bool write_back(const Body* body, Frame* f, PyObject* const* inputs) {
   return true;
 }
 
-// Whether value `v` is an input that becomes another tensor when the run ends.
-bool is_replaced(const Body* body, int32_t v) {
+// Whether value `v` is an input that becomes another tensor when the run ends; branches and loops hand inputs on.
+bool is_replaced(const Body* body, const Frame* f, PyObject* const* inputs, int32_t v) {
   for (const Update& u : body->updates)
-    if (body->inputs[u.input] == v) return true;
+    if (body->inputs[u.input] == v || f->held[v].object == inputs[u.input]) return true;
   return false;
 }
 
 // An output may be an input itself; of one that is updated it is what that was.
-bool collect_outputs(const Body* body, const Frame* f, std::vector<PyObject*>* results) {
+bool collect_outputs(const Body* body, const Frame* f, PyObject* const* inputs, std::vector<PyObject*>* results) {
   const size_t before = results->size();
   for (int32_t v : body->outputs) {
-    PyObject* o = is_replaced(body, v) ? new_tensor_of(body, f, v) : tensor_of(body, f, v);
+    PyObject* o = is_replaced(body, f, inputs, v) ? new_tensor_of(body, f, v) : tensor_of(body, f, v);
     if (!o) {
       while (results->size() > before) {
         Py_DECREF(results->back());
@@ -596,7 +596,7 @@ bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyOb
   bool ok = take_hoisted(body, f, inputs) && choose_updates(body, f, inputs);
   ok = ok && (body->profiled || body->observer ? run_instrumented(body, f) : run_steps(body, f));
   tape_level = level;
-  return ok && collect_outputs(body, f, results) && write_back(body, f, inputs);
+  return ok && collect_outputs(body, f, inputs, results) && write_back(body, f, inputs);
 }
 
 }  // namespace mycelia

@@ -338,3 +338,28 @@ def test_a_gradient_that_is_a_parameter_is_what_it_was():
     x = Tensor([1.0, 2.0])
     gradient = ms.jit(lambda x: ms.grad(lambda x: (x * net.p).sum() + net(x).sum() * 0)(x))
     assert gradient(x).asnumpy().tolist() == [0.25, 0.5]
+
+
+class HandsOn(Replaces):
+    """A branch hands the Parameter on before it is replaced; a later branch decides by what it was."""
+
+    def construct(self, x):
+        if x.sum() < -100:
+            self.p = x * 2.0
+        y = x * x
+        if self.p.sum() < 2:
+            y = y * 3.0
+        else:
+            y = y + self.p
+        self.p = x
+        return y
+
+
+@pytest.mark.parametrize("of", [lambda net: net, ms.jit], ids=["eager", "compiled"])
+def test_gradients_of_branches_go_by_what_decided_before_the_update(of):
+    net = HandsOn(None)
+    gradient = ms.grad(of(net), 0, (net.p,))
+    of_x, (of_p,) = gradient(Tensor([3.0, 4.0]))
+    assert of_x.asnumpy().tolist() == [18.0, 24.0] and of_p.asnumpy().tolist() == [0.0, 0.0]
+    of_x, (of_p,) = gradient(Tensor([1.0, -1.0]))
+    assert of_x.asnumpy().tolist() == [2.0, -2.0] and of_p.asnumpy().tolist() == [1.0, 1.0]
