@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -28,6 +29,20 @@ def install_metadata():
         (info / "entry_points.txt").write_text("\n".join(lines))
 
     return write
+
+
+@pytest.fixture
+def warned(monkeypatch):
+    """Texts of the warnings that a test gets, each told anew."""
+    from mycelia import ignored, log
+
+    texts: list[str] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: texts.append(record.getMessage())
+    monkeypatch.setattr(ignored, "_told", set())
+    log.logger().addHandler(handler)
+    yield texts
+    log.logger().removeHandler(handler)
 
 
 @pytest.fixture(scope="session")

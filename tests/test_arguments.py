@@ -11,14 +11,13 @@ import functools
 import gzip
 import importlib
 import inspect
-import logging
 import textwrap
 from pathlib import Path
 
 import pytest
 
 import mycelia as ms
-from mycelia import ignored, log
+from mycelia import ignored
 from mycelia.parallel.auto_parallel import AutoParallel
 
 SURFACE = Path(__file__).resolve().parent.parent / "docs" / "api-surface.tsv.gz"
@@ -132,17 +131,6 @@ def test_every_argument_is_mentioned():
 
 
 # ---- what the decorator does -------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def warned(monkeypatch):
-    texts: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: texts.append(record.getMessage())
-    monkeypatch.setattr(ignored, "_told", set())
-    log.logger().addHandler(handler)
-    yield texts
-    log.logger().removeHandler(handler)
 
 
 @ignored.arguments(b="b is left out", c="c is left out", options="there is no such option")

@@ -4,29 +4,16 @@ from __future__ import annotations
 
 import ast
 import copy
-import logging
 from pathlib import Path
 
 import pytest
 
 import mycelia as ms
-from mycelia import config, ignored, log, parallel_settings
+from mycelia import config, parallel_settings
 from mycelia.dataset import config as dataset_config
 
 SOURCES = Path(__file__).resolve().parent.parent / "packages"
 READS = {"get", "is_set", "on_change"}  # of a setting; also in `context.get_context`
-
-
-@pytest.fixture
-def warned(monkeypatch):
-    """The warnings of the test, each told anew."""
-    texts: list[str] = []
-    handler = logging.Handler()
-    handler.emit = lambda record: texts.append(record.getMessage())
-    monkeypatch.setattr(ignored, "_told", set())
-    log.logger().addHandler(handler)
-    yield texts
-    log.logger().removeHandler(handler)
 
 
 def _read_in_python() -> set[str]:

@@ -40,7 +40,7 @@ def sized(inputs: "tensors", *, op: "any", attrs: "any", places: "any"):
     """``op(*inputs, **attrs)`` without the last ``len(places)`` inputs, from whose sizes numbers in `attrs`
     follow.
     """
-    raise NotImplementedError("the op runs on Tensors")
+    raise AssertionError("it is always decomposed into the op that it holds")
 
 
 @sized.infer
