@@ -3,7 +3,8 @@
 LeNet and a 2 x 2 addition, one instance a request. Every server is a process (or several) of its own; the
 client is the same for all (serving_load.py) and takes little. Rounds go A B A B.
 MYCELIA_BENCH_SERVING names a Python with grpcio, onnxruntime, onnx, LitServe and BentoML; without it only
-Mycelia's own figures are taken. --peers says what is missing there.
+Mycelia's own figures are taken. A server in C++ is compiled where g++, grpc++ and its protoc plugin are, and
+MYCELIA_BENCH_ORT_INCLUDE has onnxruntime's C header. --peers says what is missing there.
 --table chooses by a part of the name (gRPC, REST, lightweight, faults, malformed); --seconds of a run (3).
 """
 
@@ -41,6 +42,7 @@ model = register.declare_model("{name}.mindir", "MindIR")
 def predict({inputs}):
     return register.add_stage(model, {inputs}, outputs_count=1)
 """
+NATIVE = {"native", "native-batching"}  # peers that are compiled first
 INPUTS = {"lenet": ("x",), "add": ("x1", "x2")}
 
 
@@ -260,6 +262,10 @@ def speed_table(title: str, note: str, sides: dict, connect, check, folder: Path
     """Rounds of all sides, model by model, and the table."""
     rows = []
     kinds = {side: kind for side, kind in sides.items() if kind == "mycelia" or PEERS}
+    if PEERS and not NATIVE.isdisjoint(kinds.values()):
+        built = subprocess.run([PEERS, HERE / "serving_servers.py", "native-build", folder, "0"], check=False)
+        if built.returncode:  # it has said why
+            kinds = {side: kind for side, kind in kinds.items() if kind not in NATIVE}
     for name in INPUTS:
         servers, clients, found = {}, {}, {}
         try:
@@ -280,24 +286,32 @@ def speed_table(title: str, note: str, sides: dict, connect, check, folder: Path
                 one.close()
         for callers in CALLERS:
             for figure in FIGURES:
-                rows.append(speed_row(name, callers, figure, found[callers], list(sides), bars))
-    peers.report(title, rows, note, ["case", "Mycelia", *list(sides)[1:], "ratio", "bar"], writes())
+                rows.append(speed_row(name, callers, figure, found[callers], sides, bars))
+    head = ["case", "Mycelia", *list(sides)[1:], "ratio", "bar"]
+    head += [] if NATIVE.isdisjoint(sides.values()) else ["to C++"]
+    peers.report(title, rows, note, head, writes())
 
 
 def speed_row(name, callers, figure, found, sides, bars) -> list[str]:
     unit, scale, more = FIGURES[figure]
     values = {side: [r[figure] for r in runs] for side, runs in found.items()}
     median = {side: statistics.median(v) for side, v in values.items()}
+
+    def ratio(others: list[str]) -> str:
+        """To the best of the others."""
+        others = [s for s in others if s in median]
+        if not others:
+            return "-"
+        best = (max if more else min)(others, key=median.get)
+        found = statistics.median(a / b for a, b in zip(values["mycelia"], values[best]))
+        return f"{found:.3f} ({best})"
+
+    native = [s for s, kind in sides.items() if kind in NATIVE]
     title = {"lenet": "LeNet", "add": "2 x 2 addition"}[name]
     row = [f"{title}, {callers} at once: {figure}"]
     row += [f"{median[s] * scale:.4g} {unit}" if s in median else "-" for s in sides]
-    others = [s for s in sides[1:] if s in median]
-    bar = bars.get(figure, "")
-    if not others:
-        return [*row, "-", bar or "-"]
-    best = (max if more else min)(others, key=median.get)
-    ratio = statistics.median(a / b for a, b in zip(values[sides[0]], values[best]))
-    return [*row, f"{ratio:.3f} ({best})", bar or "-"]
+    row += [ratio([s for s in sides if s not in ("mycelia", *native)]), bars.get(figure, "-")]
+    return [*row, ratio(native)] if native else row
 
 
 def overhead(folder: Path) -> None:
@@ -471,14 +485,21 @@ def writes() -> bool:
 
 GRPC_NOTE = (
     "CPU time of a request in all processes of the server, from a client that takes some 20 us of it; "
-    "one thread a model. Batching: all that wait, at most 32. Ratio to the best peer, round by round."
+    "one thread a model. Batching: all that wait, at most 32. Ratio to the best peer in Python, round by "
+    "round, and to the best in C++."
 )
 
 
 def main() -> None:
     if "--peers" in sys.argv and not PEERS:
         sys.exit("--peers: MYCELIA_BENCH_SERVING names no Python with the peers")
-    grpc_sides = {"mycelia": "mycelia", "grpc.aio + ORT": "grpc", "with batching": "batching"}
+    grpc_sides = {
+        "mycelia": "mycelia",
+        "grpc.aio + ORT": "grpc",
+        "with batching": "batching",
+        "grpc++ + ORT": "native",
+        "grpc++, batching": "native-batching",
+    }
     rest_sides = {"mycelia": "mycelia", "LitServe": "litserve", "BentoML": "bentoml"}
     grpc_bars = {"CPU": "<= 0.6", "requests/s": ">= 1.5", "p99": "<= 1"}
     rest_bars = {"CPU": "<= 0.2", "requests/s": ">= 3"}

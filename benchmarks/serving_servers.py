@@ -1,20 +1,24 @@
 """The servers of the serving bench: `serving_servers.py KIND FOLDER PORT`, for LeNet and a 2 x 2 addition.
 
 Kinds: onnx (makes the files of the peers); mycelia (one process; gRPC at PORT, REST at the next); workers
-(three of them); grpc and batching (grpc.aio and onnxruntime, one request a run or all that wait); litserve
-and bentoml, with the model's name behind. FOLDER holds what `serving.py` made: servables and ONNX files.
+(three of them); grpc and batching (grpc.aio and onnxruntime, one request a run or all that wait);
+native-build (compiles serving_peer.cc), native and native-batching (the same as grpc and batching in C++);
+litserve and bentoml, with the model's name behind.
+FOLDER holds what `serving.py` made: servables and ONNX files.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 LARGEST_BATCH = 32
+HERE = Path(__file__).resolve().parent
 
 
 def mycelia(folder: Path, port: int) -> None:
@@ -167,6 +171,44 @@ async def grpc_aio(folder: Path, port: int, batching: bool) -> None:
     await server.wait_for_termination()
 
 
+def onnxruntime_library() -> Path | None:
+    """The library that the wheel brings; None in older ones, which have it inside of the Python module."""
+    import onnxruntime
+
+    found = sorted(Path(onnxruntime.__file__).parent.glob("capi/libonnxruntime.so*"))
+    return found[0] if found else None
+
+
+def build_native(folder: Path) -> None:
+    """serving_peer.cc compiled into FOLDER/native. MYCELIA_BENCH_ORT_INCLUDE is the folder of
+    onnxruntime_c_api.h, which the wheel does not have. Exits with what is missing."""
+    include = Path(os.environ.get("MYCELIA_BENCH_ORT_INCLUDE", "/usr/include"))
+    programs = ("g++", "protoc", "grpc_cpp_plugin", "pkg-config")
+    missing = [name for name in programs if shutil.which(name) is None]
+    if not (include / "onnxruntime_c_api.h").exists():
+        missing.append(f"onnxruntime_c_api.h in {include} (MYCELIA_BENCH_ORT_INCLUDE)")
+    if onnxruntime_library() is None:
+        missing.append("libonnxruntime in the wheel of onnxruntime")
+    if missing:
+        sys.exit(f"no server in C++, missing: {', '.join(missing)}")
+    place = folder / "native"
+    place.mkdir()
+    plugin = f"--plugin=protoc-gen-grpc={shutil.which('grpc_cpp_plugin')}"
+    made = [f"--cpp_out={place}", f"--grpc_out={place}", plugin]
+    subprocess.run(["protoc", f"-I{HERE}", *made, HERE / "serving_peer.proto"], check=True)
+    asked = ["pkg-config", "--cflags", "--libs", "grpc++", "protobuf"]
+    flags = subprocess.run(asked, check=True, stdout=subprocess.PIPE, text=True).stdout.split()
+    sources = [HERE / "serving_peer.cc", *place.glob("*.pb.cc")]
+    command = ["g++", "-O2", "-std=c++17", f"-I{place}", f"-I{include}", *sources, *flags, "-ldl"]
+    subprocess.run([*command, "-o", place / "serving_peer"], check=True)
+
+
+def native(folder: Path, port: int, batch: int) -> None:
+    """Become the server in C++."""
+    binary = str(folder / "native" / "serving_peer")
+    os.execv(binary, [binary, str(onnxruntime_library()), str(folder), str(port), str(batch)])
+
+
 LITSERVE = """
 import litserve, numpy as np
 from serving_servers import session
@@ -217,8 +259,7 @@ def http_peer(kind: str, folder: Path, port: int, name: str) -> None:
         feed=", ".join(f'"{n}": {n}' for n in inputs),
     )
     (place / "service.py").write_text(text)
-    here = str(Path(__file__).resolve().parent)
-    environment = dict(os.environ, PYTHONPATH=here, BENTOML_DO_NOT_TRACK="True", BENTOML_HOME=str(place))
+    environment = dict(os.environ, PYTHONPATH=str(HERE), BENTOML_DO_NOT_TRACK="True", BENTOML_HOME=str(place))
     command = [sys.executable, "service.py"]
     if kind == "bentoml":
         command = [sys.executable, "-m", "bentoml", "serve", "service:Service", "--host", "127.0.0.1"]
@@ -232,9 +273,13 @@ if __name__ == "__main__":
     kind, folder, port = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3])
     if kind == "onnx":
         onnx_files(folder)
+    elif kind == "native-build":
+        build_native(folder)
     elif kind in ("mycelia", "workers"):
         {"mycelia": mycelia, "workers": workers}[kind](folder, port)
     elif kind in ("grpc", "batching"):
         asyncio.run(grpc_aio(folder, port, kind == "batching"))
+    elif kind in ("native", "native-batching"):
+        native(folder, port, LARGEST_BATCH if kind == "native-batching" else 1)
     else:
         http_peer(kind, folder, port, sys.argv[4])
