@@ -194,11 +194,15 @@ TABLES = [
 
 def prepare():
     """Writes the files of the models once; without torch there are none, and no inference bench."""
-    if not (FILES / "BERT-base t128.npz").exists() and (python := os.environ.get("MYCELIA_BENCH_TORCH")):
-        here = Path(__file__).parent
-        subprocess.run([python, here / "models_torch.py", FILES], check=True)
-        if converter := os.environ.get("MYCELIA_BENCH_LITERT"):
-            subprocess.run([converter, here / "litert_convert.py", FILES], check=True)
+    here = Path(__file__).parent
+    made = (
+        ("MYCELIA_BENCH_TORCH", "models_torch.py", "npz"),
+        ("MYCELIA_BENCH_LITERT", "litert_convert.py", "tflite"),
+    )
+    for variable, script, ending in made:
+        there = (FILES / f"BERT-base t128.{ending}").exists()  # the last one
+        if not there and (python := os.environ.get(variable)):
+            subprocess.run([python, here / script, FILES], check=True)
 
 
 if __name__ == "__main__":
