@@ -68,12 +68,9 @@ bool add_value_key(KeyBuilder* key, PyObject* v) {
   } else if (PyLong_CheckExact(v)) {
     int overflow;
     const long long n = PyLong_AsLongLongAndOverflow(v, &overflow);
-    if (overflow) {
-      PyErr_Format(PyExc_OverflowError, "the integer %R does not fit into 64 bits", v);
-      return false;
-    }
-    key->add(kTagInt);
-    key->add(n);
+    // One that needs more bits is known by its address: the check of the attribute says which takes it.
+    key->add(overflow ? kTagObject : kTagInt);
+    key->add(overflow ? reinterpret_cast<intptr_t>(v) : n);
   } else if (PyFloat_CheckExact(v)) {
     int64_t bits;
     const double d = PyFloat_AS_DOUBLE(v);

@@ -6,6 +6,7 @@ documentation, its body the NumPy meaning. `.vjp`, `.infer`, `.samples` and `.de
 
 from __future__ import annotations
 
+import math
 import operator
 import struct
 from collections.abc import Callable
@@ -21,7 +22,7 @@ _CT, _CTS, _OUT, _OUTS, _INPUT, _INPUT_SHAPE, _INPUT_DTYPE, _NEEDS, _ATTR = rang
 MAX_INTS = 16
 MOST_BYTES = 2**47  # what a process can address
 ELEMENTWISE = ("same", "broadcast")
-_EXACT = (int, Size)  # sizes need no conversion
+_INT64 = range(-(2**63), 2**63)  # what kernels and graphs can hold
 
 registry: dict[str, _C.Op] = {}
 
@@ -41,14 +42,25 @@ def find(name: str) -> _C.Op:
     return found
 
 
-def check_size(result: TensorType) -> None:
-    """Raises ValueError for a negative size and MemoryError for a tensor that no machine can address."""
+def _is_open(type: TensorType | tuple | None) -> bool:
+    """Whether a graph leaves a size of an input open."""
+    if isinstance(type, tuple):
+        return any(_is_open(t) for t in type)
+    return type is not None and any(n.__class__ is not int or n == UNKNOWN for n in type.shape)
+
+
+def check_size(result: TensorType, known: bool = False) -> None:
+    """Raises ValueError for a negative size and MemoryError for a tensor that no machine can address.
+
+    `known`: no size can be left open, so that -1 is as wrong as -2.
+    """
     if any(type(n) is not int for n in result.shape):
         return  # what a graph leaves open is checked when it is known: a comparison would become a condition
-    if any(n < UNKNOWN for n in result.shape):
+    if any(n < UNKNOWN + known for n in result.shape):
         raise ValueError(f"the result would have a negative size: {list(result.shape)}")
-    if result.nbytes > MOST_BYTES:
-        raise MemoryError(f"the result would have shape {list(result.shape)}: {result.nbytes} bytes")
+    # The sizes beside a size of 0 count, too, as in NumPy: places among them must be numbers of 64 bits.
+    if math.prod(n for n in result.shape if n > 0) * result.dtype.itemsize > MOST_BYTES:
+        raise MemoryError(f"the result would have shape {list(result.shape)}, more than can be addressed")
 
 
 class Attribute:
@@ -71,7 +83,7 @@ class Attribute:
     def canonical(self, value):
         """`value` as the op's body, rule and kernel expect it; raises TypeError or ValueError."""
         kind = type(value)
-        if kind is int and self.kind == "int" or kind is Size and self.kind in ("int", "float"):
+        if kind is Size and self.kind in ("int", "float"):
             return value
         if value is None:
             if self.optional or self.kind == "any":
@@ -79,7 +91,7 @@ class Attribute:
             raise TypeError(f"argument '{self.name}' must be {self.expects()}, but got None")
         try:
             if self.kind == "int":
-                return operator.index(value)
+                return self._int64(value)
             if self.kind in ("float", "bool") and isinstance(value, (str, bytes, list, tuple)):
                 raise TypeError  # float("1") and bool([]) would do
             if self.kind == "float":
@@ -89,11 +101,11 @@ class Attribute:
                     raise TypeError
                 return bool(value)
             if self.kind == "code":
-                return tuple(operator.index(v) for v in value)
+                return tuple(self._int64(v) for v in value)
             if self.kind == "ints":
                 if hasattr(kind, "__index__") and not getattr(value, "ndim", 0):
-                    return (value if kind is Size else operator.index(value),)
-                items = tuple(v if type(v) in _EXACT else operator.index(v) for v in value)
+                    value = (value,)
+                items = tuple(v if type(v) is Size else self._int64(v) for v in value)
                 if len(items) > MAX_INTS:
                     raise ValueError(
                         f"argument '{self.name}' has {len(items)} entries, at most {MAX_INTS} are taken"
@@ -103,11 +115,19 @@ class Attribute:
                 return dtypes.as_dtype(value)
         except TypeError:
             raise TypeError(f"argument '{self.name}' must be {self.expects()}, but got {value!r}") from None
+        except OverflowError:
+            raise ValueError(f"argument '{self.name}' must be {self.expects()}, but got {value}") from None
         if self.kind == "str" and not isinstance(value, str):
             raise TypeError(f"argument '{self.name}' must be a str, but got {value!r}")
         if self.kind == "choice" and value not in self.choices:
             raise ValueError(f"argument '{self.name}' must be one of {list(self.choices)}, but got {value!r}")
         return value
+
+    def _int64(self, value) -> int:
+        number = operator.index(value)
+        if number not in _INT64:
+            raise ValueError(f"argument '{self.name}' must be {self.expects()} of 64 bits, but got {number}")
+        return number
 
     def expects(self) -> str:
         texts = {
@@ -276,15 +296,7 @@ class OpDef:
 
     def pack(self, attrs: dict) -> bytes:
         """The C attribute struct."""
-        packed = []
-        for a in self.attrs:
-            try:
-                packed += [a.pack(attrs[a.name])] if a.in_c else []
-            except struct.error:
-                raise ValueError(
-                    f"argument '{a.name}' must be {a.expects()} of 64 bits, but got {attrs[a.name]}"
-                ) from None
-        return b"".join(packed)
+        return b"".join(a.pack(attrs[a.name]) for a in self.attrs if a.in_c)
 
     def infer_types(self, types: tuple, attrs: dict) -> tuple[TensorType, ...]:
         """Output types from one type per parameter (a tuple for a list parameter, None for an absent one)."""
@@ -296,8 +308,9 @@ class OpDef:
             raise RuntimeError(
                 f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs"
             )
+        known = not self.dynamic and not _is_open(types)
         for type in found:
-            check_size(type)
+            check_size(type, known)
         return found
 
     def group(self, flat: tuple, counts: tuple) -> list:

@@ -75,6 +75,13 @@ def normalize_axis(axis: int, rank: int, name: str = "axis") -> int:
     return axis % bound
 
 
+def same_along(x, *, axis: int | None = None, axes: tuple[int, ...] = (), **attrs):
+    """The result has the first input's type, of which `axis` or all `axes` are axes."""
+    for one in axes if axis is None else (axis,):
+        normalize_axis(one, x.rank)
+    return x
+
+
 def normalize_axes(axes: tuple[int, ...] | None, rank: int, name: str = "axis") -> tuple[int, ...]:
     """Axes as sorted non-negative ints; None or () means all. Raises ValueError on repeats and bad axes."""
     if axes is None or len(axes) == 0:

@@ -5,6 +5,7 @@ writes by position in `scatter.py`, what orders elements in `order.py`.
 """
 
 import builtins
+import math
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def _check_places(shape, begin, size, stride):
             f"begin {begin}, size {size} and stride {stride} must have {len(shape)} entries each"
         )
     for n, b, count, step in zip(shape, begin, size, stride):
-        if any(v.__class__ is not int for v in (n, b, count, step)) or UNKNOWN in (n, count) or count == 0:
+        if any(v.__class__ is not int for v in (n, b, count, step)) or UNKNOWN in shape or count == 0:
             continue
         last = b + (count - 1) * step
         if count < 0 or not (0 <= b < n and 0 <= last < n):
@@ -70,6 +71,9 @@ def _check_places(shape, begin, size, stride):
 
 def _sliced_shape(given, begin, size, stride, shape):
     _check_places(given, begin, size, stride)
+    numbers = (*given, *size, *shape)
+    if all(n.__class__ is int and n != UNKNOWN for n in numbers) and math.prod(size) != math.prod(shape):
+        raise ValueError(f"a slice of size {size} has no shape {shape}")
     return shape
 
 

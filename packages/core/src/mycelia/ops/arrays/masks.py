@@ -9,7 +9,7 @@ import numpy as np
 
 from mycelia import dtypes, errors
 from mycelia.ir.sizes import exact
-from mycelia.ir.types import TensorType
+from mycelia.ir.types import UNKNOWN, TensorType
 from mycelia.ops.arrays.create import zeros
 from mycelia.ops.arrays.index import check_index_dtype, is_tensor
 from mycelia.ops.arrays.padding import pad
@@ -409,8 +409,10 @@ def diagonal(rand):
 def _diagonal_place_shape(given, shape, offset, dim1, dim2):
     rows, columns = shape[positive_axis(dim1, len(shape))], shape[positive_axis(dim2, len(shape))]
     length = max(0, min(rows + min(offset, 0), columns - max(offset, 0)))
-    if given[-1] not in (length, -1):
-        raise ValueError(f"the diagonal {offset} of {list(shape)} has {length} elements, not {given[-1]}")
+    places = positive_axes((dim1, dim2), len(shape), "dim1 and dim2")
+    expected = (*(n for axis, n in enumerate(shape) if axis not in places), length)
+    if len(given) != len(expected) or any(n not in (m, UNKNOWN) for n, m in zip(given, expected)):
+        raise ValueError(f"diagonal {offset} of {list(shape)} has shape {list(expected)}, not {list(given)}")
     return shape
 
 

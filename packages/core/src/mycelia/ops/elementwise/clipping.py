@@ -1,5 +1,7 @@
 """Elementwise extremes and limits: the larger or smaller operand, clipping, replacing NaN and infinities."""
 
+import math
+
 import numpy as np
 
 from mycelia import dtypes, errors
@@ -95,14 +97,26 @@ def fmin(input, other):
     return _ignore_nan(_logic.less_equal, input, other)
 
 
+def _bound(value, dtype):
+    """A bound as a number of `dtype`: for integers the nearest that it holds."""
+    if dtype.kind not in "iu":
+        return dtype.type(value)
+    if math.isnan(value):
+        raise ValueError("a bound of integers cannot be NaN")
+    limits = np.iinfo(dtype)
+    if limits.min < value < limits.max:
+        return dtype.type(int(value))
+    return dtype.type(limits.min if value < 0 else limits.max)
+
+
 @op(elementwise="same", name="clip", infer=same())
 def _clip(input, *, min: "float?" = None, max: "float?" = None):
     """`input` limited to [min, max] given as numbers; `max` wins where they cross.
 
     Shapes: any -> same.  dtypes: real.
     """
-    y = input if min is None else np.maximum(input, input.dtype.type(min))
-    return y if max is None else np.minimum(y, y.dtype.type(max))
+    y = input if min is None else np.maximum(input, _bound(min, input.dtype))
+    return y if max is None else np.minimum(y, _bound(max, y.dtype))
 
 
 @_clip.vjp
@@ -128,9 +142,9 @@ def clip_grad(dy, input, *, min: "float?" = None, max: "float?" = None):
 
     Shapes: dy, input equal -> same.  dtypes: floating.
     """
-    inside = np.ones(input.shape, bool) if min is None else input >= input.dtype.type(min)
+    inside = np.ones(input.shape, bool) if min is None else input >= _bound(min, input.dtype)
     if max is not None:
-        inside &= input <= input.dtype.type(max)
+        inside &= input <= _bound(max, input.dtype)
     return np.where(inside, dy, np.zeros_like(dy))
 
 

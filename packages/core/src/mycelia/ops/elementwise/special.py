@@ -234,7 +234,13 @@ def zeta(rand):
     yield rand(0), rand(0)
 
 
-@op(elementwise="same", name="polygamma", infer=same(), float_result=True)
+def _polygamma_type(x, *, order):
+    if order < 1:
+        raise ValueError(f"order must be 1 or more, got {order}")
+    return x
+
+
+@op(elementwise="same", name="polygamma", infer=_polygamma_type, float_result=True)
 def _polygamma(x, *, order: "int"):
     """Derivative of digamma of the given order, at least 1.
 

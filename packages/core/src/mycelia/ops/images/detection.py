@@ -157,13 +157,23 @@ def _nms_of_classes(rand):
 # ----------------------------------------------------------------------------------------- regions
 
 
+_MOST_SAMPLES = 2**20  # of a region: four places and weights each
+
+
 def _np_region_taps(shape, roi, pooled, scale, samples, end_mode):
     """Flat places [P, taps] in a plane and their weights for the cells of one region."""
     (height, width), taps = shape, []
     start = np.array([roi[2], roi[1]]) * scale
     end = (np.array([roi[4], roi[3]]) + end_mode) * scale
     size = end - start if end_mode else np.maximum(end - start, 1.0)
+    if not np.isfinite(size).all():
+        raise errors.value_error(f"the region {roi[1:].tolist()} times scale {scale} is not finite")
     counts = [samples if samples > 0 else max(int(s / p), 1) for s, p in zip(size, pooled)]
+    if max(pooled[0] * counts[0] * pooled[1] * counts[1], *pooled, *counts) > _MOST_SAMPLES:
+        raise errors.value_error(
+            f"{list(pooled)} cells with {counts} samples each are too many for a region: "
+            f"at most {_MOST_SAMPLES} samples are taken"
+        )
     for d, n in enumerate((height, width)):
         step = size[d] / pooled[d]
         at = start[d] + step * (np.arange(pooled[d])[:, None] + (np.arange(counts[d]) + 0.5) / counts[d])
@@ -186,7 +196,15 @@ def _np_regions(rois, shape, batch, settings):
             yield r, int(roi[0]), *_np_region_taps(shape, roi, *settings)
 
 
-def _align_type(x, rois, *, pooled, **settings):
+def _check_align(pooled, end_mode):
+    if len(pooled) != 2 or min(pooled) < 1:
+        raise ValueError(f"pooled must be two sizes of 1 or more, got {pooled}")
+    if end_mode not in (0, 1):
+        raise ValueError(f"end_mode must be 0 or 1, got {end_mode}")
+
+
+def _align_type(x, rois, *, pooled, end_mode, **settings):
+    _check_align(pooled, end_mode)
     if x.rank != 4 or rois.rank != 2 or rois.shape[1] != 5:
         raise ValueError(f"features must be [N, C, H, W] and rois [R, 5], got {x.shape} and {rois.shape}")
     return TensorType(x.dtype, (rois.shape[0], x.shape[1], *pooled))
@@ -242,7 +260,11 @@ def _roi_align_grad(
 
 
 @_roi_align_grad.infer
-def _roi_align_grad(dy, rois, *, size, **settings):
+def _roi_align_grad(dy, rois, *, size, pooled, end_mode, **settings):
+    _check_align(pooled, end_mode)
+    expected = TensorType(dy.dtype, (*rois.shape[:1], *size[1:2], *pooled))
+    if len(size) != 4 or not expected.accepts(dy):
+        raise ValueError(f"dy must have shape {list(expected.shape)} for size {size}, got {list(dy.shape)}")
     return TensorType(dy.dtype, size)
 
 
@@ -258,6 +280,9 @@ def _roi_align_grad(rand):
 
 
 # ----------------------------------------------------------------------------------------- crops
+
+
+_MOST_ATTEMPTS = 2**16
 
 
 @op(name="distorted_box", outputs=3, nondiff=True)
@@ -279,6 +304,8 @@ def _distorted_box(
         corners = np.array([[0.0, 0.0, 1.0, 1.0]])
     corners = corners * [height, width, height, width]
     extents = (corners[:, 2:] - corners[:, :2]).prod(1)
+    if attempts > _MOST_ATTEMPTS:
+        raise errors.value_error(f"at most {_MOST_ATTEMPTS} attempts are made, got {attempts}")
     drawn = _np_uniform(key, 4 * attempts, np.float64).reshape(attempts, 4)
     top, left, rows, columns = 0, 0, height, width
     for u in drawn:

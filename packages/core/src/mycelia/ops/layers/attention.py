@@ -251,6 +251,8 @@ def _attention_kept(rng_key, *, shape: "ints", p: "float", dtype: "dtype" = dtyp
 
 @_attention_kept.infer
 def _attention_kept(rng_key, *, shape, p, dtype):
+    if not 0 <= p < 1 or not shape:
+        raise ValueError(f"p must be in [0, 1) and shape not empty, got {p} and {shape}")
     return TensorType(dtype, shape)
 
 

@@ -41,6 +41,9 @@ def _sample_candidates(
     Shapes: key int64 [2], true_classes [N, T] -> int64 [count], float32 [N, T], [count].
     """
     found, tries, taken = [], 0, set(true_classes.reshape(-1).tolist()) if avoid else set()
+    left = range_max - sum(0 <= c < range_max for c in taken)
+    if left < (count if unique else min(count, 1)):
+        raise errors.value_error(f"count is {count}, but {left} classes below range_max {range_max} are left")
     seed, offset = key
     while len(found) < count:
         u = _np_uniform(np.array([seed, offset], np.int64), max(64, 2 * count), np.float64)

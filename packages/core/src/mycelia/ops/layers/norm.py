@@ -16,7 +16,7 @@ from mycelia.ops.define import op
 from mycelia.ops.elementwise import clipping as _clipping
 from mycelia.ops.elementwise import powers as _powers
 from mycelia.ops.higher import through
-from mycelia.ops.infer import need_floating, same
+from mycelia.ops.infer import need_floating, normalize_axes, same
 from mycelia.ops.reductions import reduce as _reduce
 
 
@@ -471,7 +471,12 @@ def add_rms_norm(x1, x2, gamma, epsilon=1e-6):
 # ---------------------------------------------------------------- L2 and local response
 
 
-@op(infer=same(), name="l2_normalize", mindir="L2Normalize")
+def _type_along_axes(x, *, axis, epsilon):
+    normalize_axes(axis, x.rank)
+    return x
+
+
+@op(infer=_type_along_axes, name="l2_normalize", mindir="L2Normalize")
 def _l2_normalize(x, *, axis: "ints" = (0,), epsilon: "float" = 1e-4):
     """Scale to length one along `axis`: ``x / sqrt(max(sum(x^2), epsilon))``.
 

@@ -6,6 +6,7 @@ from mycelia import dtypes, errors
 from mycelia.errors import shape_error
 from mycelia.ir.types import TensorType
 from mycelia.ops.define import op
+from mycelia.ops.infer import same_along
 from mycelia.ops.matrices.determinants import _in_float32, _matrices, _mm, _of_finite, _turn
 from mycelia.ops.matrices.solvers import _adjoint, triangular_matrix_solve
 
@@ -166,7 +167,7 @@ def singular_values(rand):
 # -------------------------------------------------------------------------------------- cosine transforms
 
 
-@op(infer=lambda x, axis, inverse: x)
+@op(infer=same_along)
 def cosine_transform(x, *, axis: "int", inverse: "bool" = False):
     """Orthonormal cosine transform of the second kind along `axis`, or its inverse, by one or two FFTs.
 

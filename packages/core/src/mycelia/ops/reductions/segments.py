@@ -249,7 +249,13 @@ def subtracted_and_kept(rand):
 # ---- texts -----------------------------------------------------------------------------------------------
 
 
-@op(infer=lambda state_seq, log_probs, ngram_size: log_probs, nondiff=True)
+def _ngram_type(state_seq, log_probs, *, ngram_size):
+    if ngram_size < 1:
+        raise ValueError(f"ngram_size must be 1 or more, got {ngram_size}")
+    return log_probs
+
+
+@op(infer=_ngram_type, nondiff=True)
 def no_repeat_ngram(state_seq, log_probs, *, ngram_size: "int" = 1):
     """`log_probs` with the dtype's lowest number for each word that would complete a run of `ngram_size`
     words that the sequence has already.

@@ -17,12 +17,12 @@ from mycelia.ops.arrays.shape import as_ints, constant, reshape, roll
 from mycelia.ops.define import op
 from mycelia.ops.elementwise.cast import cast
 from mycelia.ops.elementwise.complex_numbers import COMPLEX_OF, REAL_OF, _conj, _numbers, _real
-from mycelia.ops.infer import normalize_axis, same
+from mycelia.ops.infer import normalize_axis, same_along
 
 # ------------------------------------------------------------------------------------------- transforms
 
 
-@op(name="fft_complex", infer=same())
+@op(name="fft_complex", infer=same_along)
 def _transform(x, *, axes: "ints", inverse: "bool" = False, scale: "float" = 1.0):
     """``scale * sum over j of x[j] * exp(-2 pi i j k / n)`` along each of `axes`; `inverse` turns the sign.
 
@@ -47,7 +47,7 @@ def _transform(rand):
 
 
 def _half_type(x, *, axis, scale):
-    shape = list(x.shape)
+    shape, axis = list(x.shape), normalize_axis(axis, x.rank)
     shape[axis] = shape[axis] // 2 + 1
     return TensorType(COMPLEX_OF[x.dtype], tuple(shape))
 
@@ -76,7 +76,7 @@ def _half_spectrum(rand):
 
 
 def _whole_type(x, *, n, axis, scale):
-    shape = list(x.shape)
+    shape, axis = list(x.shape), normalize_axis(axis, x.rank)
     shape[axis] = n
     return TensorType(REAL_OF[x.dtype], tuple(shape))
 
