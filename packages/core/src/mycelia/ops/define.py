@@ -308,7 +308,7 @@ class OpDef:
             raise RuntimeError(
                 f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs"
             )
-        known = not self.dynamic and not _is_open(types)
+        known = not (self.dynamic or self.any_attrs or _is_open(types))  # graphs are among any attributes
         for type in found:
             check_size(type, known)
         return found
