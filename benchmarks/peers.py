@@ -262,7 +262,7 @@ def measure(bench: Path, table: Table, threads: int = 1, only: str = "") -> tupl
         if only not in case.name:
             continue
         found = seen[case.name] = {s: [] for s in names}
-        for _ in range(table.rounds):
+        for _ in range(int(option("--rounds", str(table.rounds)))):
             for side in names:
                 if found[side] == [{}]:  # once without an answer, always
                     continue
@@ -360,7 +360,8 @@ def option(name: str, default: str = "") -> str:
 
 
 def main(bench: str, tables: list[Table]) -> None:
-    """Command line of a bench: --table and --case choose by a part of the name, --no-write only prints.
+    """Command line of a bench: --table and --case choose by a part of the name, --rounds is how often each
+    side is asked, --timeout the seconds that it may take, --no-write only prints.
 
     With --side NAME the process is a child that serves that side.
     """
