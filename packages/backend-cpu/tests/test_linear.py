@@ -58,6 +58,18 @@ def test_linear_with_activation(activation, rows, threads):
     np.testing.assert_allclose(y, want, rtol=1e-5, atol=2e-5)
 
 
+@pytest.mark.parametrize("outputs", [17, 31, 32, 48, 96])
+def test_every_height_of_a_tile(outputs):
+    """Rows are cut into tiles of nearly equal height; the depths have all remainders of four."""
+    for rows in range(2, 27):
+        inputs = 8 + rows
+        x, w, b, residual = map(random, (rows, outputs, outputs, rows), (inputs, inputs, 1, outputs))
+        tensors = ms.Tensor(x), linear_pack(ms.Tensor(w)), ms.Tensor(b[:, 0]), ms.Tensor(residual)
+        y = linear(*tensors, channels=outputs, activation="relu6")
+        want = np.clip(x.astype(np.float64) @ w.T + b[:, 0] + residual, 0, 6)
+        np.testing.assert_allclose(y.asnumpy(), want, rtol=0, atol=2e-5)
+
+
 # rows, outputs, inputs: no lower half, odd halves, several blocks of rows, groups of columns, parts of k
 QUARTERED = [
     (1, 34, 6),

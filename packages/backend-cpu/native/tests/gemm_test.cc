@@ -100,6 +100,7 @@ bool check(Host& host, Form form, bool ta, bool tb, int64_t m, int64_t n, int64_
 
 int main() {
   const int64_t sizes[] = {0, 1, 2, 3, 5, 6, 7, 11, 12, 13, 16, 17, 31, 33, 49, 64, 97, 127, 211};
+  const int64_t widths[] = {15, 17, 31, 32, 49, 96, 145};
   const int64_t paddings[] = {0, 0, 1, 5, 600};
   int failed = 0;
   for (int32_t threads = 1; threads <= 3; ++threads) {
@@ -117,6 +118,15 @@ int main() {
       const Form form = static_cast<Form>(random_bits() % 3);
       const bool ta = form != kPacked && random_bits() % 2, tb = random_bits() % 2;
       failed += !check(host, form, ta, tb, m, n, k, one_of(paddings, 5), e, random_bits() % 2, random_bits() % 2);
+    }
+    // Every height of a tile, and widths around one of 16 and 32 lanes: A in place and, its rows far apart, packed.
+    for (int64_t m = 1; m <= 26; ++m) {
+      for (const int64_t n : widths) {
+        const int64_t k = 1 + random_bits() % 70;
+        Epilogue plain;
+        plain.accumulate = random_bits() % 2;
+        failed += !check(host, kThreads, m % 2, n % 3 == 0, m, n, k, m % 3 == 0 ? 600 : 0, plain, false, random_bits() % 2);
+      }
     }
     for (int t = 0; t < 4; ++t) failed += !check(host, kThreads, t & 1, t & 2, 31, 40, 9000 + t, 0, {}, true, true);
   }

@@ -9,13 +9,18 @@
 #include "gemm/pack.h"
 #if MYC_STEPS
 #include "gemm/outer_avx2.h"
+#elif MYC_STRIPS
+#include "gemm/outer_avx512.h"
+#include "gemm/strip_avx512.h"
 #endif
 
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = min(384, 8192 / kPanel);  // x kPanel floats of B: 24 KB
-constexpr int64_t kRowsInBlock = 73728 / kDepth / kBlockRows * kBlockRows;  // x kDepth floats of A: 288 KB
+// AVX-512: a panel of 64 KB. It is read from the second-level cache, of at least 1 MB, as fast as it is needed.
+constexpr int64_t kDepth = kLanes == 16 ? 512 : min(384, 8192 / kPanel);  // x kPanel floats of B: 24 KB
+constexpr int64_t kPartFloats = kLanes == 16 ? 147456 : 73728;            // of A: 288 KB, AVX-512 576 KB
+constexpr int64_t kRowsInBlock = kPartFloats / kDepth / kBlockRows * kBlockRows;
 constexpr int64_t kFewRows = 2 * kRowsInBlock;   // up to here all of A's part fits the second-level cache
 constexpr int64_t kColumnsInBlock = 4096;        // x kDepth floats of B: 6 MB, third-level cache, for all threads
 constexpr int64_t kSerialWork = 1 << 20;         // multiply-adds that one core does in 20 us: not worth a second thread
@@ -48,6 +53,14 @@ Store store_at(const Product& g, const Part& t) {
   s.column_bias = last && e.column_bias ? e.column_bias + t.j : nullptr;
   return s;
 }
+
+#if MYC_STRIPS
+// Whether sums are stored as they are, but for the columns' biases.
+bool is_plain(const Store& s) { return s.scale == 1.0f && !s.clamp && !s.row_bias; }
+#endif
+#if MYC_STRIPS && !MYC_STEPS
+constexpr float kZeros[kPanel] = {};
+#endif
 
 // Memory that is needed next.
 struct Fetch {
@@ -86,8 +99,7 @@ void multiply_packed(const Product& g, const Part& t, const float* packed_a, int
                      int64_t panel_stride, int64_t column, int64_t count, const Store& s, Fetch next) {
   int64_t done = 0;
 #if MYC_STEPS
-  const bool is_plain = s.scale == 1.0f && !s.clamp && !s.row_bias && !s.column_bias;
-  if (is_plain && t.n - column >= kPanel && t.m >= kBlockRows) {
+  if (is_plain(s) && !s.column_bias && t.n - column >= kPanel && t.m >= kBlockRows) {
     OuterStrip x = {};
     x.a = packed_a, x.a_tile = a_block * 4;
     x.b = b, x.b_block = panel_stride * 4;
@@ -99,6 +111,32 @@ void multiply_packed(const Product& g, const Part& t, const float* packed_a, int
     run_outer_strip(x);
     next.bytes = 0;
   }
+#elif MYC_STRIPS
+  const int64_t rest = t.m % kBlockRows, columns = min(t.n - column, count * kPanel), whole = columns / kPanel;
+  if (is_plain(s) && !(s.column_bias && s.add) && (columns % kPanel == 0 || columns % kPanel > kLanes)) {
+    const auto strip = [&](int64_t tiles, int64_t rows, int64_t first, int64_t blocks) {
+      if (tiles == 0 || blocks == 0) return;
+      OuterStrip x = {};
+      const int64_t at = first * kPanel;
+      x.a = packed_a + done / kBlockRows * a_block, x.a_tile = a_block * 4;
+      x.b = b + first * panel_stride, x.b_block = panel_stride * 4;
+      x.c = g.c + (t.i + done) * g.ldc + t.j + column + at, x.c_row = g.ldc * 4;
+      x.count = t.depth, x.tiles = tiles, x.blocks = blocks;
+      x.columns = (1 << min<int64_t>(columns - at - kLanes, kLanes)) - 1;
+      x.start = s.add ? nullptr : s.column_bias ? s.column_bias + column + at : kZeros;
+      x.start_step = s.column_bias ? kPanel * 4 : 0;
+      x.fetch = next.at, x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (tiles * blocks * t.depth) + 1 : 0;
+      run_outer_strip(rows, x);
+      next.bytes = 0;
+    };
+    const auto strips = [&](int64_t tiles, int64_t rows) {
+      strip(tiles, rows, 0, whole);
+      strip(tiles, rows, whole, columns > whole * kPanel);
+      done += tiles * rows;
+    };
+    strips(t.m / kBlockRows, kBlockRows);
+    if (rest >= 4) strips(1, rest);
+  }
 #endif
   for (const int64_t end = column + count * kPanel; column < end; column += kPanel, b += panel_stride) {
     const int64_t columns = min<int64_t>(kPanel, t.n - column);
@@ -106,6 +144,34 @@ void multiply_packed(const Product& g, const Part& t, const float* packed_a, int
                                                                              column, columns, s, next);
   }
 }
+
+#if MYC_STRIPS && !MYC_STEPS
+// Rows of A in place against one block of columns, in tiles of nearly equal height; whether there are strips for that.
+bool multiply_in_place(const Product& g, const Part& t, const float* b, int64_t b_step, int64_t column, int64_t columns,
+                       const Store& s, Fetch next) {
+  const int64_t tiles = ceil_div(t.m, kBlockRows), height = t.m / tiles, taller = t.m % tiles;
+  if (g.a.column != 1 || !is_plain(s) || !has_strips(height, columns)) return false;
+  int64_t a_row[kBlockRows], c_row[kBlockRows];
+  for (int64_t i = 0; i < kBlockRows; ++i) a_row[i] = i * g.a.row, c_row[i] = i * g.ldc;
+  const int64_t run[3] = {0, 0, t.depth};  // of A, of B, how long
+  const auto strip = [&](int64_t first, int64_t count, int64_t rows) {
+    if (count == 0) return;
+    Strip x = {};
+    x.a = g.a.at(t.i + first, t.p), x.a_row = a_row, x.a_step = rows * g.a.row * 4;
+    x.c = g.c + (t.i + first) * g.ldc + t.j + column, x.c_row = c_row, x.c_step = rows * g.ldc * 4;
+    x.runs = run, x.runs_end = run + 3;
+    x.b = b, x.b_vector = kLanes * 4, x.b_k = b_step * 4;
+    x.start = s.column_bias ? s.column_bias + column : kZeros, x.add = s.add;
+    x.fetch = next.at + first * next.bytes / t.m;
+    x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (tiles * t.depth) + 1 : 0;
+    x.tiles = count, x.columns = (1 << (columns - kLanes)) - 1, x.blocks = 1;
+    run_strip(rows, x);
+  };
+  strip(0, taller, height + 1);
+  strip(taller * (height + 1), tiles - taller, height);
+  return true;
+}
+#endif
 
 // The part with B from packed panels, one every `panel_stride` floats, or in place if that is 0.
 // packed_a: blocks of the part's rows and depth, or null to read A in place.
@@ -124,6 +190,9 @@ void multiply_part(const Product& g, const Part& t, const float* packed_a, const
       (end - j <= kLanes ? multiply_panel<1, true> : multiply_panel<2, true>)(g, t, 0, packed_a, block, from, b_step, j,
                                                                                end - j, s, next);
     } else {
+#if MYC_STRIPS && !MYC_STEPS
+      if (multiply_in_place(g, t, from, b_step, j, end - j, s, next)) continue;
+#endif
       (end - j <= kLanes ? multiply_panel<1, false> : multiply_panel<2, false>)(g, t, 0, nullptr, 0, from, b_step, j,
                                                                                 end - j, s, next);
     }
@@ -364,7 +433,7 @@ enum class Path { kRows, kRowDots, kColumns, kColumnDots, kDots, kLongK, kOuter,
 
 constexpr int64_t kThin = 8, kThinInPlace = 4;  // rows that read a large matrix along and across its rows
 constexpr int64_t kLargeFloats = 1 << 16;
-constexpr int64_t kLongPart = 4 * kDepth, kMostParts = 16, kFewTiles = 8;
+constexpr int64_t kLongPart = kLanes == 16 ? 1024 : 4 * kDepth, kMostParts = 16, kFewTiles = 8;
 constexpr int64_t kDotRows = 12;  // up to here packing a transposed B costs more than the horizontal sums
 
 // Few elements of C, so that only k can be cut for the threads.  It is cut the same way for any number of them: results

@@ -12,6 +12,8 @@
 #include "simd/activations.h"
 #if MYC_STEPS
 #include "gemm/strip_avx2.h"
+#elif MYC_STRIPS
+#include "gemm/strip_avx512.h"
 #endif
 
 namespace mycelia::MYC_ISA {
@@ -268,17 +270,18 @@ struct PackedBlock {
 // How many of the blocks [block, end) a tile of rows should pass at once while k is short: the more, the less often
 // A is read and lines of C are visited. Their panels may take twice the first-level cache, they are read in order.
 inline int64_t blocks_at_once(int64_t block, int64_t end, int64_t k, int64_t all_columns) {
-  constexpr int64_t kFloats = MYC_STEPS ? 16 * 1024 : 0;
+  constexpr int64_t kFloats = MYC_STRIPS ? 16 * 1024 : 0;
   const int64_t most = min(kFloats / (max<int64_t>(k, 1) * kTileColumns), min(end, all_columns / kTileColumns) - block);
   return most >= 2 ? most / 2 * 2 : 1;  // pairs, for wide tiles
 }
 
-#if MYC_STEPS
-// `tiles` times `height` rows, by assembly; `step`: bytes to be fetched a k. Height 3: of two blocks of columns each.
+#if MYC_STRIPS
+// `tiles` times `height` rows, by assembly; `step`: bytes to be fetched a k. AVX2 with height 3: of two blocks of
+// columns each.
 inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const Run* runs, int64_t run_count,
                       const PackedBlock& b, const Finish& f, const char* fetch, int64_t step) {
   static constexpr float zeros[2 * kTileColumns] = {}, none = INFINITY, six = 6;
-  const bool wide = height == kWideRows;
+  const bool wide = MYC_STEPS && height == kWideRows;
   const int64_t blocks = wide ? b.blocks / 2 : b.blocks, columns = wide ? 2 * kTileColumns : kTileColumns;
   constexpr int64_t kFloat = sizeof(float);
   const int64_t bytes = columns * kFloat;
@@ -296,11 +299,13 @@ inline void run_strip(int64_t tiles, int64_t height, const RowList& rows, const 
   x.high = f.activation == Activation::relu ? &none : f.activation == Activation::relu6 ? &six : nullptr;
   x.fetch = fetch, x.fetch_step = 4 * step;
   x.tiles = tiles, x.blocks = blocks;
-  if (wide) {
-    run_wide_strip(x, b.b_block * kFloat);
-  } else {
-    run_strip(height, x);
-  }
+#if MYC_STEPS
+  if (wide) return run_wide_strip(x, b.b_block * kFloat);
+#else
+  x.b_vector = b.b_vector * kFloat, x.b_k = kPackedColumns * kFloat;
+  x.columns = (1 << (b.columns - kLanes)) - 1;
+#endif
+  run_strip(height, x);
 }
 #endif
 
@@ -314,9 +319,9 @@ inline void multiply_tiles(int64_t count, const RowList& rows, const Run* runs, 
     const RowList part = rows.from(first);
     Finish own = f;
     if (f.residual) own.residual += first * rows.c_step;
-#if MYC_STEPS
+#if MYC_STRIPS
     // A strip fetches one line for four k.
-    if (has_steps(rows_each, kTileVectors) && b.columns == kTileColumns && run_count > 0 && step <= 32) {
+    if (has_strips(rows_each, b.columns) && run_count > 0 && step <= 32) {
       return run_strip(how_many, rows_each, part, runs, run_count, b, own, fetch, step);
     }
 #endif

@@ -9,7 +9,9 @@
 namespace mycelia::MYC_ISA {
 namespace {
 
-constexpr int64_t kDepth = 512;              // of k at once: a panel of this depth just fits the first-level cache
+// Of k at once: a panel just fits the first-level cache. AVX-512 reads panels from the second-level cache as fast as it
+// needs them, and does better with fewer visits to the result.
+constexpr int64_t kDepth = kLanes == 16 ? 1024 : 512;
 constexpr int64_t kBlockFloats = 48 * 1024;  // of x in a block of rows, to stay in the second-level cache
 constexpr int64_t kMostRows = 384;
 constexpr int64_t kShare = 2 << 20;  // multiply-adds of 40 us: less is not worth a second thread
@@ -42,7 +44,8 @@ void multiply_block(const Layer& g, int64_t first, int64_t rows, int64_t begin, 
       const bool more = q + count < end;
       const float* next = (more ? g.block(q + count) : g.block(begin)).b + (more ? k0 : k1) * kPackedColumns;
       if (rows <= kTileRows) next = b.b + (k0 + 32) * kPackedColumns;
-      Ahead ahead = {next, (k1 - k0) * kPackedColumns * count};
+      // A block's panels lie one behind the other as far as the whole depth goes.
+      Ahead ahead = {next, (k1 - k0) * (k1 - k0 == g.depth ? kTileColumns : kPackedColumns) * count};
       if (q == begin && rows > kTileRows && k1 - k0 == g.depth) {  // first rows of x come, a tile before they are used
         ahead = {g.x + (first + kTileRows) * g.depth, rows * g.depth};
       }
