@@ -286,3 +286,56 @@ def test_layers(activation, training):
     for mode in MODES:
         x = Tensor(plant(rng.normal(size=(2, 3, 6, 7)).astype(np.float32), rng, mode))
         agree(compiled(x), network(x), f"{activation}, {mode}")
+
+
+# ---- convolutions and normalizations -----------------------------------------------------------------------
+
+CONVOLUTIONS = {  # channels in and out, kernel, stride, padding, dilation, groups
+    "direct": (3, 32, 3, 1, 1, 1, 1),
+    "strided": (16, 32, 3, 2, 1, 1, 1),
+    "dilated": (16, 20, 3, 1, 2, 2, 1),
+    "wide": (8, 16, 5, 1, 2, 1, 1),
+    "winograd": (32, 32, 3, 1, 1, 1, 1),
+    "grouped": (16, 16, 3, 1, 1, 1, 2),
+    "depthwise": (32, 32, 3, 1, 1, 1, 32),
+}
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+@pytest.mark.parametrize("sizes", CONVOLUTIONS.values(), ids=list(CONVOLUTIONS))
+def test_padding_times_a_weight_that_is_not_finite(sizes, value):
+    channels, outputs, kernel, stride, padding, dilation, group = sizes
+    rng = np.random.default_rng(3)
+    x = Tensor(rng.normal(size=(2, channels, 15, 14)).astype(np.float32))
+    w = rng.normal(size=(outputs, channels // group, kernel, kernel)).astype(np.float32)
+    w[outputs // 2 - 1, 0, 0, kernel - 1] = value
+
+    def convolution(x, w):
+        return ops.relu(ops.conv2d(x, w, None, stride, "pad", padding, dilation, group))
+
+    gradient = ms.value_and_grad(lambda x, w: ops.sum(convolution(x, w)), (0, 1))
+    # Not the depthwise gradient: whether padding of the cotangent is multiplied depends on the layout there.
+    for function in (convolution, gradient)[: 1 if group == channels else 2]:
+        found, expected = ms.jit(function)(x, Tensor(w)), function(x, Tensor(w))
+        agree(flat(found), flat(expected), f"{sizes}, {value}")
+    assert np.isnan(values(convolution(x, Tensor(w)))).any()
+
+
+@pytest.mark.parametrize("after", [lambda y: y, lambda y: ops.tanh(y) + y], ids=["alone", "fused"])
+def test_normalization_keeps_the_digits_of_deviations_from_a_large_mean(after):
+    rng = np.random.default_rng(4)
+    deviations = rng.integers(-8, 8, (2, 8, 6, 6)).astype(np.float32) / 64
+    mean = np.full(8, 10000.0, np.float32)
+    x, one, zero = (
+        Tensor(mean[0] + deviations),
+        Tensor(np.ones(8, np.float32)),
+        Tensor(np.zeros(8, np.float32)),
+    )
+    variance = Tensor(np.full(8, 0.01, np.float32))
+
+    def normalized(x):
+        return after(ops.batch_norm(x, Tensor(mean), variance, one, zero, False, 0.1, 1e-5))
+
+    expected = values(after(Tensor((deviations / np.sqrt(0.01 + 1e-5)).astype(np.float32))))
+    for found in (normalized(x), ms.jit(normalized)(x)):
+        np.testing.assert_allclose(values(found), expected, rtol=1e-5, atol=1e-6)

@@ -60,19 +60,19 @@ KERNEL_FN(batch_norm_infer, f32) {
     parallel_rows(call, l.samples * l.channels, l.plane * kWork, [&](int64_t r) {
       const int64_t c = r % l.channels;
       const float factor = factor_of(c);
-      const f32v by = splat(factor), shift = splat(bias[c] - mean[c] * factor);
-      map(x + r * l.plane, y + r * l.plane, l.plane, [=](f32v v) { return v * by + shift; });
+      const f32v middle = splat(mean[c]), by = splat(factor), shift = splat(bias[c]);
+      map(x + r * l.plane, y + r * l.plane, l.plane, [=](f32v v) { return (v - middle) * by + shift; });
     });
     return MYC_OK;
   }
   const int64_t width = padded(l.channels);
   Scratch scratch(call);
-  float* factor = scratch.take<float>(2 * width);
+  float* factor = scratch.take<float>(3 * width);  // copies that may be read in whole vectors
   if (!factor) return MYC_E_MEMORY;
-  float* summand = factor + width;
-  for (int64_t c = 0; c < l.channels; ++c) factor[c] = factor_of(c), summand[c] = bias[c] - mean[c] * factor[c];
+  float *middle = factor + width, *shift = middle + width;
+  for (int64_t c = 0; c < l.channels; ++c) factor[c] = factor_of(c), middle[c] = mean[c], shift[c] = bias[c];
   for_rows(call, l, [=](int64_t at, int64_t c, int64_t lanes) {
-    store_lanes(y + at, load_lanes(x + at, lanes) * load(factor + c) + load(summand + c), lanes);
+    store_lanes(y + at, (load_lanes(x + at, lanes) - load(middle + c)) * load(factor + c) + load(shift + c), lanes);
   });
   return MYC_OK;
 }

@@ -3,7 +3,7 @@
 * `batch_norm_infer` becomes part of the weights and the bias of the convolution before it, computed by nodes
   on the weights. The sums round a little differently than with the factor behind them.
 * A per-channel vector, then a residual, then an activation join `conv_last` and `linear`: exact.
-* A `batch_norm_infer` that stands before elementwise ops becomes a product and a sum, for `fuse`.
+* A `batch_norm_infer` before elementwise ops becomes a difference, a product and a sum, for `fuse`.
 
 Only what has a single reader joins, so nothing is computed twice; what a gradient reads too stays.
 """
@@ -103,8 +103,7 @@ class _Epilogues:
             return False
         self.builder.location = node.location
         factor = self.factor(scale, variance, node.attrs["epsilon"])
-        offset = self.emit("sub", [shift, self.emit("mul", [mean, factor])])
-        result = self.emit("add", [self.emit("mul", [value, factor]), offset])
+        result = self.emit("add", [self.emit("mul", [self.emit("sub", [value, mean]), factor]), shift])
         self.gone.add(node)
         self.renamed[node.outputs[0]] = result
         return True

@@ -47,7 +47,9 @@ def _batch_norm_infer(
     """
     shape = _per_channel(x.ndim, _channel_layout(x.ndim, data_format)[0])
     factor = scale / np.sqrt(variance + variance.dtype.type(epsilon))
-    return (_np_wide(x) * factor.reshape(shape) + (bias - mean * factor).reshape(shape)).astype(x.dtype)
+    # The mean first: a product with a sum behind it loses the digits of deviations from a large mean.
+    shifted = _np_wide(x) - mean.reshape(shape)
+    return (shifted * factor.reshape(shape) + bias.reshape(shape)).astype(x.dtype)
 
 
 @_batch_norm_infer.infer

@@ -2,6 +2,8 @@
 // chose.
 #include "convolution/channels_last/conv_last.h"
 
+#include <cmath>
+
 namespace mycelia::MYC_ISA {
 namespace {
 
@@ -28,6 +30,39 @@ ConvLast turned(const ConvLast& s) {
   return t;
 }
 
+// Zero padding times a weight that is not finite is NaN. The sums left it out: they skip taps outside of x. `packed`:
+// the direct form's pack. Only called if there are such weights.
+int32_t multiply_padding(const myc_call* call, const ConvLast& s, const float* packed, float* y) {
+  const int64_t taps = s.taps(), depth = s.group_c(), panels = ceil_div(s.group_o(), kPackedColumns);
+  Scratch scratch(call);
+  char* spoils = scratch.take<char>(taps * s.o);  // whether padding at a tap makes an output channel NaN
+  if (!spoils) return MYC_E_MEMORY;
+  for (int64_t o = 0; o < s.o; ++o) {
+    const int64_t j = o % s.group_o(), panel = o / s.group_o() * panels + j / kPackedColumns;
+    for (int64_t t = 0; t < taps; ++t) {
+      const float* w = packed + (panel * taps + t) * depth * kPackedColumns + j % kPackedColumns;
+      bool finite = true;
+      for (int64_t i = 0; i < depth; ++i) finite &= std::isfinite(w[i * kPackedColumns]);
+      spoils[t * s.o + o] = !finite;
+    }
+  }
+  const auto outside = [&](int d, int64_t at, int64_t tap) {
+    const int64_t place = at * s.stride[d] - s.pad[d] + tap * s.dilation[d];
+    return place < 0 || place >= s.in[d];
+  };
+  parallel_rows(call, s.n * s.out[0], s.out[1] * taps * s.o, [&](int64_t line) {
+    for (int64_t col = 0; col < s.out[1]; ++col) {
+      float* pixel = y + (line * s.out[1] + col) * s.o;
+      for (int64_t t = 0; t < taps; ++t) {
+        if (!outside(0, line % s.out[0], t / s.kernel[1]) && !outside(1, col, t % s.kernel[1])) continue;
+        for (int64_t o = 0; o < s.o; ++o)
+          if (spoils[t * s.o + o]) pixel[o] = NAN;
+      }
+    }
+  });
+  return MYC_OK;
+}
+
 }  // namespace
 
 KERNEL_FN(conv_last, f32) {
@@ -36,17 +71,20 @@ KERNEL_FN(conv_last, f32) {
   const ConvEpilogue e = {in<float>(call, 2), in<float>(call, 3), static_cast<Activation>(a.activation)};
   const float *x = in<float>(call, 0), *packed = in<float>(call, 1);
   float* y = out<float>(call);
-  switch (static_cast<ConvAlgorithm>(a.algorithm)) {
-    case ConvAlgorithm::direct:
-      return conv_last_direct(call, s, x, packed, e, y);
-    case ConvAlgorithm::winograd4:
-      return conv_last_winograd(call, s, 4, x, packed, e, y);
-    case ConvAlgorithm::winograd6:
-      return conv_last_winograd(call, s, 6, x, packed, e, y);
-    case ConvAlgorithm::depthwise:
-      return conv_last_depthwise(call, s, x, packed, e, y);
+  const auto algorithm = static_cast<ConvAlgorithm>(a.algorithm);
+  if (algorithm == ConvAlgorithm::depthwise) return conv_last_depthwise(call, s, x, packed, e, y);
+  const int64_t matrix = ceil_div(s.group_o(), kPackedColumns) * s.group_c() * kPackedColumns;
+  const float* panels = packed;
+  int32_t status;
+  if (algorithm == ConvAlgorithm::direct) {
+    status = conv_last_direct(call, s, x, packed, e, y);
+  } else {
+    const int size = algorithm == ConvAlgorithm::winograd4 ? 4 : 6;
+    status = conv_last_winograd(call, s, size, x, packed, e, y);
+    panels += (size + 2) * (size + 2) * matrix;
   }
-  return MYC_E_UNSUPPORTED;
+  const bool finite = panels[s.group * s.taps() * matrix] >= 0;
+  return finite || status != MYC_OK ? status : multiply_padding(call, s, panels, y);
 }
 
 KERNEL_FN(conv_last_input_grad, f32) {

@@ -33,7 +33,7 @@ struct ConvEpilogue {
 enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
 
 // Any geometry: rows of x against packed panels, pixel by pixel in groups that see the same taps.  direct.cc
-// Packed weights: [group][panel][tap][c of the group][16].
+// Packed weights: [group][panel][tap][c of the group][16], and 16 times 0, or -1 where weights are not finite.
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y);
 // The same for a rectangle of y.
