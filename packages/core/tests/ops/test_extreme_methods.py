@@ -25,9 +25,20 @@ def test_values(call, expected, wrap):
     assert wrap(call)(Z).asnumpy().tolist() == expected
 
 
-def test_a_dim_gives_places_too():
-    for values, places in (Z.max(0), Z.max(dim=0), Z.max(axis=0, return_indices=True)):
-        assert (values.asnumpy().tolist(), places.asnumpy().tolist()) == ([3, 4], [1, 1])
+@pytest.mark.parametrize("wrap", [lambda f: f, ms.jit], ids=["eager", "jit"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda z: z.max(0),
+        lambda z: z.max(-2, False),
+        lambda z: z.max(dim=0),
+        lambda z: z.max(0, keepdim=False),
+        lambda z: z.max(axis=0, return_indices=True),
+    ],
+)
+def test_a_dim_gives_places_too(call, wrap):
+    values, places = wrap(call)(Z)
+    assert (values.asnumpy().tolist(), places.asnumpy().tolist()) == ([3, 4], [1, 1])
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims
 
 import numpy as np
 
-from mycelia import _C, dispatch, dtypes, errors
+from mycelia import _C, dtypes, errors
 from mycelia._methods import attach
 from mycelia.ops.elementwise import clipping, logic, math, powers, rounding, special, trig
 from mycelia.ops.elementwise.cast import cast, type_as
@@ -119,14 +119,15 @@ def _check_extreme(name, args, named):
 
 def _extreme(name, pair, value):
     """Two overloads: ``(dim, keepdim)`` gives values and places, ``(axis, keepdims, *, initial, where,
-    return_indices)`` the values unless the places are asked for. In a graph positions alone mean the second.
+    return_indices)`` the values unless the places are asked for. An axis by position alone means the first,
+    compiled as well, where MindSpore's graphs take it for the second.
     Over all elements the result has no axes, and `initial` takes no part, as in MindSpore.
     """
 
     def method(self, *args, **named):
         if args or named:
             _check_extreme(name, args, named)
-        by_axis = not _PLACED.issuperset(named) or _C.mode() & dispatch.TRACING and not named
+        by_axis = not _PLACED.issuperset(named)
         if args and args[0] is None or not args and "dim" not in named:
             by_axis = True
         first, keep = (*args, *(None, False)[len(args) :])
