@@ -12,7 +12,8 @@ import numpy as np
 import peers
 
 import mycelia as ms
-from mycelia import Parameter, Tensor, nn, ops
+from mycelia import Tensor, nn
+from mycelia.testing.networks import Block, Decoder, training_step
 
 RANDOM = np.random.default_rng(0)
 NEW, WARM = 200, 16  # sizes that are measured, sizes before them
@@ -22,66 +23,12 @@ def tensor(*shape):
     return Tensor(RANDOM.standard_normal(shape).astype(np.float32))
 
 
-class Block(nn.Cell):
-    """A transformer's layer of width 256 with a table of positions and a causal mask."""
-
-    def __init__(self, width=256, heads=4):
-        super().__init__()
-        self.heads = heads
-        self.query, self.key, self.value, self.out = (nn.Dense(width, width) for _ in range(4))
-        self.first, self.second = nn.LayerNorm((width,)), nn.LayerNorm((width,))
-        self.up, self.down = nn.Dense(width, 4 * width), nn.Dense(4 * width, width)
-        self.table = Parameter(tensor(1, 1024, width), name="table")
-
-    def split(self, x):
-        b, n, d = x.shape
-        return x.reshape(b, n, self.heads, d // self.heads).transpose(0, 2, 1, 3)
-
-    def construct(self, x):
-        b, n, d = x.shape
-        x = x + self.table[:, :n]
-        y = self.first(x)
-        q, k, v = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))
-        scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) / (d // self.heads) ** 0.5
-        scores = scores.masked_fill(ops.tril(ops.ones((n, n), ms.float32)) == 0, -1e9)
-        y = ops.matmul(ops.softmax(scores), v).transpose(0, 2, 1, 3).reshape(b, n, d)
-        x = x + self.out(y)
-        return x + self.down(ops.gelu(self.up(self.second(x))))
-
-
-class Decoder(nn.Cell):
-    """One token against keys and values that grow by it."""
-
-    def __init__(self, width=256, heads=4):
-        super().__init__()
-        self.heads = heads
-        self.query, self.key, self.value, self.out = (nn.Dense(width, width) for _ in range(4))
-
-    def split(self, x):
-        return x.reshape(1, 1, self.heads, -1).transpose(0, 2, 1, 3)
-
-    def construct(self, x, keys, values):
-        q, k, v = self.split(self.query(x)), self.split(self.key(x)), self.split(self.value(x))
-        keys, values = ops.cat((keys, k), 2), ops.cat((values, v), 2)
-        y = ops.matmul(ops.softmax(ops.matmul(q, keys.swapaxes(2, 3)) / 8.0), values)
-        return self.out(y.transpose(0, 2, 1, 3).reshape(1, 1, -1)), keys, values
-
-
 def layers():
     return nn.SequentialCell(nn.Dense(256, 512), nn.ReLU(), nn.Dense(512, 512), nn.ReLU(), nn.Dense(512, 10))
 
 
 def training():
-    net = layers()
-    optimizer = nn.Adam(net.trainable_params(), 1e-3)
-    gradient = ms.value_and_grad(lambda x: (net(x) ** 2).mean(), None, optimizer.parameters)
-
-    def step(x):
-        loss, gradients = gradient(x)
-        optimizer(gradients)
-        return loss
-
-    return step
+    return training_step(layers())
 
 
 CASES = {

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import _C, Parameter, Tensor, nn, ops
+from mycelia import _C, Tensor, nn, ops
 from mycelia.compile import resizable
 from mycelia.compile.executable import live_programs
+from mycelia.testing.networks import Block, Decoder, training_step
 
 
 def tensor(*shape, seed=0):
@@ -29,46 +30,6 @@ def lowerings(monkeypatch):
 
     monkeypatch.setattr(resizable.Resizable, "another", counted)
     return found
-
-
-class Block(nn.Cell):
-    """A transformer's layer with a table of positions and a causal mask."""
-
-    def __init__(self, width=8, heads=2):
-        super().__init__()
-        self.heads = heads
-        self.query, self.key, self.value, self.out = (nn.Dense(width, width) for _ in range(4))
-        self.first, self.second = nn.LayerNorm((width,)), nn.LayerNorm((width,))
-        self.up, self.down = nn.Dense(width, 3 * width), nn.Dense(3 * width, width)
-        self.table = Parameter(tensor(1, 128, width), name="table")
-
-    def split(self, x):
-        b, n, d = x.shape
-        return x.reshape(b, n, self.heads, d // self.heads).transpose(0, 2, 1, 3)
-
-    def construct(self, x):
-        b, n, d = x.shape
-        x = x + self.table[:, :n]
-        y = self.first(x)
-        q, k, v = self.split(self.query(y)), self.split(self.key(y)), self.split(self.value(y))
-        scores = ops.matmul(q, k.transpose(0, 1, 3, 2)) / (d // self.heads) ** 0.5
-        scores = scores.masked_fill(ops.tril(ops.ones((n, n), ms.float32)) == 0, -1e9)
-        y = ops.matmul(ops.softmax(scores), v).transpose(0, 2, 1, 3).reshape(b, n, d)
-        x = x + self.out(y)
-        return x + self.down(ops.gelu(self.up(self.second(x))))
-
-
-class Decoder(nn.Cell):
-    """One token against keys and values that grow."""
-
-    def __init__(self, width=8):
-        super().__init__()
-        self.query, self.key, self.value = (nn.Dense(width, width) for _ in range(3))
-
-    def construct(self, x, keys, values):
-        keys, values = ops.cat((keys, self.key(x)), 1), ops.cat((values, self.value(x)), 1)
-        scores = ops.softmax(ops.matmul(self.query(x), keys.swapaxes(1, 2)) * 0.3)
-        return ops.matmul(scores, values), keys, values
 
 
 class Images(nn.Cell):
@@ -99,8 +60,11 @@ def statistics(x):
 
 
 CASES = {
-    "block": (Block(), lambda n: (tensor(2, n, 8),)),
-    "decoder": (Decoder(), lambda n: (tensor(1, 1, 8), tensor(1, n, 8), tensor(1, n, 8, seed=1))),
+    "block": (Block(8, 2, 128), lambda n: (tensor(2, n, 8),)),
+    "decoder": (
+        Decoder(8, 2),
+        lambda n: (tensor(1, 1, 8), tensor(1, 2, n, 4), tensor(1, 2, n, 4, seed=1)),
+    ),
     "images of many sizes": (Images().set_train(False), lambda n: (tensor(1 + n % 3, 3, n + 3, n + 8),)),
     "product of a matrix with itself": (lambda x: ops.softmax(x @ x.T, 0) @ x, lambda n: (tensor(n, 8),)),
     "sums": (lambda x: (x * 2 + 1).sum(0) + ops.amax(ops.exp(x), 0), lambda n: (tensor(n, 6),)),
@@ -138,22 +102,10 @@ def test_every_size_gives_what_python_gives(name, lowerings):
     assert 0 < len(lowerings) <= 16
 
 
-def training(net):
-    optimizer = nn.Adam(net.trainable_params(), 1e-2)
-    gradient = ms.value_and_grad(lambda x: (net(x) ** 2).mean(), None, optimizer.parameters)
-
-    def step(x):
-        loss, gradients = gradient(x)
-        optimizer(gradients)
-        return loss
-
-    return step
-
-
 def test_training_with_a_new_size_in_each_step(lowerings):
-    net = Block()
+    net = Block(8, 2, 128)
     other = copy.deepcopy(net)
-    step, expected = ms.jit(training(net)), training(other)
+    step, expected = ms.jit(training_step(net, 1e-2)), training_step(other, 1e-2)
     for n in (*range(3, 20), 8, 8, 16, 5):
         x = tensor(2, n, 8)
         np.testing.assert_allclose(step(x).asnumpy(), expected(x).asnumpy(), rtol=2e-3, atol=1e-5)
@@ -164,7 +116,7 @@ def test_training_with_a_new_size_in_each_step(lowerings):
 
 
 def test_results_never_share_memory():
-    net = Block()
+    net = Block(8, 2, 128)
     compiled = ms.jit(net)
     inputs = [tensor(2, n, 8) for n in range(2, 12)] * 2
     results = [compiled(x) for x in inputs]
@@ -233,8 +185,8 @@ def layers():
 
 
 def decoding():
-    net = Decoder(256)
-    return ms.jit(net), lambda n: (tensor(1, 1, 256), tensor(1, n, 256), tensor(1, n, 256, seed=1))
+    net = Decoder(256, 4)
+    return ms.jit(net), lambda n: (tensor(1, 1, 256), tensor(1, 4, n, 64), tensor(1, 4, n, 64, seed=1))
 
 
 @pytest.mark.parametrize("make", [layers, decoding])
@@ -244,7 +196,7 @@ def test_memory_of_many_sizes_is_that_of_the_largest(make):
 
 
 def test_threads_with_sizes_of_their_own():
-    net = Block()
+    net = Block(8, 2, 128)
     compiled = ms.jit(net)
     inputs = {n: tensor(2, n, 8) for n in range(2, 34)}
     expected = {n: net(x).asnumpy() for n, x in inputs.items()}
