@@ -1,4 +1,4 @@
-"""float16 and bfloat16 against float32, eager and compiled, inference and gradients.
+"""float16 and bfloat16 against float32, eager and compiled: networks, single ops and steps of optimizers.
 
 There is no peer: the bars are ratios to Mycelia itself.
 """
@@ -62,6 +62,56 @@ CASES = {
 }
 
 
+#: one op each, bound by memory: name -> function, shapes
+OPS = {
+    "add": (ops.add, [(512, 512)] * 2),
+    "multiply by a row": (ops.mul, [(512, 512), (512,)]),
+    "relu": (ops.relu, [(512, 512)]),
+    "exp": (ops.exp, [(512, 512)]),
+    "gelu": (ops.gelu, [(512, 512)]),
+    "less": (ops.less, [(512, 512)] * 2),
+    "isnan": (ops.isnan, [(512, 512)]),
+    "where": (lambda x, y: ops.where(x > 0, x, y), [(512, 512)] * 2),
+    "sum of rows": (lambda x: x.sum(-1), [(512, 512)]),
+    "sum of columns": (lambda x: x.sum(0), [(512, 512)]),
+    "sum": (lambda x: x.sum(), [(512, 512)]),
+    "max of columns": (lambda x: x.max(0), [(512, 512)]),
+    "cumsum of columns": (lambda x: ops.cumsum(x, 0), [(512, 512)]),
+    "softmax of columns": (lambda x: ops.softmax(x, 0), [(512, 512)]),
+    "log_softmax": (lambda x: ops.log_softmax(x, -1), [(512, 512)]),
+    "dropout": (lambda x: ops.dropout(x, 0.5), [(512, 512)]),
+    "transpose": (lambda x: x.transpose(1, 0), [(512, 512)]),
+    "copy": (lambda x: x.copy(), [(512, 512)]),
+    "to int32": (lambda x: x.astype(ms.int32), [(512, 512)]),
+    "add 4096 x 4096": (ops.add, [(4096, 4096)] * 2),
+    "sum 4096 x 4096": (lambda x: x.sum(), [(4096, 4096)]),
+    "softmax 4096 x 4096": (lambda x: ops.softmax(x, -1), [(4096, 4096)]),
+    "add 32 x 32": (ops.add, [(32, 32)] * 2),
+    "sum 32 x 32": (lambda x: x.sum(), [(32, 32)]),
+}
+
+#: a step of one Parameter and its gradient
+OPTIMIZERS = {
+    "SGD": lambda p: nn.SGD(p, 1e-3),
+    "SGD, momentum": lambda p: nn.SGD(p, 1e-3, momentum=0.9),
+    "Momentum": lambda p: nn.Momentum(p, 1e-3, 0.9),
+    "Adam": lambda p: nn.Adam(p, 1e-3),
+    "AdamWeightDecay": lambda p: nn.AdamWeightDecay(p, 1e-3),
+    "AdamW": lambda p: ms.experimental.optim.AdamW(p, 1e-3),
+    "Lamb": lambda p: nn.Lamb(p, 1e-3),
+    "RMSProp": lambda p: nn.RMSProp(p, 1e-3),
+    "Adagrad": lambda p: nn.Adagrad(p, learning_rate=1e-3),
+    "Adadelta": lambda p: nn.Adadelta(p, 1e-3),
+    "AdaMax": lambda p: nn.AdaMax(p, 1e-3),
+}
+
+
+def step_of(make, dtype):
+    """(a function of the gradient that takes a step, the gradient)."""
+    optimizer = make([ms.Parameter((tensor(512, 512) * 0.1).astype(dtype), name="weight")])
+    return lambda gradient: optimizer((gradient,)), [(tensor(512, 512) * 0.1).astype(dtype)]
+
+
 def functions(make, dtype):
     """(inference, gradients) of the case in `dtype`."""
     run = make()
@@ -94,16 +144,28 @@ def main() -> None:
     ms.set_context(mode=ms.PYNATIVE_MODE, runtime_num_threads=1)
     rows = []
     types = (ms.float32, ms.float16, ms.bfloat16)
+
+    def add_row(name, made):
+        """`made`: (function, arguments) for each of the types."""
+        row = [name]
+        for wrap in (lambda f: f, ms.jit):
+            wide, *narrows = [(wrap(function), args) for function, args in made]
+            milliseconds, half, brain = ratios(wide, narrows)
+            row += [f"{milliseconds:.2g} ms", f"{half:.2f}", f"{brain:.2f}"]
+        rows.append([*row, BAR])
+
     for name, (make, shapes) in CASES.items():
         inputs = [tensor(*shape) for shape in shapes]
         made = [(functions(make, dtype), [x.astype(dtype) for x in inputs]) for dtype in types]
         for side, title in enumerate(("inference", "gradients")):
-            row = [f"{name}, {title}"]
-            for wrap in (lambda f: f, ms.jit):
-                wide, *narrows = [(wrap(pair[side]), args) for pair, args in made]
-                milliseconds, half, brain = ratios(wide, narrows)
-                row += [f"{milliseconds:.2f} ms", f"{half:.2f}", f"{brain:.2f}"]
-            rows.append([*row, BAR])
+            add_row(f"{name}, {title}", [(pair[side], args) for pair, args in made])
+    for name, (function, shapes) in OPS.items():
+        inputs = [tensor(*shape) for shape in shapes]
+        # a function of its own for each type, so that compiling one does not count another's sizes
+        made = [((lambda *a, f=function: f(*a)), [x.astype(dtype) for x in inputs]) for dtype in types]
+        add_row(f"op: {name}", made)
+    for name, make in OPTIMIZERS.items():
+        add_row(f"step: {name}", [step_of(make, dtype) for dtype in types])
     peers.report(
         "16-bit floats",
         rows,

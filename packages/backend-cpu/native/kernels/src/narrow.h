@@ -1,7 +1,8 @@
 // Kernels for float16 and bfloat16, made from those for float32: inputs of 16 bits are widened, the kernel computes
-// in float32, and each result of 16 bits is rounded once.  Elementwise kernels, and those that treat the parts along
-// the first axis alike, work through blocks that stay in the cache; the others get whole tensors.
-// Bytes: 16-bit tensors once for the former; for the latter three times more, which their arithmetic outweighs.
+// in float32, and each result of 16 bits is rounded once.  Those that memory bounds convert in registers, by themselves
+// (half.h).  Of the others, those that treat the parts along the first axis alike work through blocks that stay in the
+// cache, as do elementwise ones on mixed types; the rest gets whole tensors.
+// Bytes: 16-bit tensors once for the former; for the rest three times more, which their arithmetic outweighs.
 #ifndef MYCELIA_NARROW_H_
 #define MYCELIA_NARROW_H_
 
@@ -13,12 +14,12 @@ namespace mycelia::MYC_ISA {
 // Flag of a kernel beside those of abi.h: it takes f16 or bf16 where its dtypes say f32 (core's backends/registry.py).
 constexpr uint32_t kNarrow = 2;
 
-enum class Blocks { kNone, kElements, kParts };
+// How a kernel gets 16-bit floats: as whole tensors or blocks in float32; as they are, if all its floats have one type;
+// (elementwise or not); as they are, each of any type.
+enum class Way { kWhole, kElements, kParts, kAlike, kAlikeOthers, kAny };
 
 constexpr int64_t kNarrowBlock = 4096;       // elements of a block: 16 KB an operand
 constexpr int64_t kNarrowScratch = 1 << 16;  // bytes that a kernel may take for itself in a block
-
-constexpr bool is_16_bits(int32_t dtype) { return dtype == MYC_F16 || dtype == MYC_BF16; }
 
 inline void widen_any(int32_t dtype, const void* x, float* y, int64_t n) {
   if (dtype == MYC_F16) widen(static_cast<const Half*>(x), y, n);
@@ -38,7 +39,10 @@ constexpr bool same_text(const char* a, const char* b) {
 }
 
 // Elementwise, with NumPy's broadcasting among all inputs.
-constexpr const char* kElementwise[] = {
+constexpr const char* kElementwise[] = {"lgamma", "digamma"};
+
+// Elementwise, by the loops of elementwise.h, which convert in registers.
+constexpr const char* kAlike[] = {
     "relu", "relu_grad", "relu6", "hardtanh", "hardtanh_grad", "leaky_relu", "leaky_relu_grad", "elu", "elu_grad",
     "hardsigmoid", "hardswish", "hardswish_grad", "sigmoid", "sigmoid_grad", "silu", "silu_grad", "fast_gelu",
     "softplus", "softplus_grad", "logsigmoid", "mish", "gelu", "gelu_grad", "equal", "not_equal", "less", "less_equal",
@@ -47,48 +51,50 @@ constexpr const char* kElementwise[] = {
     "square", "sign", "div", "hypot", "tanh_grad", "reciprocal", "sqrt", "rsqrt", "exp", "exp2", "expm1", "log",
     "log2", "log10", "log1p", "tanh", "logaddexp", "logaddexp2", "xlogy", "xdivy", "copysign", "clip", "clip_grad",
     "nan_to_num", "floor", "ceil", "trunc", "round", "floor_div", "truncate_div", "floor_mod", "truncate_mod", "erf",
-    "erfc", "lgamma", "digamma", "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh",
-    "acosh", "atanh", "atan2", "assign_add", "assign_sub", "apply_gradient_descent", "sgd", "apply_momentum", "adam",
-    "adam_amsgrad", "adam_weight_decay", "adamw", "apply_ada_max", "apply_rms_prop", "apply_centered_rms_prop",
-    "apply_adagrad", "apply_adagrad_v2", "apply_adadelta"};
+    "erfc", "erfinv", "sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "asinh", "acosh", "atanh", "atan2",
+    "assign_add", "assign_sub"};
+
+// By loops of their own.
+constexpr const char* kAlikeOthers[] = {"softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cumsum", "cumprod",
+                                        "dropout"};
+
+// By `Floats` of half.h, or of one input.
+constexpr const char* kAny[] = {"sum", "sum_to", "mean", "prod", "reduce_max", "reduce_min", "l2_norm",
+                                "apply_gradient_descent", "sgd", "apply_momentum", "adam", "adam_amsgrad",
+                                "adam_weight_decay", "adamw", "apply_ada_max", "lamb", "apply_rms_prop",
+                                "apply_centered_rms_prop", "apply_adagrad", "apply_adagrad_v2", "apply_adadelta"};
 
 // Each part along the first axis by itself, on conditions that `parts_are_apart` checks.
-constexpr const char* kByParts[] = {"softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cumsum", "sum", "mean",
-                                    "reduce_max", "reduce_min", "layer_norm", "rms_norm", "group_norm",
-                                    "batch_norm_infer", "max_pool", "avg_pool", "bias_add"};
+constexpr const char* kByParts[] = {"layer_norm", "rms_norm", "group_norm", "batch_norm_infer", "max_pool", "avg_pool",
+                                    "bias_add"};
 
-constexpr Blocks blocks_of(const char* op) {
-  for (const char* name : kElementwise)
-    if (same_text(name, op)) return Blocks::kElements;
-  for (const char* name : kByParts)
-    if (same_text(name, op)) return Blocks::kParts;
-  return Blocks::kNone;
+template <int n>
+constexpr bool is_one_of(const char* const (&names)[n], const char* op) {
+  for (const char* name : names)
+    if (same_text(name, op)) return true;
+  return false;
 }
 
-struct AxisAttrs {  // of softmax, cumsum and, as begin_norm_axis, layer_norm
+constexpr Way way_of(const char* op) {
+  if (is_one_of(kElementwise, op)) return Way::kElements;
+  if (is_one_of(kByParts, op)) return Way::kParts;
+  if (is_one_of(kAlike, op)) return Way::kAlike;
+  if (is_one_of(kAlikeOthers, op)) return Way::kAlikeOthers;
+  return is_one_of(kAny, op) ? Way::kAny : Way::kWhole;
+}
+
+struct AxisAttrs {  // begin_norm_axis of layer_norm
   int64_t axis;
 };
-struct AxesAttrs {  // of sums and extremes
-  int64_t has_axes;
-  myc_ints axes;
-};
 
-// How many of the first inputs are cut along axis 0; 0: the kernel cannot work part by part.
-constexpr int kAll = 1 << 20;
+// Whether the kernel can work part by part along axis 0 of the first input and of the results.
 template <class Op>
-MYC_INLINE int inputs_in_parts(const Op& op, const myc_call* call) {
+MYC_INLINE bool parts_are_apart(const Op& op, const myc_call* call) {
   const int rank = input(call).rank;
-  if (rank < 2 || input(call).shape[0] < 2) return 0;
-  if (op("layer_norm")) return positive_axis(attrs<AxisAttrs>(call).axis, rank) > 0 ? 1 : 0;
-  if (op("rms_norm")) return input(call, 1).rank < rank ? 1 : 0;
-  if (op("group_norm") || op("batch_norm_infer") || op("max_pool") || op("avg_pool") || op("bias_add")) return 1;
-  if (op("sum") || op("mean") || op("reduce_max") || op("reduce_min")) {
-    const AxesAttrs& a = attrs<AxesAttrs>(call);
-    for (int i = 0; i < a.axes.n; ++i)
-      if (positive_axis(a.axes.v[i], rank) == 0) return 0;
-    return a.has_axes && a.axes.n > 0 ? 1 : 0;
-  }
-  return positive_axis(attrs<AxisAttrs>(call).axis, rank) > 0 ? kAll : 0;
+  if (rank < 2 || input(call).shape[0] < 2) return false;
+  if (op("layer_norm")) return positive_axis(attrs<AxisAttrs>(call).axis, rank) > 0;
+  if (op("rms_norm")) return input(call, 1).rank < rank;
+  return true;
 }
 
 // ---- whole tensors ----
@@ -286,9 +292,8 @@ inline int32_t run_elements(const myc_call* call, myc_kernel_fn fn) {
 template <class Op>
 int32_t run_parts(const myc_call* call, myc_kernel_fn fn, const Op& op) {
   if (call->n_in == 0 || call->n_in + call->n_out > kMaxOperands) return run_whole(call, fn);
-  const int cut = inputs_in_parts(op, call);
-  const int64_t parts = cut ? input(call).shape[0] : 0;
-  if (parts < 2) return run_whole(call, fn);
+  if (!parts_are_apart(op, call)) return run_whole(call, fn);
+  const int64_t parts = input(call).shape[0];
   Operand operands[kMaxOperands];
   int64_t most = 1;
   for (int i = 0; i < call->n_in + call->n_out; ++i) {
@@ -296,7 +301,7 @@ int32_t run_parts(const myc_call* call, myc_kernel_fn fn, const Op& op) {
     o.result = i >= call->n_in;
     o.t = o.result ? call->out[i - call->n_in] : call->in[i];
     if (!o.t) continue;
-    o.cut = o.result || i < cut;
+    o.cut = o.result || i == 0;
     o.lead = 1;
     if (o.cut && (o.t->rank == 0 || o.t->shape[0] != parts)) return run_whole(call, fn);
     o.part = o.cut ? o.t->size / parts : 0;
@@ -306,12 +311,26 @@ int32_t run_parts(const myc_call* call, myc_kernel_fn fn, const Op& op) {
   return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;
 }
 
+// Whether all inputs and results that are floats have one type of 16 bits.
+inline bool is_alike(const myc_call* call) {
+  const int32_t dtype = input(call).dtype;
+  const auto differs = [=](const myc_tensor& t) { return t.dtype != dtype && (t.dtype == MYC_F32 || is_16_bits(t.dtype)); };
+  for (int i = 0; i < call->n_in; ++i)
+    if (call->in[i] && differs(input(call, i))) return false;
+  for (int i = 0; i < call->n_out; ++i)
+    if (differs(output(call, i))) return false;
+  return is_16_bits(dtype);
+}
+
 // `Name` has the op's name as the constant `text`.
 template <class Name, myc_kernel_fn fn>
 int32_t narrowed(const myc_call* call) {
-  constexpr Blocks blocks = blocks_of(Name::text);
-  if constexpr (blocks == Blocks::kElements) return run_elements(call, fn);
-  else if constexpr (blocks == Blocks::kParts) return run_parts(call, fn, [](const char* op) { return same_text(op, Name::text); });
+  constexpr Way way = way_of(Name::text);
+  if constexpr (way == Way::kAny) return fn(call);
+  else if constexpr (way == Way::kAlike) return is_alike(call) ? fn(call) : run_elements(call, fn);
+  else if constexpr (way == Way::kAlikeOthers) return is_alike(call) ? fn(call) : run_whole(call, fn);
+  else if constexpr (way == Way::kElements) return run_elements(call, fn);
+  else if constexpr (way == Way::kParts) return run_parts(call, fn, [](const char* op) { return same_text(op, Name::text); });
   else return run_whole(call, fn);
 }
 

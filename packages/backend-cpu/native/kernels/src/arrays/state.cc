@@ -1,5 +1,5 @@
 // Overwriting parameters: assign, assign_add, assign_sub.
-#include "mycelia/kernels.h"
+#include "elementwise/elementwise.h"
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -31,12 +31,36 @@ int32_t subtract_from(const myc_call* call) {
   return combine<T>(call, [](T a, T b) { return static_cast<T>(a - b); });
 }
 
+// Floats of another type, rounded to the variable's; MYC_E_UNSUPPORTED: other numbers.
+int32_t assign_floats(const myc_call* call) {
+  const myc_tensor &value = input(call, 1), &y = output(call);
+  const auto is_float = [](int32_t dtype) { return dtype == MYC_F32 || is_16_bits(dtype); };
+  if (!is_float(value.dtype) || !is_float(y.dtype) || value.size != y.size) return MYC_E_UNSUPPORTED;
+  return with_float_type(value.dtype, [&](auto from) {
+    return with_float_type(y.dtype, [&](auto to) -> int32_t {
+      const decltype(from)* x = in<decltype(from)>(call, 1);
+      decltype(to)* result = out<decltype(to)>(call);
+      parallel_for(call, y.size, grain_of(6), [&](int64_t begin, int64_t end) {
+        map(x + begin, result + begin, end - begin, [](f32v v) { return v; });
+      });
+      return MYC_OK;
+    });
+  });
+}
+
+struct Sum {
+  MYC_INLINE f32v operator()(f32v a, f32v b) const { return a + b; }
+};
+struct Difference {
+  MYC_INLINE f32v operator()(f32v a, f32v b) const { return a - b; }
+};
+
 }  // namespace
 
 KERNEL_FN(assign, any) {
   const myc_tensor& value = input(call, 1);
   const myc_tensor& y = output(call);
-  if (value.dtype != y.dtype) return MYC_E_UNSUPPORTED;
+  if (value.dtype != y.dtype) return assign_floats(call);
   const int64_t bytes = item_size(y.dtype);
   char* to = out<char>(call);
   if (value.size == y.size) {
@@ -47,10 +71,10 @@ KERNEL_FN(assign, any) {
   return MYC_OK;
 }
 
-KERNEL_FN(assign_add, f32) { return add_to<float>(call); }
+KERNEL_FN(assign_add, f32) { return zip_floats(call, 12, Sum{}); }
 KERNEL_FN(assign_add, i32) { return add_to<int32_t>(call); }
 KERNEL_FN(assign_add, i64) { return add_to<int64_t>(call); }
-KERNEL_FN(assign_sub, f32) { return subtract_from<float>(call); }
+KERNEL_FN(assign_sub, f32) { return zip_floats(call, 12, Difference{}); }
 KERNEL_FN(assign_sub, i32) { return subtract_from<int32_t>(call); }
 KERNEL_FN(assign_sub, i64) { return subtract_from<int64_t>(call); }
 

@@ -5,17 +5,6 @@
 
 namespace mycelia::MYC_ISA {
 
-// out = f(in[0], in[1]) for two inputs of one shape; f carries the attributes.
-template <class F>
-MYC_INLINE int32_t map_pairs(const myc_call* call, int64_t work, const F& f) {
-  const float *a = in<float>(call, 0), *b = in<float>(call, 1);
-  float* y = out<float>(call);
-  parallel_for(call, output(call).size, grain_of(work),
-               [&](int64_t begin, int64_t end) { map(a + begin, b + begin, y + begin, end - begin, f); });
-  return MYC_OK;
-}
-
-// Work of an element in bytes, memory and arithmetic together.
 constexpr int64_t kCheap = 12, kOneExp = 32, kOneErf = 40;
 
 // ---- rectifiers ----

@@ -1,9 +1,11 @@
 // Loops of elementwise kernels: one input, or two of equal shape, a number against a tensor, or any
 // broadcasting. `work` is the cost of an element in bytes moved or 4 x flops; it decides when a second thread
 // helps. The result may be the memory of an input: every element is read before it is written.
+// Loops over floats take those of 16 bits, too: converted in registers, computed in float32, rounded once.
 #ifndef MYCELIA_ELEMENTWISE_H_
 #define MYCELIA_ELEMENTWISE_H_
 
+#include "elementwise/half.h"
 #include "mycelia/kernels.h"
 #include "simd/vec.h"
 
@@ -26,11 +28,27 @@ MYC_INLINE To cut(From x) {
 // y = f(x) on vectors of floats.
 template <class F>
 MYC_INLINE int32_t map_floats(const myc_call* call, int64_t work, const F& f) {
-  const float* x = in<float>(call);
-  float* y = out<float>(call);
-  parallel_for(call, output(call).size, grain_of(work),
-               [&](int64_t begin, int64_t end) { map(x + begin, y + begin, end - begin, f); });
-  return MYC_OK;
+  return with_float_type(output(call).dtype, [&](auto type) {
+    using T = decltype(type);
+    const T* x = in<T>(call);
+    T* y = out<T>(call);
+    parallel_for(call, output(call).size, grain_of(work),
+                 [&](int64_t begin, int64_t end) { map(x + begin, y + begin, end - begin, f); });
+    return MYC_OK;
+  });
+}
+
+// y = f(a, b) on vectors of floats; equal shapes.
+template <class F>
+MYC_INLINE int32_t map_pairs(const myc_call* call, int64_t work, const F& f) {
+  return with_float_type(output(call).dtype, [&](auto type) {
+    using T = decltype(type);
+    const T *a = in<T>(call, 0), *b = in<T>(call, 1);
+    T* y = out<T>(call);
+    parallel_for(call, output(call).size, grain_of(work),
+                 [&](int64_t begin, int64_t end) { map(a + begin, b + begin, y + begin, end - begin, f); });
+    return MYC_OK;
+  });
 }
 
 // y = f(x) element by element, T to R.
@@ -111,23 +129,25 @@ MYC_INLINE int32_t zip_runs(const myc_call* call, int64_t work,
 }
 
 // y = f(a, b) on vectors of floats.
-template <class F>
-MYC_NOINLINE void zip_float_run(const float* a, bool a_step, const float* b, bool b_step, float* y,
-                                int64_t n) {
+template <class F, class T>
+MYC_NOINLINE void zip_float_run(const T* a, bool a_step, const T* b, bool b_step, T* y, int64_t n) {
   const F f{};
   if (a_step && b_step) {
     map(a, b, y, n, f);
   } else if (a_step) {
-    const f32v number = splat(*b);
+    const f32v number = splat(widen_one(*b));
     map(a, y, n, [&](f32v v) { return f(v, number); });
   } else {
-    const f32v number = splat(*a);
+    const f32v number = splat(widen_one(*a));
     map(b, y, n, [&](f32v v) { return f(number, v); });
   }
 }
 template <class F>
 MYC_INLINE int32_t zip_floats(const myc_call* call, int64_t work, const F&) {
-  return zip_runs<float, float>(call, work, zip_float_run<F>);
+  return with_float_type(output(call).dtype, [&](auto type) {
+    using T = decltype(type);
+    return zip_runs<T, T>(call, work, zip_float_run<F, T>);
+  });
 }
 
 // y = f(a, b) element by element, T to R.
@@ -150,6 +170,28 @@ MYC_NOINLINE void zip_scalar_run(const T* a, bool a_step, const T* b, bool b_ste
 template <class T, class R = T, class F>
 MYC_INLINE int32_t zip_scalars(const myc_call* call, int64_t work, const F&) {
   return zip_runs<T, R>(call, work, zip_scalar_run<T, R, F>);
+}
+
+// y = f(a, b) float by float, to R.
+template <class X, class R, class F>
+MYC_NOINLINE void zip_each_float_run(const X* a, bool a_step, const X* b, bool b_step, R* y, int64_t n) {
+  if (n == 0) return;
+  float wide_a[kHalfBlock], wide_b[kHalfBlock];
+  wide_a[0] = widen_one(*a), wide_b[0] = widen_one(*b);  // all there is of one that does not step
+  for (int64_t i = 0; i < n; i += kHalfBlock) {
+    const int64_t m = min(kHalfBlock, n - i);
+    if (a_step) widen(a + i, wide_a, m);
+    if (b_step) widen(b + i, wide_b, m);
+    zip_scalar_run<float, R, F>(wide_a, a_step, wide_b, b_step, y + i, m);
+  }
+}
+template <class R, class F>
+MYC_INLINE int32_t zip_each_float(const myc_call* call, int64_t work, const F& f) {
+  if (!is_16_bits(input(call).dtype)) return zip_scalars<float, R>(call, work, f);
+  return with_float_type(input(call).dtype, [&](auto type) {
+    using X = decltype(type);
+    return zip_runs<X, R>(call, work, zip_each_float_run<X, R, F>);
+  });
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -1,5 +1,5 @@
 // The 16-bit floats: float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float32), to and from
-// float32. Rounding is to nearest, ties to even; NaN stays NaN.
+// float32: vectors in registers, and whole arrays. Rounding is to nearest, ties to even; NaN stays NaN.
 #ifndef MYCELIA_HALF_H_
 #define MYCELIA_HALF_H_
 
@@ -17,6 +17,16 @@ struct Brain {
 
 constexpr int64_t kHalfBlock = 512;  // floats that wait between two conversions: 2 KB of L1
 
+constexpr bool is_16_bits(int32_t dtype) { return dtype == MYC_F16 || dtype == MYC_BF16; }
+
+// Returns body(T{}) with T = Half or Brain for these dtypes and float for any other.
+template <class Body>
+MYC_INLINE auto with_float_type(int32_t dtype, const Body& body) {
+  if (dtype == MYC_F16) return body(Half{});
+  if (dtype == MYC_BF16) return body(Brain{});
+  return body(float{});
+}
+
 MYC_INLINE float float_of(uint32_t bits) {
   float f;
   memcpy(&f, &bits, 4);
@@ -28,40 +38,10 @@ MYC_INLINE uint32_t bits_of(float f) {
   return bits;
 }
 
-// ---- 16-bit floats to and from float32 ----
+// ---- one number ----
 
-inline void widen(const Brain* x, float* y, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX512F__)
-  for (; i + 16 <= n; i += 16) {
-    const __m512i wide = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i)));
-    _mm512_storeu_si512(y + i, _mm512_slli_epi32(wide, 16));
-  }
-#endif
-  for (; i < n; ++i) y[i] = float_of(static_cast<uint32_t>(x[i].bits) << 16);
-}
-
-inline void narrow(const float* x, Brain* y, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX512F__)
-  const __m512i half = _mm512_set1_epi32(0x7fff), one = _mm512_set1_epi32(1), quiet = _mm512_set1_epi32(0x40);
-  for (; i + 16 <= n; i += 16) {
-    const __m512 v = _mm512_loadu_ps(x + i);
-    const __m512i bits = _mm512_castps_si512(v), upper = _mm512_srli_epi32(bits, 16);
-    const __m512i sum = _mm512_add_epi32(_mm512_add_epi32(bits, half), _mm512_and_si512(upper, one));
-    const __mmask16 nan = _mm512_cmp_ps_mask(v, v, _CMP_UNORD_Q);
-    const __m512i rounded = _mm512_mask_or_epi32(_mm512_srli_epi32(sum, 16), nan, upper, quiet);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i), _mm512_cvtepi32_epi16(rounded));
-  }
-#endif
-  for (; i < n; ++i) {
-    const uint32_t b = bits_of(x[i]);
-    const uint32_t rounded = (b + 0x7fff + ((b >> 16) & 1)) >> 16;
-    y[i].bits =
-        static_cast<uint16_t>((b & 0x7fffffff) > 0x7f800000 ? (b >> 16) | 0x40 : rounded);  // NaN stays NaN
-  }
-}
-
+MYC_INLINE float widen_one(float x) { return x; }
+MYC_INLINE float widen_one(Brain x) { return float_of(static_cast<uint32_t>(x.bits) << 16); }
 MYC_INLINE float widen_one(Half h) {
   const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000) << 16, magnitude = h.bits & 0x7fff;
   if (magnitude >= 0x7c00) return float_of(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
@@ -82,37 +62,156 @@ MYC_INLINE Half narrow_one(float x) {
   return {static_cast<uint16_t>(sign | ((rounded - 0x38000000) >> 13))};
 }
 
-inline void widen(const Half* x, float* y, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX512F__)
-  for (; i + 16 <= n; i += 16) {
-    _mm512_storeu_ps(y + i, _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i))));
-  }
+// ---- a vector ----
+
+typedef uint16_t u16h __attribute__((vector_size(MYC_VECTOR_BYTES / 2)));  // as many as f32v holds
+
+MYC_INLINE f32v widened(u16h x, Brain) { return (f32v)(__builtin_convertvector(x, u32v) << 16); }
+MYC_INLINE f32v widened(u16h x, Half) {
+#if MYC_VECTOR_BYTES == 64
+  return (f32v)_mm512_cvtph_ps((__m256i)x);
+#elif MYC_VECTOR_BYTES == 32 && defined(__F16C__)
+  return (f32v)_mm256_cvtph_ps((__m128i)x);
+#else
+  f32v y;
+  for (int i = 0; i < kLanes; ++i) y[i] = widen_one(Half{x[i]});
+  return y;
 #endif
-#if defined(__F16C__)
-  for (; i + 8 <= n; i += 8) {
-    _mm256_storeu_ps(y + i, _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(x + i))));
-  }
-#endif
-  for (; i < n; ++i) y[i] = widen_one(x[i]);
 }
 
-inline void narrow(const float* x, Half* y, int64_t n) {
-  int64_t i = 0;
-#if defined(__AVX512F__)
-  for (; i + 16 <= n; i += 16) {
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(y + i),
-                        _mm512_cvtps_ph(_mm512_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-  }
+MYC_INLINE u16h narrowed(f32v x, Brain) {
+#if MYC_VECTOR_BYTES == 64
+  const __m512i bits = (__m512i)x, one = _mm512_set1_epi32(1);
+  __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+  sum = _mm512_mask_add_epi32(sum, _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000)), sum, one);
+  const __mmask16 nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
+  sum = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
+  const __m512i upper = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  //
+                                         31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
+  return (u16h)_mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, sum));
+#else
+  const u32v bits = (u32v)x, upper = bits >> 16;
+  const u32v rounded = (bits + 0x7fff + (upper & 1)) >> 16;
+  const u32v y = (u32v)select(is_nan(x), (i32v)(upper | 0x40), (i32v)rounded);
+#if MYC_VECTOR_BYTES == 32
+  const __m256i pairs = _mm256_packus_epi32((__m256i)y, (__m256i)y);
+  return (u16h)_mm256_castsi256_si128(_mm256_permute4x64_epi64(pairs, 8));
+#else
+  return __builtin_convertvector(y, u16h);
 #endif
-#if defined(__F16C__)
-  for (; i + 8 <= n; i += 8) {
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(y + i),
-                     _mm256_cvtps_ph(_mm256_loadu_ps(x + i), _MM_FROUND_TO_NEAREST_INT));
-  }
 #endif
-  for (; i < n; ++i) y[i] = narrow_one(x[i]);
 }
+MYC_INLINE u16h narrowed(f32v x, Half) {
+#if MYC_VECTOR_BYTES == 64
+  return (u16h)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
+#elif MYC_VECTOR_BYTES == 32 && defined(__F16C__)
+  return (u16h)_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT);
+#else
+  u16h y;
+  for (int i = 0; i < kLanes; ++i) y[i] = narrow_one(x[i]).bits;
+  return y;
+#endif
+}
+
+// The number that a vector of 16-bit floats would keep of each lane.
+template <class T>
+MYC_INLINE f32v rounded_to(f32v x) {
+  return widened(narrowed(x, T{}), T{});
+}
+
+// `load` and `store` of vec.h for memory of 16-bit floats.
+template <class T>
+MYC_INLINE f32v load_16_bits(const T* p) {
+  u16h v;
+  memcpy(&v, p, sizeof(v));
+  return widened(v, T{});
+}
+template <class T>
+MYC_INLINE void store_16_bits(T* p, f32v x) {
+  const u16h v = narrowed(x, T{});
+  memcpy(p, &v, sizeof(v));
+}
+template <class T>
+MYC_INLINE f32v load_16_bits_partial(const T* p, int64_t n) {
+  u16h v = {};
+#if MYC_VECTOR_BYTES == 64
+  v = (u16h)_mm256_maskz_loadu_epi16((__mmask16)((1u << n) - 1), p);
+#else
+  for (int64_t i = 0; i < n; ++i) v[i] = p[i].bits;
+#endif
+  return widened(v, T{});
+}
+template <class T>
+MYC_INLINE void store_16_bits_partial(T* p, f32v x, int64_t n) {
+  const u16h v = narrowed(x, T{});
+#if MYC_VECTOR_BYTES == 64
+  _mm256_mask_storeu_epi16(p, (__mmask16)((1u << n) - 1), (__m256i)v);
+#else
+  for (int64_t i = 0; i < n; ++i) p[i].bits = v[i];
+#endif
+}
+MYC_INLINE f32v load(const Half* p) { return load_16_bits(p); }
+MYC_INLINE f32v load(const Brain* p) { return load_16_bits(p); }
+MYC_INLINE void store(Half* p, f32v x) { store_16_bits(p, x); }
+MYC_INLINE void store(Brain* p, f32v x) { store_16_bits(p, x); }
+MYC_INLINE f32v load_partial(const Half* p, int64_t n) { return load_16_bits_partial(p, n); }
+MYC_INLINE f32v load_partial(const Brain* p, int64_t n) { return load_16_bits_partial(p, n); }
+MYC_INLINE void store_partial(Half* p, f32v x, int64_t n) { store_16_bits_partial(p, x, n); }
+MYC_INLINE void store_partial(Brain* p, f32v x, int64_t n) { store_16_bits_partial(p, x, n); }
+
+// ---- arrays ----
+
+template <class T>
+inline void widen(const T* x, float* y, int64_t n) {
+  map(x, y, n, [](f32v v) { return v; });
+}
+template <class T>
+inline void narrow(const float* x, T* y, int64_t n) {
+  map(x, y, n, [](f32v v) { return v; });
+}
+
+// Floats of a type that is known when the kernel runs, for loops over arrays whose types differ.  The branch of a vector
+// is foretold, and hidden by the memory that such loops wait for.
+class Floats {
+ public:
+  Floats(void* data, int32_t dtype) : data_(data), dtype_(dtype) {}
+
+  MYC_INLINE f32v load(int64_t i, int64_t lanes) const {
+    if (__builtin_expect(dtype_ != MYC_F32, 0)) {
+      return dtype_ == MYC_F16 ? some(static_cast<const Half*>(data_) + i, lanes)
+                               : some(static_cast<const Brain*>(data_) + i, lanes);
+    }
+    return some(static_cast<const float*>(data_) + i, lanes);
+  }
+  MYC_INLINE void store(int64_t i, f32v x, int64_t lanes) const {
+    if (__builtin_expect(dtype_ != MYC_F32, 0)) {
+      if (dtype_ == MYC_F16) keep(static_cast<Half*>(data_) + i, x, lanes);
+      else keep(static_cast<Brain*>(data_) + i, x, lanes);
+      return;
+    }
+    keep(static_cast<float*>(data_) + i, x, lanes);
+  }
+
+  void* data() const { return data_; }
+  int64_t item_size() const { return MYC_ISA::item_size(dtype_); }
+
+ private:
+  template <class T>
+  static MYC_INLINE f32v some(const T* p, int64_t lanes) {
+    return lanes == kLanes ? MYC_ISA::load(p) : load_partial(p, lanes);
+  }
+  template <class T>
+  static MYC_INLINE void keep(T* p, f32v x, int64_t lanes) {
+    if (lanes == kLanes) MYC_ISA::store(p, x);
+    else store_partial(p, x, lanes);
+  }
+
+  void* data_;
+  int32_t dtype_;
+};
+
+inline Floats floats_in(const myc_call* call, int i = 0) { return {input(call, i).data, input(call, i).dtype}; }
+inline Floats floats_out(const myc_call* call, int i = 0) { return {output(call, i).data, output(call, i).dtype}; }
 
 // A double on its way to 16 bits: cut to float32 with the last bit set where something was lost ("round to
 // odd"), so that the second rounding sees on which side of a tie the number lies.

@@ -13,7 +13,7 @@ namespace mycelia::MYC_ISA {
     }                                                                               \
   };                                                                                \
   }                                                                                 \
-  KERNEL_FN(op, f32) { return zip_scalars<float, uint8_t>(call, 9, Functor{}); }    \
+  KERNEL_FN(op, f32) { return zip_each_float<uint8_t>(call, 9, Functor{}); }    \
   KERNEL_FN(op, f64) { return zip_scalars<double, uint8_t>(call, 17, Functor{}); }  \
   KERNEL_FN(op, i32) { return zip_scalars<int32_t, uint8_t>(call, 9, Functor{}); }  \
   KERNEL_FN(op, i64) { return zip_scalars<int64_t, uint8_t>(call, 17, Functor{}); } \
@@ -29,19 +29,31 @@ COMPARISON(greater_equal, GreaterEqual, >=)
 
 // ---- tests of floats, on their bits so that no optimization can assume them away ----
 
-constexpr int32_t kInfinityBits = 0x7f800000, kMagnitude = 0x7fffffff;
+// body(bits, infinity, lowest): an element's bits as a signed integer, those of infinity, and the lowest such integer,
+// which is the sign's bit.
+template <class Body>
+MYC_INLINE int32_t test_bits(const myc_call* call, const Body& body) {
+  const int32_t dtype = input(call).dtype;
+  if (!is_16_bits(dtype))
+    return map_scalars<int32_t, uint8_t>(call, 5, [=](int32_t b) { return body(b, 0x7f800000, INT32_MIN); });
+  const int16_t infinity = dtype == MYC_F16 ? 0x7c00 : 0x7f80;
+  return map_scalars<int16_t, uint8_t>(call, 3, [=](int16_t b) { return body(b, infinity, int16_t{INT16_MIN}); });
+}
 
-#define FLOAT_TEST(op, expression)                                                                  \
-  KERNEL_FN(op, f32) {                                                                              \
-    return map_scalars<int32_t, uint8_t>(call, 5, [](int32_t b) -> uint8_t { return expression; }); \
+#define FLOAT_TEST(op, expression)                                                                       \
+  KERNEL_FN(op, f32) {                                                                                   \
+    return test_bits(call, [](auto b, [[maybe_unused]] auto infinity, [[maybe_unused]] auto lowest) -> uint8_t { \
+      return expression;                                                                                   \
+    });                                                                                                    \
   }
 
-FLOAT_TEST(isnan, (b & kMagnitude) > kInfinityBits)
-FLOAT_TEST(isinf, (b & kMagnitude) == kInfinityBits)
-FLOAT_TEST(isfinite, (b & kMagnitude) < kInfinityBits)
-FLOAT_TEST(isposinf, b == kInfinityBits)
-FLOAT_TEST(isneginf, b == (kInfinityBits | INT32_MIN))
-FLOAT_TEST(signbit, b < 0)
+FLOAT_TEST(isnan, (b & ~lowest) > infinity)
+FLOAT_TEST(isinf, (b & ~lowest) == infinity)
+FLOAT_TEST(isfinite, (b & ~lowest) < infinity)
+FLOAT_TEST(isposinf, b == infinity)
+FLOAT_TEST(isneginf, b == (infinity | lowest))
+FLOAT_TEST(signbit, (b & lowest) != 0)
+FLOAT_TEST(logical_not, (b & ~lowest) == 0)
 
 // ---- logical: any number that is not zero is true ----
 
@@ -55,7 +67,7 @@ FLOAT_TEST(signbit, b < 0)
   };                                                                                \
   }                                                                                 \
   KERNEL_FN(op, bool) { return zip_scalars<uint8_t, uint8_t>(call, 3, Functor{}); } \
-  KERNEL_FN(op, f32) { return zip_scalars<float, uint8_t>(call, 9, Functor{}); }    \
+  KERNEL_FN(op, f32) { return zip_each_float<uint8_t>(call, 9, Functor{}); }    \
   KERNEL_FN(op, i32) { return zip_scalars<int32_t, uint8_t>(call, 9, Functor{}); }  \
   KERNEL_FN(op, i64) { return zip_scalars<int64_t, uint8_t>(call, 17, Functor{}); }
 
@@ -65,9 +77,6 @@ LOGICAL(logical_xor, LogicalXor, !=)
 
 KERNEL_FN(logical_not, bool) {
   return map_scalars<uint8_t>(call, 2, [](uint8_t x) -> uint8_t { return !x; });
-}
-KERNEL_FN(logical_not, f32) {
-  return map_scalars<float, uint8_t>(call, 5, [](float x) -> uint8_t { return x == 0; });
 }
 KERNEL_FN(logical_not, i32) {
   return map_scalars<int32_t, uint8_t>(call, 5, [](int32_t x) -> uint8_t { return !x; });

@@ -131,9 +131,10 @@ struct Pow {
 };
 
 // Exponents that need no general power; each agrees with it to the last places, special values included.
-void pow_run(const float* x, bool x_step, const float* exponent, bool exponent_step, float* y, int64_t n) {
+template <class T>
+void pow_run(const T* x, bool x_step, const T* exponent, bool exponent_step, T* y, int64_t n) {
   if (!x_step || exponent_step) return zip_float_run<Pow>(x, x_step, exponent, exponent_step, y, n);
-  const float e = *exponent;
+  const float e = widen_one(*exponent);
   if (e == 2.0f) return map(x, y, n, [](f32v v) { return v * v; });
   if (e == 3.0f) return map(x, y, n, [](f32v v) { return v * v * v; });
   if (e == 1.0f) return map(x, y, n, [](f32v v) { return v; });
@@ -159,7 +160,12 @@ struct IntegerPow {
 
 }  // namespace
 
-KERNEL_FN(pow, f32) { return zip_runs<float, float>(call, 160, pow_run); }
+KERNEL_FN(pow, f32) {
+  return with_float_type(output(call).dtype, [&](auto type) {
+    using T = decltype(type);
+    return zip_runs<T, T>(call, 160, pow_run<T>);
+  });
+}
 KERNEL_FN(pow, f64) { return zip_scalars<double>(call, 400, Pow{}); }
 KERNEL_FN(pow, i32) { return zip_scalars<int32_t>(call, 80, IntegerPow<int32_t, uint32_t>{}); }
 KERNEL_FN(pow, i64) { return zip_scalars<int64_t>(call, 80, IntegerPow<int64_t, uint64_t>{}); }
@@ -248,13 +254,7 @@ KERNEL_FN(clip_grad, f32) {
   const auto& a = attrs<myc_clip_grad_attrs>(call);
   const f32v low = splat(a.has_min ? static_cast<float>(a.min) : -INFINITY);
   const f32v high = splat(a.has_max ? static_cast<float>(a.max) : INFINITY);
-  const float *ct = in<float>(call, 0), *x = in<float>(call, 1);
-  float* y = out<float>(call);
-  parallel_for(call, output(call).size, grain_of(12), [&](int64_t begin, int64_t end) {
-    map(ct + begin, x + begin, y + begin, end - begin,
-        [=](f32v c, f32v v) { return select((v >= low) & (v <= high), c, f32v{}); });
-  });
-  return MYC_OK;
+  return map_pairs(call, 12, [=](f32v c, f32v v) { return select((v >= low) & (v <= high), c, f32v{}); });
 }
 
 KERNEL_FN(nan_to_num, f32) {

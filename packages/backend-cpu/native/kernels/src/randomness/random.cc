@@ -87,11 +87,12 @@ KERNEL_FN(random_normal, i64) {
 }
 
 // y = x / (1 - p) where the element's word reaches the threshold, else 0.  The same for the gradient.
-KERNEL_FN(dropout, f32_i64) {
+template <class T>
+int32_t dropout(const myc_call* call) {
   const double p = attrs<myc_dropout_attrs>(call).p;
   const PhiloxKey key = philox_key(in<int64_t>(call, 1));
-  const float* x = in<float>(call);
-  float* y = out<float>(call);
+  const T* x = in<T>(call);
+  T* y = out<T>(call);
   const u32v threshold = u32v{} + drop_threshold(p);
   const f32v scale = splat(static_cast<float>(1 / (1 - p)));
   for_groups(call, output(call).size, [&](int64_t at, int64_t n, uint64_t block) {
@@ -107,6 +108,10 @@ KERNEL_FN(dropout, f32_i64) {
     if (i < n) store_partial(y + at + i, piece(i, load_partial(x + at + i, n - i)), n - i);
   });
   return MYC_OK;
+}
+
+KERNEL_FN(dropout, f32_i64) {
+  return with_float_type(output(call).dtype, [&](auto type) { return dropout<decltype(type)>(call); });
 }
 
 }  // namespace mycelia::MYC_ISA

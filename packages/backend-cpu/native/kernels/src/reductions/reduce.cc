@@ -1,6 +1,7 @@
 // Reductions over any set of axes.  Extents of 1 are dropped and neighbours that are both reduced or both
 // kept are merged; the reduced groups then go one by one, innermost first, each as rows ([outer, n]) or as
-// columns ([outer, n, inner]). One read of the input; flops: one per element.
+// columns ([outer, n, inner]). One read of the input; flops: one per element.  16-bit floats are widened in registers and
+// go the same way; their results are rounded at the end.
 #include "reductions/reduce_run.h"
 
 namespace mycelia::MYC_ISA {
@@ -10,8 +11,8 @@ namespace {
 constexpr int64_t kChain = 256;  // rows that one chain of additions takes: the same two levels for columns
 
 // y[j] = reduction of x[r * stride + j] over r < n, for a few vectors of columns, kept in registers.
-template <class Op, class Pre, int vectors>
-MYC_INLINE void reduce_strip(const float* x, int64_t n, int64_t stride, float* y) {
+template <class Op, class Pre, int vectors, class T>
+MYC_INLINE void reduce_strip(const T* x, int64_t n, int64_t stride, float* y) {
   f32v total[vectors];
   for (int64_t from = 0; from < n || from == 0; from += kChain) {
     f32v part[vectors];
@@ -29,13 +30,13 @@ constexpr int64_t kStrip =
     512;  // columns whose partial results stay in L1 while rows stream by in long pieces
 
 // The same for `width` <= kStrip columns, a multiple of the vector length; four rows at a time.
-template <class Op, class Pre>
-void reduce_wide_strip(const float* x, int64_t n, int64_t stride, int64_t width, float* y) {
+template <class Op, class Pre, class T>
+void reduce_wide_strip(const T* x, int64_t n, int64_t stride, int64_t width, float* y) {
   alignas(64) float part[kStrip];
   for (int64_t from = 0; from < n; from += kChain) {
     const int64_t to = min(n, from + kChain);
     float* const sums = from == 0 ? y : part;
-    const float* row = x + from * stride;
+    const T* row = x + from * stride;
     for (int64_t j = 0; j < width; j += kLanes) store(sums + j, Pre::of(load(row + j)));
     int64_t r = from + 1;
     for (; r + 4 <= to; r += 4) {
@@ -56,8 +57,8 @@ void reduce_wide_strip(const float* x, int64_t n, int64_t stride, int64_t width,
   }
 }
 
-template <class Op, class Pre>
-MYC_NOINLINE void reduce_columns(const float* x, int64_t n, int64_t stride, int64_t width, float* y) {
+template <class Op, class Pre, class T>
+MYC_NOINLINE void reduce_columns(const T* x, int64_t n, int64_t stride, int64_t width, float* y) {
   int64_t j = 0;
   while (n > 0 && width - j >= 16 * kLanes) {
     const int64_t wide = min(kStrip, (width - j) / kLanes * kLanes);
@@ -151,10 +152,10 @@ MYC_INLINE void for_each_group(const Groups& g, const Pass& pass) {
   }
 }
 
-// ---- the driver for float32 ----
+// ---- the driver for floats ----
 
-template <class Op, class Pre>
-int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, float* y, AxisView v) {
+template <class Op, class Pre, class T>
+int32_t reduce_pass(const myc_call* call, Scratch& scratch, const T* x, float* y, AxisView v) {
   const int64_t size = v.outer * v.n * v.inner;
   if (v.inner > 1) {
     // Columns are split into strips wide enough for full cache lines.  Few columns and many rows: the rows
@@ -167,7 +168,7 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
       if (partial == nullptr) return MYC_E_MEMORY;
       const int64_t step = ceil_div(v.n, parts);
       for (int64_t o = 0; o < v.outer; ++o) {
-        const float* from = x + o * v.n * v.inner;
+        const T* from = x + o * v.n * v.inner;
         parallel_for(call, parts, 1, [&](int64_t begin, int64_t end) {
           for (int64_t p = begin; p < end; ++p) {
             const int64_t first = min(v.n, p * step), last = min(v.n, first + step);
@@ -213,11 +214,8 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const float* x, floa
   return MYC_OK;
 }
 
-template <class Op, class First = Identity, class Finish>
-MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Finish& finish) {
-  Scratch scratch(call);
-  const float* x = in<float>(call);
-  float* const y = out<float>(call);
+template <class Op, class First, class T, class Finish>
+MYC_INLINE int32_t reduce_to(const myc_call* call, Scratch& scratch, const Groups& g, const T* from, float* y, const Finish& finish) {
   const int64_t size = output(call).size;
   if (input(call).size == 0) {
     for (int64_t i = 0; i < size; ++i) y[i] = Op::identity;
@@ -225,7 +223,7 @@ MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Fi
     return MYC_OK;
   }
   int32_t status = MYC_OK;
-  bool any = false;
+  const float* x = nullptr;  // the result so far
   for_each_group(g, [&](AxisView v, bool is_first, bool is_last) {
     if (status != MYC_OK) return;
     float* to = is_last ? y : scratch.take<float>(v.outer * v.inner);
@@ -233,14 +231,31 @@ MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Fi
       status = MYC_E_MEMORY;
       return;
     }
-    status = is_first ? reduce_pass<Op, First>(call, scratch, x, to, v)
+    status = is_first ? reduce_pass<Op, First>(call, scratch, from, to, v)
                       : reduce_pass<Op, Identity>(call, scratch, x, to, v);
     x = to;
-    any = true;
   });
   if (status != MYC_OK) return status;
-  if (!any) map(x, y, size, [](f32v v) { return First::of(v); });  // every reduced extent is 1
+  if (!x) map(from, y, size, [](f32v v) { return First::of(v); });  // every reduced extent is 1
   finish(y, size);
+  return MYC_OK;
+}
+
+// Results have the type of the input, those of 16-bit floats any type of floats; MYC_E_UNSUPPORTED: another one.
+template <class Op, class First = Identity, class Finish>
+MYC_INLINE int32_t reduce_floats(const myc_call* call, const Groups& g, const Finish& finish) {
+  const int32_t from = input(call).dtype, to = output(call).dtype;
+  if (from != to && !(is_16_bits(from) && (is_16_bits(to) || to == MYC_F32))) return MYC_E_UNSUPPORTED;
+  Scratch scratch(call);
+  const int64_t size = output(call).size;
+  float* y = to == MYC_F32 ? out<float>(call) : scratch.take<float>(max(size, int64_t{1}));
+  if (y == nullptr) return MYC_E_MEMORY;
+  const int32_t status = with_float_type(from, [&](auto type) {
+    return reduce_to<Op, First>(call, scratch, g, in<decltype(type)>(call), y, finish);
+  });
+  if (status != MYC_OK || to == MYC_F32) return status;
+  if (to == MYC_F16) narrow(y, out<Half>(call), size);
+  else narrow(y, out<Brain>(call), size);
   return MYC_OK;
 }
 
@@ -306,7 +321,6 @@ struct PlainMin {
 }  // namespace
 
 KERNEL_FN(sum, f32) {
-  if (output(call).dtype != MYC_F32) return MYC_E_UNSUPPORTED;
   const auto& a = attrs<myc_sum_attrs>(call);
   return reduce_floats<SumOp>(call, group_axes(input(call), a.has_dim, a.dim), keep);
 }
@@ -328,7 +342,6 @@ KERNEL_FN(mean, f32) {
 }
 
 KERNEL_FN(prod, f32) {
-  if (output(call).dtype != MYC_F32) return MYC_E_UNSUPPORTED;
   const auto& a = attrs<myc_prod_attrs>(call);
   return reduce_floats<ProdOp>(call, group_axes(input(call), a.has_axis, a.axis), keep);
 }

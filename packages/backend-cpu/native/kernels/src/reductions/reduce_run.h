@@ -59,14 +59,14 @@ struct Square {
   }
 };
 
-// ---- float32 on vectors ----
+// ---- on vectors, T being float or a float of 16 bits that is widened on the way ----
 
 // Elements that one chain of additions may take: partial sums of this many meet in a second level, so that
 // the rounding error grows with n / kBlock + kBlock / (4 kLanes) instead of n.
 constexpr int64_t kBlock = 4096;
 
-template <class Op, class Pre>
-MYC_INLINE float reduce_block(const float* x, int64_t n) {
+template <class Op, class Pre, class T>
+MYC_INLINE float reduce_block(const T* x, int64_t n) {
   f32v a = splat(Op::identity), b = a, c = a, d = a;
   int64_t i = 0;
   for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
@@ -77,12 +77,12 @@ MYC_INLINE float reduce_block(const float* x, int64_t n) {
   }
   for (; i + kLanes <= n; i += kLanes) a = Op::step(a, Pre::of(load(x + i)));
   float rest = Op::identity;
-  for (; i < n; ++i) rest = Op::step(rest, Pre::of(x[i]));
+  for (; i < n; ++i) rest = Op::step(rest, Pre::of(widen_one(x[i])));
   return Op::step(Op::across(Op::step(Op::step(a, b), Op::step(c, d))), rest);
 }
 
-template <class Op, class Pre>
-MYC_NOINLINE float reduce_run(const float* x, int64_t n) {
+template <class Op, class Pre, class T>
+MYC_NOINLINE float reduce_run(const T* x, int64_t n) {
   if (n <= kBlock) return reduce_block<Op, Pre>(x, n);
   typename Op::Total total = reduce_block<Op, Pre>(x, kBlock);
   for (int64_t i = kBlock; i < n; i += kBlock) {
@@ -93,11 +93,11 @@ MYC_NOINLINE float reduce_run(const float* x, int64_t n) {
 }
 
 // The same for a run that may be too short for vectors.
-template <class Op, class Pre>
-MYC_INLINE float reduce_short_run(const float* x, int64_t n) {
+template <class Op, class Pre, class T>
+MYC_INLINE float reduce_short_run(const T* x, int64_t n) {
   if (n > kLanes) return reduce_run<Op, Pre>(x, n);
   float total = Op::identity;
-  for (int64_t i = 0; i < n; ++i) total = Op::step(total, Pre::of(x[i]));
+  for (int64_t i = 0; i < n; ++i) total = Op::step(total, Pre::of(widen_one(x[i])));
   return total;
 }
 

@@ -32,6 +32,51 @@ MYC_INLINE int32_t scan(const myc_call* call, int64_t axis, bool reverse, const 
   return MYC_OK;
 }
 
+// 16-bit floats: float32 runs along, what is written is rounded.
+template <class T, class Step>
+MYC_INLINE int32_t scan_narrow(const myc_call* call, int64_t axis, bool reverse, const Step& step) {
+  const AxisView v = around_axis(input(call), axis);
+  const T* x = in<T>(call);
+  T* y = out<T>(call);
+  if (input(call).size == 0) return MYC_OK;
+  const int64_t strips = ceil_div(v.inner, kHalfBlock);  // of columns, whose running values stay in L1
+  parallel_rows(call, v.outer * strips, v.n * min(v.inner, kHalfBlock) * 8, [&](int64_t strip) {
+    const int64_t column = strip % strips * kHalfBlock, start = strip / strips * v.n * v.inner + column;
+    float block[kHalfBlock], row[kHalfBlock];
+    if (v.inner == 1) {
+      for (int64_t done = 0; done < v.n; done += kHalfBlock) {
+        const int64_t m = min(kHalfBlock, v.n - done), at = start + (reverse ? v.n - done - m : done);
+        widen(x + at, block, m);
+        for (int64_t j = 0; j < m; ++j) {
+          float* p = block + (reverse ? m - 1 - j : j);
+          *p = row[0] = done + j == 0 ? *p : step(row[0], *p);
+        }
+        narrow(block, y + at, m);
+      }
+      return;
+    }
+    const int64_t width = min(kHalfBlock, v.inner - column);
+    for (int64_t i = 0; i < v.n; ++i) {
+      const int64_t at = start + (reverse ? v.n - 1 - i : i) * v.inner;
+      if (i == 0) {
+        widen(x + at, row, width);
+      } else {
+        widen(x + at, block, width);
+        for (int64_t j = 0; j < width; ++j) row[j] = step(row[j], block[j]);
+      }
+      narrow(row, y + at, width);
+    }
+  });
+  return MYC_OK;
+}
+
+template <class Step>
+MYC_INLINE int32_t scan_floats(const myc_call* call, int64_t axis, bool reverse, const Step& step) {
+  if (input(call).dtype == MYC_F16) return scan_narrow<Half>(call, axis, reverse, step);
+  if (input(call).dtype == MYC_BF16) return scan_narrow<Brain>(call, axis, reverse, step);
+  return scan<float>(call, axis, reverse, step);
+}
+
 struct RunningSum {
   template <class T>
   MYC_INLINE T operator()(T a, T b) const {
@@ -47,6 +92,12 @@ struct RunningProduct {
 
 }  // namespace
 
+KERNEL_FN(cumsum, f32) {
+  const auto& a = attrs<myc_cumsum_attrs>(call);
+  return scan_floats(call, a.axis, a.reverse != 0, RunningSum{});
+}
+KERNEL_FN(cumprod, f32) { return scan_floats(call, attrs<myc_cumprod_attrs>(call).axis, false, RunningProduct{}); }
+
 // Integers as unsigned numbers, whose overflow is defined.
 #define SCANS(suffix, T)                                                                \
   KERNEL_FN(cumsum, suffix) {                                                           \
@@ -57,7 +108,6 @@ struct RunningProduct {
     return scan<T>(call, attrs<myc_cumprod_attrs>(call).axis, false, RunningProduct{}); \
   }
 
-SCANS(f32, float)
 SCANS(f64, double)
 SCANS(i32, uint32_t)
 SCANS(i64, uint64_t)

@@ -1,4 +1,4 @@
-// Softmax of one row of floats that stays in L1: peak, sum of exponentials, scaling.
+// Softmax of one row that stays in L1: peak, sum of exponentials, scaling.  X and Y are float or a 16-bit float.
 #ifndef MYCELIA_SOFTMAX_ROW_H_
 #define MYCELIA_SOFTMAX_ROW_H_
 
@@ -8,19 +8,21 @@
 namespace mycelia::MYC_ISA {
 
 // A vector of the row; lanes behind its end hold `fill`.
-MYC_INLINE f32v load_or(const float* x, int64_t n, float fill) {
+template <class X>
+MYC_INLINE f32v load_or(const X* x, int64_t n, float fill) {
   return select(iota() < static_cast<int32_t>(n), load_partial(x, n), splat(fill));
 }
 
 // f(vector, index, lanes in use) over a row; lanes not in use hold `fill`.
-template <class F>
-MYC_INLINE void for_vectors(const float* x, int64_t n, float fill, const F& f) {
+template <class X, class F>
+MYC_INLINE void for_vectors(const X* x, int64_t n, float fill, const F& f) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) f(load(x + i), i, int64_t{kLanes});
   if (i < n) f(load_or(x + i, n - i, fill), i, n - i);
 }
 
-MYC_INLINE float row_max(const float* x, int64_t n) {
+template <class X>
+MYC_INLINE float row_max(const X* x, int64_t n) {
   f32v peak[4];
   for (f32v& p : peak) p = splat(-INFINITY);
   int64_t i = 0;
@@ -35,8 +37,8 @@ MYC_INLINE float row_max(const float* x, int64_t n) {
 
 // y = exp(x - peak) if `keep`; returns the sum. Meanwhile what lies `next` floats behind x and y is fetched if that
 // is not 0, the row that comes after this one: exponentials leave the memory idle.
-template <bool keep>
-MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak, int64_t next = 0) {
+template <bool keep, class X>
+MYC_INLINE float row_exp_sum(const X* x, float* y, int64_t n, float peak, int64_t next = 0) {
   f32v sum = {};
   const f32v shift = splat(peak);
   int64_t i = 0;
@@ -61,10 +63,12 @@ MYC_INLINE float row_exp_sum(const float* x, float* y, int64_t n, float peak, in
   return horizontal_sum(sum);
 }
 
-MYC_INLINE void softmax_row(const float* x, float* y, int64_t n) {
-  const float total = row_exp_sum<true>(x, y, n, row_max(x, n), n);  // subtracting the peak keeps exp() finite
+// The exponentials wait in `row`, n floats, which is y where that takes floats.
+template <class X, class Y>
+MYC_INLINE void softmax_row(const X* x, float* row, Y* y, int64_t n) {
+  const float total = row_exp_sum<true>(x, row, n, row_max(x, n), n);  // subtracting the peak keeps exp() finite
   const float scale = 1.0f / total;
-  map(y, y, n, [=](f32v v) { return v * scale; });
+  map(row, y, n, [=](f32v v) { return v * scale; });
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -3,6 +3,7 @@
 #ifndef MYCELIA_SUMS_H_
 #define MYCELIA_SUMS_H_
 
+#include "elementwise/half.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
@@ -31,10 +32,12 @@ MYC_INLINE double sum_terms(int64_t n, const Term& term) {
   return total;
 }
 
-MYC_INLINE f32v load_lanes(const float* p, int64_t lanes) {
+template <class T>
+MYC_INLINE f32v load_lanes(const T* p, int64_t lanes) {
   return lanes == kLanes ? load(p) : load_partial(p, lanes);
 }
-MYC_INLINE void store_lanes(float* p, f32v v, int64_t lanes) {
+template <class T>
+MYC_INLINE void store_lanes(T* p, f32v v, int64_t lanes) {
   if (lanes == kLanes) {
     store(p, v);
   } else {

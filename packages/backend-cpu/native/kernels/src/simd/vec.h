@@ -226,17 +226,17 @@ MYC_INLINE bool any(i32v mask) {
 
 // ---- whole arrays ----
 
-// y[i] = f(x[i]), f on vectors; the tail goes through the same f.
-template <class F>
-MYC_INLINE void map(const float* x, float* y, int64_t n, const F& f) {
+// y[i] = f(x[i]), f on vectors; the tail goes through the same f.  Floats, or what else has `load` and `store` (half.h).
+template <class X, class Y, class F>
+MYC_INLINE void map(const X* x, Y* y, int64_t n, const F& f) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(y + i, f(load(x + i)));
   if (i < n) store_partial(y + i, f(load_partial(x + i, n - i)), n - i);
 }
 
 // y[i] = f(a[i], b[i]).
-template <class F>
-MYC_INLINE void map(const float* a, const float* b, float* y, int64_t n, const F& f) {
+template <class A, class B, class Y, class F>
+MYC_INLINE void map(const A* a, const B* b, Y* y, int64_t n, const F& f) {
   int64_t i = 0;
   for (; i + kLanes <= n; i += kLanes) store(y + i, f(load(a + i), load(b + i)));
   if (i < n) store_partial(y + i, f(load_partial(a + i, n - i), load_partial(b + i, n - i)), n - i);
