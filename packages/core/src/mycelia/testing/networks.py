@@ -1,4 +1,4 @@
-"""Networks whose inputs change their size from call to call, shared by tests and measurements of open sizes."""
+"""Networks whose inputs change their size from call to call, for tests and measurements of open sizes."""
 
 from __future__ import annotations
 
