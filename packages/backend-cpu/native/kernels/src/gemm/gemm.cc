@@ -43,14 +43,14 @@ struct Part {
 
 Store store_at(const Product& g, const Part& t) {
   const Epilogue& e = *g.epilogue;
-  const bool last = t.p + t.depth == g.k;
+  const bool first = t.p == 0, last = t.p + t.depth == g.k;
   Store s;
   s.scale = e.scale;
   s.add = e.accumulate || t.p > 0;
   s.clamp = last && (e.low > -INFINITY || e.high < INFINITY);
   s.low = e.low, s.high = e.high;
-  s.row_bias = last && e.row_bias ? e.row_bias + t.i : nullptr;
-  s.column_bias = last && e.column_bias ? e.column_bias + t.j : nullptr;
+  s.row_bias = first && e.row_bias ? e.row_bias + t.i : nullptr;
+  s.column_bias = first && e.column_bias ? e.column_bias + t.j : nullptr;
   return s;
 }
 
@@ -88,9 +88,10 @@ void multiply_panel(const Product& g, const Part& t, int64_t i, const float* pac
   }
 }
 
-// How many panels from column `column` on should be multiplied at once: as many as fit the first-level cache.
+// How many panels from column `column` on should be multiplied at once: as many as fit the first-level cache; with AVX-512
+// a part of the second-level one, which is fast enough.
 int64_t panels_at_once(const Part& t, int64_t column) {
-  constexpr int64_t kFloats = MYC_STEPS ? 6 * 1024 : 0;
+  constexpr int64_t kFloats = MYC_STEPS ? 6 * 1024 : MYC_STRIPS ? 32 * 1024 : 0;
   return max(min(kFloats / (t.depth * kPanel), (t.n - column) / kPanel), int64_t{1});
 }
 
