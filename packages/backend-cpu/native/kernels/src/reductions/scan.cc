@@ -44,13 +44,14 @@ MYC_INLINE int32_t scan_narrow(const myc_call* call, int64_t axis, bool reverse,
     const int64_t column = strip % strips * kHalfBlock, start = strip / strips * v.n * v.inner + column;
     float block[kHalfBlock], row[kHalfBlock];
     if (v.inner == 1) {
+      float total = 0;
       for (int64_t done = 0; done < v.n; done += kHalfBlock) {
         const int64_t m = min(kHalfBlock, v.n - done), at = start + (reverse ? v.n - done - m : done);
+        const int64_t first = reverse ? m - 1 : 0, stride = reverse ? -1 : 1;
         widen(x + at, block, m);
-        for (int64_t j = 0; j < m; ++j) {
-          float* p = block + (reverse ? m - 1 - j : j);
-          *p = row[0] = done + j == 0 ? *p : step(row[0], *p);
-        }
+        int64_t j = 0;
+        if (done == 0) total = block[first], j = 1;
+        for (; j < m; ++j) block[first + j * stride] = total = step(total, block[first + j * stride]);
         narrow(block, y + at, m);
       }
       return;
