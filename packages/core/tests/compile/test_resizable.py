@@ -307,3 +307,27 @@ def test_steps_of_a_compiled_network_with_a_new_size_each(lowerings):
     for a, b in zip(net.get_parameters(), other.get_parameters()):
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-2, atol=1e-4)
     assert lowerings
+
+
+def until_small(x):
+    """A loop whose number of rounds only the graph knows; its rule computes with sizes."""
+    while (x * x).sum() > 1:
+        x = x * 0.7 - x.mean(0) * 0.1 * x.shape[0] / (x.shape[0] + 1)
+    return (x**2).mean()
+
+
+def over_rows(x):
+    total, i = Tensor(0.0), Tensor(0)
+    while i < x.shape[0]:
+        total, i = total + x[i].sum() ** 2, i + 1
+    return total
+
+
+@pytest.mark.parametrize("function", [until_small, over_rows])
+def test_gradients_of_loops_share_one_capture(function):
+    gradient = ms.grad(function)
+    compiled = ms.jit(lambda x: gradient(x))
+    for n in (*range(3, 12), 4, 30):
+        x = tensor(n, 3)
+        np.testing.assert_allclose(compiled(x).asnumpy(), gradient(x).asnumpy(), rtol=1e-4, atol=1e-6)
+    assert compiled.cache_info().captures <= 3

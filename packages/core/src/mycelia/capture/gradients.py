@@ -13,10 +13,11 @@ from typing import Any
 from mycelia import errors
 from mycelia.autodiff.reverse import Recording, transpose, zeros_of
 from mycelia.capture.calls import callee
-from mycelia.capture.trace import Trace, active
+from mycelia.capture.trace import Trace, active, traces
 from mycelia.capture.values import close_over, flatten
+from mycelia.dtypes import DType
 from mycelia.ir.graph import Graph
-from mycelia.ir.sizes import SizeTable
+from mycelia.ir.sizes import Size, SizeTable
 from mycelia.ir.types import TensorType
 from mycelia.ir.walk import without_effects
 from mycelia.ops.program import control as ops
@@ -216,11 +217,13 @@ def _backward_scan(
         rows_given,
         histories_given,
     )
-    step = body.cache.get(key)
-    if step is None:
-        step = body.cache[key] = _backward_step(
+    found = body.cache.get(key)
+    if found is None:
+        found = body.cache[key] = _backward_step(
             body, carried, scanned, flows, column_wanted, rest_wanted, rows_given, histories_given
         )
+    step, numbers = found
+    sizes = [traces[-1].number(value, dtype) for value, dtype in numbers]
     start = [zeros_of(inputs[i]) if cts[i] is None else cts[i] for i in flows] + [
         zeros_of(rest[i]) for i in rest_wanted
     ]
@@ -231,7 +234,7 @@ def _backward_scan(
         *(history_cts[i] for i in histories_given),
     ]
     results = ops.scan(
-        (*start, *cut, *rest), body=step, carried=len(start), scanned=len(cut), reverse=reverse
+        (*start, *cut, *rest, *sizes), body=step, carried=len(start), scanned=len(cut), reverse=reverse
     )
     gradients: list[Tensor | None] = [None] * len(inputs)
     positions = flows + [first_rest + i for i in rest_wanted] + [carried + i for i in column_wanted]
@@ -265,11 +268,11 @@ def _backward_step(
     rest_wanted: Sequence[int],
     rows_given: Sequence[int],
     histories_given: Sequence[int],
-) -> Graph:
+) -> tuple[Graph, list[tuple[Size, DType]]]:
     """One round backwards: (cotangents, sums for the rest | values, rows, row cotangents, history
-    cotangents | rest)."""
+    cotangents | rest, numbers that follow from sizes), and those numbers with their dtypes."""
     first_rest = carried + scanned
-    trace = Trace(f"{body.name}.backward")
+    trace = Trace(f"{body.name}.backward", sizes=traces[-1].sizes if traces else None)
     with trace:
         types = [v.type for v in body.parameters]
         cts = {i: trace.parameter(types[i], "ct") for i in flows}
@@ -297,7 +300,7 @@ def _backward_step(
         ]
         rows = [gradient(carried + i) for i in column_wanted]
         trace.graph.outputs = [trace.value_of(t) for t in (*before, *totals, *rows)]
-    return trace.graph
+    return trace.graph, [(value, dtype) for (_, dtype), (value, _) in trace.numbers.items()]
 
 
 # ---- whole graphs ------------------------------------------------------------------------------------------
