@@ -97,7 +97,7 @@ def is_clear(error, sample, attrs):
     from mycelia.errors import MyceliaError
 
     if isinstance(error, MemoryError):
-        return "can be addressed" in str(error) or is_large(sample, attrs)
+        return "the result would have shape" in str(error) or is_large(sample, attrs)
     if isinstance(error, MyceliaError):
         return True
     return isinstance(error, (ValueError, TypeError, IndexError, RuntimeError, NotImplementedError))

@@ -59,8 +59,9 @@ def check_size(result: TensorType, known: bool = False) -> None:
     if any(n < UNKNOWN + known for n in result.shape):
         raise ValueError(f"the result would have a negative size: {list(result.shape)}")
     # The sizes beside a size of 0 count, too, as in NumPy: places among them must be numbers of 64 bits.
-    if math.prod(n for n in result.shape if n > 0) * result.dtype.itemsize > MOST_BYTES:
-        raise MemoryError(f"the result would have shape {list(result.shape)}, more than can be addressed")
+    count = math.prod(n for n in result.shape if n > 0) * result.dtype.itemsize
+    if count > MOST_BYTES:
+        raise MemoryError(f"the result would have shape {list(result.shape)}: {count} bytes")
 
 
 class Attribute:
