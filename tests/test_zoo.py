@@ -22,6 +22,10 @@ sys.path.insert(0, str(ROOT))
 
 from zoo import ZOO  # noqa: E402
 
+# Batch norm over few values lets two steps of these move anywhere: eager runs on inputs that differ by 1e-7
+# end 0.2 to 2.5 apart.
+CHAOTIC = ["resnet50", "mobilenet_v1", "mobilenet_v2", "mobilenet_v3", "efficientnet_b0", "googlenet"]
+
 DIRECT, WINOGRAD = 1e-5, 1e-4  # what rounding may cost; Winograd's transforms take one more digit
 
 
@@ -105,6 +109,9 @@ def test_two_steps_of_training_are_those_of_an_eager_run(name):
         with config.context(strict_accuracy=strict):
             found = training.run(ms.jit(lambda *x: training.step(*x)), *tensors(arrays))
         for what, a, b, n in zip(("losses", "gradients", "moves"), found, expected, noise, strict=True):
+            if n > 0.1:  # a bit of the input decides: float32 tells nothing, float64 does
+                assert name in CHAOTIC
+                continue
             assert distance(a, b) <= max(rounding, 3 * n), (what, strict)
 
 
@@ -120,7 +127,7 @@ def test_bits_of_a_training_step_do_not_depend_on_threads(name):
     np.testing.assert_array_equal(found[2], found[0])
 
 
-@pytest.mark.parametrize("name", ["resnet50", "mobilenet_v1", "mobilenet_v2", "googlenet"])
+@pytest.mark.parametrize("name", CHAOTIC)
 def test_training_in_float64_knows_no_noise(name):
     training = Training(name, ms.float64)
     inputs = tuple(tensors(arguments(name, 2, "float64", 2)))

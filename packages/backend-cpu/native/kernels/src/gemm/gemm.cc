@@ -43,14 +43,14 @@ struct Part {
 
 Store store_at(const Product& g, const Part& t) {
   const Epilogue& e = *g.epilogue;
-  const bool first = t.p == 0, last = t.p + t.depth == g.k;
+  const bool last = t.p + t.depth == g.k;
   Store s;
   s.scale = e.scale;
   s.add = e.accumulate || t.p > 0;
   s.clamp = last && (e.low > -INFINITY || e.high < INFINITY);
   s.low = e.low, s.high = e.high;
-  s.row_bias = first && e.row_bias ? e.row_bias + t.i : nullptr;
-  s.column_bias = first && e.column_bias ? e.column_bias + t.j : nullptr;
+  s.row_bias = last && e.row_bias ? e.row_bias + t.i : nullptr;
+  s.column_bias = last && e.column_bias ? e.column_bias + t.j : nullptr;
   return s;
 }
 
@@ -60,6 +60,17 @@ bool is_plain(const Store& s) { return s.scale == 1.0f && !s.clamp && !s.row_bia
 #endif
 #if MYC_STRIPS && !MYC_STEPS
 constexpr float kZeros[kPanel] = {};
+
+// Adds the columns' biases to rows that strips have stored: behind the sums, so that a product with biases has the bits
+// of the product and an addition.
+void add_column_bias(const float* bias, float* c, int64_t ldc, int64_t rows, int64_t columns) {
+  for (int64_t i = 0; i < rows; ++i, c += ldc) {
+    for (int64_t j = 0; j < columns; j += kLanes) {
+      const int64_t lanes = min<int64_t>(columns - j, kLanes);
+      store_partial(c + j, load_partial(c + j, lanes) + load_partial(bias + j, lanes), lanes);
+    }
+  }
+}
 #endif
 
 // Memory that is needed next.
@@ -114,7 +125,7 @@ void multiply_packed(const Product& g, const Part& t, const float* packed_a, int
   }
 #elif MYC_STRIPS
   const int64_t rest = t.m % kBlockRows, columns = min(t.n - column, count * kPanel), whole = columns / kPanel;
-  if (is_plain(s) && !(s.column_bias && s.add) && (columns % kPanel == 0 || columns % kPanel > kLanes)) {
+  if (is_plain(s) && (columns % kPanel == 0 || columns % kPanel > kLanes)) {
     const auto strip = [&](int64_t tiles, int64_t rows, int64_t first, int64_t blocks) {
       if (tiles == 0 || blocks == 0) return;
       OuterStrip x = {};
@@ -124,11 +135,14 @@ void multiply_packed(const Product& g, const Part& t, const float* packed_a, int
       x.c = g.c + (t.i + done) * g.ldc + t.j + column + at, x.c_row = g.ldc * 4;
       x.count = t.depth, x.tiles = tiles, x.blocks = blocks;
       x.columns = (1 << min<int64_t>(columns - at - kLanes, kLanes)) - 1;
-      x.start = s.add ? nullptr : s.column_bias ? s.column_bias + column + at : kZeros;
-      x.start_step = s.column_bias ? kPanel * 4 : 0;
+      x.start = s.add ? nullptr : kZeros;
       x.fetch = next.at, x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (tiles * blocks * t.depth) + 1 : 0;
+      float* const stored = x.c;  // the strip moves its own
       run_outer_strip(rows, x);
       next.bytes = 0;
+      if (s.column_bias) {
+        add_column_bias(s.column_bias + column + at, stored, g.ldc, tiles * rows, min(columns - at, blocks * kPanel));
+      }
     };
     const auto strips = [&](int64_t tiles, int64_t rows) {
       strip(tiles, rows, 0, whole);
@@ -162,11 +176,13 @@ bool multiply_in_place(const Product& g, const Part& t, const float* b, int64_t 
     x.c = g.c + (t.i + first) * g.ldc + t.j + column, x.c_row = c_row, x.c_step = rows * g.ldc * 4;
     x.runs = run, x.runs_end = run + 3;
     x.b = b, x.b_vector = kLanes * 4, x.b_k = b_step * 4;
-    x.start = s.column_bias ? s.column_bias + column : kZeros, x.add = s.add;
+    x.start = kZeros, x.add = s.add;
     x.fetch = next.at + first * next.bytes / t.m;
     x.fetch_step = next.bytes > 0 ? next.bytes * 4 / (tiles * t.depth) + 1 : 0;
     x.tiles = count, x.columns = (1 << (columns - kLanes)) - 1, x.blocks = 1;
+    float* const stored = x.c;
     run_strip(rows, x);
+    if (s.column_bias) add_column_bias(s.column_bias + column, stored, g.ldc, count * rows, columns);
   };
   strip(0, taller, height + 1);
   strip(taller * (height + 1), tiles - taller, height);

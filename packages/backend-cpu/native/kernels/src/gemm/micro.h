@@ -18,8 +18,8 @@ struct Store {
   bool add;                  // to what is in C: a later part of k, or the epilogue's accumulate
   bool clamp;
   float low, high;
-  const float* row_bias;     // of the block's first row; null unless this is the first part of k
-  const float* column_bias;  // of the block's first column; null unless this is the first part of k
+  const float* row_bias;     // of the block's first row; null unless this is the last part of k
+  const float* column_bias;  // of the block's first column; null unless this is the last part of k
 };
 
 // A(i, p) = a[i * a_row + p * a_step], B(p, j) = b[p * b_step + j]; `columns` <= kVectors * kLanes are stored.
