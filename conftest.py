@@ -44,8 +44,8 @@ def pytest_runtest_setup(item):
         sys.modules["numpy"].random.seed(seed)
     if "mycelia.common.initializer" in sys.modules:  # else its stream starts anew later
         sys.modules["mycelia.common.initializer"]._Stream.restart(seed)
-    if "mycelia.ops.randomness.generator" in sys.modules:
-        sys.modules["mycelia.ops.randomness.generator"]._streams.restart(seed)
+    if "mycelia.engine.ops.random.generator" in sys.modules:
+        sys.modules["mycelia.engine.ops.random.generator"]._streams.restart(seed)
 
 
 @pytest.fixture(autouse=True, scope="module")

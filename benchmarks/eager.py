@@ -72,7 +72,7 @@ def recording(record, loop):
 def run_mycelia(threads):
     import mycelia as ms
     from mycelia import ops
-    from mycelia.autodiff.reverse import Recording
+    from mycelia.engine.autodiff.reverse import Recording
 
     ms.set_context(runtime_num_threads=threads)
     x, y = ms.Tensor(SMALL), ms.Tensor(SMALL[::-1].copy())

@@ -99,7 +99,7 @@ def device_convs(ms, case, only=None):
     `only`: this algorithm instead of the one that the backend chooses.
     """
     from mycelia.backends import registry
-    from mycelia.ops.lowered import channels_last as last
+    from mycelia.engine.ops.lowered import channels_last as last
 
     x, w, dy, stride, pad, groups = geometry(case)
     inputs, outputs, size, kernel = x.shape[1], w.shape[0], x.shape[2:], w.shape[2:]

@@ -34,7 +34,8 @@ def install_metadata():
 @pytest.fixture
 def warned(monkeypatch):
     """Texts of the warnings that a test gets, each told anew."""
-    from mycelia import ignored, log
+    from mycelia import log
+    from mycelia.engine.base import ignored
 
     texts: list[str] = []
     handler = logging.Handler()

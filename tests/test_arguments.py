@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 import mycelia as ms
-from mycelia import ignored
+from mycelia.engine.base import ignored
 from mycelia.parallel.auto_parallel import AutoParallel
 
 SURFACE = Path(__file__).resolve().parent.parent / "docs" / "api-surface.tsv.gz"

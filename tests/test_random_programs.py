@@ -16,7 +16,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import config
-from mycelia.compile import strands
+from mycelia.engine.compile import strands
 
 sys.path.insert(0, str(Path(__file__).parent))
 

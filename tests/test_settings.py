@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 import mycelia as ms
-from mycelia import config, parallel_settings
+from mycelia import config
 from mycelia.dataset import config as dataset_config
+from mycelia.engine.base import parallel_settings
 
 SOURCES = Path(__file__).resolve().parent.parent / "packages"
 READS = {"get", "is_set", "on_change"}  # of a setting; also in `context.get_context`

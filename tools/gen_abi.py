@@ -44,7 +44,7 @@ def text() -> str:
 
 
 def fused_text() -> str:
-    from mycelia.ops.lowered import fused
+    from mycelia.engine.ops.lowered import fused
 
     lines = [FUSED_HEAD]
     for name in ("INPUTS", "CONSTANTS", "BUFFERS", "OUTPUTS", "STEPS"):

@@ -52,7 +52,7 @@ def measure_network(name: str) -> dict:
     import models
     from models_data import inference_input, training_batch
 
-    from mycelia.compile import executable
+    from mycelia.engine.compile import executable
     from mycelia.profiler import Profiler, peaks
 
     models.ms.set_context(runtime_num_threads=1)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.layers import conv as family
+from mycelia.engine.ops.nn_ops import conv as family
 from mycelia_backend_cpu import _native
 
 # (n, c, o, size, kernel, stride, pad, dilation, group)

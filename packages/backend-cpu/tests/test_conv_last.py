@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.layers import conv as family
-from mycelia.ops.lowered import channels_last as ops
+from mycelia.engine.ops.lowered import channels_last as ops
+from mycelia.engine.ops.nn_ops import conv as family
 from mycelia_backend_cpu import _native
 
 SAME = (1, 1, 1, 1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.lowered import channels_last as ops
+from mycelia.engine.ops.lowered import channels_last as ops
 from mycelia_backend_cpu import _native
 
 # (n, size, channels in, hidden, out, kernel, stride, pad); hidden 0: as many as come in, nothing in front

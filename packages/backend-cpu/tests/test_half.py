@@ -8,7 +8,7 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, config, errors, nn, ops
 from mycelia.backends import registry
-from mycelia.compile import executable
+from mycelia.engine.compile import executable
 from mycelia.testing.samples import all_samples
 
 TYPES = [ms.float16, ms.bfloat16]

@@ -173,7 +173,7 @@ def steps():
     found = {}
     for sample in all_samples():
         op = sample.op.definition
-        if op.body.__module__.endswith(("layers.optim", "layers.adaptive_optim")) and op.updates:
+        if op.body.__module__.endswith(("nn_ops.optim", "nn_ops.adaptive_optim")) and op.updates:
             found.setdefault(sample.op.name, sample)
     names = """
     apply_gradient_descent sgd apply_momentum adam adam_amsgrad adam_weight_decay adamw apply_ada_max lamb

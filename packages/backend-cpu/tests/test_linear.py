@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import mycelia as ms
+from mycelia.engine.ops.linalg import products as linalg
+from mycelia.engine.ops.lowered.channels_last import ACTIVATIONS, linear, linear_pack
+from mycelia.engine.ops.nn_ops import attention, rnn
 from mycelia.ops.define import find
-from mycelia.ops.layers import attention, rnn
-from mycelia.ops.lowered.channels_last import ACTIVATIONS, linear, linear_pack
-from mycelia.ops.matrices import linalg
 from mycelia_backend_cpu import _native
 
 SIZES = [(1, 1, 1), (1, 300, 700), (1, 4100, 37), (2, 17, 5), (5, 48, 1000), (49, 70, 801), (401, 33, 130)]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.matrices import linalg
+from mycelia.engine.ops.linalg import products as linalg
 from mycelia_backend_cpu import _native
 
 SIZES = [

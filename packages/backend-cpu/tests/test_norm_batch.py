@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.layers.batch_norm import _batch_norm_grad, _batch_norm_train
-from mycelia.ops.lowered.batch_norm_act import _batch_norm_act_grad, _batch_norm_act_train
+from mycelia.engine.ops.lowered.batch_norm_act import _batch_norm_act_grad, _batch_norm_act_train
+from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_grad, _batch_norm_train
 from mycelia_backend_cpu import _native
 
 SHAPES = [(2, 3, 5, 7), (5, 1, 9), (3, 37), (1, 8, 1, 1), (2, 5, 67, 71), (41, 19, 11, 13), (7, 131, 3, 5)]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia.ops.layers import adaptive_pool as adaptive_family
-from mycelia.ops.layers import average_pool
-from mycelia.ops.layers import pool as family
+from mycelia.engine.ops.nn_ops import adaptive_pool as adaptive_family
+from mycelia.engine.ops.nn_ops import average_pool
+from mycelia.engine.ops.nn_ops import pool as family
 
 
 def assert_equal(op, inputs, attrs):

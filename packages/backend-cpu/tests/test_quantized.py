@@ -7,7 +7,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import dtypes
-from mycelia.ops.layers.quantized import quantized_conv, quantized_matmul, quantized_pack
+from mycelia.engine.ops.nn_ops.quantized import quantized_conv, quantized_matmul, quantized_pack
 
 LIMITS = {"int8": (-128, 128), "uint8": (0, 256)}
 

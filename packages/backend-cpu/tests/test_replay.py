@@ -22,7 +22,7 @@ import mycelia.ops  # noqa: F401  (families register on import)
 from mycelia import dtypes
 from mycelia.backends.reference import evaluate
 from mycelia.backends.registry import Kernel, shorts_of
-from mycelia.dispatch import Typing
+from mycelia.engine.dispatch import Typing
 from mycelia.ir.types import UNKNOWN, TensorType
 from mycelia.ops.define import LIST, find
 from mycelia.testing.samples import Rand, Sample, all_samples

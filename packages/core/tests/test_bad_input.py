@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import _C, Parameter, Tensor, errors, nn, ops
+from mycelia import Parameter, Tensor, errors, nn, ops
+from mycelia.engine import _C
 
 
 def ones(*shape: int) -> Tensor:

@@ -82,7 +82,8 @@ def test_run_lets_mindspore_mean_mycelia(script):
         "print(context.get_context('mode'), __name__, sys.argv[1:], *specs)\n"
     )
     result = mycelia("run", file, "--epochs", "3")
-    assert result.stdout.strip() == "0 __main__ ['--epochs', '3'] mycelia mycelia.context", result.stderr
+    expected = "0 __main__ ['--epochs', '3'] mycelia mycelia.faces.context"
+    assert result.stdout.strip() == expected, result.stderr
 
 
 def test_run_says_which_module_is_missing(script):

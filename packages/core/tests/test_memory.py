@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import _C, Parameter, Tensor, nn, ops
-from mycelia.autodiff.transforms import custom_vjp, vjp
+from mycelia import Parameter, Tensor, nn, ops
+from mycelia.engine import _C
+from mycelia.engine.autodiff.transforms import custom_vjp, vjp
 
 
 def live_bytes() -> int:

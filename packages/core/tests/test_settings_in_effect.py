@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import Tensor, config, ignored, log, nn, ops
-from mycelia.compile import executable
+from mycelia import Tensor, config, log, nn, ops
+from mycelia.engine.base import ignored
+from mycelia.engine.compile import executable
 from mycelia.ir import text as ir_text
 from mycelia.ops.define import find
 
@@ -231,7 +232,7 @@ def test_gradients_of_a_cell_are_checked(mode):
 
 
 def test_debug_level_verifies_graphs(monkeypatch, chain):
-    from mycelia.compile import passes
+    from mycelia.engine.compile import passes
 
     seen = []
     monkeypatch.setattr(passes, "verify", seen.append)

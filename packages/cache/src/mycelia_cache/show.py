@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from mycelia import terminal
+from mycelia.engine.base import terminal
 from mycelia_cache.protocol import State
 
 _EVERY_S = 0.5

@@ -1,4 +1,4 @@
-// mycelia._data: image transforms of the dataset pipeline on 8-bit pixels, checksums and pieces of its files. No Python in here but
+// mycelia.engine._data: image transforms of the dataset pipeline on 8-bit pixels, checksums and pieces of its files. No Python in here but
 // in module.cc.
 #pragma once
 #include <cstddef>

@@ -1,4 +1,4 @@
-// The functions of mycelia._data on whole images.
+// The functions of mycelia.engine._data on whole images.
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_data_array_api
 #define NO_IMPORT_ARRAY

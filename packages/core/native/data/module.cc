@@ -1,4 +1,4 @@
-// Module mycelia._data: what Python calls. Arguments are checked here; the work is done without the interpreter's lock.
+// Module mycelia.engine._data: what Python calls. Arguments are checked here; the work is done without the interpreter's lock.
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_data_array_api
 #include "module.h"
@@ -215,7 +215,7 @@ PyMethodDef functions[] = {
      "resized, mirrored (x, y) and looked up, in `out` if that has its shape and dtype; None for a JPEG that is damaged."},
     {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._data", "Image transforms, checksums and reading for the dataset pipeline.", -1, functions, nullptr,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._data", "Image transforms, checksums and reading for the dataset pipeline.", -1, functions, nullptr,
                           nullptr, nullptr, nullptr};
 
 }  // namespace

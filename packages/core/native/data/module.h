@@ -1,4 +1,4 @@
-// What the Python side of mycelia._data shares: arguments, errors, the interpreter's lock.
+// What the Python side of mycelia.engine._data shares: arguments, errors, the interpreter's lock.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

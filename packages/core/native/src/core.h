@@ -240,7 +240,7 @@ int init_signature(PyObject* module);
 void place_error(PyObject* subject);
 void place_error(const char* subject);
 
-// ---- Python callbacks, set once by mycelia.dispatch and mycelia.tensor ----------------------------------------------
+// ---- Python callbacks, set once by mycelia.engine.dispatch and mycelia.engine.tensors.tensor ----------------------------------------------
 
 struct Hooks {
   PyObject* resolve;         // (op, flat_types, attrs_tuple, counts) -> Plan

@@ -1,4 +1,4 @@
-// Errors raised by C code get their stable code, subject and the user's line from mycelia.errors.
+// Errors raised by C code get their stable code, subject and the user's line from mycelia.engine.base.errors.
 #include "core.h"
 
 namespace mycelia {
@@ -10,7 +10,7 @@ void place_error(PyObject* subject) {
   if (!type) return;
   PyErr_NormalizeException(&type, &value, &trace);
   if (value && !PyType_HasFeature(Py_TYPE(value), Py_TPFLAGS_HEAPTYPE)) {
-    OwnedRef errors(PyImport_ImportModule("mycelia.errors"));
+    OwnedRef errors(PyImport_ImportModule("mycelia.engine.base.errors"));
     OwnedRef made(errors ? PyObject_CallMethod(errors.p, "about", "OO", subject, value) : nullptr);
     if (made && made.p != value) {
       Py_INCREF(Py_TYPE(made.p));

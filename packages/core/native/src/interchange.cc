@@ -66,7 +66,7 @@ void borrowed_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 PyType_Slot borrowed_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(borrowed_dealloc)}, {0, nullptr}};
-PyType_Spec borrowed_spec = {"mycelia._C.BorrowedDLPack", sizeof(Borrowed), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+PyType_Spec borrowed_spec = {"mycelia.engine._C.BorrowedDLPack", sizeof(Borrowed), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                              borrowed_slots};
 
 const char* const kFormat[MYC_DTYPE_COUNT] = {"?", "b", "h", "i", "q", "B", "H", "I", "Q", "e", "H", "f", "d", "Zf", "Zd"};

@@ -1,4 +1,4 @@
-// Module mycelia._C: initialisation and the callbacks that Python code hands over.
+// Module mycelia.engine._C: initialisation and the callbacks that Python code hands over.
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_array_api
 #define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
 #include <numpy/arrayobject.h>
@@ -55,7 +55,7 @@ PyMethodDef functions[] = {{"set_hook", set_hook, METH_VARARGS, "set_hook(name, 
                            {"empty_cache", empty_cache, METH_NOARGS, "Hands cached memory back to the system."},
                            {nullptr, nullptr, 0, nullptr}};
 
-PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia._C", "The native core: Tensor, Op, tape and program executor.", -1, functions,
+PyModuleDef definition = {PyModuleDef_HEAD_INIT, "mycelia.engine._C", "The native core: Tensor, Op, tape and program executor.", -1, functions,
                           nullptr, nullptr, nullptr, nullptr};
 
 }  // namespace

@@ -621,7 +621,7 @@ PyObject* op_get_vjp(PyObject* self, void*) {
   return f;
 }
 PyObject* op_reduce(PyObject* self, PyObject*) {
-  OwnedRef module(PyImport_ImportModule("mycelia.ops.define"));
+  OwnedRef module(PyImport_ImportModule("mycelia.engine.ops.define"));
   if (!module) return nullptr;
   OwnedRef find(PyObject_GetAttrString(module.p, "find"));
   return find ? Py_BuildValue("(O(O))", find.p, reinterpret_cast<Op*>(self)->name) : nullptr;
@@ -647,7 +647,7 @@ PyType_Slot op_slots[] = {SLOT(Py_tp_new, op_new), SLOT(Py_tp_dealloc, op_deallo
                           SLOT(Py_tp_getattro, op_getattro), SLOT(Py_tp_descr_get, op_descr_get), SLOT(Py_tp_repr, op_repr),
                           SLOT(Py_tp_methods, op_methods), SLOT(Py_tp_getset, op_getset), SLOT(Py_tp_members, op_members), {0, nullptr}};
 #undef SLOT
-PyType_Spec op_spec = {"mycelia._C.Op", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, op_slots};
+PyType_Spec op_spec = {"mycelia.engine._C.Op", sizeof(Op), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_METHOD_DESCRIPTOR, op_slots};
 
 // ---- module functions --------------------------------------------------------------------------------------------
 

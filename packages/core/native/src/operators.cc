@@ -1,4 +1,4 @@
-// The operators of Tensor. Each calls an Op or function that mycelia.tensor sets. There are none in place: `x += y` binds x to a
+// The operators of Tensor. Each calls an Op or function that mycelia.engine.tensors.tensor sets. There are none in place: `x += y` binds x to a
 // new tensor, as MindSpore's does, and others that hold the old one keep its values.
 #define NO_IMPORT_ARRAY
 #define PY_ARRAY_UNIQUE_SYMBOL mycelia_array_api
@@ -19,7 +19,7 @@ const char* const kOperatorNames[kOperatorCount] = {"add", "sub", "mul", "div", 
 PyObject* operators[kOperatorCount];
 
 PyObject* unsupported(int which) {
-  PyErr_Format(PyExc_RuntimeError, "Tensor operator '%s' is used before mycelia.tensor was imported", kOperatorNames[which]);
+  PyErr_Format(PyExc_RuntimeError, "Tensor operator '%s' is used before mycelia.engine.tensors.tensor was imported", kOperatorNames[which]);
   return nullptr;
 }
 

@@ -235,7 +235,7 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   for (int i = 0; i < plan->n_out; ++i) Py_CLEAR(outputs[i]);
   if (rc != MYC_E_UNSUPPORTED) return raise_kernel_error(op, rc, ctx);
   // The kernel declines this case: from now on the plan is what dispatch falls back to.
-  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch"));
+  OwnedRef dispatch(PyImport_ImportModule("mycelia.engine.dispatch"));
   if (!dispatch) return false;
   OwnedRef other(PyObject_CallMethod(dispatch.p, "fallback", "OO", op, plan));
   if (!other) return false;
@@ -333,13 +333,13 @@ PyType_Slot plan_slots[] = {{Py_tp_new, reinterpret_cast<void*>(plan_new)},
                             {Py_tp_dealloc, reinterpret_cast<void*>(plan_dealloc)},
                             {Py_tp_members, plan_members},
                             {0, nullptr}};
-PyType_Spec plan_spec = {"mycelia._C.Plan", sizeof(Plan), 0, Py_TPFLAGS_DEFAULT, plan_slots};
+PyType_Spec plan_spec = {"mycelia.engine._C.Plan", sizeof(Plan), 0, Py_TPFLAGS_DEFAULT, plan_slots};
 
 }  // namespace
 
 // The error class, code and the user's line are chosen in Python.
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
-  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch"));
+  OwnedRef dispatch(PyImport_ImportModule("mycelia.engine.dispatch"));
   if (!dispatch) return false;
   OwnedRef made(PyObject_CallMethod(dispatch.p, "kernel_error", "Ois", op, rc, rc == MYC_E_ARGUMENT ? ctx->error : ""));
   if (made) PyErr_SetObject(reinterpret_cast<PyObject*>(Py_TYPE(made.p)), made.p);

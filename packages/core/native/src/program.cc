@@ -659,7 +659,7 @@ PyType_Slot hoisted_slots[] = {
     {Py_tp_doc, const_cast<char*>("Hoisted(program)\n\nThe results of a Program, kept until the content of one of its inputs changes. "
                                   "Programs that need\nthe same values of the same inputs share one.")},
     {0, nullptr}};
-PyType_Spec hoisted_spec = {"mycelia._C.Hoisted", sizeof(Hoisted), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, hoisted_slots};
+PyType_Spec hoisted_spec = {"mycelia.engine._C.Hoisted", sizeof(Hoisted), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, hoisted_slots};
 
 // ---- tables --------------------------------------------------------------------------------------------------------
 
@@ -713,7 +713,7 @@ PyMethodDef functions[] = {{"plan_offsets", plan_offsets, METH_VARARGS,
                             "plan_offsets(sizes, first, last): (offsets, bytes of the arena) for what needs so many bytes from position\n"
                             "`first` to `last`: greedy by size."},
                            {nullptr, nullptr, 0, nullptr}};
-PyType_Spec spec = {"mycelia._C.Program", sizeof(Program), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+PyType_Spec spec = {"mycelia.engine._C.Program", sizeof(Program), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL, slots};
 
 }  // namespace
 

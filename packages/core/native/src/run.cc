@@ -202,7 +202,7 @@ PyObject* plan_for_present_sizes(const Instruction& ins, const std::vector<PyObj
     Py_INCREF(ins.plan);
     return reinterpret_cast<PyObject*>(ins.plan);
   }
-  OwnedRef dispatch(PyImport_ImportModule("mycelia.dispatch")), shapes(PyTuple_New(in.size()));
+  OwnedRef dispatch(PyImport_ImportModule("mycelia.engine.dispatch")), shapes(PyTuple_New(in.size()));
   for (size_t i = 0; shapes && i < in.size(); ++i) {
     PyObject* shape = Py_None;
     if (in[i]) shape = shape_tuple(as_tensor(in[i])->t);

@@ -591,7 +591,7 @@ PyGetSetDef node_getset[] = {{"op", node_get_op, nullptr, "The Op, or None for a
 #define SLOT(name, fn) {name, reinterpret_cast<void*>(fn)}
 PyType_Slot node_slots[] = {SLOT(Py_tp_dealloc, node_dealloc), SLOT(Py_tp_repr, node_repr), SLOT(Py_tp_getset, node_getset), {0, nullptr}};
 #undef SLOT
-PyType_Spec node_spec = {"mycelia._C.Node", sizeof(Node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
+PyType_Spec node_spec = {"mycelia.engine._C.Node", sizeof(Node), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION, node_slots};
 
 PyMethodDef functions[] = {
     {"backward", backward, METH_VARARGS, "backward(outputs, cotangents, targets, add, release): the reverse walk."},

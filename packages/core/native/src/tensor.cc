@@ -66,7 +66,7 @@ void storage_ref_dealloc(PyObject* self) {
 }
 
 PyType_Slot storage_ref_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(storage_ref_dealloc)}, {0, nullptr}};
-PyType_Spec storage_ref_spec = {"mycelia._C.StorageRef", sizeof(StorageRef), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+PyType_Spec storage_ref_spec = {"mycelia.engine._C.StorageRef", sizeof(StorageRef), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
                                 storage_ref_slots};
 
 PyObject* storage_ref(Storage* s) {
@@ -164,7 +164,7 @@ PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyO
       return reinterpret_cast<PyObject*>(tensor_from_array(args[0], false));
   }
   if (!hooks.construct) {
-    PyErr_SetString(PyExc_RuntimeError, "mycelia._C is used before mycelia.tensor was imported");
+    PyErr_SetString(PyExc_RuntimeError, "mycelia.engine._C is used before mycelia.engine.tensors.tensor was imported");
     return nullptr;
   }
   PyObject* made = PyObject_Vectorcall(hooks.construct, args, nargsf & ~PY_VECTORCALL_ARGUMENTS_OFFSET, kwnames);
@@ -480,7 +480,7 @@ PyObject* method_detach(PyObject* self, PyObject*) {
 
 PyObject* call_hook(PyObject* hook, const char* name, PyObject* const* args, size_t n) {
   if (!hook) {
-    PyErr_Format(PyExc_RuntimeError, "%s is used before mycelia.tensor was imported", name);
+    PyErr_Format(PyExc_RuntimeError, "%s is used before mycelia.engine.tensors.tensor was imported", name);
     return nullptr;
   }
   PyObject* result = PyObject_Vectorcall(hook, args, n, nullptr);
@@ -536,7 +536,7 @@ Py_hash_t hash(PyObject* self) {
 PyObject* method_reduce(PyObject* self, PyObject*) {
   Tensor* t = as_tensor(self);
   if (!t->storage && !t->traced) {  // a type without a value
-    OwnedRef types(PyImport_ImportModule("mycelia.tensor"));
+    OwnedRef types(PyImport_ImportModule("mycelia.engine.tensors.tensor"));
     OwnedRef rebuild_type(types ? PyObject_GetAttrString(types.p, "_rebuild_type") : nullptr);
     OwnedRef shape(rebuild_type ? PyObject_GetAttrString(self, "shape") : nullptr);
     return shape ? Py_BuildValue("(O(OO))", rebuild_type.p, dtype_objects[t->t.dtype], shape.p) : nullptr;
@@ -545,7 +545,7 @@ PyObject* method_reduce(PyObject* self, PyObject*) {
   OwnedRef array(tensor_to_array(as_tensor(self)));
   if (!array) return nullptr;
   OwnedRef rebuild(nullptr);
-  OwnedRef module(PyImport_ImportModule("mycelia.tensor"));
+  OwnedRef module(PyImport_ImportModule("mycelia.engine.tensors.tensor"));
   if (!module) return nullptr;
   rebuild.p = PyObject_GetAttrString(module.p, "_rebuild");
   if (!rebuild) return nullptr;

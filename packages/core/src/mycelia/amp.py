@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 
-from mycelia import dtypes, errors
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.control_flow.state import assign
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.nn.wrap.loss_scale import has_overflow, positive_int
-from mycelia.ops.program.state import assign
-from mycelia.tensor import Parameter, Tensor
 from mycelia.train.amp import (
     auto_mixed_precision,
     build_train_network,
@@ -29,7 +29,7 @@ def all_finite(inputs) -> Tensor:
 
     Errors: TypeError for anything but Tensors.
     """
-    from mycelia.ops import logical_not
+    from mycelia.engine.ops import logical_not
 
     return logical_not(has_overflow(inputs))
 
@@ -118,7 +118,7 @@ class DynamicLossScaler(_Scaling):
 
     def adjust(self, grads_finite) -> bool:
         """Change the scale after a step; `grads_finite`: a bool Tensor. Returns True."""
-        from mycelia.ops import isfinite, logical_and, maximum, select
+        from mycelia.engine.ops import isfinite, logical_and, maximum, select
 
         if not isinstance(grads_finite, Tensor):
             grads_finite = Tensor(bool(grads_finite))

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 from typer.core import TyperGroup
 
-from mycelia import config, plugins
+from mycelia.engine.base import config, plugins
 
 
 class _LazyGroup(TyperGroup):
@@ -110,7 +110,7 @@ _Script = Annotated[
 @app.command(context_settings=_PASS_ON)
 def run(ctx: typer.Context, script: _Script) -> None:
     """Run a MindSpore script as it is: `import mindspore` means mycelia."""
-    from mycelia.compat import script as scripts
+    from mycelia.faces.compat import script as scripts
 
     scripts.run(script, ctx.args)
 
@@ -121,7 +121,7 @@ def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Write the report as JSON.")] = False,
 ) -> None:
     """Tell which names of MindSpore scripts use that are missing here, without running them."""
-    from mycelia.compat import doctor as doctors
+    from mycelia.faces.compat import doctor as doctors
 
     report = doctors.examine(where)
     doctors.show(report, as_json=as_json)
@@ -138,7 +138,7 @@ def profile_script(
     trace: Annotated[Path | None, typer.Option(help="Write a Chrome trace to this file.")] = None,
 ) -> None:
     """Run a script and tell where its time goes, op by op."""
-    from mycelia.compat import script as scripts
+    from mycelia.faces.compat import script as scripts
     from mycelia.profiler import Profiler
 
     if trace is not None and not trace.parent.is_dir():  # told now, not after a long run

@@ -5,7 +5,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn, ops
-from mycelia.compile.executable import live_programs
+from mycelia.engine.compile.executable import live_programs
 
 X = Tensor(np.random.default_rng(0).standard_normal((4, 2, 8, 8)).astype(np.float32))
 

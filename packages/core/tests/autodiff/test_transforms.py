@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import _C, nn, ops
+from mycelia import nn, ops
 from mycelia.autodiff import clip_by_global_norm, clip_by_value, get_grad, hessian
+from mycelia.engine import _C
 from mycelia.ops.define import op, registry
 from mycelia.ops.infer import same
 

@@ -5,8 +5,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.autodiff import batch_rules
-from mycelia.autodiff.transforms import custom_vjp
+from mycelia.engine.autodiff import batch_rules
+from mycelia.engine.autodiff.transforms import custom_vjp
 from mycelia.ops.define import op, registry
 from mycelia.ops.infer import broadcast, same
 from mycelia.testing.samples import samples_of

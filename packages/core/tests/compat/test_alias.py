@@ -11,7 +11,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import compat, nn
-from mycelia.compat import paths
+from mycelia.faces.compat import paths
 
 
 @pytest.fixture

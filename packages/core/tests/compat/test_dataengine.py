@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mycelia.compat.dataengine import DataType, Tensor, TensorShape, nptype_to_detype
+from mycelia.faces.compat.dataengine import DataType, Tensor, TensorShape, nptype_to_detype
 
 
 def test_a_tensor_shares_its_array():

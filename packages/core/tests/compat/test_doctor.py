@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from mycelia.compat import doctor
+from mycelia.faces.compat import doctor
 
 SCRIPT = """\
 import mindspore as ms

@@ -210,7 +210,7 @@ def tile_bound(x, w, m):
 
 def conv3x3(w, algorithm=None):
     """x -> its convolution with w as compiled programs do it, by `algorithm` or by what they choose."""
-    from mycelia.ops.lowered import channels_last
+    from mycelia.engine.ops.lowered import channels_last
 
     weight = Parameter(Tensor(w))
     if algorithm is None:
@@ -331,7 +331,7 @@ def test_gradients_of_convolutions_keep_what_is_not_finite_where_it_belongs(valu
 
 
 def test_errors_of_weight_gradients_stay_in_a_pair_of_channels():
-    from mycelia.ops.lowered import channels_last
+    from mycelia.engine.ops.lowered import channels_last
 
     rng = np.random.default_rng(4)
     x = images(rng, 2, 24, 20)

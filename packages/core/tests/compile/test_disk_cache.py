@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from mycelia.compile.fingerprint import tree
+from mycelia.engine.compile.fingerprint import tree
 
 NET = """
 import json, sys

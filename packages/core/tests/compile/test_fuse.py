@@ -8,9 +8,9 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, config, nn, ops
 from mycelia.backends import registry
-from mycelia.capture import control
-from mycelia.capture.trace import Trace, type_of
-from mycelia.compile.passes import fuse, optimize, pipeline
+from mycelia.engine.capture import control
+from mycelia.engine.capture.trace import Trace, type_of
+from mycelia.engine.compile.passes import fuse, optimize, pipeline
 from mycelia.ir import verify
 
 rng = np.random.default_rng(7)

@@ -9,7 +9,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.compile.executable import live_programs
+from mycelia.engine import _C
+from mycelia.engine.compile.executable import live_programs
 from mycelia.ops.define import find
 
 
@@ -210,7 +211,7 @@ def test_parameters_that_change_all_the_time_are_not_kept(net):
 
 
 def test_memory_goes_with_the_function():
-    live = lambda: ms._C.memory_statistics()["live_bytes"]
+    live = lambda: _C.memory_statistics()["live_bytes"]
     gc.collect()
     before = live()
     net = Scaled(np.ones((256, 256), np.float32))

@@ -5,11 +5,11 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor
-from mycelia.capture import control
-from mycelia.capture.trace import Trace, type_of
-from mycelia.compile.executable import program
-from mycelia.compile.memory import ALIGNMENT, Interval, plan_offsets
-from mycelia.compile.passes import cse, dce, fold, inline, optimize, simplify
+from mycelia.engine.capture import control
+from mycelia.engine.capture.trace import Trace, type_of
+from mycelia.engine.compile.executable import program
+from mycelia.engine.compile.memory import ALIGNMENT, Interval, plan_offsets
+from mycelia.engine.compile.passes import cse, dce, fold, inline, optimize, simplify
 from mycelia.ir import evaluate, verify
 from mycelia.ir.walk import all_graphs, all_nodes, clone
 
@@ -273,7 +273,7 @@ def test_unknown_passes_are_refused():
 
 def test_plugins_add_passes_to_both_stages(monkeypatch):
     from mycelia import plugins
-    from mycelia.compile.passes import Pass
+    from mycelia.engine.compile.passes import Pass
     from mycelia.hookspecs import hookimpl
 
     seen = []

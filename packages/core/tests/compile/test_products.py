@@ -8,8 +8,8 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.backends import registry
-from mycelia.compile.passes import attention
-from mycelia.ops.lowered import channels_last
+from mycelia.engine.compile.passes import attention
+from mycelia.engine.ops.lowered import channels_last
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 

@@ -9,7 +9,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn, ops
-from mycelia.compile.executable import built_listeners, live_programs
+from mycelia.engine import _C
+from mycelia.engine.compile.executable import built_listeners, live_programs
 
 X = Tensor(np.random.default_rng(0).standard_normal((4, 16)).astype(np.float32))
 
@@ -166,7 +167,7 @@ def test_gradient_of_a_loop_of_many_rounds(rounds):
 
 
 def test_loops_must_fit_together():
-    program = ms._C.Program
+    program = _C.Program
     empty = program((), (), [], (), (), {}, 0, (), ())
     with pytest.raises(ValueError, match="do not fit together"):
         program((), (), [("while", empty, empty, 0, (), (), ())], (), (), {}, 0, (), ())

@@ -7,7 +7,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.compile import executable, recompute
+from mycelia.engine.compile import executable, recompute
 
 WIDTH = 8
 

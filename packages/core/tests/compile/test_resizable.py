@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 import mycelia as ms
-from mycelia import _C, Tensor, nn, ops
-from mycelia.compile import resizable
-from mycelia.compile.executable import live_programs
+from mycelia import Tensor, nn, ops
+from mycelia.engine import _C
+from mycelia.engine.compile import resizable
+from mycelia.engine.compile.executable import live_programs
 from mycelia.testing.networks import Block, Decoder, training_step
 
 

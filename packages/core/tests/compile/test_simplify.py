@@ -5,9 +5,9 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, config, ops
-from mycelia.capture import control
-from mycelia.capture.trace import Trace, type_of
-from mycelia.compile.passes import cse, dce, simplify
+from mycelia.engine.capture import control
+from mycelia.engine.capture.trace import Trace, type_of
+from mycelia.engine.compile.passes import cse, dce, simplify
 from mycelia.ir import evaluate, verify
 from mycelia.ir.walk import all_nodes, clone
 

@@ -242,7 +242,7 @@ def test_mutable_refuses_what_is_no_number():
 
 
 def test_kept_forms_are_bounded():
-    from mycelia.compile.cache import LIMIT
+    from mycelia.engine.compile.cache import LIMIT
 
     compiled = ms.jit(lambda x, k: x * k)
     for k in range(LIMIT + 10):

@@ -10,7 +10,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn, ops
-from mycelia.compile.passes import attention
+from mycelia.engine.compile.passes import attention
 from mycelia.testing.conformance import has_gradient
 from mycelia.testing.samples import all_samples
 from mycelia.testing.special_values import MODES, assert_same_pattern, plant

@@ -6,7 +6,7 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.backends import registry
-from mycelia.compile import executable, strands
+from mycelia.engine.compile import executable, strands
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 

@@ -8,6 +8,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
+from mycelia.engine import _C
 
 SIZE = 64
 
@@ -264,11 +265,11 @@ def test_live_bytes_are_the_same_after_many_steps():
     step(x)
     step(x)
     gc.collect()
-    before = ms._C.memory_statistics()["live_bytes"]
+    before = _C.memory_statistics()["live_bytes"]
     for _ in range(10):
         step(x)
     gc.collect()
-    assert ms._C.memory_statistics()["live_bytes"] <= before
+    assert _C.memory_statistics()["live_bytes"] <= before
 
 
 class AssignedInABranch(nn.Cell):

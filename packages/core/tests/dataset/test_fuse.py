@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 import mycelia.dataset as ds
-from mycelia import _data
 from mycelia.dataset import transforms, vision
 from mycelia.dataset.execution import streams
 from mycelia.dataset.execution.fuse import Fused, fused
 from mycelia.dataset.vision import Inter, native
+from mycelia.engine import _data
 
 Image = pytest.importorskip("PIL.Image")
 

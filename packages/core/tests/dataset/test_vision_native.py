@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mycelia import _data
 from mycelia.dataset import transforms, vision
 from mycelia.dataset.vision import Inter, recolor, resample
+from mycelia.engine import _data
 
 SHAPES = [(31, 44, 3), (17, 9, 1), (12, 40), (1, 1, 3), (2, 3, 3), (5, 1, 4), (50, 3, 2)]
 

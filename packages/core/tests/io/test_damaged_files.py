@@ -228,7 +228,8 @@ LOOP = """
     import os, signal, sys, threading
     import numpy as np
     import mycelia as ms
-    from mycelia import Tensor, _C, nn
+    from mycelia import Tensor, nn
+    from mycelia.engine import _C
 
     ms.set_context(mode=int(sys.argv[1]))
     net = nn.SequentialCell(nn.Dense(64, 64), nn.ReLU(), nn.Dense(64, 3))

@@ -23,8 +23,9 @@ import pytest
 
 import mycelia as ms
 from mycelia import dataset as ds
-from mycelia import mindrecord, wire
+from mycelia import mindrecord
 from mycelia.dataset import text, vision
+from mycelia.engine.base import wire
 from mycelia.io.crc32c import crc32c, masked
 from mycelia.io.idx import read_idx, write_idx
 

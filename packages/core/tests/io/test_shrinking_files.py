@@ -12,7 +12,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import dataset as ds
-from mycelia import wire
+from mycelia.engine.base import wire
 from mycelia.io.crc32c import crc32c, masked
 from mycelia.io.reading import FileBytes
 from mycelia.mindrecord import FileReader, FileWriter

@@ -9,13 +9,13 @@ import zlib
 import numpy as np
 import pytest
 
-from mycelia import _data
+from mycelia.engine import _data
+from mycelia.engine.base.wire import field, varint
 from mycelia.io import tfrecord
 from mycelia.io.crc32c import crc32c, crc32c_of, masked
 from mycelia.io.examples import features, int_columns
 from mycelia.io.reading import DamagedFileError
 from mycelia.io.windows import Windows
-from mycelia.wire import field, varint
 
 
 def bitwise_crc(data: bytes) -> int:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from mycelia import Tensor, dtypes, ir
+from mycelia.engine.ops.control_flow import control  # noqa: F401  (registers cond)
 from mycelia.ir import Builder, Graph, InvalidGraph, TensorType, Value, evaluate, verify
 from mycelia.ir import text as ir_text
 from mycelia.ir.rewrite import Any, Constant, Use, rewrite, rule
 from mycelia.ir.walk import clone, free_values, inline, order, substitute, users
 from mycelia.ops.define import find
-from mycelia.ops.program import control  # noqa: F401  (registers cond)
 
 F32 = dtypes.float32
 ADD, MUL, NEG, SUB = find("add"), find("mul"), find("neg"), find("sub")

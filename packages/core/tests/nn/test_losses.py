@@ -9,7 +9,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, mint, nn, ops
-from mycelia.ops.layers import loss_reduction
+from mycelia.engine.ops.nn_ops import loss_reduction
 
 
 def t(*shape, seed=0):

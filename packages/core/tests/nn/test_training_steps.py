@@ -8,7 +8,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import nn, ops
-from mycelia.autodiff.function import no_grad
+from mycelia.engine.autodiff.function import no_grad
 
 BY_LIST = ops.GradOperation(get_by_list=True)
 BY_LIST_WITH_SENS = ops.GradOperation(get_by_list=True, sens_param=True)

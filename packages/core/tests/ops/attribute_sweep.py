@@ -79,7 +79,8 @@ def outcome(call, sample):
 
 def is_large(sample, attrs):
     """Whether the op's rule promises a result that does not fit into the memory of this process."""
-    from mycelia import Tensor, dispatch
+    from mycelia import Tensor
+    from mycelia.engine import dispatch
     from mycelia.ir.types import TensorType
 
     op = sample.op

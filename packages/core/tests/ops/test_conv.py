@@ -5,7 +5,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import ops
-from mycelia.ops.layers.conv import conv_transpose, explicit_pads, same_pads
+from mycelia.engine.ops.nn_ops.conv import conv_transpose, explicit_pads, same_pads
 
 
 def ramp(*shape, start=0):

@@ -3,8 +3,8 @@
 import pytest
 
 from mycelia import dtypes
+from mycelia.engine.ops.cost import Cost, cost
 from mycelia.ir.types import TensorType
-from mycelia.ops.cost import Cost, cost
 from mycelia.ops.define import find
 
 

@@ -7,7 +7,7 @@ import pytest
 
 import mycelia.tensor  # noqa: F401
 from mycelia import ops
-from mycelia.autodiff.transforms import grad
+from mycelia.engine.autodiff.transforms import grad
 from mycelia.tensor import Tensor
 
 TARGETS, LENGTHS, SIZES = [[1, 2], [2, 2], [1, 0]], [5, 4, 5], [2, 2, 1]

@@ -7,8 +7,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import ops
-from mycelia.ops.matrices.decomposition import eigh
-from mycelia.ops.matrices.linalg import mat_mul
+from mycelia.engine.ops.linalg.decomposition import eigh
+from mycelia.engine.ops.linalg.products import mat_mul
 from mycelia.testing.gradcheck import check_gradient
 
 

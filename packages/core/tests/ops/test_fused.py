@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mycelia import Tensor, config, dtypes
-from mycelia.ops.lowered import fused
-from mycelia.ops.lowered.fused import FULL, Program, fused_map
+from mycelia.engine.ops.lowered import fused
+from mycelia.engine.ops.lowered.fused import FULL, Program, fused_map
 
 DTYPES = {"float32": dtypes.float32, "int32": dtypes.int32, "bool": dtypes.bool_}
 SMOOTH = ["tanh", "sigmoid", "sin", "cos", "erf", "relu", "abs", "neg", "hardsigmoid", "relu6"]

@@ -5,7 +5,7 @@ import pytest
 
 import mycelia.tensor  # noqa: F401
 from mycelia import ops
-from mycelia.autodiff.transforms import grad
+from mycelia.engine.autodiff.transforms import grad
 from mycelia.tensor import Tensor
 
 A = [

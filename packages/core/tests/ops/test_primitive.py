@@ -8,7 +8,7 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.ops import operations as P
-from mycelia.ops.operations import define
+from mycelia.ops.primitives import define
 
 X = np.array([[3.0, -1.0, 2.0], [0.5, 4.0, -2.0]], np.float32)
 

@@ -5,8 +5,8 @@ import pytest
 
 import mycelia.tensor  # noqa: F401
 from mycelia import config, dtypes, ops
-from mycelia.autodiff.transforms import grad
-from mycelia.ops.randomness import draws, generator
+from mycelia.engine.autodiff.transforms import grad
+from mycelia.engine.ops.random import draws, generator
 from mycelia.tensor import Tensor
 
 

@@ -10,13 +10,13 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, dataset, nn
-from mycelia.ops.program import summary_sink
+from mycelia.engine.base.wire import fields
+from mycelia.engine.ops.control_flow import summary_sink
 from mycelia.train import Model, ModelCheckpoint, SummaryCollector, SummaryRecord
 from mycelia.train.summary import summary_pb2
 from mycelia.train.summary.events import crc32c
 from mycelia.train.summary.lineage import DatasetGraph
 from mycelia.train.summary.values import bucket_count, canvas
-from mycelia.wire import fields
 
 
 def bitwise_crc(data: bytes) -> int:

@@ -9,9 +9,9 @@ import pytest
 
 import mycelia as ms
 from mycelia import config, nn, ops
+from mycelia.engine.base.wire import fields
 from mycelia.train import Model, SummaryCollector, SummaryRecord
 from mycelia.train.summary.graph import graph_message, graph_of
-from mycelia.wire import fields
 
 
 class Net(nn.Cell):

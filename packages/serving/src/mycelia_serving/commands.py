@@ -277,7 +277,7 @@ def show_status(pid: int | None, as_json: bool) -> None:
         return
     from rich.table import Table
 
-    from mycelia import terminal
+    from mycelia.engine.base import terminal
 
     console = terminal.console()
     state = "stopping" if told["stopping"] else "ready" if told["ready"] else "not ready"

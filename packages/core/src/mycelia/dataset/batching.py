@@ -7,11 +7,11 @@ from collections import deque
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.execution.staff import computed, located, staff, title
 from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.pipeline import Dataset
+from mycelia.engine.base import errors
 
 
 class BatchInfo:

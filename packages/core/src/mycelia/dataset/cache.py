@@ -10,8 +10,8 @@ import copy
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from mycelia import config, errors
 from mycelia.dataset import checks, nodes
+from mycelia.engine.base import config, errors
 
 if TYPE_CHECKING:
     from mycelia.dataset.pipeline import Dataset
@@ -82,7 +82,7 @@ class DatasetCache:
     def client(self):
         """What a plugin made for this cache. RuntimeError if none is installed."""
         if self._shared.client is None:
-            from mycelia import plugins
+            from mycelia.engine.base import plugins
 
             self._shared.client = plugins.manager().hook.mycelia_dataset_cache(config=self)
             if self._shared.client is None:

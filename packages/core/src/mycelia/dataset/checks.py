@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 INT32_MAX = 2**31 - 1
 FLOAT_MAX = 2**24  # integers up to here are exact in float32: the range taken for float arguments

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors, ignored
+from mycelia.engine.base import errors, ignored
 from mycelia.io.reading import of_file
 
 INT32_MAX = 2**31 - 1
@@ -117,7 +117,7 @@ def given_seed() -> int | None:
     """The seed that was set, or None: then orders differ from run to run."""
     if _state["seed"] is not None:
         return _state["seed"]
-    from mycelia.config import get_seed as global_seed
+    from mycelia.engine.base.config import get_seed as global_seed
 
     return global_seed()
 

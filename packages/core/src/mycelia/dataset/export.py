@@ -6,7 +6,7 @@ import re
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 _AS = {  # the types of MindRecord that hold each dtype
     "bool": "int32", "int8": "int32", "uint8": "int32", "int16": "int32", "uint16": "int32", "int32": "int32",

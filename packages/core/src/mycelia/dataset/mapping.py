@@ -9,7 +9,6 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import config, nodes
 from mycelia.dataset.callback import DSCallback, Runner
 from mycelia.dataset.debug import DebugHook
@@ -17,6 +16,7 @@ from mycelia.dataset.execution import streams
 from mycelia.dataset.execution.staff import TRIED_ROWS, WORTH_S, located, own_transform, staff, title
 from mycelia.dataset.execution.workers import Failure, Work, in_order
 from mycelia.dataset.pipeline import Dataset
+from mycelia.engine.base import errors
 
 _SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
 

@@ -7,9 +7,9 @@ import traceback
 
 import numpy as np
 
-from mycelia import errors, ignored
 from mycelia.dataset.checks import INT32_MAX, between, integer
 from mycelia.dataset.checks import kind as of_type
+from mycelia.engine.base import errors, ignored
 
 __all__ = ["INT32_MAX", "integer", "of_type"]  # checks of nodes begin here too
 

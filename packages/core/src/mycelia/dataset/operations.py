@@ -8,10 +8,10 @@ import threading
 
 import numpy as np
 
-from mycelia import errors, log
 from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, DistributedSampler, RandomSampler
+from mycelia.engine.base import errors, log
 
 
 class ShuffleDataset(Dataset):

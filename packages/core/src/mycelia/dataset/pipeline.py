@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import config, nodes
 from mycelia.dataset.execution.iterator import DatasetIterator
+from mycelia.engine.base import errors
 
 
 class Dataset:

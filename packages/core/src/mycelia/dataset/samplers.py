@@ -6,8 +6,8 @@ import enum
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
+from mycelia.engine.base import errors
 
 
 class Shuffle(str, enum.Enum):  # noqa: UP042 - it prints as Shuffle.GLOBAL

@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
-from mycelia import errors
 from mycelia.dataset import nodes
+from mycelia.engine.base import errors
 from mycelia.io.reading import of_file
 
 TYPES = (
@@ -102,7 +102,7 @@ def _shape(shape) -> dict:
 def _type_name(owner: str, value) -> str:
     if isinstance(value, str) and value in TYPES:
         return value
-    from mycelia.dtypes import as_dtype
+    from mycelia.engine.base.dtypes import as_dtype
 
     name = str(value).lower().rpartition(".")[2]
     if name not in TYPES:

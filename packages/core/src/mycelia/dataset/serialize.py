@@ -8,10 +8,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors, log
 from mycelia.dataset import config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import BuiltinSampler, Shuffle
+from mycelia.engine.base import errors, log
 from mycelia.io.files import write_text
 from mycelia.io.reading import of_file
 

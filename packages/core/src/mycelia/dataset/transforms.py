@@ -12,10 +12,10 @@ import operator as operators
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks, config
 from mycelia.dataset.execution import streams
-from mycelia.dtypes import Type, as_dtype
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import Type, as_dtype
 
 _salts = itertools.count(1)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import errors, ignored, log
+from mycelia.engine.base import errors, ignored, log
 from mycelia.io import ckpt, safetensors
 from mycelia.io.files import atomic_write
 from mycelia.io.raw import Raw, of_tensor, to_parameter
@@ -196,19 +196,19 @@ def _item(entry: Any) -> tuple[Any, Any]:
 
 
 def _is_tensor(value: Any) -> bool:
-    from mycelia.tensor import Tensor
+    from mycelia.engine.tensors.tensor import Tensor
 
     return isinstance(value, Tensor)
 
 
 def _tensor(array: np.ndarray) -> Any:
-    from mycelia.tensor import Tensor
+    from mycelia.engine.tensors.tensor import Tensor
 
     return Tensor(array)
 
 
 def _appended(name: Any, value: Any) -> Raw | str:
-    from mycelia.ops.randomness.generator import Generator
+    from mycelia.engine.ops.random.generator import Generator
 
     if isinstance(name, str):
         if isinstance(value, Generator):
@@ -458,7 +458,7 @@ def load_param_into_net(net, parameter_dict, strict_load=False, remove_redundanc
 
 
 def _is_parameter(value: Any) -> bool:
-    from mycelia.tensor import Parameter
+    from mycelia.engine.tensors.tensor import Parameter
 
     return isinstance(value, Parameter)
 
@@ -489,7 +489,7 @@ _FAMILIES = (
 
 def _fitted(target: Any, value: Any, strict: bool) -> tuple[Any, str]:
     """The value as the target takes it, or why it does not."""
-    from mycelia import ops
+    from mycelia.engine import ops
 
     if isinstance(value, str):
         return None, f"the net has {_type_text(target)}, the checkpoint has a text"

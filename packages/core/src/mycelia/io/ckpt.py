@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mycelia import wire
+from mycelia.engine.base import wire
 from mycelia.io import crypto
 from mycelia.io.raw import Raw, empty, storage
 from mycelia.io.reading import STEP, Bytes, FileBytes, MemoryBytes

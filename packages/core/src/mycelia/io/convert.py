@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
-from mycelia import ignored
+from mycelia.engine.base import ignored
 from mycelia.io import ckpt, safetensors
 from mycelia.io.checkpoint import read_entries
 from mycelia.io.files import atomic_write

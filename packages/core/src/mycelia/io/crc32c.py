@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import _data
+from mycelia.engine import _data
 
 _MASK = 0xA282EAD8
 

@@ -17,7 +17,7 @@ import tempfile
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 try:
     import fcntl

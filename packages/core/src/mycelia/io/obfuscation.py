@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NoReturn
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 
 def _refused(owner: str) -> Exception:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 
 def export_split_mindir(file_name, device_num=8, rank_id=0, dynamic=True, sapp=True):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mycelia import errors, wire
+from mycelia.engine.base import errors, wire
+from mycelia.engine.ops.control_flow import print_file
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.ckpt import DTYPES
 from mycelia.io.raw import from_bytes, to_tensor
-from mycelia.ops.program import print_file
-from mycelia.tensor import Tensor
 
 
 def parse_print(print_file_name: str) -> list[Tensor | str]:

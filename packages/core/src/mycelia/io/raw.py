@@ -67,7 +67,8 @@ def from_bytes(dtype: str, shape: tuple[int, ...], data: bytes | memoryview) -> 
 
 def empty(dtype: str, shape: tuple[int, ...]) -> Raw:
     """A value to be filled in: its memory is that of the Tensor that `to_tensor` gives."""
-    from mycelia import _C, dispatch, dtypes  # noqa: F401  (dispatch tells _C the dtypes)
+    from mycelia.engine import _C
+    from mycelia.engine.base import dtypes
 
     tensor = _C.empty(getattr(dtypes, dtype), shape)
     return Raw(dtype, shape, tensor._bits(), tensor)
@@ -84,7 +85,8 @@ def of_tensor(tensor) -> Raw:
 
 def to_tensor(raw: Raw):
     """A Tensor of the content, in memory of its own."""
-    from mycelia import _C, dispatch, dtypes  # noqa: F401
+    from mycelia.engine import _C
+    from mycelia.engine.base import dtypes
 
     if raw.tensor is not None:
         return raw.tensor
@@ -93,8 +95,8 @@ def to_tensor(raw: Raw):
 
 def to_parameter(raw: Raw, name: str):
     """A Parameter of the content, in memory of its own."""
-    from mycelia import _C
-    from mycelia.tensor import Parameter
+    from mycelia.engine import _C
+    from mycelia.engine.tensors.tensor import Parameter
 
     tensor = to_tensor(raw)
     made = Parameter(_C.make_traced(None, tensor.dtype, tensor.shape), name=name)

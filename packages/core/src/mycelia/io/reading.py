@@ -11,7 +11,8 @@ from typing import Protocol
 
 import numpy as np
 
-from mycelia import _data, errors
+from mycelia.engine import _data
+from mycelia.engine.base import errors
 
 STEP = 1 << 20  # bytes of files that are read from their beginning, at a time
 

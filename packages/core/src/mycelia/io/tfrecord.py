@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 
 import numpy as np
 
-from mycelia import wire
+from mycelia.engine.base import wire
 from mycelia.io import reading
 from mycelia.io.crc32c import crc32c_of, masked
 from mycelia.io.reading import STEP, FileBytes

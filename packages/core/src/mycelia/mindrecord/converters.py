@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator
 
 import numpy as np
 
-from mycelia import errors, log
+from mycelia.engine.base import errors, log
 from mycelia.io.idx import read_idx
 from mycelia.io.reading import damaged, of_file
 from mycelia.mindrecord import exceptions

@@ -11,7 +11,7 @@ import os
 import struct
 from collections.abc import Callable
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.io import crypto
 from mycelia.io.reading import damaged
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 
 class MindRecordException(errors.MyceliaError):

@@ -16,7 +16,7 @@ import zlib
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.io.crc32c import crc32c
 from mycelia.io.files import Temporary
 from mycelia.mindrecord import crypt

@@ -6,7 +6,7 @@ import json
 import os
 from collections.abc import Iterator
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.mindrecord import exceptions
 from mycelia.mindrecord.shard import Shards
 from mycelia.mindrecord.writer import checked_name

@@ -15,7 +15,7 @@ import struct
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.io import files
 from mycelia.io.reading import Bytes, DamagedFileError, FileBytes, MemoryBytes, damaged
 from mycelia.io.windows import Windows

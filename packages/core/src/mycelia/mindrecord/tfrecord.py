@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.io import tfrecord
 from mycelia.mindrecord.converters import write
 from mycelia.mindrecord.writer import checked_name

@@ -8,7 +8,7 @@ import sqlite3
 import weakref
 import zlib
 
-from mycelia import errors, log
+from mycelia.engine.base import errors, log
 from mycelia.io import files
 from mycelia.mindrecord import crypt, exceptions, shard
 from mycelia.mindrecord.layout import ShardFile

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.dtypes import float32
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.elementwise import activation as _activation
+from mycelia.engine.ops.elementwise import math as _math
+from mycelia.engine.ops.elementwise import rectifiers as _rectifiers
+from mycelia.engine.ops.reductions import softmaxes as _softmaxes
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.nn.cell import Cell
-from mycelia.ops.elementwise import activation as _activation
-from mycelia.ops.elementwise import math as _math
-from mycelia.ops.elementwise import rectifiers as _rectifiers
-from mycelia.ops.reductions import softmaxes as _softmaxes
-from mycelia.tensor import Parameter, Tensor
 
 
 def _layer(name: str, function, doc: str) -> type[Cell]:
@@ -120,7 +120,7 @@ class RReLU(Cell):
         self.lower, self.upper = lower, upper
 
     def construct(self, x):
-        from mycelia.ops.randomness.random import rrelu
+        from mycelia.engine.ops.random.random import rrelu
 
         return rrelu(x, self.lower, self.upper)
 

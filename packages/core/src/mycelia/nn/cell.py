@@ -6,14 +6,15 @@ import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 
-from mycelia import _C, config, dispatch, errors, ignored
-from mycelia.capture import validity
-from mycelia.capture.trace import traces
-from mycelia.dtypes import DType, bfloat16, float16, float32
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base import config, errors, ignored
+from mycelia.engine.base.dtypes import DType, bfloat16, float16, float32
+from mycelia.engine.capture import validity
+from mycelia.engine.capture.trace import traces
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell_hooks import NO_OPTIONS, CellHooks
 from mycelia.nn.cell_marks import CellMarks, MixedPrecisionType
 from mycelia.nn.cell_state import CellState
-from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 class _Mode:
@@ -242,7 +243,7 @@ class Cell(CellState, CellHooks, CellMarks):
         """Graph mode, a graph being captured, hooks, own gradient or mixed precision."""
         if _Mode.graph and not _C.mode() & (dispatch.TRACING | dispatch.BATCHING):
             if _Mode.call is None:
-                from mycelia.compile.jit import call_cell
+                from mycelia.engine.compile.jit import call_cell
 
                 _Mode.call = staticmethod(call_cell)
             return _Mode.call(self, args, kwargs)
@@ -252,8 +253,8 @@ class Cell(CellState, CellHooks, CellMarks):
         """One call; if the cell is marked by `set_grad`, its forward pass is kept for the next gradient."""
         if not self.requires_grad or _C.tape_level() or _C.mode() & dispatch.BATCHING:
             return self._run(args, kwargs)
-        from mycelia.autodiff.forward_pass import keep
-        from mycelia.autodiff.transforms import no_gradients
+        from mycelia.engine.autodiff.forward_pass import keep
+        from mycelia.engine.autodiff.transforms import no_gradients
 
         return self._run(args, kwargs) if no_gradients.active else keep(self, args, kwargs)
 
@@ -271,7 +272,7 @@ class Cell(CellState, CellHooks, CellMarks):
     def _compute_plainly(self, args: tuple, kwargs: dict):
         construct = self.construct
         if traces and _C.mode():  # this thread captures a graph
-            from mycelia.capture.control import callee
+            from mycelia.engine.capture.control import callee
 
             traces[0].cells[id(self)] = self
             construct = callee(construct)  # with its control flow rewritten
@@ -280,12 +281,12 @@ class Cell(CellState, CellHooks, CellMarks):
 
             construct = with_own_hooks(self, construct)
         if self._has_bprop():
-            from mycelia.autodiff.transforms import custom_vjp
+            from mycelia.engine.autodiff.transforms import custom_vjp
 
             rule = self._checked_bprop if config.get("check_bprop") else self.bprop
             return custom_vjp(construct, rule)(*args, **kwargs)
         if self._recompute:
-            from mycelia.autodiff.recompute import run_twice
+            from mycelia.engine.autodiff.recompute import run_twice
 
             return run_twice(self, lambda again: construct(*again, **kwargs), args)
         return construct(*args, **kwargs)
@@ -607,7 +608,7 @@ class Cell(CellState, CellHooks, CellMarks):
 
     def set_inputs(self, *inputs, **kwargs) -> None:
         """Declare input shapes; None in a Tensor's shape stands for a size that changes from call to call."""
-        from mycelia.compile.declared import check_declaration
+        from mycelia.engine.compile.declared import check_declaration
 
         self.__dict__["_inputs"] = check_declaration(self.construct, inputs, kwargs)
         validity.changed()
@@ -618,7 +619,7 @@ class Cell(CellState, CellHooks, CellMarks):
 
     def compile(self, *args, **kwargs) -> None:
         """Compile `construct` for these arguments now instead of at the first call."""
-        from mycelia.compile.jit import compile_cell
+        from mycelia.engine.compile.jit import compile_cell
 
         compile_cell(self, args, kwargs)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 # Keys of the hooks that take keyword arguments, and of those that run although `construct` failed.
 NO_OPTIONS: dict[str, frozenset] = {"with_kwargs": frozenset(), "always_call": frozenset()}

@@ -10,7 +10,7 @@ import time
 from collections import OrderedDict
 from enum import Enum
 
-from mycelia import config, errors, ignored, log
+from mycelia.engine.base import config, errors, ignored, log
 
 
 class MixedPrecisionType(Enum):
@@ -157,7 +157,7 @@ class CellMarks:
     def compile_and_run(self, *args, **kwargs):
         """Compile for these arguments and run."""
         self.compile(*args, **kwargs)
-        from mycelia.compile.jit import call_cell
+        from mycelia.engine.compile.jit import call_cell
 
         return call_cell(self, args, kwargs)
 

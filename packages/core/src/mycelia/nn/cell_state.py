@@ -7,9 +7,9 @@ import warnings
 from collections import OrderedDict, namedtuple
 from collections.abc import Callable, Mapping
 
-from mycelia import errors
-from mycelia.dtypes import DType
-from mycelia.tensor import Tensor
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.tensors.tensor import Tensor
 
 _EXTRA_STATE = "_extra_state"
 
@@ -242,7 +242,7 @@ class CellState:
     def to_empty(self, *, device=None, recurse: bool = True):
         """New memory for all Parameters and buffers, without values that mean anything; returns the cell."""
         _check_device("Cell.to_empty", device)
-        from mycelia import _C
+        from mycelia.engine import _C
 
         return self._convert(lambda x: _C.empty(x.dtype, x.shape), recurse)
 

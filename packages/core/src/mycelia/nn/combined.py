@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors, ignored
+from mycelia.engine.base import errors, ignored
 from mycelia.nn.activation import LeakyReLU, get_activation
 from mycelia.nn.cell import Cell
 from mycelia.nn.conv import Conv2d

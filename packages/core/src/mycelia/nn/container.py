@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict
 from collections.abc import Iterable
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import Part
 

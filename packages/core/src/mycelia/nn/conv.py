@@ -6,15 +6,15 @@ import math
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.common.initializer import HeUniform, Uniform, initializer
-from mycelia.dtypes import float32
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.arrays.padding import pad
+from mycelia.engine.ops.arrays.shape import reshape
+from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops.arrays.padding import pad
-from mycelia.ops.arrays.shape import reshape
-from mycelia.ops.layers import conv as _conv
-from mycelia.tensor import Parameter
 
 
 class _Conv(Cell):

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors, ignored
-from mycelia.common.initializer import HeUniform, Uniform, initializer
-from mycelia.dtypes import float32
+from mycelia.engine.base import errors, ignored
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.linalg import products as _linalg
+from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.activation import get_activation
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import Part, operator
-from mycelia.ops.matrices import linalg as _linalg
-from mycelia.tensor import Parameter
 
 
 def _positive(owner: str, **values) -> None:
@@ -133,7 +133,7 @@ class BiDense(Cell):
             )
 
     def construct(self, input1, input2):
-        from mycelia.ops.arrays.shape import reshape, transpose
+        from mycelia.engine.ops.arrays.shape import reshape, transpose
 
         for name, x, size in (("input1", input1, self.in1_channels), ("input2", input2, self.in2_channels)):
             if not x.ndim or x.shape[-1] != size or input1.shape[:-1] != input2.shape[:-1]:
@@ -174,7 +174,7 @@ class Unflatten(Cell):
         self.axis, self.unflattened_size = axis, tuple(unflattened_size)
 
     def construct(self, input_x):
-        from mycelia.ops.arrays.shape import reshape
+        from mycelia.engine.ops.arrays.shape import reshape
 
         shape = input_x.shape
         if not -len(shape) <= self.axis < len(shape):
@@ -200,7 +200,7 @@ class Flatten(Cell):
             )
 
     def construct(self, x):
-        from mycelia.ops.arrays.shape import flatten
+        from mycelia.engine.ops.arrays.shape import flatten
 
         return flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
 
@@ -241,7 +241,7 @@ class Dropout(Cell):
         self.p, self.keep_prob = float(p), keep_prob
 
     def construct(self, x):
-        from mycelia.ops.randomness.random import dropout
+        from mycelia.engine.ops.random.random import dropout
 
         return dropout(x, self.p, self.training) if self.training and self.p > 0 else x
 
@@ -266,7 +266,7 @@ class _ChannelDropout(Cell):
             return x
         if self.p == 1:
             return x * 0.0
-        from mycelia.ops.randomness import random
+        from mycelia.engine.ops.random import random
 
         return getattr(random, self._function)(x, self.p)
 
@@ -348,10 +348,10 @@ class EmbeddingLookup(Cell):
         )
 
     def construct(self, indices):
-        from mycelia.ops.arrays.index import embedding
-        from mycelia.ops.arrays.shape import expand_dims
-        from mycelia.ops.elementwise.cast import cast
-        from mycelia.ops.elementwise.clipping import maximum, minimum
+        from mycelia.engine.ops.arrays.index import embedding
+        from mycelia.engine.ops.arrays.shape import expand_dims
+        from mycelia.engine.ops.elementwise.cast import cast
+        from mycelia.engine.ops.elementwise.clipping import maximum, minimum
 
         inside = cast((indices >= 0) & (indices < self.vocab_size), self.embedding_table.dtype)
         rows = embedding(minimum(maximum(indices, 0), self.vocab_size - 1), self.embedding_table)
@@ -364,9 +364,9 @@ class EmbeddingLookup(Cell):
 
 def _clipped(x, limit, axes):
     """x scaled down along `axes` where its Euclidean norm is above `limit`."""
-    from mycelia.ops.elementwise.clipping import maximum
-    from mycelia.ops.elementwise.powers import sqrt
-    from mycelia.ops.reductions.reduce import sum as total
+    from mycelia.engine.ops.elementwise.clipping import maximum
+    from mycelia.engine.ops.elementwise.powers import sqrt
+    from mycelia.engine.ops.reductions.reduce import sum as total
 
     length = sqrt(total(x * x, axes, True))
     return x * limit / maximum(length, limit)
@@ -388,7 +388,7 @@ class ClipByNorm(Cell):
         self.axis = axis
 
     def construct(self, x, clip_norm):
-        from mycelia.ops.elementwise.cast import cast
+        from mycelia.engine.ops.elementwise.cast import cast
 
         axes = tuple(range(x.ndim)) if self.axis is None else self.axis
         return _clipped(cast(x, float32), cast(clip_norm, float32), axes)
@@ -422,13 +422,13 @@ class Embedding(Cell):
                 )
             values = table.asnumpy().copy()
             values[padding_idx] = 0
-            from mycelia.tensor import Tensor
+            from mycelia.engine.tensors.tensor import Tensor
 
             table = Tensor(values, dtype)
         self.embedding_table = Parameter(table, name="embedding_table")
 
     def construct(self, ids):
-        from mycelia.ops.arrays.index import embedding
+        from mycelia.engine.ops.arrays.index import embedding
 
         return embedding(ids, self.embedding_table)
 
@@ -457,8 +457,8 @@ class OneHot(Cell):
         )
 
     def construct(self, indices):
-        from mycelia.ops.arrays.masks import one_hot
-        from mycelia.tensor import Tensor
+        from mycelia.engine.ops.arrays.masks import one_hot
+        from mycelia.engine.tensors.tensor import Tensor
 
         return one_hot(
             indices,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 
 def _check(owner: str, total_step, step_per_epoch, **positive) -> None:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from mycelia import _C, dispatch, errors, ignored
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base import errors, ignored
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
-from mycelia.tensor import Tensor
 
 
 class GraphCell(Cell):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from mycelia import _C, dispatch, errors
-from mycelia.tensor import Parameter, Tensor
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 
 
 def hook_parameters(cell, hook) -> None:
@@ -64,7 +65,7 @@ def with_own_hooks(cell, construct):
 
 def call_with_backward_hooks(cell, args: tuple, kwargs: dict):
     """Run `cell` so that its backward hooks see, and may replace, the gradients of its output and inputs."""
-    from mycelia.autodiff.transforms import custom_vjp
+    from mycelia.engine.autodiff.transforms import custom_vjp
 
     positions = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.dtype.is_floating]
     if not positions:

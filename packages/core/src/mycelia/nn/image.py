@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors
-from mycelia.dtypes import float32
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.images import image as _image
 from mycelia.nn.cell import Cell
-from mycelia.ops.images import image as _image
 
 
 class Upsample(Cell):
@@ -106,9 +106,9 @@ class PSNR(Cell):
         self.max_val = max_val
 
     def construct(self, img1, img2):
-        from mycelia.ops.elementwise.cast import cast
-        from mycelia.ops.elementwise.powers import log
-        from mycelia.ops.reductions.reduce import mean
+        from mycelia.engine.ops.elementwise.cast import cast
+        from mycelia.engine.ops.elementwise.powers import log
+        from mycelia.engine.ops.reductions.reduce import mean
 
         if img1.ndim != 4 or img1.shape != img2.shape:
             raise errors.shape_error(
@@ -128,6 +128,6 @@ class ReduceLogSumExp(Cell):
         self.axis, self.keep_dims = axis, keep_dims
 
     def construct(self, x):
-        from mycelia.ops.reductions.moments import logsumexp
+        from mycelia.engine.ops.reductions.moments import logsumexp
 
         return logsumexp(x, self.axis, self.keep_dims)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 
-from mycelia import dtypes, errors
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import math as _math
+from mycelia.engine.ops.elementwise import powers as _powers
+from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.elementwise.rounding import floor
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
-from mycelia.ops.elementwise import clipping as _clipping
-from mycelia.ops.elementwise import math as _math
-from mycelia.ops.elementwise import powers as _powers
-from mycelia.ops.elementwise.cast import cast
-from mycelia.ops.elementwise.rounding import floor
-from mycelia.tensor import Tensor
 
 
 def _number(owner: str, positive: bool = False, **values) -> None:
@@ -116,7 +116,7 @@ class CosineDecayLR(LearningRateSchedule):
         self.min_lr, self.max_lr, self.decay_steps = min_lr, max_lr, decay_steps
 
     def construct(self, global_step):
-        from mycelia.ops.elementwise.trig import cos
+        from mycelia.engine.ops.elementwise.trig import cos
 
         step = _clipping.minimum(_float_step(global_step), float(self.decay_steps))
         wave = cos(_math.mul(step, math.pi / self.decay_steps))
@@ -144,7 +144,7 @@ class PolynomialDecayLR(LearningRateSchedule):
         self.power, self.update_decay_steps = power, update_decay_steps
 
     def construct(self, global_step):
-        from mycelia.ops.elementwise.rounding import ceil
+        from mycelia.engine.ops.elementwise.rounding import ceil
 
         step, total = _float_step(global_step), float(self.decay_steps)
         if self.update_decay_steps:

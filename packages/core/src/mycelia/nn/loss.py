@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors
-from mycelia.dtypes import int32
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import int32
+from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import masks as _masks
+from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import math as _math
+from mycelia.engine.ops.elementwise import powers as _powers
+from mycelia.engine.ops.nn_ops import cross_entropy as _cross_entropy
+from mycelia.engine.ops.nn_ops import loss as _loss
+from mycelia.engine.ops.nn_ops.loss_reduction import _warn_of_broadcasting
+from mycelia.engine.ops.reductions import reduce as _reduce
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops.arrays import index as _index
-from mycelia.ops.arrays import masks as _masks
-from mycelia.ops.elementwise import clipping as _clipping
-from mycelia.ops.elementwise import math as _math
-from mycelia.ops.elementwise import powers as _powers
-from mycelia.ops.layers import cross_entropy as _cross_entropy
-from mycelia.ops.layers import loss as _loss
-from mycelia.ops.layers.loss_reduction import _warn_of_broadcasting
-from mycelia.ops.reductions import reduce as _reduce
-from mycelia.tensor import Tensor
 
 
 class LossBase(Cell):
@@ -346,7 +346,7 @@ class CTCLoss(LossBase):
         self.blank, self.zero_infinity = blank, zero_infinity
 
     def construct(self, log_probs, targets, input_lengths, target_lengths):
-        from mycelia.ops.layers.ctc import ctc_loss
+        from mycelia.engine.ops.nn_ops.ctc import ctc_loss
 
         single = log_probs.ndim == 2
         if single:
@@ -394,9 +394,9 @@ class FocalLoss(LossBase):
         self.weight, self.gamma = weight, float(gamma)
 
     def construct(self, logits, labels):
-        from mycelia.ops.arrays.shape import reshape
-        from mycelia.ops.elementwise.cast import cast
-        from mycelia.ops.reductions.softmaxes import log_softmax
+        from mycelia.engine.ops.arrays.shape import reshape
+        from mycelia.engine.ops.elementwise.cast import cast
+        from mycelia.engine.ops.reductions.softmaxes import log_softmax
 
         if logits.ndim < 2 or labels.ndim != logits.ndim or labels.shape[1] not in (1, logits.shape[1]):
             raise errors.shape_error(

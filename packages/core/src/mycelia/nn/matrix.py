@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import math
 
-from mycelia import errors, ops
-from mycelia.dtypes import float16, float32
+from mycelia.engine import ops
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import float16, float32
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
-from mycelia.tensor import Tensor
 
 
 def _require(cell: Cell, name: str, x, dtypes=(float16, float32)) -> None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from mycelia import errors, ignored
-from mycelia.common.initializer import initializer
-from mycelia.dtypes import float32
+from mycelia.engine.base import errors, ignored
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_train
+from mycelia.engine.ops.nn_ops.norm import _instance_norm, _layer_norm, group_norm, lrn, rms_norm
+from mycelia.engine.tensors.initializer import initializer
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import operator
-from mycelia.ops.layers.batch_norm import _batch_norm_infer, _batch_norm_train
-from mycelia.ops.layers.norm import _instance_norm, _layer_norm, group_norm, lrn, rms_norm
-from mycelia.tensor import Parameter
 
 
 def _check_features(owner: str, name: str, value) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from mycelia import errors, ops
-from mycelia.dtypes import int32, int64
+from mycelia.engine import ops
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import int32, int64
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.activation import get_activation
 from mycelia.nn.cell import Cell
 from mycelia.nn.loss import DiceLoss, LossBase
-from mycelia.tensor import Tensor
 
 
 class MultiClassDiceLoss(LossBase):

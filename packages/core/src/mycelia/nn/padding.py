@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
+from mycelia.engine.ops.arrays.padding import pad
 from mycelia.nn.cell import Cell
-from mycelia.ops.arrays.padding import pad
 
 
 class Pad(Cell):

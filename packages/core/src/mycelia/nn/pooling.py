@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
+from mycelia.engine.ops.nn_ops import adaptive_pool as _adaptive_pool
+from mycelia.engine.ops.nn_ops import average_pool as _average_pool
+from mycelia.engine.ops.nn_ops import pool as _pool
+from mycelia.engine.ops.nn_ops.conv import explicit_pads, spread
 from mycelia.nn.cell import Cell
-from mycelia.ops.layers import adaptive_pool as _adaptive_pool
-from mycelia.ops.layers import average_pool as _average_pool
-from mycelia.ops.layers import pool as _pool
-from mycelia.ops.layers.conv import explicit_pads, spread
 
 
 class _Pool(Cell):
@@ -47,7 +47,7 @@ class _Pool(Cell):
                 f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is "
                 f"{list(x.shape)}",
             )
-        from mycelia.ops.arrays.shape import expand_dims, squeeze
+        from mycelia.engine.ops.arrays.shape import expand_dims, squeeze
 
         result = compute(expand_dims(x, 0))
         return tuple(squeeze(r, 0) for r in result) if isinstance(result, tuple) else squeeze(result, 0)
@@ -323,7 +323,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     """
 
     def construct(self, input):
-        from mycelia.ops import fractional_max_pool2d
+        from mycelia.engine.ops import fractional_max_pool2d
 
         return fractional_max_pool2d(input, *self._settings())
 
@@ -332,6 +332,6 @@ class FractionalMaxPool3d(_FractionalMaxPool):
     """The largest value in each of `output_size` windows. Shapes: [N, C, D, H, W] -> [N, C, d, h, w]."""
 
     def construct(self, input):
-        from mycelia.ops import fractional_max_pool3d
+        from mycelia.engine.ops import fractional_max_pool3d
 
         return fractional_max_pool3d(input, *self._settings())

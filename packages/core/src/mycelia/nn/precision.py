@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import functools
 
-from mycelia import dispatch
-from mycelia.dtypes import DType, float32
-from mycelia.ops.elementwise.cast import cast
-from mycelia.tensor import Parameter, ParameterTuple, Tensor
+from mycelia.engine import dispatch
+from mycelia.engine.base.dtypes import DType, float32
+from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 
 # What a normalization updates in place keeps its type and place.
 _STATISTICS = ("moving_mean", "moving_variance")

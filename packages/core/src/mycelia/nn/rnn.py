@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import math
 
-from mycelia import dtypes, errors, log
-from mycelia.common.initializer import Uniform, initializer
-from mycelia.dtypes import float32
+from mycelia.engine.base import dtypes, errors, log
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import masks as _masks
+from mycelia.engine.ops.arrays.create import arange, zeros
+from mycelia.engine.ops.arrays.joining import concat, stack
+from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims, flip, reshape, transpose
+from mycelia.engine.ops.nn_ops import rnn as _rnn
+from mycelia.engine.tensors.initializer import Uniform, initializer
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
-from mycelia.ops.arrays import index as _index
-from mycelia.ops.arrays import masks as _masks
-from mycelia.ops.arrays.create import arange, zeros
-from mycelia.ops.arrays.joining import concat, stack
-from mycelia.ops.arrays.shape import broadcast_to, expand_dims, flip, reshape, transpose
-from mycelia.ops.layers import rnn as _rnn
-from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 def _positive(owner: str, **values) -> None:
@@ -134,7 +134,7 @@ class _Recurrent(Cell):
                 last.append(final)
             x = parts[0] if len(parts) == 1 else concat(parts, 2)
             if self.dropout and self.training and layer < self.num_layers - 1:
-                from mycelia.ops.randomness.random import dropout
+                from mycelia.engine.ops.random.random import dropout
 
                 x = dropout(x, self.dropout)
         return x, tuple(stack([f[k] for f in last]) for k in range(len(last[0])))

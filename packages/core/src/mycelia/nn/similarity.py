@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors, ops
-from mycelia.dtypes import float16, float32, float64, uint8
+from mycelia.engine import ops
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import float16, float32, float64, uint8
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.container import CellList
 from mycelia.nn.conv import Conv2d
-from mycelia.tensor import Tensor
 
 
 def _window(size: int, sigma: float) -> np.ndarray:

@@ -7,25 +7,25 @@ from __future__ import annotations
 import copy
 import math
 
-from mycelia import dtypes, errors
-from mycelia.common.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
-from mycelia.dtypes import float32
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.arrays import masks as _masks
+from mycelia.engine.ops.arrays.create import zeros
+from mycelia.engine.ops.arrays.joining import concat, split
+from mycelia.engine.ops.arrays.repeating import tile
+from mycelia.engine.ops.arrays.shape import expand_dims, reshape, squeeze, swapaxes, transpose
+from mycelia.engine.ops.linalg import products as _linalg
+from mycelia.engine.ops.nn_ops.attention import scaled_dot_product_attention
+from mycelia.engine.ops.random.random import dropout as _dropout
+from mycelia.engine.ops.reductions.reduce import mean
+from mycelia.engine.ops.reductions.softmaxes import softmax
+from mycelia.engine.tensors.initializer import HeUniform, Uniform, XavierNormal, XavierUniform, initializer
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.activation import get_activation
 from mycelia.nn.cell import Cell
 from mycelia.nn.container import CellList
 from mycelia.nn.dense import Dense, Dropout
 from mycelia.nn.norm import LayerNorm
-from mycelia.ops.arrays import masks as _masks
-from mycelia.ops.arrays.create import zeros
-from mycelia.ops.arrays.joining import concat, split
-from mycelia.ops.arrays.repeating import tile
-from mycelia.ops.arrays.shape import expand_dims, reshape, squeeze, swapaxes, transpose
-from mycelia.ops.layers.attention import scaled_dot_product_attention
-from mycelia.ops.matrices import linalg as _linalg
-from mycelia.ops.randomness.random import dropout as _dropout
-from mycelia.ops.reductions.reduce import mean
-from mycelia.ops.reductions.softmaxes import softmax
-from mycelia.tensor import Parameter
 
 
 def _additive(mask, dtype):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 #: Function -> its parameters as MindSpore has them; `...`: any.
 _FUNCTIONS = {

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import _C, config, dispatch, dtypes, errors
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base import config, dtypes, errors
 
 Tensor = _C.Tensor
 _MISSING: Any = object()
@@ -63,7 +64,7 @@ class GradOperation:
 
 
 def _gradients(fn, weights, args: tuple, kwargs: dict, get_all: bool, get_by_list: bool, sens_param: bool):
-    from mycelia.autodiff import transforms
+    from mycelia.engine.autodiff import transforms
 
     cotangent = None
     if sens_param:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from mycelia import _C
+from mycelia.engine import _C
 from mycelia.ops.composite import partial  # noqa: F401  (a name of this module)
 
 
@@ -16,7 +16,7 @@ def depend(value, expr):
 
 def mixed_precision_cast(dst_type, x):
     """`x` with the floating Tensors in it (nested in tuples, lists and dicts too) cast to `dst_type`."""
-    from mycelia.ops.elementwise.cast import cast
+    from mycelia.engine.ops.elementwise.cast import cast
 
     if isinstance(x, _C.Tensor):
         return cast(x, dtype=dst_type) if x.dtype.is_floating and x.dtype is not dst_type else x

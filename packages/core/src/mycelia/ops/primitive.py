@@ -1,6 +1,6 @@
 """`Primitive`: an op as an object that is made with its constants and called with tensors.
 
-The primitives of MindSpore are in `mycelia.ops.operations`, made by the decorators there. Here is the base
+The primitives of MindSpore are in `mycelia.ops.primitives`, made by the decorators there. Here is the base
 class, what users derive their own from, and the registry of implementations in Python.
 """
 
@@ -10,7 +10,7 @@ import functools
 import inspect
 from typing import Any
 
-from mycelia import errors, ignored
+from mycelia.engine.base import errors, ignored
 
 _HIDDEN = ("input_names", "output_names")
 
@@ -159,7 +159,7 @@ class Primitive:
             rule = bprop_getters.get(self.name) or bprop_getters.get(type(self))
             if rule is None:
                 return implementation(*args)
-            from mycelia.autodiff.transforms import custom_vjp
+            from mycelia.engine.autodiff.transforms import custom_vjp
 
             return custom_vjp(implementation, rule(self))(*args)
         return _run_by_name(self, args)
@@ -193,7 +193,7 @@ def _layout(part: Any) -> Any:
 
 def _run_by_name(primitive: Primitive, args: tuple) -> Any:
     """The op of the primitive's name on `args`: its tensors, then those constants that no attribute gives."""
-    from mycelia.ops import operations
+    from mycelia.ops import primitives as operations
 
     kind = operations.registry.get(primitive.name)
     if kind is None:

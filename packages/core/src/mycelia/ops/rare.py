@@ -4,10 +4,11 @@ tuples.
 
 from __future__ import annotations
 
-from mycelia import dtypes, errors, ignored, ops
-from mycelia.ops.program.variable import has_unknown_length, is_variable
-from mycelia.sparse import COOTensor, CSRTensor, RowTensor, SparseTensor
-from mycelia.tensor import Tensor
+from mycelia import ops
+from mycelia.engine.base import dtypes, errors, ignored
+from mycelia.engine.ops.control_flow.variable import has_unknown_length, is_variable
+from mycelia.engine.tensors.sparse import COOTensor, CSRTensor, RowTensor, SparseTensor
+from mycelia.engine.tensors.tensor import Tensor
 
 # ------------------------------------------------------------------------------------- parts of networks
 

@@ -1,6 +1,11 @@
 """Names of parallel training. On one device layouts and strategies are checked and kept; nothing is
 divided."""
 
+from mycelia.engine.base.parallel_settings import (
+    get_algo_parameters,
+    reset_algo_parameters,
+    set_algo_parameters,
+)
 from mycelia.parallel import auto_parallel, function, nn
 from mycelia.parallel.checkpoints import (
     build_searched_strategy,
@@ -22,7 +27,6 @@ from mycelia.parallel.checkpoints import (
     unified_safetensors,
 )
 from mycelia.parallel.layout import Layout, shard
-from mycelia.parallel_settings import get_algo_parameters, reset_algo_parameters, set_algo_parameters
 
 __all__ = [
     "Layout", "auto_parallel", "build_searched_strategy", "convert_checkpoint_by_rank", "convert_checkpoints",

@@ -11,8 +11,8 @@ import os
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.tensor import Parameter, Tensor
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 
 
 def _needs_strategy(subject: str) -> Exception:
@@ -60,7 +60,7 @@ def merge_sliced_parameter(sliced_parameters, strategy=None):
 
 
 def _tensor(bits, dtype) -> Tensor:
-    from mycelia import _C
+    from mycelia.engine import _C
 
     return _C.from_array(np.ascontiguousarray(bits), dtype, False)
 

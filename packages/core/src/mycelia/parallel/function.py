@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors, ignored
+from mycelia.engine.base import errors, ignored
 from mycelia.parallel.layout import Layout
 
 

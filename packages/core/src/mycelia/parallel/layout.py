@@ -6,7 +6,7 @@ import copy
 import math
 from collections.abc import Callable
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 
 class Layout:

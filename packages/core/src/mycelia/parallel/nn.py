@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mycelia import errors, ops
+from mycelia.engine import ops
+from mycelia.engine.base import errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.wrap.distributed import PipelineGradReducer  # noqa: F401
 

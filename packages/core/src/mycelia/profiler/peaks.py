@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mycelia.backends import registry
-from mycelia.compile import strands
+from mycelia.engine.backends import registry
+from mycelia.engine.compile import strands
 
 # Of what is copied, source and target together: for second and third cache, and memory.
 _SIZES = (256 << 10, 4 << 20, 64 << 20)

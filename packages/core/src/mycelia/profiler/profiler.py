@@ -11,12 +11,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from mycelia import _C, dispatch, errors, ignored, log
-from mycelia.compile import clock, executable
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.compile import clock, executable
+from mycelia.engine.ir.graph import Graph
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.cost import Cost, cost
 from mycelia.io.files import write_text
-from mycelia.ir.graph import Graph
-from mycelia.ir.types import TensorType
-from mycelia.ops.cost import Cost, cost
 from mycelia.profiler.peaks import peaks
 from mycelia.profiler.report import Row, table, write_trace
 

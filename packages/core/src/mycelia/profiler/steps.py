@@ -6,7 +6,7 @@ import enum
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mycelia import ignored, log
+from mycelia.engine.base import ignored, log
 from mycelia.profiler.profiler import Profiler
 
 

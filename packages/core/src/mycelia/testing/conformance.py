@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mycelia import _C
-from mycelia.autodiff.transforms import grad
-from mycelia.backends import registry
-from mycelia.ops.elementwise.math import mul
-from mycelia.ops.reductions.reduce import sum as total_of
+from mycelia.engine import _C
+from mycelia.engine.autodiff.transforms import grad
+from mycelia.engine.backends import registry
+from mycelia.engine.ops.elementwise.math import mul
+from mycelia.engine.ops.reductions.reduce import sum as total_of
 from mycelia.testing.gradcheck import check_gradient
 from mycelia.testing.samples import Sample, all_samples
 from mycelia.testing.tolerances import tolerance

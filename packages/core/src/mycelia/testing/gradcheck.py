@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from mycelia import _C
-from mycelia.autodiff.transforms import grad
-from mycelia.ops.reductions.reduce import sum as total_of
+from mycelia.engine import _C
+from mycelia.engine.autodiff.transforms import grad
+from mycelia.engine.ops.reductions.reduce import sum as total_of
 
 _PROBES = 12  # coordinates and directions tried per check: a wrong rule fails almost everywhere
 _STEP = 1e-5  # central differences in float64: error about step^2, rounding about 1e-16 / step

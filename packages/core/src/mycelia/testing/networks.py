@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 import mycelia as ms
-from mycelia import Parameter, Tensor, nn, ops
+from mycelia import Parameter, Tensor, nn
+from mycelia.engine import ops
 
 
 def heads_of(x: Tensor, heads: int) -> Tensor:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from mycelia import _C
-from mycelia.ops.define import OpDef
+from mycelia.engine import _C
+from mycelia.engine.ops.define import OpDef
 
 
 class Rand:
@@ -102,10 +102,10 @@ def _cast(value, dtype: str):
 
 def all_samples(names=None) -> Iterator[Sample]:
     """The samples of all ops, also of those that plugins define, or of the ops in `names`."""
-    import mycelia.ops
-    import mycelia.tensor  # noqa: F401
-    from mycelia import plugins
-    from mycelia.ops.define import registry
+    import mycelia.engine.ops
+    import mycelia.engine.tensors.tensor  # noqa: F401
+    from mycelia.engine.base import plugins
+    from mycelia.engine.ops.define import registry
 
     plugins.load_ops()
     for name in sorted(registry):

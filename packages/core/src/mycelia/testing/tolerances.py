@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import dtypes
+from mycelia.engine.base import dtypes
 
 #: dtype -> (relative, absolute as a share of the largest reference value).
 #: float32: kernels reorder sums and use polynomials of ~2 ulp; bodies sum pairwise. float16 and bfloat16 are

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import types
 
-from mycelia import dtypes, errors, log, nn, ops
+from mycelia import nn, ops
+from mycelia.engine.base import dtypes, errors, log
 from mycelia.nn.cell import Cell
 from mycelia.nn.precision import automatic_function, cast_floats
 from mycelia.train.boost_level import check_boost_level

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors, ignored
+from mycelia.engine.base import errors, ignored
 
 BOOST_LEVELS = ("O0", "O1", "O2")
 BOOST_MISSING = "no part of the training is left out; boost.GradientFreeze and boost.LessBN do that"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.conv import Conv2d
 from mycelia.nn.dense import Dense, Embedding

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.nn.wrap.loss_scale import DynamicLossScaleUpdateCell, FixedLossScaleUpdateCell, positive_int
 
 __all__ = ["DynamicLossScaleManager", "FixedLossScaleManager", "LossScaleManager"]

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 
-from mycelia import config, errors, ignored, parallel_settings
+from mycelia.engine.base import config, errors, ignored, parallel_settings
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.metrics import Loss, Metric, get_metrics
 from mycelia.nn.wrap import TrainOneStepCell, WithEvalCell, WithLossCell
-from mycelia.tensor import Tensor
 from mycelia.train.boost_level import BOOST_MISSING, check_boost_level
 from mycelia.train.callbacks.base import CallbackManager, CallbackParam, RunContext
 

@@ -8,7 +8,7 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.ops import operations as P
-from mycelia.ops.operations.define import registry
+from mycelia.ops.primitives.define import registry
 
 GRAD = Tensor([[[1.0, 2.0], [3.0, 4.0]]])
 LEFT, RIGHT = Tensor([[[1.0, 2.0], [3.0, 4.0]]]), Tensor([[[2.5, 1.0], [0.0, 0.5]]])

@@ -5,7 +5,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.ops.program import summary_sink
+from mycelia.engine.ops.control_flow import summary_sink
 
 
 def data(*shape, seed=0, low=0.1, high=1.0):

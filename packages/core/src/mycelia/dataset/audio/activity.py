@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.audio.base import AudioTransform
+from mycelia.engine.base import errors
 
 _LEAST_DFT = 16
 _OFFSET = 21  # of the logarithm of the cepstral power, so that silence measures 0

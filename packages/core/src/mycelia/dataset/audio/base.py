@@ -6,8 +6,8 @@ import enum
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.transforms import Transform, is_text
+from mycelia.engine.base import errors
 
 
 class _Choice(str, enum.Enum):  # noqa: UP042 - printed by its name, as an Enum

@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.audio.base import (
     AudioTransform,
@@ -21,6 +20,7 @@ from mycelia.dataset.audio.base import (
 )
 from mycelia.dataset.audio.spectra import _Framed, create_dct, istft, linear_fbanks, mel_bank, pad_time, stft
 from mycelia.dataset.transforms import RandomTransform
+from mycelia.engine.base import errors
 
 
 class Angle(ComplexTransform):

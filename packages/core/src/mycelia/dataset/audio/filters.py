@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.audio.base import AudioTransform
+from mycelia.engine.base import errors
 
 
 def recursive(sound: np.ndarray, a, b) -> np.ndarray:

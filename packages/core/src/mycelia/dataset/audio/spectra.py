@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.audio.base import (
     AudioTransform,
@@ -17,6 +16,7 @@ from mycelia.dataset.audio.base import (
     WindowType,
     as_complex,
 )
+from mycelia.engine.base import errors
 
 
 def window_of(kind: WindowType, size: int) -> np.ndarray:

@@ -14,9 +14,9 @@ import threading
 import time
 from collections.abc import Iterator
 
-from mycelia import errors
 from mycelia.dataset import config
 from mycelia.dataset.execution.workers import Failure
+from mycelia.engine.base import errors
 
 _DEPTH = 2  # rows (batches, most often) that wait
 _TRIED = 8  # rows that are timed

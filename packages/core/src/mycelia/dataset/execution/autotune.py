@@ -12,10 +12,10 @@ import os
 import time
 from pathlib import Path
 
-from mycelia import config as settings
-from mycelia import log
 from mycelia.dataset import config
 from mycelia.dataset.execution.workers import Stats
+from mycelia.engine.base import config as settings
+from mycelia.engine.base import log
 from mycelia.io.files import write_text
 
 _WAITS, _BUSY = 0.1, 0.6  # share of the time from which a reader waits, and from which workers are busy

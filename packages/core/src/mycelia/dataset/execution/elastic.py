@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.batching import BatchDataset
 from mycelia.dataset.mapping import MapDataset
 from mycelia.dataset.operations import ProjectDataset, RenameDataset
 from mycelia.dataset.samplers import DistributedSampler, RandomSampler, SequentialSampler
 from mycelia.dataset.sources.numbered import MappableDataset
+from mycelia.engine.base import errors
 
 
 def dealt(root) -> tuple[MappableDataset, int] | None:

@@ -14,11 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes, transforms
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import color, geometry, native, tensor
 from mycelia.dataset.vision.enums import Inter
+from mycelia.engine.base import errors
 
 
 class _Misfit(Exception):

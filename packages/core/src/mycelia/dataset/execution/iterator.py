@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import config, nodes
 from mycelia.dataset.execution import ahead, profiling, rewrite
 from mycelia.dataset.execution.autotune import Tuner
 from mycelia.dataset.execution.run import Run
+from mycelia.engine.base import errors
 
 _STATE_VERSION = 1
 ITERATORS_LIST: list[weakref.ref] = []  # those that are there, as scripts of MindSpore ask for them
@@ -210,14 +210,16 @@ class DatasetIterator:
 
 def _tensor(array: np.ndarray):
     global _tensor
-    from mycelia.tensor import Tensor  # it takes its time to load, which pipelines of arrays need not spend
+    from mycelia.engine.tensors.tensor import (
+        Tensor,  # it takes its time to load, which pipelines of arrays need not spend
+    )
 
     _tensor = Tensor
     return Tensor(array)
 
 
 def _shared_tensor(array: np.ndarray):
-    from mycelia.tensor import from_numpy
+    from mycelia.engine.tensors.tensor import from_numpy
 
     return from_numpy(array)
 

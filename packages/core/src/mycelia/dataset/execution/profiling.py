@@ -6,9 +6,9 @@ import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.execution.staff import title
+from mycelia.engine.base import errors
 
 _MOST_S = 10.0  # of a pipeline that `profile` reads itself
 
@@ -199,7 +199,7 @@ def _text(watch: Watch) -> str:
     from rich.console import Console
     from rich.table import Table
 
-    from mycelia import terminal
+    from mycelia.engine.base import terminal
 
     table = Table(
         title="dataset pipeline",

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import config, nodes
 from mycelia.dataset.execution import streams
 from mycelia.dataset.execution.workers import Failure, ThreadPool, Work, in_order
+from mycelia.engine.base import errors
 
 TRIED_ROWS = 8  # rows computed in the reader's thread before it is decided whether threads are worth it
 WORTH_S = 3e-4  # seconds per row from which they are: ten times what handing a row over costs

@@ -7,9 +7,9 @@ import queue
 import threading
 import uuid
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.pipeline import Dataset
+from mycelia.engine.base import errors
 
 _OWNER = "TransferDataset"
 _END = object()

@@ -24,11 +24,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mycelia import errors, log
 from mycelia.dataset import config
 from mycelia.dataset.execution import streams
 from mycelia.dataset.execution.shared_rows import Channel, stacked, unstacked
 from mycelia.dataset.execution.workers import Failure, Job, Stats, Work
+from mycelia.engine.base import errors, log
 
 _LOOK_S = 0.5  # between two looks of a worker at its parent
 _CHECKED_ROWS = 16  # of a worker, after which only every 16th is looked at for use of the global generators

@@ -14,9 +14,9 @@ import traceback
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
-from mycelia import errors, log
 from mycelia.dataset import config, nodes
 from mycelia.dataset.execution import streams
+from mycelia.engine.base import errors, log
 
 _JOB_SECONDS = 5e-4  # a job of at least this long hides what handing it over costs (about 20 us)
 _MOST_ROWS = 256  # of one job, however quick they are

@@ -8,8 +8,8 @@ import struct
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.sources.described import MAPPED, ListedDataset, lines, text
+from mycelia.engine.base import errors
 
 _FULL = np.float32(32767)  # what 16 bits count up to; the lowest value lies a little below -1
 

@@ -16,12 +16,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import PKSampler, Shuffle
 from mycelia.dataset.sources.file_rows import FileRowsDataset
 from mycelia.dataset.sources.numbered import MappableDataset, directory
+from mycelia.engine.base import errors
 from mycelia.io.reading import of_file
 
 # Arguments that the bases take, in their most usual order.

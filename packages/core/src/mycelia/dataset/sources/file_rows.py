@@ -19,10 +19,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks, config, nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import Shuffle
+from mycelia.engine.base import errors
 from mycelia.io.reading import of_file
 
 _WINDOW = 10_000  # rows that a global shuffle mixes at a time, and at least

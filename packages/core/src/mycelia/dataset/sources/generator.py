@@ -6,13 +6,13 @@ import itertools
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.batching import stacked
 from mycelia.dataset.execution import streams
 from mycelia.dataset.execution.staff import computed, integers, staff
 from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.sources.numbered import MappableDataset
+from mycelia.engine.base import errors
 
 _OWNER = "GeneratorDataset"
 _NUMBERS = {int: "int64", float: "float64", bool: "bool"}
@@ -378,7 +378,7 @@ def _np_type(value):
     """The dtype, or None for a column of any dtype."""
     if value is None:
         return None
-    from mycelia.dtypes import as_dtype
+    from mycelia.engine.base.dtypes import as_dtype
 
     try:
         return as_dtype(value).np

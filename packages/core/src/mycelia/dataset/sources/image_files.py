@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.sources.described import image_of
 from mycelia.dataset.sources.mnist import usage_of
 from mycelia.dataset.sources.numbered import MappableDataset, directory
+from mycelia.engine.base import errors
 
 
 class _CifarDataset(MappableDataset):

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
@@ -20,6 +19,7 @@ from mycelia.dataset.samplers import (
     SubsetSampler,
 )
 from mycelia.dataset.sources.numbered import MappableDataset
+from mycelia.engine.base import errors
 
 _OWNER = "MindDataset"
 _PARTIAL = 1_000_000  # rows that Shuffle.PARTIAL mixes with one another

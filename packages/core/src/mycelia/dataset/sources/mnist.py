@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks, nodes
 from mycelia.dataset.sources.numbered import MappableDataset, directory
+from mycelia.engine.base import errors
 from mycelia.io.idx import read_idx
 
 

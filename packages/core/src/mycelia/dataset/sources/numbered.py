@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.execution.staff import computed, integers
 from mycelia.dataset.execution.workers import Work
@@ -22,6 +21,7 @@ from mycelia.dataset.samplers import (
     SequentialSampler,
     SubsetSampler,
 )
+from mycelia.engine.base import errors
 
 
 def directory(owner: str, name: str, value) -> Path:

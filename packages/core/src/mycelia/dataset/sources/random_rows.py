@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import config, nodes
 from mycelia.dataset.schema import Schema
 from mycelia.dataset.sources.numbered import MappableDataset
+from mycelia.engine.base import errors
 
 _MOST_ROWS, _MOST_COLUMNS, _MOST_AXES, _MOST_ITEMS = 1024, 4, 4, 32  # of what is not given
 _DTYPES = (

@@ -6,10 +6,10 @@ import tempfile
 import weakref
 from pathlib import Path
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.samplers import Shuffle
 from mycelia.dataset.sources.mindrecord import MindDataset
+from mycelia.engine.base import errors
 
 _OWNER = "OBSMindDataset"
 _SCHEMES = ("s3://", "obs://")

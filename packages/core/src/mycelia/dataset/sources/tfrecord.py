@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.samplers import Shuffle
 from mycelia.dataset.schema import Schema
 from mycelia.dataset.sources.file_rows import FileRowsDataset
+from mycelia.engine.base import errors
 from mycelia.io import tfrecord
 from mycelia.io.examples import features, int_columns
 from mycelia.io.reading import of_file

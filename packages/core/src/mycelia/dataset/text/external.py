@@ -9,9 +9,9 @@ import os
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.text.base import TextTransform, Tokenizer
+from mycelia.engine.base import errors
 from mycelia.io.files import atomic_write
 from mycelia.io.reading import of_file
 

@@ -6,13 +6,13 @@ import re
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.text.base import TextTransform
 from mycelia.dataset.text.vectors import Vectors
 from mycelia.dataset.text.vocab import Vocab
 from mycelia.dataset.transforms import Transform, compact, numeric
-from mycelia.dtypes import Type, int32
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import Type, int32
 
 
 class AddToken(TextTransform):

@@ -7,12 +7,12 @@ import unicodedata
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.text.base import TextTransform, Tokenizer, pattern, script
 from mycelia.dataset.text.clean import NormalizeForm, folded, normalized
 from mycelia.dataset.text.vocab import Vocab
 from mycelia.dataset.transforms import as_array
+from mycelia.engine.base import errors
 
 # Unicode's White_Space; `\s` of Python also takes the separators of information.
 _SPACES = "\t-\r \x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"

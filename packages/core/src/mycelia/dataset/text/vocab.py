@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import checks
+from mycelia.engine.base import errors
 from mycelia.io.reading import of_file
 
 

@@ -6,8 +6,8 @@ import os
 import re
 from pathlib import Path
 
-from mycelia import errors, log
 from mycelia.dataset import nodes
+from mycelia.engine.base import errors, log
 from mycelia.io.reading import of_file
 
 _FORBIDDEN = re.compile(r'[\\/:*?"<>|`&\';]')

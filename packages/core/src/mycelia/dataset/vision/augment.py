@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, color, geometry, recolor, resample
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import AutoAugmentPolicy, Inter
+from mycelia.engine.base import errors
 
 # Sub-policies of Cubuk et al. 2019 (appendix): two steps of (name, probability, strength of 0..9).
 _POLICIES = {

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision.draws import Draws
+from mycelia.engine.base import errors
 
 # A pixel takes up to 4 bytes. Of a small image any promise is believed; a large one needs a file:
 # deflate makes pixels up to 1032 times as small, LZW up to 2730 times.

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks
 from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array
 from mycelia.dataset.vision.enums import ImageBatchFormat
 from mycelia.dataset.vision.resample import to_dtype
+from mycelia.engine.base import errors
 
 
 def _need_batch(transform: ImageTransform, columns) -> tuple[np.ndarray, np.ndarray]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, geometry
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import Inter
+from mycelia.engine.base import errors
 
 
 def need_boxes(transform: ImageTransform, columns) -> tuple[np.ndarray, np.ndarray]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numbers
 
-from mycelia import errors
 from mycelia.dataset import checks
 from mycelia.dataset.checks import FLOAT_MAX as LARGEST
 from mycelia.dataset.checks import INT32_MAX as INT32
 from mycelia.dataset.checks import between, integer
+from mycelia.engine.base import errors
 
 __all__ = ["INT32", "LARGEST", "NUMBER", "between", "integer"]  # besides what is defined here
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, recolor, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pillow
 from mycelia.dataset.vision.tensor import to_grey
+from mycelia.engine.base import errors
 
 
 def enhance(image, what: str, factor: float):

@@ -7,9 +7,9 @@ import os
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.vision.base import ImageTransform, in_8_bits, is_pil, opened_image, pillow
 from mycelia.dataset.vision.enums import ImageReadMode
+from mycelia.engine.base import errors
 
 # Shares of red, green and blue in a grey, in 2^-15, cut off and not rounded: as libpng has it.
 _PNG_GREY = np.array([9798, 19235, 3735], np.int64)
@@ -17,7 +17,7 @@ _PNG_GREY = np.array([9798, 19235, 3735], np.int64)
 
 def _array(op: str, name: str, value) -> np.ndarray:
     """An array, or a tensor as one."""
-    from mycelia.tensor import Tensor
+    from mycelia.engine.tensors.tensor import Tensor
 
     if isinstance(value, Tensor):
         return value.asnumpy()

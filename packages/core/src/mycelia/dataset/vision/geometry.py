@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, native, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pil_mode, pillow
 from mycelia.dataset.vision.enums import Border, Inter, SliceMode
 from mycelia.dataset.vision.tensor import decode
+from mycelia.engine.base import errors
 
 
 def array_resize(transform: ImageTransform, image: np.ndarray, size, mode: Inter) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The native side of image transforms, `mycelia._data`: which images it takes, and where its libjpeg is.
+"""The native side of image transforms, `mycelia.engine._data`: which images it takes, where its libjpeg is.
 
 JPEGs are decoded by libjpeg-turbo: the shared library that Pillow's wheel brings, or else the system's. It is
 loaded when the first image is decoded; nothing has to be installed to build against it. Without it, and for
@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import _data
 from mycelia.dataset.vision.enums import Inter
+from mycelia.engine import _data
 
 MODES = (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC, Inter.AREA)
 _MOST_PIXELS = 2**27  # of a JPEG: about where Pillow suspects a decompression bomb, and says so

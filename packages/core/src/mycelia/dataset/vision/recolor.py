@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import _data
 from mycelia.dataset.vision import native
 from mycelia.dataset.vision.resample import to_dtype
+from mycelia.engine import _data
 
 # Shares of red, green and blue in grey, in 15 bits for 8-bit images.
 _GREY_BITS = (9798, 19235, 3735)

@@ -1,7 +1,7 @@
 """Resizing, warping and filtering of arrays, with the arithmetic of OpenCV.
 
 8-bit images are interpolated in fixed point (11 bits of weight for resizing, 5 bits of position for warping),
-so that results are equal to those of MindSpore's native transforms. They go to `mycelia._data`, which
+so that results are equal to those of MindSpore's native transforms. They go to `mycelia.engine._data`, which
 computes what is written here for the other dtypes.
 """
 
@@ -11,9 +11,9 @@ import math
 
 import numpy as np
 
-from mycelia import _data
 from mycelia.dataset.vision import native
 from mycelia.dataset.vision.enums import Inter
+from mycelia.engine import _data
 
 _CUBIC = -0.75  # the free parameter of the cubic kernel
 _POSITIONS = 32  # places between two pixels

@@ -8,7 +8,6 @@ import numbers
 
 import numpy as np
 
-from mycelia import _data, errors
 from mycelia.dataset.transforms import TypeCast
 from mycelia.dataset.vision import checks, native, recolor
 from mycelia.dataset.vision.base import (
@@ -22,6 +21,8 @@ from mycelia.dataset.vision.base import (
     pillow,
 )
 from mycelia.dataset.vision.enums import ConvertMode
+from mycelia.engine import _data
+from mycelia.engine.base import errors
 
 
 def decode(data: np.ndarray, op: str = "Decode", pil: bool = False):
@@ -167,7 +168,7 @@ class ToTensor(ImageTransform):
     """[H, W, C] in 0..255 -> [C, H, W] in 0..1, of `output_type`."""
 
     def __init__(self, output_type=np.float32):
-        from mycelia.dtypes import as_dtype
+        from mycelia.engine.base.dtypes import as_dtype
 
         try:
             self.output_type = as_dtype(output_type).np

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.execution import streams
 from mycelia.dataset.vision import checks, resample
 from mycelia.dataset.vision.base import ImageTransform, pil_mode, pillow
 from mycelia.dataset.vision.enums import Inter
+from mycelia.engine.base import errors
 
 
 def _turning(op: str, resample_, expand, center, fill_value):

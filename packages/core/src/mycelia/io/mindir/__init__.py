@@ -158,7 +158,7 @@ def _export_mindir(
 
 def _exporter(file_format: str) -> Callable:
     """The function of a plugin that writes another format (hook mycelia_exporters)."""
-    from mycelia import plugins
+    from mycelia.engine.base import plugins
 
     for exporters in plugins.manager().hook.mycelia_exporters():
         if file_format in exporters:

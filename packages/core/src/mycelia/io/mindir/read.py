@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import errors, wire
+from mycelia.engine.base import errors, wire
 from mycelia.io import crypto
 from mycelia.io.mindir.values import dtype_of_data_type, read_tensor
 from mycelia.io.raw import Raw, empty, storage

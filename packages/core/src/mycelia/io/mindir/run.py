@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from mycelia import errors
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.io.mindir import operators
 from mycelia.io.mindir.check import MONAD_INPUTS, check
 from mycelia.io.mindir.values import MONAD, dtype_of_data_type, read_tensor, read_value
 from mycelia.io.raw import to_parameter
-from mycelia.tensor import Parameter, Tensor
 
 _PASS_FIRST = frozenset(("Depend", "Return", "return", "stop_gradient", "StopGradient", "identity"))
 

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO
 
-from mycelia import errors, wire
+from mycelia.engine.base import errors, wire
 from mycelia.io.files import atomic_write, locked
 
 READ_ONLY = 0o400  # as MindSpore leaves its files: a model is replaced as a whole

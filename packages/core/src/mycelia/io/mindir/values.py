@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes
-from mycelia.dtypes import DType
+from mycelia.engine.base import dtypes
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.raw import Raw, from_bytes, of_tensor, to_tensor
-from mycelia.tensor import Tensor
 
 TYPE = pb.AttributeProto
 DATA = pb.TensorProto

@@ -12,11 +12,14 @@ from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mycelia.capture.control import callee
-from mycelia.capture.effects import collect
-from mycelia.capture.open_sizes import OpenSize, OpenSizes, forget_sizes, unopened
-from mycelia.capture.trace import Trace, UnknownSize, capture_lock, type_of
-from mycelia.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.engine.capture.control import callee
+from mycelia.engine.capture.effects import collect
+from mycelia.engine.capture.open_sizes import OpenSize, OpenSizes, forget_sizes, unopened
+from mycelia.engine.capture.trace import Trace, UnknownSize, capture_lock, type_of
+from mycelia.engine.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.engine.ir import Graph, Node, TensorType, Value
+from mycelia.engine.ir.sizes import Size, Symbol, is_symbolic
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
 from mycelia.io.mindir.rules.sizes import SCALAR_OPERATORS
@@ -31,9 +34,6 @@ from mycelia.io.mindir.values import (
     write_value,
 )
 from mycelia.io.raw import of_tensor
-from mycelia.ir import Graph, Node, TensorType, Value
-from mycelia.ir.sizes import Size, Symbol, is_symbolic
-from mycelia.tensor import Tensor
 
 MODEL_VERSION = "2.10.0"  # the framework whose form of MindIR this is
 _IR_VERSION = "1.1"

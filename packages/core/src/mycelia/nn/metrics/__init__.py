@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.nn.metrics.base import Metric, rearrange_inputs
 from mycelia.nn.metrics.classification import (
     F1,

@@ -6,8 +6,8 @@ import functools
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.tensor import Tensor
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Tensor
 
 #: Keeps divisions by counts finite: the smallest normal float64, as MindSpore's metrics use.
 EPS = float(np.finfo(np.float64).tiny)

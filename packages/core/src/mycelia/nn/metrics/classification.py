@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.nn.metrics.base import EPS, Metric, one_hot_pair, rearrange_inputs
 
 

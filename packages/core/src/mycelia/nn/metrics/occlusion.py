@@ -6,9 +6,9 @@ import itertools
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.metrics.base import Metric, rearrange_inputs
-from mycelia.tensor import Tensor
 
 
 class OcclusionSensitivity(Metric):

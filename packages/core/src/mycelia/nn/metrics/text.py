@@ -7,7 +7,7 @@ from collections import Counter
 
 import numpy as np
 
-from mycelia import errors
+from mycelia.engine.base import errors
 from mycelia.nn.metrics.base import Metric, rearrange_inputs
 
 

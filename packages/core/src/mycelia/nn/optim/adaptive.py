@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import dtypes, errors, ignored
+from mycelia.engine.base import dtypes, errors, ignored
+from mycelia.engine.ops.arrays.masks import where
+from mycelia.engine.ops.control_flow.state import assign
+from mycelia.engine.ops.elementwise import math as _math
+from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.elementwise.logic import equal
+from mycelia.engine.ops.nn_ops import adaptive_optim as _adaptive_optim
+from mycelia.engine.ops.nn_ops import optim as _optim
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-from mycelia.ops.arrays.masks import where
-from mycelia.ops.elementwise import math as _math
-from mycelia.ops.elementwise.cast import cast
-from mycelia.ops.elementwise.logic import equal
-from mycelia.ops.layers import adaptive_optim as _adaptive_optim
-from mycelia.ops.layers import optim as _optim
-from mycelia.ops.program.state import assign
-from mycelia.tensor import Parameter, Tensor
 
 
 def _scalar(value: float, name: str) -> Parameter:
@@ -161,7 +161,7 @@ class Lamb(_Moments):
         return gradients  # the update itself decays
 
     def begin_step(self):
-        from mycelia.ops.arrays.shape import reshape
+        from mycelia.engine.ops.arrays.shape import reshape
 
         self.__dict__["_now"] = self.get_weight_decay()
         self.__dict__["_step"] = reshape(cast(self.global_step, dtype=dtypes.float32), ())
@@ -378,7 +378,7 @@ class LARS(Optimizer):
         optimizer.exec_weight_decay = False
 
     def construct(self, gradients):
-        from mycelia.ops.reductions.reduce import l2_norm
+        from mycelia.engine.ops.reductions.reduce import l2_norm
 
         gradients = tuple(gradients)
         rates = self.opt.get_lr()

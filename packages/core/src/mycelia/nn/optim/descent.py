@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mycelia import dtypes, errors
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.nn_ops import optim as _optim
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-from mycelia.ops.layers import optim as _optim
-from mycelia.tensor import Parameter, Tensor
 
 
 class Momentum(Optimizer):

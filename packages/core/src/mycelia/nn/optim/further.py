@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import dtypes, errors, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.control_flow.state import assign
+from mycelia.engine.ops.nn_ops import optim as _optim
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.optim.adaptive import Adam
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-from mycelia.ops.layers import optim as _optim
-from mycelia.ops.program.state import assign
-from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 def _floats(owner: str, **values) -> None:
@@ -188,7 +189,7 @@ class AdaFactor(Optimizer):
         return tuple(gradients)  # decay is part of the update
 
     def begin_step(self):
-        from mycelia.ops.program.state import assign_add
+        from mycelia.engine.ops.control_flow.state import assign_add
 
         assign_add(self.step, 1.0)
         step = self.step.reshape(())

@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 from mycelia import ops
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
-from mycelia.tensor import Tensor
 
 _MADE = {
     "map_": lambda self: ops.Map(),

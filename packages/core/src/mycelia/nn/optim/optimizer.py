@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from mycelia import dtypes, errors, parallel_settings
+from mycelia.engine.base import dtypes, errors, parallel_settings
+from mycelia.engine.ops.control_flow.state import assign_add
+from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.learning_rate_schedule import LearningRateSchedule
 from mycelia.nn.optim.handles import Handles
-from mycelia.ops.elementwise import clipping as _clipping
-from mycelia.ops.program.state import assign_add
-from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 class _TableRate(LearningRateSchedule):
@@ -23,7 +23,7 @@ class _TableRate(LearningRateSchedule):
         self.learning_rate = Parameter(Tensor(np.asarray(rates, np.float32)), name, requires_grad=False)
 
     def construct(self, global_step):
-        from mycelia.ops.arrays.index import gather
+        from mycelia.engine.ops.arrays.index import gather
 
         last = self.learning_rate.size - 1
         return gather(self.learning_rate, _clipping.minimum(global_step, last), 0)
@@ -249,7 +249,7 @@ class Optimizer(Handles, Cell):
     def _current(self, rate):
         if not isinstance(rate, Cell):
             return rate
-        from mycelia.ops.arrays.shape import reshape
+        from mycelia.engine.ops.arrays.shape import reshape
 
         return reshape(rate(self.global_step), ())
 
@@ -283,7 +283,7 @@ class Optimizer(Handles, Cell):
         """
         if not any(self._centralize):
             return gradients
-        from mycelia.ops.reductions.reduce import mean
+        from mycelia.engine.ops.reductions.reduce import mean
 
         return tuple(
             g - mean(g, tuple(range(1, g.ndim)), True) if c and _is_centered(g) else g

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from mycelia import dtypes, errors, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.probability.checks import as_tensor, broadcast_shape, common_dtype, is_scalar
-from mycelia.tensor import Tensor
 
 __all__ = ["Distribution"]
 

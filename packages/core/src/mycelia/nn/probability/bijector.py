@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from mycelia import errors, ops
+from mycelia.engine import ops
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.probability.checks import broadcast_shape, is_scalar, require
-from mycelia.tensor import Tensor
 
 __all__ = ["Bijector", "Exp", "GumbelCDF", "Invert", "PowerTransform", "ScalarAffine", "Softplus"]
 

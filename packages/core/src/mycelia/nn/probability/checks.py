@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import dtypes, errors
-from mycelia.tensor import Parameter, Tensor
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 
 
 def as_tensor(value, dtype=dtypes.float32) -> Tensor:

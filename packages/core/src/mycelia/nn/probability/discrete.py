@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from mycelia import dtypes, errors, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.probability.base import Distribution
 from mycelia.nn.probability.checks import require
-from mycelia.tensor import Parameter
 
 _EPS = float(np.finfo(np.float32).eps)
 

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from mycelia import dtypes, errors, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes, errors
 from mycelia.nn.probability.base import Distribution
 from mycelia.nn.probability.bijector import Bijector, Exp, GumbelCDF, Invert
 from mycelia.nn.probability.checks import require

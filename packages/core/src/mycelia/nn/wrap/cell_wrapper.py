@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import types
 
-from mycelia import errors, parallel_settings
-from mycelia.autodiff.transforms import value_and_grad
+from mycelia.engine.autodiff.transforms import value_and_grad
+from mycelia.engine.base import errors, parallel_settings
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.dense import Identity
 from mycelia.ops.composite import GradOperation
-from mycelia.tensor import Parameter, ParameterTuple, Tensor
 
 
 class WithLossCell(Cell):
@@ -45,8 +45,8 @@ class WithEvalCell(Cell):
     def construct(self, data, label):
         outputs = self._network(data)
         if self.add_cast_fp32 and isinstance(outputs, Tensor):
-            from mycelia.dtypes import float32
-            from mycelia.ops.elementwise.cast import cast
+            from mycelia.engine.base.dtypes import float32
+            from mycelia.engine.ops.elementwise.cast import cast
 
             outputs = cast(outputs, dtype=float32)
         loss = self._loss_fn(outputs, label)
@@ -83,7 +83,7 @@ class ForwardValueAndGrad(Cell):
         self.get_all, self.get_by_list, self.sens_param = get_all, get_by_list, bool(sens_param)
 
     def construct(self, *inputs):
-        from mycelia.autodiff.transforms import differentiate
+        from mycelia.engine.autodiff.transforms import differentiate
 
         cotangent = None
         if self.sens_param:
@@ -267,7 +267,7 @@ class ParameterUpdate(Cell):
         self._param = param
 
     def construct(self, x):
-        from mycelia.ops.program.state import assign
+        from mycelia.engine.ops.control_flow.state import assign
 
         assign(self._param, x)
         return x

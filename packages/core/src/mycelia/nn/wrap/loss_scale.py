@@ -4,13 +4,13 @@ gradients overflow are left out (Micikevicius et al. 2018, "Mixed Precision Trai
 
 from __future__ import annotations
 
-from mycelia import dtypes, errors
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.control_flow.state import assign
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.nn.cell import Cell
 from mycelia.nn.parts import Part, operator
 from mycelia.nn.wrap.cell_wrapper import TrainOneStepCell
 from mycelia.ops.composite import HyperMap
-from mycelia.ops.program.state import assign
-from mycelia.tensor import Parameter, Tensor
 
 
 def positive_int(owner: str, name: str, value) -> int:
@@ -22,7 +22,7 @@ def positive_int(owner: str, name: str, value) -> int:
 
 def has_overflow(tensors):
     """A bool Tensor: whether an element of the Tensors (nested in tuples and lists) is inf or nan."""
-    from mycelia.ops import isfinite, logical_not, logical_or
+    from mycelia.engine.ops import isfinite, logical_not, logical_or
 
     found = None
     for tensor in _flat(tensors):
@@ -64,7 +64,7 @@ class DynamicLossScaleUpdateCell(Cell):
         return self.loss_scale_value
 
     def construct(self, loss_scale, overflow):
-        from mycelia.ops import less_equal, logical_and, logical_not, logical_or, maximum, select
+        from mycelia.engine.ops import less_equal, logical_and, logical_not, logical_or, maximum, select
 
         scale = loss_scale * 1.0
         reduced = select(overflow, maximum(scale / self.scale_factor, 1.0), scale)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 
-from mycelia import errors
+from mycelia.engine.base import errors
 
 _EVENTS = ("begin", "epoch_begin", "step_begin", "step_end", "epoch_end", "end")
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors, ignored, log
+from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.ops.random.generator import Generator
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.checkpoint import save_checkpoint
 from mycelia.nn.cell import Cell
-from mycelia.ops.randomness.generator import Generator
-from mycelia.tensor import Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import place_in_epoch
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors, log
-from mycelia.tensor import Parameter, Tensor
+from mycelia.engine.base import errors, log
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.monitor import loss_value
 

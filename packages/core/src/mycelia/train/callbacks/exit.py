@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 
-from mycelia import config, errors, log
+from mycelia.engine.base import config, errors, log
 from mycelia.nn.optim.optimizer import Optimizer
 from mycelia.train.callbacks.base import Callback
 

@@ -7,8 +7,8 @@ import time
 
 import numpy as np
 
-from mycelia import errors
-from mycelia.tensor import Tensor
+from mycelia.engine.base import errors
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.train.callbacks.base import Callback
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from mycelia import ignored
+from mycelia.engine.base import ignored
 from mycelia.io.files import write_text
 from mycelia.io.reading import of_file
 from mycelia.profiler import Profiler

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from mycelia import errors, ignored, log
+from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.io.files import write_text
 from mycelia.nn.optim.optimizer import Optimizer
-from mycelia.tensor import Parameter, Tensor
 from mycelia.train.callbacks.base import Callback
 from mycelia.train.callbacks.checkpoint import ModelCheckpoint
 from mycelia.train.callbacks.monitor import loss_value

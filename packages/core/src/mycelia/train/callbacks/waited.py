@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 
-from mycelia import errors
 from mycelia.dataset import config
 from mycelia.dataset.callback import DSCallback
+from mycelia.engine.base import errors
 from mycelia.train.callbacks.base import Callback
 
 

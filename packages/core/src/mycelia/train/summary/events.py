@@ -13,9 +13,9 @@ from typing import BinaryIO
 
 import numpy as np
 
-from mycelia import log
+from mycelia.engine.base import log
+from mycelia.engine.base.wire import field, varint
 from mycelia.io.crc32c import crc32c, masked
-from mycelia.wire import field, varint
 
 
 def _masked(data: bytes) -> bytes:

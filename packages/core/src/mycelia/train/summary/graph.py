@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mycelia.dtypes import DType
-from mycelia.ir.graph import Graph, Node, Value
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.base.wire import field
+from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.nn.cell import Cell
 from mycelia.train.summary.events import single, text
 from mycelia.train.summary.values import DATA_TYPES
-from mycelia.wire import field
 
 _BOOL, _INT64, _FLOAT32, _STRING, _TENSOR, _TUPLE, _NONE, _TYPE = 1, 5, 11, 13, 14, 31, 34, 39
 

@@ -8,13 +8,13 @@ import shutil
 
 import numpy as np
 
-from mycelia import errors, ignored, log
+from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.base.wire import field
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.reading import of_file
-from mycelia.tensor import Tensor
 from mycelia.train.summary.events import text
 from mycelia.train.summary.summary_record import SummaryRecord, make_directory
 from mycelia.train.summary.values import tensor_message
-from mycelia.wire import field
 
 
 class _Landscape:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from mycelia.engine.base.wire import field
 from mycelia.train.summary.events import double, single, text
-from mycelia.wire import field
 
 
 class Message:

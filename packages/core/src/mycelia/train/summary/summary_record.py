@@ -12,16 +12,16 @@ from urllib.parse import quote
 
 import numpy as np
 
-from mycelia import errors, ignored, log
+from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.base.wire import field
+from mycelia.engine.ops.control_flow import summary_sink
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.files import atomic_write
 from mycelia.nn.cell import Cell
-from mycelia.ops.program import summary_sink
-from mycelia.tensor import Tensor
 from mycelia.train.summary import values
 from mycelia.train.summary.events import EventFile, double, event_file_name, text
 from mycelia.train.summary.graph import graph_message, graph_of
 from mycelia.train.summary.lineage import FIELDS
-from mycelia.wire import field
 
 _VALUES = ("scalar", "image", "tensor", "histogram")
 #: Option -> its values.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from mycelia.engine.base.wire import field
 from mycelia.train.summary.events import double, png, single, text
-from mycelia.wire import field
 
 # DataType of the graph schema by dtype name.
 DATA_TYPES = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.sources.described import (
     FILES,
     FILES_WORKERS_LAST,
@@ -15,6 +14,7 @@ from mycelia.dataset.sources.described import (
     lines,
     text,
 )
+from mycelia.engine.base import errors
 
 _PARTS = ("train", "test", "valid", "all")
 

@@ -7,8 +7,8 @@ import json
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.sources.described import FILES, FILES_WORKERS_LAST, RecordsDataset, text
+from mycelia.engine.base import errors
 
 
 class _TableDataset(RecordsDataset):

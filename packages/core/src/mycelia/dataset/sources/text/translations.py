@@ -5,9 +5,9 @@ from __future__ import annotations
 from itertools import permutations
 from xml.etree import ElementTree
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.sources.described import FILES, FILES_WORKERS_LAST, RecordsDataset, lines, text
+from mycelia.engine.base import errors
 
 
 class _PairsDataset(RecordsDataset):

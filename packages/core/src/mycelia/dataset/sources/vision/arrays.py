@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.sources.described import (
     FILES,
     MAPPED,
@@ -13,6 +12,7 @@ from mycelia.dataset.sources.described import (
     existing_file,
     lines,
 )
+from mycelia.engine.base import errors
 
 
 class STL10Dataset(ListedDataset):

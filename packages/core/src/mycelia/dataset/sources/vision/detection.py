@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset import nodes
 from mycelia.dataset.sources.described import DECODED, ListedDataset, contents, existing_file, lines, text
 from mycelia.dataset.sources.vision.folders import files_of, folders_of
+from mycelia.engine.base import errors
 
 _NAME = "_meta-filename"  # a column that rows carry, but that no iterator gives unless it is renamed
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.sources.described import (
     IN_MEMORY,
     IN_MEMORY_DECODED,
@@ -14,6 +13,7 @@ from mycelia.dataset.sources.described import (
 )
 from mycelia.dataset.sources.numbered import directory
 from mycelia.dataset.sources.vision.matfile import load
+from mycelia.engine.base import errors
 
 
 class SVHNDataset(InMemoryDataset):

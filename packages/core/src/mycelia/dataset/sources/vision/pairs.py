@@ -7,9 +7,9 @@ from functools import lru_cache
 
 import numpy as np
 
-from mycelia import errors
 from mycelia.dataset.sources.described import DECODED, MAPPED, ListedDataset, contents, text
 from mycelia.dataset.sources.vision.folders import files_of, folders_of
+from mycelia.engine.base import errors
 
 _DECODED = DECODED.replace("decode=False", "decode=None")
 

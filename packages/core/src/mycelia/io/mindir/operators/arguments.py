@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mycelia import ops
-from mycelia.dtypes import DType
+from mycelia.engine import ops
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.values import dtype_of_id
-from mycelia.tensor import Tensor
 
 _FORMATS = ("NCHW", "NHWC", "NHWC4", "HWKC", "HWCK", "KCHW", "CKHW", "KHWC", "CHWK", "HW", "HW4", "NC", "NC4",
             "NC4HW4", "NCDHW", "NWC", "NCW", "NDHWC")  # fmt: skip

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mycelia import dtypes, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes
+from mycelia.engine.ops.linalg.products import batch_matmul, bias_add, mat_mul
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.operators.arguments import (
     as_dtype,
     axes_or_all,
@@ -15,8 +18,6 @@ from mycelia.io.mindir.operators.arguments import (
     text,
 )
 from mycelia.io.mindir.operators.table import operator, simple
-from mycelia.ops.matrices.linalg import batch_matmul, bias_add, mat_mul
-from mycelia.tensor import Tensor
 
 # ---- arithmetic --------------------------------------------------------------------------------
 

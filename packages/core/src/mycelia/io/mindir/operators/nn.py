@@ -7,7 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import ops
+from mycelia.engine import ops
+from mycelia.engine.ops.nn_ops.average_pool import _avg_pool
+from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_train
+from mycelia.engine.ops.nn_ops.conv import _conv, _conv_input_grad, same_pads
+from mycelia.engine.ops.nn_ops.cross_entropy import _softmax_cross_entropy
+from mycelia.engine.ops.nn_ops.norm import _l2_normalize, _layer_norm
+from mycelia.engine.ops.nn_ops.pool import _max_pool
+from mycelia.engine.ops.nn_ops.rnn import _lstm_layer
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.operators.arguments import (
     REDUCTIONS,
     as_dtype,
@@ -20,14 +28,6 @@ from mycelia.io.mindir.operators.arguments import (
     text,
 )
 from mycelia.io.mindir.operators.table import operator
-from mycelia.ops.layers.average_pool import _avg_pool
-from mycelia.ops.layers.batch_norm import _batch_norm_infer, _batch_norm_train
-from mycelia.ops.layers.conv import _conv, _conv_input_grad, same_pads
-from mycelia.ops.layers.cross_entropy import _softmax_cross_entropy
-from mycelia.ops.layers.norm import _l2_normalize, _layer_norm
-from mycelia.ops.layers.pool import _max_pool
-from mycelia.ops.layers.rnn import _lstm_layer
-from mycelia.tensor import Tensor
 
 # ---- activations -------------------------------------------------------------------------------
 

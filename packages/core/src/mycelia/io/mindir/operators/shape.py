@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from mycelia import dtypes, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.operators.arguments import as_dtype, axes_or_all, ints, number, one_axis, text
 from mycelia.io.mindir.operators.table import operator, simple
-from mycelia.tensor import Tensor
 
 # ---- shapes ------------------------------------------------------------------------------------
 

@@ -8,11 +8,11 @@ import operator as py
 from collections.abc import Callable
 from typing import Any
 
-from mycelia import ops
+from mycelia.engine import ops
+from mycelia.engine.ops.control_flow.debug import _print_lines
+from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.io.mindir.operators.arguments import as_dtype, number
 from mycelia.io.mindir.operators.table import operator, python, writes
-from mycelia.ops.program.debug import _print_lines
-from mycelia.tensor import Parameter, Tensor
 
 # ---- structure ---------------------------------------------------------------------------------
 

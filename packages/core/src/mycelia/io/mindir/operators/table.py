@@ -13,8 +13,8 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from mycelia import ops
-from mycelia.ops.define import OPTIONAL
+from mycelia.engine import ops
+from mycelia.engine.ops.define import OPTIONAL
 
 _ALIASES = {  # attribute -> its names in older files
     "data_format": ("format",),
@@ -141,8 +141,8 @@ def has_effect(name: str, attributes: Mapping[str, Any]) -> bool:
 @functools.cache
 def _named_by_ops() -> dict[str, Operator]:
     """The operators that ops name themselves, plugins' ops among them."""
-    from mycelia import plugins
-    from mycelia.ops.define import registry
+    from mycelia.engine.base import plugins
+    from mycelia.engine.ops.define import registry
 
     plugins.load_ops()
     table = {}

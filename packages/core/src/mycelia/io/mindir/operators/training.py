@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from mycelia import ops
-from mycelia.autodiff.transforms import vjp
+from mycelia.engine import ops
+from mycelia.engine.autodiff.transforms import vjp
+from mycelia.engine.ops.elementwise.activation import _gelu_grad, _sigmoid_grad, _silu_grad
+from mycelia.engine.ops.elementwise.math import tanh_grad
+from mycelia.engine.ops.elementwise.rectifiers import _relu_grad
+from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_grad
+from mycelia.engine.ops.nn_ops.norm import _layer_norm_grad
+from mycelia.engine.ops.nn_ops.optim import _sgd
 from mycelia.io.mindir.operators.arguments import ints, is_channels_last
 from mycelia.io.mindir.operators.nn import AvgPool, Conv2D, MaxPool
 from mycelia.io.mindir.operators.table import operator, writes
-from mycelia.ops.elementwise.activation import _gelu_grad, _sigmoid_grad, _silu_grad
-from mycelia.ops.elementwise.math import tanh_grad
-from mycelia.ops.elementwise.rectifiers import _relu_grad
-from mycelia.ops.layers.batch_norm import _batch_norm_grad
-from mycelia.ops.layers.norm import _layer_norm_grad
-from mycelia.ops.layers.optim import _sgd
 
 
 @operator

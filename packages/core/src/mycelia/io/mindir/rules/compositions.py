@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from mycelia import dtypes, ops
+from mycelia.engine import ops
+from mycelia.engine.base import dtypes
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.rules.table import rule, traced
-from mycelia.tensor import Tensor
 
 _TINY = 1e-12  # where binary_cross_entropy cuts its logarithms
 

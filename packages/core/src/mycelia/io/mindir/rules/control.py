@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mycelia import dtypes
+from mycelia.engine.base import dtypes
+from mycelia.engine.ir import Graph, TensorType
 from mycelia.io.mindir.rules.shape import part_of
 from mycelia.io.mindir.rules.table import Unsupported, attributes, cast_to, reshape_to, rule, shaped
-from mycelia.ir import Graph, TensorType
 
 # ---- control flow ------------------------------------------------------------------------------
 

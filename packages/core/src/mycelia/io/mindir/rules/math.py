@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia.engine.base import dtypes
+from mycelia.engine.ir import TensorType
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.rules.table import (
     attributes,
     cast_to,
@@ -19,8 +21,6 @@ from mycelia.io.mindir.rules.table import (
     shaped,
 )
 from mycelia.io.mindir.values import id_of_dtype
-from mycelia.ir import TensorType
-from mycelia.tensor import Tensor
 
 # ---- plain ones --------------------------------------------------------------------------------
 

@@ -8,8 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes
-from mycelia.dtypes import DType
+from mycelia.engine.base import dtypes
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.ir import Node, TensorType
+from mycelia.engine.ops.nn_ops import rnn
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.rules.table import (
     Unsupported,
     attributes,
@@ -20,9 +23,6 @@ from mycelia.io.mindir.rules.table import (
     shaped,
     traced,
 )
-from mycelia.ir import Node, TensorType
-from mycelia.ops.layers import rnn
-from mycelia.tensor import Tensor
 
 # ---- activations -------------------------------------------------------------------------------
 

@@ -8,7 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from mycelia import dtypes
+from mycelia.engine.base import dtypes
+from mycelia.engine.ir import TensorType
+from mycelia.engine.ir.types import agree
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.rules.table import (
     Unsupported,
     attributes,
@@ -21,9 +24,6 @@ from mycelia.io.mindir.rules.table import (
     shaped,
 )
 from mycelia.io.mindir.values import id_of_dtype
-from mycelia.ir import TensorType
-from mycelia.ir.types import agree
-from mycelia.tensor import Tensor
 
 # ---- shapes ------------------------------------------------------------------------------------
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 import operator
 
-from mycelia import dtypes
+from mycelia.engine.base import dtypes
+from mycelia.engine.ir import Node
+from mycelia.engine.ir.graph import group_inputs
+from mycelia.engine.ir.sizes import with_symbols
 from mycelia.io.mindir.rules.table import find, rule, traced
 from mycelia.io.mindir.values import id_of_dtype
-from mycelia.ir import Node
-from mycelia.ir.graph import group_inputs
-from mycelia.ir.sizes import with_symbols
 
 # What a formula applies -> MindSpore's operator, and its further arguments.
 SCALAR_OPERATORS = {

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.capture.trace import Trace
-from mycelia.dtypes import DType
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.capture.open_sizes import OpenSizes, forget_sizes
+from mycelia.engine.capture.trace import Trace
+from mycelia.engine.ir import Graph, Node, TensorType
+from mycelia.engine.ir.types import agree
+from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.values import id_of_dtype
-from mycelia.ir import Graph, Node, TensorType
-from mycelia.ir.types import agree
-from mycelia.tensor import Tensor
 
 # Operators that ops name and that are no functions: their arguments beyond tensors are attributes.
 _ATTRIBUTE_STYLE = frozenset((

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia import ops
+from mycelia.engine import ops
+from mycelia.engine.ir import Node
+from mycelia.engine.ops.nn_ops.conv import _conv, full_attributes
 from mycelia.io.mindir.rules.compositions import composition
 from mycelia.io.mindir.rules.nn import max_windows, pool
 from mycelia.io.mindir.rules.shape import part_of
 from mycelia.io.mindir.rules.table import Unsupported, require_static, rule
-from mycelia.ir import Node
-from mycelia.ops.layers.conv import _conv, full_attributes
 
 _GROUPS = 32  # the gradient of a convolution in more groups would fill the file with operators
 

@@ -1,5 +1,0 @@
-"""Backends: the contract, the reference backend and the choice of a kernel."""
-
-from mycelia.backends.base import Backend, include_dir
-
-__all__ = ["Backend", "include_dir"]

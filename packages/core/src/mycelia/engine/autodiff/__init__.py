@@ -1,0 +1,23 @@
+"""Gradients: one reverse-mode driver and the transforms made from it."""
+
+from mycelia.engine.autodiff.batching import vmap
+from mycelia.engine.autodiff.jacobian import hessian, jacfwd, jacrev, linearize
+from mycelia.engine.autodiff.recompute import recompute
+from mycelia.engine.autodiff.taylor import derivative, jet
+from mycelia.engine.autodiff.transforms import (
+    clip_by_global_norm,
+    clip_by_value,
+    custom_vjp,
+    get_grad,
+    grad,
+    jvp,
+    stop_gradient,
+    value_and_grad,
+    vjp,
+)
+
+__all__ = [
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "derivative", "get_grad", "grad", "hessian",
+    "jacfwd", "jacrev", "jet", "jvp", "linearize", "recompute", "stop_gradient", "value_and_grad", "vjp",
+    "vmap",
+]  # fmt: skip

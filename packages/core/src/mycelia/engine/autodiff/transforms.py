@@ -1,0 +1,602 @@
+"""Gradient transforms: grad, value_and_grad, vjp, jvp, custom rules.
+
+All are built on `Recording` and `pullback`; they nest to any order and work inside and around `jit`.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from itertools import compress
+from operator import not_
+
+from mycelia.engine import _C, dispatch
+from mycelia.engine.autodiff.forward_pass import ForwardPass, take
+from mycelia.engine.autodiff.reverse import Recording, conjugated, ones_like, pullback, set_followed, zeros_of
+from mycelia.engine.autodiff.structures import flatten
+from mycelia.engine.base import config, errors
+from mycelia.engine.ops.control_flow.control import stop_gradient
+from mycelia.engine.ops.methods.hooks import hooked, hooks_of
+
+Tensor = _C.Tensor
+
+
+class _NoGradients(threading.local):
+    active = False
+
+
+no_gradients = _NoGradients()  # `active` inside of `no_grad`
+
+__all__ = [
+    "clip_by_global_norm", "clip_by_value", "custom_vjp", "differentiate", "get_grad", "grad", "jvp",
+    "split_cotangent", "stop_gradient", "value_and_grad", "vjp",
+]  # fmt: skip
+
+
+def _positions(grad_position, n_args: int, where: str) -> tuple[int, ...]:
+    """The arguments to differentiate, checked."""
+    if isinstance(grad_position, int):
+        positions: tuple = (int(grad_position),)
+    elif isinstance(grad_position, tuple):
+        positions = grad_position
+    else:
+        raise errors.type_error(
+            where, f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
+        )
+    if not positions:
+        raise errors.error(errors.MyceliaRuntimeError, where, "grad_position must not be an empty tuple")
+    for p in positions:
+        if not isinstance(p, int):
+            raise errors.type_error(
+                where, f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
+            )
+        if not 0 <= p < n_args:
+            kind = errors.MyceliaValueError if p < 0 else errors.MyceliaRuntimeError
+            message = f"grad_position {p} is out of range: the function got {n_args} arguments"
+            raise errors.error(kind, where, message)
+    if len(set(positions)) != len(positions):
+        raise errors.value_error(where, f"grad_position has duplicate members: {positions}")
+    return positions
+
+
+def _weights(weights, where: str) -> list:
+    if isinstance(weights, Tensor):
+        return [weights]
+    if not isinstance(weights, (list, tuple)):
+        raise errors.type_error(
+            where, f"weights must be a Parameter, or a list or tuple of them, but got {weights!r:.60}"
+        )
+    found = list(weights)
+    for w in found:
+        if not isinstance(w, Tensor):
+            raise errors.type_error(where, f"weights must be Parameters, but got {type(w).__name__}")
+    return found
+
+
+def _check_transform(where: str, fn, has_aux, return_ids=False, sens_param=False) -> None:
+    if not callable(fn):
+        raise errors.type_error(where, f"fn must be callable, but got {type(fn).__name__}")
+    for name, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
+        if not isinstance(value, bool):
+            raise errors.type_error(where, f"{name} must be a bool, but got {type(value).__name__}")
+
+
+def value_and_grad(
+    fn: Callable,
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights=None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
+) -> Callable:
+    """A function that returns ``(fn(...), gradients)``.
+
+    The gradient is of the sum of all elements of fn's output (of its first output with `has_aux`); with
+    `sens_param` the last argument is the cotangent of that output instead of ones.
+    `grad_position`: arguments to differentiate, an int, a tuple, or None;
+    `weights`: Parameters to differentiate.
+    Gradients: for one position a Tensor, for several a tuple; for weights alone a tuple
+    (one Tensor for a single Parameter); for both a pair. With `return_ids` each gradient comes as
+    ``(position or name, gradient)``.
+    Errors: ValueError when neither positions nor weights are given; TypeError when an argument is no Tensor.
+    """
+    if grad_position is None and weights is None:
+        raise errors.value_error("value_and_grad", "grad_position and weights cannot both be None")
+    _check_transform("value_and_grad", fn, has_aux, return_ids, sens_param)
+    if grad_position is not None and not isinstance(grad_position, (int, tuple)):
+        raise errors.type_error(
+            "value_and_grad", f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
+        )
+
+    def run(*args, **kwargs):
+        cotangent = None
+        if sens_param:
+            args, kwargs, cotangent = split_cotangent(args, kwargs)
+        if not kwargs:
+            return _value_and_grad(fn, args, grad_position, weights, has_aux, return_ids, cotangent)
+        called = _by_position(fn, len(args), tuple(kwargs))
+        args = (*args, *kwargs.values())
+        return _value_and_grad(called, args, grad_position, weights, has_aux, return_ids, cotangent)
+
+    return _named(run, fn)
+
+
+def split_cotangent(args: tuple, kwargs: dict) -> tuple[tuple, dict, object]:
+    """Arguments of a call with `sens_param`: (arguments of the function, its keywords, cotangent)."""
+    if "sens" in kwargs:
+        rest = dict(kwargs)
+        return args, rest, rest.pop("sens")
+    if not args:
+        raise errors.type_error("grad", "with sens_param=True the last argument must be the cotangent")
+    return args[:-1], kwargs, args[-1]
+
+
+def _by_position(fn: Callable, count: int, names: tuple[str, ...]) -> Callable:
+    """`fn` with its keywords as further positions: they are differentiated like arguments."""
+
+    def positional(*args):
+        return fn(*args[:count], **dict(zip(names, args[count:])))
+
+    positional.called = fn, count, names
+    return positional
+
+
+def _named(run: Callable, fn: Callable) -> Callable:
+    try:
+        return functools.wraps(fn)(run)
+    except AttributeError:  # a Cell has no __name__
+        return run
+
+
+def _source_tensors(result, has_aux: bool, where: str) -> list:
+    """The output Tensors whose sum is differentiated."""
+    if has_aux:
+        if not isinstance(result, tuple) or len(result) < 2:
+            raise errors.value_error(
+                where, "with has_aux=True the function must return a tuple (output, aux...)"
+            )
+        result = result[0]
+    sources: list = []
+    flatten(result, sources)
+    return sources
+
+
+def _cotangents(sources: list, given) -> list:
+    """One cotangent per source: ones, or what the caller gave in the same structure."""
+    if given is None:
+        return [ones_like(s) for s in sources]
+    flat: list = []
+    flatten(given, flat)
+    if not flat and isinstance(given, (int, float)) and len(sources) == 1:
+        from mycelia.engine.ops.arrays.create import full
+
+        return [full(sources[0].shape, given, dtype=sources[0].dtype)]
+    if len(flat) != len(sources):
+        raise errors.value_error(
+            "grad", f"the cotangent must have one Tensor per output: {len(sources)}, but it has {len(flat)}"
+        )
+    for source, ct in zip(sources, flat):
+        if ct.shape != source.shape:
+            raise errors.shape_error(
+                "grad", f"the cotangent has shape {list(ct.shape)}, but its output {list(source.shape)}"
+            )
+    return [ct if ct.dtype is s.dtype else ct.astype(s.dtype) for s, ct in zip(sources, flat)]
+
+
+def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=False, cotangent=None):
+    """``(value, [gradient per position], [gradient per parameter])``: what all reverse transforms rest on.
+
+    Each gradient has the structure and dtypes of its argument. `cotangent`: of the output, else ones. Eagerly
+    an argument is a variable wherever the Tensor object is used, as in MindSpore: twice among the arguments,
+    say, or in an outer variable of `fn`. A call of a marked Cell that waits for its gradient is not repeated.
+    """
+    where = "grad"
+    args = list(args)
+    eager = config.get("mode") == config.PYNATIVE_MODE and not _C.mode()
+    if eager and no_gradients.active:
+        raise errors.error(errors.MyceliaRuntimeError, "In no_grad context, you can not calculate gradient")
+    frozen = config.get("mode") == config.PYNATIVE_MODE and not _C.mode() & dispatch.TRACING
+    held = [frozen and _is_frozen(w) for w in parameters]
+    known = _forward_pass(fn, args, [*(args[p] for p in positions), *compress(parameters, map(not_, held))])
+    with Recording() as tape:
+        nodes: list = []
+        rebuild_args = []
+        for p in positions:
+            leaves: list = []
+            rebuild = flatten(args[p], leaves)
+            rebuild_args.append((rebuild, leaves, len(nodes)))
+            if known is not None:
+                nodes.extend(known.nodes[id(t)] for t in leaves)
+                continue
+            watched = [
+                (t, tape.watch_in_place(t)) if eager and not t._node_output else tape.watch(t) for t in leaves
+            ]
+            args[p] = rebuild([w[0] for w in watched])
+            nodes.extend(w[1] for w in watched)
+        first_weight = len(nodes)
+        for weight, is_held in zip(parameters, held):
+            if known is None:
+                nodes.append(tape.watch_in_place(weight))
+                if is_held:
+                    set_followed(weight, False)
+            else:
+                nodes.append(_C.leaf(weight) if is_held else known.nodes[id(weight)])
+        nodes.extend([] if known is None else known.hooked)
+        result = fn(*args) if known is None else known.rebuild(known.outputs)
+        # What fn returns must not carry this recording's variables outside.
+        outputs: list = []
+        rebuild_result = flatten(result, outputs)
+        sources = outputs if not has_aux else _source_tensors(result, True, where)
+        outer = tape._old_level
+        _C.set_tape_level(outer)
+        pairs = [(s, ct) for s, ct in zip(sources, _cotangents(sources, cotangent)) if s._node is not None]
+        found = pullback([s for s, _ in pairs], [ct for _, ct in pairs], nodes, release=outer == 0)
+    if outer == 0:
+        outputs = [o._detach() if o._node is not None else o for o in outputs]
+
+    of_args = [
+        rebuild([_of_type(found[start + i], t) for i, t in enumerate(leaves)])
+        for rebuild, leaves, start in rebuild_args
+    ]
+    found_of_weights = [  # `fn` may have frozen one
+        None if frozen and _is_frozen(w) else g for g, w in zip(found[first_weight:], parameters)
+    ]
+    of_weights = [_of_type(g, w) for g, w in zip(found_of_weights, parameters)]
+    if eager:  # hooks see zeros too
+        for i, (gradient, weight) in enumerate(zip(found_of_weights, parameters)):
+            hooks = hooks_of(weight) if gradient is None else None
+            if hooks:
+                of_weights[i] = _of_type(hooked(hooks, of_weights[i]), weight)
+    return rebuild_result(outputs), of_args, of_weights
+
+
+def _forward_pass(fn, args: list, wanted: list) -> ForwardPass | None:
+    """The recorded call of a Cell that `fn(*args)` would repeat, for the gradients of `wanted`."""
+    cell, count, names = getattr(fn, "called", (fn, len(args), ()))
+    leaves: list = []
+    flatten(wanted, leaves)
+    return take(cell, tuple(args[:count]), dict(zip(names, args[count:])), leaves)
+
+
+def _is_frozen(weight) -> bool:
+    """A Parameter that says it has no gradient: eagerly it gets zeros, as in MindSpore."""
+    return getattr(weight, "requires_grad", True) is False
+
+
+def _holds_tensor(value) -> bool:
+    leaves: list = []
+    flatten(value, leaves)
+    return bool(leaves)
+
+
+def _value_and_grad(fn, args, grad_position, weights, has_aux, return_ids, cotangent):
+    positions: tuple = ()
+    if grad_position is not None:
+        given = _positions(grad_position, len(args), "grad")
+        positions = tuple(p for p in given if _holds_tensor(args[p]))  # numbers have no gradient
+    parameters = _weights(weights, "grad") if weights is not None else []
+    value, grads, of_weights = differentiate(fn, args, positions, parameters, has_aux, cotangent)
+    of_args = None
+    if grad_position is not None:
+        if return_ids:
+            grads = list(zip(positions, grads))
+        of_args = grads[0] if len(grads) == 1 else tuple(grads)
+        if return_ids and weights is None and grad_position not in (0, (0,)) and len(grads) == 1:
+            of_args = (of_args,)
+    if weights is None:
+        return value, of_args
+    if return_ids:
+        of_weights = [(w.name, g) for w, g in zip(parameters, of_weights)]
+    of_weights = of_weights[0] if isinstance(weights, Tensor) else tuple(of_weights)
+    return value, (of_weights if of_args is None else (of_args, of_weights))
+
+
+def grad(
+    fn: Callable,
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights=None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+    sens_param: bool = False,
+) -> Callable:
+    """A function that returns the gradients of `fn`; with `has_aux` it returns ``(gradients, (aux, ...))``.
+
+    Arguments as `value_and_grad`.
+    """
+    _check_transform("grad", fn, has_aux, return_ids, sens_param)
+    inner = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
+
+    def run(*args, **kwargs):
+        value, gradients = inner(*args, **kwargs)
+        return (gradients, tuple(value[1:])) if has_aux else gradients
+
+    return _named(run, fn)
+
+
+def get_grad(gradients, identifier):
+    """The gradient of an argument position or Parameter from what ``grad(..., return_ids=True)`` returned.
+
+    Raises RuntimeError when it is not among them.
+    """
+    wanted = identifier.name if isinstance(identifier, Tensor) else identifier
+
+    def search(item):
+        if (
+            isinstance(item, tuple)
+            and len(item) == 2
+            and isinstance(item[0], (int, str))
+            and item[0] == wanted
+        ):
+            return item[1]
+        if isinstance(item, tuple):
+            for member in item:
+                found = search(member)
+                if found is not None:
+                    return found
+        return None
+
+    found = search(gradients)
+    if found is None:
+        raise errors.error(errors.MyceliaRuntimeError, "get_grad", f"there is no gradient for {identifier!r}")
+    return found
+
+
+def split_aux(result, where: str) -> tuple:
+    """``(output, aux)`` of a function with auxiliary outputs: one of them alone, several as a tuple."""
+    if not isinstance(result, tuple) or len(result) < 2:
+        raise errors.value_error(where, "with has_aux=True the function must return a tuple (output, aux...)")
+    return result[0], (result[1] if len(result) == 2 else tuple(result[1:]))
+
+
+def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
+    """``(output, vjp_function)``, or ``(output, vjp_function, aux)`` with `has_aux`.
+
+    ``vjp_function(*cotangents)`` gives a tuple with the gradient of each input; with `weights` a pair of it
+    and the weights' gradients.  It may be called again and again.
+    """
+    _check_transform("vjp", fn, has_aux)
+    with Recording() as tape:
+        leaves: list = []
+        rebuild_inputs = flatten(inputs, leaves)
+        for i, x in enumerate(inputs):
+            if not isinstance(x, (Tensor, tuple, list)):
+                raise errors.type_error("vjp", f"input {i} must be a Tensor, but got {type(x).__name__}")
+        watched = [tape.watch(x) for x in leaves]
+        parameters = _weights(weights, "vjp") if weights is not None else []
+        nodes = [n for _, n in watched] + [tape.watch_in_place(w) for w in parameters]
+        result = fn(*rebuild_inputs([x for x, _ in watched]))
+    aux = None
+    if has_aux:
+        result, aux = split_aux(result, "vjp")
+    outputs: list = []
+    rebuild = flatten(result, outputs)
+    aux_leaves: list = []
+    rebuild_aux = flatten(aux, aux_leaves)
+    variables = [*leaves, *parameters]
+
+    def run(*cotangents):
+        given: list = []
+        flatten(cotangents, given)
+        if len(given) != len(outputs):
+            raise errors.value_error(
+                "vjp", f"{len(outputs)} cotangents are needed, one per output, but got {len(given)}"
+            )
+        for out, ct in zip(outputs, given):
+            if ct.shape != out.shape:
+                raise errors.shape_error(
+                    "vjp", f"a cotangent has shape {list(ct.shape)}, but its output {list(out.shape)}"
+                )
+        pairs = [(out, ct) for out, ct in zip(outputs, given) if out._node is not None]
+        found = pullback([out for out, _ in pairs], [ct for _, ct in pairs], nodes, release=False)
+        found = [_of_type(g, t) for g, t in zip(found, variables)]
+        of_inputs = rebuild_inputs(found[: len(leaves)])
+        if weights is None:
+            return of_inputs
+        of_weights = tuple(found[len(leaves) :])
+        return of_inputs, (of_weights[0] if isinstance(weights, Tensor) else of_weights)
+
+    if _C.tape_level() == 0:
+        plain = rebuild([o._detach() for o in outputs])
+        aux = rebuild_aux([o._detach() for o in aux_leaves])
+    else:
+        plain = rebuild(outputs)
+    return (plain, run, aux) if has_aux else (plain, run)
+
+
+def _of_type(gradient, tensor):
+    """The gradient of `tensor` in its dtype; zeros where nothing flowed."""
+    if gradient is None:
+        return zeros_of(tensor)
+    return gradient if gradient.dtype is tensor.dtype else gradient.astype(tensor.dtype)
+
+
+def _tensor(value, where: str, index: int) -> Tensor:
+    if not isinstance(value, Tensor):
+        raise errors.type_error(where, f"input {index} must be a Tensor, but got {type(value).__name__}")
+    return value
+
+
+def jvp(fn: Callable, inputs, v, has_aux: bool = False):
+    """``(output, J v)``, the derivative along `v`; with `has_aux` also the auxiliary outputs.
+
+    `inputs`, `v`: a Tensor or a tuple of Tensors; `v` is broadcast to the shapes of `inputs`. The transpose
+    of the transpose: the vjp is linear in its cotangent, so its own vjp at any point is the jvp
+    (Townsend 2017).
+    """
+    xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
+    vs = (v,) if isinstance(v, Tensor) else tuple(v)
+    if len(xs) != len(vs):
+        raise errors.value_error("jvp", f"inputs has {len(xs)} members, but v has {len(vs)}")
+    vs = tuple(_direction(x, d, i) for i, (x, d) in enumerate(zip(xs, vs)))
+    with Recording() as outer:
+        output, pull, *aux = vjp(fn, *xs, has_aux=has_aux)
+        outputs: list = []
+        rebuild = flatten(output, outputs)
+        watched = [outer.watch(zeros_of(o)) for o in outputs]
+        pulled = pull(*(u for u, _ in watched))
+    pairs = [(p, d) for p, d in zip(pulled, vs) if p._node is not None]
+    found = pullback([p for p, _ in pairs], [d for _, d in pairs], [n for _, n in watched], release=False)
+    tangents = rebuild([_of_type(g, o) for g, o in zip(found, outputs)])
+    output = rebuild([o._detach() for o in outputs] if _C.tape_level() == 0 else outputs)
+    return (output, tangents, *aux)
+
+
+def _direction(x, d, index: int) -> Tensor:
+    """The tangent `d` of input `x`, in its shape."""
+    _tensor(x, "jvp", index)
+    _tensor(d, "jvp", index)
+    if x.shape == d.shape:
+        return d
+    try:
+        return d.broadcast_to(x.shape)
+    except ValueError:
+        raise errors.shape_error(
+            "jvp", f"inputs[{index}] has shape {list(x.shape)}, but v[{index}] has {list(d.shape)}"
+        ) from None
+
+
+class _WithRule:
+    """A function that is told its gradient later."""
+
+    def __init__(self, fn: Callable) -> None:
+        functools.update_wrapper(self, fn)
+        self._run = fn
+
+    def defbwd(self, bwd: Callable) -> None:
+        """Set the rule of the gradient."""
+        self._run = custom_vjp(self.__wrapped__, bwd)
+
+    def __call__(self, *args, **kwargs):
+        return self._run(*args, **kwargs)
+
+
+def custom_vjp(fn: Callable, rule: Callable | None = None, fill: Callable | None = None) -> Callable:
+    """`fn` with its own gradient: ``rule(*inputs, output, cotangent)`` returns the inputs' gradients.
+
+    Output and cotangent are as `fn` returns them (nested tuples for several outputs); the rule returns one
+    Tensor or None for one input, else a tuple.  This is what a Cell's `bprop` method means.
+    As a decorator, without a rule: the function gets it by `fn.defbwd(rule)`. `fill` says, after the call,
+    whether a cotangent that nothing flows into is zeros, else it is None.
+    """
+    if rule is None:
+        return _WithRule(fn)
+
+    def run(*args, **kwargs):
+        # While a graph is captured, the rule becomes part of it.
+        if dispatch.custom_rule is not None and _C.mode() & dispatch.TRACING:
+            return dispatch.custom_rule(fn, rule, args, kwargs)
+        inputs: list = []
+        flatten(args, inputs)
+        if _C.tape_level() == 0 or not any(t._node is not None for t in inputs):
+            return fn(*args, **kwargs)
+        level = _C.set_tape_level(0)
+        try:
+            result = fn(*_without_history(args), **kwargs)
+        finally:
+            _C.set_tape_level(level)
+        outputs: list = []
+        rebuild = flatten(result, outputs)
+        outputs = [o._detach() for o in outputs]
+        count = len(outputs)
+
+        def gradients(*values):  # the outputs, which the tape keeps, and their cotangents
+            made, cts = values[:count], values[count:]
+            if fill is None or fill():
+                cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, made)]
+            cts = list(map(conjugated, cts))
+            found = rule(*args, rebuild(made), rebuild(cts))
+            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
+            if len(args) == 1 and len(found) != 1:
+                found = (found,)  # one argument that holds several Tensors
+            if len(found) < len(args):
+                raise errors.error(
+                    errors.MyceliaRuntimeError,
+                    name,
+                    f"bprop must return {len(args)} gradients, one per argument, but returned {len(found)}",
+                )
+            flat: list = []
+            for position, (arg, g) in enumerate(zip(args, found)):
+                leaves: list = []
+                flatten(arg, leaves)
+                if not leaves:
+                    continue
+                members: list = [None] * len(leaves) if g is None else []
+                flatten(g, members)
+                if len(members) != len(leaves):
+                    raise errors.error(
+                        errors.MyceliaRuntimeError,
+                        name,
+                        f"bprop must return {len(leaves)} Tensor(s) or None "
+                        f"as the gradient of argument {position}, "
+                        f"but returned {type(g).__name__}: {g!r:.60}",
+                    )
+                fitting = (_of_shape(m, leaf, name) for m, leaf in zip(members, leaves))
+                flat.extend(map(conjugated, fitting))
+            return tuple(flat)
+
+        name = getattr(fn, "__qualname__", "custom_vjp")
+        _C.custom(name, tuple(inputs), tuple(outputs), gradients, True)
+        return rebuild(outputs)
+
+    return run
+
+
+def _of_shape(gradient, tensor, name: str):
+    """What a bprop returned for `tensor`: summed over axes that broadcasting had repeated."""
+    if gradient is None or gradient.shape == tensor.shape:
+        return gradient
+    from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+
+    try:
+        if broadcast_shapes(gradient.shape, tensor.shape) == gradient.shape:
+            return unbroadcast(gradient, tensor.shape)
+    except ValueError:
+        pass
+    raise errors.error(
+        errors.MyceliaRuntimeError,
+        name,
+        f"bprop returned a gradient of shape {list(gradient.shape)} "
+        f"for an input of shape {list(tensor.shape)}",
+    )
+
+
+def _without_history(args):
+    leaves: list = []
+    rebuild = flatten(args, leaves)
+    return rebuild([t._detach() for t in leaves])
+
+
+def clip_by_value(x, clip_value_min=None, clip_value_max=None):
+    """Limit the elements of a Tensor, or of each Tensor in a list or tuple,
+    to [clip_value_min, clip_value_max].
+    """
+    from mycelia.engine.ops.elementwise.clipping import clamp
+
+    if isinstance(x, (list, tuple)):
+        return type(x)(clip_by_value(t, clip_value_min, clip_value_max) for t in x)
+    return clamp(x, clip_value_min, clip_value_max)
+
+
+def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
+    """Scale the Tensors so that the 2-norm of all elements together is at most `clip_norm`.
+
+    `use_norm`: a norm that is already known.  Raises ValueError for a clip_norm that is not positive.
+    """
+    from mycelia.engine.ops.elementwise.clipping import maximum
+    from mycelia.engine.ops.elementwise.math import mul, square
+    from mycelia.engine.ops.elementwise.powers import sqrt as root
+
+    if not isinstance(x, (list, tuple)) or not x:
+        raise errors.type_error(
+            "clip_by_global_norm", f"x must be a list or tuple of Tensors, but got {type(x).__name__}"
+        )
+    if not clip_norm > 0:
+        raise errors.value_error("clip_by_global_norm", f"clip_norm must be positive, but got {clip_norm}")
+    if use_norm is None:
+        total = square(x[0]).sum()
+        for t in x[1:]:
+            total = total + square(t).sum()
+        use_norm = root(total)
+    scale = clip_norm / maximum(use_norm, clip_norm)
+    return tuple(mul(t, scale) for t in x)

@@ -1,0 +1,1 @@
+"""What every part stands on: dtypes, settings, errors, log, plugins."""

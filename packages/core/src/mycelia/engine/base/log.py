@@ -1,0 +1,276 @@
+"""Logging in MindSpore's levels and line format, on Python's `logging`.
+
+Levels: 0 DEBUG, 1 INFO, 2 WARNING (default), 3 ERROR, 4 CRITICAL, from MYCELIA_LOG_v or GLOG_v; parts of the
+system have names (`IR`, `PARALLEL`, `LITE`, ...) whose level MYCELIA_SUBMODULE_LOG_v or MS_SUBMODULE_LOG_v
+sets. A module logs with `log.logger(__name__).info(...)`; scripts may call `log.warning("...")` directly.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import sys
+import threading
+import time
+
+from mycelia.engine.base import config, errors
+
+LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
+
+# Part of the system -> the loggers whose level it sets. MindSpore's names where there is such a part here.
+SUBMODULES: dict[str, tuple[str, ...]] = {
+    "ME": ("mycelia",),
+    "CORE": ("mycelia.engine.ir", "mycelia.engine.ops", "mycelia.engine.dispatch"),
+    "COMMON": ("mycelia.engine.tensors.tensor", "mycelia.engine.base.config"),
+    "KERNEL": ("mycelia.engine.backends", "mycelia_backend_cpu", "mycelia_backend_cuda"),
+    "DEVICE": ("mycelia_backend_cpu", "mycelia_backend_cuda"),
+    "PARSER": ("mycelia.engine.capture",),
+    "ANALYZER": ("mycelia.engine.ops.infer", "mycelia.engine.ir.verify"),
+    "OPTIMIZER": ("mycelia.engine.compile.passes",),
+    "PRE_ACT": ("mycelia.engine.compile.place",),
+    "PIPELINE": ("mycelia.engine.compile",),
+    "SESSION": ("mycelia.engine.compile.executable",),
+    "VM": ("mycelia.engine.compile.executable",),
+    "PYNATIVE": ("mycelia.engine.autodiff",),
+    "EXPRESS": ("mycelia.io",),
+    "MD": ("mycelia.dataset",),
+    "DEBUG": ("mycelia.debug",),
+    "PROFILER": ("mycelia.profiler",),
+    "PARALLEL": ("mycelia.parallel",),
+    "UTILS": ("mycelia.engine.base.plugins",),
+    "LITE": ("mycelia_lite",),
+    "SERVING": ("mycelia_serving",),
+    "CACHE": ("mycelia_cache",),
+    "INSIGHT": ("mycelia_insight",),
+    "SIM": ("mycelia_backend_ascend_sim",),
+}
+_ROOTS = ("mycelia", *sorted({n for names in SUBMODULES.values() for n in names if n.startswith("mycelia_")}))
+
+_SETTINGS = (
+    "log_format", "log_level", "log_to_stderr", "log_stderr_threshold", "submodule_log_level", "log_dir",
+    "log_max_bytes", "log_backup_count",
+)  # fmt: skip
+#: The logger of scripts: None until the first message, and again for one who changed the settings.
+GLOBAL_LOGGER: logging.Logger | None = None
+FILE = "mycelia.log"  # log files have this name, and the number of the process
+_lock = threading.RLock()
+
+
+class _Formatter(logging.Formatter):
+    """`[WARNING] ME(pid:thread,process):2026-11-21-07:21:45.377.798 [file:line] text`."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        text = record.getMessage()
+        if record.exc_info:
+            text += "\n" + self.formatException(record.exc_info)
+        stamp = time.strftime("%Y-%m-%d-%H:%M:%S", time.localtime(record.created))
+        micro = int(record.created * 1e6) % 1_000_000
+        part = submodule_of(record.name)
+        where = f"{_short(record.pathname)}:{record.lineno}"
+        return (
+            f"[{record.levelname}] {part}({record.process}:{record.thread},{record.processName}):"
+            f"{stamp}.{micro // 1000:03d}.{micro % 1000:03d} [{where}] {text}"
+        )
+
+
+class _JsonFormatter(logging.Formatter):
+    """One JSON object a line, for programs that collect logs."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        fields = {
+            "time": time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
+            + f".{int(record.msecs):03d}Z",
+            "level": record.levelname,
+            "part": submodule_of(record.name),
+            "logger": record.name,
+            "process": record.process,
+            "thread": record.thread,
+            "where": f"{_short(record.pathname)}:{record.lineno}",
+            "message": record.getMessage(),
+        }
+        if record.exc_info:
+            fields["exception"] = self.formatException(record.exc_info)
+        return json.dumps(fields)
+
+
+class _Stderr(logging.StreamHandler):
+    """Writes to whatever sys.stderr is at the moment, so that redirections made later are honored."""
+
+    def __init__(self):
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self):
+        return sys.stderr
+
+
+def _short(path: str) -> str:
+    """Paths inside a package begin at the package: mycelia/engine/ops/define.py."""
+    parts = path.replace(os.sep, "/").split("/")
+    for i in range(len(parts) - 2, -1, -1):
+        if parts[i].startswith("mycelia") and parts[i] in _ROOTS:
+            return "/".join(parts[i:])
+    return path
+
+
+def submodule_of(name: str) -> str:
+    """The part of the system that a logger belongs to: the one with the longest matching prefix."""
+    best, length = "ME", -1
+    for part, prefixes in SUBMODULES.items():
+        for prefix in prefixes:
+            if (name == prefix or name.startswith(prefix + ".")) and len(prefix) > length:
+                best, length = part, len(prefix)
+    return best
+
+
+def _level(text: str, name: str) -> int:
+    if text not in ("0", "1", "2", "3", "4"):
+        raise errors.value_error(
+            name, f"the level must be a number from 0 (DEBUG) to 4 (CRITICAL), but got {text!r}"
+        )
+    return (int(text) + 1) * 10
+
+
+def _parts(text: str) -> dict[str, int]:
+    """`{SUB1:LV,SUB2:LV}` -> logging levels; entries without a level are ignored, unknown parts warned of."""
+    levels = {}
+    for item in text.strip().strip("{}").split(","):
+        part, _, level = (piece.strip() for piece in item.partition(":"))
+        if not part or not level:
+            continue
+        if part not in SUBMODULES:
+            logging.getLogger("mycelia").warning(
+                "log level of unknown part %r ignored; parts are: %s", part, ", ".join(SUBMODULES)
+            )
+            continue
+        levels[part] = _level(level, "MYCELIA_SUBMODULE_LOG_v")
+    return levels
+
+
+def setup() -> None:
+    """Attach handlers and levels as the settings say; done once, by the first message."""
+    global GLOBAL_LOGGER
+    if GLOBAL_LOGGER is not None:
+        return
+    with _lock:
+        if GLOBAL_LOGGER is not None:
+            return
+        config.read_again(*_SETTINGS)
+        formatter = _JsonFormatter() if config.get("log_format") == "json" else _Formatter()
+        level = _level(config.get("log_level"), "GLOG_v")
+        handlers: list[logging.Handler] = [_Stderr()]
+        if config.get("log_to_stderr") == "0":
+            handlers[0].setLevel(_level(config.get("log_stderr_threshold"), "GLOG_stderrthreshold"))
+            handlers.append(_file_handler())
+        for handler in handlers:
+            handler.setFormatter(formatter)
+        for root in _ROOTS:
+            logger = logging.getLogger(root)
+            logger.propagate = False
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+        for part, part_level in _parts(config.get("submodule_log_level")).items():
+            _set_part(part, part_level)
+        GLOBAL_LOGGER = logging.getLogger("mycelia")
+
+
+def _file_handler() -> logging.Handler:
+    from logging.handlers import RotatingFileHandler
+
+    directory = config.get("log_dir")
+    if not directory:
+        raise errors.value_error(
+            "GLOG_log_dir", "GLOG_logtostderr is 0, so a directory for log files must be set"
+        )
+    directory = _rank_folder(directory)
+    os.makedirs(directory, exist_ok=True)
+    return RotatingFileHandler(
+        os.path.join(directory, f"{FILE}.{os.getpid()}"),
+        maxBytes=config.get("log_max_bytes"),
+        backupCount=config.get("log_backup_count"),
+        encoding="utf-8",
+    )
+
+
+def _rank_folder(directory: str) -> str:
+    return os.path.join(directory, f"rank_{config.get('rank')}", "logs")
+
+
+def _set_part(part: str, level: int) -> None:
+    for name in SUBMODULES[part]:
+        logging.getLogger(name).setLevel(level)
+
+
+def logger(name: str = "mycelia") -> logging.Logger:
+    """The logger of a module; `name` is its `__name__`."""
+    setup()
+    return logging.getLogger(name)
+
+
+def set_level(level: int | str, part: str | None = None) -> None:
+    """Change the level while running: 0..4 or its name, for everything or for one part such as 'PARALLEL'."""
+    text = str(LEVELS.index(level.upper())) if str(level).upper() in LEVELS else str(level)
+    value = _level(text, "set_level")
+    setup()
+    if part is None:
+        for root in _ROOTS:
+            logging.getLogger(root).setLevel(value)
+    elif part in SUBMODULES:
+        _set_part(part, value)
+    else:
+        raise errors.one_of(part, SUBMODULES, subject="set_level", what="part")
+
+
+def get_level() -> str:
+    """The general level as MindSpore gives it: '0' .. '4'."""
+    setup()
+    return str(logging.getLogger("mycelia").level // 10 - 1)
+
+
+def get_log_config() -> dict[str, str | int]:
+    """The log settings in force, under their environment names."""
+    found = {"GLOG_v": get_level(), "GLOG_logtostderr": config.get("log_to_stderr")}
+    if config.get("log_to_stderr") == "0":
+        found["GLOG_log_dir"] = _rank_folder(config.get("log_dir"))
+        found["logger_maxBytes"] = config.get("log_max_bytes")
+        found["logger_backupCount"] = config.get("log_backup_count")
+        found["GLOG_stderrthreshold"] = config.get("log_stderr_threshold")
+    return found
+
+
+def show(name: str, text: str) -> None:
+    """Log what the setting `debug` asks for, at level INFO, whatever the level in force; `name`: a module's
+    `__name__`."""
+    part = logger(name)
+    part.handle(part.makeRecord(name, logging.INFO, *_caller(), text, (), None))
+
+
+def _caller() -> tuple[str, int]:
+    frame = sys._getframe(2)
+    return frame.f_code.co_filename, frame.f_lineno
+
+
+def debug(msg, *args, **kwargs) -> None:
+    """Log for developers."""
+    logger().debug(msg, *args, stacklevel=2, **kwargs)
+
+
+def info(msg, *args, **kwargs) -> None:
+    """Log what goes as expected."""
+    logger().info(msg, *args, stacklevel=2, **kwargs)
+
+
+def warning(msg, *args, **kwargs) -> None:
+    """Log what may need attention."""
+    logger().warning(msg, *args, stacklevel=2, **kwargs)
+
+
+def error(msg, *args, **kwargs) -> None:
+    """Log a failure of one action."""
+    logger().error(msg, *args, stacklevel=2, **kwargs)
+
+
+def critical(msg, *args, **kwargs) -> None:
+    """Log a failure that ends the program."""
+    logger().critical(msg, *args, stacklevel=2, **kwargs)

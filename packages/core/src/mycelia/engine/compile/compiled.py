@@ -1,0 +1,118 @@
+"""A function compiled for one signature: its graph, the tensors from outside that it reads and changes."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from mycelia.engine import _C
+from mycelia.engine.compile import clock, differentiate, executable, recorder
+from mycelia.engine.compile.differentiate import Differentiable
+from mycelia.engine.compile.memory import MemoryReport
+from mycelia.engine.compile.passes import NOTHING, with_asked
+from mycelia.engine.ir.graph import Graph, Value
+from mycelia.engine.tensors.tensor import Tensor
+
+
+class Compiled:
+    """One function for one signature."""
+
+    __slots__ = (
+        "graph",
+        "inputs",
+        "targets",
+        "count",
+        "build",
+        "program",
+        "stable",
+        "updates",
+        "asked",
+        "__weakref__",
+    )
+
+    def __init__(
+        self, graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int, build: Callable
+    ) -> None:
+        self.graph = graph
+        self.inputs = inputs  # tensors from outside that the graph reads, after its arguments
+        self.targets = targets  # tensors from outside that take the last results
+        self.count = count  # results that the function returns
+        self.build = build
+        self.program: _C.Program | None = None
+        self.stable: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
+        self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
+        recorder.compiled.add(self)
+        self.asked = NOTHING  # its own choice of algorithms and passes, see `passes.with_asked`
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        try:
+            program = self.program
+            if program is None:
+                program = self.prepare()
+            if _C.tape_level():
+                with with_asked(self.asked):
+                    function = Differentiable(self.graph, self.stable, self.updates, self.tensors())
+                    results = differentiate.run(function, tensors + self.inputs)
+                if results is not None:
+                    return self.build(results)
+            return self.build(program.run(tensors, self.inputs))
+        except Exception as error:
+            recorder.failed(error)
+            raise
+
+    def prepare(self) -> _C.Program:
+        """The program, built at the first call."""
+        self.inputs, self.stable, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
+        with clock.compiling(), with_asked(self.asked):
+            self.program = executable.program(self.graph, self.stable, self.updates, self.tensors())
+        self.watch()
+        return self.program
+
+    def tensors(self) -> dict[int, Tensor]:
+        """The tensors from outside, by position."""
+        return dict(zip(self.stable, self.inputs))
+
+    def watch(self) -> None:
+        if self.program.hoisted:
+            method = weakref.WeakMethod(self.keep_nothing)
+            self.program.unsteady = lambda: _call(method)
+
+    def memory_report(self) -> MemoryReport:
+        """How the program uses its arena."""
+        program = self.prepare() if self.program is None else self.program
+        return program.info() if callable(program.info) else program.info
+
+    def keep_nothing(self) -> None:
+        """Computes all values in each run from now on: the Parameters they depend on change all the time."""
+        executable.discard(self.graph, self.program)
+        self.stable = ()
+        with with_asked(self.asked):
+            self.program = executable.program(self.graph, (), self.updates)
+
+
+def arranged(
+    graph: Graph, inputs: list[Tensor], targets: list[Tensor], count: int
+) -> tuple[list[Tensor], tuple[int, ...], tuple[tuple[int, int], ...]]:
+    """Gives `graph` a parameter for each of `targets` that it does not read: the inputs with those, their
+    positions, and the updates of `executable.program`. `inputs` are the last parameters, `targets` take the
+    outputs from `count` on.
+    """
+    first = len(graph.parameters) - len(inputs)
+    positions = {id(t): first + i for i, t in enumerate(inputs)}
+    inputs = list(inputs)
+    for index, target in enumerate(targets):
+        if id(target) in positions:
+            continue
+        type_ = graph.outputs[count + index].type  # overwritten without being read
+        positions[id(target)] = len(graph.parameters)
+        graph.parameters.append(Value(type_, getattr(target, "name", "")))
+        inputs.append(target)
+    updates = tuple((count + i, positions[id(t)]) for i, t in enumerate(targets))
+    return inputs, tuple(range(first, len(graph.parameters))), updates
+
+
+def _call(method: weakref.WeakMethod) -> None:
+    found = method()
+    if found is not None:
+        found()

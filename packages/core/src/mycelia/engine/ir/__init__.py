@@ -1,0 +1,18 @@
+"""The intermediate representation: typed graphs in SSA form with structured control flow."""
+
+from mycelia.engine.ir.graph import Builder, Graph, Node, Value, group_inputs
+from mycelia.engine.ir.interpret import evaluate
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ir.verify import InvalidGraph, verify
+
+__all__ = [
+    "Builder",
+    "Graph",
+    "InvalidGraph",
+    "Node",
+    "TensorType",
+    "Value",
+    "evaluate",
+    "group_inputs",
+    "verify",
+]

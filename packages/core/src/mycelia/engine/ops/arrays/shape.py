@@ -1,0 +1,558 @@
+"""Ops that rearrange the elements of a tensor without looking at them: reshape, transpose, flip, broadcast.
+
+The reshape family shares memory; everything else copies, since tensors are always contiguous. What joins
+tensors or takes one apart is in `joining.py`, what repeats and pads in `repeating.py` and `padding.py`.
+"""
+
+import math
+
+import numpy as np
+
+from mycelia.engine import _C
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.sizes import exact
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.define import op
+from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+
+MAX_RANK = 8
+
+# ------------------------------------------------------------------------------------ rules and arguments
+
+
+def positive_axis(axis, rank, name="axis"):
+    """`axis` counted from the front; ValueError if it is not in [-rank, rank), so always for rank 0."""
+    if not -rank <= axis < rank:
+        raise errors.value_error(f"{name} must be in [{-rank}, {rank}), but got {axis}")
+    return axis + rank if axis < 0 else axis
+
+
+def positive_axes(axes, rank, name="axis"):
+    """All `axes` counted from the front; ValueError if one is out of range or named twice."""
+    result = tuple(positive_axis(axis, rank, name) for axis in axes)
+    if len(set(result)) != len(result):
+        raise errors.value_error(f"{name} names an axis twice: {tuple(axes)}")
+    return result
+
+
+def as_ints(value, name="shape"):
+    """A tuple of Python ints from an int, a sequence of ints, or an integer Tensor."""
+    if hasattr(value, "asnumpy"):
+        value = value.asnumpy().tolist()
+    if hasattr(value, "__index__"):
+        return (exact(value),)
+    try:
+        if isinstance(value, (set, frozenset)):
+            raise TypeError  # no order
+        return tuple(int(v.item()) if hasattr(v, "item") else exact(v) for v in value)
+    except (AttributeError, TypeError):
+        raise errors.type_error(f"{name} must be an int or a tuple of ints, but got {value!r}") from None
+
+
+def tensors_of(tensors, name="tensors"):
+    """`tensors` if it is a tuple or list with at least one member, else TypeError or ValueError."""
+    if not isinstance(tensors, (tuple, list)):
+        raise errors.type_error(
+            f"{name} must be a tuple or list of tensors, but got {type(tensors).__name__}"
+        )
+    if not tensors:
+        raise errors.value_error(f"{name} must hold at least one tensor")
+    return tensors
+
+
+def constant(values, dtype=None):
+    """A Tensor with the values of a NumPy array, list or Python number; `dtype` None: as NumPy has it."""
+    array = np.asarray(values)
+    dtype = dtypes.from_numpy(array.dtype) if dtype is None else dtype
+    if dtype is dtypes.bfloat16:
+        return _C.from_array(dtypes.to_bfloat16_bits(array), dtype, True)
+    return _C.from_array(np.ascontiguousarray(array, dtype.np).reshape(array.shape), dtype, True)
+
+
+def shaped_by(rule):
+    """Shape rule of an op with one input: same dtype, shape ``rule(x.shape, **attrs)``."""
+
+    def infer(x, **attrs):
+        shape = tuple(rule(x.shape, **attrs))
+        if len(shape) > MAX_RANK:
+            raise ValueError(f"the result has rank {len(shape)}, at most {MAX_RANK} is possible: {shape}")
+        return TensorType(x.dtype, shape)
+
+    return infer
+
+
+# ------------------------------------------------------------------------------------------ reshape family
+
+
+def _one_taken_over(old, shape):
+    """`shape` with one -1: of the two, one is a size of `old` in its place that is not known yet.
+
+    ``reshape(x, (x.shape[0], -1))`` arrives like this when the batch is left open; the other size follows.
+    """
+    places = [axis for axis, n in enumerate(shape) if n == -1]
+    taken = next((a for a in places if a < len(old) and old[a] == -1), None)
+    known = math.prod(n for n in shape if n != -1)
+    if taken is None or old.count(-1) > 1 or not known or math.prod(n for n in old if n != -1) % known:
+        return shape
+    rest = math.prod(n for n in old if n != -1) // known
+    return tuple(rest if n == -1 and axis != taken else n for axis, n in enumerate(shape))
+
+
+def _reshaped(old, shape):
+    if any(n < -1 for n in shape):
+        raise ValueError(f"shape holds a negative size: {shape}")
+    if shape.count(-1) == 2 and -1 in old:
+        shape = _one_taken_over(old, shape)
+    if shape.count(-1) > 1:
+        raise ValueError(f"only one size of shape can be -1, but got {shape}")
+    if -1 in old:
+        return shape
+    size, known = math.prod(old), math.prod(n for n in shape if n != -1)
+    if -1 in shape and known and size % known == 0:
+        return tuple(size // known if n == -1 else n for n in shape)
+    if -1 in shape or size != known:
+        raise ValueError(f"shape {shape} is not possible for an input of shape {old} with {size} elements")
+    return shape
+
+
+@op(infer=shaped_by(_reshaped), view=True, mindir="Reshape")
+def reshape(input, *, shape: "ints"):
+    """The same elements in row-major order under another shape; one size may be -1 and is then computed.
+
+    Shapes: any -> `shape`, shares memory.  dtypes: any.  Errors: ValueError if the element counts differ.
+    """
+    return input.reshape(shape)
+
+
+@reshape.vjp
+def reshape(ct, input_shape):
+    return reshape(ct, input_shape)
+
+
+@reshape.samples
+def reshape(rand):
+    yield rand(3, 4), dict(shape=(2, 6))
+    yield rand(3, 4), dict(shape=(-1,))
+    yield rand(1), dict(shape=())
+    yield rand(2, 0), dict(shape=(0, 5, 2))
+    yield rand(), dict(shape=(1, 1, -1))
+
+
+def view(input, *shape):
+    """`reshape` with the sizes as arguments: ``view(x, 2, -1)`` or ``view(x, (2, -1))``."""
+    return reshape(input, as_ints(shape[0] if len(shape) == 1 else shape))
+
+
+def view_as(input, other):
+    """`input` under the shape of `other`."""
+    return reshape(input, other.shape)
+
+
+def _squeezed(shape, axis):
+    if axis is None or axis == ():
+        return (n for n in shape if n != 1)
+    drop = positive_axes(axis, max(len(shape), 1))
+    return (n for i, n in enumerate(shape) if i not in drop or n != 1)
+
+
+@op(infer=shaped_by(_squeezed), view=True, mindir="Squeeze")
+def squeeze(input, *, axis: "ints?" = None):
+    """Drop axes of size 1: all of them, or those in `axis` (an axis of another size stays as it is).
+
+    Shapes: any, shares memory.  dtypes: any.  Errors: ValueError if an axis is out of range.
+    """
+    return input.reshape(tuple(_squeezed(input.shape, axis)))
+
+
+@squeeze.vjp
+def squeeze(ct, input_shape):
+    return reshape(ct, input_shape)
+
+
+@squeeze.samples
+def squeeze(rand):
+    yield rand(1, 3, 1, 2)
+    yield rand(1, 3, 1), dict(axis=-1)
+    yield rand(1, 1), dict(axis=(0, 1))
+    yield rand(2, 1), dict(axis=0)
+    yield rand()
+
+
+def _expanded(shape, axis):
+    at = positive_axis(axis, len(shape) + 1)
+    return (*shape[:at], 1, *shape[at:])
+
+
+@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims")
+def expand_dims(input_x, *, axis: "int"):
+    """Insert an axis of size 1 at `axis`, counted in the result.
+
+    Shapes: rank r -> r + 1, shares memory.  dtypes: any.  Errors: ValueError if `axis` is not in [-r - 1, r].
+    """
+    return np.expand_dims(input_x, axis)
+
+
+@expand_dims.vjp
+def expand_dims(ct, input_x_shape):
+    return reshape(ct, input_x_shape)
+
+
+@expand_dims.samples
+def expand_dims(rand):
+    yield rand(2, 3), dict(axis=0)
+    yield rand(2, 3), dict(axis=-1)
+    yield rand(2, 3), dict(axis=-3)
+    yield rand(), dict(axis=0)
+    yield rand(0, 2), dict(axis=1)
+
+
+def unsqueeze(input, dim):
+    """Insert an axis of size 1 at `dim`, counted in the result."""
+    return expand_dims(input, dim)
+
+
+def flatten(input, order="C", *, start_dim=1, end_dim=-1):
+    """Merge the axes `start_dim` to `end_dim` into one; with `order` "F" all axes are reversed first.
+
+    Shapes: [a, b, c] -> [a, b * c]; rank 0 and 1 -> rank 1.
+    Errors: ValueError for axes out of range or order.
+    """
+    if order not in ("C", "F"):
+        raise errors.value_error(f"For 'flatten', order must be 'C' or 'F', but got {order!r}")
+    rank = input.ndim
+    if rank == 0:
+        return reshape(input, (1,))
+    if rank == 1 and start_dim == 1:
+        return input
+    if order == "F":
+        input = transpose(input, tuple(range(rank - 1, -1, -1)))
+    first, last = positive_axis(start_dim, rank, "start_dim"), positive_axis(end_dim, rank, "end_dim")
+    if first > last:
+        raise errors.value_error(f"For 'flatten', start_dim {start_dim} lies behind end_dim {end_dim}")
+    merged = input.shape[first : last + 1]
+    merged = -1 if -1 in merged else math.prod(merged)
+    return reshape(input, (*input.shape[:first], merged, *input.shape[last + 1 :]))
+
+
+def ravel(input):
+    """All elements in one axis."""
+    return reshape(input, (-1,))
+
+
+def _each(function, inputs):
+    """`function` of a tensor, or of each tensor of a tuple or list."""
+    return tuple(map(function, inputs)) if isinstance(inputs, (tuple, list)) else function(inputs)
+
+
+def atleast_1d(inputs):
+    """A tensor (or each of a list) with rank 0 raised to rank 1."""
+    return _each(lambda x: x if x.ndim >= 1 else reshape(x, (1,)), inputs)
+
+
+def atleast_2d(inputs):
+    """A tensor (or each of a list) with leading axes of size 1 up to rank 2."""
+    return _each(lambda x: x if x.ndim >= 2 else reshape(x, (1,) * (2 - x.ndim) + x.shape), inputs)
+
+
+def _atleast_3d(x):
+    if x.ndim >= 3:
+        return x
+    shapes = {0: (1, 1, 1), 1: (1, *x.shape, 1), 2: (*x.shape, 1)}
+    return reshape(x, shapes[x.ndim])
+
+
+def atleast_3d(inputs):
+    """A tensor (or each of a list) at least of rank 3: [] -> [1, 1, 1],
+    [n] -> [1, n, 1], [m, n] -> [m, n, 1].
+    """
+    return _each(_atleast_3d, inputs)
+
+
+# --------------------------------------------------------------------------------------- order of the axes
+
+
+def _transposed(shape, dims):
+    if len(dims) != len(shape):
+        raise ValueError(f"dims {dims} must name every axis of an input of shape {shape}")
+    return (shape[d] for d in positive_axes(dims, len(shape), "dims"))
+
+
+@op(infer=shaped_by(_transposed), mindir="Transpose")
+def transpose(input, *, dims: "ints"):
+    """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input.
+
+    Shapes: a permutation.  dtypes: any.  Errors: ValueError if `dims` is not a permutation of the axes.
+    """
+    return np.transpose(input, dims)
+
+
+@transpose.vjp
+def transpose(ct, *, dims):
+    rank = len(dims)
+    inverse = sorted(range(rank), key=lambda i: dims[i] % rank)
+    return transpose(ct, tuple(inverse))
+
+
+@transpose.samples
+def transpose(rand):
+    yield rand(3, 5), dict(dims=(1, 0), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(2, 3, 4), dict(dims=(0, 2, 1))
+    yield rand(2, 3, 4), dict(dims=(2, 0, 1))
+    yield rand(2, 3, 4), dict(dims=(-1, -2, -3))
+    yield rand(2, 3, 4, 5), dict(dims=(0, 2, 1, 3))
+    yield rand(17, 1, 19), dict(dims=(2, 1, 0), _grad=False, _dtypes=("int8", "int64", "float16"))
+    yield rand(40, 67), dict(dims=(1, 0), _grad=False, _dtypes=("int8", "int64", "float16"))
+    yield rand(2, 3, 23, 25), dict(dims=(0, 2, 3, 1), _grad=False, _dtypes=("int32", "int64"))
+    yield rand(2, 23, 25, 3), dict(dims=(0, 3, 1, 2), _grad=False, _dtypes=("int32", "int64"))
+    yield rand(0, 3), dict(dims=(1, 0))
+    yield rand(1), dict(dims=(0,))
+    yield rand(), dict(dims=())
+
+
+def permute(input, axis):
+    """`transpose` under its other name."""
+    return transpose(input, as_ints(axis, "axis"))
+
+
+def swapaxes(input, axis0, axis1):
+    """Exchange two axes."""
+    order = list(range(input.ndim))
+    i, j = positive_axis(axis0, input.ndim), positive_axis(axis1, input.ndim)
+    order[i], order[j] = j, i
+    return transpose(input, tuple(order))
+
+
+def swapdims(input, dim0, dim1):
+    """Exchange two axes."""
+    return swapaxes(input, dim0, dim1)
+
+
+def movedim(x, source, destination):
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
+    source = positive_axes(as_ints(source, "source"), x.ndim, "source")
+    destination = positive_axes(as_ints(destination, "destination"), x.ndim, "destination")
+    if len(source) != len(destination):
+        raise errors.value_error(
+            f"For 'movedim', {len(source)} source axes go to {len(destination)} destinations"
+        )
+    order = [axis for axis in range(x.ndim) if axis not in source]
+    for to, axis in sorted(zip(destination, source)):
+        order.insert(to, axis)
+    return transpose(x, tuple(order))
+
+
+def moveaxis(x, source, destination):
+    """`movedim` under its NumPy name."""
+    return movedim(x, source, destination)
+
+
+def t(input):
+    """The transpose of a matrix; tensors of rank 0 and 1 as they are."""
+    if input.ndim > 2:
+        raise errors.value_error(f"For 't', the input must have at most 2 axes, but got shape {input.shape}")
+    return transpose(input, (1, 0)) if input.ndim == 2 else input
+
+
+def _flipped(shape, dims):
+    positive_axes(dims, len(shape), "dims")
+    return shape
+
+
+@op(infer=shaped_by(_flipped), mindir="ReverseV2")
+def flip(input, *, dims: "ints"):
+    """Reverse the order of the elements along `dims`.
+
+    Shapes: any -> same.  dtypes: any.  Errors: ValueError if an axis is out of range or named twice.
+    """
+    return np.flip(input, dims)
+
+
+@flip.vjp
+def flip(ct, *, dims):
+    return flip(ct, dims)
+
+
+@flip.samples
+def flip(rand):
+    yield rand(7), dict(dims=0, _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(3, 4), dict(dims=(0,))
+    yield rand(3, 4, 2), dict(dims=(-1, 0))
+    yield rand(3, 1), dict(dims=())
+    yield rand(0, 2), dict(dims=(0, 1))
+
+
+def reverse(x, axis):
+    """`flip` under its older name."""
+    return flip(x, axis)
+
+
+def fliplr(input):
+    """Reverse the second axis."""
+    if input.ndim < 2:
+        raise errors.value_error(
+            f"For 'fliplr', the input must have at least 2 axes, but got shape {input.shape}"
+        )
+    return flip(input, (1,))
+
+
+def flipud(input):
+    """Reverse the first axis."""
+    if input.ndim < 1:
+        raise errors.value_error("For 'flipud', the input must have at least 1 axis, but got rank 0")
+    return flip(input, (0,))
+
+
+def rot90(input, k, dims):
+    """Rotate by ``k * 90`` degrees in the plane of the two axes `dims`, from the first towards the second."""
+    first, second = positive_axes(dims, input.ndim, "dims")
+    k %= 4
+    if k == 2:
+        return flip(input, (first, second))
+    if k == 1:
+        return swapaxes(flip(input, (second,)), first, second)
+    return flip(swapaxes(input, first, second), (second,)) if k == 3 else input
+
+
+def _rolled(shape, shifts, dims):
+    if len(shifts) != len(dims):
+        raise ValueError(f"shifts {shifts} and dims {dims} must have the same length")
+    for axis in dims:
+        positive_axis(axis, len(shape), "dims")
+    return shape
+
+
+@op(infer=shaped_by(_rolled), mindir="Roll")
+def _roll(input, *, shifts: "ints", dims: "ints"):
+    """Shift the elements along each of `dims` by `shifts` places; what leaves at one end enters at the other.
+
+    Shapes: any -> same.  dtypes: any.
+    """
+    return np.roll(input, shifts, dims)
+
+
+@_roll.vjp
+def _roll(ct, *, shifts, dims):
+    return _roll(ct, tuple(-s for s in shifts), dims)
+
+
+@_roll.samples
+def _roll(rand):
+    yield rand(7), dict(shifts=2, dims=0, _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(3, 4), dict(shifts=(1, -1), dims=(0, -1))
+    yield rand(3, 4), dict(shifts=(5, 2), dims=(1, 1))
+    yield rand(3, 4), dict(shifts=(0,), dims=(0,))
+    yield rand(0, 2), dict(shifts=(1,), dims=(0,))
+
+
+def roll(input, shifts, dims=None):
+    """Shift the elements along `dims` by `shifts` places, around the end;
+    without `dims` in row-major order.
+    """
+    if dims is None:
+        shifts = as_ints(shifts, "shifts")
+        return reshape(_roll(reshape(input, (-1,)), shifts, (0,) * len(shifts)), input.shape)
+    return _roll(input, shifts, dims)
+
+
+# --------------------------------------------------------------------------------------------- repeating
+
+
+def _broadcasted(old, shape):
+    lead = len(shape) - len(old)
+    result = tuple(old[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape))
+    fits = lead >= 0 and all(n == m or n == 1 or -1 in (m, n) for n, m in zip(old, result[lead:]))
+    if not fits or any(n < 0 for n in result[: max(lead, 0)]):
+        raise ValueError(
+            f"shape {old} cannot be broadcast to {shape}: sizes must be equal or 1, from the last axis on"
+        )
+    return result
+
+
+@op(infer=shaped_by(_broadcasted), mindir="BroadcastTo")
+def broadcast_to(input, *, shape: "ints"):
+    """Repeat along axes of size 1 (and new leading axes) up to `shape`; -1 keeps the input's size.
+
+    Shapes: [1, n] -> [m, n].  dtypes: any.  Errors: ValueError if a size is neither 1 nor the wanted one.
+    """
+    return np.broadcast_to(input, _broadcasted(input.shape, shape))
+
+
+@broadcast_to.vjp
+def broadcast_to(ct, input_shape):
+    return unbroadcast(ct, input_shape)
+
+
+@broadcast_to.samples
+def broadcast_to(rand):
+    yield rand(1, 3), dict(shape=(2, 3), _dtypes=("int32", "bool", "float64", "float16"))
+    yield rand(3, 1), dict(shape=(2, -1, 4))
+    yield rand(2, 1, 3, 1), dict(shape=(2, 4, 3, 5))
+    yield rand(), dict(shape=(2, 2))
+    yield rand(1, 2), dict(shape=(0, 2))
+    yield rand(2, 3), dict(shape=(2, 3))
+
+
+def expand(input_x, size):
+    """`broadcast_to` under its other name."""
+    return broadcast_to(input_x, as_ints(size, "size"))
+
+
+def expand_as(input, other):
+    """`input` broadcast to the shape of `other`."""
+    return broadcast_to(input, other.shape)
+
+
+# ------------------------------------------------------------------------------------------------- sizes
+
+
+def shape(input_x):
+    """The shape of a tensor, a tuple of ints. Errors: TypeError for anything else."""
+    if isinstance(input_x, (list, tuple)):
+        raise errors.type_error("shape", f"input_x must be a Tensor, but got {type(input_x).__name__}")
+    return input_x.shape
+
+
+@op(infer=lambda x: TensorType(dtypes.int64, (x.rank,)), nondiff=True)
+def shape_of(input):
+    """The sizes of the axes as a tensor: for shapes that are known only at run time.
+
+    Shapes: rank r -> [r].  dtypes: any -> int64.
+    """
+    return np.array(input.shape, np.int64)
+
+
+@shape_of.samples
+def shape_of(rand):
+    yield rand(2, 3, 4)
+    yield rand(0, 5), dict(_dtypes=("bool",))
+    yield rand()
+
+
+def dyn_shape(input_x):
+    """The shape of a tensor as an int64 tensor."""
+    return shape_of(input_x)
+
+
+def rank(input_x):
+    """The number of axes of a tensor. Errors: TypeError for anything else."""
+    if not hasattr(input_x, "asnumpy"):
+        raise errors.type_error(f"rank: input_x must be a Tensor, but got {type(input_x).__name__}")
+    return input_x.ndim
+
+
+def size(input_x):
+    """The number of elements of a tensor."""
+    return input_x.size
+
+
+def numel(input):
+    """The number of elements of a tensor."""
+    return input.size
+
+
+__all__ = [
+    "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze", "flatten", "ravel", "atleast_1d",
+    "atleast_2d", "atleast_3d", "transpose", "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t",
+    "flip", "reverse", "fliplr", "flipud", "rot90", "roll", "broadcast_to", "expand", "expand_as",
+    "broadcast_shapes", "shape", "rank", "size", "numel", "dyn_shape",
+]  # fmt: skip

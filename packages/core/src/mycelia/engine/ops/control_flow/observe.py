@@ -1,0 +1,33 @@
+"""Looking at values while a program runs."""
+
+import builtins
+
+from mycelia.engine.ops.define import op
+
+__all__ = []
+
+
+@op(name="print", outputs=None, effect=True, nondiff=True)
+def _print(inputs: "tensors", *, pieces: "any", settings: "any"):
+    """Prints `pieces` as Python's `print` does; an int k among them stands for inputs[k],
+    a recipe of `capture.text` for what it shows of them.
+
+    Inside a compiled function the line appears when the graph runs, in the order of the program.
+    `settings`: pairs of print's own keywords.
+    """
+    raise NotImplementedError("printing needs the Tensors themselves")
+
+
+@_print.infer
+def _print(inputs, *, pieces, settings):
+    return ()
+
+
+@_print.decompose
+def _print(inputs, *, pieces, settings):
+    shown = (inputs[p] if type(p) is int else p.shown(inputs) if hasattr(p, "shown") else p for p in pieces)
+    builtins.print(*shown, **dict(settings))
+    return ()
+
+
+_print.definition.composed = True

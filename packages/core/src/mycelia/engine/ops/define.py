@@ -1,0 +1,365 @@
+"""`@op`: one block defines an op; everything else about it is derived from the block.
+
+The function's signature is the schema (positional = tensors, keyword-only = attributes), its docstring the
+documentation, its body the NumPy meaning. `.vjp`, `.infer`, `.samples` and `.decompose` complete the block.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import struct
+from collections.abc import Callable
+
+from mycelia.engine import _C
+from mycelia.engine.base import dtypes, errors, plugins
+from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.types import UNKNOWN, TensorType
+
+TENSOR, OPTIONAL, LIST = 0, 1, 2
+_PARAM_KINDS = {None: TENSOR, "tensor": TENSOR, "tensor?": OPTIONAL, "tensors": LIST}
+_ALWAYS_TUPLE, _NO_GRADIENT, _DYNAMIC = 1, 2, 4
+_CT, _CTS, _OUT, _OUTS, _INPUT, _INPUT_SHAPE, _INPUT_DTYPE, _NEEDS, _ATTR = range(9)
+MAX_INTS = 16
+MOST_BYTES = 2**47  # what a process can address
+ELEMENTWISE = ("same", "broadcast")
+_INT64 = range(-(2**63), 2**63)  # what kernels and graphs can hold
+
+registry: dict[str, _C.Op] = {}
+
+
+def find(name: str) -> _C.Op:
+    """The op called `name`; KeyError names the nearest ones."""
+    found = registry.get(name)
+    if found is None:
+        import mycelia.engine.ops  # noqa: F401  (families register on import)
+
+        found = registry.get(name)
+    if found is None:
+        plugins.load_ops()
+        found = registry.get(name)
+    if found is None:
+        raise errors.one_of(name, registry, subject="op", what="name")
+    return found
+
+
+def _is_open(type: TensorType | tuple | None) -> bool:
+    """Whether a graph leaves a size of an input open."""
+    if isinstance(type, tuple):
+        return any(_is_open(t) for t in type)
+    return type is not None and any(n.__class__ is not int or n == UNKNOWN for n in type.shape)
+
+
+def check_size(result: TensorType, known: bool = False) -> None:
+    """Raises ValueError for a negative size and MemoryError for a tensor that no machine can address.
+
+    `known`: no size can be left open, so that -1 is as wrong as -2.
+    """
+    if any(type(n) is not int for n in result.shape):
+        return  # what a graph leaves open is checked when it is known: a comparison would become a condition
+    if any(n < UNKNOWN + known for n in result.shape):
+        raise ValueError(f"the result would have a negative size: {list(result.shape)}")
+    # The sizes beside a size of 0 count, too, as in NumPy: places among them must be numbers of 64 bits.
+    count = math.prod(n for n in result.shape if n > 0) * result.dtype.itemsize
+    if count > MOST_BYTES:
+        raise MemoryError(f"the result would have shape {list(result.shape)}: {count} bytes")
+
+
+class Attribute:
+    """A keyword-only parameter of an op: its type, default, and how a value is checked and packed for C."""
+
+    __slots__ = ("choices", "default", "has_default", "kind", "name", "optional")
+
+    def __init__(self, name: str, kind: str, default, has_default: bool):
+        self.name = name
+        self.optional = kind.endswith("?")
+        self.kind = kind.rstrip("?")
+        self.choices: tuple[str, ...] = ()
+        if "|" in self.kind:
+            self.choices = tuple(c.strip() for c in self.kind.split("|"))
+            self.kind = "choice"
+        if self.kind not in ("int", "float", "bool", "str", "ints", "code", "dtype", "any", "choice"):
+            raise TypeError(f"attribute {name}: unknown type {kind!r}")
+        self.default, self.has_default = default, has_default
+
+    def canonical(self, value):
+        """`value` as the op's body, rule and kernel expect it; raises TypeError or ValueError."""
+        kind = type(value)
+        if kind is Size and self.kind in ("int", "float"):
+            return value
+        if value is None:
+            if self.optional or self.kind == "any":
+                return None
+            raise TypeError(f"argument '{self.name}' must be {self.expects()}, but got None")
+        try:
+            if self.kind == "int":
+                return self._int64(value)
+            if self.kind in ("float", "bool") and isinstance(value, (str, bytes, list, tuple)):
+                raise TypeError  # float("1") and bool([]) would do
+            if self.kind == "float":
+                return float(value)
+            if self.kind == "bool":
+                if value not in (0, 1):
+                    raise TypeError
+                return bool(value)
+            if self.kind == "code":
+                return tuple(self._int64(v) for v in value)
+            if self.kind == "ints":
+                if hasattr(kind, "__index__") and not getattr(value, "ndim", 0):
+                    value = (value,)
+                items = tuple(v if type(v) is Size else self._int64(v) for v in value)
+                if len(items) > MAX_INTS:
+                    raise ValueError(
+                        f"argument '{self.name}' has {len(items)} entries, at most {MAX_INTS} are taken"
+                    )
+                return items
+            if self.kind == "dtype":
+                return dtypes.as_dtype(value)
+        except TypeError:
+            raise TypeError(f"argument '{self.name}' must be {self.expects()}, but got {value!r}") from None
+        except OverflowError:
+            raise ValueError(f"argument '{self.name}' must be {self.expects()}, but got {value}") from None
+        if self.kind == "str" and not isinstance(value, str):
+            raise TypeError(f"argument '{self.name}' must be a str, but got {value!r}")
+        if self.kind == "choice" and value not in self.choices:
+            raise ValueError(f"argument '{self.name}' must be one of {list(self.choices)}, but got {value!r}")
+        return value
+
+    def _int64(self, value) -> int:
+        number = operator.index(value)
+        if number not in _INT64:
+            raise ValueError(f"argument '{self.name}' must be {self.expects()} of 64 bits, but got {number}")
+        return number
+
+    def expects(self) -> str:
+        texts = {
+            "int": "an int", "float": "a float", "bool": "a bool", "str": "a str", "ints": "a tuple of int",
+            "code": "a tuple of int", "dtype": "a dtype such as float32", "any": "a value",
+            "choice": f"one of {list(self.choices)}",
+        }  # fmt: skip
+        return texts[self.kind] + (" or None" if self.optional else "")
+
+    @property
+    def in_c(self) -> bool:
+        """Whether kernels see it."""
+        return self.kind not in ("str", "any")
+
+    def pack(self, value) -> bytes:
+        """Bytes of the field in `myc_<op>_attrs`; every field is a multiple of 8 bytes."""
+        head = struct.pack("<q", value is not None) if self.optional else b""
+        if self.kind == "float":
+            return head + struct.pack("<d", 0.0 if value is None else value)
+        if self.kind == "code":
+            return struct.pack(f"<{len(value) + 1}q", len(value), *value)
+        if self.kind == "ints":
+            items = value or ()
+            return head + struct.pack(
+                f"<{MAX_INTS + 1}q", len(items), *items, *([0] * (MAX_INTS - len(items)))
+            )
+        if value is None:
+            return head + struct.pack("<q", 0)
+        if self.kind == "dtype":
+            value = value.code
+        elif self.kind == "choice":
+            value = self.choices.index(value)
+        return head + struct.pack("<q", value)
+
+    def c_fields(self) -> list[str]:
+        """Declarations of the field in the C attribute struct."""
+        fields = [f"int64_t has_{self.name};"] if self.optional else []
+        if self.kind == "code":  # of any length, hence the last attribute
+            return [f"int64_t n_{self.name};", f"int64_t {self.name}[1]; /* n_{self.name} of them */"]
+        ctype = {"float": "double", "ints": "myc_ints"}.get(self.kind, "int64_t")
+        note = f" /* {', '.join(f'{i} {c}' for i, c in enumerate(self.choices))} */" if self.choices else ""
+        return [*fields, f"{ctype} {self.name};{note}"]
+
+
+class OpDef:
+    """All that is known about one op. `op` is the callable made from it."""
+
+    def __init__(
+        self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
+        method, mindir, effect, elementwise=None,
+    ):  # fmt: skip
+        code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
+        self.name = name or body.__name__.strip("_")
+        self.doc = body.__doc__ or ""
+        self.module = body.__module__
+        self.body = body
+        names = code.co_varnames[: code.co_argcount]
+        self.params = tuple((n, _PARAM_KINDS[notes.get(n)]) for n in names)
+        keyword = code.co_varnames[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+        given = body.__kwdefaults__ or {}
+        self.attrs = tuple(Attribute(n, notes.get(n, "any"), given.get(n), n in given) for n in keyword)
+        self.any_attrs = tuple(a.name for a in self.attrs if a.kind == "any")
+        if len(defaults) != sum(kind == OPTIONAL for _, kind in self.params):
+            raise TypeError(f"op {self.name}: exactly the tensor? parameters default to None")
+        self.param_names = names
+        self.infer_rule = infer
+        self.outputs = outputs
+        self.promote = tuple(promote)
+        self.float_result = float_result
+        self.view = view
+        self.updates = tuple(updates)
+        if any(kind == LIST for _, kind in self.params[:1]) and self.updates:
+            raise TypeError(f"op {self.name}: an op on a list cannot update its inputs")
+        self.dynamic = dynamic
+        self.nondiff = nondiff
+        if elementwise not in (None, *ELEMENTWISE):
+            raise ValueError(
+                f"op {self.name}: elementwise must be None or one of {list(ELEMENTWISE)}, got {elementwise!r}"
+            )
+        if elementwise is not None and (outputs != 1 or updates or dynamic):
+            raise TypeError(f"op {self.name}: an elementwise op has one result and updates nothing")
+        self.elementwise = elementwise
+        self.mindir = mindir
+        self.effect = effect or bool(updates)
+        self.decomposition: Callable | None = None
+        self.composed = False  # the decomposition is the meaning: there is nothing to compute on arrays
+        self.sample_function: Callable | None = None
+        self.vjp_function: Callable | None = None
+        flags = (
+            (_ALWAYS_TUPLE if outputs is None else 0)
+            | (_NO_GRADIENT if nondiff else 0)
+            | (_DYNAMIC if dynamic else 0)
+        )
+        self.op = _C.Op(
+            self.name,
+            self,
+            self.params,
+            tuple((a.name, a.default) if a.has_default else (a.name,) for a in self.attrs),
+            tuple(names.index(u) for u in self.updates),
+            flags,
+        )
+        if method:
+            from mycelia.engine.tensors import attach as _methods
+
+            _methods.attach(self.name if method is True else method, self.op)
+        if registry.setdefault(self.name, self.op) is not self.op:
+            raise ValueError(
+                f"op {self.name} is defined twice: "
+                f"in {registry[self.name].definition.module} and {self.module}"
+            )
+
+    # decorators of the block; each gives the op back, so that the name stays bound to it
+
+    def vjp(self, function: Callable) -> _C.Op:
+        """Set the gradient rule. Its parameter names say what the tape keeps."""
+        code = function.__code__
+        names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+        positional = function
+        if code.co_kwonlyargcount:
+            keyword = names[code.co_argcount :]
+            count = code.co_argcount
+
+            def positional(*values):
+                return function(*values[:count], **dict(zip(keyword, values[count:])))
+
+        self.op._set_vjp(positional, tuple(self._vjp_parameter(n) for n in names))
+        self.vjp_function = function
+        return self.op
+
+    def _vjp_parameter(self, name: str):
+        index = {n: i for i, n in enumerate(self.param_names)}
+        if name in index:
+            return _INPUT, index[name], name
+        for suffix, kind in (("_shape", _INPUT_SHAPE), ("_dtype", _INPUT_DTYPE)):
+            if name.endswith(suffix) and name[: -len(suffix)] in index:
+                return kind, index[name[: -len(suffix)]], name
+        if any(a.name == name for a in self.attrs):
+            return _ATTR, 0, name
+        special = {"ct": _CT, "cts": _CTS, "out": _OUT, "outs": _OUTS, "needs": _NEEDS}
+        if name in special:
+            return special[name], 0, name
+        raise TypeError(
+            f"op {self.name}: its gradient rule asks for '{name}', which is no input, output or attribute"
+        )
+
+    def infer(self, function: Callable) -> _C.Op:
+        """Set the shape rule: ``(*types, **attrs) -> TensorType`` or a tuple of them."""
+        self.infer_rule = function
+        return self.op
+
+    def samples(self, function: Callable) -> _C.Op:
+        """Set the generator of example arguments: ``(rand) -> yields arrays, (arrays..., dict(attrs))``."""
+        self.sample_function = function
+        return self.op
+
+    def decompose(self, function: Callable) -> _C.Op:
+        """Set an equal composition of other ops, for backends without a kernel."""
+        self.decomposition = function
+        return self.op
+
+    # derived facts
+
+    def canonical_attrs(self, values: tuple) -> dict:
+        """Attribute dict from values in schema order."""
+        return {a.name: a.canonical(v) for a, v in zip(self.attrs, values)}
+
+    def pack(self, attrs: dict) -> bytes:
+        """The C attribute struct."""
+        return b"".join(a.pack(attrs[a.name]) for a in self.attrs if a.in_c)
+
+    def infer_types(self, types: tuple, attrs: dict) -> tuple[TensorType, ...]:
+        """Output types from one type per parameter (a tuple for a list parameter, None for an absent one)."""
+        if self.infer_rule is None:
+            raise NotImplementedError(f"op {self.name} has no shape rule")
+        found = self.infer_rule(*types, **attrs)
+        found = found if isinstance(found, tuple) else (found,)
+        if self.outputs is not None and not self.updates and len(found) != self.outputs:
+            raise RuntimeError(
+                f"op {self.name}: the shape rule gave {len(found)} types for {self.outputs} outputs"
+            )
+        known = not (self.dynamic or self.any_attrs or _is_open(types))  # graphs are among any attributes
+        for type in found:
+            check_size(type, known)
+        return found
+
+    def group(self, flat: tuple, counts: tuple) -> list:
+        """Flat values back to one per parameter."""
+        if not self.params or self.params[0][1] != LIST:
+            return list(flat)
+        return [tuple(flat[: counts[0]]), *flat[counts[0] :]]
+
+    def __repr__(self) -> str:
+        return f"OpDef({self.name})"
+
+
+def op(
+    body: Callable | None = None,
+    *,
+    name: str | None = None,
+    infer: Callable | None = None,
+    outputs: int | None = 1,
+    promote: tuple[str, ...] = (),
+    float_result: bool = False,
+    view: bool = False,
+    updates: tuple[str, ...] = (),
+    dynamic: bool = False,
+    nondiff: bool = False,
+    method: bool | str = False,
+    mindir: str | None = None,
+    effect: bool = False,
+    elementwise: str | None = None,
+):
+    """Define an op from a function; see docs/adding-an-op.md.
+
+    `infer`: shape rule; `outputs`: how many results are returned, or None for as many as the rule gives;
+    `promote`: parameters brought to a common dtype; `float_result`: integers become float32 first; `view`:
+    the result is the first input's memory with a new shape; `updates`: inputs that the leading results
+    overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
+    method; `mindir`: MindSpore's operator name; `effect`: the order of calls matters; `elementwise`: an
+    element of the result depends only on those at its place in the inputs, which have one shape ("same") or
+    are broadcast against each other ("broadcast"), so that one call serves a batch of examples.
+    """
+    if body is not None:
+        return op()(body)
+
+    def define(function: Callable) -> _C.Op:
+        return OpDef(
+            function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
+            view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
+            effect=effect, elementwise=elementwise,
+        ).op  # fmt: skip
+
+    return define

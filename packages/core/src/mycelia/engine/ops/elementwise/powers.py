@@ -1,0 +1,419 @@
+"""Powers, roots, exponentials and logarithms of elements."""
+
+import numpy as np
+
+from mycelia.engine.base import dtypes
+from mycelia.engine.ops.define import op
+from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.elementwise.math import (
+    SPECIAL,
+    add,
+    binary_samples,
+    mul,
+    neg,
+    square,
+    sub,
+    true_div,
+    unary_samples,
+)
+from mycelia.engine.ops.infer import broadcast, same, unbroadcast
+
+_LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
+
+
+# --------------------------------------------------------------------------------------- powers and roots
+
+
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "exponent"), mindir="Pow", method=True)
+def pow(input, exponent):
+    """Elementwise ``input ** exponent``; integers to negative powers are rounded to zero.
+
+    Shapes: broadcast.  dtypes: any but bool, promoted.
+    """
+    if input.dtype.kind in "fc":
+        return np.power(input, exponent)
+    power = np.power(input, np.where(exponent < 0, exponent.dtype.type(0), exponent))
+    return np.where(exponent < 0, np.where(np.abs(input) == 1, 1, 0) * input ** (exponent & 1), power).astype(
+        input.dtype
+    )
+
+
+@pow.vjp
+def pow(ct, input, exponent, out, input_shape, exponent_shape, needs):
+    from mycelia.engine.ops.arrays.masks import where
+
+    base_ct = exponent_ct = None
+    if needs[0]:  # the power below is infinite at 0 ** (0 - 1), where the slope is 0
+        slope = mul(exponent, pow(input, sub(exponent, 1.0)))
+        base_ct = unbroadcast(mul(ct, where(_logic.equal(exponent, 0.0), 0.0, slope)), input_shape)
+    if needs[1]:
+        slope = where(_logic.equal(out, 0.0), 0.0, mul(out, log(input)))
+        exponent_ct = unbroadcast(mul(ct, slope), exponent_shape)
+    return base_ct, exponent_ct
+
+
+@pow.samples
+def pow(rand):
+    yield rand.positive(3, 4), rand(3, 4)
+    yield rand.positive(2, 1, 3), rand(2, 1)
+    yield rand.positive(5), np.array(2.0, np.float32)
+    yield rand(5, low=-2, high=-0.5), np.array(3.0, np.float32), dict(_grad=False)
+    for exponent in (0.0, 0.5, 1.0, 2.0, 3.0, -1.0, -0.5, 2.7):
+        yield rand.positive(67), np.array(exponent, np.float32), dict(_grad=False)
+    yield rand(67, low=-2, high=2), np.array(3.0, np.float32), dict(_grad=False)
+    yield rand.positive(1031), rand(1031), dict(_grad=False)
+    yield (
+        np.array([0, 1, 2, -1, -2, 5], np.int32)[:, None],
+        np.array([0, 1, 2, 5, -1, -2], np.int32),
+        dict(_grad=False),
+    )
+    yield SPECIAL[:, None], SPECIAL, dict(_grad=False)
+    yield rand(0), rand(0)
+
+
+pows = pow
+
+
+def float_power(input, exponent):
+    """``input ** exponent`` computed in float64.
+
+    Shapes: broadcast.  dtypes: any -> float64.
+    """
+    return pow(_double(input), _double(exponent))
+
+
+float_power_ext = float_power
+
+
+def _double(x):
+    return float(x) if isinstance(x, (bool, int, float)) else cast(x, dtypes.float64)
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sqrt", method=True)
+def sqrt(x):
+    """Elementwise square root; NaN below zero.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.sqrt(x)
+
+
+@sqrt.vjp
+def sqrt(ct, out):
+    return true_div(mul(ct, 0.5), out)
+
+
+sqrt.samples(unary_samples(0.1, 4.0))
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="Rsqrt", method=True)
+def rsqrt(input):
+    """Elementwise ``1 / sqrt(input)``.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.reciprocal(np.sqrt(input))
+
+
+@rsqrt.vjp
+def rsqrt(ct, out):
+    return mul(mul(ct, -0.5), mul(out, square(out)))
+
+
+rsqrt.samples(unary_samples(0.3, 4.0))
+
+
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Hypot",
+    method=True,
+)
+def hypot(input, other):
+    """Length of the hypotenuse, ``sqrt(input**2 + other**2)``, without overflow on the way.
+
+    Shapes: broadcast.  dtypes: floating, promoted.
+    """
+    return np.hypot(input, other)
+
+
+@hypot.vjp
+def hypot(ct, input, other, out, input_shape, other_shape, needs):
+    share = true_div(ct, out)
+    return (
+        unbroadcast(mul(share, input), input_shape) if needs[0] else None,
+        unbroadcast(mul(share, other), other_shape) if needs[1] else None,
+    )
+
+
+@hypot.samples
+def hypot(rand):
+    yield rand(3, 4), rand.positive(3, 4)
+    yield rand(2, 1), rand.positive(3)
+    yield rand(257), rand(), dict(_grad=False)
+    yield SPECIAL[:, None], SPECIAL, dict(_grad=False)
+    yield rand(0), rand(0)
+
+
+# ------------------------------------------------------------------------------ exponentials and logarithms
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="Exp", method=True)
+def exp(input):
+    """Elementwise ``e ** input``.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.exp(input)
+
+
+@exp.vjp
+def exp(ct, out):
+    return mul(ct, out)
+
+
+exp.samples(unary_samples())
+
+
+@op(elementwise="same", infer=same(), float_result=True, method=True)
+def exp2(input):
+    """Elementwise ``2 ** input``.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.exp2(input)
+
+
+@exp2.vjp
+def exp2(ct, out):
+    return mul(mul(ct, out), _LN2)
+
+
+exp2.samples(unary_samples())
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="Expm1", method=True)
+def expm1(input):
+    """Elementwise ``e ** input - 1``, accurate near zero.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.expm1(input)
+
+
+@expm1.vjp
+def expm1(ct, out):
+    return mul(ct, add(out, 1.0))
+
+
+expm1.samples(unary_samples())
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="Log", method=True)
+def log(input):
+    """Elementwise natural logarithm; NaN below zero.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.log(input)
+
+
+@log.vjp
+def log(ct, input):
+    return true_div(ct, input)
+
+
+log.samples(unary_samples(0.1, 4.0))
+
+
+@op(elementwise="same", infer=same(), float_result=True, method=True)
+def log2(input):
+    """Elementwise logarithm to base 2; NaN below zero.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.log2(input)
+
+
+@log2.vjp
+def log2(ct, input):
+    return true_div(mul(ct, 1.0 / _LN2), input)
+
+
+log2.samples(unary_samples(0.1, 4.0))
+
+
+@op(elementwise="same", infer=same(), float_result=True, method=True)
+def log10(input):
+    """Elementwise logarithm to base 10; NaN below zero.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.log10(input)
+
+
+@log10.vjp
+def log10(ct, input):
+    return true_div(mul(ct, 1.0 / _LN10), input)
+
+
+log10.samples(unary_samples(0.1, 4.0))
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="Log1p", method=True)
+def log1p(input):
+    """Elementwise ``log(1 + input)``, accurate near zero; NaN below -1.
+
+    Shapes: any -> same.  dtypes: floating; integers give float32.
+    """
+    return np.log1p(input)
+
+
+@log1p.vjp
+def log1p(ct, input):
+    return true_div(ct, add(input, 1.0))
+
+
+log1p.samples(unary_samples(-0.8, 4.0))
+
+
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), float_result=True, method=True)
+def logaddexp(input, other):
+    """``log(exp(input) + exp(other))`` without overflow on the way.
+
+    Shapes: broadcast.  dtypes: floating, promoted.
+    """
+    return np.logaddexp(input, other)
+
+
+@logaddexp.vjp
+def logaddexp(ct, input, other, input_shape, other_shape, needs):
+    from mycelia.engine.ops.elementwise.activation import sigmoid
+
+    return (
+        unbroadcast(mul(ct, sigmoid(sub(input, other))), input_shape) if needs[0] else None,
+        unbroadcast(mul(ct, sigmoid(sub(other, input))), other_shape) if needs[1] else None,
+    )
+
+
+logaddexp.samples(binary_samples)
+
+
+@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), float_result=True, method=True)
+def logaddexp2(input, other):
+    """``log2(2**input + 2**other)`` without overflow on the way.
+
+    Shapes: broadcast.  dtypes: floating, promoted.
+    """
+    return np.logaddexp2(input, other)
+
+
+@logaddexp2.vjp
+def logaddexp2(ct, input, other, input_shape, other_shape, needs):
+    from mycelia.engine.ops.elementwise.activation import sigmoid
+
+    return (
+        unbroadcast(mul(ct, sigmoid(mul(sub(input, other), _LN2))), input_shape) if needs[0] else None,
+        unbroadcast(mul(ct, sigmoid(mul(sub(other, input), _LN2))), other_shape) if needs[1] else None,
+    )
+
+
+logaddexp2.samples(binary_samples)
+
+
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    float_result=True,
+    mindir="Xlogy",
+    method=True,
+)
+def xlogy(input, other):
+    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is (NaN excepted).
+
+    Shapes: broadcast.  dtypes: floating, promoted.
+    """
+    return np.where((input == 0) & ~np.isnan(other), np.zeros_like(input), input * np.log(other))
+
+
+@xlogy.vjp
+def xlogy(ct, input, other, input_shape, other_shape, needs):
+    return (
+        unbroadcast(xlogy(_where_nonzero(input, ct), other), input_shape) if needs[0] else None,
+        unbroadcast(mul(ct, xdivy(input, other)), other_shape) if needs[1] else None,
+    )
+
+
+def _where_nonzero(x, ct):
+    """`ct` where `x` is not zero, else 0."""
+    return mul(ct, cast(_logic.not_equal(x, 0.0), ct.dtype))
+
+
+@xlogy.samples
+def xlogy(rand):
+    yield rand.positive(3, 4), rand.positive(4)
+    yield rand(2, 1, low=-2, high=-0.5), rand.positive(3)
+    yield (
+        np.array([0, 0, 0, 2, -1], np.float32)[:, None],
+        np.array([0, -1, np.inf, np.nan], np.float32),
+        dict(_grad=False),
+    )
+    yield rand(0), rand(0)
+
+
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("x", "y"),
+    float_result=True,
+    mindir="Xdivy",
+    method=True,
+)
+def xdivy(x, y):
+    """``x / y``, and 0 where `x` is 0, whatever `y` is (NaN excepted).
+
+    Shapes: broadcast.  dtypes: floating, promoted.
+    """
+    return np.where((x == 0) & ~np.isnan(y), np.zeros_like(x), x / y)
+
+
+@xdivy.vjp
+def xdivy(ct, x, y, out, x_shape, y_shape, needs):
+    return (
+        unbroadcast(xdivy(_where_nonzero(x, ct), y), x_shape) if needs[0] else None,
+        unbroadcast(neg(mul(ct, xdivy(out, y))), y_shape) if needs[1] else None,
+    )
+
+
+@xdivy.samples
+def xdivy(rand):
+    yield rand.positive(3, 4), rand.positive(4)
+    yield rand(2, 1, low=-2, high=-0.5), rand.positive(3)
+    yield (
+        np.array([0, 0, 0, 2, -1], np.float32)[:, None],
+        np.array([0, -1, np.inf, np.nan], np.float32),
+        dict(_grad=False),
+    )
+    yield rand(0), rand(0)
+
+
+def ldexp(x, other):
+    """``x * 2 ** other``.
+
+    Shapes: broadcast.  dtypes: floating, promoted.
+    """
+    return mul(x, exp2(other) if hasattr(other, "dtype") else 2.0**other)
+
+
+tensor_pow, tensor_exp, tensor_expm1 = pow, exp, expm1
+
+
+__all__ = [
+    "exp", "exp2", "expm1", "float_power", "float_power_ext", "hypot", "ldexp", "log", "log10", "log1p",
+    "log2", "logaddexp", "logaddexp2", "pow", "pows", "rsqrt", "sqrt", "tensor_exp", "tensor_expm1",
+    "tensor_pow", "xdivy", "xlogy",
+]  # fmt: skip

@@ -1,0 +1,510 @@
+"""Maximum pooling over one to three spatial dimensions, unpooling, and what all poolings share.
+
+One op serves every rank; layout is channels first, x [N, C, *spatial], and for what the compiler makes of the
+ops with `data_format` also channels last. Paddings of the ops are explicit (all begins, then all ends).
+Indices of maxima count positions of the unpadded spatial dimensions, flattened. Averages are in
+`average_pool.py`, windows that are given by their number in `adaptive_pool.py`.
+"""
+
+import math
+
+import numpy as np
+
+from mycelia.engine.base import errors
+from mycelia.engine.base.dtypes import float32, int64
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.arrays import shape as _shape
+from mycelia.engine.ops.define import op
+from mycelia.engine.ops.nn_ops import conv as _conv
+
+# --------------------------------------------------------------------------------------------- geometry
+
+
+def _attributes(rank, kernel, stride, pad, dilation):
+    """The list attributes, each with one entry a spatial dimension (pads: two), checked."""
+    kernel, stride, pad, dilation = _conv.full_attributes(rank, kernel, stride, pad, dilation)
+    for d in range(rank):
+        span = (kernel[d] - 1) * dilation[d] + 1
+        if max(pad[d], pad[rank + d]) >= span:
+            raise errors.value_error(
+                f"padding {pad} must be smaller than the window {span} of spatial dimension {d}"
+            )
+    return kernel, stride, pad, dilation
+
+
+def _positions(size, kernel, stride, pad, dilation, ceil):
+    """Windows in each dimension; -1 where the size is unknown.
+
+    With `ceil` a window may begin inside the data or the padding before it and end behind everything.
+    """
+    rank, out = len(kernel), []
+    for d, n in enumerate(size):
+        span = (kernel[d] - 1) * dilation[d] + 1
+        rest = n + pad[d] + pad[rank + d] - span
+        if n >= 0 and rest < 0:
+            raise errors.value_error(
+                f"a window of {span} does not fit the padded size {rest + span} of spatial dimension {d}"
+            )
+        count = (rest + (stride[d] - 1 if ceil else 0)) // stride[d] + 1
+        if ceil and (count - 1) * stride[d] >= n + pad[d]:
+            count -= 1
+        out.append(-1 if n < 0 else count)
+    return tuple(out)
+
+
+def _layout(shape, data_format):
+    """Batch, channels and spatial extents of a shape."""
+    if len(shape) < 3:
+        raise errors.value_error(f"x must have 1 to 3 spatial dimensions, got shape {shape}")
+    return (shape[0], shape[1], shape[2:]) if data_format == "NCHW" else (shape[0], shape[-1], shape[1:-1])
+
+
+def _shaped(batch, channels, size, data_format):
+    """The shape of batch, channels and spatial extents, see `_layout`."""
+    return (batch, channels, *size) if data_format == "NCHW" else (batch, *size, channels)
+
+
+def _np_first(x, data_format):
+    return x if data_format == "NCHW" else np.moveaxis(x, -1, 1)
+
+
+def _np_restored(y, data_format):
+    return y if data_format == "NCHW" else np.ascontiguousarray(np.moveaxis(y, 1, -1))
+
+
+def _turned(x, data_format):
+    """A tensor with channels first."""
+    return x if data_format == "NCHW" else _shape.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+
+
+def _restored(y, data_format):
+    """Undoes `_turned`."""
+    return y if data_format == "NCHW" else _shape.transpose(y, (0, *range(2, y.ndim), 1))
+
+
+def _check_size(size, rank, data=()):
+    if 0 in data and 0 not in size:
+        raise errors.value_error(f"windows of nothing: the spatial extents are {tuple(data)}")
+    if not 1 <= rank <= 3 or len(size) != rank or min(size) < 0:
+        raise errors.value_error(
+            f"size must have {rank} entries of 0 or more for {rank} spatial dimensions, got {size}"
+        )
+
+
+# --------------------------------------------------------------------------------------------- NumPy bodies
+
+
+def _np_taps(size, kernel, stride, pad, dilation, ceil):
+    """For each dimension, source index of (position, tap)."""
+    positions = _positions(size, kernel, stride, pad, dilation, ceil)
+    return [
+        np.arange(positions[d])[:, None] * stride[d] - pad[d] + np.arange(kernel[d]) * dilation[d]
+        for d in range(len(size))
+    ]
+
+
+def _np_argmax(x, taps):
+    """Flat spatial index of each window's first largest element, -1 for a window of nothing but padding."""
+    size, rank = x.shape[2:], len(taps)
+    flat, inside = 0, True
+    for d, index in enumerate(taps):
+        shape = [1] * (2 * rank)
+        shape[d], shape[rank + d] = index.shape
+        index = index.reshape(shape)
+        flat = flat * size[d] + np.clip(index, 0, max(size[d] - 1, 0))
+        inside = inside & (index >= 0) & (index < size[d])
+    positions = tuple(index.shape[0] for index in taps)
+    flat, inside = (np.broadcast_to(a, (*positions, *(t.shape[1] for t in taps))) for a in (flat, inside))
+    flat, inside = flat.reshape(*positions, -1), inside.reshape(*positions, -1)
+    if x.size == 0:
+        return np.zeros((*x.shape[:2], *positions), np.int64)
+    values = x.reshape(*x.shape[:2], -1)[:, :, flat]
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    best = np.where(inside & (values == values), values, lowest).argmax(-1)
+    # A window of nothing but the lowest value: its first element inside the data.
+    inside = np.broadcast_to(inside, values.shape)
+    best = np.where(np.take_along_axis(inside, best[..., None], -1)[..., 0], best, inside.argmax(-1))
+    index = np.take_along_axis(np.broadcast_to(flat, values.shape), best[..., None], -1)[..., 0]
+    return np.where(inside.any(-1), index, -1)
+
+
+def _np_max(x, taps):
+    """Largest element of each window: NaN is never the largest, a window of nothing else gives -inf."""
+    index = _np_argmax(x, taps)
+    y = _np_take(x, np.maximum(index, 0)) if x.size else np.zeros(index.shape, x.dtype)
+    lowest = -np.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
+    return np.where((index >= 0) & (y == y), y, np.array(lowest, x.dtype))
+
+
+def _np_take(x, index):
+    """x at flat spatial indices, plane by plane."""
+    planes = x.reshape(*x.shape[:2], math.prod(x.shape[2:]))
+    flat = index.reshape(*index.shape[:2], math.prod(index.shape[2:]))
+    return np.take_along_axis(planes, flat, -1).reshape(index.shape)
+
+
+def _np_scatter(ct, index, size):
+    """Sum of ct at flat spatial indices, plane by plane; -> [N, C, *size]."""
+    out = np.zeros((*ct.shape[:2], math.prod(size)), ct.dtype)
+    if ct.size:
+        plane = np.arange(ct.shape[0] * ct.shape[1]).repeat(ct[0, 0].size)
+        np.add.at(out.reshape(-1, out.shape[-1]), (plane, index.reshape(-1)), ct.reshape(-1))
+    return out.reshape(*ct.shape[:2], *size)
+
+
+# --------------------------------------------------------------------------------------------- by index
+
+
+@op(name="pool_take")
+def _pool_take(x, index):
+    """Elements of each plane at flat spatial indices.
+
+    Shapes: x [N, C, *size], index [N, C, *positions] -> index's.  dtypes: x any, index integers.
+    """
+    return _np_take(x, index)
+
+
+@_pool_take.infer
+def _pool_take(x, index):
+    if x.rank < 3 or index.rank < 3 or x.shape[:2] != index.shape[:2]:
+        raise ValueError(
+            f"x and index must agree in their first two extents, got {x.shape} and {index.shape}"
+        )
+    return TensorType(x.dtype, index.shape)
+
+
+@_pool_take.vjp
+def _pool_take(ct, x_shape, index):
+    return _pool_scatter(ct, index, size=x_shape[2:]), None
+
+
+@_pool_take.samples
+def _pool_take(rand):
+    yield rand(2, 3, 4, 5), rand.ints(0, 20, (2, 3, 2, 2), dtype="int64")
+    yield rand(1, 2, 6), rand.ints(0, 6, (1, 2, 7), dtype="int32")
+    yield rand(0, 2, 6), rand.ints(0, 6, (0, 2, 7), dtype="int64")
+
+
+@op(name="pool_scatter")
+def _pool_scatter(x, index, *, size: "ints"):
+    """Sum of elements at flat spatial indices of new planes, zero elsewhere.
+
+    Shapes: x and index [N, C, *positions] -> [N, C, *size].  dtypes: x any, index integers.
+    """
+    return _np_scatter(x, index, size)
+
+
+@_pool_scatter.infer
+def _pool_scatter(x, index, *, size):
+    if x.shape != index.shape:
+        raise ValueError(f"x and index must have the same shape, got {x.shape} and {index.shape}")
+    return TensorType(x.dtype, (*x.shape[:2], *size))
+
+
+@_pool_scatter.vjp
+def _pool_scatter(ct, index, *, size):
+    return _pool_take(ct, index), None
+
+
+@_pool_scatter.samples
+def _pool_scatter(rand):
+    yield rand(2, 3, 2, 2), rand.ints(0, 20, (2, 3, 2, 2), dtype="int64"), dict(size=(4, 5))
+    yield rand(1, 2, 7), rand.ints(0, 6, (1, 2, 7), dtype="int32"), dict(size=(6,))
+    yield rand(0, 2, 7), rand.ints(0, 6, (0, 2, 7), dtype="int64"), dict(size=(6,))
+
+
+# --------------------------------------------------------------------------------------------- maximum
+
+
+def _infer_max(x, kernel, stride, pad, dilation, ceil, data_format="NCHW"):
+    if x.dtype.is_bool or x.dtype.is_complex:
+        raise errors.dtype_error(f"x must hold integer or floating numbers, but is {x.dtype.name}")
+    kernel, stride, pad, dilation = _attributes(x.rank - 2, kernel, stride, pad, dilation)
+    batch, channels, size = _layout(x.shape, data_format)
+    return _shaped(batch, channels, _positions(size, kernel, stride, pad, dilation, ceil), data_format)
+
+
+def _max_taps(x, kernel, stride, pad, dilation, ceil):
+    return _np_taps(x.shape[2:], *_attributes(x.ndim - 2, kernel, stride, pad, dilation), ceil)
+
+
+def _max_samples(rand):
+    """Inputs and attributes for the ops on regular maximum windows."""
+    yield rand.distinct(2, 3, 6, 8), dict(kernel=(2, 2), stride=(2, 2), pad=(0,))
+    yield rand.distinct(1, 2, 7, 6), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1))
+    yield rand.distinct(1, 2, 5, 7), dict(kernel=(3, 2), stride=(2, 3), pad=(1, 0, 0, 1), ceil=True)
+    yield rand.distinct(1, 1, 7, 7), dict(kernel=(2, 3), stride=(1, 2), dilation=(2, 2))
+    yield rand.distinct(2, 2, 9), dict(kernel=(3,), stride=(2,), pad=(1, 1))
+    yield rand.distinct(1, 1, 4, 4, 5), dict(kernel=(2, 2, 3), stride=(2, 1, 2), pad=(1, 0, 1, 0, 1, 1))
+    yield rand.distinct(1, 1, 5, 5), dict(kernel=(1, 2), stride=(3, 4))  # stride beyond the window
+    yield rand.distinct(1, 1, 1, 1), dict(kernel=(1, 1))
+    yield rand(0, 2, 4, 4), dict(kernel=(2, 2), stride=(2, 2))
+    yield rand.distinct(2, 3, 34, 37), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
+    yield rand.distinct(2, 3, 34, 37), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1), _grad=False)
+
+
+def _max_last_samples(rand):
+    """The same for channels last."""
+    last = dict(data_format="NHWC")
+    yield rand.distinct(2, 6, 8, 3), dict(kernel=(2, 2), stride=(2, 2), pad=(0,), **last)
+    yield rand.distinct(1, 7, 6, 2), dict(kernel=(3, 3), stride=(2, 2), pad=(1, 1, 1, 1), **last)
+    yield rand.distinct(1, 5, 7, 2), dict(kernel=(3, 2), stride=(2, 3), pad=(1, 0, 0, 1), ceil=True, **last)
+    yield rand.distinct(1, 7, 7, 1), dict(kernel=(2, 3), stride=(1, 2), dilation=(2, 2), **last)
+    yield rand.distinct(2, 9, 2), dict(kernel=(3,), stride=(2,), pad=(1, 1), **last)
+    yield rand.distinct(1, 5, 5, 1), dict(kernel=(1, 2), stride=(3, 4), **last)
+    yield rand(0, 4, 4, 2), dict(kernel=(2, 2), stride=(2, 2), **last)
+    large = dict(pad=(1, 1, 1, 1), _grad=False, **last)
+    yield rand.distinct(2, 15, 16, 37), dict(kernel=(3, 3), stride=(2, 2), **large)
+    yield rand.distinct(1, 9, 8, 48), dict(kernel=(3, 3), stride=(1, 1), **large)
+
+
+@op(name="max_pool")
+def _max_pool(
+    x,
+    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),
+    ceil: "bool" = False, data_format: "NCHW|NHWC" = "NCHW",
+):  # fmt: skip
+    """Largest element of each window; NaN is never the largest, padding never wins.
+
+    Shapes: x [N, C, *size] ("NHWC": [N, *size, C]) -> [N, C, *positions] (or with C last).
+    dtypes: floating, integers.
+    Errors: ValueError if a window does not fit or the padding is not smaller than the window.
+    """
+    x = _np_first(x, data_format)
+    return _np_restored(_np_max(x, _max_taps(x, kernel, stride, pad, dilation, ceil)), data_format)
+
+
+@_max_pool.infer
+def _max_pool(x, *, kernel, stride, pad, dilation, ceil, data_format):
+    return TensorType(x.dtype, _infer_max(x, kernel, stride, pad, dilation, ceil, data_format))
+
+
+@_max_pool.vjp
+def _max_pool(ct, x, *, kernel, stride, pad, dilation, ceil, data_format):
+    how = dict(kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil, data_format=data_format)
+    return _max_pool_grad(x, ct, **how)
+
+
+@_max_pool.samples
+def _max_pool(rand):
+    yield from _max_samples(rand)
+    yield from _max_last_samples(rand)
+    yield rand.ints(-9, 9, (1, 2, 4, 4)), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
+
+
+@op(name="max_pool_index", nondiff=True)
+def _max_pool_index(
+    x,
+    *,
+    kernel: "ints",
+    stride: "ints" = (1,),
+    pad: "ints" = (0,),
+    dilation: "ints" = (1,),
+    ceil: "bool" = False,
+):
+    """Flat spatial index of each window's first largest element, see `max_pool`.
+
+    Shapes: x [N, C, *size] -> int64 [N, C, *positions].
+    """
+    return np.maximum(_np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil)), 0)
+
+
+@_max_pool_index.infer
+def _max_pool_index(x, *, kernel, stride, pad, dilation, ceil):
+    return TensorType(int64, _infer_max(x, kernel, stride, pad, dilation, ceil))
+
+
+@_max_pool_index.samples
+def _max_pool_index(rand):
+    yield from _max_samples(rand)
+
+
+@op(name="max_pool_grad")
+def _max_pool_grad(
+    x, dy,
+    *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),
+    ceil: "bool" = False, data_format: "NCHW|NHWC" = "NCHW",
+):  # fmt: skip
+    """Gradient of `max_pool`: dy is added where each window's first largest element lies.
+
+    Shapes: x [N, C, *size], dy [N, C, *positions] ("NHWC": both with C last) -> x's.
+    """
+    x, dy = _np_first(x, data_format), _np_first(dy, data_format)
+    index = _np_argmax(x, _max_taps(x, kernel, stride, pad, dilation, ceil))
+    grad = _np_scatter(np.where(index < 0, 0, dy), np.maximum(index, 0), x.shape[2:])
+    return _np_restored(grad, data_format)
+
+
+@_max_pool_grad.infer
+def _max_pool_grad(x, dy, *, kernel, stride, pad, dilation, ceil, data_format):
+    expected = _infer_max(x, kernel, stride, pad, dilation, ceil, data_format)
+    if -1 not in (*expected, *dy.shape) and dy.shape != expected:
+        raise ValueError(f"dy must have shape {expected} for x of shape {x.shape}, got {dy.shape}")
+    return x
+
+
+@_max_pool_grad.vjp
+def _max_pool_grad(ct, x, *, kernel, stride, pad, dilation, ceil, data_format):
+    how = dict(kernel=kernel, stride=stride, pad=pad, dilation=dilation, ceil=ceil)
+    index = _max_pool_index(_turned(x, data_format), **how)
+    return None, _restored(_pool_take(_turned(ct, data_format), index), data_format)
+
+
+@_max_pool_grad.samples
+def _max_pool_grad(rand):
+    for x, how in (*_max_samples(rand), *_max_last_samples(rand)):
+        plain = {name: value for name, value in how.items() if not name.startswith("_")}
+        geometry = {"stride": (1,), "pad": (0,), "dilation": (1,), "ceil": False, **plain}
+        yield x, rand(*_infer_max(TensorType(float32, x.shape), **geometry)), how
+
+
+@op(name="max_unpool")
+def _max_unpool(x, index, *, size: "ints"):
+    """Elements put at flat spatial indices of new planes, zero elsewhere; of equal indices the last stays.
+
+    Shapes: x and index [N, C, *positions] -> [N, C, *size].  dtypes: x any, index integers.
+    Errors: IndexError if an index lies outside the planes.
+    """
+    plane = math.prod(size)
+    if index.size and (index.min() < 0 or index.max() >= plane):
+        raise IndexError(
+            f"indices must be in [0, {plane}) for size {size}, got {index.min()} to {index.max()}"
+        )
+    out = np.zeros((*x.shape[:2], plane), x.dtype)
+    np.put_along_axis(out, index.reshape(*x.shape[:2], -1), x.reshape(*x.shape[:2], -1), -1)
+    return out.reshape(*x.shape[:2], *size)
+
+
+@_max_unpool.infer
+def _max_unpool(x, index, *, size):
+    if x.shape != index.shape:
+        raise ValueError(f"x and index must have the same shape, got {x.shape} and {index.shape}")
+    return TensorType(x.dtype, (*x.shape[:2], *size))
+
+
+@_max_unpool.vjp
+def _max_unpool(ct, index, *, size):
+    return _pool_take(ct, index), None
+
+
+@_max_unpool.samples
+def _max_unpool(rand):
+    yield rand(1, 2, 2, 2), np.array([[[[0, 2], [9, 11]], [[5, 3], [8, 14]]]]), dict(size=(4, 4))
+    yield rand(2, 1, 3), np.array([[[0, 2, 4]], [[5, 1, 3]]], np.int32), dict(size=(6,))
+
+
+# --------------------------------------------------------------------------------------------- public
+
+
+def _pool_arguments(owner, x, rank, kernel_size, stride, padding, full_padding=False):
+    """Kernel, stride (the kernel when None) and explicit pads; `full_padding`: tuples hold begin and end."""
+    if x.ndim != rank + 2:
+        raise errors.value_error(f"For '{owner}', the input must have rank {rank + 2}, got shape {x.shape}")
+    kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
+    stride = kernel if stride is None else _conv.spread("stride", stride, rank, 1, owner)
+    if full_padding and isinstance(padding, (tuple, list)) and len(padding) != 1:
+        both = _conv.spread("padding", padding, 2 * rank, 0, owner)
+        pad = (*both[0::2], *both[1::2])
+    else:
+        pad = _conv.spread("padding", padding, rank, 0, owner) * 2
+    return kernel, stride, pad
+
+
+def max_pool(x, kernel, stride, pad, dilation=1, ceil_mode=False, return_indices=False, owner="max_pool"):
+    """Largest elements of windows over one to three dimensions, `pad` explicit (all begins, then all ends).
+
+    What the nn layers and the public functions share.  Returns the values, or values and flat int64 indices.
+    """
+    how = dict(
+        kernel=kernel, stride=stride, pad=pad, ceil=ceil_mode,
+        dilation=_conv.spread("dilation", dilation, x.ndim - 2, 1, owner),
+    )  # fmt: skip
+    if not return_indices:
+        return _max_pool(x, **how)
+    index = _max_pool_index(x, **how)
+    return _pool_take(x, index), index
+
+
+def max_pool2d(x, kernel_size, stride=None, padding=0, dilation=1, return_indices=False, ceil_mode=False):
+    """Largest element of each window of an image.
+
+    Shapes: x [N, C, H, W] -> [N, C, *positions], with `return_indices` also int64 indices into H * W.
+    Errors: ValueError if a padding exceeds half the window.
+    """
+    return _public_max_pool(
+        "max_pool2d", 2, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode
+    )
+
+
+def max_pool3d(x, kernel_size, stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    """Largest element of each window of a volume, see `max_pool2d`.
+
+    Shapes: x [N, C, D, H, W] -> [N, C, *positions], with `return_indices` also int64 indices into D * H * W.
+    """
+    return _public_max_pool(
+        "max_pool3d", 3, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode
+    )
+
+
+def _public_max_pool(owner, rank, x, kernel_size, stride, padding, dilation, return_indices, ceil_mode):
+    kernel, stride, pad = _pool_arguments(owner, x, rank, kernel_size, stride, padding)
+    if any(2 * p > k for p, k in zip(pad[:rank], kernel, strict=True)):
+        raise errors.value_error(
+            f"For '{owner}', 'padding' must be at most half of 'kernel_size' {kernel}, got {padding}"
+        )
+    return max_pool(x, kernel, stride, pad, dilation, ceil_mode, return_indices, owner)
+
+
+def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
+    if x.ndim not in (rank + 1, rank + 2):
+        raise errors.value_error(
+            f"For '{owner}', x must have rank {rank + 1} or {rank + 2}, got shape {x.shape}"
+        )
+    if x.shape != indices.shape:
+        raise errors.value_error(f"For '{owner}', indices must have x's shape {x.shape}, got {indices.shape}")
+    batch = x.ndim == rank + 2
+    values, index = (x, indices) if batch else (_shape.reshape(t, (1, *t.shape)) for t in (x, indices))
+    kernel, stride, pad = _pool_arguments(
+        owner, values, rank, kernel_size, None if stride in (None, 0) else stride, padding
+    )
+    size = tuple((n - 1) * stride[d] - 2 * pad[d] + kernel[d] for d, n in enumerate(values.shape[2:]))
+    if output_size:
+        wanted = tuple(output_size)[-rank:]
+        if len(output_size) not in (rank, x.ndim) or any(
+            not n - s <= w <= n + s for w, n, s in zip(wanted, size, stride, strict=True)
+        ):
+            raise errors.value_error(
+                f"For '{owner}', 'output_size' must be {rank} sizes near {size}, got {output_size}"
+            )
+        size = wanted
+    y = _max_unpool(values, index, size=size)
+    return y if batch else _shape.reshape(y, y.shape[1:])
+
+
+def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts maxima of a sequence back where `indices` say, zero elsewhere.
+
+    Shapes: x and indices [N, C, L] or [C, L] -> [..., size],
+    size ``(L - 1) * stride - 2 * padding + kernel_size`` or `output_size`.  Errors: ValueError for a size too
+    far from that, IndexError for an index outside it.
+    """
+    return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts maxima of an image back where `indices` (into H * W of the result) say, see `max_unpool1d`.
+
+    Shapes: x and indices [N, C, H, W] or [C, H, W] -> [..., *sizes].
+    """
+    return _unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
+    """Puts maxima of a volume back where `indices` (into D * H * W of the result) say, see `max_unpool1d`.
+
+    Shapes: x and indices [N, C, D, H, W] or [C, D, H, W] -> [..., *sizes].
+    """
+    return _unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, output_size)
+
+
+__all__ = ["max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]

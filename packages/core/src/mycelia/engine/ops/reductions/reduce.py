@@ -1,0 +1,493 @@
+"""Reductions over axes: sums, products, extremes, truth, Euclidean length.
+
+An axis may be one number, several, or None / () for all; negative axes count from the end. Places of extremes
+are in `extremes`, moments and norms in `moments`, running reductions in `scan`.
+"""
+
+import builtins  # all, any, max, min and sum are ops here
+
+import numpy as np
+
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.define import op
+from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import math as _math
+from mycelia.engine.ops.elementwise import powers as _powers
+from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.infer import normalize_axes, reduced, reduced_shape, same
+
+
+def reduced_axes(axis, rank):
+    """The axes of a reduction, an int, several or None, as sorted non-negative numbers."""
+    return normalize_axes((axis,) if isinstance(axis, int) else axis, rank)
+
+
+def _np_axes(x, axis):
+    return normalize_axes(axis, x.ndim)
+
+
+def expand_reduced(ct, axis, shape):
+    """`ct` of a reduction of `shape` over `axis`, kept or not, repeated along the reduced axes."""
+    from mycelia.engine.ops.arrays.shape import broadcast_to
+
+    if ct.ndim:  # of a full reduction it broadcasts as it is
+        ct = keep_reduced(ct, axis, shape)
+    return broadcast_to(ct, shape)
+
+
+def keep_reduced(ct, axis, shape):
+    """`ct` of a reduction of `shape` over `axis` with the reduced axes present as 1."""
+    from mycelia.engine.ops.arrays.shape import reshape
+
+    axes = reduced_axes(axis, len(shape))
+    return reshape(ct, tuple(1 if d in axes else n for d, n in enumerate(shape)))
+
+
+def count_reduced(shape, axis):
+    n = 1
+    for d in reduced_axes(axis, len(shape)):
+        n *= shape[d]
+    return n
+
+
+def _sum_dtype(t, dtype):
+    """Sums and products of bool and integers are int64 unless told otherwise."""
+    return dtype or (t.dtype if t.dtype.is_floating or t.dtype.is_complex else dtypes.int64)
+
+
+# ------------------------------------------------------------------------------------------ sums and products
+
+
+def _sum_type(input, *, dim, keepdim, dtype):
+    return TensorType(_sum_dtype(input, dtype), reduced_shape(input.shape, dim, keepdim))
+
+
+@op(infer=_sum_type, mindir="SumExt")
+def sum(input, *, dim: "ints?" = None, keepdim: "bool" = False, dtype: "dtype?" = None):
+    """Sum over the axes `dim`; 0 where there is nothing to add.
+
+    Shapes: axes in `dim` vanish, or become 1 with `keepdim`.  dtypes: any; bool and integers give int64.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    kind = dtype.np if dtype else None if input.dtype.kind in "fc" else np.int64
+    return np.sum(input, axis=_np_axes(input, dim), keepdims=keepdim, dtype=kind)
+
+
+@sum.vjp
+def sum(ct, input_shape, input_dtype, dim):
+    if ct.dtype is not input_dtype:
+        ct = cast(ct, input_dtype)
+    return expand_reduced(ct, dim, input_shape)
+
+
+def reduction_samples(axis, keepdims, **shared):
+    """Samples of a reduction whose attributes have these names: each kind of axis set, size 1, rank 0."""
+
+    def samples(rand):
+        yield rand(3, 4), dict(shared)
+        for axes in (0, 1, -1, (0, 2), (1, 2), (0, 1, 2), (-3,)):
+            yield rand(2, 3, 4), {axis: axes, **shared}
+            yield rand(2, 3, 4), {axis: axes, keepdims: True, **shared}
+        yield rand(2, 3, 2, 2), {axis: (1, 3), **shared}
+        yield rand(), dict(shared)
+        yield rand(1), {axis: 0, **shared}
+        yield rand(1, 1), {keepdims: True, **shared}
+        quiet = {**shared, "_grad": False}
+        yield rand(67, 131), {axis: 0, **quiet}
+        yield rand(67, 131), {axis: 1, **quiet}
+        yield rand(5, 67, 31), {axis: 1, **quiet}
+        yield rand(5, 1, 67, 3), {axis: (0, 2), **quiet}
+        yield rand(9, 7, 5, 3), {axis: (1, 3), **quiet}
+        yield rand(40000), quiet
+        yield rand.ints(-9, 9, (5, 6)), {axis: 1, **quiet}
+        yield rand.ints(-9, 9, (5, 6), dtype="int64"), {axis: 0, **quiet}
+
+    return samples
+
+
+@sum.samples
+def sum(rand):
+    yield from reduction_samples("dim", "keepdim")(rand)
+    yield rand(0, 3), dict(dim=0)
+    yield rand(3, 0), dict(dim=0)
+    yield rand(0, 3)
+    yield rand(3, 4), dict(dim=())
+    yield rand.bools(3, 5), dict(dim=1, _grad=False)
+    yield rand.ints(100, 127, (40,), dtype="int8"), dict(_grad=False)
+    yield rand(3, 4), dict(dtype=dtypes.float64, dim=0)
+    yield rand(8, 8).astype("float32") + 1e4, dict(dim=1, _grad=False)
+
+
+def _mean_type(x, *, axis, keep_dims):
+    return TensorType(x.dtype, reduced_shape(x.shape, axis, keep_dims))
+
+
+@op(infer=_mean_type, mindir="ReduceMean")
+def mean(x, *, axis: "ints?" = None, keep_dims: "bool" = False):
+    """Mean over `axis`; NaN where there is nothing to average; the mean of integers is cut to an integer.
+
+    Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: real but bool.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    y = np.mean(
+        x, axis=_np_axes(x, axis), keepdims=keep_dims, dtype=None if x.dtype.kind in "fc" else np.float64
+    )
+    return y.astype(x.dtype)
+
+
+@mean.vjp
+def mean(ct, x_shape, axis):
+    return expand_reduced(_math.mul(ct, 1.0 / (count_reduced(x_shape, axis) or 1)), axis, x_shape)
+
+
+@mean.samples
+def mean(rand):
+    yield from reduction_samples("axis", "keep_dims")(rand)
+    yield rand(3, 0), dict(axis=0)
+
+
+def _prod_type(input, *, axis, keep_dims, dtype):
+    return TensorType(_sum_dtype(input, dtype), reduced_shape(input.shape, axis, keep_dims))
+
+
+@op(infer=_prod_type, mindir="ReduceProd")
+def prod(input, *, axis: "ints?" = None, keep_dims: "bool" = False, dtype: "dtype?" = None):
+    """Product over `axis`; 1 where there is nothing to multiply.
+
+    Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: any; bool and integers give int64.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    kind = dtype.np if dtype else None if input.dtype.kind in "fc" else np.int64
+    return np.prod(input, axis=_np_axes(input, axis), keepdims=keep_dims, dtype=kind)
+
+
+@prod.vjp
+def prod(ct, input, input_dtype, axis):
+    from mycelia.engine.ops.arrays.shape import reshape, transpose
+
+    if ct.dtype is not input_dtype:
+        ct = cast(ct, input_dtype)
+    shape, axes = input.shape, reduced_axes(axis, len(input.shape))
+    order = tuple(d for d in range(len(shape)) if d not in axes) + axes
+    moved = transpose(input, order) if order != tuple(range(len(shape))) else input
+    others = prod_others(
+        reshape(moved, (input.size // (count_reduced(shape, axis) or 1), count_reduced(shape, axis)))
+    )
+    others = reshape(others, tuple(shape[d] for d in order))
+    if moved is not input:
+        others = transpose(others, tuple(order.index(d) for d in range(len(shape))))
+    return _math.mul(expand_reduced(ct, axis, shape), others)
+
+
+@prod.samples
+def prod(rand):
+    for x, attrs in reduction_samples("axis", "keep_dims")(rand):
+        if x.size < 5000:
+            yield (np.copysign(0.5 + np.abs(x), x) if x.dtype.kind == "f" else x).astype(x.dtype), attrs
+    yield np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 1.0], [1.0, 2.0, 3.0]], np.float32), dict(axis=1)
+    yield rand(0, 3), dict(axis=0)
+    yield rand(3, 4), dict(dtype=dtypes.float64, axis=0)
+
+
+@op(infer=same())
+def prod_others(x):
+    """For each element of a row the product of the row's other elements; exact where some are zero.
+
+    Shapes: x [m, n] -> same.  dtypes: floating.
+    """
+    before, after = np.ones_like(x), np.ones_like(x)
+    before[:, 1:] = np.cumprod(x[:, :-1], 1)
+    after[:, :-1] = np.cumprod(x[:, :0:-1], 1)[:, ::-1]
+    return before * after
+
+
+@prod_others.vjp
+def prod_others(ct, x):
+    # slope[m, k, i] = product of x[m, j] over j != i, k: n**2 entries a row, only for second derivatives.
+    from mycelia.engine.ops.arrays.create import eye
+    from mycelia.engine.ops.arrays.masks import where
+    from mycelia.engine.ops.arrays.shape import broadcast_to, reshape
+
+    m, n = x.shape
+    same_place = reshape(_logic.equal(eye(n, n, x.dtype), 1.0), (1, n, n))
+    table = where(same_place, 1.0, broadcast_to(reshape(x, (m, 1, n)), (m, n, n)))
+    slope = where(same_place, 0.0, reshape(prod_others(reshape(table, (m * n, n))), (m, n, n)))
+    return sum(_math.mul(slope, reshape(ct, (m, 1, n))), 2)
+
+
+@prod_others.samples
+def prod_others(rand):
+    yield rand(3, 4)
+    yield rand(2, 1)
+    yield np.array([[2.0, 0.0, 3.0], [0.0, 0.0, 1.0]], np.float32)
+    yield rand(0, 3)
+
+
+def _sum_to_type(x, *, shape):
+    lead = x.rank - len(shape)
+    if lead < 0 or builtins.any(n not in (1, m, -1) and m != -1 for m, n in zip(x.shape[lead:], shape)):
+        raise ValueError(f"{list(shape)} does not broadcast to {list(x.shape)}")
+    return TensorType(x.dtype, shape)
+
+
+@op(infer=_sum_to_type)
+def sum_to(x, *, shape: "ints"):
+    """Sum over the axes along which `shape` had been broadcast to that of `x`: the inverse of broadcasting.
+
+    Shapes: x -> `shape`.  dtypes: any.  Errors: ValueError if `shape` does not broadcast to that of `x`.
+    """
+    lead = x.ndim - len(shape)
+    axes = tuple(d for d in range(x.ndim) if d < lead or shape[d - lead] == 1 != x.shape[d])
+    return np.sum(x, axis=axes, dtype=x.dtype).reshape(shape)
+
+
+@sum_to.vjp
+def sum_to(ct, x_shape):
+    from mycelia.engine.ops.arrays.shape import broadcast_to
+
+    return broadcast_to(ct, x_shape)
+
+
+@sum_to.samples
+def sum_to(rand):
+    yield rand(3, 4), dict(shape=(4,))
+    yield rand(2, 3, 4), dict(shape=(3, 1))
+    yield rand(2, 3, 4), dict(shape=(1, 1, 4))
+    yield rand(2, 3, 4), dict(shape=())
+    yield rand(2, 3), dict(shape=(2, 3))
+    yield rand(0, 3), dict(shape=(3,))
+    yield rand(64, 7, 33), dict(shape=(7, 1), _grad=False)
+    yield rand(257, 33), dict(shape=(33,), _grad=False)
+    yield rand.ints(-5, 5, (4, 3)), dict(shape=(1, 3), _grad=False)
+
+
+# ------------------------------------------------------------------------------------------------ extremes
+
+
+def extreme_shape(shape, axes, keepdims):
+    """The shape left after looking for an extreme along `axes`.
+
+    Errors: ValueError for an axis of extent 0, even if another makes the result empty, as in NumPy.
+    """
+    if builtins.any(shape[i] == 0 for i in normalize_axes(axes, len(shape))):
+        raise errors.value_error(
+            f"an axis of extent 0 has no largest or smallest element; the shape is {list(shape)}"
+        )
+    return reduced_shape(shape, axes, keepdims)
+
+
+def _extreme_type(input, *, axis, keepdims):
+    return TensorType(input.dtype, extreme_shape(input.shape, axis, keepdims))
+
+
+@op(infer=_extreme_type, name="reduce_max", mindir="ReduceMax")
+def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
+    """Largest element over `axis`; NaN if there is one.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real.
+    Errors: ValueError for an axis out of range or given twice, or of extent 0.
+    """
+    return np.max(input, axis=_np_axes(input, axis), keepdims=keepdims)
+
+
+@op(infer=_extreme_type, name="reduce_min", mindir="ReduceMin")
+def _reduce_min(input, *, axis: "ints?" = None, keepdims: "bool" = False):
+    """Smallest element over `axis`; NaN if there is one.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real.
+    Errors: ValueError for an axis out of range or given twice, or of extent 0.
+    """
+    return np.min(input, axis=_np_axes(input, axis), keepdims=keepdims)
+
+
+def _extreme_grad(ct, input, out, *, axis):
+    """`ct` is shared evenly by all places that hold the extreme."""
+    chosen = cast(_logic.equal(input, keep_reduced(out, axis, input.shape)), ct.dtype)
+    share = _math.true_div(
+        keep_reduced(ct, axis, input.shape), sum(chosen, reduced_axes(axis, len(input.shape)), True)
+    )
+    return _math.mul(chosen, share)
+
+
+def _extreme_samples(rand):
+    yield rand.distinct(3, 4)
+    for axes in (0, -1, (0, 2), (1, 2)):
+        yield rand.distinct(2, 3, 4), dict(axis=axes)
+        yield rand.distinct(2, 3, 4), dict(axis=axes, keepdims=True)
+    yield rand(), dict(keepdims=True)
+    yield rand(1, 1), dict(axis=1)
+    yield rand(0, 3), dict(axis=1)
+    yield rand(67, 131), dict(axis=0, _grad=False)
+    yield rand(67, 131), dict(axis=1, _grad=False)
+    yield rand(5, 67, 3), dict(axis=(0, 2), _grad=False)
+    yield rand(40000), dict(_grad=False)
+    for gap in (0, 8, 20):
+        x = rand(41)
+        x[gap] = np.nan
+        yield x, dict(_grad=False)
+    yield np.array([[np.inf, -np.inf], [-np.inf, -np.inf]], np.float32), dict(axis=1, _grad=False)
+    yield np.array([[2.0, 2.0, 1.0], [0.0, 0.0, 0.0]], np.float32), dict(axis=1, _grad=False)
+    yield rand.ints(-9, 9, (5, 6)), dict(axis=1, _grad=False)
+    yield rand.ints(-9, 9, (5, 6), dtype="int64"), dict(axis=0, _grad=False)
+
+
+for _extreme in (_reduce_max, _reduce_min):
+    _extreme.vjp(_extreme_grad)
+    _extreme.samples(_extreme_samples)
+
+
+def masked(input, where, filler):
+    """`input` with `filler` where the mask `where` is false."""
+    if where is None or where is True:
+        return input
+    from mycelia.engine.ops.arrays import masks
+
+    if filler is None:
+        raise errors.value_error("a value for `initial` is needed together with the mask `where`")
+    return masks.where(where, input, filler)
+
+
+def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
+    """Largest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real.
+    Errors: ValueError for an axis out of range, given twice or empty, and for `where` without `initial`.
+    """
+    peak = _reduce_max(masked(input, where, initial), axis, keepdims)
+    return peak if initial is None else _clipping.maximum(peak, initial)
+
+
+def amin(input, axis=None, keepdims=False, *, initial=None, where=None):
+    """Smallest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: real.
+    Errors: ValueError for an axis out of range, given twice or empty, and for `where` without `initial`.
+    """
+    least = _reduce_min(masked(input, where, initial), axis, keepdims)
+    return least if initial is None else _clipping.minimum(least, initial)
+
+
+# -------------------------------------------------------------------------------------------------- truth
+
+
+def _truth_type(input, *, axis, keep_dims):
+    return TensorType(dtypes.bool_, reduced_shape(input.shape, axis, keep_dims))
+
+
+@op(infer=_truth_type, nondiff=True, mindir="ReduceAll")
+def all(input, *, axis: "ints?" = None, keep_dims: "bool" = False):
+    """Whether every element along `axis` is true or not zero; true where there is none.
+
+    Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: any -> bool.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return np.all(input, axis=_np_axes(input, axis), keepdims=keep_dims)
+
+
+@op(infer=_truth_type, nondiff=True, mindir="ReduceAny")
+def any(input, *, axis: "ints?" = None, keep_dims: "bool" = False):
+    """Whether some element along `axis` is true or not zero; false where there is none.
+
+    Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: any -> bool.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return np.any(input, axis=_np_axes(input, axis), keepdims=keep_dims)
+
+
+def _truth_samples(rand):
+    yield rand.bools(3, 4)
+    for axes in (0, -1, (0, 2)):
+        yield rand.bools(2, 3, 2), dict(axis=axes)
+        yield rand.bools(2, 3, 2), dict(axis=axes, keep_dims=True)
+    yield np.ones((5, 67), bool), dict(axis=1)
+    yield np.zeros((67, 5), bool), dict(axis=0)
+    yield rand.bools()
+    yield rand.bools(0, 3)
+    yield rand.bools(3, 0), dict(axis=1)
+    yield np.array([[0.0, np.nan], [-0.0, 0.0]], np.float32), dict(axis=1)
+    yield rand.ints(0, 2, (4, 3)), dict(axis=1)
+
+
+all.samples(_truth_samples)
+any.samples(_truth_samples)
+
+
+def count_nonzero(x, axis=(), keep_dims=False, dtype=dtypes.int32):
+    """Number of elements along `axis` that are not zero; NaN counts.
+
+    Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: any -> `dtype`.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return sum(_logic.not_equal(x, 0), axis, keep_dims, dtype)
+
+
+# -------------------------------------------------------------------------------------------------- norms
+
+
+@op(infer=reduced(), float_result=True)
+def l2_norm(input, *, axis: "ints?" = None, keepdims: "bool" = False):
+    """Euclidean length over `axis`: ``sqrt(sum(input**2))``; its gradient at zero is zero.
+
+    Shapes: reduced axes vanish, or become 1 with `keepdims`.  dtypes: floating; integers give float32.
+    Errors: ValueError for an axis out of range or given twice.
+    """
+    return np.sqrt(np.sum(input * np.conj(input), axis=_np_axes(input, axis), keepdims=keepdims))
+
+
+@l2_norm.vjp
+def l2_norm(ct, input, out, axis):
+    length, flow = keep_reduced(out, axis, input.shape), keep_reduced(ct, axis, input.shape)
+    if input.dtype.is_complex:
+        from mycelia.engine.ops.elementwise.complex_numbers import _conj, _real
+
+        flow, input = cast(_real(flow), flow.dtype), _conj(input)
+    return _math.mul(flow, _powers.xdivy(input, length))
+
+
+@l2_norm.samples
+def l2_norm(rand):
+    yield from reduction_samples("axis", "keepdims")(rand)
+    yield np.zeros((2, 3), np.float32), dict(axis=1, _grad=False)
+
+
+# ------------------------------------------------------------------------- MindSpore's older names
+
+
+def reduce_sum(x, axis=()):
+    """Sum over `axis`, all axes by default, in the dtype of `x`.
+
+    Shapes: reduced axes vanish.  dtypes: any.
+    """
+    return sum(x, axis, False, x.dtype)
+
+
+def reduce_mean(x, axis=()):
+    """Mean over `axis`, all axes by default.
+
+    Shapes: reduced axes vanish.  dtypes: real.
+    """
+    return mean(x, axis)
+
+
+def reduce_max(x, axis=()):
+    """Largest element over `axis`, all axes by default.
+
+    Shapes: reduced axes vanish.  dtypes: real.
+    """
+    return _reduce_max(x, axis)
+
+
+def reduce_min(x, axis=()):
+    """Smallest element over `axis`, all axes by default.
+
+    Shapes: reduced axes vanish.  dtypes: real.
+    """
+    return _reduce_min(x, axis)
+
+
+__all__ = [
+    "all", "amax", "amin", "any", "count_nonzero", "mean", "prod", "reduce_max", "reduce_mean",
+    "reduce_min", "reduce_sum", "sum",
+]  # fmt: skip

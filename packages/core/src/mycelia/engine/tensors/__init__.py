@@ -1,0 +1,1 @@
+"""The Tensor type: its Python side, subscripts, text, initial values, sparse forms."""

@@ -1,0 +1,476 @@
+"""Tensor and Parameter as users see them: construction, printing, and the ops behind the operators."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from mycelia.engine import _C, dispatch
+from mycelia.engine.base import config, dtypes, errors, ignored
+from mycelia.engine.base.dtypes import DType
+from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.methods import facts as tensor_facts
+from mycelia.engine.tensors import text as tensor_text
+from mycelia.engine.tensors.attach import attach
+
+Tensor = _C.Tensor
+Tensor.__name__ = "Tensor"  # Python's own errors call it so, without the module
+from_numpy = Tensor.from_numpy
+config.on_change("max_device_memory", lambda size: _C.set_memory_limit(config.gigabytes(size)))
+__all__ = ["Parameter", "ParameterTuple", "Tensor", "attach", "from_numpy", "is_tensor", "tensor"]
+
+
+def is_tensor(obj) -> bool:
+    """Whether `obj` is a Tensor; Parameters are."""
+    return isinstance(obj, Tensor)
+
+
+def _array_of(data, dtype: DType | None) -> np.ndarray:
+    """A NumPy array with MindSpore's defaults (Python ints are int64, floats float32), exact where `dtype`
+    is given."""
+    if isinstance(data, (bool, int, float, complex)):
+        try:
+            wide = data if dtype is None or not isinstance(data, float) else np.float64(data)
+            return np.array(wide, None if wide is not data else _number_type(data))
+        except OverflowError:
+            raise errors.runtime_error("Tensor", f"input_data {data} does not fit into int64") from None
+    if isinstance(data, (list, tuple)):
+        plain = _plain(data)
+        try:
+            array = np.array(plain)
+        except ValueError as e:
+            raise errors.type_error("Tensor", f"input_data must be a regular nested list: {e}") from None
+        if array.dtype.kind in "OUS":
+            raise errors.type_error("Tensor", f"input_data must hold numbers, but got {_short(data)}")
+        if array.dtype == np.float64 and dtype is None and (not array.size or not _holds_arrays(plain)):
+            array = array.astype(np.float32)
+        return array
+    raise errors.type_error(
+        "Tensor",
+        f"input_data must be a Tensor, a number, a list, a tuple or a numpy.ndarray, "
+        f"but got {type(data).__name__}",
+    )
+
+
+def _all_bfloat16(data) -> bool:
+    """Whether a nested list holds Tensors of bfloat16 alone: NumPy knows them as float32 only."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(map(_all_bfloat16, data))
+    return isinstance(data, Tensor) and data.dtype is dtypes.bfloat16
+
+
+def _number_type(number):
+    if isinstance(number, complex):
+        return np.complex128
+    kind = (
+        bool if isinstance(number, bool) else int if isinstance(number, int) else float
+    )  # of a subclass too
+    return dtypes.as_dtype(kind).np
+
+
+def _plain(data):
+    """Nested sequences with Tensors turned into arrays."""
+    if isinstance(data, (list, tuple)):
+        return [_plain(d) for d in data]
+    return data.asnumpy() if isinstance(data, Tensor) else data
+
+
+def _holds_arrays(data) -> bool:
+    if isinstance(data, (list, tuple)):
+        return any(_holds_arrays(d) for d in data)
+    return isinstance(data, np.ndarray)
+
+
+def _short(value) -> str:
+    text = repr(value)
+    return text if len(text) < 80 else text[:77] + "..."
+
+
+def _from_array(array: np.ndarray, dtype: DType | None) -> Tensor:
+    if dtype is None:
+        return _C.from_array(array, None, False)
+    if array.dtype.kind == "c" and not (dtype.is_complex or dtype.is_bool):
+        array = array.real
+    if dtype is dtypes.bfloat16:
+        return _C.from_array(dtypes.to_bfloat16_bits(array.astype(np.float32)), dtype, False)
+    if array.dtype != dtype.np:
+        with np.errstate(all="ignore"):
+            array = array.astype(dtype.np)
+    return _C.from_array(array, dtype, False)
+
+
+def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None) -> Tensor:
+    """Tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None)."""
+    if dtype is not None and not isinstance(dtype, DType):
+        raise errors.type_error("Tensor", f"dtype must be a mycelia dtype such as float32, but got {dtype!r}")
+    if input_data is None:
+        return _without_data(dtype, shape, init)
+    if init is not None:
+        raise errors.value_error("Tensor", "input_data and init cannot both be given")
+    if shape is not None:
+        raise errors.value_error(
+            "Tensor", f"input_data has its own shape: shape must be None, but got {shape}"
+        )
+    if device == "meta":
+        made = _construct(input_data, dtype)
+        return _C.make_traced(None, made.dtype, made.shape)  # a type without memory
+    if isinstance(input_data, Tensor):
+        if dtype is None or input_data.dtype is dtype:
+            return _copy(input_data)
+        return cast(input_data, dtype=dtype)
+    if isinstance(input_data, np.generic):
+        input_data = np.asarray(input_data)
+    if type(input_data) is Size:  # only a graph has them
+        return cast(input_data, dtype=dtype or dtypes.as_dtype(type(input_data.hint)))
+    if not isinstance(input_data, np.ndarray):
+        if dtype is None and isinstance(input_data, (list, tuple)) and _all_bfloat16(input_data):
+            dtype = dtypes.bfloat16
+        input_data = _array_of(input_data, dtype)
+    elif input_data.dtype.kind in "OUSVM":
+        raise errors.type_error(
+            "Tensor",
+            f"initializing tensor by numpy array failed: its dtype {input_data.dtype} is of no numbers",
+        )
+    return _from_array(input_data, dtype)
+
+
+def _copy(value: Tensor) -> Tensor:
+    """The same values in memory of their own, without history."""
+    if value.traced is None:
+        return _C.from_array(value._bits(), value.dtype, False)
+    return value.reshape(()) if getattr(value.traced, "is_number", False) else value._detach()
+
+
+def _without_data(dtype, shape, init) -> Tensor:
+    """A type without value (for `Cell.set_inputs`), or a tensor that `init` fills."""
+    if dtype is None or (init is not None and shape is None):
+        raise errors.type_error("Tensor", "without input_data, dtype must be given, and shape for an init")
+    if shape is None:
+        return _C.make_traced(None, dtype, (-2,))  # of any rank
+    shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    if init is None:
+        return _C.make_traced(None, dtype, tuple(n if isinstance(n, int) else -1 for n in shape))
+    result = _filled(init, shape, dtype)
+    tensor_facts.marks(result)["init"] = init
+    return result
+
+
+def _filled(init, shape, dtype) -> Tensor:
+    from mycelia.engine.tensors.initializer import initializer
+
+    return initializer(init, shape, dtype)
+
+
+def tensor(input_data=None, dtype=None, shape=None, init=None, const_arg=False, device=None) -> Tensor:
+    """A new Tensor; the function form of ``Tensor(...)``."""
+    return Tensor(input_data, dtype, shape, init, const_arg, device)
+
+
+def _rebuild_type(dtype: DType, shape: tuple) -> Tensor:
+    """A type without a value, from a pickle: what `Cell.set_inputs` was given, say."""
+    return _C.make_traced(None, dtype, shape)
+
+
+def _rebuild(array: np.ndarray, dtype: DType) -> Tensor:
+    return _C.from_array(array, dtype, False)
+
+
+def _text(self) -> str:
+    if self.traced is not None:
+        return f"<traced Tensor {self.dtype}{list(self.shape)}>"
+    if not self._has_value:
+        value = "<uninitialized>"
+        if -1 in self.shape:  # it never has one: it stands for tensors of any such shape
+            value = " " if self.ndim == 1 else "\n"
+        return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={value})"
+    return tensor_text.plain(self.asnumpy(), self.dtype)
+
+
+def _repr(self) -> str:
+    """MindSpore's form: scalars with 6 digits, floating elements in scientific notation."""
+    if self.traced is not None or not self._has_value:
+        return _text(self)
+    gap = " " if self.ndim < 2 else "\n"
+    value = tensor_text.summary(self.asnumpy(), self.dtype)
+    return f"Tensor(shape={list(self.shape)}, dtype={self.dtype}, value={gap}{value})"
+
+
+def _concretize(self):
+    raise errors.error(
+        errors.CaptureError, "jit", "the value of a Tensor was needed while a graph is being captured",
+        hint="values such as x.asnumpy(), x.item() or float(x) exist only when the graph runs; "
+        "compute with ops instead",
+    )  # fmt: skip
+
+
+def _holds_tensor(value: list | tuple) -> bool:
+    return any(isinstance(v, Tensor) or (isinstance(v, list | tuple) and _holds_tensor(v)) for v in value)
+
+
+def _operand(value: list | tuple) -> Tensor:
+    """What a list or tuple beside an operator stands for; Tensors of one type in it keep their gradients."""
+    if _holds_tensor(value):
+        members = [_operand(v) if isinstance(v, list | tuple) else v for v in value]
+        kinds = {(v.dtype, v.shape) if isinstance(v, Tensor) else None for v in members}
+        if len(kinds) == 1 and None not in kinds:
+            from mycelia.engine import ops
+
+            return ops.stack(members)
+    return Tensor(value)
+
+
+_unnamed_parameters = itertools.count(2)
+
+
+class Parameter(Tensor):
+    """A Tensor that a Cell owns and an optimizer updates.
+
+    `name` may be None: the Cell that it is assigned to names it. `default_input`: Tensor, number, array or
+    list.
+    Errors: TypeError for another `default_input`, ValueError for a bool or a name that is no text.
+    """
+
+    # What MindSpore's parallel modes and caches of embeddings ask for; nothing here divides a Parameter.
+    layerwise_parallel = sliced = unique = cache_enable = parallel_optimizer_comm_recompute = False
+    parallel_optimizer, comm_fusion, key, cache_shape = True, 1, -1, ()
+
+    def __new__(cls, default_input=None, *args, **kwargs):
+        return super().__new__(cls)
+
+    @ignored.arguments(
+        layerwise_parallel="no other process takes part",
+        parallel_optimizer="optimizers keep whole Parameters",
+        storage_format="elements lie in order of their indices",
+        device="the device target says where it lies",
+    )
+    def __init__(
+        self,
+        default_input,
+        name: str | None = None,
+        requires_grad: bool = True,
+        layerwise_parallel: bool = False,
+        parallel_optimizer: bool = True,
+        storage_format: str = "",
+        device=None,
+    ):
+        self._assign(_first_value(default_input))
+        self._is_parameter = True
+        self._unnamed = name is None and not isinstance(default_input, Parameter)
+        self.name = default_input.name if name is None and isinstance(default_input, Parameter) else name
+        self.requires_grad = requires_grad
+        self.layerwise_parallel = layerwise_parallel
+        self.parallel_optimizer = parallel_optimizer
+        self.storage_format = storage_format
+        self.init_mode = None
+        self.cache_shape = []
+
+    @property
+    def name(self) -> str:
+        """The name under which files, optimizers and messages know it."""
+        return self._name
+
+    @name.setter
+    def name(self, value: str | None):
+        if value is None:
+            value = f"Parameter#{next(_unnamed_parameters)}"
+        elif not isinstance(value, str):
+            raise errors.value_error(
+                "Parameter", f"name must be a str or None, but got {type(value).__name__}"
+            )
+        self._name = value
+
+    @property
+    def requires_grad(self) -> bool:
+        """Whether `trainable_params` lists it, and gradients flow to it.
+
+        What an eager function computes while this is False has no gradient by the Parameter, and one that
+        ends so gets zeros. Errors: TypeError for another value than a bool; ValueError for a change in a
+        graph.
+        """
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool):
+        if not isinstance(value, bool):
+            raise errors.type_error("Parameter", f"requires_grad must be a bool, but got {value!r}")
+        if self.__dict__.get("_requires_grad", value) is not value:
+            if _C.mode() & dispatch.TRACING:
+                raise errors.value_error(
+                    "Parameter",
+                    f"requires_grad of '{self.name}' cannot change in a graph, it is compiled for one value",
+                    hint="set it before the function is called",
+                )
+            if _C.tape_level():
+                from mycelia.engine.autodiff.reverse import set_followed
+
+                set_followed(self, value)
+        self._requires_grad = value
+
+    @property
+    def param_info(self) -> Parameter:
+        """Where the name and the marks of this Parameter are: itself."""
+        return self
+
+    @property
+    def inited_param(self) -> None:
+        """None: a Parameter is filled when it is made, there is no second one."""
+        return None
+
+    def set_data(self, data, slice_shape: bool = False) -> Parameter:
+        """Give it the value and shape of `data`, a Tensor or a number; the dtype stays and the elements
+        are cast.
+
+        Errors: TypeError for anything else.
+        """
+        if slice_shape:
+            ignored.tell("Parameter.set_data", "slice_shape", slice_shape, "Parameters are whole")
+        if not isinstance(data, (Tensor, int, float)):
+            raise errors.type_error(
+                "Parameter.set_data",
+                f"parameter '{self.name}' takes a Tensor, an int or a float, but got {type(data).__name__}",
+            )
+        if not isinstance(data, Tensor) or data.dtype is not self.dtype:
+            data = Tensor(data, self.dtype)
+        self._assign(data._detach())
+        return self
+
+    @ignored.arguments(layout="Parameters are whole", set_sliced="Parameters are whole")
+    def init_data(self, layout=None, set_sliced: bool = False) -> Parameter:
+        """The Parameter itself: values are set when it is made."""
+        return self
+
+    def add_pipeline_stage(self, stage: int) -> None:
+        """Note that a stage of a pipeline uses it: without several devices there is one stage."""
+        if not isinstance(stage, int) or stage < 0:
+            raise errors.type_error("Parameter", f"stage must be an int of 0 or more, but got {stage!r}")
+
+    def clone(self, init: str = "same") -> Parameter:
+        """A new Parameter of this value, or filled by `init` (an initializer name, number or Tensor)."""
+        if isinstance(init, str) and init == "same":
+            value = self._detach()
+        elif isinstance(init, Tensor):
+            value = init
+        else:
+            value = _filled(init, self.shape, self.dtype)
+        made = type(self)(value, name=self.name, requires_grad=self.requires_grad)
+        made._unnamed = self._unnamed
+        made.layerwise_parallel = self.layerwise_parallel
+        made.parallel_optimizer = self.parallel_optimizer
+        return made
+
+    def copy(self) -> Parameter:
+        """A new Parameter with the same values and the same name."""
+        return self.clone()
+
+    def register_hook(self, hook_fn):
+        """Call ``hook_fn(gradient)`` when the gradient is known, see `Tensor.register_hook`."""
+        return super().register_hook(hook_fn)
+
+    def value(self) -> Tensor:
+        """The value as a Tensor of its own."""
+        return self._detach()
+
+    def __repr__(self) -> str:
+        return (
+            f"Parameter (name={self.name}, shape={self.shape}, dtype={self.dtype}, "
+            f"requires_grad={self.requires_grad})"
+        )
+
+    __str__ = __repr__
+
+    def __deepcopy__(self, memo):
+        made = self.clone()
+        memo[id(self)] = made
+        return made
+
+    def __reduce__(self):
+        return _rebuild_parameter, (
+            np.array(self._bits()),
+            self.dtype,
+            self.name,
+            self.requires_grad,
+            self._unnamed,
+        )
+
+
+def _first_value(given) -> Tensor:
+    """The Tensor that a Parameter starts with, in memory of its own. Python ints are int32, other than in
+    Tensor."""
+    if isinstance(given, bool):
+        raise errors.value_error("Parameter", "default_input must not be a bool")
+    if isinstance(given, Tensor):
+        return _copy(given) if given._has_value else given._detach()
+    if isinstance(given, (int, float)):
+        return Tensor(given, dtypes.int32 if isinstance(given, int) else dtypes.float32)
+    if not isinstance(given, (list, np.ndarray)):
+        raise errors.type_error(
+            "Parameter",
+            f"default_input must be a Tensor, int, float, array or list, but got {type(given).__name__}",
+        )
+    return Tensor(given)
+
+
+def _rebuild_parameter(bits, dtype, name, requires_grad, unnamed) -> Parameter:
+    made = Parameter(_C.from_array(bits, dtype, False), name, requires_grad)
+    made._unnamed = unnamed
+    return made
+
+
+class ParameterTuple(tuple):
+    """A tuple of Parameters, e.g. the weights that `grad` differentiates."""
+
+    def __new__(cls, iterable):
+        items = tuple(iterable)
+        names: dict[str, Parameter] = {}
+        for p in items:
+            if not isinstance(p, Parameter):
+                raise errors.type_error(
+                    "ParameterTuple", f"every member must be a Parameter, but got {type(p).__name__}"
+                )
+            if names.setdefault(p.name, p) is not p:
+                raise errors.value_error(
+                    "ParameterTuple", f"two members are called alike: its name '{p.name}' already exists."
+                )
+        return super().__new__(cls, items)
+
+    def clone(self, prefix: str, init: str = "same") -> ParameterTuple:
+        """Clones whose names get `prefix.` in front."""
+        made = []
+        for p in self:
+            c = p.clone(init)
+            c.name = f"{prefix}.{p.name}"
+            c._unnamed = False
+            made.append(c)
+        return ParameterTuple(made)
+
+
+#: Tensor operator -> op or function of `mycelia.ops`.
+_OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "div": "div", "floordiv": "floor_div", "mod": "floor_mod",
+    "pow": "pow",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "lshift": "bitwise_left_shift",
+    "rshift": "bitwise_right_shift", "eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
+    "gt": "greater", "ge": "greater_equal", "neg": "neg", "abs": "abs", "invert": "logical_not",
+}  # fmt: skip
+
+
+def _install_operators() -> None:
+    from mycelia.engine import ops
+    from mycelia.engine.ops.define import registry
+    from mycelia.engine.tensors import indexing  # noqa: F401  (indexing sets the hooks of x[key])
+
+    for operator, name in _OPERATORS.items():
+        found = registry.get(name) or getattr(ops, name, None)
+        if found is not None:
+            _C.set_operator(operator, found)
+
+
+_C.set_hook("construct", _construct)
+_C.set_hook("repr", _repr)
+_C.set_hook("str", _text)
+_C.set_hook("concretize", _concretize)
+_C.set_hook("operand", _operand)
+_install_operators()

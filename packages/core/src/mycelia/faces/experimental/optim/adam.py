@@ -1,0 +1,270 @@
+"""Adam and its relatives: AdamW, Adamax, NAdam, RAdam."""
+
+from __future__ import annotations
+
+from mycelia import ops
+from mycelia.engine.base import dtypes
+from mycelia.engine.ops.control_flow.state import assign
+from mycelia.engine.ops.nn_ops import adaptive_optim as _adaptive_optim
+from mycelia.engine.tensors.tensor import Parameter, Tensor
+from mycelia.faces.experimental.optim.optimizer import Optimizer, above, at_least, count_step, fractions
+
+
+def _number(value) -> Tensor:
+    return Tensor(float(value), dtypes.float32)
+
+
+def _check(owner: str, lr, betas, eps, weight_decay, strict: bool = True) -> None:
+    (above if strict else at_least)(owner, 0.0, lr=lr, eps=eps)
+    at_least(owner, 0.0, weight_decay=weight_decay)
+    fractions(owner, **{"betas[0]": betas[0], "betas[1]": betas[1]})
+
+
+def _defaults(lr, betas, eps, weight_decay, **more) -> dict:
+    return dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, **more)
+
+
+class _Moments(Optimizer):
+    """Two moments per Parameter and a step counter."""
+
+    _counter = "step_t"
+    _names = ("exp_avg", "exp_avg_sq")
+
+    def __init__(self, params, defaults: dict):
+        super().__init__(params, defaults)
+        if self._counter == "step_t":
+            self.step_t = self._step_counter("step_t")
+        for name in self._names:
+            setattr(self, name, self.parameters.clone(prefix=name, init="zeros"))
+        if self._counter == "state_step":  # in the order of MindSpore's checkpoints
+            self.state_step = self._step_counter("state_step")
+
+    def _average(self, i: int, gradient, beta1: float, beta2: float):
+        """Both moments with a new gradient."""
+        m, v = self.exp_avg[i], self.exp_avg_sq[i]
+        assign(m, m * beta1 + gradient * (1 - beta1))
+        assign(v, v * beta2 + gradient * gradient * (1 - beta2))
+        return m, v
+
+
+class Adam(_Moments):
+    """Adaptive moments (Kingma and Ba 2015).  `amsgrad` is taken; as in MindSpore on the CPU it does not
+    change the step.
+    """
+
+    _counter = "state_step"
+    _names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=0.0,
+        amsgrad=False,
+        *,
+        maximize=False,
+    ):
+        _check("Adam", lr, betas, eps, weight_decay, strict=False)
+        super().__init__(params, _defaults(lr, betas, eps, weight_decay, amsgrad=amsgrad, maximize=maximize))
+
+    def implementation(
+        self, beta1, beta2, eps, lr, start_id, end_id, gradients, maximize, weight_decay
+    ) -> bool:
+        """One step of one group."""
+        step = self.state_step.astype(dtypes.float32)
+        powers = ops.pow(_number(beta1), step), ops.pow(_number(beta2), step)
+        numbers = (*powers, lr, _number(beta1), _number(beta2), _number(eps))
+        group = self._gradients(gradients, start_id, end_id, maximize, weight_decay)
+        for i, gradient in enumerate(group, start_id):
+            _adaptive_optim._adam(self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
+        return True
+
+    def construct(self, gradients):
+        count_step(self.state_step)
+        for i, group in enumerate(self.param_groups):
+            self.implementation(
+                *group["betas"],
+                group["eps"],
+                self._rate_of(i),
+                *self._span(i),
+                gradients,
+                group["maximize"],
+                group["weight_decay"],
+            )
+        return True
+
+
+class AdamW(_Moments):
+    """Adam with decay apart from the gradient (Loshchilov and Hutter 2019); `amsgrad` keeps the largest
+    second moment (Reddi et al. 2018).
+    """
+
+    _counter = "state_step"
+    _names = ("exp_avg", "exp_avg_sq", "max_exp_avg_sq")
+
+    def __init__(
+        self,
+        params,
+        lr=1e-3,
+        betas=(0.9, 0.999),
+        eps=1e-8,
+        weight_decay=1e-2,
+        amsgrad=False,
+        *,
+        maximize=False,
+    ):
+        _check("AdamW", lr, betas, eps, weight_decay, strict=False)
+        super().__init__(params, _defaults(lr, betas, eps, weight_decay, amsgrad=amsgrad, maximize=maximize))
+
+    def implementation(self, lr, weight_decay, beta1, beta2, amsgrad, eps, grads, start_id, end_id) -> bool:
+        """One step of one group, whose gradients are `grads`."""
+        del end_id  # as many as there are gradients
+        step = self.state_step.astype(dtypes.float32)
+        for i, gradient in enumerate(grads, start_id):
+            p = self.parameters[i]
+            if not amsgrad:
+                numbers = step, lr, _number(beta1), _number(beta2), _number(eps), _number(weight_decay)
+                _adaptive_optim._adamw(p, self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
+                continue
+            m, v = self._average(i, gradient, beta1, beta2)
+            most = self.max_exp_avg_sq[i]
+            assign(most, ops.maximum(most, v))
+            root = ops.sqrt(most) / ops.sqrt(1 - ops.pow(_number(beta2), step)) + eps
+            size = lr / (1 - ops.pow(_number(beta1), step))
+            assign(p, p * (1 - lr * weight_decay) - m / root * size)
+        return True
+
+    def construct(self, gradients):
+        count_step(self.state_step)
+        for i, group in enumerate(self.param_groups):
+            span = self._span(i)
+            self.implementation(
+                self._rate_of(i),
+                group["weight_decay"],
+                *group["betas"],
+                group["amsgrad"],
+                group["eps"],
+                self._gradients(gradients, *span, group["maximize"], 0.0),
+                *span,
+            )
+        return True
+
+
+class Adamax(_Moments):
+    """Adam in the infinity norm (Kingma and Ba 2015, section 7)."""
+
+    _names = ("exp_avg", "exp_inf")
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, *, maximize=False):
+        _check("Adamax", lr, betas, eps, weight_decay)
+        super().__init__(params, _defaults(lr, betas, eps, weight_decay, maximize=maximize))
+
+    def implementation(self, group_id, lr, gradients, maximize, weight_decay, beta1, beta2, eps) -> bool:
+        """One step of one group."""
+        start, end = self._span(group_id)
+        rate = lr / (1 - ops.pow(_number(beta1), self.step_t.astype(dtypes.float32)))
+        for i, g in enumerate(self._gradients(gradients, start, end, maximize, weight_decay), start):
+            p, m, u = self.parameters[i], self.exp_avg[i], self.exp_inf[i]
+            assign(m, m * beta1 + g * (1 - beta1))
+            assign(u, ops.maximum(u * beta2, ops.abs(g) + eps))
+            assign(p, p - rate * m / u)
+        return True
+
+    def construct(self, gradients):
+        count_step(self.step_t)
+        for i, group in enumerate(self.param_groups):
+            self.implementation(
+                i,
+                self._rate_of(i),
+                gradients,
+                group["maximize"],
+                group["weight_decay"],
+                *group["betas"],
+                group["eps"],
+            )
+        return True
+
+
+class NAdam(_Moments):
+    """Adam with Nesterov's momentum (Dozat 2016)."""
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=4e-3):
+        _check("NAdam", lr, betas, eps, weight_decay)
+        at_least("NAdam", 0.0, momentum_decay=momentum_decay)
+        super().__init__(params, _defaults(lr, betas, eps, weight_decay, momentum_decay=momentum_decay))
+        self.mu_product = [Parameter(Tensor(1.0), f"mu_product_{p.name}") for p in self.parameters]
+
+    def implementation(
+        self, lr, beta1, beta2, weight_decay, momentum_decay, eps, start_id, end_id, gradients
+    ) -> bool:
+        """One step of one group."""
+        step = self.step_t.astype(dtypes.float32)
+        # 0.96 is the decay of the momentum schedule in the paper.
+        mu = beta1 * (1.0 - 0.5 * ops.pow(_number(0.96), step * momentum_decay))
+        ahead = beta1 * (1.0 - 0.5 * ops.pow(_number(0.96), (step + 1) * momentum_decay))
+        correction = 1 - ops.pow(_number(beta2), step)
+        group = self._gradients(gradients, start_id, end_id, False, weight_decay)
+        for i, gradient in enumerate(group, start_id):
+            p, product = self.parameters[i], self.mu_product[i]
+            assign(product, product * mu)
+            m, v = self._average(i, gradient, beta1, beta2)
+            root = ops.sqrt(v / correction) + eps
+            now = lr * (1.0 - mu) / (1.0 - product) * gradient / root
+            assign(p, p - now - lr * ahead / (1.0 - product * ahead) * m / root)
+        return True
+
+    def construct(self, gradients):
+        count_step(self.step_t)
+        for i, group in enumerate(self.param_groups):
+            self.implementation(
+                self._rate_of(i),
+                *group["betas"],
+                group["weight_decay"],
+                group["momentum_decay"],
+                group["eps"],
+                *self._span(i),
+                gradients,
+            )
+        return True
+
+
+class RAdam(_Moments):
+    """Adam with the variance of its rate rectified (Liu et al. 2020)."""
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+        _check("RAdam", lr, betas, eps, weight_decay)
+        super().__init__(params, _defaults(lr, betas, eps, weight_decay))
+
+    def implementation(self, lr, beta1, beta2, weight_decay, eps, start_id, end_id, gradients) -> bool:
+        """One step of one group."""
+        step = self.step_t.astype(dtypes.float32)
+        power = ops.pow(_number(beta2), step)
+        first, second = 1 - ops.pow(_number(beta1), step), 1 - power
+        longest = 2 / (1 - beta2) - 1
+        length = longest - 2 * step * power / second
+        # Up to length 5 the variance is not tractable and the step is one of plain momentum.
+        known = ops.maximum(length, 5.0)
+        scale = (longest - 4) * (longest - 2)
+        rect = ops.sqrt((known - 4) * (known - 2) * longest / (scale * known))
+        group = self._gradients(gradients, start_id, end_id, False, weight_decay)
+        for i, gradient in enumerate(group, start_id):
+            p = self.parameters[i]
+            m, v = self._average(i, gradient, beta1, beta2)
+            adaptive = ops.sqrt(second) / (ops.sqrt(v) + eps) * rect
+            assign(p, p - m / first * lr * ops.where(length > 5.0, adaptive, 1.0))
+        return True
+
+    def construct(self, gradients):
+        count_step(self.step_t)
+        for i, group in enumerate(self.param_groups):
+            self.implementation(
+                self._rate_of(i),
+                *group["betas"],
+                group["weight_decay"],
+                group["eps"],
+                *self._span(i),
+                gradients,
+            )
+        return True

@@ -1,0 +1,185 @@
+"""Normalization layers of `mint.nn`: parameters `weight` and `bias`, torch's meaning of `momentum`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mycelia import ops
+from mycelia.engine.base import errors, ignored
+from mycelia.engine.base.dtypes import float32
+from mycelia.engine.ops.control_flow.state import assign, assign_add
+from mycelia.engine.tensors.initializer import initializer
+from mycelia.engine.tensors.tensor import Parameter, Tensor
+from mycelia.faces.mint.nn import functional as F
+from mycelia.nn.cell import Cell
+
+
+def _positive(owner: str, name: str, value) -> None:
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
+    if value < 1:
+        raise errors.value_error(owner, f"{name} must be positive, but got {value}")
+
+
+class _BatchNorm(Cell):
+    """Normalization of each channel by the batch (Ioffe and Szegedy 2015).
+
+    `momentum`: the share of the batch in the running statistics; None averages over all batches.
+    `track_running_stats` False: the batch's own statistics always.
+    """
+
+    _ranks: tuple[int, ...] | None = None
+
+    def __init__(
+        self, num_features, eps=1e-5, momentum=0.1, affine=True, track_running_stats=True, dtype=None
+    ):
+        super().__init__()
+        owner = type(self).__name__
+        _positive(owner, "num_features", num_features)
+        if momentum is not None and not 0 <= momentum <= 1:
+            raise errors.value_error(owner, f"momentum must be in [0, 1] or None, but got {momentum}")
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.affine, self.track_running_stats = affine, track_running_stats
+        dtype, shape = float32 if dtype is None else dtype, (num_features,)
+        self.weight = self.bias = self.running_mean = self.running_var = self.num_batches_tracked = None
+        if affine:
+            self.weight = Parameter(initializer("ones", shape, dtype), name="weight")
+            self.bias = Parameter(initializer("zeros", shape, dtype), name="bias")
+        if track_running_stats:
+            self.running_mean = Parameter(
+                initializer("zeros", shape, dtype), name="running_mean", requires_grad=False
+            )
+            self.running_var = Parameter(
+                initializer("ones", shape, dtype), name="running_var", requires_grad=False
+            )
+            count = Tensor(np.zeros((), np.int64))
+            self.num_batches_tracked = Parameter(count, name="num_batches_tracked", requires_grad=False)
+
+    def _check_rank(self, input) -> None:
+        ranks = self._ranks
+        if input.ndim < 2 or ranks is not None and input.ndim not in ranks:
+            wanted = " or ".join(map(str, ranks)) if ranks else "at least 2"
+            raise errors.value_error(
+                type(self).__name__, f"input must have rank {wanted}, but its shape is {list(input.shape)}"
+            )
+
+    def construct(self, input):
+        self._check_rank(input)
+        running = (self.running_mean, self.running_var)
+        if not self.training or running[0] is None:
+            from_batch = running[0] is None
+            return F.batch_norm(input, *running, self.weight, self.bias, from_batch, 0.0, self.eps)
+        assign_add(self.num_batches_tracked, 1)
+        if self.momentum is not None:
+            return F.batch_norm(input, *running, self.weight, self.bias, True, self.momentum, self.eps)
+        others = (0, *range(2, input.ndim))
+        share = 1.0 / ops.cast(self.num_batches_tracked, float32)
+        for old, new in zip(reversed(running), ops.var_mean(input, others, 1)):
+            assign(old, old + (ops.stop_gradient(new) - old) * share)
+        return F.batch_norm(input, None, None, self.weight, self.bias, True, 0.0, self.eps)
+
+    def extend_repr(self):
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """Batch normalization. Shapes: [N, C] or [N, C, L] -> same."""
+
+    _ranks = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """Batch normalization. Shapes: [N, C, H, W] -> same."""
+
+    _ranks = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """Batch normalization. Shapes: [N, C, D, H, W] -> same."""
+
+    _ranks = (5,)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch normalization over all processes of a group; there is one. Shapes: [N, C, ...] -> same."""
+
+    @ignored.arguments(process_group="no other process takes part")
+    def __init__(
+        self,
+        num_features,
+        eps=1e-5,
+        momentum=0.1,
+        affine=True,
+        track_running_stats=True,
+        process_group=None,
+        dtype=None,
+    ):
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, dtype)
+        self.process_group = process_group
+
+
+class GroupNorm(Cell):
+    """Normalization of groups of channels of each sample (Wu and He 2018). Shapes: [N, C, ...] -> same."""
+
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, dtype=None):
+        super().__init__()
+        _positive("GroupNorm", "num_groups", num_groups)
+        _positive("GroupNorm", "num_channels", num_channels)
+        if num_channels % num_groups:
+            raise errors.value_error(
+                "GroupNorm", f"num_channels {num_channels} must be divisible by num_groups {num_groups}"
+            )
+        if not isinstance(eps, float):
+            raise errors.type_error("GroupNorm", f"eps must be a float, but got {eps!r}")
+        if not isinstance(affine, bool):
+            raise errors.type_error("GroupNorm", f"affine must be a bool, but got {affine!r}")
+        self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
+        dtype, shape = float32 if dtype is None else dtype, (num_channels,)
+        self.weight = Parameter(initializer("ones", shape, dtype), name="weight", requires_grad=affine)
+        self.bias = Parameter(initializer("zeros", shape, dtype), name="bias", requires_grad=affine)
+
+    def construct(self, input):
+        return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
+
+    def extend_repr(self):
+        return (
+            f"num_groups={self.num_groups}, num_channels={self.num_channels}, eps={self.eps}, "
+            f"affine={self.affine}"
+        )
+
+
+class LayerNormExt(Cell):
+    """Normalization of the last dimensions of each sample (Ba et al. 2016).
+
+    Shapes: [..., *normalized_shape] -> same.
+    """
+
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, bias=True, dtype=None):
+        super().__init__()
+        shape = (normalized_shape,) if isinstance(normalized_shape, int) else normalized_shape
+        if not isinstance(shape, (tuple, list)):
+            raise errors.type_error(
+                "LayerNorm", f"normalized_shape must be an int, a tuple or a list, but got {shape!r}"
+            )
+        if not shape:
+            raise errors.value_error("LayerNorm", "normalized_shape must not be empty")
+        self.normalized_shape, self.eps = tuple(shape), eps
+        self.elementwise_affine = elementwise_affine
+        dtype = float32 if dtype is None else dtype
+        self.weight = self.bias = None
+        if elementwise_affine:
+            self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight")
+            if bias:
+                self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias")
+
+    def construct(self, input):
+        return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+    def extend_repr(self):
+        return (
+            f"normalized_shape={self.normalized_shape}, eps={self.eps}, "
+            f"elementwise_affine={self.elementwise_affine}"
+        )

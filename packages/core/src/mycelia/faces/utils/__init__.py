@@ -1,0 +1,19 @@
+"""Tools around training: DLPack, checks of hardware, what observes every op."""
+
+from mycelia.faces.utils.detection import (
+    comm_exec_order_check,
+    get_sdc_detect_result,
+    sdc_detect_start,
+    sdc_detect_stop,
+    stress_detect,
+)
+from mycelia.faces.utils.dispatch_mode import MsDispatchMode
+from mycelia.faces.utils.dlpack import from_dlpack, to_dlpack
+from mycelia.faces.utils.execution_order import runtime_execution_order_check
+from mycelia.faces.utils.recovery import ExitByRequest, RSCPluginHandle, TFTCommValue
+
+__all__ = [
+    "ExitByRequest", "MsDispatchMode", "RSCPluginHandle", "TFTCommValue", "comm_exec_order_check",
+    "from_dlpack", "get_sdc_detect_result", "runtime_execution_order_check", "sdc_detect_start",
+    "sdc_detect_stop", "stress_detect", "to_dlpack",
+]  # fmt: skip

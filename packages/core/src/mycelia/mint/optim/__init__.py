@@ -1,8 +1,0 @@
-"""`mint.optim`: optimizers with `param_groups` whose steps are those of torch's."""
-
-from __future__ import annotations
-
-from mycelia.mint.optim.adam import Adam, AdamW, FusedAdamW
-from mycelia.mint.optim.sgd import SGD
-
-__all__ = ["SGD", "Adam", "AdamW", "FusedAdamW"]

@@ -1,5 +1,0 @@
-"""scipy: linear algebra, minimization and cosine transforms on Tensors, with SciPy's names."""
-
-from mycelia.scipy import fft, linalg, optimize
-
-__all__ = ["fft", "linalg", "optimize"]
