@@ -8,6 +8,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import names
+from mycelia.faces import compat
 from mycelia.faces.compat import paths
 
 
@@ -79,6 +80,12 @@ def test_what_replaced_a_name_is_there(target):
     where, _, name = target.partition(":")
     own = "mycelia" if where == "." else f"mycelia.{where}"
     assert hasattr(importlib.import_module(where if where in ("builtins", "operator") else own), name)
+
+
+def test_fronts_of_the_other_name_are_forgotten():
+    with compat.active():
+        importlib.import_module("mindspore.nn.layer.basic")
+    assert ms.nn.layer.__name__ == "mycelia.nn.layer" and ms.nn.layer.basic.Dense is ms.nn.Dense
 
 
 def test_what_nobody_has_is_said_with_the_path_that_was_asked_for():

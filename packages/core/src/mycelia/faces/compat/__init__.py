@@ -265,6 +265,10 @@ def uninstall() -> None:
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Alias)]
     for name in [n for n in sys.modules if n == _FOREIGN or n.startswith(_FOREIGN + ".")]:
         del sys.modules[name]
+    for module in [m for n, m in list(sys.modules.items()) if n == _OWN or n.startswith(_OWN + ".")]:
+        for name, value in list(vars(module).items()):  # the import system hangs fronts into what is above them
+            if isinstance(value, _Front) and value.__name__.startswith(_FOREIGN):
+                del vars(module)[name]
     for name, getter in _getters.items():
         found = vars(sys.modules[name])
         found.pop("__getattr__", None)
