@@ -266,7 +266,7 @@ def uninstall() -> None:
     for name in [n for n in sys.modules if n == _FOREIGN or n.startswith(_FOREIGN + ".")]:
         del sys.modules[name]
     for module in [m for n, m in list(sys.modules.items()) if n == _OWN or n.startswith(_OWN + ".")]:
-        for name, value in list(vars(module).items()):  # the import system hangs fronts into what is above them
+        for name, value in list(vars(module).items()):  # the import system hangs fronts there
             if isinstance(value, _Front) and value.__name__.startswith(_FOREIGN):
                 del vars(module)[name]
     for name, getter in _getters.items():
