@@ -16,7 +16,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import config
-from mycelia.engine.compile import strands
+from mycelia.engine.compile import inter_op
 
 sys.path.insert(0, str(Path(__file__).parent))
 
@@ -130,7 +130,7 @@ def check(seed, path):
 @pytest.mark.fuzz(20)
 def test_compiled_equals_eager(seed, tmp_path):
     threads = config.context(runtime_num_threads=1 + seed % 3)
-    windows = mock.patch.multiple(strands, _GAIN=0.0, _HANDOVER=50.0)
+    windows = mock.patch.multiple(inter_op, _GAIN=0.0, _HANDOVER=50.0)
     with np.errstate(all="ignore"), threads, windows:
         check(seed, tmp_path / "program.py")
 

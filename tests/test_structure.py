@@ -1,9 +1,13 @@
-"""The structure of the core, computed from its sources: who may import whom, and which circles are left."""
+"""The structure of the core, computed from its sources: who imports whom, and that no files form a circle."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
@@ -13,17 +17,6 @@ finally:
     sys.path.pop(0)
 
 IMPORTS = structure.imports()
-
-# Circles of files that are still there: their folder, and the most files in one. None may come or grow.
-CIRCLES = {
-    "mycelia.engine": 101,  # op families, tensors and gradients
-    "mycelia.engine.base": 4,
-    "mycelia.engine.capture": 13,
-    "mycelia.engine.compile": 6,
-    "mycelia.engine.autodiff": 2,
-    "mycelia.engine.ir": 4,
-}
-
 
 def test_the_engine_imports_nothing_that_stands_on_it():
     up = [
@@ -35,23 +28,9 @@ def test_the_engine_imports_nothing_that_stands_on_it():
     assert up == []
 
 
-def common_folder(modules: list[str]) -> str:
-    parts = [module.split(".")[:-1] for module in modules]
-    same = 0
-    while all(len(p) > same for p in parts) and len({tuple(p[: same + 1]) for p in parts}) == 1:
-        same += 1
-    return ".".join(parts[0][:same])
-
-
-def test_circles_of_the_engine_become_fewer():
-    found = {}
-    for circle in structure.circles(IMPORTS):
-        inside = [module for module in circle if module.startswith("mycelia.engine")]
-        if inside:
-            folder = common_folder(inside)
-            found[folder] = max(len(inside), found.get(folder, 0))
-    assert found.keys() <= CIRCLES.keys(), structure.circles(IMPORTS)
-    assert all(found[folder] <= CIRCLES[folder] for folder in found), found
+def test_the_engine_has_no_circles():
+    inside = [[m for m in circle if m.startswith("mycelia.engine")] for circle in structure.circles(IMPORTS)]
+    assert [circle for circle in inside if circle] == []
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -95,3 +74,24 @@ def test_the_drawing_shows_every_room(tmp_path):
     structure.draw(structure.CORE, picture)
     text = picture.read_text()
     assert all(f">{structure.room_of(module)}<" in text for module in IMPORTS)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="each import starts from a process without the package")
+def test_modules_of_the_engine_can_be_imported_first():
+    script = """
+import os, sys
+import numpy
+for module in sys.argv[1:]:
+    child = os.fork()
+    if child == 0:
+        try:
+            __import__(module)
+        except BaseException as error:
+            print(module, repr(error), flush=True)
+            os._exit(1)
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+    modules = sorted(module for module in IMPORTS if module.startswith("mycelia.engine"))
+    done = subprocess.run([sys.executable, "-c", script, *modules[::8]], capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout == "", done.stdout + done.stderr

@@ -5,12 +5,13 @@ from __future__ import annotations
 import pytest
 
 from mycelia import config
+from mycelia.engine.base import settings
 
 
 @pytest.fixture(autouse=True)
 def fresh_settings():
     """Each test starts from the environment and leaves no setting behind."""
-    before = dict(config._values)
+    before = dict(settings._values)
     config.reset()
     yield
     config.reset()
@@ -152,7 +153,7 @@ def test_watchers_hear_of_every_change_and_may_refuse():
         assert heard == [1000, 5, 6, 5, 13, 5]
         assert config.get("max_call_depth") == 5
     finally:
-        config._watchers["max_call_depth"].remove(watcher)
+        settings._watchers["max_call_depth"].remove(watcher)
 
 
 def test_set_seed_seeds_numpy_and_is_remembered():
@@ -178,7 +179,7 @@ def test_bad_seeds_are_refused(seed, error):
 def test_every_setting_is_documented_and_its_default_passes_its_own_check():
     for setting in config.SETTINGS.values():
         assert setting.doc.endswith("."), setting.key
-        assert config._checked(setting, setting.default) == setting.default
+        assert settings.checked(setting, setting.default) == setting.default
 
 
 def test_passes_to_leave_out_have_a_sign(monkeypatch):

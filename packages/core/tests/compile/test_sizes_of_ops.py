@@ -5,7 +5,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor
-from mycelia.engine.compile.captured import compile_function
+from mycelia.engine.compile.frontend import compile_function
 from mycelia.testing.conformance import has_gradient
 from mycelia.testing.samples import all_samples
 

@@ -10,7 +10,7 @@ import pytest
 
 import mycelia.dataset as ds
 from mycelia.dataset import transforms, vision
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.execution.fuse import Fused, fused
 from mycelia.dataset.vision import Inter, native
 from mycelia.engine import _data
@@ -71,13 +71,13 @@ TRAIN = [
 
 def step_by_step(operations, value, row: int):
     """What the operations give one after the other, with the random numbers of a row."""
-    streams.enter(5, row)
+    rng_streams.enter(5, row)
     try:
         for operation in operations:
             value = operation(value)
         return value
     finally:
-        streams.leave()
+        rng_streams.leave()
 
 
 def at_once(operations, value, row: int):

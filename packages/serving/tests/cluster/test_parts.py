@@ -11,7 +11,7 @@ import pytest
 
 from mycelia_serving.cluster.arena import Arena
 from mycelia_serving.cluster.codec import decode_results, decode_work, encode_results, encode_work
-from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.scaling import ScalePolicy, Scaler
 from mycelia_serving.cluster.versions import Versions
 from mycelia_serving.cluster.worker_api import Work
@@ -164,7 +164,7 @@ def test_a_range_of_workers_that_is_none_is_refused(text):
 
 @pytest.fixture
 def links():
-    left, right = (Link(s) for s in socket.socketpair())
+    left, right = (Connection(s) for s in socket.socketpair())
     yield left, right
     left.close()
     right.close()

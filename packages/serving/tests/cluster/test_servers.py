@@ -15,7 +15,7 @@ import pytest
 
 from mycelia_serving.cluster import runtime
 from mycelia_serving.cluster.dispatch import Master
-from mycelia_serving.cluster.hub import Hub
+from mycelia_serving.cluster.worker_registry import WorkerRegistry
 from mycelia_serving.errors import Code
 
 CLI = ["-m", "mycelia_serving"]
@@ -34,12 +34,12 @@ def worker_arguments(servables, address: str, *more: str) -> list[str]:
 
 
 @pytest.fixture
-def hub(runtime_dir):
+def registry(runtime_dir):
     """A master in this process at which workers may join."""
     master = Master()
-    hub = Hub(master, "127.0.0.1:0")
-    yield hub
-    hub.close()
+    registry = WorkerRegistry(master, "127.0.0.1:0")
+    yield registry
+    registry.close()
     master.close()
 
 
@@ -151,15 +151,15 @@ def test_commands_reach_the_running_server(servables, start_process, predict):
 # ---- workers that join -----------------------------------------------------------------------------------
 
 
-def test_a_worker_joins_finds_a_new_master_and_leaves(servables, hub, start_process, call_master, until):
-    worker = start_process(*worker_arguments(servables, f"127.0.0.1:{hub.port}"))
-    until(hub.workers)
-    call = call_master(hub.master)
+def test_a_worker_joins_finds_a_new_master_and_leaves(servables, registry, start_process, call_master, until):
+    worker = start_process(*worker_arguments(servables, f"127.0.0.1:{registry.port}"))
+    until(registry.workers)
+    call = call_master(registry.master)
     assert call.pid() == worker.process.pid
-    hub.close()  # the master goes
-    until(lambda: not hub.workers())
+    registry.close()  # the master goes
+    until(lambda: not registry.workers())
     master = Master()
-    second = Hub(master, f"127.0.0.1:{hub.port}")
+    second = WorkerRegistry(master, f"127.0.0.1:{registry.port}")
     try:
         until(second.workers)
         call = call_master(master)
@@ -185,7 +185,7 @@ class HeldEngine:
         self.go = threading.Event()
         self.ran = []
 
-    def help(self):
+    def run_inline(self):
         pass
 
     def submit(self, method, instances, done, *, deadline=None, priority=0, more=False):
@@ -201,21 +201,21 @@ class HeldEngine:
         self.go.set()
 
 
-def test_a_worker_whose_connection_breaks_runs_nothing_twice(hub, fakes, until):
+def test_a_worker_whose_connection_breaks_runs_nothing_twice(registry, fakes, until):
     from mycelia_serving.cluster.process import WorkerProcess, join
 
     engine = HeldEngine((fakes.info(),))
     worker = WorkerProcess(engine, 8, "CPU", True)
-    thread = threading.Thread(target=join, args=(worker, [f"127.0.0.1:{hub.port}"]), daemon=True)
+    thread = threading.Thread(target=join, args=(worker, [f"127.0.0.1:{registry.port}"]), daemon=True)
     thread.start()
     try:
-        until(hub.workers)
-        caller = fakes.caller(hub.master, servable="calc")
+        until(registry.workers)
+        caller = fakes.caller(registry.master, servable="calc")
         sent = [caller.send(i)[0] for i in range(3)]
         until(lambda: len(engine.ran) == 3)
-        (first,) = hub.workers()
-        hub.drop(first)
-        until(lambda: hub.workers() and hub.workers()[0] is not first)
+        (first,) = registry.workers()
+        registry.drop(first)
+        until(lambda: registry.workers() and registry.workers()[0] is not first)
         engine.go.set()
         assert [caller.values(n) for n in sent] == [[0], [1], [2]]
         assert sorted(engine.ran) == [0, 1, 2]
@@ -224,23 +224,23 @@ def test_a_worker_whose_connection_breaks_runs_nothing_twice(hub, fakes, until):
         thread.join()
 
 
-def test_what_is_no_worker_is_not_taken(hub, until):
+def test_what_is_no_worker_is_not_taken(registry, until):
     for garbage in (b"GET / HTTP/1.1\r\n\r\n", b"\x00" * 13, b"\xff" * 200):
-        with socket.create_connection(("127.0.0.1", hub.port)) as sock:
+        with socket.create_connection(("127.0.0.1", registry.port)) as sock:
             sock.sendall(garbage)
             sock.settimeout(60)
             assert sock.recv(1000) == b"" or garbage[:1] == b"G"
     head = b"\x04\x00\x00\x00\x01" + bytes(8)
-    with socket.create_connection(("127.0.0.1", hub.port)) as sock:
+    with socket.create_connection(("127.0.0.1", registry.port)) as sock:
         sock.sendall(head + b"junk")
         sock.settimeout(60)
         assert b"no registration" in sock.recv(1000)
-    assert hub.workers() == []
-    assert hub.master.describe() == []
+    assert registry.workers() == []
+    assert registry.master.describe() == []
 
 
-def test_commands_are_not_taken_where_workers_join(hub):
-    with socket.create_connection(("127.0.0.1", hub.port)) as sock:
+def test_commands_are_not_taken_where_workers_join(registry):
+    with socket.create_connection(("127.0.0.1", registry.port)) as sock:
         body = json.dumps({"command": "status"}).encode()
         sock.sendall(len(body).to_bytes(4, "little") + b"\x0b" + bytes(8) + body)
         sock.settimeout(60)

@@ -8,7 +8,7 @@ from collections import deque
 import numpy as np
 
 from mycelia.dataset import nodes
-from mycelia.dataset.execution.staff import computed, located, staff, title
+from mycelia.dataset.execution.worker_pool import computed, located, pool_spec, title
 from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.pipeline import Dataset
 from mycelia.engine.base import errors
@@ -251,9 +251,9 @@ class BatchDataset(Dataset):
         work = BatchWork(
             self._owner, self.per_batch_map, outputs, self.seed(), self.salt(), self.passes_above
         )
-        crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
+        spec = pool_spec(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
         order = self.get_col_names()
-        for made in computed(self, work, epoch, start, items(), crew):
+        for made in computed(self, work, epoch, start, items(), spec):
             ready = dict(zip(outputs, made))
             for name, values in zip(others, waiting.popleft()):
                 ready[name] = stacked(values, name, self._owner)

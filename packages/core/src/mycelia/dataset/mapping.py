@@ -12,8 +12,15 @@ import numpy as np
 from mycelia.dataset import config, nodes
 from mycelia.dataset.callback import DSCallback, Runner
 from mycelia.dataset.debug import DebugHook
-from mycelia.dataset.execution import streams
-from mycelia.dataset.execution.staff import TRIED_ROWS, WORTH_S, located, own_transform, staff, title
+from mycelia.dataset.execution import rng_streams
+from mycelia.dataset.execution.worker_pool import (
+    TRIED_ROWS,
+    WORTH_S,
+    located,
+    own_transform,
+    pool_spec,
+    title,
+)
 from mycelia.dataset.execution.workers import Failure, Work, in_order
 from mycelia.dataset.pipeline import Dataset
 from mycelia.engine.base import errors
@@ -34,11 +41,11 @@ class MapWork(Work):
     def apply(self, epoch, number, item):
         if len(item) == self.inputs:
             return self._applied(item)
-        streams.set_place(item[-1])
+        rng_streams.set_place(item[-1])
         try:
             return self._applied(item[:-1])
         finally:
-            streams.set_place(None)
+            rng_streams.set_place(None)
 
     def _applied(self, values: tuple) -> tuple:
         for operation in self.operations:
@@ -63,25 +70,25 @@ class _Computed(Dataset):
     _work: Work | None = None
 
     def _pairs(
-        self, work: Work, epoch: int, start: int, rows: Iterable[tuple], picked: list[int], crew
+        self, work: Work, epoch: int, start: int, rows: Iterable[tuple], picked: list[int], spec
     ) -> Iterator[tuple]:
         """Each row with the result of its picked values, or a `Failure`."""
-        if crew is None:
+        if spec is None:
             return self._by_itself(work, epoch, start, rows, picked)
-        pool = self._run.pool(self, crew.hire)
+        pool = self._run.pool(self, spec.start)
         return self._by_workers(pool, epoch, start, rows, picked)
 
     def _by_itself(self, work, epoch, start, rows, picked):
         base = work.base(epoch)
         try:
             for number, row in enumerate(rows, start):
-                streams.enter(base, number)
+                rng_streams.enter(base, number)
                 try:
                     made = work.apply(epoch, number, tuple([row[i] for i in picked]))
                 except errors.MyceliaError as e:
                     made = Failure(e)
                 finally:
-                    streams.leave()
+                    rng_streams.leave()
                 yield row, made
         finally:
             if hasattr(rows, "close"):
@@ -215,7 +222,7 @@ class MapDataset(_Computed):
     def batches(self, epoch: int, size: int, drop_remainder: bool) -> Iterator[tuple] | None:
         """Batches whose images are written where they belong; None where the last step makes no image so."""
         from mycelia.dataset.execution.fuse import Fused
-        from mycelia.dataset.execution.straight import Batches
+        from mycelia.dataset.execution.in_place_batch import Batches
 
         if self.callbacks or config.get_error_samples_mode() != config.ErrorSamplesMode.RETURN:
             return None
@@ -250,12 +257,12 @@ class MapDataset(_Computed):
             if told
             else iter(rows)
         )
-        crew = staff(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
-        if crew is None or not crew.optional:
-            return self._pairs(work, epoch, start, rows, picked, crew)
-        return self._tried(work, epoch, start, rows, picked, crew)
+        spec = pool_spec(self, work, processes=self.python_multiprocessing, max_rowsize=self.max_rowsize)
+        if spec is None or not spec.optional:
+            return self._pairs(work, epoch, start, rows, picked, spec)
+        return self._tried(work, epoch, start, rows, picked, spec)
 
-    def _tried(self, work, epoch, start, rows, picked, crew):
+    def _tried(self, work, epoch, start, rows, picked, spec):
         """A few rows in this thread first: threads only where a row is worth being handed over."""
         spent = 0.0
         for row in itertools.islice(rows, TRIED_ROWS):
@@ -264,8 +271,8 @@ class MapDataset(_Computed):
             spent += time.perf_counter() - began
             yield pair
             start += 1
-        crew = crew if spent >= WORTH_S * TRIED_ROWS else None
-        yield from self._pairs(work, epoch, start, rows, picked, crew)
+        spec = spec if spent >= WORTH_S * TRIED_ROWS else None
+        yield from self._pairs(work, epoch, start, rows, picked, spec)
 
     def _ahead(self, workers, job):
         # A callback is told of a row before it is computed and after: rows one by one then.
@@ -311,9 +318,9 @@ class FilterDataset(_Computed):
         picked = nodes.places("Dataset.filter", self.input_columns or names, names)
         if self._work is None or self._run is None:
             self._work = FilterWork(self.predicate, self.seed(), self.salt())
-        crew = staff(self, self._work)
+        spec = pool_spec(self, self._work)
         rows = self.children[0].rows(epoch)
-        pairs = self._pairs(self._work, epoch, 0, rows, picked, crew)
+        pairs = self._pairs(self._work, epoch, 0, rows, picked, spec)
         for number, (row, passed) in enumerate(pairs):
             if type(passed) is Failure:
                 raise located(passed.error, self.children[0], epoch, number)

@@ -13,7 +13,7 @@ import operator as operators
 import numpy as np
 
 from mycelia.dataset import checks, config
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import Type, as_dtype
 
@@ -86,7 +86,7 @@ class RandomTransform(Transform):
     @property
     def rng(self) -> np.random.Generator:
         """The random numbers of the row."""
-        of_row = streams.rng()
+        of_row = rng_streams.rng()
         if of_row is not None:
             return of_row
         if self._rng is None:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import config, errors, ignored
 from mycelia.engine.base.dtypes import DType, bfloat16, float16, float32
-from mycelia.engine.capture import validity
+from mycelia.engine.capture import cache_invalidation
 from mycelia.engine.capture.trace import traces
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell_hooks import NO_OPTIONS, CellHooks
@@ -112,7 +112,7 @@ class Cell(CellState, CellHooks, CellMarks):
             self.register_buffer(name, value.data, value.persistent)
         else:
             if name == "training":
-                validity.changed()
+                cache_invalidation.changed()
             object.__setattr__(self, name, value)
 
     def _require_init(self, name: str) -> dict:
@@ -313,7 +313,7 @@ class Cell(CellState, CellHooks, CellMarks):
     def _changed(self) -> None:
         """What was compiled with this cell as it was does not hold any more."""
         self.__dict__["_version"] = self.__dict__.get("_version", 0) + 1
-        validity.changed()
+        cache_invalidation.changed()
 
     def _refresh_route(self) -> None:
         self._changed()
@@ -530,7 +530,7 @@ class Cell(CellState, CellHooks, CellMarks):
         self.__dict__["phase"] = "train" if mode else "predict"
         for _, cell in self.cells_and_names():
             cell.__dict__["training"] = cell._flags["training"] = mode
-        validity.changed()
+        cache_invalidation.changed()
         return self
 
     def set_grad(self, requires_grad: bool = True) -> Cell:
@@ -570,7 +570,7 @@ class Cell(CellState, CellHooks, CellMarks):
         self._flags.update(flags)
         self.__dict__.update(flags)
         if "training" in flags:
-            validity.changed()
+            cache_invalidation.changed()
         return self
 
     def add_flags_recursive(self, **flags) -> Cell:
@@ -608,10 +608,10 @@ class Cell(CellState, CellHooks, CellMarks):
 
     def set_inputs(self, *inputs, **kwargs) -> None:
         """Declare input shapes; None in a Tensor's shape stands for a size that changes from call to call."""
-        from mycelia.engine.compile.declared import check_declaration
+        from mycelia.engine.compile.dynamic_shapes import check_declaration
 
         self.__dict__["_inputs"] = check_declaration(self.construct, inputs, kwargs)
-        validity.changed()
+        cache_invalidation.changed()
 
     def get_inputs(self):
         """What `set_inputs` declared, or None."""

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mycelia.engine.backends import registry
-from mycelia.engine.compile import strands
+from mycelia.engine.compile import inter_op
 
 # Of what is copied, source and target together: for second and third cache, and memory.
 _SIZES = (256 << 10, 4 << 20, 64 << 20)
@@ -43,7 +43,7 @@ def peaks(threads: int | None = None) -> Peaks:
 
     Without a backend that measures multiply-adds `flops` is 0.
     """
-    return _measured(threads or strands.threads())
+    return _measured(threads or inter_op.threads())
 
 
 @functools.cache

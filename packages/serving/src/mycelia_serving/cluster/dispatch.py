@@ -16,7 +16,7 @@ from dataclasses import replace
 from mycelia import log
 from mycelia_serving.cluster.calls import ANSWERED, Item, PendingCall, refused
 from mycelia_serving.cluster.codec import MODEL_STAGE
-from mycelia_serving.cluster.group import SUSPECT_PAUSE_S, Group, Lane, Parcel, Seat
+from mycelia_serving.cluster.group import SUSPECT_PAUSE_S, DispatchBatch, Group, MethodQueue, WorkerSlot
 from mycelia_serving.cluster.sending import Burst, Outbox, Sender
 from mycelia_serving.cluster.worker_api import Work, Worker, WorkerLost
 from mycelia_serving.errors import STOPPING_TEXT, Code, ServingError, clip
@@ -79,7 +79,7 @@ class Master:
             if refusal is None:
                 call = PendingCall(self, group, request, done, now)
                 outbox: Outbox = []
-                self._enqueue(call, group.lanes[request.method], now, outbox)
+                self._enqueue(call, group.method_queues[request.method], now, outbox)
                 finished = call.left == 0
                 if finished:
                     call.closed = True
@@ -126,10 +126,16 @@ class Master:
         with self._lock:
             groups = [g for versions in self._groups.values() for g in versions.values()] + self._retired
             return [
-                (g.name, g.version, name, lane.times, max(len(lane.heap) - lane.cancelled, 0))
+                (
+                    g.name,
+                    g.version,
+                    name,
+                    method_queue.times,
+                    max(len(method_queue.heap) - method_queue.cancelled, 0),
+                )
                 for g in groups
-                for name, lane in g.lanes.items()
-                if not lane.needs_models
+                for name, method_queue in g.method_queues.items()
+                if not method_queue.needs_models
             ]
 
     def load(self, name: str, version: int, now: float) -> tuple[float, int, int]:
@@ -139,11 +145,13 @@ class Master:
             if group is None:
                 return 0.0, 0, 0
             waiting = [
-                lane.heap[0][-1].call.start for lane in group.lanes.values() if lane.head() is not None
+                method_queue.heap[0][-1].call.start
+                for method_queue in group.method_queues.values()
+                if method_queue.head() is not None
             ]
             waiting += [item.call.start for item in group.suspects]
-            outstanding = sum(len(p.items) for seat in group.seats for p in seat.parcels)
-            slots = sum(seat.worker.capacity for seat in group.seats)
+            outstanding = sum(len(p.items) for worker_slot in group.worker_slots for p in worker_slot.batches)
+            slots = sum(worker_slot.worker.capacity for worker_slot in group.worker_slots)
             return max((now - start for start in waiting), default=0.0), outstanding, slots
 
     def ready(self) -> bool:
@@ -154,7 +162,7 @@ class Master:
             return (
                 not self.stopping
                 and bool(self._groups)
-                and all(any(g.seats for g in versions.values()) for versions in self._groups.values())
+                and all(any(g.worker_slots for g in versions.values()) for versions in self._groups.values())
             )
 
     # ---- what those call who bring workers -----------------------------------------------------------------
@@ -176,7 +184,7 @@ class Master:
             group = self._group(worker.servable, worker.version)
             if worker.has_models or not group.infos:  # others do not know the types of models
                 group.learn(worker.infos)
-            group.seats.append(Seat(worker))
+            group.worker_slots.append(WorkerSlot(worker))
             group.seen, group.failed, group.empty_since = True, "", None
             group.published |= publish
             self._pump(group, time.monotonic(), outbox)
@@ -194,7 +202,7 @@ class Master:
         with self._lock:
             group = self._group(name, version)
             group.failed = reason
-            if not group.seats:
+            if not group.worker_slots:
                 error = self._unavailable(group).error
                 answers = self._flush(group, error.code, error.message)
         self._answer(answers)
@@ -207,17 +215,17 @@ class Master:
             found = self._find(worker)
             if found is None:
                 return False
-            group, seat = found
-            group.seats.remove(seat)
-            if not group.seats:
+            group, worker_slot = found
+            group.worker_slots.remove(worker_slot)
+            if not group.worker_slots:
                 group.empty_since = time.monotonic()
-            if not seat.closing:
+            if not worker_slot.closing:
                 self.lost_workers += 1
-            self._take_back(group, seat, reason, answers)
+            self._take_back(group, worker_slot, reason, answers)
             self._pump(group, time.monotonic(), outbox)
             self._wake.set()
             self._idle.notify_all()
-        if not seat.closing:
+        if not worker_slot.closing:
             log.logger(__name__).warning("worker %s is lost: %s", worker.address, reason)
         self._answer(answers)
         self._sender.send(outbox)
@@ -231,12 +239,12 @@ class Master:
             found = self._find(worker)
             if found is None:
                 return True
-            group, seat = found
-            seat.closing = True
-            clean = self._idle.wait_for(lambda: not seat.parcels, drain_seconds)
-            if clean and seat in group.seats:
-                group.seats.remove(seat)
-                if not group.seats:
+            group, worker_slot = found
+            worker_slot.closing = True
+            clean = self._idle.wait_for(lambda: not worker_slot.batches, drain_seconds)
+            if clean and worker_slot in group.worker_slots:
+                group.worker_slots.remove(worker_slot)
+                if not group.worker_slots:
                     group.empty_since = time.monotonic()
         if not clean:
             self.lose(worker, "it was removed")
@@ -257,8 +265,8 @@ class Master:
             self._idle.wait_for(lambda: group.idle, drain_seconds)
             self._retired.remove(group)
             answers = self._flush(group, Code.SERVABLE_UNAVAILABLE, "this version has been removed")
-            workers = [seat.worker for seat in group.seats]
-            group.seats.clear()
+            workers = [worker_slot.worker for worker_slot in group.worker_slots]
+            group.worker_slots.clear()
         self._answer(answers)
         return workers
 
@@ -300,13 +308,13 @@ class Master:
             group = versions[version] = Group(name, version)
         return group
 
-    def _find(self, worker: Worker) -> tuple[Group, Seat] | None:
+    def _find(self, worker: Worker) -> tuple[Group, WorkerSlot] | None:
         versions = self._groups.get(worker.servable, {})
         groups = [g for g in (versions.get(worker.version),) if g] + self._retired
         for group in groups:
-            for seat in group.seats:
-                if seat.worker is worker:
-                    return group, seat
+            for worker_slot in group.worker_slots:
+                if worker_slot.worker is worker:
+                    return group, worker_slot
         return None
 
     def _admit(self, request: Request, now: float) -> tuple[Reply | None, Group | None]:
@@ -325,19 +333,19 @@ class Master:
             (group,) = versions.values()
         else:
             group = max(versions.values(), key=_newest)
-        lane = group.lanes.get(request.method)
-        if lane is None and request.protocol == MODEL_STAGE:
-            lane = group.lanes[request.method] = Lane(
+        method_queue = group.method_queues.get(request.method)
+        if method_queue is None and request.protocol == MODEL_STAGE:
+            method_queue = group.method_queues[request.method] = MethodQueue(
                 MethodInfo(request.method, (), (), 0), needs_models=True
             )
-        if lane is None or (lane.needs_models and request.protocol != MODEL_STAGE):
-            if not group.lanes or (not group.seats and group.failed):
+        if method_queue is None or (method_queue.needs_models and request.protocol != MODEL_STAGE):
+            if not group.method_queues or (not group.worker_slots and group.failed):
                 return self._unavailable(group), None
             text = f"servable {request.servable!r} has no method {clip(request.method)!r}"
             return refused(Code.NOT_FOUND, text, group.version), None
         if not request.instances:
             return refused(Code.INVALID_INPUTS, "the request has no instances", group.version), None
-        if not group.seats and (
+        if not group.worker_slots and (
             group.failed or (group.empty_since is not None and now - group.empty_since > self.no_worker_s)
         ):
             return self._unavailable(group), None
@@ -358,9 +366,9 @@ class Master:
         text = f"servable {group.name!r} version {group.version} is not available: {why}"
         return refused(Code.SERVABLE_UNAVAILABLE, text, group.version)
 
-    def _enqueue(self, call: PendingCall, lane: Lane, now: float, outbox: Outbox) -> None:
+    def _enqueue(self, call: PendingCall, method_queue: MethodQueue, now: float, outbox: Outbox) -> None:
         """Queue the instances that can be served, send what can be sent."""
-        group, needed = call.group, lane.inputs
+        group, needed = call.group, method_queue.inputs
         items = []
         for index, instance in enumerate(call.request.instances):
             if type(instance) is not dict:
@@ -373,17 +381,17 @@ class Master:
             item.order = self._order
             items.append(item)
         call.left = len(items)
-        if len(items) == 1 and not lane.heap and not group.suspects:
-            seat = group.seat_for(now, lane.needs_models)
-            if seat is not None:
-                self._hand_over(seat, lane, items, now, outbox)
+        if len(items) == 1 and not method_queue.heap and not group.suspects:
+            worker_slot = group.seat_for(now, method_queue.needs_models)
+            if worker_slot is not None:
+                self._hand_over(worker_slot, method_queue, items, now, outbox)
                 return
         if not items:
             return
-        lane.push(items)
+        method_queue.push(items)
         call.queued = len(items)
         self._count_waiting(call, 1)
-        if group.seats:
+        if group.worker_slots:
             self._pump(group, now, outbox)
         else:
             self._wake.set()
@@ -396,31 +404,31 @@ class Master:
             self._pump_suspects(group, now, outbox)
         blocked = None
         while True:
-            lane = group.next_lane(blocked)
-            if lane is None:
+            method_queue = group.next_lane(blocked)
+            if method_queue is None:
                 return
-            seat = group.seat_for(now, lane.needs_models)
-            if seat is None:
-                if not lane.needs_models or blocked is not None:
+            worker_slot = group.seat_for(now, method_queue.needs_models)
+            if worker_slot is None:
+                if not method_queue.needs_models or blocked is not None:
                     return
                 blocked = True  # the other methods may have workers
                 continue
             group.turns += 1
-            lane.served = group.turns
-            count = min(seat.free, lane.chunk)
-            parcel: list[Item] = []
+            method_queue.served = group.turns
+            count = min(worker_slot.free, method_queue.chunk)
+            batch: list[Item] = []
             while count:
-                item = lane.pop()
+                item = method_queue.pop()
                 if item is None:
                     break
                 self._unqueue(item.call)
-                if parcel and parcel[0].call is not item.call:
-                    self._hand_over(seat, lane, parcel, now, outbox)
-                    parcel = []
-                parcel.append(item)
+                if batch and batch[0].call is not item.call:
+                    self._hand_over(worker_slot, method_queue, batch, now, outbox)
+                    batch = []
+                batch.append(item)
                 count -= 1
-            if parcel:
-                self._hand_over(seat, lane, parcel, now, outbox)
+            if batch:
+                self._hand_over(worker_slot, method_queue, batch, now, outbox)
 
     def _pump_suspects(self, group: Group, now: float, outbox: Outbox) -> None:
         left = []
@@ -428,17 +436,17 @@ class Master:
             item = group.suspects.popleft()
             if item.call.closed:
                 continue
-            lane = group.lanes[item.call.request.method]
-            seat = group.seat_for_suspect(item, lane, now) if now >= item.ready else None
-            if seat is None:
+            method_queue = group.method_queues[item.call.request.method]
+            worker_slot = group.seat_for_suspect(item, method_queue, now) if now >= item.ready else None
+            if worker_slot is None:
                 left.append(item)
                 if not item.alone:
                     break
                 continue
-            seat.suspects += 1
-            seat.suspect_sent = now
+            worker_slot.suspects += 1
+            worker_slot.suspect_sent = now
             self._unqueue(item.call)
-            self._hand_over(seat, lane, [item], now, outbox)
+            self._hand_over(worker_slot, method_queue, [item], now, outbox)
         group.suspects.extendleft(reversed(left))
 
     def _unqueue(self, call: PendingCall) -> None:
@@ -456,26 +464,33 @@ class Master:
             else:
                 del self._waiting_of[peer]
 
-    def _hand_over(self, seat: Seat, lane: Lane, items: list[Item], now: float, outbox: Outbox) -> None:
+    def _hand_over(
+        self,
+        worker_slot: WorkerSlot,
+        method_queue: MethodQueue,
+        items: list[Item],
+        now: float,
+        outbox: Outbox,
+    ) -> None:
         """Note that a worker gets instances of one call; they are sent when the lock is free."""
         call = items[0].call
-        parcel = Parcel(seat, lane, items, now)
-        seat.free -= len(items)
-        seat.parcels[parcel] = None
-        times = lane.times
+        batch = DispatchBatch(worker_slot, method_queue, items, now)
+        worker_slot.free -= len(items)
+        worker_slot.batches[batch] = None
+        times = method_queue.times
         times.sizes.observe(len(items))
         if call.sent is None:
             call.sent = now
             times.queue.observe(now - call.start)
         request = call.request
-        keys = tuple([item.order for item in items]) if seat.worker.keeps else ()
+        keys = tuple([item.order for item in items]) if worker_slot.worker.keeps else ()
         outbox.append(
             (
-                seat,
+                worker_slot,
                 Work(
                     request.method,
                     [item.instance for item in items],
-                    lambda results: self._done(parcel, results),
+                    lambda results: self._done(batch, results),
                     call.deadline,
                     request.priority,
                     request.traceparent,
@@ -486,32 +501,36 @@ class Master:
 
     # ---- answers -------------------------------------------------------------------------------------------
 
-    def _done(self, parcel: Parcel, results: list[Result] | WorkerLost) -> None:
+    def _done(self, batch: DispatchBatch, results: list[Result] | WorkerLost) -> None:
         """A worker has answered."""
         if isinstance(results, WorkerLost):
-            seat = parcel.seat
-            if seat is not None:
-                self.lose(seat.worker, results.reason)
+            worker_slot = batch.worker_slot
+            if worker_slot is not None:
+                self.lose(worker_slot.worker, results.reason)
             return
-        items = parcel.items
+        items = batch.items
         outbox: Outbox = []
         finished = None
         now = time.monotonic()
         with self._lock:
-            seat = parcel.seat
-            if seat is None:  # too late: it was sent to another worker
+            worker_slot = batch.worker_slot
+            if worker_slot is None:  # too late: it was sent to another worker
                 return
-            parcel.seat = None
-            del seat.parcels[parcel]
+            batch.worker_slot = None
+            del worker_slot.batches[batch]
             count = len(items)
-            seat.free += count
-            seat.answered += count
+            worker_slot.free += count
+            worker_slot.answered += count
             if items[0].losses:
-                seat.suspects -= 1
-            lane = parcel.lane
-            took = now - parcel.sent
-            lane.times.run.observe(took)
-            lane.usual_s = took if not lane.usual_s else lane.usual_s + 0.05 * (took - lane.usual_s)
+                worker_slot.suspects -= 1
+            method_queue = batch.method_queue
+            took = now - batch.sent
+            method_queue.times.run.observe(took)
+            method_queue.usual_s = (
+                took
+                if not method_queue.usual_s
+                else method_queue.usual_s + 0.05 * (took - method_queue.usual_s)
+            )
             call = items[0].call
             if not call.closed:
                 if len(results) == count:
@@ -523,9 +542,9 @@ class Master:
                         call.results[item.index] = ServingError(Code.SYSTEM_ERROR, text)
                 finished = self._settle(call, count)
             group = call.group
-            if lane.heap or group.suspects or len(group.lanes) > 1:
+            if method_queue.heap or group.suspects or len(group.method_queues) > 1:
                 self._pump(group, now, outbox)
-            if not seat.parcels and (self.stopping or seat.closing or group.retired):
+            if not worker_slot.batches and (self.stopping or worker_slot.closing or group.retired):
                 self._idle.notify_all()
         if finished is not None:
             finished.done(finished.reply())
@@ -548,7 +567,7 @@ class Master:
         self._timed.discard(call)
         if call.queued:
             self._count_waiting(call, -1)
-            call.group.lanes[call.request.method].forget(call.queued)
+            call.group.method_queues[call.request.method].forget(call.queued)
             call.queued = 0
         self._idle.notify_all()
 
@@ -577,34 +596,41 @@ class Master:
 
     def _flush(self, group: Group, code: Code, text: str) -> list[tuple[PendingCall, Reply]]:
         """Close all calls of a version."""
-        items = [entry[-1] for lane in group.lanes.values() for entry in lane.heap] + list(group.suspects)
-        items += [item for seat in group.seats for parcel in seat.parcels for item in parcel.items]
+        items = [
+            entry[-1] for method_queue in group.method_queues.values() for entry in method_queue.heap
+        ] + list(group.suspects)
+        items += [
+            item
+            for worker_slot in group.worker_slots
+            for batch in worker_slot.batches
+            for item in batch.items
+        ]
         answers = [self._fail(item.call, code, text) for item in items if not item.call.closed]
         group.suspects.clear()
-        for lane in group.lanes.values():
-            lane.clear()
+        for method_queue in group.method_queues.values():
+            method_queue.clear()
         return answers
 
     # ---- workers that are lost -----------------------------------------------------------------------------
 
-    def _take_back(self, group: Group, seat: Seat, reason: str, answers: list) -> None:
+    def _take_back(self, group: Group, worker_slot: WorkerSlot, reason: str, answers: list) -> None:
         """Queue again what a lost worker had. An instance that had two of them is answered with an error.
 
         Those that come from a lost worker are sent on one by one. If several of them are with the second one
         nevertheless, it is not known which was to blame: the third one gets them alone.
         """
-        suspects, now = seat.suspects, time.monotonic()
+        suspects, now = worker_slot.suspects, time.monotonic()
         again: list[Item] = []
-        for parcel in seat.parcels:
-            parcel.seat = None
-            call = parcel.items[0].call
+        for batch in worker_slot.batches:
+            batch.worker_slot = None
+            call = batch.items[0].call
             if call.closed:
                 continue
-            if not parcel.lane.info.retry:
+            if not batch.method_queue.info.retry:
                 text = f"the worker was lost ({reason}); the method says that it must not be tried again"
-                self._give_up(parcel.items, ServingError(Code.WORKER_UNAVAILABLE, text), answers)
+                self._give_up(batch.items, ServingError(Code.WORKER_UNAVAILABLE, text), answers)
                 continue
-            for item in parcel.items:
+            for item in batch.items:
                 item.losses += 1
                 if item.losses >= _LOST_TWICE and (suspects == 1 or item.losses > _LOST_TWICE):
                     text = f"two workers were lost with this instance ({reason}); it is not tried again"
@@ -620,7 +646,7 @@ class Master:
                 self._count_waiting(call, 1)
             call.queued += 1
         group.suspects.extend(again)
-        seat.parcels.clear()
+        worker_slot.batches.clear()
 
     # ---- the clock -----------------------------------------------------------------------------------------
 
@@ -643,14 +669,14 @@ class Master:
                     if group.suspects:
                         self._pump(group, now, outbox)
                         busy = True
-                    if not group.seats and group.empty_since is None and not group.seen:
+                    if not group.worker_slots and group.empty_since is None and not group.seen:
                         group.empty_since = now
-                    if group.suspects or (not group.seats and group.next_lane() is not None):
+                    if group.suspects or (not group.worker_slots and group.next_lane() is not None):
                         busy = True
-                        if not group.seats and now - (group.empty_since or now) > self.no_worker_s:
+                        if not group.worker_slots and now - (group.empty_since or now) > self.no_worker_s:
                             error = self._unavailable(group).error
                             answers += self._flush(group, error.code, error.message)
-                    if self.worker_timeout_s and group.seats:
+                    if self.worker_timeout_s and group.worker_slots:
                         hung += self._hung(group, now)
                 pause = _TICK_S if busy else _HUNG_TICK_S if self.worker_timeout_s else None
                 if self._next_deadline < math.inf:
@@ -672,15 +698,15 @@ class Master:
         limit = self.worker_timeout_s
         text = f"it has not answered for {limit} s (worker_timeout_s)"
         return [
-            (seat.worker, text)
-            for seat in group.seats
-            if seat.parcels and now - next(iter(seat.parcels)).sent > limit
+            (worker_slot.worker, text)
+            for worker_slot in group.worker_slots
+            if worker_slot.batches and now - next(iter(worker_slot.batches)).sent > limit
         ]
 
 
 def _newest(group: Group) -> tuple[bool, bool, int]:
     """Order of the versions of a servable: those that may be asked and can answer, then by number."""
-    return group.published and bool(group.seats), group.published, group.version
+    return group.published and bool(group.worker_slots), group.published, group.version
 
 
 def _missing(needed: frozenset[str], instance: dict, request: Request) -> ServingError:

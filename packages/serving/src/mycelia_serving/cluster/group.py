@@ -16,7 +16,7 @@ LATE_FACTOR = 5.0  # a worker is late when it takes this many times as long as u
 LATE_AT_LEAST_S = 0.1  # and at least this long
 
 
-class Lane:
+class MethodQueue:
     """The queue of a method: by priority, then clients in turn, then by arrival.
 
     A call's turn comes when its client has had as many instances as every other one that has any here.
@@ -90,27 +90,29 @@ class Lane:
             self.cancelled = 0
 
 
-class Parcel:
+class DispatchBatch:
     """Instances of one call that a worker has."""
 
-    __slots__ = ("items", "lane", "seat", "sent")
+    __slots__ = ("items", "method_queue", "sent", "worker_slot")
 
-    def __init__(self, seat: Seat | None, lane: Lane, items: list[Item], sent: float) -> None:
-        self.seat = seat  # None once it is answered or the worker is lost
-        self.lane = lane
+    def __init__(
+        self, worker_slot: WorkerSlot | None, method_queue: MethodQueue, items: list[Item], sent: float
+    ) -> None:
+        self.worker_slot = worker_slot  # None once it is answered or the worker is lost
+        self.method_queue = method_queue
         self.items = items
         self.sent = sent
 
 
-class Seat:
+class WorkerSlot:
     """A worker at the master's table."""
 
-    __slots__ = ("answered", "closing", "free", "parcels", "suspect_sent", "suspects", "worker")
+    __slots__ = ("answered", "closing", "batches", "free", "suspect_sent", "suspects", "worker")
 
     def __init__(self, worker: Worker) -> None:
         self.worker = worker
         self.free = worker.capacity
-        self.parcels: dict[Parcel, None] = {}  # oldest first
+        self.batches: dict[DispatchBatch, None] = {}  # oldest first
         self.closing = False  # gets nothing new
         self.answered = 0  # instances
         self.suspects = 0  # instances it has that were with a lost worker before
@@ -123,8 +125,8 @@ class Seat:
 
     def late(self, now: float) -> bool:
         """Whether its oldest work takes much longer than usual."""
-        for parcel in self.parcels:
-            return now - parcel.sent > max(LATE_AT_LEAST_S, LATE_FACTOR * parcel.lane.usual_s)
+        for batch in self.batches:
+            return now - batch.sent > max(LATE_AT_LEAST_S, LATE_FACTOR * batch.method_queue.usual_s)
         return False
 
 
@@ -134,9 +136,9 @@ class Group:
     def __init__(self, name: str, version: int) -> None:
         self.name = name
         self.version = version
-        self.lanes: dict[str, Lane] = {}
+        self.method_queues: dict[str, MethodQueue] = {}
         self.infos: tuple[MethodInfo, ...] = ()
-        self.seats: list[Seat] = []
+        self.worker_slots: list[WorkerSlot] = []
         self.suspects: deque[Item] = deque()  # oldest first
         self.published = False  # may answer requests for the newest version
         self.retired = False  # gets nothing new
@@ -152,7 +154,7 @@ class Group:
         """One of the states of `request.ServableInfo`."""
         if self.retired:
             return "draining"
-        if self.seats:
+        if self.worker_slots:
             return "ready"
         if self.failed:
             return "failed"
@@ -163,106 +165,120 @@ class Group:
         """Whether nothing waits and nothing runs."""
         return (
             not self.suspects
-            and not any(lane.head() is not None for lane in self.lanes.values())
-            and not any(seat.parcels for seat in self.seats)
+            and not any(method_queue.head() is not None for method_queue in self.method_queues.values())
+            and not any(worker_slot.batches for worker_slot in self.worker_slots)
         )
 
     def learn(self, infos: tuple[MethodInfo, ...]) -> None:
         """What the methods are, as a worker tells."""
         self.infos = infos
         for info in infos:
-            lane = self.lanes.get(info.name)
-            if lane is None:
-                self.lanes[info.name] = Lane(info)
+            method_queue = self.method_queues.get(info.name)
+            if method_queue is None:
+                self.method_queues[info.name] = MethodQueue(info)
             else:
-                lane.info = info
-                lane.inputs = frozenset(i.name for i in info.inputs)
+                method_queue.info = info
+                method_queue.inputs = frozenset(i.name for i in info.inputs)
 
-    def seat_for(self, now: float, needs_models: bool = False) -> Seat | None:
+    def seat_for(self, now: float, needs_models: bool = False) -> WorkerSlot | None:
         """The worker with a free slot that has least to do, those in turn that have equally much; one that is
         late only when all are.
         """
-        seats = self.seats
-        count = len(seats)
+        worker_slots = self.worker_slots
+        count = len(worker_slots)
         if count == 1:
-            (seat,) = seats
-            if seat.free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
+            (worker_slot,) = worker_slots
+            if (
+                worker_slot.free <= 0
+                or worker_slot.closing
+                or (worker_slot.suspects and self._lonely(worker_slot))
+            ):
                 return None
-            return seat if seat.worker.has_models or not needs_models else None
+            return worker_slot if worker_slot.worker.has_models or not needs_models else None
         best = late = None
         best_at = late_at = 0
         for step in range(count):
             at = (self._turn + step) % count
-            seat = seats[at]
-            if seat.free <= 0 or seat.closing or (seat.suspects and self._lonely(seat)):
+            worker_slot = worker_slots[at]
+            if (
+                worker_slot.free <= 0
+                or worker_slot.closing
+                or (worker_slot.suspects and self._lonely(worker_slot))
+            ):
                 continue
-            if needs_models and not seat.worker.has_models:
+            if needs_models and not worker_slot.worker.has_models:
                 continue
-            if best is not None and seat.busy >= best.busy:
+            if best is not None and worker_slot.busy >= best.busy:
                 continue
-            if seat.parcels and seat.late(now):
-                if late is None or seat.busy < late.busy:
-                    late, late_at = seat, at
+            if worker_slot.batches and worker_slot.late(now):
+                if late is None or worker_slot.busy < late.busy:
+                    late, late_at = worker_slot, at
                 continue
-            best, best_at = seat, at
-        if best is None and late is not None and all(s.closing or s.late(now) for s in seats):
+            best, best_at = worker_slot, at
+        if best is None and late is not None and all(s.closing or s.late(now) for s in worker_slots):
             best, best_at = late, late_at
         if best is not None:
             self._turn = (best_at + 1) % count
         return best
 
     @staticmethod
-    def _lonely(seat: Seat) -> bool:
+    def _lonely(worker_slot: WorkerSlot) -> bool:
         """Whether it has an instance that must be alone with a worker."""
-        return any(item.alone for parcel in seat.parcels for item in parcel.items)
+        return any(item.alone for batch in worker_slot.batches for item in batch.items)
 
-    def seat_for_suspect(self, item: Item, lane: Lane, now: float) -> Seat | None:
+    def seat_for_suspect(self, item: Item, method_queue: MethodQueue, now: float) -> WorkerSlot | None:
         """A worker for an instance that was with a lost worker: suspects go one by one, so that the one that
         kills a second worker is known.
         """
         best = None
-        for seat in self.seats:
-            if seat.closing or seat.free <= 0 or (lane.needs_models and not seat.worker.has_models):
+        for worker_slot in self.worker_slots:
+            if (
+                worker_slot.closing
+                or worker_slot.free <= 0
+                or (method_queue.needs_models and not worker_slot.worker.has_models)
+            ):
                 continue
             if item.alone:
-                if seat.parcels:
+                if worker_slot.batches:
                     continue
-            elif seat.suspects and (self._lonely(seat) or now - seat.suspect_sent < SUSPECT_PAUSE_S):
+            elif worker_slot.suspects and (
+                self._lonely(worker_slot) or now - worker_slot.suspect_sent < SUSPECT_PAUSE_S
+            ):
                 continue
-            if best is None or seat.free > best.free:
-                best = seat
+            if best is None or worker_slot.free > best.free:
+                best = worker_slot
         return best
 
-    def next_lane(self, without_models: bool | None = None) -> Lane | None:
+    def next_lane(self, without_models: bool | None = None) -> MethodQueue | None:
         """The method whose instance is next: that of highest priority; equal ones take turns, so that a long
         queue of one does not hold up the others. without_models: stages that need models do not count.
         """
         best = found = None
-        for lane in self.lanes.values():
-            if without_models and lane.needs_models:
+        for method_queue in self.method_queues.values():
+            if without_models and method_queue.needs_models:
                 continue
-            head = lane.head()
+            head = method_queue.head()
             if head is not None:
-                rank = (head, lane.served)
+                rank = (head, method_queue.served)
                 if best is None or rank < best:
-                    best, found = rank, lane
+                    best, found = rank, method_queue
         return found
 
     def info(self) -> ServableInfo:
         """For metadata and `status`."""
         workers = tuple(
             {
-                "address": seat.worker.address,
-                "pid": seat.worker.pid,
-                "device": seat.worker.device,
-                "state": "draining" if seat.closing else "ready",
-                "outstanding": sum(len(p.items) for p in seat.parcels),
-                "answered": seat.answered,
-                "restarts": getattr(seat.worker, "restarts", 0),
-                "load_seconds": getattr(seat.worker, "load_seconds", 0.0),
+                "address": worker_slot.worker.address,
+                "pid": worker_slot.worker.pid,
+                "device": worker_slot.worker.device,
+                "state": "draining" if worker_slot.closing else "ready",
+                "outstanding": sum(len(p.items) for p in worker_slot.batches),
+                "answered": worker_slot.answered,
+                "restarts": getattr(worker_slot.worker, "restarts", 0),
+                "load_seconds": getattr(worker_slot.worker, "load_seconds", 0.0),
             }
-            for seat in self.seats
+            for worker_slot in self.worker_slots
         )
-        files = next((getattr(s.worker, "model_files", ()) for s in self.seats), ())
-        reason = "" if self.seats else self.failed or "no worker is there"
+        files = next((getattr(s.worker, "model_files", ()) for s in self.worker_slots), ())
+        reason = "" if self.worker_slots else self.failed or "no worker is there"
         return ServableInfo(self.name, self.version, self.infos, self.state, workers, tuple(files), reason)

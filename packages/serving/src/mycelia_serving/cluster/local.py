@@ -48,7 +48,7 @@ class LocalWorker:
     def submit_here(self, work: list[Work]) -> None:
         """Take work; models that are quick run in the calling thread, which has time for that."""
         self._give(work, True)
-        self.engine.help()
+        self.engine.run_inline()
 
     def _give(self, work: list[Work], more: bool) -> None:
         submit = self.engine.submit

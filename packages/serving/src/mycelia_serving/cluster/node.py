@@ -16,12 +16,12 @@ from dataclasses import dataclass, replace
 from mycelia import log
 from mycelia_serving.cluster import runtime
 from mycelia_serving.cluster.dispatch import Master
-from mycelia_serving.cluster.hub import Hub
 from mycelia_serving.cluster.light import LightDeployment
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.cluster.scaling import ScalePolicy, Scaler
 from mycelia_serving.cluster.supervise import Deployment, Settings, Spares
 from mycelia_serving.cluster.versions import Versions
+from mycelia_serving.cluster.worker_registry import WorkerRegistry
 from mycelia_serving.servable.directory import VersionPolicy
 
 DRAIN_SECONDS = 30.0
@@ -62,7 +62,7 @@ class Node:
         self._served: dict[str, Versions] = {}
         self._plans: dict[str, Plan] = {}
         self._ports: list[tuple[str, str, object]] = []  # protocol, address, handle
-        self._hubs: list[Hub] = []
+        self._registries: list[WorkerRegistry] = []
         self._directory = None
         self._started = time.time()
         self._lock = threading.RLock()
@@ -190,17 +190,17 @@ class Node:
         self._describe()
         print(f"Serving {protocol} start success, listening on {address}", flush=True)
 
-    def listen(self, address: str) -> Hub:
+    def listen(self, address: str) -> WorkerRegistry:
         """Let workers of other processes and hosts join at an address. Errors: RuntimeError."""
         self._begin()
-        hub = Hub(self.master, address)
-        self._hubs.append(hub)
+        registry = WorkerRegistry(self.master, address)
+        self._registries.append(registry)
         if not address.startswith("unix:"):
-            address = f"{address.rpartition(':')[0]}:{hub.port}"
-        hub.address = address
+            address = f"{address.rpartition(':')[0]}:{registry.port}"
+        registry.address = address
         self._describe()
         print(f"Serving master start success, listening on {address}", flush=True)
-        return hub
+        return registry
 
     # ---- commands ------------------------------------------------------------------------------------------
 
@@ -220,11 +220,11 @@ class Node:
         for number in [version] if version else list(versions.running):
             versions.unload(number)
 
-    def resting(self) -> list[tuple[str, int]]:
+    def gc_paused(self) -> list[tuple[str, int]]:
         """Servables and versions that could be loaded."""
         with self._lock:
             served = list(self._served.values())
-        return [(versions.name, number) for versions in served for number in versions.resting()]
+        return [(versions.name, number) for versions in served for number in versions.gc_paused()]
 
     def scale(self, name: str, count: int, version: int = 0) -> None:
         """Have so many workers of a version, or of the newest. Errors: RuntimeError."""
@@ -307,15 +307,16 @@ class Node:
             if self._monitor is not None:
                 return
             self._directory = runtime.own_directory()
-            admin = Hub(self.master, f"unix:{self._directory / 'socket'}", command=self._command)
-            self._hubs.append(admin)
+            admin = WorkerRegistry(self.master, f"unix:{self._directory / 'socket'}", command=self._command)
+            self._registries.append(admin)
             self._monitor = threading.Thread(target=self._watch, name="serving-monitor", daemon=True)
             self._monitor.start()
             self._describe()
 
     def _addresses(self) -> list[dict]:
         found = [{"protocol": protocol, "address": address} for protocol, address, _ in self._ports]
-        return found + [{"protocol": "master", "address": hub.address} for hub in self._hubs[1:]]
+        joined = [{"protocol": "master", "address": registry.address} for registry in self._registries[1:]]
+        return found + joined
 
     def _describe(self) -> None:
         told = {"pid": os.getpid(), "started": self._started, "addresses": self._addresses()}
@@ -330,7 +331,7 @@ class Node:
             with self._lock:
                 deployments = [d for v in self._served.values() for d in list(v.running.values())]
             workers = [w for d in deployments for w in d.workers()]
-            workers += [w for hub in self._hubs for w in hub.workers()]
+            workers += [w for registry in self._registries for w in registry.workers()]
             for worker in workers:
                 if worker.seen:
                     worker.seen, worker.missed = False, 0
@@ -344,7 +345,7 @@ class Node:
         with self._lock:
             deployments = [d for v in self._served.values() for d in list(v.running.values())]
         if not any(d.kill(worker, reason) for d in deployments):
-            any(hub.drop(worker) for hub in self._hubs)
+            any(registry.drop(worker) for registry in self._registries)
         self.master.lose(worker, reason)
 
     def stop(self, drain_seconds: float | None = None) -> None:
@@ -364,8 +365,8 @@ class Node:
             ports, self._ports = self._ports, []
             for _, _, handle in ports:
                 handle.stop(min(1.0, max(end - time.monotonic(), 0.0) + 0.2))
-            for hub in self._hubs:
-                hub.stop_listening()
+            for registry in self._registries:
+                registry.stop_listening()
             threads = [
                 threading.Thread(target=v.stop, args=(0.0,), daemon=True) for v in self._served.values()
             ]
@@ -373,8 +374,8 @@ class Node:
                 thread.start()
             for thread in threads:
                 thread.join()
-            for hub in self._hubs:
-                hub.close()
+            for registry in self._registries:
+                registry.close()
             if self._directory is not None:
                 shutil.rmtree(self._directory, ignore_errors=True)
             self.stopped.set()

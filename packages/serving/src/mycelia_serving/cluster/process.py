@@ -30,7 +30,7 @@ from mycelia_serving.cluster.codec import (
     encode_results,
     encode_work,
 )
-from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.worker_api import Work
 from mycelia_serving.errors import Code, ServingError
 from mycelia_serving.request import Result
@@ -55,7 +55,7 @@ class WorkerProcess:
         self.stopping = threading.Event()
         self.registered = threading.Event()
         self.was_registered = False
-        self._link: Link | None = None
+        self._link: Connection | None = None
         self._heard = 0.0
         self._drain_seconds = 0.0
         self._arena: Arena | None = None
@@ -79,7 +79,7 @@ class WorkerProcess:
             if self.expects_pong and time.monotonic() - self._heard > SILENCE_S:
                 link.close()
 
-    def attach(self, link: Link, arena: Arena | None = None) -> None:
+    def attach(self, link: Connection, arena: Arena | None = None) -> None:
         """Use this connection."""
         self._link, self._arena = link, arena
         self._heard = time.monotonic()
@@ -97,7 +97,7 @@ class WorkerProcess:
         """Answer until the connection ends or the master says EXIT."""
         link = self._link
         # Quick models run in this thread, when it has read all that came.
-        for kind, number, body in link.frames(self.engine.help):
+        for kind, number, body in link.frames(self.engine.run_inline):
             self._heard = time.monotonic()
             if kind == Kind.PREDICT:
                 self._predict(link, number, body)
@@ -109,7 +109,7 @@ class WorkerProcess:
                 self._drain_seconds = json.loads(body or b"{}").get("drain_seconds", 0.0)
                 self.stopping.set()
                 break
-        self.engine.help()  # with what came before EXIT
+        self.engine.run_inline()  # with what came before EXIT
         self.was_registered = self.registered.is_set()
         self.registered.clear()
 
@@ -127,7 +127,7 @@ class WorkerProcess:
                 self.on_registered()
                 self.on_registered = None
 
-    def _predict(self, link: Link, number: int, body: bytes) -> None:
+    def _predict(self, link: Connection, number: int, body: bytes) -> None:
         received = None
         try:
             received = decode_work(body, self._arena)
@@ -152,7 +152,7 @@ class WorkerProcess:
             count = len(received.instances) if received is not None else 1
             link.send((Kind.RESULTS, number, encode_results([error] * count, None, None)))
 
-    def _answerer(self, link: Link, number: int, received: Received):
+    def _answerer(self, link: Connection, number: int, received: Received):
         def done(results: list[Result]) -> None:
             try:
                 body = encode_results(results, received, self._arena)
@@ -302,7 +302,7 @@ def child_main() -> int:
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the master
     inherited = json.loads(sys.stdin.buffer.raw.readline())
-    link = Link(socket.socket(fileno=inherited["link_fd"]))
+    link = Connection(socket.socket(fileno=inherited["link_fd"]))
     arena = Arena(inherited["arena_fd"], inherited["arena_size"])
 
     from mycelia_serving.cluster.local import capacity_of, device_name
@@ -356,7 +356,7 @@ def _end_with_master() -> None:
 class ModelCalls:
     """Model stages of a worker without a device, which go to one with a device through the master."""
 
-    def __init__(self, link: Link) -> None:
+    def __init__(self, link: Connection) -> None:
         self._link = link
 
         self._numbers = itertools.count(1)
@@ -403,7 +403,7 @@ def join(worker: WorkerProcess, masters: list[str] | Callable[[], list[str]]) ->
         try:
             if not addresses:
                 raise OSError("no master is known")
-            link = Link(connect(addresses[at % len(addresses)]))
+            link = Connection(connect(addresses[at % len(addresses)]))
         except OSError:
             at += 1
             worker.stopping.wait(pause)

@@ -19,7 +19,7 @@ from mycelia_serving.cluster.codec import (
     infos_from_json,
     infos_to_json,
 )
-from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.worker_api import Work, WorkerLost
 from mycelia_serving.errors import Code, ServingError
 from mycelia_serving.request import Reply, Request
@@ -32,7 +32,7 @@ class RemoteWorker:
     """What a process has registered. Its reader thread is that of the link: see `read`."""
 
     def __init__(
-        self, link: Link, registration: bytes, arena: Arena | None = None, *, keeps: bool = False
+        self, link: Connection, registration: bytes, arena: Arena | None = None, *, keeps: bool = False
     ) -> None:
         """registration: the body of a REGISTER frame. ValueError if it is none.
         keeps: it outlives its connection, and remembers by their keys what it has run.

@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 from mycelia import config
-from mycelia_serving.cluster.link import Kind, Link
+from mycelia_serving.cluster.connection import Connection, Kind
 
 _ANSWER_S = 600.0  # a model may take long to load
 
@@ -85,7 +85,7 @@ def command(pid: int, what: str, **arguments):
         sock.connect(str(base_directory() / str(pid) / "socket"))
     except OSError as e:
         raise RuntimeError(f"the server {pid} does not answer: {e}") from None
-    link = Link(sock)
+    link = Connection(sock)
     try:
         link.send((Kind.ADMIN, 1, json.dumps({"command": what, **arguments}).encode()))
         for kind, _, body in link.frames():

@@ -5,12 +5,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterable
 
-from mycelia_serving.cluster.group import Seat
+from mycelia_serving.cluster.group import WorkerSlot
 from mycelia_serving.cluster.local import LocalWorker
 from mycelia_serving.cluster.worker_api import Work
 
-Outbox = list[tuple[Seat, Work]]
-_Groups = list[tuple[Seat, list[Work]]]
+Outbox = list[tuple[WorkerSlot, Work]]
+_Groups = list[tuple[WorkerSlot, list[Work]]]
 
 
 class Sender:
@@ -28,18 +28,18 @@ class Sender:
         if not outbox:
             return
         if len(outbox) == 1:
-            seat, work = outbox[0]
-            groups = [(seat, [work])]
+            worker_slot, work = outbox[0]
+            groups = [(worker_slot, [work])]
         else:
-            groups = _together((seat, [work]) for seat, work in outbox)
+            groups = _together((worker_slot, [work]) for worker_slot, work in outbox)
         thread = self._thread
         if thread.more is not None:
             thread.more.extend(groups)
             return
         thread.more = groups
         try:
-            for seat, works in groups:  # it grows meanwhile
-                seat.worker.submit(works)
+            for worker_slot, works in groups:  # it grows meanwhile
+                worker_slot.worker.submit(works)
         finally:
             thread.more = None
 
@@ -75,8 +75,8 @@ class Burst:
             groups = self._groups
             if len(groups) > 1:
                 groups = thread.more = _together(groups)
-            for seat, works in groups:  # it grows meanwhile
-                worker = seat.worker
+            for worker_slot, works in groups:  # it grows meanwhile
+                worker = worker_slot.worker
                 if isinstance(worker, LocalWorker):
                     worker.submit_here(works)
                 else:
@@ -85,9 +85,9 @@ class Burst:
             thread.more = None
 
 
-def _together(groups: Iterable[tuple[Seat, list[Work]]]) -> _Groups:
+def _together(groups: Iterable[tuple[WorkerSlot, list[Work]]]) -> _Groups:
     """One group a worker and method."""
-    by_seat: dict[tuple[int, str], tuple[Seat, list[Work]]] = {}
-    for seat, works in groups:
-        by_seat.setdefault((id(seat), works[0].method), (seat, []))[1].extend(works)
+    by_seat: dict[tuple[int, str], tuple[WorkerSlot, list[Work]]] = {}
+    for worker_slot, works in groups:
+        by_seat.setdefault((id(worker_slot), works[0].method), (worker_slot, []))[1].extend(works)
     return list(by_seat.values())

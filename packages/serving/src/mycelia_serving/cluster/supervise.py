@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 
 from mycelia import log
 from mycelia_serving.cluster.arena import Arena
+from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.dispatch import Master
-from mycelia_serving.cluster.link import Kind, Link
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.servable.config import CONFIG_S
 from mycelia_serving.wire.proto import serving_pb2 as pb
@@ -79,7 +79,7 @@ class Child:
             pass_fds=(theirs.fileno(), self.arena.fd),
             start_new_session=True,  # Ctrl-C is not for it, and what it starts ends with it
         )
-        self.link = Link(ours)
+        self.link = Connection(ours)
         self.failure = ""  # what it said when it could not start
         self.worker: RemoteWorker | None = None  # once it is registered
         self.tell({"link_fd": theirs.fileno(), "arena_fd": self.arena.fd, "arena_size": self.arena.size})

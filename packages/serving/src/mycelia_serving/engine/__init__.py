@@ -333,9 +333,9 @@ class Engine:
         else:
             done(job.results)
 
-    def help(self) -> None:
+    def run_inline(self) -> None:
         """Lets the calling thread run what is there and quick; wakes another one for the rest."""
-        self._scheduler.help()
+        self._scheduler.run_inline()
 
     def _enter(self, job: Job, index: int, plan: Plan, instance: Instance) -> Task | Result:
         """The task of an instance, or its result if there is nothing to run."""

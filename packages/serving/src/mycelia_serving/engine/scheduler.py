@@ -87,11 +87,11 @@ class Scheduler:
                 for task in tasks:
                     task.step.unit.push(task, now)
                 if not more:
-                    self._rouse(now)
+                    self._wake_one(now)
         if not job.left:
             _answer([job])
 
-    def _rouse(self, now: float) -> None:
+    def _wake_one(self, now: float) -> None:
         """Wakes or starts a thread if a run may begin; else tells the clock when one may. Holds the lock."""
         soonest = float("inf")
         for unit in self.units:
@@ -101,13 +101,13 @@ class Scheduler:
                     if self._coming:
                         self._alarm(now + TICK_S)  # unless `done` blocks
                     else:
-                        self._more_hands()
+                        self._add_thread()
                     return
                 soonest = min(soonest, due)
         if soonest != float("inf"):
             self._alarm(soonest)
 
-    def _more_hands(self) -> None:
+    def _add_thread(self) -> None:
         """Wakes or starts a thread."""
         if self._idle:
             self._coming += 1
@@ -143,7 +143,7 @@ class Scheduler:
         self._runners.discard(runner)
         lock.release()
 
-    def help(self) -> None:
+    def run_inline(self) -> None:
         """Runs in the calling thread what may begin now and is quick, and leaves the rest to others.
 
         For a thread that has just brought instances and would only wait for more: waking another one costs
@@ -161,7 +161,7 @@ class Scheduler:
                 self._run(self._helper, unit, now)
                 now = monotonic()
             self._helping = False
-        self._rouse(now)
+        self._wake_one(now)
         lock.release()
 
     def _run(self, runner: _Runner, unit: Unit, now: float) -> bool:
@@ -174,7 +174,7 @@ class Scheduler:
             unit.active += 1
             unit.began = now
             runner.unit, runner.tasks = unit, tasks
-            self._rouse(now)
+            self._wake_one(now)
             lock.release()
             results = unit.execute(tasks)
             seconds = monotonic() - now
@@ -298,7 +298,7 @@ class Scheduler:
             if unit.waiting:
                 due = unit.due(now)
                 if due <= now:
-                    self._more_hands()
+                    self._add_thread()
                     due = now + TICK_S  # if it is still there then, more hands are needed
                 again = min(again, due)
         if self._timed:

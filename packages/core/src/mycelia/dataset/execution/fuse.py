@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.dataset import nodes, transforms
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.vision import color, geometry, native, tensor
 from mycelia.dataset.vision.enums import Inter
 from mycelia.engine.base import errors
@@ -137,7 +137,7 @@ class Fused:
         return Fused, (self.steps,)
 
     def __call__(self, *values):
-        draws = streams.draws() if self._random else None
+        draws = rng_streams.draws() if self._random else None
         if len(values) == 1 and isinstance(values[0], np.ndarray) and (draws or not self._random):
             state = draws.state() if draws else None
             try:
@@ -174,7 +174,7 @@ class Fused:
             flips,
             self._planar,
             table,
-            streams.place(),
+            rng_streams.place(),
         )
 
     def _table(self, channels: int) -> np.ndarray | None:

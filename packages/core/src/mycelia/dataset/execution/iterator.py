@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mycelia.dataset import config, nodes
-from mycelia.dataset.execution import ahead, profiling, rewrite
+from mycelia.dataset.execution import prefetch, profiling, rewrite
 from mycelia.dataset.execution.autotune import Tuner
 from mycelia.dataset.execution.run import Run
 from mycelia.engine.base import errors
@@ -77,7 +77,7 @@ class DatasetIterator:
         run.watch = profiling.watched(self._tree)
         if config.get_enable_autotune():
             run.tuner = Tuner(run, self._tree)
-        self._pace = ahead.pace(self._tree, run)
+        self._pace = prefetch.pace(self._tree, run)
         # Arrays that only this iterator knows become Tensors as they are.
         self._share = not self._copy and self._tree.makes_arrays()
 
@@ -124,7 +124,7 @@ class DatasetIterator:
 
     def _keep(self, rows: Iterator) -> None:
         """Read `rows` from here on. What ends the run ends a thread that makes them."""
-        self._rows, self._run.reader = rows, rows if isinstance(rows, ahead.Ahead) else None
+        self._rows, self._run.reader = rows, rows if isinstance(rows, prefetch.Ahead) else None
 
     def __next__(self):
         if self._rows is None:
@@ -155,7 +155,7 @@ class DatasetIterator:
         the same order and the same random values. The pipeline may have another number of shards, if all
         ranks have read equally far: the rest of the epoch is then dealt out anew.
         """
-        from mycelia.dataset.execution.elastic import place
+        from mycelia.dataset.execution.reshard import place
 
         return {
             "version": _STATE_VERSION, "seed": self._run.seed, "shared_seed": self._run.shared_seed,
@@ -179,7 +179,7 @@ class DatasetIterator:
         nodes.integer(owner, "row", state["row"], 0, 2**63 - 1)
         self._close_rows()
         self._run.close()
-        from mycelia.dataset.execution.elastic import go_on
+        from mycelia.dataset.execution.reshard import go_on
 
         self._start(Run(state["seed"], state.get("shared_seed", state["seed"])))
         self._epoch, self._row = epoch, go_on(self._tree, state)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from mycelia.dataset import nodes
-from mycelia.dataset.execution.staff import title
+from mycelia.dataset.execution.worker_pool import title
 from mycelia.engine.base import errors
 
 _MOST_S = 10.0  # of a pipeline that `profile` reads itself

@@ -25,7 +25,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from mycelia.dataset import config
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.execution.shared_rows import Channel, stacked, unstacked
 from mycelia.dataset.execution.workers import Failure, Job, Stats, Work
 from mycelia.engine.base import errors, log
@@ -319,7 +319,7 @@ class _Seeds:
         self._rows += 1
         self._looking = self._rows <= _CHECKED_ROWS or self._rows % _CHECKED_ROWS == 0
         if self._used or self._looking:
-            key = streams.row_key(base, row)
+            key = rng_streams.row_key(base, row)
             random.seed(key)
             np.random.seed(key & 0xFFFFFFFF)
 

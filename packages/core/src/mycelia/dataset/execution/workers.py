@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 
 from mycelia.dataset import config, nodes
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.engine.base import errors, log
 
 _JOB_SECONDS = 5e-4  # a job of at least this long hides what handing it over costs (about 20 us)
@@ -55,13 +55,13 @@ class Work:
         """What the keys of random numbers have in common in an epoch."""
         if epoch != self._epoch:
             # The base first: another thread that sees the new epoch must not see the old base.
-            self._base = streams.base_key(self._seed, epoch, self._salt)
+            self._base = rng_streams.base_key(self._seed, epoch, self._salt)
             self._epoch = epoch
         return self._base
 
     def __call__(self, epoch: int, number: int, item):
         """The result, or a `Failure`."""
-        streams.enter(self.base(epoch), number)
+        rng_streams.enter(self.base(epoch), number)
         try:
             return self.apply(epoch, number, item)
         except errors.MyceliaError as e:
@@ -69,7 +69,7 @@ class Work:
         except Exception as e:
             return Failure(nodes.failed(self.owner, self.title, e))
         finally:
-            streams.leave()
+            rng_streams.leave()
 
 
 class Job:

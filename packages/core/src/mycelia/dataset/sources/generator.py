@@ -8,8 +8,8 @@ import numpy as np
 
 from mycelia.dataset import nodes
 from mycelia.dataset.batching import stacked
-from mycelia.dataset.execution import streams
-from mycelia.dataset.execution.staff import computed, integers, staff
+from mycelia.dataset.execution import rng_streams
+from mycelia.dataset.execution.worker_pool import computed, integers, pool_spec
 from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.sources.numbered import MappableDataset
 from mycelia.engine.base import errors
@@ -123,7 +123,7 @@ class StackedWork(Work):
         self._rows, self._size = rows, size
 
     def apply(self, epoch, number, item):
-        get, enter, base, made = self._rows.get, streams.enter, self.base(epoch), []
+        get, enter, base, made = self._rows.get, rng_streams.enter, self.base(epoch), []
         for row, index in enumerate(item, number * self._size):
             enter(base, row)
             made.append(get(index))
@@ -261,7 +261,7 @@ class GeneratorDataset(MappableDataset):
     def _crew(self, work):
         many = (self.num_parallel_workers or 1) > 1 or self._run is None or id(self) in self._run.workers
         processes = self.python_multiprocessing and many
-        return staff(self, work, processes=processes, max_rowsize=self.max_rowsize)
+        return pool_spec(self, work, processes=processes, max_rowsize=self.max_rowsize)
 
     def __getitem__(self, index):
         """What the source gives at a place of the first epoch. RuntimeError where it has no numbered rows."""

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from mycelia.dataset import nodes
-from mycelia.dataset.execution.staff import computed, integers
+from mycelia.dataset.execution.worker_pool import computed, integers
 from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (

@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
-from mycelia.dataset.vision import checks, color, geometry, recolor, resample
+from mycelia.dataset.execution import rng_streams
+from mycelia.dataset.vision import checks, color, color_kernels, geometry, resample
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import AutoAugmentPolicy, Inter
 from mycelia.engine.base import errors
@@ -57,10 +57,10 @@ _SIGNED = {
     "Sharpness",
 }
 _FACTORS = {
-    "Brightness": recolor.brightness,
-    "Color": recolor.saturation,
-    "Contrast": recolor.contrast,
-    "Sharpness": recolor.sharpness,
+    "Brightness": color_kernels.brightness,
+    "Color": color_kernels.saturation,
+    "Contrast": color_kernels.contrast,
+    "Sharpness": color_kernels.sharpness,
 }
 # In the order of their draws.
 _NAMES = (
@@ -116,7 +116,7 @@ class _Policy(ImageTransform):
         if name == "Posterize":
             return color.Posterize(int(strength)).on_array(image)
         if name == "Solarize":
-            return recolor.solarize(image, strength, strength)
+            return color_kernels.solarize(image, strength, strength)
         # By pixels; MindSpore 2.10 moves by as many widths of the image, which leaves nothing of it.
         move, shear = [0.0, 0.0], [0.0, 0.0]
         (move if name.startswith("Translate") else shear)["XY".index(name[-1])] = (
@@ -224,11 +224,11 @@ class UniformAugment(ImageTransform):
     def __call__(self, *images):
         image = images if len(images) > 1 else images[0]
         if is_pil(image):
-            for i in streams.numpy().choice(len(self.transforms), self.num_ops, replace=False):
-                chance = streams.python().random()
-                image = self.transforms[i](image.copy()) if streams.python().random() < chance else image
+            for i in rng_streams.numpy().choice(len(self.transforms), self.num_ops, replace=False):
+                chance = rng_streams.python().random()
+                image = self.transforms[i](image.copy()) if rng_streams.python().random() < chance else image
             return image
-        if not streams.active():
+        if not rng_streams.active():
             self.__dict__.pop("_draws", None)
         for transform in self.draws.sample(self.transforms, self.num_ops):
             if self.draws.uniform() < 0.5:
@@ -260,7 +260,7 @@ class RandomSelectSubpolicy(ImageTransform):
         self.policy = policy
 
     def __call__(self, *images):
-        if not streams.active():
+        if not rng_streams.active():
             self.__dict__.pop("_draws", None)
         images = tuple(np.asarray(image) if is_pil(image) else image for image in images)
         for transform, chance in self.policy[self.draws.integer(0, len(self.policy) - 1)]:
@@ -290,7 +290,7 @@ class BoundingBoxAugment(ImageTransform):
         from mycelia.dataset.vision.bbox import need_boxes
 
         image, boxes = need_boxes(self, columns)
-        if not streams.active():
+        if not rng_streams.active():
             self.__dict__.pop("_draws", None)
         image = image.copy()
         count = math.floor(self.ratio * len(boxes))

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.vision.draws import Draws
 from mycelia.engine.base import errors
 
@@ -107,7 +107,7 @@ class ImageTransform:
                     type(self).__name__,
                     f"Input should be NumPy or PIL image, got {type(image)}.",
                 )
-        if self.random and not streams.active():
+        if self.random and not rng_streams.active():
             self._draws = Draws()  # a call outside of a pipeline starts at the seed, if there is one
         if len(images) == 1:
             return self._one(images[0])
@@ -167,7 +167,7 @@ class ImageTransform:
     @property
     def draws(self) -> Draws:
         """The random numbers of the row in a pipeline; elsewhere the transform's own, seeded at first use."""
-        of_row = streams.draws()
+        of_row = rng_streams.draws()
         if of_row is not None:
             return of_row
         own = self.__dict__.get("_draws")

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.vision import checks
 from mycelia.dataset.vision.base import ImageTransform, is_pil, need_array
 from mycelia.dataset.vision.enums import ImageBatchFormat
@@ -123,7 +123,7 @@ class MixUp(ImageTransform):
         self._before = None
 
     def __call__(self, image, label):
-        share = streams.numpy().beta(self.alpha, self.alpha, self.batch_size)
+        share = rng_streams.numpy().beta(self.alpha, self.alpha, self.batch_size)
         if self.is_single:
             others = np.roll(image, -1, axis=0), np.roll(label, -1, axis=0)
         else:
@@ -231,14 +231,14 @@ class RandomErasing(ImageTransform):
         self.prob, self.value, self.inplace, self.max_attempts = prob, value, inplace, max_attempts
 
     def __call__(self, np_img):
-        if self.prob <= streams.python().random():
+        if self.prob <= rng_streams.python().random():
             return np_img
         need_array("RandomErasing", np_img)
         channels, height, width = np_img.shape
         for _ in range(self.max_attempts):
             area, shape = (
-                streams.python().uniform(*self.scale) * height * width,
-                streams.python().uniform(*self.ratio),
+                rng_streams.python().uniform(*self.scale) * height * width,
+                rng_streams.python().uniform(*self.ratio),
             )
             columns = round(math.sqrt(area * shape))
             rows = round(columns / shape)
@@ -246,9 +246,10 @@ class RandomErasing(ImageTransform):
                 break
         else:
             return np_img if self.inplace else np_img.copy()
-        top, left = streams.python().randint(0, height - rows), streams.python().randint(0, width - columns)
+        random = rng_streams.python()
+        top, left = random.randint(0, height - rows), random.randint(0, width - columns)
         if isinstance(self.value, str):
-            value = streams.numpy().normal(0.0, 1.0, (channels, rows, columns))
+            value = rng_streams.numpy().normal(0.0, 1.0, (channels, rows, columns))
         else:
             value = np.asarray(self.value)[:, None, None] if np.ndim(self.value) else self.value
         result = np_img if self.inplace else np_img.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.vision import checks, geometry
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import Inter
@@ -42,7 +42,7 @@ class _WithBoxes(ImageTransform):
 
     def __call__(self, *columns):
         image, boxes = need_boxes(self, columns)
-        if not streams.active():
+        if not rng_streams.active():
             self.__dict__.pop("_draws", None)
         return self.both(image, boxes)
 

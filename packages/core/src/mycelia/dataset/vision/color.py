@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
-from mycelia.dataset.vision import checks, recolor, resample
+from mycelia.dataset.execution import rng_streams
+from mycelia.dataset.vision import checks, color_kernels, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pillow
 from mycelia.dataset.vision.tensor import to_grey
 from mycelia.engine.base import errors
@@ -26,7 +26,7 @@ class AdjustBrightness(ImageTransform):
     def on_array(self, image):
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             self.need_channels(image, 1, 3)
-        return recolor.brightness(image, self.brightness_factor)
+        return color_kernels.brightness(image, self.brightness_factor)
 
     def on_pil(self, image):
         return enhance(image, "Brightness", self.brightness_factor)
@@ -41,7 +41,7 @@ class AdjustContrast(ImageTransform):
 
     def on_array(self, image):
         _need_colours(self, image)
-        return recolor.contrast(image, self.contrast_factor)
+        return color_kernels.contrast(image, self.contrast_factor)
 
     def on_pil(self, image):
         return enhance(image, "Contrast", self.contrast_factor)
@@ -62,7 +62,7 @@ class AdjustSaturation(ImageTransform):
 
     def on_array(self, image):
         _need_colours(self, image)
-        return recolor.saturation(image, self.saturation_factor)
+        return color_kernels.saturation(image, self.saturation_factor)
 
     def on_pil(self, image):
         return enhance(image, "Color", self.saturation_factor)
@@ -86,7 +86,7 @@ class AdjustHue(ImageTransform):
 
     def on_array(self, image):
         _need_colours(self, image)
-        return recolor.hue(image, self.hue_factor)
+        return color_kernels.hue(image, self.hue_factor)
 
     def on_pil(self, image):
         return pil_hue(image, self.hue_factor)
@@ -102,7 +102,7 @@ class AdjustSharpness(ImageTransform):
     def on_array(self, image):
         if image.dtype.name not in ("uint8", "uint16", "int16", "float32", "float64"):
             raise self.failure(f"images of {image.dtype} cannot be filtered")
-        return recolor.sharpness(image, self.sharpness_factor)
+        return color_kernels.sharpness(image, self.sharpness_factor)
 
 
 class AdjustGamma(ImageTransform):
@@ -119,7 +119,7 @@ class AdjustGamma(ImageTransform):
     def on_array(self, image):
         if image.ndim < 2 or (image.ndim > 2 and image.shape[-1] not in (1, 3)):
             raise self.failure(f"the image must have 1 or 3 channels, but its shape is {list(image.shape)}")
-        return recolor.gamma(image, self.gamma, self.gain)
+        return color_kernels.gamma(image, self.gamma, self.gain)
 
     def on_pil(self, image):
         table = [int((256 - 0.001) * self.gain * pow(x / 255.0, self.gamma)) for x in range(256)]
@@ -141,7 +141,7 @@ class AutoContrast(ImageTransform):
 
     def on_array(self, image):
         _need_grey_or_colours(self, image)
-        return recolor.auto_contrast(image, self.cutoff, self.ignore)
+        return color_kernels.auto_contrast(image, self.cutoff, self.ignore)
 
     def on_pil(self, image):
         return pillow("ImageOps").autocontrast(image, self.cutoff, self.ignore)
@@ -152,7 +152,7 @@ class Equalize(ImageTransform):
 
     def on_array(self, image):
         _need_grey_or_colours(self, image)
-        return recolor.equalize(image)
+        return color_kernels.equalize(image)
 
     def on_pil(self, image):
         return pillow("ImageOps").equalize(image)
@@ -178,7 +178,7 @@ class Posterize(ImageTransform):
 
     def on_array(self, image):
         self.need_bytes(image)
-        return recolor.posterize(image, self.bits)
+        return color_kernels.posterize(image, self.bits)
 
 
 def _thresholds(op: str, value) -> None:
@@ -202,7 +202,7 @@ class Solarize(ImageTransform):
     def on_array(self, image):
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             self.need_channels(image, 1, 3)
-        return recolor.solarize(image, *self.threshold)
+        return color_kernels.solarize(image, *self.threshold)
 
 
 class GaussianBlur(ImageTransform):
@@ -248,23 +248,23 @@ class RandomColorAdjust(ImageTransform):
     def on_array(self, image):
         _need_colours(self, image)
         steps = [
-            (self.brightness, recolor.brightness),
-            (self.contrast, recolor.contrast),
-            (self.saturation, recolor.saturation),
-            (self.hue, recolor.hue),
+            (self.brightness, color_kernels.brightness),
+            (self.contrast, color_kernels.contrast),
+            (self.saturation, color_kernels.saturation),
+            (self.hue, color_kernels.hue),
         ]
         for limits, change in self.draws.shuffle(steps):
             factor = limits[0] if limits[0] == limits[1] else self.draws.uniform(*limits)
-            if factor != (0 if change is recolor.hue else 1):
+            if factor != (0 if change is color_kernels.hue else 1):
                 image = change(image, factor)
         return image.copy()
 
     def on_pil(self, image):
         limits = (self.brightness, self.contrast, self.saturation, self.hue)
-        factors = [streams.python().uniform(*pair) for pair in limits]
+        factors = [rng_streams.python().uniform(*pair) for pair in limits]
         names = ["Brightness", "Contrast", "Color", None]
         steps = list(zip(names, factors))
-        streams.python().shuffle(steps)
+        rng_streams.python().shuffle(steps)
         for name, factor in steps:
             image = enhance(image, name, factor) if name else pil_hue(image, factor)
         return image
@@ -282,11 +282,11 @@ class RandomColor(ImageTransform):
         self.need_channels(image, 3)
         if image.dtype.name not in ("uint8", "uint16", "float32"):
             raise self.failure(f"the image must be uint8, uint16 or float32, but its dtype is {image.dtype}")
-        return recolor.saturation(image, self.draws.uniform(*self.degrees))
+        return color_kernels.saturation(image, self.draws.uniform(*self.degrees))
 
     def on_pil(self, image):
         low, high = self.degrees
-        return enhance(image, "Color", (high - low) * streams.python().random() + low)
+        return enhance(image, "Color", (high - low) * rng_streams.python().random() + low)
 
 
 class RandomSharpness(ImageTransform):
@@ -298,11 +298,11 @@ class RandomSharpness(ImageTransform):
         self.degrees = checks.pair("RandomSharpness", "degrees", degrees, 0)
 
     def on_array(self, image):
-        return recolor.sharpness(image, self.draws.uniform(*self.degrees))
+        return color_kernels.sharpness(image, self.draws.uniform(*self.degrees))
 
     def on_pil(self, image):
         low, high = self.degrees
-        return enhance(image, "Sharpness", (high - low) * streams.python().random() + low)
+        return enhance(image, "Sharpness", (high - low) * rng_streams.python().random() + low)
 
 
 class _Sometimes(ImageTransform):
@@ -360,7 +360,7 @@ class RandomGrayscale(ImageTransform):
 
     def __call__(self, img):
         need_pil("RandomGrayscale", img)
-        return to_grey(img, 1 if img.mode == "L" else 3) if self.prob > streams.python().random() else img
+        return to_grey(img, 1 if img.mode == "L" else 3) if self.prob > rng_streams.python().random() else img
 
 
 class RandomPosterize(ImageTransform):
@@ -381,7 +381,7 @@ class RandomPosterize(ImageTransform):
     def on_array(self, image):
         self.need_bytes(image)
         low, high = (self.bits, self.bits) if isinstance(self.bits, int) else self.bits
-        return recolor.posterize(image, low if low == high else self.draws.integer(low, high))
+        return color_kernels.posterize(image, low if low == high else self.draws.integer(low, high))
 
 
 class RandomSolarize(ImageTransform):
@@ -398,7 +398,7 @@ class RandomSolarize(ImageTransform):
         if image.ndim == 3 and image.shape[2] not in (1, 3):
             self.need_channels(image, 1, 3)
         low, high = int(self.threshold[0]), int(self.threshold[1])
-        return recolor.solarize(
+        return color_kernels.solarize(
             image, *sorted((self.draws.integer(low, high), self.draws.integer(low, high)))
         )
 
@@ -425,6 +425,6 @@ class RandomLighting(ImageTransform):
         return resample.to_dtype(image.astype(np.float64) + light, image.dtype)
 
     def on_pil(self, image):
-        light = _LIGHT @ streams.numpy().normal(0.0, self.alpha, 3)
+        light = _LIGHT @ rng_streams.numpy().normal(0.0, self.alpha, 3)
         values = np.array(image.convert("RGB")).astype(np.float64) + light
         return pillow().fromarray(np.clip(values, 0, 255).astype(np.uint8))

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.vision import checks, native, resample
 from mycelia.dataset.vision.base import ImageTransform, need_pil, pil_mode, pillow
 from mycelia.dataset.vision.enums import Border, Inter, SliceMode
@@ -234,7 +234,7 @@ class RandomHorizontalFlip(ImageTransform):
         return mirrored(image, self.axis) if self.draws.chance(self.prob) else image.copy()
 
     def on_pil(self, image):
-        return pil_flip(image, self.axis) if self.prob > streams.python().random() else image
+        return pil_flip(image, self.axis) if self.prob > rng_streams.python().random() else image
 
 
 class RandomVerticalFlip(RandomHorizontalFlip):
@@ -367,8 +367,8 @@ class RandomCrop(ImageTransform):
             )
         if (rows, columns) == (height, width):
             return image
-        top = streams.python().randint(0, height - rows)
-        return pil_cut(image, top, streams.python().randint(0, width - columns), rows, columns)
+        top = rng_streams.python().randint(0, height - rows)
+        return pil_cut(image, top, rng_streams.python().randint(0, width - columns), rows, columns)
 
 
 def fitting_box(height: int, width: int, scale, ratio, attempts: int, uniform, integer, x_first: bool):
@@ -436,8 +436,8 @@ class RandomResizedCrop(ImageTransform):
             self.scale,
             self.ratio,
             self.max_attempts,
-            streams.python().uniform,
-            streams.python().randint,
+            rng_streams.python().uniform,
+            rng_streams.python().randint,
             False,
         )
         return pil_resize(type(self).__name__, pil_cut(image, *box), self.size, self.interpolation)

@@ -9,7 +9,7 @@ import numbers
 import numpy as np
 
 from mycelia.dataset.transforms import TypeCast
-from mycelia.dataset.vision import checks, native, recolor
+from mycelia.dataset.vision import checks, color_kernels, native
 from mycelia.dataset.vision.base import (
     ImageTransform,
     check_pixels,
@@ -279,7 +279,7 @@ class ConvertColor(ImageTransform):
         if image.dtype.name not in ("uint8", "uint16", "float32"):
             raise self.failure(f"the image must be uint8, uint16 or float32, but its dtype is {image.dtype}")
         if mode in _GREYS:
-            return recolor.grey(flat, _GREYS[mode])
+            return color_kernels.grey(flat, _GREYS[mode])
         planes = [flat[..., i] for i in range(flat.shape[2])]
         if len(planes) == 1:
             planes = planes * 3

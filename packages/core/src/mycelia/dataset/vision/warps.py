@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.vision import checks, resample
 from mycelia.dataset.vision.base import ImageTransform, pil_mode, pillow
 from mycelia.dataset.vision.enums import Inter
@@ -70,7 +70,7 @@ class RandomRotation(ImageTransform):
 
     def on_pil(self, image):
         mode = pil_mode("RandomRotation", self.resample)
-        angle = streams.python().uniform(*self.degrees) % 360.0
+        angle = rng_streams.python().uniform(*self.degrees) % 360.0
         if self.resample == Inter.ANTIALIAS and (angle not in (0, 90, 180, 270) or self.center):
             raise errors.value_error("RandomRotation", "ANTIALIAS can only turn by multiples of 90 degrees")
         return image.rotate(angle, mode, self.expand, self.center, fillcolor=self.fill_value)
@@ -177,11 +177,11 @@ class RandomAffine(ImageTransform):
     def on_pil(self, image):
         mode = pil_mode("RandomAffine", self.resample)
         width, height = image.size
-        angle = math.radians(streams.python().uniform(*self.degrees))
+        angle = math.radians(rng_streams.python().uniform(*self.degrees))
         reach = self.translate[0] * width, self.translate[1] * height
-        move = [round(streams.python().uniform(-r, r)) for r in reach]
-        scale = streams.python().uniform(*self.scale)
-        sx, sy = (math.radians(streams.python().uniform(*self.shear[i : i + 2])) for i in (0, 2))
+        move = [round(rng_streams.python().uniform(-r, r)) for r in reach]
+        scale = rng_streams.python().uniform(*self.scale)
+        sx, sy = (math.radians(rng_streams.python().uniform(*self.shear[i : i + 2])) for i in (0, 2))
         # Pillow asks for the way back: from a place in the result to one in the image.
         shrink = 1.0 / scale / math.cos(sx - sy)
         a, b = math.cos(angle + sx) * shrink, math.sin(angle + sx) * shrink
@@ -235,7 +235,7 @@ class RandomPerspective(ImageTransform):
         raise errors.value_error("RandomPerspective", "the image must be a PIL image, but got an array")
 
     def on_pil(self, image):
-        if self.prob <= streams.python().random():
+        if self.prob <= rng_streams.python().random():
             return image
         width, height = image.size
         dx, dy = int(width / 2 * self.distortion_scale), int(height / 2 * self.distortion_scale)
@@ -246,6 +246,6 @@ class RandomPerspective(ImageTransform):
             (height - dy - 1, height - 1),
         )
         sides = ((low_x, low_y), (high_x, low_y), (high_x, high_y), (low_x, high_y))
-        targets = [(streams.python().randint(*x), streams.python().randint(*y)) for x, y in sides]
+        targets = [(rng_streams.python().randint(*x), rng_streams.python().randint(*y)) for x, y in sides]
         corners = [(0, 0), (width - 1, 0), (width - 1, height - 1), (0, height - 1)]
         return pil_perspective("RandomPerspective", image, corners, targets, self.interpolation)

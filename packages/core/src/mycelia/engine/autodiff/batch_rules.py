@@ -13,6 +13,7 @@ from typing import Any
 
 from mycelia.engine import _C
 from mycelia.engine.base import errors
+from mycelia.engine.ops.arrays.shape import movedim
 from mycelia.engine.ops.define import LIST, find
 
 Tensor = _C.Tensor
@@ -492,9 +493,7 @@ def _gather(call: Call) -> list[Tensor]:
     if batch_dims:
         return call.shaped(call.run([call.whole(0), indices], axis=axis + 1, batch_dims=batch_dims + 1))
     found = call.run([x, indices], axis=axis)[0]  # [.., batch, I.., R..]
-    from mycelia.engine.autodiff.batching import moved
-
-    return call.shaped((moved(found, axis, 0),))
+    return call.shaped((movedim(found, axis, 0),))
 
 
 @rule("embedding")

@@ -18,6 +18,7 @@ from typing import Any
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops.arrays.shape import broadcast_to, movedim
 from mycelia.engine.ops.define import LIST
 
 Tensor = _C.Tensor
@@ -331,7 +332,7 @@ def _vmap(fn: Callable, in_axes: Any, out_axes: Any, args: tuple, kwargs: dict) 
         if example.traced is not before:
             batch = level.batch_of(example)
             axis %= batch.ndim
-            batch = moved(batch, 0, axis) if axis else batch
+            batch = movedim(batch, 0, axis) if axis else batch
             parameter._assign(batch._detach() if parameter._is_parameter else batch)
     if type(result) is list:
         result = tuple(result)
@@ -361,16 +362,7 @@ def _check_cells(cells: list) -> None:
 
 def _front(value: Tensor, axis: int) -> Tensor:
     axis = _axis_of("in_axes", axis, value.ndim)
-    return value if axis == 0 else moved(value, axis, 0)
-
-
-def moved(value: Tensor, source: int, target: int) -> Tensor:
-    """`value` with one axis at another place."""
-    from mycelia.engine.ops.arrays.shape import transpose
-
-    order = [i for i in range(value.ndim) if i != source]
-    order.insert(target, source)
-    return transpose(value, tuple(order))
+    return value if axis == 0 else movedim(value, axis, 0)
 
 
 def _collected(value: Any, axis: int | None, level: Level) -> Any:
@@ -388,11 +380,9 @@ def _collected(value: Any, axis: int | None, level: Level) -> Any:
             )
         return value
     if batch is None:
-        from mycelia.engine.ops.arrays.shape import broadcast_to
-
         batch = broadcast_to(value, (level.size, *value.shape))
     target = _axis_of("out_axes", axis, batch.ndim)
-    return batch if target == 0 else moved(batch, 0, target)
+    return batch if target == 0 else movedim(batch, 0, target)
 
 
 @contextlib.contextmanager

@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 
-from mycelia.engine.base import config, errors
+from mycelia.engine.base import errors, settings
 
 LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
@@ -156,12 +156,12 @@ def setup() -> None:
     with _lock:
         if GLOBAL_LOGGER is not None:
             return
-        config.read_again(*_SETTINGS)
-        formatter = _JsonFormatter() if config.get("log_format") == "json" else _Formatter()
-        level = _level(config.get("log_level"), "GLOG_v")
+        settings.read_again(*_SETTINGS)
+        formatter = _JsonFormatter() if settings.get("log_format") == "json" else _Formatter()
+        level = _level(settings.get("log_level"), "GLOG_v")
         handlers: list[logging.Handler] = [_Stderr()]
-        if config.get("log_to_stderr") == "0":
-            handlers[0].setLevel(_level(config.get("log_stderr_threshold"), "GLOG_stderrthreshold"))
+        if settings.get("log_to_stderr") == "0":
+            handlers[0].setLevel(_level(settings.get("log_stderr_threshold"), "GLOG_stderrthreshold"))
             handlers.append(_file_handler())
         for handler in handlers:
             handler.setFormatter(formatter)
@@ -170,7 +170,7 @@ def setup() -> None:
             logger.propagate = False
             logger.handlers[:] = handlers
             logger.setLevel(level)
-        for part, part_level in _parts(config.get("submodule_log_level")).items():
+        for part, part_level in _parts(settings.get("submodule_log_level")).items():
             _set_part(part, part_level)
         GLOBAL_LOGGER = logging.getLogger("mycelia")
 
@@ -178,7 +178,7 @@ def setup() -> None:
 def _file_handler() -> logging.Handler:
     from logging.handlers import RotatingFileHandler
 
-    directory = config.get("log_dir")
+    directory = settings.get("log_dir")
     if not directory:
         raise errors.value_error(
             "GLOG_log_dir", "GLOG_logtostderr is 0, so a directory for log files must be set"
@@ -187,14 +187,14 @@ def _file_handler() -> logging.Handler:
     os.makedirs(directory, exist_ok=True)
     return RotatingFileHandler(
         os.path.join(directory, f"{FILE}.{os.getpid()}"),
-        maxBytes=config.get("log_max_bytes"),
-        backupCount=config.get("log_backup_count"),
+        maxBytes=settings.get("log_max_bytes"),
+        backupCount=settings.get("log_backup_count"),
         encoding="utf-8",
     )
 
 
 def _rank_folder(directory: str) -> str:
-    return os.path.join(directory, f"rank_{config.get('rank')}", "logs")
+    return os.path.join(directory, f"rank_{settings.get('rank')}", "logs")
 
 
 def _set_part(part: str, level: int) -> None:
@@ -230,12 +230,12 @@ def get_level() -> str:
 
 def get_log_config() -> dict[str, str | int]:
     """The log settings in force, under their environment names."""
-    found = {"GLOG_v": get_level(), "GLOG_logtostderr": config.get("log_to_stderr")}
-    if config.get("log_to_stderr") == "0":
-        found["GLOG_log_dir"] = _rank_folder(config.get("log_dir"))
-        found["logger_maxBytes"] = config.get("log_max_bytes")
-        found["logger_backupCount"] = config.get("log_backup_count")
-        found["GLOG_stderrthreshold"] = config.get("log_stderr_threshold")
+    found = {"GLOG_v": get_level(), "GLOG_logtostderr": settings.get("log_to_stderr")}
+    if settings.get("log_to_stderr") == "0":
+        found["GLOG_log_dir"] = _rank_folder(settings.get("log_dir"))
+        found["logger_maxBytes"] = settings.get("log_max_bytes")
+        found["logger_backupCount"] = settings.get("log_backup_count")
+        found["GLOG_stderrthreshold"] = settings.get("log_stderr_threshold")
     return found
 
 

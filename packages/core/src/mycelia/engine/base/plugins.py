@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from mycelia.engine.base import config, errors
+from mycelia.engine.base import errors, settings
 
 if TYPE_CHECKING:
     import pluggy
@@ -118,11 +118,11 @@ def _load() -> tuple[pluggy.PluginManager, tuple[Found, ...]]:
 
     manager = pluggy.PluginManager(GROUP)
     manager.add_hookspecs(hookspecs)
-    if config.get("trace_plugins"):
+    if settings.get("trace_plugins"):
         _trace(manager)
     manager.register(importlib.import_module(BUILTIN), "core")
     found = [_describe(manager, "core", "mycelia-core", _version("mycelia-core"))]
-    wanted = config.get("plugins")
+    wanted = settings.get("plugins")
     points = entry_points()
     if wanted is not None:
         _warn_unknown(wanted, points)
@@ -202,7 +202,7 @@ def distribution_of(plugin_name: str) -> str:
 
 def _skip(message: str, cause: Exception) -> None:
     """Report a plugin that is left out, or raise when strict."""
-    if config.get("strict_plugins"):
+    if settings.get("strict_plugins"):
         raise errors.error(errors.PluginError, message) from cause
     from mycelia.engine.base import log
 

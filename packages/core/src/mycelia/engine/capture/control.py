@@ -17,7 +17,8 @@ from typing import Any
 
 from mycelia.engine.base import errors
 from mycelia.engine.base.errors import CaptureError
-from mycelia.engine.capture import gradients  # noqa: F401  (gives the control ops their rules)
+from mycelia.engine.capture import gradients, hooks, rewrite  # noqa: F401  (give ops and traces their rules)
+from mycelia.engine.capture.attributes import set_attribute, update_attribute
 from mycelia.engine.capture.branch import branch
 from mycelia.engine.capture.calls import TensorRange, callee
 from mycelia.engine.capture.conditions import and_, as_bool, in_, not_, or_, predicate
@@ -36,9 +37,7 @@ from mycelia.engine.capture.values import (
     load,
     refill,
     result,
-    set_attribute,
     undefined,
-    update_attribute,
 )
 from mycelia.engine.ir import types as ir_types
 from mycelia.engine.ops.control_flow import control as ops
@@ -279,3 +278,6 @@ def _require_unguarded(site: Site) -> None:
         f"`{around.kind}` statement at {around.file}:{around.line}, which a graph does not have",
         hint="use ops.where, or move the check out of the statement",
     )
+
+
+rewrite.use_helpers(sys.modules[__name__])

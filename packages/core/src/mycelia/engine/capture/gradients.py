@@ -397,3 +397,10 @@ def custom_call(fn: Any, rule: Any, args: tuple, kwargs: dict) -> Any:
         outer.see(tensor)
         tensor._assign(value)
     return results_with(outputs)
+
+
+def _custom_rule(trace: Trace, fn: Any, rule: Any, args: tuple, kwargs: dict) -> Any:
+    return custom_call(fn, rule, args, kwargs)
+
+
+Trace.custom_rule = _custom_rule

@@ -75,3 +75,6 @@ def _user_code() -> CodeType | None:
     while frame is not None and source.is_library_file(frame.f_code.co_filename):
         frame = frame.f_back  # type: ignore[assignment]
     return None if frame is None else frame.f_code
+
+
+Trace.tensor_hook = register

@@ -55,15 +55,22 @@ class Site:
     lines: tuple[dict[str, int], ...] = field(default=())  # per branch: name -> line of its last assignment
 
 
+_helpers: types.ModuleType | None = None  # the module whose functions rewritten code calls
+
+
+def use_helpers(module: types.ModuleType) -> None:
+    """Rewritten code calls the functions of this module; `control` gives itself."""
+    global _helpers
+    _helpers = module
+
+
 def rewrite_function(fn: types.FunctionType) -> types.FunctionType:
     """`fn` with its control flow going through helpers;
     CannotRewrite if its source cannot be had or taken.
     """
-    from mycelia.engine.capture import control
-
     code, sites = _rewritten_code(fn)
     cells = dict(zip(fn.__code__.co_freevars, fn.__closure__ or ()))
-    cells[HELPERS] = types.CellType(control)
+    cells[HELPERS] = types.CellType(_helpers)
     cells[SITES] = types.CellType(sites)
     closure = tuple(cells[name] for name in code.co_freevars)
     result = types.FunctionType(code, fn.__globals__, fn.__name__, fn.__defaults__, closure)

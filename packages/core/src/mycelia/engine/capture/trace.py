@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
@@ -329,17 +329,10 @@ class Trace:
         finally:
             self.place = None
 
-    def custom_rule(self, fn: Any, rule: Any, args: tuple, kwargs: dict) -> Any:
-        """A function with its own gradient, as one node."""
-        from mycelia.engine.capture.gradients import custom_call
-
-        return custom_call(fn, rule, args, kwargs)
-
-    def tensor_hook(self, tensor: Tensor, table: dict) -> None:
-        """A hook on the gradient of a tensor, as a part of the graph."""
-        from mycelia.engine.capture.hooks import register
-
-        register(self, tensor, table)
+    # What stands on traces: a function with its own gradient as one node, given by `gradients`, and a hook on
+    # the gradient of a tensor as a part of the graph, given by `hooks`.
+    custom_rule: Callable[[Trace, Any, Any, tuple, dict], Any]
+    tensor_hook: Callable[[Trace, Tensor, dict], None]
 
     # -- ends of a capture
 

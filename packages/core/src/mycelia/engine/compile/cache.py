@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 
 from mycelia.engine import _C
 from mycelia.engine.base import config, log
-from mycelia.engine.capture import unsupported, validity
+from mycelia.engine.capture import cache_invalidation, unsupported
 from mycelia.engine.capture.outside import OutsideChange
 from mycelia.engine.capture.trace import UnknownSize, UnknownValue, capture_lock, traces
 from mycelia.engine.compile import clock, recorder
-from mycelia.engine.compile.captured import (
+from mycelia.engine.compile.compiled import Compiled
+from mycelia.engine.compile.dynamic_shapes import open_axes
+from mycelia.engine.compile.frontend import (
     Guard,
     Place,
     Template,
@@ -32,8 +34,6 @@ from mycelia.engine.compile.captured import (
     loaded,
     on_disk,
 )
-from mycelia.engine.compile.compiled import Compiled
-from mycelia.engine.compile.declared import open_axes
 from mycelia.engine.compile.options import DEFAULT, Options, options_of
 from mycelia.engine.compile.passes import SETTINGS, Asked, choice
 from mycelia.engine.compile.signature import Shape, signature
@@ -55,7 +55,7 @@ def _follow(_: object = None) -> None:
     _Setting.target = config.get("device_target"), choice(), *kept
     _Setting.only_compile = bool(config.get("precompile_only"))
     _Setting.disabled = bool(config.get("disable_jit"))
-    validity.changed()
+    cache_invalidation.changed()
 
 
 _follow()
@@ -120,7 +120,8 @@ class Cache:
     def __init__(self, fn: Callable, name: str, options: Options = DEFAULT, owner: Any = None) -> None:
         self.fn, self.name, self.asked = fn, name, options
         self.owner = None if owner is None else weakref.ref(owner)
-        self.fast: validity.Table = validity.Table()  # by `_C.call_key`: what needs no further check
+        # By `_C.call_key`: what needs no further check.
+        self.fast: cache_invalidation.Table = cache_invalidation.Table()
         self.members: OrderedDict[Any, list[_Member]] = OrderedDict()
         self.families: OrderedDict[Any, _Family] = OrderedDict()
         self.hits = self.captures = self.resized = self.loaded = 0
@@ -148,7 +149,7 @@ class Cache:
             return self.function()(*args, **kwargs)
         if key is not None:
             if not self.fast:
-                validity.remember(self.fast)
+                cache_invalidation.remember(self.fast)
             self.fast[key] = run
         return run(tensors)
 

@@ -14,8 +14,8 @@ from typing import Any
 from mycelia.engine import _C, dispatch
 from mycelia.engine.backends import registry
 from mycelia.engine.base import config, log, plugins
-from mycelia.engine.compile import hoist, memory, recompute, schedule, strands
-from mycelia.engine.compile.collector import resting
+from mycelia.engine.compile import hoist, inter_op, memory, recompute, schedule
+from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.passes import checks, choice, cse, is_off, lower
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
@@ -56,14 +56,14 @@ def program(
     key = variant_key(stable, updates)
     found = graph.cache.get(key)
     if found is None:
-        with resting():
+        with gc_paused():
             found = graph.cache[key] = _build(graph, stable, updates, tensors or {})
     return found
 
 
 def variant_key(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> tuple:
     """What a program depends on besides its graph."""
-    return registry.target(), choice(), tuple(stable), tuple(updates), strands.side_by_side()
+    return registry.target(), choice(), tuple(stable), tuple(updates), inter_op.side_by_side()
 
 
 def discard(graph: Graph, unwanted: _C.Program) -> None:
@@ -173,7 +173,7 @@ def _prologue_key(prologue: Graph, tensors: Sequence[Any]) -> Any:
         attrs = tuple((k, cse.frozen(a)) for k, a in node.attrs.items())
         nodes.append((node.op.name, inputs, attrs, tuple(v.type for v in node.outputs)))
         names.update((v, (len(nodes), i)) for i, v in enumerate(node.outputs))
-    return registry.target(), strands.side_by_side(), tuple(nodes), tuple(names[v] for v in prologue.outputs)
+    return registry.target(), inter_op.side_by_side(), tuple(nodes), tuple(names[v] for v in prologue.outputs)
 
 
 # ---- building ----------------------------------------------------------------------------------------------
@@ -276,11 +276,11 @@ class Builder:
         outside: set[Value],
         in_arena: set[Value],
         in_place: set[Value],
-    ) -> tuple[list[Node], int, list[strands.Window]]:
+    ) -> tuple[list[Node], int, list[inter_op.Window]]:
         """An order that needs less memory and time, how many values are computed twice in it, and its
         windows."""
         nodes, twins = self.recomputed(nodes, base, in_arena, in_place)
-        nodes, windows = strands.arrange(nodes, self.plans.get, outside, strands.side_by_side())
+        nodes, windows = inter_op.arrange(nodes, self.plans.get, outside, inter_op.side_by_side())
         return nodes, twins, windows
 
     def in_arena(self, nodes: Sequence[Node], base: Collection[Value], apart: set[Value]) -> set[Value]:
@@ -368,7 +368,7 @@ class Builder:
 
 
 def _in_instructions(
-    nodes: Sequence[Node], windows: Sequence[strands.Window], made_from: Sequence[Node]
+    nodes: Sequence[Node], windows: Sequence[inter_op.Window], made_from: Sequence[Node]
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The windows in instructions instead of nodes, of which views have none."""
     made = set(made_from)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 from mycelia.engine import _C
 from mycelia.engine.compile import memory
-from mycelia.engine.compile.estimate import nanoseconds
+from mycelia.engine.compile.cost_model import nanoseconds
 from mycelia.engine.ir.graph import Node, Value
 from mycelia.engine.ops.lowered.fused import is_light
 

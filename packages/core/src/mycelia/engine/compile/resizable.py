@@ -19,8 +19,8 @@ from mycelia.engine.backends import registry
 from mycelia.engine.base import log
 from mycelia.engine.capture.gradients import joint_graph
 from mycelia.engine.capture.trace import number_tensor
-from mycelia.engine.compile import differentiate, executable, hoist, strands
-from mycelia.engine.compile.collector import resting
+from mycelia.engine.compile import differentiate, executable, hoist, inter_op
+from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import lower
 from mycelia.engine.ir.graph import Graph, Node, Value
@@ -62,7 +62,7 @@ class Resizable:
 
     def another(self, sizes: Sequence[int]) -> _C.Program | None:
         """The program of a new variant."""
-        with resting(), self.table.learning(sizes) as conditions:
+        with gc_paused(), self.table.learning(sizes) as conditions:
             steady = executable.steady_of(self.stable, self.updates)
             lowered = lower(self.graph, registry.target(), steady)
             variant = Variant(lowered, self.table, self.updates, steady, self.tensors)
@@ -93,7 +93,7 @@ class OpenDerivative:
         updates: Sequence[tuple[int, int]],
         tensors: Mapping[int, Any],
     ) -> None:
-        with resting(), table.learning(sizes) as self.conditions:
+        with gc_paused(), table.learning(sizes) as self.conditions:
             joint = joint_graph(graph, wanted, given, table)
             self.numbers = joint.cache.pop("open_numbers")
             forward, backward = differentiate.parted(joint, graph, sum(given))
@@ -212,7 +212,7 @@ class Variant(executable.Builder):
             return variant.model
         return variant.resized(self.sizes)
 
-    def improved(self, *order: Any) -> tuple[list[Node], int, list[strands.Window]]:
+    def improved(self, *order: Any) -> tuple[list[Node], int, list[inter_op.Window]]:
         with self.table.silence():  # any order is right, whatever the sizes
             return super().improved(*order)
 

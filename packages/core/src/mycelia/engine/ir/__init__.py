@@ -2,6 +2,7 @@
 
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value, group_inputs
 from mycelia.engine.ir.interpret import evaluate
+from mycelia.engine.ir.text import to_text
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.verify import InvalidGraph, verify
 
@@ -14,5 +15,6 @@ __all__ = [
     "Value",
     "evaluate",
     "group_inputs",
+    "to_text",
     "verify",
 ]

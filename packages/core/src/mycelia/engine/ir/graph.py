@@ -119,11 +119,6 @@ class Graph:
     def output_types(self) -> tuple[TensorType, ...]:
         return tuple(v.type for v in self.outputs)
 
-    def __str__(self) -> str:
-        from mycelia.engine.ir.text import to_text
-
-        return to_text(self)
-
     def __repr__(self) -> str:
         sizes = f"{len(self.parameters)} parameters, {len(self.nodes)} nodes, {len(self.outputs)} outputs"
         return f"Graph({self.name}: {sizes})"

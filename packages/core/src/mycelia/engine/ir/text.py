@@ -352,3 +352,6 @@ class _Parser:
             return dtypes.as_dtype(token.removeprefix("dtype."))
         self.position -= 1
         raise self.fail("an attribute")
+
+
+Graph.__str__ = to_text

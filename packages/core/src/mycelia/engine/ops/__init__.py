@@ -87,10 +87,17 @@ import mycelia.engine.ops.nn_ops.ratio_pool
 import mycelia.engine.ops.reductions.segments
 
 # isort: split
-import mycelia.engine.ops.methods.facts
-import mycelia.engine.ops.methods.further
-import mycelia.engine.ops.methods.hooks
-import mycelia.engine.ops.methods.overloads
-import mycelia.engine.tensors.tensor  # with it come dispatch and operators; it may be what imports the ops
+from mycelia.engine.ops.late import provide as _provide
+
+_provide(globals())
+
+# isort: split
+import mycelia.engine.ops.methods.facts  # noqa: E402
+import mycelia.engine.ops.methods.further  # noqa: E402
+import mycelia.engine.ops.methods.hooks  # noqa: E402
+import mycelia.engine.ops.methods.overloads  # noqa: E402
+
+# It brings dispatch and the operators of Tensor, and may be what imports the ops.
+import mycelia.engine.tensors.tensor  # noqa: E402
 
 del mycelia  # the imports have bound the package's name

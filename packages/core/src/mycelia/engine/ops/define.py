@@ -32,10 +32,6 @@ def find(name: str) -> _C.Op:
     """The op called `name`; KeyError names the nearest ones."""
     found = registry.get(name)
     if found is None:
-        import mycelia.engine.ops  # noqa: F401  (families register on import)
-
-        found = registry.get(name)
-    if found is None:
         plugins.load_ops()
         found = registry.get(name)
     if found is None:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops.define import registry
 
 
 def same(dtype: DType | None = None) -> Callable:
@@ -116,6 +117,4 @@ def unbroadcast(ct, shape: tuple[int, ...]):
     """Sum the cotangent over the axes that broadcasting had stretched, back to `shape`."""
     if ct.shape == shape:
         return ct
-    from mycelia.engine.ops.reductions.reduce import sum_to
-
-    return sum_to(ct, shape=shape)
+    return registry["sum_to"](ct, shape=shape)

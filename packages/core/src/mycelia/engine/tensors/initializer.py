@@ -10,8 +10,10 @@ import math
 
 import numpy as np
 
+from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors
-from mycelia.engine.tensors.tensor import Tensor
+
+Tensor = _C.Tensor
 
 __all__ = [
     "Constant", "Dirac", "HeNormal", "HeUniform", "Identity", "Initializer", "Normal", "One", "Orthogonal",

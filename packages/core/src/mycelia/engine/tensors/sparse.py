@@ -9,10 +9,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mycelia.engine import _C, dispatch, ops
+from mycelia.engine import _C, dispatch
 from mycelia.engine.base import errors
+from mycelia.engine.ops.late import ops
 from mycelia.engine.tensors import text as tensor_text
-from mycelia.engine.tensors.tensor import Tensor, is_tensor
+
+Tensor = _C.Tensor
 
 
 def _traced() -> bool:
@@ -46,7 +48,7 @@ class Sparse:
     def _take(self, members: tuple, shape) -> None:
         owner = type(self).__name__
         for name, value in zip(self._members, members):
-            if not is_tensor(value):
+            if not isinstance(value, Tensor):
                 raise errors.type_error(owner, f"{name} must be a Tensor, but got {type(value).__name__}")
             setattr(self, "_" + name, value)
         if not isinstance(shape, tuple):
@@ -216,7 +218,7 @@ class COOTensor(Sparse):
 
 
 def _same_shape(operator: str, shape: tuple, other: Any) -> None:
-    if not is_tensor(other):
+    if not isinstance(other, Tensor):
         raise errors.type_error("COOTensor", f"{operator} takes a Tensor, but got {type(other).__name__}")
     if tuple(other.shape) != shape:
         raise errors.value_error(
@@ -284,7 +286,7 @@ class CSRTensor(Sparse):
         """The product with a matrix [n, k]; with a CSRTensor it is one."""
         if isinstance(matrix, CSRTensor):
             return dense_to_sparse_csr(ops.matmul(self.to_dense(), matrix.to_dense()))
-        if not is_tensor(matrix) or matrix.ndim != 2 or matrix.shape[0] != self._shape[1]:
+        if not isinstance(matrix, Tensor) or matrix.ndim != 2 or matrix.shape[0] != self._shape[1]:
             raise errors.value_error(
                 "CSRTensor.mm",
                 f"a matrix of {self._shape[1]} rows is expected, but got {getattr(matrix, 'shape', matrix)}",
@@ -329,7 +331,7 @@ class CSRTensor(Sparse):
 
     def _there(self, other):
         """The elements of a dense tensor, broadcast, at the places of the values."""
-        if not is_tensor(other):
+        if not isinstance(other, Tensor):
             return other
         dense = ops.broadcast_to(other, self._shape)
         return ops.gather_nd(dense, ops.stack((self._rows(), self.indices), 1))
@@ -400,7 +402,7 @@ def _places(tensor: Tensor, owner: str):
 
 def dense_to_sparse_coo(tensor: Tensor) -> COOTensor:
     """A COOTensor of the elements of a matrix that are not zero."""
-    if not is_tensor(tensor):
+    if not isinstance(tensor, Tensor):
         raise errors.type_error(
             "dense_to_sparse_coo", f"a Tensor is expected, but got {type(tensor).__name__}"
         )

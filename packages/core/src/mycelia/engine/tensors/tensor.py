@@ -11,6 +11,7 @@ from mycelia.engine.base import config, dtypes, errors, ignored
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ir.sizes import Size
 from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.methods import facts as tensor_facts
 from mycelia.engine.tensors import text as tensor_text
 from mycelia.engine.tensors.attach import attach
@@ -215,8 +216,6 @@ def _operand(value: list | tuple) -> Tensor:
         members = [_operand(v) if isinstance(v, list | tuple) else v for v in value]
         kinds = {(v.dtype, v.shape) if isinstance(v, Tensor) else None for v in members}
         if len(kinds) == 1 and None not in kinds:
-            from mycelia.engine import ops
-
             return ops.stack(members)
     return Tensor(value)
 
@@ -458,7 +457,6 @@ _OPERATORS = {
 
 
 def _install_operators() -> None:
-    from mycelia.engine import ops
     from mycelia.engine.ops.define import registry
     from mycelia.engine.tensors import indexing  # noqa: F401  (indexing sets the hooks of x[key])
 

@@ -244,10 +244,10 @@ def install() -> None:
     """Let `mindspore` stand for `mycelia` in this process, and NumPy be as MindSpore's users know it."""
     if any(isinstance(finder, _Alias) for finder in sys.meta_path):
         return
-    from mycelia.faces.compat import identity, numpy1, products
+    from mycelia.faces.compat import distributions, identity, numpy1
 
     sys.meta_path.insert(0, _Alias())
-    products.install()
+    distributions.install()
     for path in _COMPLETED:
         loaded = sys.modules.get(_full(path))
         if loaded is not None:
@@ -259,9 +259,9 @@ def install() -> None:
 
 def uninstall() -> None:
     """Take the alias away again; modules that were imported under it are forgotten."""
-    from mycelia.faces.compat import identity, numpy1, products
+    from mycelia.faces.compat import distributions, identity, numpy1
 
-    products.uninstall()
+    distributions.uninstall()
     sys.meta_path[:] = [finder for finder in sys.meta_path if not isinstance(finder, _Alias)]
     for name in [n for n in sys.modules if n == _FOREIGN or n.startswith(_FOREIGN + ".")]:
         del sys.modules[name]

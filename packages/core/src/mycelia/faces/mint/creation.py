@@ -10,7 +10,7 @@ from mycelia.engine.ops.random.draws import _random_choice
 from mycelia.engine.ops.random.generator import _draw_key
 from mycelia.engine.ops.random.random import _drawn_shape, _integers, _normal, _sizes, _uniform
 from mycelia.engine.tensors.tensor import is_tensor
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 
 _FACES = {
     "ones(size, *, dtype=None)": ops.ones,

@@ -9,7 +9,7 @@ from mycelia.engine.ops.arrays.index import gather_elements
 from mycelia.engine.ops.arrays.scatter import scatter_add_along
 from mycelia.engine.ops.arrays.shape import positive_axis
 from mycelia.engine.ops.elementwise.cast import cast
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 
 _FACES = {
     "gather(input, dim, index)": gather_elements,

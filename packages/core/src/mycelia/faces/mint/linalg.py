@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelia import ops
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 
 _FACES = {
     "inv(input)": ops.inverse,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import is_tensor
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 
 _COMPUTE_MODES = (
     "use_mm_for_euclid_dist_if_necessary",

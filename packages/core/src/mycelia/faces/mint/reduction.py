@@ -6,7 +6,7 @@ from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.tensors.tensor import is_tensor
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 
 _FACES = {
     "all(input, dim=None, keepdim=False)": ops.all,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays.shape import as_ints
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 
 _FACES = {
     "broadcast_to(input, shape)": ops.broadcast_to,

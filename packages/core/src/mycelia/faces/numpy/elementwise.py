@@ -8,7 +8,7 @@ from __future__ import annotations
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.tensors.tensor import is_tensor
-from mycelia.faces.mint._faces import faces
+from mycelia.faces.mint.signature_adapters import faces
 from mycelia.faces.numpy._arguments import (
     as_float,
     as_tensor,

@@ -13,8 +13,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mycelia.engine.compile.passes import is_off
 from mycelia.engine.compile.passes.layout_forms import ELEMENTWISE
+from mycelia.engine.compile.passes.selection import is_off
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import users

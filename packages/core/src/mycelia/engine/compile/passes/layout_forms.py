@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from mycelia.engine.base import dtypes
-from mycelia.engine.compile.passes import accuracy
+from mycelia.engine.compile.passes.selection import accuracy
 from mycelia.engine.ir.graph import Node, Value
 from mycelia.engine.ir.sizes import hint_of
 from mycelia.engine.ir.types import TensorType

@@ -19,8 +19,9 @@ from typing import Any
 
 from mycelia.engine.backends.registry import LoadedBackend
 from mycelia.engine.base import dtypes
-from mycelia.engine.compile.passes import accuracy, attention
+from mycelia.engine.compile.passes import attention
 from mycelia.engine.compile.passes.attention import PRODUCTS, fits, flags, read_scores, turns_last_two
+from mycelia.engine.compile.passes.selection import accuracy
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.sizes import hint_of
 from mycelia.engine.ir.types import UNKNOWN

@@ -15,6 +15,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.shape import as_ints, broadcast_to, constant
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.late import ops
 
 
 def _number(value):
@@ -213,13 +214,11 @@ def _evenly(start, end, steps):
     """`np.linspace` in float64."""
     if type(steps) is not Size:
         return constant(np.linspace(start, end, steps), dtypes.float64)
-    from mycelia.engine.ops.arrays.masks import where
-
     if steps == 1:
         return constant([start], dtypes.float64)
     position = arange(steps).astype(dtypes.float64)
     inner = position * ((end - start) / (steps - 1)) + start
-    return where(position == steps - 1, constant(end, dtypes.float64), inner)
+    return ops.where(position == steps - 1, constant(end, dtypes.float64), inner)
 
 
 def _as_double(value):

@@ -13,8 +13,9 @@ from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops.arrays.shape import as_ints, constant, positive_axis, reshape, shaped_by
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import op, registry
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+from mycelia.engine.ops.late import ops
 
 # ------------------------------------------------------------------------------------ rules and arguments
 
@@ -466,10 +467,8 @@ def _embedding(input, weight, *, padding_idx: "int?" = None):
 @_embedding.vjp
 def _embedding(ct, input, weight_shape, *, padding_idx):
     if padding_idx is not None:
-        from mycelia.engine.ops.arrays.masks import masked_fill
-
         is_padding = input == padding_idx % weight_shape[0]
-        ct = masked_fill(ct, reshape(is_padding, (*input.shape, 1)), 0.0)
+        ct = ops.masked_fill(ct, reshape(is_padding, (*input.shape, 1)), 0.0)
     return None, _gather_grad(ct, input, weight_shape, 0)
 
 
@@ -490,14 +489,11 @@ def embedding(input, weight, padding_idx=None, max_norm=None, norm_type=2.0, sca
     """
     rows = _embedding(input, weight, padding_idx=padding_idx)
     if max_norm is not None:
-        from mycelia.engine.ops.arrays.masks import where
-
         norm = ((rows.abs() ** norm_type).sum(-1, keepdims=True)) ** (1.0 / norm_type)
-        rows = where(norm > max_norm, rows * (max_norm / (norm + 1e-7)), rows)
+        rows = ops.where(norm > max_norm, rows * (max_norm / (norm + 1e-7)), rows)
     if scale_grad_by_freq:
-        from mycelia.engine.ops.arrays.create import ones
-
-        uses = gather(_gather_grad(ones(input.shape, weight.dtype), input, (weight.shape[0],), 0), input, 0)
+        once = ops.ones(input.shape, weight.dtype)
+        uses = gather(_gather_grad(once, input, (weight.shape[0],), 0), input, 0)
         rows = _scale_gradient(rows, reshape(1.0 / uses, (*input.shape, 1)))
     return rows
 
@@ -554,10 +550,8 @@ def _gather_d(x, index, *, dim: "int"):
 
 @_gather_d.vjp
 def _gather_d(ct, index, x_shape, *, dim):
-    from mycelia.engine.ops.arrays.create import zeros
-    from mycelia.engine.ops.arrays.scatter import _scatter_elements
-
-    return _scatter_elements(zeros(x_shape, ct.dtype), index, ct, axis=dim, reduction="add"), None
+    zeros = ops.zeros(x_shape, ct.dtype)
+    return registry["scatter_elements"](zeros, index, ct, axis=dim, reduction="add"), None
 
 
 @_gather_d.samples
@@ -609,9 +603,7 @@ def gather_nd(input_x, indices):
 
 @gather_nd.vjp
 def gather_nd(ct, indices, input_x_shape):
-    from mycelia.engine.ops.arrays.scatter import scatter_nd
-
-    return scatter_nd(indices, ct, input_x_shape), None
+    return ops.scatter_nd(indices, ct, input_x_shape), None
 
 
 @gather_nd.samples

@@ -11,6 +11,7 @@ from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.interpret import evaluate
 from mycelia.engine.ir.types import UNKNOWN, TensorType, join
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.late import ops
 
 __all__ = ["stop_gradient"]
 
@@ -197,8 +198,6 @@ def run_scan(inputs, body, carried, scanned, reverse, row_types):
 
 def _stacked(rows, type_: TensorType):
     """Rows of one type as a tensor [rows, ...]."""
-    from mycelia.engine.ops.arrays.joining import stack
-
     if not rows:
         if not type_.is_static:
             raise errors.shape_error("while", f"no round was run, so the sizes of {type_} are not known")
@@ -209,7 +208,7 @@ def _stacked(rows, type_: TensorType):
             "the gradient of a loop needs values that keep their shape, got "
             f"{sorted({r.shape for r in rows})}",
         )
-    return stack(rows, 0)
+    return ops.stack(rows, 0)
 
 
 # ---- gradients by decree -----------------------------------------------------------------------------------

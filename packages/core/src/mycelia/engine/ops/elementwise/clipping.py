@@ -10,6 +10,7 @@ from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.math import SPECIAL, add, div, mul, sub, true_div
 from mycelia.engine.ops.infer import broadcast, same, unbroadcast
+from mycelia.engine.ops.late import ops
 
 
 @op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
@@ -75,10 +76,8 @@ minimum.samples(_extreme_samples)
 
 
 def _ignore_nan(better, input, other):
-    from mycelia.engine.ops.arrays.masks import where
-
-    best = where(better(input, other), input, other)  # of equals the first, which alone has the gradient
-    return where(_logic.isnan(input), other, where(_logic.isnan(other), input, best))
+    best = ops.where(better(input, other), input, other)  # of equals the first, which alone has the gradient
+    return ops.where(_logic.isnan(input), other, ops.where(_logic.isnan(other), input, best))
 
 
 def fmax(input, other):
@@ -224,24 +223,20 @@ def clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False):
     Shapes: any -> same.  dtypes: floating.
     Errors: TypeError for other arguments, RuntimeError for a norm that is not finite where that is forbidden.
     """
-    from mycelia.engine.ops.arrays.joining import stack
-    from mycelia.engine.ops.arrays.masks import where
     from mycelia.engine.ops.arrays.shape import reshape
-    from mycelia.engine.ops.reductions.moments import vector_norm
-
     single = hasattr(x, "dtype")
     if not single and not (isinstance(x, (list, tuple)) and all(hasattr(t, "dtype") for t in x)):
         raise errors.type_error(f"clip_by_norm: x must be a Tensor or a list of Tensors, but is {x!r}")
     tensors = [x] if single else list(x)
     if not tensors:
         return x
-    norms = [vector_norm(reshape(t, (-1,)), norm_type) for t in tensors]
-    total = vector_norm(stack(norms, 0), norm_type)
+    norms = [ops.vector_norm(reshape(t, (-1,)), norm_type) for t in tensors]
+    total = ops.vector_norm(ops.stack(norms, 0), norm_type)
     if error_if_nonfinite and not bool(_logic.isfinite(total)):
         text = f"the norm of order {norm_type} is not finite"
         raise errors.error(errors.MyceliaRuntimeError, "clip_by_norm", text)
     share = true_div(float(max_norm), add(total, 1e-6))
-    share = where(_logic.less(share, 1.0), share, 1.0)  # NaN leaves the values alone
+    share = ops.where(_logic.less(share, 1.0), share, 1.0)  # NaN leaves the values alone
     found = [mul(t, cast(share, t.dtype)) for t in tensors]
     return found[0] if single else tuple(found)
 

@@ -8,10 +8,11 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import op, registry
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import broadcast, broadcast_shapes, same, unbroadcast
+from mycelia.engine.ops.late import ops
 
 SPECIAL = np.array(
     [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 3e38, -3e38, 1e-45, -1e-45, 1e-20], np.float32
@@ -192,14 +193,12 @@ def div(input, other, *, rounding_mode=None):
     Shapes: broadcast.  dtypes: any, promoted; without rounding, integers give float32.
     Errors: ValueError for another rounding mode.
     """
-    from mycelia.engine.ops.elementwise.rounding import floor_div, truncate_div
-
     if rounding_mode is None:
         return true_div(input, other)
     if rounding_mode == "floor":
-        return floor_div(input, other)
+        return ops.floor_div(input, other)
     if rounding_mode == "trunc":
-        return truncate_div(input, other)
+        return ops.truncate_div(input, other)
     raise errors.value_error(f"div: rounding_mode is {rounding_mode!r}, but must be None, 'floor' or 'trunc'")
 
 
@@ -297,9 +296,7 @@ def abs(input):
 @abs.vjp
 def abs(ct, input):
     if input.dtype.is_complex:
-        from mycelia.engine.ops.elementwise.complex_numbers import _conj, _real
-
-        return mul(cast(_real(ct), ct.dtype), _conj(sign(input)))
+        return mul(cast(registry["real"](ct), ct.dtype), registry["conj"](sign(input)))
     return ct if input.dtype.is_bool else mul(ct, sign(input))
 
 
@@ -444,10 +441,8 @@ def heaviside(input, values):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    from mycelia.engine.ops.arrays.masks import where
-
     step = cast(_logic.greater(input, 0), input.dtype)
-    return where(_logic.equal(input, 0), values, step)
+    return ops.where(_logic.equal(input, 0), values, step)
 
 
 @op(mindir="NextAfter", method=True)

@@ -18,6 +18,7 @@ from mycelia.engine.ops.elementwise.math import (
     unary_samples,
 )
 from mycelia.engine.ops.infer import broadcast, same, unbroadcast
+from mycelia.engine.ops.late import ops
 
 _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 
@@ -41,14 +42,12 @@ def pow(input, exponent):
 
 @pow.vjp
 def pow(ct, input, exponent, out, input_shape, exponent_shape, needs):
-    from mycelia.engine.ops.arrays.masks import where
-
     base_ct = exponent_ct = None
     if needs[0]:  # the power below is infinite at 0 ** (0 - 1), where the slope is 0
         slope = mul(exponent, pow(input, sub(exponent, 1.0)))
-        base_ct = unbroadcast(mul(ct, where(_logic.equal(exponent, 0.0), 0.0, slope)), input_shape)
+        base_ct = unbroadcast(mul(ct, ops.where(_logic.equal(exponent, 0.0), 0.0, slope)), input_shape)
     if needs[1]:
-        slope = where(_logic.equal(out, 0.0), 0.0, mul(out, log(input)))
+        slope = ops.where(_logic.equal(out, 0.0), 0.0, mul(out, log(input)))
         exponent_ct = unbroadcast(mul(ct, slope), exponent_shape)
     return base_ct, exponent_ct
 
@@ -291,11 +290,9 @@ def logaddexp(input, other):
 
 @logaddexp.vjp
 def logaddexp(ct, input, other, input_shape, other_shape, needs):
-    from mycelia.engine.ops.elementwise.activation import sigmoid
-
     return (
-        unbroadcast(mul(ct, sigmoid(sub(input, other))), input_shape) if needs[0] else None,
-        unbroadcast(mul(ct, sigmoid(sub(other, input))), other_shape) if needs[1] else None,
+        unbroadcast(mul(ct, ops.sigmoid(sub(input, other))), input_shape) if needs[0] else None,
+        unbroadcast(mul(ct, ops.sigmoid(sub(other, input))), other_shape) if needs[1] else None,
     )
 
 
@@ -313,11 +310,9 @@ def logaddexp2(input, other):
 
 @logaddexp2.vjp
 def logaddexp2(ct, input, other, input_shape, other_shape, needs):
-    from mycelia.engine.ops.elementwise.activation import sigmoid
-
     return (
-        unbroadcast(mul(ct, sigmoid(mul(sub(input, other), _LN2))), input_shape) if needs[0] else None,
-        unbroadcast(mul(ct, sigmoid(mul(sub(other, input), _LN2))), other_shape) if needs[1] else None,
+        unbroadcast(mul(ct, ops.sigmoid(mul(sub(input, other), _LN2))), input_shape) if needs[0] else None,
+        unbroadcast(mul(ct, ops.sigmoid(mul(sub(other, input), _LN2))), other_shape) if needs[1] else None,
     )
 
 

@@ -7,6 +7,7 @@ from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import same_along
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.linalg.determinants import _in_float32, _matrices, _mm, _of_finite, _turn
 from mycelia.engine.ops.linalg.solvers import _adjoint, triangular_matrix_solve
 
@@ -68,8 +69,6 @@ def lu(a):
 @lu.vjp
 def lu(cts, outs):
     # P dA = L phi(L^-1 P dA U^-1) ..: the strict lower triangle belongs to L, the rest to U.
-    from mycelia.engine import ops
-
     packed, _, order = outs
     if packed.shape[-1] != packed.shape[-2] or packed.ndim != 2:
         raise errors.value_error("lu", f"has a gradient for one square matrix, not for {tuple(packed.shape)}")

@@ -17,6 +17,7 @@ from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.reductions import reduce as _reduce
 from mycelia.engine.tensors.attach import attach
 
@@ -568,9 +569,7 @@ def adjoint(x):
     """The last two axes swapped; complex numbers conjugated too. Shapes: [.., m, n] -> [.., n, m]."""
     swapped = _shape.swapaxes(x, -1, -2)
     if x.dtype.is_complex:
-        from mycelia.engine.ops import conj
-
-        return conj(swapped)
+        return ops.conj(swapped)
     return swapped
 
 

@@ -9,6 +9,7 @@ from mycelia.engine.ops.arrays.masks import tril, triu
 from mycelia.engine.ops.arrays.shape import swapaxes
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.linalg.determinants import _in_float32, _square, matrix_solve
 from mycelia.engine.ops.linalg.products import batch_matmul
 
@@ -25,8 +26,6 @@ def _solution_type(matrix, rhs, **attrs):
 
 
 def _adjoint(x):
-    from mycelia.engine import ops
-
     return swapaxes(ops.conj(x) if x.dtype.is_complex else x, -1, -2)
 
 
@@ -127,8 +126,6 @@ def least_squares(matrix, rhs, l2=0.0):
 
     Shapes: [..., m, n], [..., m, k] -> [..., n, k].
     """
-    from mycelia.engine import ops
-
     m, n = matrix.shape[-2:]
     if rhs.shape[-2] != m:
         raise errors.value_error(f"rhs must be [..., {m}, k], but its shape is {tuple(rhs.shape)}")

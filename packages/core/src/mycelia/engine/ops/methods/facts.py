@@ -8,6 +8,7 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors, ignored
 from mycelia.engine.ops.arrays.shape import reshape, transpose
+from mycelia.engine.ops.late import ops
 from mycelia.engine.tensors.attach import attach
 
 _marks: dict[int, dict] = {}  # what is noted about single tensors, by identity, as long as they live
@@ -72,8 +73,6 @@ def _matrix_transpose(self):
 
 def _conj(self):
     """The complex conjugate."""
-    from mycelia.engine import ops
-
     return ops.conj(self) if self.dtype.is_complex else self
 
 

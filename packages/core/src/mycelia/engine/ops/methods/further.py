@@ -8,12 +8,13 @@ import math as _math
 
 import numpy as np
 
-from mycelia.engine import _C, ops
+from mycelia.engine import _C
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays.masks import masked_fill
 from mycelia.engine.ops.arrays.scatter import index_copy, index_fill, index_put, scatter_add_along
 from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
 from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.linalg.solvers import triangular_matrix_solve
 from mycelia.engine.tensors.attach import attach
 

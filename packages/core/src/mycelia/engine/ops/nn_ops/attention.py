@@ -10,8 +10,8 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.shape import swapaxes
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise.cast import cast
-from mycelia.engine.ops.higher import through
 from mycelia.engine.ops.infer import broadcast_shapes
 from mycelia.engine.ops.linalg import products as _linalg
 from mycelia.engine.ops.random.draws import _drop_threshold, _np_words
@@ -134,7 +134,7 @@ def _attention(
     settings = dict(scale=scale, is_causal=is_causal, p=p, masking=masking, hidden=hidden)
     if cts[1] is not None or (mask is not None and needs[3]):
         composition = partial(_attention_composition, rng_key=rng_key, **settings)
-        return *through(composition, cts, query, key, value, mask), None
+        return *double_backward(composition, cts, query, key, value, mask), None
     return (
         *_attention_grad(cts[0], query, key, value, outs[0], outs[1], mask, rng_key, **settings),
         None,
@@ -216,9 +216,9 @@ def _attention_grad(cts, dy, query, key, value, mask, rng_key, *, scale, is_caus
     forward = partial(_attention_composition, rng_key=rng_key, **settings)
 
     def gradient(dy, query, key, value, mask):
-        return tuple(through(forward, (dy, None), query, key, value, mask)[:3])
+        return tuple(double_backward(forward, (dy, None), query, key, value, mask)[:3])
 
-    *found, d_mask = through(gradient, cts, dy, query, key, value, mask)
+    *found, d_mask = double_backward(gradient, cts, dy, query, key, value, mask)
     return *found, None, None, d_mask, None
 
 

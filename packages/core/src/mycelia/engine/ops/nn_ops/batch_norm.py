@@ -5,8 +5,8 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise import powers as _powers
-from mycelia.engine.ops.higher import through
 from mycelia.engine.ops.infer import need_floating
 from mycelia.engine.ops.nn_ops.norm import _centred, _np_wide
 from mycelia.engine.ops.reductions import reduce as _reduce
@@ -169,9 +169,9 @@ def _batch_norm_grad(cts, dy, x, scale, *, epsilon, data_format):
         return _centred(x, others, epsilon)[2] * reshape(scale, _per_channel(x.ndim, channel))
 
     def gradient(dy, x, scale):
-        return *through(forward, (dy,), x, scale), _reduce.sum(dy, others)
+        return *double_backward(forward, (dy,), x, scale), _reduce.sum(dy, others)
 
-    return *through(gradient, cts, dy, x, scale), None, None
+    return *double_backward(gradient, cts, dy, x, scale), None, None
 
 
 @_batch_norm_grad.samples

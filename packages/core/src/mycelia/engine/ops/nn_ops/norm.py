@@ -13,9 +13,9 @@ from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import powers as _powers
-from mycelia.engine.ops.higher import through
 from mycelia.engine.ops.infer import need_floating, normalize_axes, same
 from mycelia.engine.ops.reductions import reduce as _reduce
 
@@ -119,7 +119,7 @@ def _statistics_dtype(x):
 def _layer_norm(cts, outs, input_x, gamma, beta, *, begin_norm_axis, epsilon):
     if cts[1] is not None or cts[2] is not None:
         settings = dict(begin_norm_axis=begin_norm_axis, epsilon=epsilon)
-        return through(partial(_layer_norm_composition, **settings), cts, input_x, gamma, beta)
+        return double_backward(partial(_layer_norm_composition, **settings), cts, input_x, gamma, beta)
     d_x, d_gamma, d_beta = _layer_norm_grad(
         cts[0], input_x, outs[1], outs[2], gamma,
         begin_norm_axis=begin_norm_axis, params_rank=_params_rank(gamma, beta), epsilon=epsilon,
@@ -183,9 +183,9 @@ def _layer_norm_grad(cts, dy, x, gamma, *, begin_norm_axis, params_rank, epsilon
         return _layer_norm_composition(x, gamma, None, begin_norm_axis=begin_norm_axis, epsilon=epsilon)[0]
 
     def gradient(dy, x, gamma):
-        return *through(forward, (dy,), x, gamma), _sum_leading(dy, params_rank)
+        return *double_backward(forward, (dy,), x, gamma), _sum_leading(dy, params_rank)
 
-    d_dy, d_x, d_gamma = through(gradient, cts, dy, x, gamma)
+    d_dy, d_x, d_gamma = double_backward(gradient, cts, dy, x, gamma)
     return d_dy, d_x, None, None, d_gamma
 
 
@@ -285,7 +285,7 @@ def _group_norm(input, weight, bias, *, num_groups, eps):
 @_group_norm.vjp
 def _group_norm(cts, outs, input, weight, bias, *, num_groups, eps):
     if cts[1] is not None or cts[2] is not None:
-        return through(
+        return double_backward(
             partial(_group_norm_composition, num_groups=num_groups, eps=eps), cts, input, weight, bias
         )
     d_x, d_weight, d_bias = _group_norm_grad(
@@ -346,9 +346,9 @@ def _group_norm_grad(cts, dy, x, weight, *, num_groups, eps):
 
     def gradient(dy, x, weight):
         d_bias = _reduce.sum(dy, tuple(a for a in range(x.ndim) if a != 1))
-        return *through(forward, (dy,), x, weight), d_bias
+        return *double_backward(forward, (dy,), x, weight), d_bias
 
-    d_dy, d_x, d_weight = through(gradient, cts, dy, x, weight)
+    d_dy, d_x, d_weight = double_backward(gradient, cts, dy, x, weight)
     return d_dy, d_x, None, None, d_weight
 
 
@@ -404,7 +404,7 @@ def rms_norm(x, gamma, *, epsilon):
 @rms_norm.vjp
 def rms_norm(cts, outs, x, gamma, *, epsilon):
     if cts[1] is not None:
-        return through(partial(_rms_norm_composition, epsilon=epsilon), cts, x, gamma)
+        return double_backward(partial(_rms_norm_composition, epsilon=epsilon), cts, x, gamma)
     return _rms_norm_grad(cts[0], x, gamma, outs[1], epsilon=epsilon)
 
 
@@ -447,9 +447,9 @@ def _rms_norm_grad(cts, dy, x, gamma, *, epsilon):
     forward = partial(_rms_norm_composition, epsilon=epsilon)
 
     def gradient(dy, x, gamma):
-        return tuple(through(forward, (dy, None), x, gamma))
+        return tuple(double_backward(forward, (dy, None), x, gamma))
 
-    return *through(gradient, cts, dy, x, gamma), None
+    return *double_backward(gradient, cts, dy, x, gamma), None
 
 
 @_rms_norm_grad.samples

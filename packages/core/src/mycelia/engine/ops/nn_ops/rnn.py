@@ -12,10 +12,10 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays.joining import concat, split, stack, unstack
 from mycelia.engine.ops.arrays.shape import reshape, transpose
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise import activation as _activation
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import rectifiers as _rectifiers
-from mycelia.engine.ops.higher import through
 from mycelia.engine.ops.infer import need_floating
 from mycelia.engine.ops.linalg import products as _linalg
 
@@ -131,7 +131,7 @@ def _lstm_layer(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
 @_lstm_layer.vjp
 def _lstm_layer(cts, outs, x, h0, c0, w_ih, w_hh, b_ih, b_hh):
     if cts[3] is not None:
-        return through(_lstm_composition, cts, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
+        return double_backward(_lstm_composition, cts, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
     d_x, d_h0, d_c0, d_w_ih, d_w_hh, d_bias = _lstm_layer_grad(
         x, h0, c0, w_ih, w_hh, outs[0], outs[3], outs[4], b_ih, b_hh, cts[0], cts[1], cts[2], cts[4]
     )
@@ -189,10 +189,11 @@ def _lstm_layer_grad(x, h0, c0, w_ih, w_hh, *others):
 @_lstm_layer_grad.vjp
 def _lstm_layer_grad(cts, x, h0, c0, w_ih, w_hh, b_ih, b_hh, d_y, d_h, d_c, d_cells):
     def gradient(x, h0, c0, w_ih, w_hh, b_ih, b_hh, d_y, d_h, d_c, d_cells):
-        found = through(_lstm_composition, (d_y, d_h, d_c, None, d_cells), x, h0, c0, w_ih, w_hh, b_ih, b_hh)
+        flows = d_y, d_h, d_c, None, d_cells
+        found = double_backward(_lstm_composition, flows, x, h0, c0, w_ih, w_hh, b_ih, b_hh)
         return (*found[:5], found[5] if b_ih is not None else found[6])
 
-    found = through(gradient, cts, x, h0, c0, w_ih, w_hh, b_ih, b_hh, d_y, d_h, d_c, d_cells)
+    found = double_backward(gradient, cts, x, h0, c0, w_ih, w_hh, b_ih, b_hh, d_y, d_h, d_c, d_cells)
     return (*found[:5], None, None, None, *found[5:])
 
 
@@ -283,7 +284,7 @@ def _gru_layer(x, h0, w_ih, w_hh, b_ih, b_hh):
 @_gru_layer.vjp
 def _gru_layer(cts, outs, x, h0, w_ih, w_hh, b_ih, b_hh):
     if cts[2] is not None:
-        return through(_gru_composition, cts, x, h0, w_ih, w_hh, b_ih, b_hh)
+        return double_backward(_gru_composition, cts, x, h0, w_ih, w_hh, b_ih, b_hh)
     d_x, d_h0, d_w_ih, d_w_hh, d_b_ih, d_b_hh = _gru_layer_grad(
         x, h0, w_ih, w_hh, outs[0], outs[2], b_ih, b_hh, cts[0], cts[1]
     )
@@ -335,9 +336,9 @@ def _gru_layer_grad(x, h0, w_ih, w_hh, *others):
 @_gru_layer_grad.vjp
 def _gru_layer_grad(cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h):
     def gradient(x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h):
-        return tuple(through(_gru_composition, (d_y, d_h, None), x, h0, w_ih, w_hh, b_ih, b_hh))
+        return tuple(double_backward(_gru_composition, (d_y, d_h, None), x, h0, w_ih, w_hh, b_ih, b_hh))
 
-    found = through(gradient, cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h)
+    found = double_backward(gradient, cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h)
     return (*found[:4], None, None, *found[4:])
 
 
@@ -448,10 +449,10 @@ def _rnn_layer_grad(cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h, *, nonlinearit
         return _rnn_composition(*inputs, nonlinearity)
 
     def gradient(x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h):
-        found = through(forward, (d_y, d_h), x, h0, w_ih, w_hh, b_ih, b_hh)
+        found = double_backward(forward, (d_y, d_h), x, h0, w_ih, w_hh, b_ih, b_hh)
         return (*found[:4], found[4] if b_ih is not None else found[5])
 
-    found = through(gradient, cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h)
+    found = double_backward(gradient, cts, x, h0, w_ih, w_hh, b_ih, b_hh, d_y, d_h)
     return (*found[:4], None, *found[4:])
 
 

@@ -11,6 +11,7 @@ from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import normalize_axis, reduced_shape
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.reductions.reduce import (
     amax,
     amin,
@@ -199,9 +200,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
         result = (amax if ord > 0 else amin)(sums, outer, True)
     elif ord in (2, -2, "nuc"):
         from mycelia.engine.ops.arrays.shape import expand_dims, moveaxis
-        from mycelia.engine.ops.linalg.decomposition import svd
-
-        values = svd(moveaxis(A, axis, (-2, -1)), compute_uv=False)
+        values = ops.svd(moveaxis(A, axis, (-2, -1)), compute_uv=False)
         value = sum(values, -1) if ord == "nuc" else (amax if ord > 0 else amin)(values, -1)
         if not keepdims:
             return value

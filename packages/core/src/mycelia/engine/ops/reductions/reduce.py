@@ -10,13 +10,14 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import op, registry
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import normalize_axes, reduced, reduced_shape, same
+from mycelia.engine.ops.late import ops
 
 
 def reduced_axes(axis, rank):
@@ -206,14 +207,12 @@ def prod_others(x):
 @prod_others.vjp
 def prod_others(ct, x):
     # slope[m, k, i] = product of x[m, j] over j != i, k: n**2 entries a row, only for second derivatives.
-    from mycelia.engine.ops.arrays.create import eye
-    from mycelia.engine.ops.arrays.masks import where
     from mycelia.engine.ops.arrays.shape import broadcast_to, reshape
 
     m, n = x.shape
-    same_place = reshape(_logic.equal(eye(n, n, x.dtype), 1.0), (1, n, n))
-    table = where(same_place, 1.0, broadcast_to(reshape(x, (m, 1, n)), (m, n, n)))
-    slope = where(same_place, 0.0, reshape(prod_others(reshape(table, (m * n, n))), (m, n, n)))
+    same_place = reshape(_logic.equal(ops.eye(n, n, x.dtype), 1.0), (1, n, n))
+    table = ops.where(same_place, 1.0, broadcast_to(reshape(x, (m, 1, n)), (m, n, n)))
+    slope = ops.where(same_place, 0.0, reshape(prod_others(reshape(table, (m * n, n))), (m, n, n)))
     return sum(_math.mul(slope, reshape(ct, (m, 1, n))), 2)
 
 
@@ -342,11 +341,9 @@ def masked(input, where, filler):
     """`input` with `filler` where the mask `where` is false."""
     if where is None or where is True:
         return input
-    from mycelia.engine.ops.arrays import masks
-
     if filler is None:
         raise errors.value_error("a value for `initial` is needed together with the mask `where`")
-    return masks.where(where, input, filler)
+    return ops.where(where, input, filler)
 
 
 def amax(input, axis=None, keepdims=False, *, initial=None, where=None):
@@ -440,9 +437,7 @@ def l2_norm(input, *, axis: "ints?" = None, keepdims: "bool" = False):
 def l2_norm(ct, input, out, axis):
     length, flow = keep_reduced(out, axis, input.shape), keep_reduced(ct, axis, input.shape)
     if input.dtype.is_complex:
-        from mycelia.engine.ops.elementwise.complex_numbers import _conj, _real
-
-        flow, input = cast(_real(flow), flow.dtype), _conj(input)
+        flow, input = cast(registry["real"](flow), flow.dtype), registry["conj"](input)
     return _math.mul(flow, _powers.xdivy(input, length))
 
 

@@ -4,12 +4,13 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import op, registry
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import normalize_axis
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.reductions import reduce as _reduce
 
 
@@ -77,7 +78,6 @@ def _cumprod(x, *, axis: "int" = 0):
 @_cumprod.vjp
 def _cumprod(ct, x, *, axis):
     # d out[i] / d x[k] = product of x[:i + 1] without x[k], for k <= i: n**2 entries a row, exact at zeros.
-    from mycelia.engine.ops.arrays.masks import where
     from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims, moveaxis
 
     if not x.shape:
@@ -86,17 +86,15 @@ def _cumprod(ct, x, *, axis):
     n = rows.shape[-1]
     square = (*rows.shape[:-1], n, n)
     diagonal = _logic.equal(_index_column(n), _index_row(n))
-    without = where(diagonal, 1.0, broadcast_to(expand_dims(rows, -2), square))  # row k lacks x[k]
-    table = where(
+    without = ops.where(diagonal, 1.0, broadcast_to(expand_dims(rows, -2), square))  # row k lacks x[k]
+    table = ops.where(
         _logic.greater_equal(_index_row(n), _index_column(n)), _cumprod(without, axis=-1), 0.0
     )  # [k, i]
     return moveaxis(_reduce.sum(_math.mul(table, expand_dims(flows, -2)), -1), -1, axis)
 
 
 def _index_row(n):
-    from mycelia.engine.ops.arrays.create import arange
-
-    return arange(n)
+    return ops.arange(n)
 
 
 def _index_column(n):
@@ -162,11 +160,9 @@ def _cummin(x, *, axis: "int"):
 
 
 def _running_grad(cts, outs, x_shape, axis):
-    from mycelia.engine.ops.reductions.extremes import place_along
-
     if not x_shape or cts[0] is None:  # None: only the places went into a result
         return cts[0]
-    return place_along(cts[0], outs[1], axis=axis, length=x_shape[axis])
+    return registry["place_along"](cts[0], outs[1], axis=axis, length=x_shape[axis])
 
 
 def _running_samples(rand):
@@ -251,8 +247,6 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     Shapes: [..., m, ...] -> [..., m - n, ...].  dtypes: any; bool gives "exclusive or".
     Errors: ValueError for n < 0, an axis out of range, or rank 0.
     """
-    from mycelia.engine.ops.arrays.joining import cat
-
     if n < 0:
         raise errors.value_error(f"diff: n must not be negative, but is {n}")
     if not x.shape:
@@ -260,7 +254,7 @@ def diff(x, n=1, axis=-1, prepend=None, append=None):
     axis = normalize_axis(axis, len(x.shape))
     parts = [part for part in (prepend, x, append) if part is not None]
     if len(parts) > 1:
-        x = cat(parts, axis)
+        x = ops.cat(parts, axis)
     for _ in range(n):
         later, earlier = _neighbours(x, axis)
         x = _logic.logical_xor(later, earlier) if x.dtype.is_bool else _math.sub(later, earlier)

@@ -24,7 +24,6 @@ from mycelia.engine.ops import (
 )
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.nn_ops.loss_reduction import _reduced
-from mycelia.faces.mint._faces import faces
 from mycelia.faces.mint.nn.windows import (
     adaptive_avg_pool1d,
     adaptive_avg_pool2d,
@@ -46,6 +45,7 @@ from mycelia.faces.mint.nn.windows import (
     upsample,
 )
 from mycelia.faces.mint.shaping import flatten
+from mycelia.faces.mint.signature_adapters import faces
 
 _FACES = {
     "gelu(input, *, approximate='none')": ops.gelu,

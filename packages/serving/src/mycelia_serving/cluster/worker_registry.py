@@ -10,8 +10,8 @@ import threading
 from collections.abc import Callable
 
 from mycelia import log
+from mycelia_serving.cluster.connection import LONGEST_BODY, LONGEST_FIRST_BODY, Connection, Kind
 from mycelia_serving.cluster.dispatch import Master
-from mycelia_serving.cluster.link import LONGEST_BODY, LONGEST_FIRST_BODY, Kind, Link
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
@@ -40,7 +40,7 @@ def bind(address: str) -> socket.socket:
     return sock
 
 
-class Hub:
+class WorkerRegistry:
     """Listens at one address. Workers that register become workers of the master; commands are answered only
     where `command` is given, which is on sockets of this user.
     """
@@ -53,7 +53,7 @@ class Hub:
         self._command = command
         self._socket = bind(address)
         self.port = 0 if address.startswith("unix:") else self._socket.getsockname()[1]
-        self._links: dict[Link, RemoteWorker | None] = {}
+        self._links: dict[Connection, RemoteWorker | None] = {}
         self._lock = threading.Lock()
         self._closed = False
         threading.Thread(target=self._accept, name="serving-hub", daemon=True).start()
@@ -70,7 +70,7 @@ class Hub:
             threading.Thread(target=self._serve, args=(sock, where), name="serving-peer", daemon=True).start()
 
     def _serve(self, sock: socket.socket, where: str) -> None:
-        link = Link(sock)
+        link = Connection(sock)
         link.longest = LONGEST_FIRST_BODY
         with self._lock:
             if self._closed:
@@ -105,7 +105,7 @@ class Hub:
                 worker.lost("its connection has ended")
                 self.master.lose(worker, "its connection has ended")
 
-    def _register(self, link: Link, body: bytes, where: str) -> RemoteWorker | None:
+    def _register(self, link: Connection, body: bytes, where: str) -> RemoteWorker | None:
         reply = pb.RegisterReply()
         worker = None
         try:
@@ -128,7 +128,7 @@ class Hub:
             self.master.add(worker)
         return worker
 
-    def _frame(self, link: Link, worker: RemoteWorker, kind: int, number: int, body: bytes) -> None:
+    def _frame(self, link: Connection, worker: RemoteWorker, kind: int, number: int, body: bytes) -> None:
         if kind == Kind.RESULTS:
             worker.take_results(number, body)
         elif kind == Kind.PING:
@@ -143,7 +143,7 @@ class Hub:
         self.master.release(worker, _LEAVE_S)
         worker.close(0.0)
 
-    def _answer(self, link: Link, number: int, body: bytes) -> None:
+    def _answer(self, link: Connection, number: int, body: bytes) -> None:
         def work() -> None:
             try:
                 answer = {"result": self._command(json.loads(body))}

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from mycelia.engine import _C
 from mycelia.engine.base import config
-from mycelia.engine.compile import estimate
+from mycelia.engine.compile import cost_model
 from mycelia.engine.ir.graph import Node, Value
 
 _KERNEL, _VIEW = 0, 1  # kinds of Plan
@@ -91,7 +91,7 @@ def _nanoseconds(node: Node, plan: _C.Plan | None) -> float | None:
         return None
     if plan.kind == _VIEW:
         return _VIEWING
-    spent = estimate.nanoseconds(node)
+    spent = cost_model.nanoseconds(node)
     return spent if spent is not None and spent < _LARGE else None
 
 

@@ -26,8 +26,8 @@ from mycelia.engine.capture.trace import (
     type_of,
 )
 from mycelia.engine.compile import clock, differentiate, disk_cache, executable, recorder
-from mycelia.engine.compile.collector import resting
 from mycelia.engine.compile.compiled import Compiled, arranged
+from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import NOTHING, optimize, with_asked
 from mycelia.engine.compile.resizable import OpenDerivative, Resizable
@@ -118,7 +118,7 @@ class Template:
         return [place for place, is_tied in zip(self.places, self.table.tied()) if is_tied]
 
 
-@resting()
+@gc_paused()
 def compile_function(
     fn: Callable,
     name: str,

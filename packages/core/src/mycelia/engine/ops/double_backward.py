@@ -6,7 +6,7 @@ differentiating that.
 """
 
 
-def through(composition, cts, *inputs):
+def double_backward(composition, cts, *inputs):
     """Gradients of ``composition(*inputs)`` for the cotangents `cts`,
     one an input (None for an input that is None).
 

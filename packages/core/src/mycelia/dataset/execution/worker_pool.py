@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mycelia.dataset import config, nodes
-from mycelia.dataset.execution import streams
+from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.execution.workers import Failure, ThreadPool, Work, in_order
 from mycelia.engine.base import errors
 
@@ -19,8 +19,8 @@ WORTH_S = 3e-4  # seconds per row from which they are: ten times what handing a 
 
 
 @dataclass
-class Crew:
-    """Workers to be hired. `optional`: nobody asked for them, so they work only where it gains."""
+class PoolSpec:
+    """Workers to be started. `optional`: nobody asked for them, so they work only where it gains."""
 
     work: Work
     count: int
@@ -28,7 +28,7 @@ class Crew:
     optional: bool = False
     limits: tuple[int | None, int | None] = (None, None)
 
-    def hire(self):
+    def start(self):
         """The workers."""
         if not self.processes:
             return ThreadPool(self.work, self.count)
@@ -37,7 +37,7 @@ class Crew:
         return ProcessPool(self.work, self.count, self.limits)
 
 
-def staff(node, work: Work, *, processes: bool = False, max_rowsize=None) -> Crew | None:
+def pool_spec(node, work: Work, *, processes: bool = False, max_rowsize=None) -> PoolSpec | None:
     """Who computes `work` for a node; None: the thread that reads.
 
     Processes are asked for with `python_multiprocessing`, and only functions of the user need them: the
@@ -50,12 +50,12 @@ def staff(node, work: Work, *, processes: bool = False, max_rowsize=None) -> Cre
     asked = run.workers.get(id(node)) or node.num_parallel_workers
     count = asked or config.get_num_parallel_workers()
     if processes and not own:
-        return Crew(work, count, True, limits=_limits(max_rowsize))
+        return PoolSpec(work, count, True, limits=_limits(max_rowsize))
     if asked is None:
-        return Crew(work, count, optional=True) if count > 1 and (own or run.tuner is not None) else None
+        return PoolSpec(work, count, optional=True) if count > 1 and (own or run.tuner is not None) else None
     if count == 1:
-        return None if run.tuner is None else Crew(work, 1, optional=True)
-    return Crew(work, count)
+        return None if run.tuner is None else PoolSpec(work, 1, optional=True)
+    return PoolSpec(work, count)
 
 
 def _waits(node) -> bool:
@@ -91,10 +91,12 @@ def integers(numbers: np.ndarray) -> Iterator[int]:
         yield from numbers[start : start + 4096].tolist()
 
 
-def computed(node, work: Work, epoch: int, start: int, items: Iterator, crew: Crew | None = None) -> Iterator:
+def computed(
+    node, work: Work, epoch: int, start: int, items: Iterator, spec: PoolSpec | None = None
+) -> Iterator:
     """The results for the items, in their order; the error of one in its turn."""
-    crew = crew or staff(node, work)
-    if crew is not None and crew.optional:
+    spec = spec or pool_spec(node, work)
+    if spec is not None and spec.optional:
         spent = 0.0
         for item in itertools.islice(items, TRIED_ROWS):
             began = time.perf_counter()
@@ -103,12 +105,12 @@ def computed(node, work: Work, epoch: int, start: int, items: Iterator, crew: Cr
             yield result
             start += 1
         if spent < WORTH_S * TRIED_ROWS:
-            crew = None
-    if crew is None:
+            spec = None
+    if spec is None:
         for number, item in enumerate(items, start):
             yield _one(node, work, epoch, number, item)
         return
-    pool = node._run.pool(node, crew.hire)
+    pool = node._run.pool(node, spec.start)
     for number, (_, result) in enumerate(in_order(pool, epoch, start, items, node._run.ahead), start):
         if type(result) is Failure:
             raise located(result.error, node, epoch, number, work.unit)
@@ -116,13 +118,13 @@ def computed(node, work: Work, epoch: int, start: int, items: Iterator, crew: Cr
 
 
 def _one(node, work: Work, epoch: int, number: int, item):
-    streams.enter(work.base(epoch), number)
+    rng_streams.enter(work.base(epoch), number)
     try:
         return work.apply(epoch, number, item)
     except errors.MyceliaError as e:
         raise located(e, node, epoch, number, work.unit) from e.__cause__
     finally:
-        streams.leave()
+        rng_streams.leave()
 
 
 def located(error: BaseException, node, epoch: int, number: int, unit: str = "row") -> BaseException:

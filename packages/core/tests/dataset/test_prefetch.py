@@ -11,7 +11,7 @@ import pytest
 
 from mycelia import dataset as ds
 from mycelia.dataset import transforms
-from mycelia.dataset.execution import ahead
+from mycelia.dataset.execution import prefetch
 
 THREAD = "mycelia reads ahead"
 
@@ -28,16 +28,16 @@ def seed():
 @pytest.fixture
 def always(monkeypatch):
     """Each pipeline of the package's own steps is read ahead from its third row on, and stays so."""
-    monkeypatch.setattr(ahead, "_TRIED", 2)
-    monkeypatch.setattr(ahead, "_WORTH_S", 0.0)
-    monkeypatch.setattr(ahead, "_LEAST_OUTSIDE", 0.0)
-    monkeypatch.setattr(ahead, "_GAIN", float("inf"))
+    monkeypatch.setattr(prefetch, "_TRIED", 2)
+    monkeypatch.setattr(prefetch, "_WORTH_S", 0.0)
+    monkeypatch.setattr(prefetch, "_LEAST_OUTSIDE", 0.0)
+    monkeypatch.setattr(prefetch, "_GAIN", float("inf"))
 
 
 @pytest.fixture
 def tried(always, monkeypatch):
     """Reading ahead is tried, and never turns out to gain."""
-    monkeypatch.setattr(ahead, "_GAIN", 0.0)
+    monkeypatch.setattr(prefetch, "_GAIN", 0.0)
 
 
 def running() -> int:
@@ -125,7 +125,7 @@ def test_an_interrupt_ends_the_thread(always, monkeypatch):
     def interrupted(self):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ahead.Ahead, "__next__", interrupted)
+    monkeypatch.setattr(prefetch.Ahead, "__next__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         next(iterator)
 

@@ -38,7 +38,7 @@ class Kind(enum.IntEnum):
     ADMIN_REPLY = 12
 
 
-class Link:
+class Connection:
     """One end of a connection. Errors of the connection show as its end only."""
 
     def __init__(self, sock: socket.socket) -> None:

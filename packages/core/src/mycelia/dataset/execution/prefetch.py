@@ -159,7 +159,7 @@ def pace(root, run) -> Pace | None:
 
 def _own(node) -> bool:
     """Whether nothing in a node is the user's code, nor waits for the user's program."""
-    from mycelia.dataset.execution.staff import own_transform
+    from mycelia.dataset.execution.worker_pool import own_transform
     from mycelia.dataset.samplers import Sampler
 
     if not type(node).__module__.startswith(("mycelia.", "mycelia_cache.")) or not node.reads_ahead:

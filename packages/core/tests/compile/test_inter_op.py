@@ -6,14 +6,14 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.backends import registry
-from mycelia.engine.compile import executable, strands
+from mycelia.engine.compile import executable, inter_op
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 
 
 @pytest.fixture
 def two_threads(monkeypatch):
-    monkeypatch.setattr(strands, "threads", lambda: 2)
+    monkeypatch.setattr(inter_op, "threads", lambda: 2)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_training_step_gives_the_same_bits_with_and_without(monkeypatch, built):
     x = rand(33, 96)
 
     def trained(threads):
-        monkeypatch.setattr(strands, "threads", lambda: threads)
+        monkeypatch.setattr(inter_op, "threads", lambda: threads)
         ms.set_seed(5)
         net = Wide()
         optimizer = nn.Adam(net.trainable_params(), 0.01)
@@ -123,7 +123,7 @@ def test_strands_are_checked(two_threads, built):
     lambda a, b: (a.reshape(-1), ops.tanh(b.reshape(-1, 8)) * 2, b.reshape(-1, 8).expand_dims(0)),
 ], ids=["reshaped", "squeezed", "read again"])  # fmt: skip
 def test_views_of_paths_may_leave_the_program(monkeypatch, built, threads, leave):
-    monkeypatch.setattr(strands, "threads", lambda: threads)
+    monkeypatch.setattr(inter_op, "threads", lambda: threads)
     first, second, x = nn.Dense(64, 64), nn.Dense(64, 64), rand(8, 12, 64)
 
     def function(x):

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def resting() -> Iterator[None]:
+def gc_paused() -> Iterator[None]:
     """No collection by itself inside; who switched it off keeps it off."""
     if not gc.isenabled():
         yield

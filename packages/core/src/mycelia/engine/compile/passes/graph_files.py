@@ -1,0 +1,42 @@
+"""The files that `save_graphs` asks for: the text of a graph after each stage and pass."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import re
+
+from mycelia.engine.base import config
+from mycelia.engine.ir.graph import Graph
+from mycelia.engine.ir.text import to_dot, to_text
+
+_graph_numbers = itertools.count()
+_MAIN_STAGES = ("captured", "validate", "lowered")
+
+
+class GraphFiles:
+    """Writes `<number>_<graph>_<k>_<stage>.ir` files when graphs are to be saved: level 1 the main stages,
+    2 all, 3 with a picture each for Graphviz, `.dot`."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.count = 0
+        config.read_again("save_graphs", "save_graphs_path")  # MindSpore reads the environment here, too
+        self.level = config.get("save_graphs")
+        self.directory = config.get("save_graphs_path") if self.level else None
+        self.prefix = ""
+
+    def write(self, stage: str) -> None:
+        if self.directory is None or (self.level == 1 and stage not in _MAIN_STAGES):
+            return
+        if not self.prefix:
+            os.makedirs(self.directory, exist_ok=True)
+            name = re.sub(r"\W+", "_", self.graph.name)
+            self.prefix = f"{next(_graph_numbers):04d}_{name}"
+        path = os.path.join(self.directory, f"{self.prefix}_{self.count:02d}_{stage}")
+        self.count += 1
+        with open(f"{path}.ir", "w", encoding="utf-8") as file:
+            file.write(to_text(self.graph) + "\n")
+        if self.level == 3:
+            with open(f"{path}.dot", "w", encoding="utf-8") as file:
+                file.write(to_dot(self.graph))
