@@ -5,13 +5,15 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor
+from mycelia.backends import Backend, Pass, registry
 from mycelia.engine.capture import control
 from mycelia.engine.capture.trace import Trace, type_of
 from mycelia.engine.compile.executable import program
 from mycelia.engine.compile.memory import ALIGNMENT, Interval, plan_offsets
-from mycelia.engine.compile.passes import cse, dce, fold, inline, optimize, simplify
+from mycelia.engine.compile.passes import cse, dce, fold, inline, optimize, pipeline, simplify
 from mycelia.ir import evaluate, verify
 from mycelia.ir.walk import all_graphs, all_nodes, clone
+from mycelia.testing.conformance import on_backend
 
 
 def capture(function, *tensors):
@@ -294,3 +296,50 @@ def test_plugins_add_passes_to_both_stages(monkeypatch):
         assert [stage for stage, _ in seen] == ["optimize", "lower", "optimize"]
     finally:
         plugins.manager().unregister(plugin)
+
+
+class WithPasses(Backend):
+    """A backend that brings passes which only write down that they ran."""
+
+    name = "with-passes"
+
+    def __init__(self, *steps):
+        self.seen, self.steps = [], steps
+
+    def passes(self, stable):
+        return [
+            Pass(name, lambda graph, name=name: self.seen.append((name, tuple(stable))) or 0, before, after)
+            for name, before, after in self.steps
+        ]
+
+
+def test_a_backend_brings_passes_for_graphs_of_its_own():
+    steps = (
+        ("first", "simplify", ""),
+        ("last_simplify", "", "simplify"),
+        ("end", "", ""),
+        ("inner", "", "first"),
+    )
+    backend = WithPasses(*steps)
+    names = [step.name for step in pipeline("lower", registry.LoadedBackend(backend), (1,))]
+    at = names.index
+    assert at("first") == at("inner") - 1 == at("simplify") - 2
+    assert [n for n in names if n in ("simplify", "last_simplify")][-1] == "last_simplify"
+    assert names[-1] == "end"
+    weight = ms.Parameter(X * 2, name="weight")
+    registry.available()["with-passes"] = backend
+    try:
+        with on_backend("with-passes"), ms.config.context(passes="-end", fallback="silent"):
+            ms.jit(lambda x: x * weight)(X)
+        assert backend.seen == [("first", (1,)), ("inner", (1,)), ("last_simplify", (1,))]
+        ms.jit(lambda x: x * 7)(X)
+        assert len(backend.seen) == 3  # compiled for another backend
+    finally:
+        del registry.available()["with-passes"]
+        registry.load.cache_clear()
+
+
+def test_a_pass_of_a_backend_beside_one_that_does_not_exist_is_refused():
+    backend = registry.LoadedBackend(WithPasses(("mine", "", "simplifi")))
+    with pytest.raises(ValueError, match=r"pass mine of backend with-passes.*'simplify'.*got 'simplifi'"):
+        pipeline("lower", backend)

@@ -1,5 +1,5 @@
 """Backends: the contract, the reference backend and the choice of a kernel."""
 
-from mycelia.engine.backends.base import Backend, include_dir
+from mycelia.engine.backends.base import Backend, Pass, include_dir
 
-__all__ = ["Backend", "include_dir"]
+__all__ = ["Backend", "Pass", "include_dir"]

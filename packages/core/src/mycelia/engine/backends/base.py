@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from mycelia.engine import _C
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.ir.graph import Graph
 
 
 def include_dir() -> Path:
     """The directory of `mycelia/abi.h` and `mycelia/op_attrs.h`, for compiling native kernels."""
     return Path(_C.__file__).parent / "include"
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A named step of a pipeline: `run` changes a graph in place and returns the number of changes.
+
+    `before`, `after`: where a step that a backend brings (`Backend.passes`) takes its place: in front of the
+    first step of that name, behind the last one, or without either at the end.
+    """
+
+    name: str
+    run: Callable[[Graph], int]
+    before: str = ""
+    after: str = ""
 
 
 class Backend:
@@ -43,6 +59,14 @@ class Backend:
     def set_deterministic(self, on: bool) -> None:
         """Let results depend on nothing but the inputs, not on the number of threads either. A backend whose
         results are such anyway has nothing to do."""
+
+    def passes(self, stable: Collection[int]) -> Sequence[Pass]:
+        """Steps of its own in the stage "lower", for graphs that are compiled for this backend.
+
+        `stable`: positions of parameters that seldom change; what depends on nothing else is computed only
+        when they do. A step may be one object for all compiles: it gets the graph, a copy that it may change.
+        """
+        return ()
 
     def choose_convolution(
         self,

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from mycelia.engine.backends import registry
+from mycelia.engine.backends.base import Pass
 from mycelia.engine.base import config, errors, log, plugins
 from mycelia.engine.compile.passes.graph_files import GraphFiles
 from mycelia.engine.compile.passes.selection import is_off, switched_off
@@ -17,14 +17,6 @@ from mycelia.engine.ir.walk import all_graphs, clone
 STAGES = ("optimize", "lower")
 _LATER = ("fuse", "recompute")  # may be named without being in the pipeline: the backend, the program decides
 _checked = ""  # the text of the setting `passes` whose names are known to exist
-
-
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """A named step of a pipeline."""
-
-    name: str
-    run: Callable[[Graph], int]
 
 
 def _check_names(backend: registry.LoadedBackend) -> None:
@@ -41,10 +33,27 @@ def _check_names(backend: registry.LoadedBackend) -> None:
 
 
 def _steps(stage: str, backend: registry.LoadedBackend, stable: Collection[int] = ()) -> list[Pass]:
-    """All passes of a stage, plugins' included."""
-    steps = _optimizing() if stage == "optimize" else _lowering(backend, stable)
+    """All passes of a stage, those of the backend and of plugins included."""
+    if stage == "optimize":
+        steps = _optimizing()
+    else:
+        steps = _lowering(backend, stable)
+        for own in backend.backend.passes(stable):
+            steps.insert(_place_of(own, steps, backend.backend.name), own)
     plugins.manager().hook.mycelia_passes(pipeline=steps, stage=stage, backend=backend)
     return steps
+
+
+def _place_of(own: Pass, steps: Sequence[Pass], backend: str) -> int:
+    """Where a pass that `backend` brings joins `steps`. Raises ValueError if it names no other pass."""
+    wanted = own.before or own.after
+    places = [i for i, step in enumerate(steps) if step.name == wanted]
+    if not wanted:
+        return len(steps)
+    if not places:
+        known = sorted({step.name for step in steps})
+        raise errors.one_of(wanted, known, subject=f"pass {own.name} of backend {backend}", what="the pass")
+    return places[0] if own.before else places[-1] + 1
 
 
 def _optimizing() -> list[Pass]:
