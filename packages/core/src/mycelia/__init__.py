@@ -22,14 +22,16 @@ def __getattr__(name: str):
 
     if name in _TABLE:
         value = getattr(import_module(f"{__name__}.{_TABLE[name]}"), name)
-    elif name in _names.ATTRIBUTES:
+    elif name in _names.ATTRIBUTES or name in _names.MODULES:
         value = import_module(f"{__name__}.{name}")
     elif name == "__version__":
         from importlib.metadata import version
 
         value = version("mycelia-core")
-    else:
+    elif name.startswith("__"):
         raise _no_attribute(name)
+    else:
+        return _names.beyond("", name, _no_attribute(name))
     globals()[name] = value  # found directly from now on
     return value
 

@@ -1,7 +1,7 @@
 """The public names of `mycelia` and of its modules, and where they lie.
 
 One table; `import mycelia` reads nothing else. Import paths that scripts use stay while files move:
-`mycelia.ops.define` is `mycelia.ops.define`, the same module object.
+`mycelia.ops.define` is `mycelia.engine.ops.define`, the same module object.
 """
 
 from __future__ import annotations
@@ -108,44 +108,48 @@ MODULES: dict[str, str] = {
     },
 }
 
-# Modules that are attributes of the package; those that are no aliases lie where their names say.
-ATTRIBUTES = """
-    amp autodiff backends boost capture common communication compile config context dataset device_context
-    dtype dtypes errors experimental hal hookspecs io ir log mindrecord mint nn numpy ops parallel plugins
-    profiler rewrite runtime scipy testing train utils
-""".split()
+# Modules that lie where their public paths say.
+_PARTS = "amp dataset io mindrecord nn ops parallel profiler testing train".split()
+# Modules that are imported by their paths, and are not in the lists of the package's names.
+_UNLISTED = {"compat", "device_manager", "parallel_settings", "sparse", "tensor", "terminal"}
+ATTRIBUTES = sorted({*_PARTS, *(path for path in MODULES if "." not in path)} - _UNLISTED)
 
-# Public paths of modules of ours that MindSpore has too, with more in them: further modules below, further
-# names. What such a module lacks is looked for in the table of MindSpore's paths.
-SHARED = frozenset(
+# Files of ours that in MindSpore are folders: modules below them can be imported.
+FOLDERS_TOO = frozenset(
     """
-    common common.initializer context dataset dataset.callback dataset.debug dataset.transforms
-    dataset.vision log mint nn nn.loss nn.metrics nn.optim nn.optim.optimizer nn.probability
-    nn.probability.bijector nn.probability.distribution nn.wrap nn.wrap.cell_wrapper ops ops.composite
-    ops.functional ops.operations ops.operations.linalg_ops ops.operations.nn_ops parallel
-    parallel.function parallel.nn train train.metrics utils
+    dataset.callback dataset.debug dataset.transforms nn.loss nn.probability.bijector
+    nn.probability.distribution ops.composite parallel.function parallel.nn train.metrics
     """.split()
 )
 
 PACKAGE = __package__
+_INNER = {
+    "engine",
+    "faces",
+    "names",
+}  # what is below these, and has no public path, nobody asks for old names
 _PUBLIC = {home: path for path, home in reversed(MODULES.items())}  # of two public paths the first counts
 
 
-def home(path: str) -> str | None:
-    """Where the module lies that is public as `path` below `mycelia`; None if it is no alias."""
+def _moved(path: str, table: dict[str, str]) -> str | None:
+    """`path` with the longest beginning that is in `table` replaced; None if there is none."""
     above, rest = path, ""
     while above:
-        if above in MODULES:
-            return MODULES[above] + rest
+        if above in table:
+            return table[above] + rest
         above, dot, last = above.rpartition(".")
         rest = f"{dot}{last}{rest}"
     return None
 
 
+def home(path: str) -> str | None:
+    """Where the module lies that is public as `path` below `mycelia`; None if it is no alias."""
+    return _moved(path, MODULES)
+
+
 def public(path: str) -> str:
     """The path below `mycelia` by which scripts know the module at `path`; `path` if by no other."""
-    best = max((h for h in _PUBLIC if path == h or path.startswith(h + ".")), key=len, default="")
-    return _PUBLIC[best] + path[len(best) :] if best else path
+    return _moved(path, _PUBLIC) or path
 
 
 class Aliases:
@@ -157,7 +161,8 @@ class Aliases:
             return None
         real = home(below)
         if real is None:
-            return _shared_spec(fullname, path) if public(below) in SHARED else None
+            shown = public(below)
+            return None if shown.partition(".")[0] in _INNER else _public_spec(fullname, path, shown)
         from importlib.util import find_spec
 
         try:
@@ -179,38 +184,59 @@ class Aliases:
         module.__spec__ = module.__spec__.loader_state
 
 
-def _shared_spec(fullname: str, path):
-    """The spec of a module whose missing names MindSpore's module of the same path may have."""
+def _public_spec(fullname: str, path, shown: str):
+    """The spec of a module that users know as `shown` below the package: it says so in its messages."""
     spec = PathFinder.find_spec(fullname, path)
-    if spec is not None and spec.loader is not None:
+    if spec is not None and hasattr(spec.loader, "get_source"):  # written in Python
         execute = spec.loader.exec_module
 
         def exec_module(module: ModuleType) -> None:
             execute(module)
-            vars(module).setdefault("__path__", [])  # modules below it can be imported
-            vars(module)["__getattr__"] = _further_names(module, vars(module).get("__getattr__"))
+            space = vars(module)
+            if fullname != f"{PACKAGE}.{shown}":
+                sys.modules.setdefault(f"{PACKAGE}.{shown}", module)  # where the classes say they are from
+                for value in list(space.values()):
+                    if isinstance(value, type) and value.__module__ == fullname:
+                        value.__module__ = f"{PACKAGE}.{shown}"
+            if shown in FOLDERS_TOO:
+                space["__path__"] = []
+            space["__getattr__"] = _attribute_of(module, shown, space.get("__getattr__"))
 
         spec.loader.exec_module = exec_module
     return spec
 
 
-def _further_names(module: ModuleType, own):
-    """The `__getattr__` of a module that is also MindSpore's; `own` is the one it was written with."""
-    missing = f"module {module.__name__!r} has no attribute "
+def _attribute_of(module: ModuleType, shown: str, own):
+    """The `__getattr__` of a module known as `shown`; `own` is the one that it was written with.
 
-    def further(name: str):
-        try:
-            if own is None:
-                raise AttributeError(f"{missing}{name!r}", name=name, obj=module)
-            return own(name)
-        except AttributeError as error:
-            if name.startswith("__"):
-                raise
-            from mycelia.faces import compat
+    What the module lacks is looked for where MindSpore's module of this path has it.
+    """
 
-            return compat.beyond(module, name, error)
+    def attribute_of(name: str):
+        if own is None:
+            error = AttributeError(
+                f"module {PACKAGE + '.' + shown!r} has no attribute {name!r}", name=name, obj=module
+            )
+        else:
+            try:
+                return own(name)
+            except AttributeError as raised:
+                error = raised
+        if name.startswith("__"):
+            raise error
+        alias = f"{PACKAGE}.{shown}.{name}"
+        if f"{shown}.{name}" in MODULES and alias in sys.modules:
+            return sys.modules[alias]
+        return beyond(shown, name, error)
 
-    return further
+    return attribute_of
+
+
+def beyond(path: str, name: str, error: AttributeError):
+    """What MindSpore has as `name` in its module `path`, and ours lacks; raises `error` if it is nowhere."""
+    from mycelia.faces import compat
+
+    return compat.beyond(path, name, error)
 
 
 class DeepPaths:

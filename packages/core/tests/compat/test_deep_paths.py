@@ -1,8 +1,11 @@
 """Import paths: public ones mean the module where it lies, deep ones of MindSpore work below `mycelia`."""
 
 import importlib
+import inspect
+import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -17,6 +20,61 @@ def test_a_public_path_is_the_module_itself(path):
     alias = importlib.import_module(f"mycelia.{path}")
     real = importlib.import_module(f"mycelia.{names.MODULES[path]}")
     assert alias is real and real.__name__ == real.__spec__.name == f"mycelia.{names.MODULES[path]}"
+
+
+def own_modules() -> list[str]:
+    """The modules of the core by their paths below it, as they lie."""
+    root = Path(ms.__file__).parent
+    files = [path.relative_to(root).with_suffix("") for path in root.rglob("*.py")]
+    return sorted(".".join(f.parts[:-1] if f.name == "__init__" else f.parts) for f in files)
+
+
+def test_files_that_are_folders_in_mindspore_are_listed():
+    root = Path(ms.__file__).parent
+    above = {path.rpartition(".")[0] for path in paths.KNOWN}
+    files = {
+        names.public(p)
+        for p in own_modules()
+        if p and not (root / p.replace(".", "/") / "__init__.py").exists()
+    } | {"nn.probability.bijector", "nn.probability.distribution"}
+    assert files & above == names.FOLDERS_TOO
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        ("Parameter", "mycelia.tensor.Parameter"),
+        ("errors.ShapeError", "mycelia.errors.ShapeError"),
+        ("mint.optim.AdamW", "mycelia.mint.optim.adam.AdamW"),
+        ("experimental.optim.Adam", "mycelia.experimental.optim.adam.Adam"),
+        ("nn.Dense", "mycelia.nn.dense.Dense"),
+    ],
+)
+def test_classes_say_their_public_path(value, shown):
+    found = ms
+    for name in value.split("."):
+        found = getattr(found, name)
+    assert repr(found) == f"<class '{shown}'>" and pickle.loads(pickle.dumps(found)) is found
+    assert inspect.getsource(found).startswith(("class ", "@"))
+
+
+@pytest.mark.parametrize(
+    "path", ["mint", "mint.nn", "numpy", "scipy", "hal", "compile", "errors", "nn", "ops"]
+)
+def test_messages_name_the_public_path(path):
+    module = importlib.import_module(f"mycelia.{path}")
+    with pytest.raises(AttributeError, match=f"^module 'mycelia.{path}' has no attribute 'Fuu'") as caught:
+        module.Fuu  # noqa: B018
+    assert caught.value.name == "Fuu"
+
+
+def test_no_class_of_a_module_with_a_public_path_shows_where_it_lies():
+    hidden = set()
+    for path in own_modules():
+        if names.public(path) != path:
+            module = importlib.import_module(f"mycelia.{path}")
+            hidden |= {v for v in vars(module).values() if getattr(v, "__module__", "") == module.__name__}
+    assert {v for v in hidden if isinstance(v, type)} == set()
 
 
 def test_modules_below_an_alias_are_not_loaded_twice():

@@ -149,7 +149,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
 
 def _kind(type_name) -> Callable[[Any], bool]:
     """Whether a value is of the type that `type_name` names: a text, or a dtype object."""
-    if not isinstance(type_name, (str, dtypes.DType)) and type(type_name).__module__ != dtypes.__name__:
+    of_dtypes = type(type_name).__module__ == dtypes.DType.__module__
+    if not of_dtypes and not isinstance(type_name, str):
         raise errors.type_error(
             "MultitypeFuncGraph", f"a type is registered by its name or dtype, but got {type_name!r}"
         )

@@ -337,5 +337,5 @@ def codes() -> dict[str, type[MyceliaError]]:
     while pending:
         kind = pending.pop()
         found[kind.code] = kind
-        pending.extend(k for k in kind.__subclasses__() if k.__module__ == __name__)
+        pending.extend(k for k in kind.__subclasses__() if k.__module__ == MyceliaError.__module__)
     return dict(sorted(found.items()))

@@ -83,22 +83,25 @@ def _attribute(module: ModuleType, name: str):
     """What `module` itself has under this name; AttributeError if nothing."""
     if name in vars(module):
         return vars(module)[name]
-    own = module.__name__ in _getters  # then the module's present __getattr__ would come back to here
-    getter = _getters[module.__name__] if own else vars(module).get("__getattr__")
+    getter = vars(module).get("__getattr__")
     if getter is None:
         raise AttributeError(name)
     return getter(name)
 
 
-def beyond(module: ModuleType, name: str, error: AttributeError):
-    """What a module of ours lacks, from where MindSpore's module of its path has it; else raises `error`."""
+def beyond(path: str, name: str, error: AttributeError):
+    """What our module, public as `path`, lacks, from where MindSpore's module of this path has it.
+
+    Errors: `error`, which says that our module lacks it, if it is nowhere.
+    """
     pending = vars(_asked).setdefault("names", set())
-    if name in pending or module.__name__ in _getters:  # asked already
+    if name in pending:  # modules ask one another; what lies beyond is asked already
         raise error
     pending.add(name)
     try:
-        return lookup(names.public(module.__name__[len(_OWN) + 1 :]), name, _OWN)
-    except AttributeError:
+        return lookup(path, name, _FOREIGN if _is_active() else _OWN)
+    except AttributeError as missing:
+        error.args = missing.args
         raise error from None
     finally:
         pending.discard(name)
@@ -155,27 +158,13 @@ def _keep_function(above: str, name: str) -> None:
 
 
 class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
-    """Finds `mindspore...`, and completes modules of ours that are imported while it is active."""
+    """Finds `mindspore...`: modules of ours, and fronts."""
 
     def find_spec(self, fullname: str, path=None, target=None):
         first, _, rest = fullname.partition(".")
-        if first == _OWN and names.home(rest) is None and names.public(rest) in _COMPLETED:
-            return self._completed_spec(fullname, path)
         if first != _FOREIGN or not (_exists(rest) or paths.modules(rest) is not None):
             return None  # an ordinary ModuleNotFoundError names the module that the script asked for
         return importlib.machinery.ModuleSpec(fullname, self, is_package=True)
-
-    def _completed_spec(self, fullname: str, path):
-        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-        if spec is not None and spec.loader is not None:
-            execute = spec.loader.exec_module
-
-            def exec_module(module: ModuleType) -> None:
-                execute(module)
-                _complete(module)
-
-            spec.loader.exec_module = exec_module
-        return spec
 
     def create_module(self, spec) -> ModuleType:
         path = spec.name[len(_FOREIGN) + 1 :]
@@ -192,66 +181,25 @@ class _Alias(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         # The import system has just put the alias' spec on a module that has its own: give it back.
         alias, module.__spec__ = module.__spec__, module.__spec__.loader_state
         assert alias is not module.__spec__
-        _complete(module)
 
 
-# Modules whose sub-modules or old names scripts reach as attributes, without an import of their own.
-_COMPLETED = frozenset(
-    [
-        "",
-        "common",
-        "common.initializer",
-        "context",
-        "nn",
-        "ops",
-        "ops.operations",
-        "train",
-        "dataset",
-        "dataset.vision",
-        "dataset.transforms",
-        "log",
-        "parallel",
-        "boost",
-    ]
-)
-_getters: dict[str, object] = {}  # full name of a completed module -> its own __getattr__, or None
 _holders: list[ModuleType] = []
 _asked = threading.local()  # .names: what this thread looks for
 
 
-def _complete(module: ModuleType) -> None:
-    """Let a module of ours find also the paths and old names that MindSpore has in it."""
-    name = module.__name__
-    if name in _getters or name.split(".")[0] != _OWN:
-        return
-    path = names.public(name[len(_OWN) + 1 :])
-    _getters[name] = vars(module).get("__getattr__")
-
-    def complete_getattr(attribute: str):
-        pending = vars(_asked).setdefault("names", set())
-        if attribute in pending:  # modules of ours ask one another; what lies beyond is asked already
-            return _attribute(module, attribute)
-        pending.add(attribute)
-        try:
-            return lookup(path, attribute)
-        finally:
-            pending.discard(attribute)
-
-    vars(module)["__getattr__"] = complete_getattr
+def _is_active() -> bool:
+    """Whether `mindspore` stands for `mycelia` in this process."""
+    return any(isinstance(finder, _Alias) for finder in sys.meta_path)
 
 
 def install() -> None:
     """Let `mindspore` stand for `mycelia` in this process, and NumPy be as MindSpore's users know it."""
-    if any(isinstance(finder, _Alias) for finder in sys.meta_path):
+    if _is_active():
         return
     from mycelia.faces.compat import distributions, identity, numpy1
 
     sys.meta_path.insert(0, _Alias())
     distributions.install()
-    for path in _COMPLETED:
-        loaded = sys.modules.get(_full(path))
-        if loaded is not None:
-            _complete(loaded)
     numpy1.install()
     identity.install()
     sys.modules[_OWN].__version__ = VERSION  # the modules are the same objects, and scripts compare it
@@ -269,12 +217,6 @@ def uninstall() -> None:
         for name, value in list(vars(module).items()):  # the import system hangs fronts there
             if isinstance(value, _Front) and value.__name__.startswith(_FOREIGN):
                 del vars(module)[name]
-    for name, getter in _getters.items():
-        found = vars(sys.modules[name])
-        found.pop("__getattr__", None)
-        if getter is not None:
-            found["__getattr__"] = getter
-    _getters.clear()
     for holder in _holders:
         holder.__class__ = ModuleType
     _holders.clear()
@@ -286,7 +228,7 @@ def uninstall() -> None:
 @contextlib.contextmanager
 def active():
     """`mindspore` stands for `mycelia` inside of the `with` block, and after it as before."""
-    if any(isinstance(finder, _Alias) for finder in sys.meta_path):
+    if _is_active():
         yield
         return
     install()

@@ -90,7 +90,8 @@ def __getattr__(name: str) -> type[Primitive] | Callable:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     body = staticmethod(_by_position(function))
     members = {
-        "__doc__": f"`{getattr(function, '__name__', name)}` as a primitive.", "__module__": __name__,
+        "__doc__": f"`{getattr(function, '__name__', name)}` as a primitive.",
+        "__module__": "mycelia.compat.generated",
         "__signature__": inspect.Signature(), "_body": body, "_constants": inspect.Signature(),
         "_checks": {}, "_shown": {}, "_extra": {}, "__call__": body,
     }  # fmt: skip

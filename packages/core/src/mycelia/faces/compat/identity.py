@@ -52,7 +52,11 @@ def install() -> None:
 
     log.FILE = "mindspore.log"
     initializers = [c for c in vars(initializer).values() if isinstance(c, type)]  # layers print theirs
-    own = {c: "mindspore.common.initializer" for c in initializers if c.__module__ == initializer.__name__}
+    own = {
+        c: "mindspore.common.initializer"
+        for c in initializers
+        if c.__module__ == initializer.Initializer.__module__
+    }
     for cls, module in {**_MODULES, **own}.items():
         _kept[cls, "__module__"] = cls.__module__
         cls.__module__ = module

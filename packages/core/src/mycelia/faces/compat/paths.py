@@ -210,12 +210,12 @@ def _read_below() -> frozenset[str]:
 
 
 _ROWS = _read_paths()
-_KNOWN = _read_below()
+KNOWN = _read_below()
 
 
 def modules(path: str) -> tuple[str, ...] | None:
     """The modules of ours that together are MindSpore's `path`; None if MindSpore has no such module."""
-    if path not in _KNOWN:
+    if path not in KNOWN:
         return None
     for pattern, where in _ROWS:
         if path == pattern or pattern.endswith(".*") and f"{path}.".startswith(pattern[:-1]):

@@ -42,4 +42,4 @@ def _doc(target: Callable) -> str:
     described = definition.doc if definition is not None else target.__doc__ or ""
     name = definition.name if definition is not None else target.__name__
     first = described.strip().split("\n")[0]
-    return f"{first}\n\nSource: `{name}` of mycelia.engine.ops under other parameter names."
+    return f"{first}\n\nSource: `{name}` of mycelia.ops under other parameter names."

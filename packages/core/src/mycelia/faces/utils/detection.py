@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia.engine.base import errors, log
 
-_logger = log.logger("mycelia.faces.utils")
+_logger = log.logger("mycelia.utils")
 _found = False  # without a chip that checks itself, nothing is ever found
 
 

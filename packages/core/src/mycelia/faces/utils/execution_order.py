@@ -21,7 +21,7 @@ _FIELDS = (
     "index", "group", "comm_rank", "primitive", "src_rank", "dest_rank", "root_rank",
     "input_shape", "input_type", "output_shape", "output_type", "input_size", "output_size",
 )  # fmt: skip
-_logger = log.logger("mycelia.faces.utils")
+_logger = log.logger("mycelia.utils")
 
 
 @dataclass

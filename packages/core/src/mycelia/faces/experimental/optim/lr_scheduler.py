@@ -33,7 +33,7 @@ def _require_optimizer(owner: str, optimizer) -> None:
     if not isinstance(optimizer, Optimizer):
         raise errors.type_error(
             owner,
-            "optimizer must be one of mycelia.faces.experimental.optim, but got " + type(optimizer).__name__,
+            "optimizer must be one of mycelia.experimental.optim, but got " + type(optimizer).__name__,
         )
 
 
