@@ -5,8 +5,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.engine.autodiff import batch_rules
 from mycelia.engine.autodiff.transforms import custom_vjp
+from mycelia.engine.ops import batch_rules
 from mycelia.ops.define import op, registry
 from mycelia.ops.infer import broadcast, same
 from mycelia.testing.samples import samples_of
@@ -26,7 +26,7 @@ def ops_with_rules():
     for name in sorted(registry):
         definition = registry[name].definition
         plain = definition.sample_function and not definition.updates and not definition.dynamic
-        if plain and name not in _LEFT_OUT and batch_rules.rule_of(name) is not batch_rules.one_by_one:
+        if plain and name not in _LEFT_OUT and batch_rules.rule_of(definition) is not batch_rules.one_by_one:
             yield name
 
 

@@ -73,18 +73,8 @@ def compute(cell, args: tuple, kwargs: dict):
     return cast_floats(output, float32) if settings.get("_amp_output") else output
 
 
-#: Ops that gain from a short float type and do not suffer, and ops that need range or sums (MindSpore's
-#: lists of the level "auto", by the names of ops here).
-SHORT = frozenset("conv conv_input_grad mat_mul batch_matmul dense prelu".split())
-WIDE = frozenset(
-    """pow acos asin cosh erfinv exp expm1 log log10 log1p log2 reciprocal rsqrt sinh tan softplus layer_norm
-    batch_norm_train batch_norm_infer group_norm l2_norm kl_div smooth_l1 prod softmax log_softmax cumprod
-    cumsum sum squared_error rms_norm logsumexp""".split()
-)
-
-
 class Automatic:
-    """While it is open, the ops of this thread get their floating inputs in a type chosen by op."""
+    """While it is open, the ops of this thread get their floating inputs in the type their blocks ask for."""
 
     def __init__(self, dtype: DType):
         self.dtype = dtype
@@ -98,9 +88,10 @@ class Automatic:
     def _call(self, op, inputs: tuple, attrs: tuple):
         dispatch.pop_interceptor(self._mode)  # what is below sees the op, and the casts before it
         try:
-            if op.name in SHORT:
+            precision = op.definition.precision
+            if precision == "short":
                 return self._short(op, inputs, attrs)
-            if op.name in WIDE:
+            if precision == "wide":
                 inputs = tuple(self._widened(x) for x in inputs)
             return op(*inputs, *attrs)
         finally:

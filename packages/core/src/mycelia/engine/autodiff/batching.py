@@ -2,7 +2,7 @@
 
 While a `Level` is active all op calls of the thread come to it. A Tensor that stands for one example of a
 batch has the shape of the example and carries a `Batched` (`Tensor.traced`) with the batch, its axis in
-front. The op's batching rule (`autodiff/batch_rules.py`) computes on batches, one level down: that may be the
+front. The op's batching rule (`ops/batch_rules.py`) computes on batches, one level down: that may be the
 data, a graph under capture, or an outer `vmap`. Recording for gradients happens where it began: inside the
 function on examples, outside of `vmap` on batches. So all transforms nest.
 """
@@ -19,6 +19,7 @@ from mycelia.engine import _C, dispatch
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays.shape import broadcast_to, movedim
+from mycelia.engine.ops.batch_rules import Call, rule_of
 from mycelia.engine.ops.define import LIST
 
 Tensor = _C.Tensor
@@ -149,8 +150,6 @@ class Level:
         target._assign(value)
 
     def _apply(self, op: Any, flat: list, counts: tuple, attrs: dict, typing: Any) -> list[Tensor]:
-        from mycelia.engine.autodiff.batch_rules import Call, rule_of
-
         batches = [self.batch_of(t) for t in flat]
         operands = [t if b is None else b for t, b in zip(flat, batches)]
         call = Call(
@@ -158,7 +157,7 @@ class Level:
             self.size,
         )  # fmt: skip
         with self.below():
-            found = rule_of(op.name)(call)
+            found = rule_of(op.definition)(call)
             found = found if isinstance(found, (tuple, list)) else (found,)
         return [self.example(physical) for physical in found]
 

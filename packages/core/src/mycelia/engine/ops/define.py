@@ -1,7 +1,8 @@
 """`@op`: one block defines an op; everything else about it is derived from the block.
 
 The function's signature is the schema (positional = tensors, keyword-only = attributes), its docstring the
-documentation, its body the NumPy meaning. `.vjp`, `.infer`, `.samples` and `.decompose` complete the block.
+documentation, its body the NumPy meaning. `.vjp`, `.infer`, `.samples` and `.decompose` complete the block;
+`.batch`, `.cost`, `.fuse` and `.layout` say what `vmap`, the profiler and the compiler may know of it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors, plugins
 from mycelia.engine.ir.sizes import Size
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops.fusion import Fusion, step
+from mycelia.engine.ops.layout_rules import LayoutRule
 
 TENSOR, OPTIONAL, LIST = 0, 1, 2
 _PARAM_KINDS = {None: TENSOR, "tensor": TENSOR, "tensor?": OPTIONAL, "tensors": LIST}
@@ -23,6 +26,7 @@ _CT, _CTS, _OUT, _OUTS, _INPUT, _INPUT_SHAPE, _INPUT_DTYPE, _NEEDS, _ATTR = rang
 MAX_INTS = 16
 MOST_BYTES = 2**47  # what a process can address
 ELEMENTWISE = ("same", "broadcast")
+PRECISIONS = ("short", "wide")
 _INT64 = range(-(2**63), 2**63)  # what kernels and graphs can hold
 
 registry: dict[str, _C.Op] = {}
@@ -175,7 +179,8 @@ class OpDef:
 
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
-        method, mindir, effect, elementwise=None,
+        method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
+        precision=None,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -208,6 +213,15 @@ class OpDef:
         if elementwise is not None and (outputs != 1 or updates or dynamic):
             raise TypeError(f"op {self.name}: an elementwise op has one result and updates nothing")
         self.elementwise = elementwise
+        self.batch_rule: Callable | None = batch
+        self.cost_rule: int | Callable | None = cost
+        self.fusion: Fusion | None = fuse if fuse is None or isinstance(fuse, Fusion) else step(fuse)
+        self.layout_rule: LayoutRule | None = layout
+        if precision not in (None, *PRECISIONS):
+            raise ValueError(
+                f"op {self.name}: precision must be None or one of {list(PRECISIONS)}, got {precision!r}"
+            )
+        self.precision = precision
         self.mindir = mindir
         self.effect = effect or bool(updates)
         self.decomposition: Callable | None = None
@@ -286,6 +300,32 @@ class OpDef:
         self.decomposition = function
         return self.op
 
+    def batch(self, function: Callable) -> _C.Op:
+        """Set the rule for a batch of examples, see `ops/batch_rules.py`: ``(call) -> outputs``."""
+        self.batch_rule = function
+        return self.op
+
+    def cost(self, function: Callable) -> _C.Op:
+        """Set the count of operations, see `ops/cost.py`: ``(inputs, outputs, **attrs) -> int or Cost``."""
+        self.cost_rule = function
+        return self.op
+
+    def fuse(self, function: Callable) -> _C.Op:
+        """Set the steps on float32, see `ops/fusion.py`: ``(program, *values, **attrs) -> value``."""
+        self.fusion = Fusion(function)
+        return self.op
+
+    def layout(self, function: Callable) -> _C.Op:
+        """Set how images become channels last, see `ops/layout_rules.py`: ``(rewriter, node) -> outputs``.
+
+        What are images among inputs and outputs, the option `layout` of the block says.
+        Errors: TypeError without it.
+        """
+        if self.layout_rule is None:
+            raise TypeError(f"op {self.name}: its block must say which values are images: layout=...")
+        self.layout_rule = self.layout_rule._replace(emit=function)
+        return self.op
+
     # derived facts
 
     def canonical_attrs(self, values: tuple) -> dict:
@@ -337,6 +377,11 @@ def op(
     mindir: str | None = None,
     effect: bool = False,
     elementwise: str | None = None,
+    batch: Callable | None = None,
+    cost: int | Callable | None = None,
+    fuse: str | Fusion | None = None,
+    layout: LayoutRule | None = None,
+    precision: str | None = None,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -346,7 +391,13 @@ def op(
     overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
     method; `mindir`: MindSpore's operator name; `effect`: the order of calls matters; `elementwise`: an
     element of the result depends only on those at its place in the inputs, which have one shape ("same") or
-    are broadcast against each other ("broadcast"), so that one call serves a batch of examples.
+    are broadcast against each other ("broadcast"), so that one call serves a batch of examples and the axes
+    of images may stand in any order; `batch`: the rule of `vmap` (ops/batch_rules.py; without one the
+    examples run one by one); `cost`: operations for each element of the largest tensor, 0 where elements
+    only move, or a rule (ops/cost.py); `fuse`: the step of a fused program on float32 (ops/fusion.py);
+    `layout`: how it works on images with the channels last (ops/layout_rules.py); `precision`: what automatic
+    mixed precision makes of it, "short": it gains from float16 and does not suffer, "wide": it needs the
+    range or the sums of float32.
     """
     if body is not None:
         return op()(body)
@@ -355,7 +406,8 @@ def op(
         return OpDef(
             function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
-            effect=effect, elementwise=elementwise,
+            effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
+            precision=precision,
         ).op  # fmt: skip
 
     return define

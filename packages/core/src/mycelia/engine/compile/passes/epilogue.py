@@ -13,7 +13,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mycelia.engine.compile.passes.layout_forms import ELEMENTWISE
 from mycelia.engine.compile.passes.selection import is_off
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.types import TensorType
@@ -95,7 +94,7 @@ class _Epilogues:
             return False
         found = self.readers.get(node.outputs[0], ())
         if len(found) != self.uses.get(node.outputs[0]) or any(
-            n.op.name not in ELEMENTWISE for n, _ in found
+            not n.op.definition.elementwise for n, _ in found
         ):
             return False
         value, scale, shift, mean, variance = node.inputs

@@ -1,7 +1,8 @@
 """Fusion: connected elementwise nodes of one iteration space become one `fused_map`, one pass over memory.
 
 Reductions join the nodes that make what they reduce: of everything, of leading axes (columns), or of trailing
-axes (rows), and what follows from a row's result joins too. What may be fused, `ops/lowered/fusable.py` says.
+axes (rows), and what follows from a row's result joins too. What may be fused, the blocks of ops say
+(`ops/fusion.py`).
 
 Each node gets a stage, a number that never falls along an edge and rises on every edge that cannot lie within
 a group: into another space, or out of a node that is not fused. Groups are the connected nodes of one space
@@ -20,8 +21,9 @@ from mycelia.engine.ir.sizes import Size, key_of
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import order, substitute
 from mycelia.engine.ops.define import find
+from mycelia.engine.ops.fusion import KINDS
 from mycelia.engine.ops.infer import broadcast_shapes, normalize_axes
-from mycelia.engine.ops.lowered import fusable, fused
+from mycelia.engine.ops.lowered import fused
 
 _SUMS = {"sum": ("dim", "keepdim"), "mean": ("axis", "keep_dims")}
 _EXTREMES = {"reduce_max": "max_row", "reduce_min": "min_row"}
@@ -128,7 +130,8 @@ class _Plan:
             if source is not None and out.shape == self._row_shape(source.space):
                 return _Member(node, _ALIAS, source.space, fused.ROW)
             return None
-        if not fusable.is_fusable(name, node.attrs, tuple(v.type.dtype for v in node.inputs), out.dtype):
+        fusion = node.op.definition.fusion
+        if fusion is None or not fusion.fits(tuple(v.type.dtype for v in node.inputs), out.dtype):
             return None
         for value in node.inputs:
             source = self._row_of(value)
@@ -205,7 +208,7 @@ class _Plan:
 
     def number(self, value: Value) -> float | int | None:
         """The number that all elements of a constant are, if they are one."""
-        if not value.is_constant or value.type.dtype not in fused.TYPES or value.type.size == 0:
+        if not value.is_constant or value.type.dtype not in KINDS or value.type.size == 0:
             return None
         if value not in self.numbers:
             elements = value.constant.asnumpy().reshape(-1)
@@ -344,7 +347,7 @@ class _Writer:
             found = self.read(node.inputs[0], member.width)
         elif member.role == _ELEMENTWISE:
             values = [self.read(v, member.width) for v in node.inputs]
-            found = fusable.translate(p, node.op.name, values, node.attrs)
+            found = node.op.definition.fusion.emit(p, *values, **node.attrs)
         else:
             source = self.read(member.reads[0], fused.FULL)
             if member.width == fused.ROW:
@@ -360,7 +363,7 @@ class _Writer:
             return self.values[value]
         number = self.plan.number(value)
         if number is not None and (self.see_through or value.type.size == 1):
-            return self.program.constant(number, fused.TYPES[value.type.dtype])
+            return self.program.constant(number, KINDS[value.type.dtype])
         source = _seen_through(value) if self.see_through else value
         if width == fused.FULL or _is_whole(source, self.row_shape):
             value = source

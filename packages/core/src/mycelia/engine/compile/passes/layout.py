@@ -1,10 +1,11 @@
 """Layout assignment: images with the channels last wherever that pays.
 
-Each node that has a channels-last form (`layout_forms`) gets a label. Convolutions gain or lose by it; a
-value that is made in one layout and read in the other costs a transpose; all else is indifferent. The labels
-start as channels last everywhere, single nodes change sides while that saves something, and a group of nodes
-that saves nothing as a whole goes back. So chains of convolutions, normalizations, activations, poolings and
-joins, forward and backward, hold transposes at their ends only, and a lone small convolution stays as it is.
+Each node that has a channels-last form (`ops/layout_rules.py`) gets a label. Convolutions gain or lose by
+it; a value that is made in one layout and read in the other costs a transpose; all else is indifferent. The
+labels start as channels last everywhere, single nodes change sides while that saves something, and a group
+of nodes that saves nothing as a whole goes back. So chains of convolutions, normalizations, activations,
+poolings and joins, forward and backward, hold transposes at their ends only, and a lone small convolution
+stays as it is.
 """
 
 from __future__ import annotations
@@ -14,20 +15,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia.engine.backends.registry import LoadedBackend
-from mycelia.engine.compile.passes.layout_forms import (
-    FORMS,
-    TO_FIRST,
-    TO_LAST,
-    is_plane,
-    keeps_order,
-    twin_shape,
-)
+from mycelia.engine.compile.passes.layout_forms import CONVOLUTIONS
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import find
+from mycelia.engine.ops.layout_rules import LayoutRule, is_image, keeps_order, nhwc_shape, rule_of
 from mycelia.engine.ops.lowered.channels_last import padded
 
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)  # `dims` of the transpose to channels last, and back
 _NEEDED = ("conv_pack", "conv_last", "conv_last_input_grad", "conv_last_weight_grad")
 
 
@@ -40,15 +36,15 @@ def run(graph: Graph, backend: LoadedBackend) -> int:
     chosen = _Assignment(graph).choose()
     if not chosen:
         return 0
-    twins = Twins(graph, backend)
+    rewriter = NHWCRewriter(graph, backend)
     for node in graph.nodes:
         if node in chosen:
-            twins.take(node)
+            rewriter.take(node)
         else:
-            node.inputs = [v if v is None else twins.first(v) for v in node.inputs]
-            twins.nodes.append(node)
-    graph.outputs = [twins.first(v) for v in graph.outputs]
-    graph.nodes = twins.nodes
+            node.inputs = [v if v is None else rewriter.first(v) for v in node.inputs]
+            rewriter.nodes.append(node)
+    graph.outputs = [rewriter.first(v) for v in graph.outputs]
+    graph.nodes = rewriter.nodes
     return len(chosen)
 
 
@@ -94,30 +90,34 @@ def _has_unit_stride(node: Node) -> bool:
     return {*node.attrs["stride"], *node.attrs["dilation"]} == {1}
 
 
+def _rule(node: Node) -> LayoutRule | None:
+    return CONVOLUTIONS.get(node.op.name) or rule_of(node.op.definition)
+
+
 class _Assignment:
     """The labels: `last` holds the nodes that are to work on channels last."""
 
     def __init__(self, graph: Graph) -> None:
         self.nodes: list[Node] = []
-        self.planes: dict[Node, tuple[Value, ...]] = {}  # what a node with a form reads and makes
+        self.images: dict[Node, tuple[Value, ...]] = {}  # what a node with a form reads and makes
         self.readers: dict[Value, list[Node]] = {}
-        self.fixed: set[Value] = {v for v in graph.outputs if is_plane(v)}  # read as they are
+        self.fixed: set[Value] = {v for v in graph.outputs if is_image(v)}  # read as they are
         self.sources: dict[Value, Node] = {}
         for node in graph.nodes:
-            form = FORMS.get(node.op.name)
-            found = None if form is None else form.planes(node)
+            rule = _rule(node)
+            found = None if rule is None else rule.images(node)
             if found is None:
-                self.fixed.update(filter(is_plane, node.inputs))
+                self.fixed.update(filter(is_image, node.inputs))
                 continue
             inputs = dict.fromkeys(node.inputs[i] for i in found[0])
             outputs = [node.outputs[i] for i in found[1]]
             self.nodes.append(node)
-            self.planes[node] = (*inputs, *outputs)
+            self.images[node] = (*inputs, *outputs)
             for value in inputs:
                 self.readers.setdefault(value, []).append(node)
             for value in outputs:
                 self.sources[value] = node
-            self.fixed.update(v for v in node.inputs if is_plane(v) and v not in inputs)
+            self.fixed.update(v for v in node.inputs if is_image(v) and v not in inputs)
         self.gain = {node: _gain(node) for node in self.nodes if node.op.name in _ANCHORS}
         self.price: dict[Value, float] = {}
         self.last: set[Node] = set()
@@ -145,7 +145,7 @@ class _Assignment:
             if not self.sweep(self.nodes) + self.sweep(self.nodes[::-1]):
                 break
         for group in self.groups():
-            values = dict.fromkeys(v for node in group for v in self.planes[node])
+            values = dict.fromkeys(v for node in group for v in self.images[node])
             saved = sum(self.gain.get(node, 0.0) for node in group)
             if saved <= sum(map(self.cost, values)):
                 self.last.difference_update(group)
@@ -155,7 +155,7 @@ class _Assignment:
         """Moves single nodes to the other side where that is cheaper."""
         moved = 0
         for node in nodes:
-            values = self.planes[node]
+            values = self.images[node]
             gain = self.gain.get(node, 0.0)
             before = sum(map(self.cost, values))
             if node in self.last:
@@ -179,7 +179,7 @@ class _Assignment:
         return moved
 
     def groups(self) -> list[list[Node]]:
-        """The chosen nodes, those together that exchange planes."""
+        """The chosen nodes, those together that exchange images."""
         found, seen = [], set()
         for node in self.nodes:
             if node not in self.last or node in seen:
@@ -189,7 +189,7 @@ class _Assignment:
             while pending:
                 member = pending.pop()
                 group.append(member)
-                for value in self.planes[member]:
+                for value in self.images[member]:
                     source = self.sources.get(value)
                     for other in (*self.readers.get(value, ()), *(() if source is None else (source,))):
                         if other in self.last and other not in seen:
@@ -202,28 +202,28 @@ class _Assignment:
 # ---- the rewritten graph -----------------------------------------------------------------------------------
 
 
-class Twins:
-    """The new list of nodes, and the channels-last twins of planes. What forms emit through."""
+class NHWCRewriter:
+    """The new list of nodes, and the NHWC values of images. What layout rules emit through."""
 
     def __init__(self, graph: Graph, backend: LoadedBackend) -> None:
         self.backend = backend
         self.nodes: list[Node] = []
-        self.twins: dict[Value, Value] = {}
-        self.firsts: dict[Value, Value | None] = {}  # planes that only their twin holds so far: None
+        self.lasts: dict[Value, Value] = {}
+        self.firsts: dict[Value, Value | None] = {}  # None: only its NHWC value exists so far
         self.builder = Builder(graph)
         self.builder.added = self.nodes
         self.transpose, self.reshape = find("transpose"), find("reshape")
 
     def take(self, node: Node) -> None:
         """Appends the channels-last form of `node`."""
-        form = FORMS[node.op.name]
-        planes = form.planes(node)
+        rule = _rule(node)
+        images = rule.images(node)
         self.builder.location = node.location
-        found = form.emit(self, node)
+        found = rule.emit(self, node)
         for index, (old, new) in enumerate(zip(node.outputs, found, strict=True)):
             new.name = old.name
-            if index in planes[1]:
-                self.twins[old] = new
+            if index in images[1]:
+                self.lasts[old] = new
                 self.firsts[old] = None
             else:
                 self.firsts[old] = new
@@ -245,19 +245,19 @@ class Twins:
             return value
         found = self.firsts[value]
         if found is None:
-            found = self.firsts[value] = self.turned(self.twins[value], TO_FIRST, value.type.shape)
+            found = self.firsts[value] = self.turned(self.lasts[value], TO_FIRST, value.type.shape)
         return found
 
     def last(self, value: Value) -> Value:
-        """The twin of a plane."""
-        found = self.twins.get(value)
+        """The NHWC value of an image tensor."""
+        found = self.lasts.get(value)
         if found is None:
-            found = self.twins[value] = self.turned(self.first(value), TO_LAST, twin_shape(value.type.shape))
+            found = self.lasts[value] = self.turned(self.first(value), TO_LAST, nhwc_shape(value.type.shape))
         return found
 
     def turned(self, value: Value, dims: tuple[int, ...], shape: tuple[int, ...]) -> Value:
-        plane = shape if dims == TO_FIRST else value.type.shape
-        if keeps_order(plane):
+        image = shape if dims == TO_FIRST else value.type.shape
+        if keeps_order(image):
             return self.moved(self.reshape, value, {"shape": shape})
         return self.moved(self.transpose, value, {"dims": dims})
 
@@ -268,7 +268,7 @@ class Twins:
         return self.emit(op, [value], attrs)[0]
 
     def aligned(self, value: Value | None) -> Value | None:
-        """An operand that broadcasts against twins as `value` does against planes."""
+        """An operand that broadcasts against NHWC values as `value` does against images."""
         if value is None:
             return None
         rank = len(value.type.shape)
@@ -279,6 +279,6 @@ class Twins:
             return value if rank == 0 else self.moved(self.reshape, value, {"shape": ()})
         shape = (1,) * (4 - rank) + tuple(value.type.shape)
         if keeps_order(shape):
-            return self.moved(self.reshape, value, {"shape": twin_shape(shape)})
+            return self.moved(self.reshape, value, {"shape": nhwc_shape(shape)})
         whole = self.moved(self.reshape, value, {"shape": shape})
-        return self.turned(whole, TO_LAST, twin_shape(shape))
+        return self.turned(whole, TO_LAST, nhwc_shape(shape))

@@ -14,7 +14,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from mycelia.engine.base import dtypes
-from mycelia.engine.compile.passes.layout_forms import ELEMENTWISE
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.rewrite import Any, Constant, Rule, Use, rewrite, rule
 from mycelia.engine.ops.define import find
@@ -315,7 +314,7 @@ def transpose_of_ones(build: Builder, x: Value, node: Node) -> Value | None:
 def transposes_around(build: Builder, result: Value, node: Node) -> Value | None:
     """An elementwise op between a transpose and its inverse."""
     middle = result.producer
-    if middle is None or middle.op.name not in ELEMENTWISE or len(middle.inputs) != 1:
+    if middle is None or not middle.op.definition.elementwise or len(middle.inputs) != 1:
         return None
     before = middle.inputs[0].producer
     if before is None or before.op.name != "transpose":

@@ -16,7 +16,7 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value, group_inputs
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import find
-from mycelia.engine.ops.lowered.rounded import ROUNDING
+from mycelia.engine.ops.fusion import ROUNDING
 
 # They move elements: done in float32 where what they move is float32 already.
 _MOVES = frozenset(

@@ -68,7 +68,7 @@ def fill(type, shape, value):
     return full(shape, value, dtype=type)
 
 
-@op(elementwise="same", infer=lambda x, value, dtype: TensorType(dtype, x.shape), nondiff=True)
+@op(elementwise="same", infer=lambda x, value, dtype: TensorType(dtype, x.shape), nondiff=True, cost=0)
 def _fill_like(x, *, value: "float", dtype: "dtype"):
     """`value` in the shape of `x`, for shapes that are known only at run time.
 

@@ -12,8 +12,11 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
-from mycelia.engine.ops.arrays.shape import as_ints, constant, positive_axis, reshape, shaped_by
-from mycelia.engine.ops.define import op, registry
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import cost as _cost
+from mycelia.engine.ops import layout_rules as _layout
+from mycelia.engine.ops.arrays.shape import as_ints, constant, movedim, positive_axis, reshape, shaped_by
+from mycelia.engine.ops.define import find, op, registry
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
 from mycelia.engine.ops.late import ops
 
@@ -78,7 +81,20 @@ def _placed_shape(given, begin, stride, shape):
     return shape
 
 
-@op(infer=shaped_by(_sliced_shape))
+def _keeps_axes(node):
+    return tuple(node.attrs["shape"]) == tuple(node.attrs["size"])
+
+
+def _sliced_channels_last(rewriter, node):
+    turned = {name: _layout.nhwc_shape(v) for name, v in node.attrs.items()}
+    return _layout.same_attributes(rewriter, node, [rewriter.last(node.inputs[0])], **turned)
+
+
+@op(
+    infer=shaped_by(_sliced_shape),
+    cost=_cost.picks(0),
+    layout=_layout.where(_keeps_axes, _layout.images((0,), (0,))._replace(emit=_sliced_channels_last)),
+)
 def _strided_slice(x, *, begin: "ints", size: "ints", stride: "ints", shape: "ints"):
     """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th,
     in the end reshaped to `shape`.
@@ -105,7 +121,23 @@ def _strided_slice(rand):
     yield rand(), dict(begin=(), size=(), stride=(), shape=(1,))
 
 
-@op(infer=shaped_by(_placed_shape))
+@_strided_slice.batch
+def _strided_slice(call):
+    a = call.attrs
+    return call.run(
+        call.operands,
+        begin=(0, *a["begin"]),
+        size=(call.size, *a["size"]),
+        stride=(1, *a["stride"]),
+        shape=(call.size, *a["shape"]),
+    )
+
+
+@op(
+    infer=shaped_by(_placed_shape),
+    cost=0,
+    layout=_layout.images((0,), (0,))._replace(emit=_sliced_channels_last),
+)
 def _strided_place(x, *, begin: "ints", stride: "ints", shape: "ints"):
     """Zeros of `shape` with `x` at the places that a strided slice would read: the adjoint of
     `_strided_slice`.
@@ -132,6 +164,14 @@ def _strided_place(rand):
     yield rand(), dict(begin=(), stride=(), shape=())
 
 
+@_strided_place.batch
+def _strided_place(call):
+    a = call.attrs
+    return call.run(
+        call.operands, begin=(0, *a["begin"]), stride=(1, *a["stride"]), shape=(call.size, *a["shape"])
+    )
+
+
 def _assigned(x, value, begin, size, stride):
     if value.dtype is not x.dtype:
         raise TypeError(f"value must have dtype {x.dtype.name}, but got {value.dtype.name}")
@@ -141,7 +181,15 @@ def _assigned(x, value, begin, size, stride):
     return x
 
 
-@op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs))
+def _batched_assign(call):
+    a = call.attrs
+    value = call.aligned(len(a["size"]))[1]
+    return find("strided_assign")(
+        call.whole(0), value, (0, *a["begin"]), (call.size, *a["size"]), (1, *a["stride"])
+    )
+
+
+@op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), batch=_batched_assign, cost=0)
 def _strided_assign(x, value, *, begin: "ints", size: "ints", stride: "ints"):
     """`x` with `value` at the places that a strided slice reads.
 
@@ -171,7 +219,13 @@ def _strided_assign(rand):
     yield rand(), rand(), dict(begin=(), size=(), stride=())
 
 
-@op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), updates=("x",), nondiff=True)
+@op(
+    infer=lambda x, value, **attrs: _assigned(x, value, **attrs),
+    updates=("x",),
+    nondiff=True,
+    batch=_batched_assign,
+    cost=0,
+)
 def _strided_write(x, value, *, begin: "ints", size: "ints", stride: "ints"):
     """`_strided_assign` into the memory of `x`: the cost is that of the selection,
     where nothing shares the memory.
@@ -339,7 +393,24 @@ def _gathered(x, indices, axis, batch_dims):
     return shaped_by(lambda shape: shape[:axis] + indices.shape[batch:] + shape[axis + 1 :])(x)
 
 
-@op(infer=lambda x, indices, axis, batch_dims: _gathered(x, indices, axis, batch_dims), mindir="Gather")
+def _picks_one_axis(node):
+    """Whether a gather keeps the rank: by indices of rank 1, without batch axes."""
+    return len(node.inputs[1].type.shape) == 1 and not node.attrs["batch_dims"]
+
+
+def _picked_channels_last(rewriter, node):
+    changed = dict(axis=_layout.AXIS[node.attrs["axis"] % 4])
+    if "shape" in node.attrs:
+        changed["shape"] = _layout.nhwc_shape(node.attrs["shape"])
+    return _layout.same_attributes(rewriter, node, [rewriter.last(node.inputs[0]), node.inputs[1]], **changed)
+
+
+@op(
+    infer=lambda x, indices, axis, batch_dims: _gathered(x, indices, axis, batch_dims),
+    mindir="Gather",
+    cost=_cost.picks(0),
+    layout=_layout.where(_picks_one_axis, _layout.images((0,), (0,))._replace(emit=_picked_channels_last)),
+)
 def gather(input_params, input_indices, *, axis: "int", batch_dims: "int" = 0):
     """The slices of `input_params` along `axis` at the given indices,
     which count from the end where negative.
@@ -382,6 +453,21 @@ def gather(rand):
     yield rand(7), rand.ints(0, 7, (3, 1, 2)), dict(axis=0)
 
 
+@gather.batch
+def gather(call):
+    """Shared table: one gather; shared indices: another axis; both differ: batch axes of the op."""
+    x, indices = call.operands
+    axis, batch_dims = call.attrs["axis"] % call.rank(), call.attrs["batch_dims"]
+    if call.batched[0]:
+        if not call.batched[1] and not batch_dims:
+            return call.shaped(call.run([x, indices], axis=axis + 1))
+        return call.shaped(call.run([x, call.whole(1)], axis=axis + 1, batch_dims=batch_dims + 1))
+    if batch_dims:
+        return call.shaped(call.run([call.whole(0), indices], axis=axis + 1, batch_dims=batch_dims + 1))
+    found = call.run([x, indices], axis=axis)[0]  # [.., batch, I.., R..]
+    return call.shaped((movedim(found, axis, 0),))
+
+
 def _gather_grad_type(rows, indices, *, shape, axis, batch_dims):
     axis, batch = positive_axis(axis, len(shape)), positive_axis(batch_dims, indices.rank + 1, "batch_dims")
     expected = (*shape[:axis], *indices.shape[batch:], *shape[axis + 1 :])
@@ -390,7 +476,10 @@ def _gather_grad_type(rows, indices, *, shape, axis, batch_dims):
     return TensorType(rows.dtype, shape)
 
 
-@op(infer=_gather_grad_type)
+@op(
+    infer=_gather_grad_type,
+    layout=_layout.where(_picks_one_axis, _layout.images((0,), (0,))._replace(emit=_picked_channels_last)),
+)
 def _gather_grad(rows, indices, *, shape: "ints", axis: "int", batch_dims: "int" = 0):
     """Zeros of `shape` to which the slices of `rows` are added at the given indices: the adjoint of `gather`.
 
@@ -454,7 +543,11 @@ def _embedded(ids, weight, padding_idx):
     return shaped_by(lambda shape: (*shape, weight.shape[1]))(TensorType(weight.dtype, ids.shape))
 
 
-@op(infer=lambda input, weight, padding_idx: _embedded(input, weight, padding_idx))
+@op(
+    infer=lambda input, weight, padding_idx: _embedded(input, weight, padding_idx),
+    batch=_batch.first_leading,
+    cost=_cost.picks(1),
+)
 def _embedding(input, weight, *, padding_idx: "int?" = None):
     """The rows of `weight` at `input`; no gradient flows into row `padding_idx`.
 
@@ -517,6 +610,11 @@ def _scale_gradient(rand):
     yield rand(2, 3), rand(2, 1), dict(_grad=False)
 
 
+@_scale_gradient.batch
+def _scale_gradient(call):
+    return _batch.one_by_one(call) if call.batched[1] else call.run(call.operands)
+
+
 def _gathered_d(x, index, dim):
     check_index_dtype(index)
     at = positive_axis(dim, x.rank, "dim")
@@ -536,7 +634,12 @@ def _grid(index, axis):
     return tuple(grid)
 
 
-@op(infer=lambda x, index, dim: _gathered_d(x, index, dim), mindir="GatherD")
+@op(
+    infer=lambda x, index, dim: _gathered_d(x, index, dim),
+    mindir="GatherD",
+    batch=_batch.along("dim"),
+    cost=_cost.picks(0),
+)
 def _gather_d(x, index, *, dim: "int"):
     """Elements picked along one axis: ``y[i, j] = x[i, index[i, j]]`` for dim 1.
 
@@ -591,7 +694,7 @@ def positions_nd(indices, shape, op_name):
     return tuple(wrapped(indices[..., i], shape[i], i, op_name) for i in range(indices.shape[-1]))
 
 
-@op(infer=lambda x, indices: _gathered_nd(x, indices), mindir="GatherNd", method=True)
+@op(infer=lambda x, indices: _gathered_nd(x, indices), mindir="GatherNd", method=True, cost=_cost.picks(0))
 def gather_nd(input_x, indices):
     """The slices named by the rows of `indices`: ``y[i] = x[indices[i, 0], indices[i, 1], ...]``.
 
@@ -613,6 +716,13 @@ def gather_nd(rand):
     yield rand(3, 4), rand.ints(0, 3, (2, 2, 1), "int64")
     yield rand(3, 4, 2), rand.ints(-3, 3, (2,))
     yield rand(3, 4), rand.ints(0, 3, (0, 1))
+
+
+@gather_nd.batch
+def gather_nd(call):
+    if not call.batched[0]:
+        return call.run(call.operands)
+    return call.run([call.operands[0], _batch.with_example_numbers(call, call.whole(1))])
 
 
 def _linear(indices, dims):

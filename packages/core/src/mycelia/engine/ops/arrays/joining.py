@@ -10,6 +10,8 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.create import zeros
 from mycelia.engine.ops.arrays.index import narrow, take_constant
 from mycelia.engine.ops.arrays.padding import pad
@@ -56,7 +58,12 @@ def _concat_type(types, axis):
     return TensorType(first.dtype, (*first.shape[:at], total, *first.shape[at + 1 :]))
 
 
-@op(infer=lambda tensors, axis: _concat_type(tensors, axis), mindir="Concat")
+@op(
+    infer=lambda tensors, axis: _concat_type(tensors, axis),
+    mindir="Concat",
+    cost=0,
+    layout=_layout.along("axis"),
+)
 def _concat(tensors: "tensors", *, axis: "int" = 0):
     """Join tensors along an existing axis.
 
@@ -78,6 +85,12 @@ def _concat(rand):
     yield [rand(2, 0, 2), rand(2, 3, 2)], dict(axis=1)
     yield [rand(3)]
     yield [rand(2, 1) for _ in range(18)], dict(axis=1)
+
+
+@_concat.batch
+def _concat(call):
+    operands = call.all_whole()
+    return call.run(operands, axis=call.attrs["axis"] % call.rank() + 1)
 
 
 def _common_dtype(tensors):
@@ -109,7 +122,7 @@ def _stack_type(types, axis):
     return shaped_by(lambda shape: (*shape[:at], len(types), *shape[at:]))(first)
 
 
-@op(infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack")
+@op(infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack", cost=0)
 def stack(tensors: "tensors", *, axis: "int" = 0):
     """Join tensors of one shape along a new axis.
 
@@ -132,6 +145,12 @@ def stack(rand):
     yield [rand(), rand()]
     yield [rand(0, 2), rand(0, 2)], dict(axis=1)
     yield [rand(3)]
+
+
+@stack.batch
+def stack(call):
+    operands = call.all_whole()
+    return call.run(operands, axis=call.attrs["axis"] % (call.rank() + 1) + 1)
 
 
 def hstack(tensors):
@@ -203,7 +222,13 @@ def _split_types(x, sections, axis):
     return tuple(TensorType(x.dtype, (*x.shape[:at], s, *x.shape[at + 1 :])) for s in sizes)
 
 
-@op(infer=lambda x, sections, axis: _split_types(x, sections, axis), outputs=None)
+@op(
+    infer=lambda x, sections, axis: _split_types(x, sections, axis),
+    outputs=None,
+    batch=_batch.along("axis"),
+    cost=0,
+    layout=_layout.along("axis"),
+)
 def _split(x, *, sections: "ints", axis: "int" = 0):
     """Cut along an axis into pieces of the sizes `sections`; one number:
     pieces of that size, the last may be smaller.
@@ -327,7 +352,13 @@ def _unstack_types(x, axis):
     return tuple(TensorType(x.dtype, x.shape[:at] + x.shape[at + 1 :]) for _ in range(x.shape[at]))
 
 
-@op(infer=lambda input_x, axis: _unstack_types(input_x, axis), outputs=None, mindir="Unstack")
+@op(
+    infer=lambda input_x, axis: _unstack_types(input_x, axis),
+    outputs=None,
+    mindir="Unstack",
+    batch=_batch.along("axis"),
+    cost=0,
+)
 def unstack(input_x, *, axis: "int" = 0):
     """The slices along an axis, which is dropped.
 

@@ -10,6 +10,9 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.sizes import exact
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import fusion as _fusion
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.create import zeros
 from mycelia.engine.ops.arrays.index import check_index_dtype, is_tensor
 from mycelia.engine.ops.arrays.padding import pad
@@ -21,7 +24,7 @@ from mycelia.engine.ops.arrays.shape import (
     reshape,
     shaped_by,
 )
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
 
@@ -34,11 +37,22 @@ def _selected(condition, input, other):
     return TensorType(input.dtype, broadcast_shapes(condition.shape, input.shape, other.shape))
 
 
+def _select_step(p, *values):
+    return p.step("select", *values)
+
+
+def _selects_numbers(inputs, output):
+    kinds = _fusion.KINDS
+    return output in kinds and output is not dtypes.bool_ and all(d in kinds for d in inputs)
+
+
 @op(
     elementwise="broadcast",
     infer=lambda *types: _selected(*types),
     promote=("input", "other"),
     mindir="Select",
+    cost=0,
+    fuse=_fusion.Fusion(_select_step, _selects_numbers),
 )
 def _where(condition, input, other):
     """`input` where `condition` is true, `other` elsewhere.
@@ -96,7 +110,7 @@ def _filled(input_x, mask, value):
     return TensorType(input_x.dtype, broadcast_shapes(input_x.shape, mask.shape))
 
 
-@op(infer=lambda *types: _filled(*types), mindir="MaskedFill")
+@op(infer=lambda *types: _filled(*types), mindir="MaskedFill", layout=_layout.elementwise)
 def _masked_fill(input_x, mask, value):
     """`value` where `mask` is true, `input_x` elsewhere.
 
@@ -122,6 +136,14 @@ def _masked_fill(rand):
     yield rand(3), rand.bools(2, 1), rand()
     yield rand(2, 4, 3, 3), rand.bools(2, 1, 1, 3), rand()
     yield rand(0, 3), rand.bools(3), rand()
+
+
+@_masked_fill.batch
+def _masked_fill(call):
+    if not call.batched[2]:
+        return tuple(call.shaped(call.run(call.aligned(max(call.rank(0), call.rank(1))))))
+    x, mask, value = call.aligned(max(call.rank(0), call.rank(1)))
+    return (find("where")(mask, value, x),)
 
 
 def masked_fill(input_x, mask, value):
@@ -276,6 +298,7 @@ def _one_hotted(indices, on_value, off_value, depth, axis):
     infer=lambda *types, **attrs: _one_hotted(*types, **attrs),
     promote=("on_value", "off_value"),
     mindir="OneHot",
+    cost=0,
 )
 def _one_hot(indices, on_value, off_value, *, depth: "int", axis: "int" = -1):
     """`on_value` at the position that the index names along a new axis of size
@@ -306,6 +329,14 @@ def _one_hot(rand):
     yield rand.ints(0, 4, (2, 3)), rand(), rand(), dict(depth=3, axis=1)
     yield rand.ints(0, 4, ()), rand(), rand(), dict(depth=4)
     yield rand.ints(0, 4, (0,)), rand(), rand(), dict(depth=2)
+
+
+@_one_hot.batch
+def _one_hot(call):
+    if not call.only(0):
+        return _batch.one_by_one(call)
+    axis = call.attrs["axis"]
+    return call.shaped(call.run(call.operands, axis=axis if axis == -1 else axis + 1))
 
 
 def one_hot(indices, depth, on_value=1, off_value=0, axis=-1):
@@ -343,7 +374,7 @@ def _triangle_samples(rand):
     yield rand(0, 3)
 
 
-@op(infer=shaped_by(_is_matrix), mindir="Tril", method=True)
+@op(infer=shaped_by(_is_matrix), mindir="Tril", method=True, batch=_batch.leading, cost=0)
 def tril(input, *, diagonal: "int" = 0):
     """The lower triangle of the last two axes, zero above the given diagonal.
 
@@ -360,7 +391,7 @@ def tril(ct, *, diagonal):
 tril.samples(_triangle_samples)
 
 
-@op(infer=shaped_by(_is_matrix), mindir="Triu", method=True)
+@op(infer=shaped_by(_is_matrix), mindir="Triu", method=True, batch=_batch.leading, cost=0)
 def triu(input, *, diagonal: "int" = 0):
     """The upper triangle of the last two axes, zero below the given diagonal.
 
@@ -389,7 +420,7 @@ def _diagonal_shape(shape, offset, dim1, dim2):
     return (*rest, _diagonal_length(shape[i], shape[j], offset))
 
 
-@op(infer=shaped_by(_diagonal_shape), mindir="Diagonal")
+@op(infer=shaped_by(_diagonal_shape), mindir="Diagonal", cost=0)
 def diagonal(input, *, offset: "int" = 0, dim1: "int" = 0, dim2: "int" = 1):
     """The diagonal of the planes spanned by two axes, as the last axis of the result.
 
@@ -411,6 +442,13 @@ def diagonal(rand):
     yield rand(2, 3, 4), dict(offset=1, dim1=-2, dim2=-1)
     yield rand(2, 3, 4), dict(dim1=2, dim2=0)
     yield rand(3, 4), dict(offset=7)
+
+
+@diagonal.batch
+def diagonal(call):
+    rank = call.rank()
+    dims = {name: call.attrs[name] % rank + 1 for name in ("dim1", "dim2")}
+    return call.run(call.operands, **dims)
 
 
 def _diagonal_place_shape(given, shape, offset, dim1, dim2):
@@ -447,6 +485,13 @@ def _diagonal_place(rand):
     yield rand(2, 2), dict(shape=(2, 3, 4), offset=-1, dim1=1, dim2=2)
     yield rand(3, 2), dict(shape=(2, 3, 4), dim1=2, dim2=0)
     yield rand(0), dict(shape=(2, 2), offset=2)
+
+
+@_diagonal_place.batch
+def _diagonal_place(call):
+    shape = call.attrs["shape"]
+    dims = {name: call.attrs[name] % len(shape) + 1 for name in ("dim1", "dim2")}
+    return call.run(call.operands, shape=(call.size, *shape), **dims)
 
 
 def diag_embed(input, offset=0, dim1=-2, dim2=-1):

@@ -7,6 +7,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.index import index_select, is_tensor
 from mycelia.engine.ops.arrays.scatter import _scatter_elements
 from mycelia.engine.ops.arrays.shape import constant, positive_axis, reshape, squeeze
@@ -39,7 +40,13 @@ def _sorted_types(x, axis, descending):
     return x, TensorType(dtypes.int32, x.shape)
 
 
-@op(infer=lambda x, axis, descending: _sorted_types(x, axis, descending), outputs=2, mindir="Sort")
+@op(
+    infer=lambda x, axis, descending: _sorted_types(x, axis, descending),
+    outputs=2,
+    mindir="Sort",
+    batch=_batch.along("axis"),
+    cost=0,
+)
 def _sort(input_x, *, axis: "int" = -1, descending: "bool" = False):
     """Values in order along an axis, and where they were; stable, NaN is the largest.
 
@@ -101,7 +108,7 @@ def _topk_types(x, k, axis, largest, sorted):
     return TensorType(x.dtype, shape), TensorType(dtypes.int32, shape)
 
 
-@op(infer=lambda x, **attrs: _topk_types(x, **attrs), outputs=2)
+@op(infer=lambda x, **attrs: _topk_types(x, **attrs), outputs=2, batch=_batch.along("axis"))
 def _topk(input, *, k: "int", axis: "int" = -1, largest: "bool" = True, sorted: "bool" = True):
     """The k largest (or smallest) values along an axis in order, and where they were; NaN is the largest.
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.shape import as_ints, shaped_by
 from mycelia.engine.ops.define import op
 
@@ -18,7 +19,7 @@ def _padded(shape, pads, value):
     return result
 
 
-@op(infer=shaped_by(_padded))
+@op(infer=shaped_by(_padded), cost=0, layout=_layout.images((0,), (0,)))
 def _pad_constant(x, *, pads: "ints", value: "float" = 0.0):
     """Surround with `value`: `pads` is (before, after) of each axis from the first on;
     negative numbers cut away.
@@ -43,6 +44,19 @@ def _pad_constant(rand):
     yield rand(3), dict(pads=(0, 0))
     yield rand(0, 2), dict(pads=(2, 1, 0, 0), value=-1.0)
     yield rand(3), dict(pads=(-2, -1))
+
+
+@_pad_constant.batch
+def _pad_constant(call):
+    return call.run(call.operands, pads=(0, 0, *call.attrs["pads"]))
+
+
+@_pad_constant.layout
+def _pad_constant(rewriter, node):
+    pads = node.attrs["pads"]
+    pairs = _layout.nhwc_shape([pads[2 * i : 2 * i + 2] for i in range(4)])
+    turned = sum(map(tuple, pairs), ())
+    return _layout.same_attributes(rewriter, node, [rewriter.last(node.inputs[0])], pads=turned)
 
 
 _PAD_MODES = {"constant": "constant", "reflect": "reflect", "replicate": "edge", "edge": "edge"}

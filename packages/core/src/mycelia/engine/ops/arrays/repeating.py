@@ -17,7 +17,7 @@ def _tiled(shape, dims):
     return (-1 if n == -1 else n * d for n, d in zip(shape, dims))
 
 
-@op(infer=shaped_by(_tiled), mindir="Tile")
+@op(infer=shaped_by(_tiled), mindir="Tile", cost=0)
 def tile(input, *, dims: "ints"):
     """Repeat the whole tensor ``dims[i]`` times along axis i; missing leading entries count as 1.
 
@@ -52,6 +52,14 @@ def tile(rand):
     yield rand(), dict(dims=(3,))
     yield rand(0, 2), dict(dims=(2, 2))
     yield rand(2, 2), dict(dims=(0, 2))
+
+
+@tile.batch
+def tile(call):
+    dims = call.attrs["dims"]
+    rank = max(len(dims), call.rank())
+    dims = (1,) * (rank - len(dims)) + tuple(dims)
+    return call.shaped(call.run(call.aligned(rank), dims=(1, *dims)))
 
 
 def repeat_interleave(input, repeats, axis=None):

@@ -10,6 +10,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.index import (
     _gather_d,
     _grid,
@@ -152,6 +153,11 @@ def _tensor_scatter(rand):
     yield rand(3, 4), rand.ints(0, 3, (0, 1)), rand(0, 4), dict(reduction="add")
 
 
+@_tensor_scatter.batch
+def _tensor_scatter(call):
+    return call.run([call.whole(0), _batch.with_example_numbers(call, call.whole(1)), call.whole(2)])
+
+
 @op(infer=lambda indices, updates, shape: _scattered_nd(TensorType(updates.dtype, shape), indices, updates),
     mindir="ScatterNd")  # fmt: skip
 def scatter_nd(indices, updates, *, shape: "ints"):
@@ -175,6 +181,12 @@ def scatter_nd(rand):
     yield rand.ints(-3, 3, (2, 2, 1), "int64"), rand(2, 2, 4), dict(shape=(3, 4))
     yield rand.ints(0, 3, (2,)), rand(2), dict(shape=(3, 4, 2))
     yield rand.ints(0, 3, (0, 1)), rand(0, 4), dict(shape=(3, 4))
+
+
+@scatter_nd.batch
+def scatter_nd(call):
+    indices = _batch.with_example_numbers(call, call.whole(0))
+    return call.run([indices, call.whole(1)], shape=(call.size, *call.attrs["shape"]))
 
 
 def _as_updates(x, updates):
@@ -280,7 +292,7 @@ def _scattered(x, index, src, axis):
     return x
 
 
-@op(infer=lambda x, index, src, axis, reduction: _scattered(x, index, src, axis))
+@op(infer=lambda x, index, src, axis, reduction: _scattered(x, index, src, axis), batch=_batch.along("axis"))
 def _scatter_elements(
     x, index, src, *, axis: "int" = 0, reduction: "update|add|sub|mul|div|max|min" = "update"
 ):

@@ -12,6 +12,8 @@ from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.sizes import exact
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
 
@@ -115,7 +117,7 @@ def _reshaped(old, shape):
     return shape
 
 
-@op(infer=shaped_by(_reshaped), view=True, mindir="Reshape")
+@op(infer=shaped_by(_reshaped), view=True, mindir="Reshape", batch=_batch.reshape, cost=0)
 def reshape(input, *, shape: "ints"):
     """The same elements in row-major order under another shape; one size may be -1 and is then computed.
 
@@ -155,7 +157,7 @@ def _squeezed(shape, axis):
     return (n for i, n in enumerate(shape) if i not in drop or n != 1)
 
 
-@op(infer=shaped_by(_squeezed), view=True, mindir="Squeeze")
+@op(infer=shaped_by(_squeezed), view=True, mindir="Squeeze", batch=_batch.reshape, cost=0)
 def squeeze(input, *, axis: "ints?" = None):
     """Drop axes of size 1: all of them, or those in `axis` (an axis of another size stays as it is).
 
@@ -183,7 +185,7 @@ def _expanded(shape, axis):
     return (*shape[:at], 1, *shape[at:])
 
 
-@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims")
+@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims", batch=_batch.reshape, cost=0)
 def expand_dims(input_x, *, axis: "int"):
     """Insert an axis of size 1 at `axis`, counted in the result.
 
@@ -277,7 +279,7 @@ def _transposed(shape, dims):
     return (shape[d] for d in positive_axes(dims, len(shape), "dims"))
 
 
-@op(infer=shaped_by(_transposed), mindir="Transpose")
+@op(infer=shaped_by(_transposed), mindir="Transpose", cost=0)
 def transpose(input, *, dims: "ints"):
     """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input.
 
@@ -307,6 +309,14 @@ def transpose(rand):
     yield rand(0, 3), dict(dims=(1, 0))
     yield rand(1), dict(dims=(0,))
     yield rand(), dict(dims=())
+
+
+@transpose.batch
+def transpose(call):
+    dims = call.attrs["dims"]
+    rank = call.rank()
+    order = range(rank)[::-1] if dims is None else (d % rank for d in dims)
+    return call.run(call.operands, dims=(0, *(d + 1 for d in order)))
 
 
 def permute(input, axis):
@@ -358,7 +368,7 @@ def _flipped(shape, dims):
     return shape
 
 
-@op(infer=shaped_by(_flipped), mindir="ReverseV2")
+@op(infer=shaped_by(_flipped), mindir="ReverseV2", batch=_batch.along("dims", empty_is_all=False), cost=0)
 def flip(input, *, dims: "ints"):
     """Reverse the order of the elements along `dims`.
 
@@ -421,7 +431,7 @@ def _rolled(shape, shifts, dims):
     return shape
 
 
-@op(infer=shaped_by(_rolled), mindir="Roll")
+@op(infer=shaped_by(_rolled), mindir="Roll", cost=0)
 def _roll(input, *, shifts: "ints", dims: "ints"):
     """Shift the elements along each of `dims` by `shifts` places; what leaves at one end enters at the other.
 
@@ -442,6 +452,16 @@ def _roll(rand):
     yield rand(3, 4), dict(shifts=(5, 2), dims=(1, 1))
     yield rand(3, 4), dict(shifts=(0,), dims=(0,))
     yield rand(0, 2), dict(shifts=(1,), dims=(0,))
+
+
+@_roll.batch
+def _roll(call):
+    dims = call.attrs["dims"]
+    rank = call.rank()
+    if not dims:
+        flat = _batch.reshaped(call.operands[0], (call.size, -1))
+        return call.shaped(call.run([flat], dims=(1,)))
+    return call.shaped(call.run(call.operands, dims=tuple(d % rank + 1 for d in dims)))
 
 
 def roll(input, shifts, dims=None):
@@ -468,7 +488,13 @@ def _broadcasted(old, shape):
     return result
 
 
-@op(infer=shaped_by(_broadcasted), mindir="BroadcastTo")
+def _stretched_images(node):
+    if not _layout.is_image(node.outputs[0]) or not node.inputs[0].type.is_static:
+        return None
+    return [0] if _layout.is_image(node.inputs[0]) else (), (0,)
+
+
+@op(infer=shaped_by(_broadcasted), mindir="BroadcastTo", cost=0, layout=_layout.LayoutRule(_stretched_images))
 def broadcast_to(input, *, shape: "ints"):
     """Repeat along axes of size 1 (and new leading axes) up to `shape`; -1 keeps the input's size.
 
@@ -492,6 +518,18 @@ def broadcast_to(rand):
     yield rand(2, 3), dict(shape=(2, 3))
 
 
+@broadcast_to.batch
+def broadcast_to(call):
+    (x,) = call.aligned(len(call.out_types[0].shape))
+    return (_batch.broadcast_to(x, (call.size, *call.out_types[0].shape)),)
+
+
+@broadcast_to.layout
+def broadcast_to(rewriter, node):
+    shape = _layout.nhwc_shape(node.outputs[0].type.shape)
+    return rewriter.emit(node.op, [rewriter.aligned(node.inputs[0])], dict(shape=shape))
+
+
 def expand(input_x, size):
     """`broadcast_to` under its other name."""
     return broadcast_to(input_x, as_ints(size, "size"))
@@ -512,7 +550,7 @@ def shape(input_x):
     return input_x.shape
 
 
-@op(infer=lambda x: TensorType(dtypes.int64, (x.rank,)), nondiff=True)
+@op(infer=lambda x: TensorType(dtypes.int64, (x.rank,)), nondiff=True, cost=0)
 def shape_of(input):
     """The sizes of the axes as a tensor: for shapes that are known only at run time.
 
@@ -526,6 +564,12 @@ def shape_of(rand):
     yield rand(2, 3, 4)
     yield rand(0, 5), dict(_dtypes=("bool",))
     yield rand()
+
+
+@shape_of.batch
+def shape_of(call):
+    shape = _C.Tensor(list(call.in_types[0].shape), call.out_types[0].dtype)
+    return [_batch.broadcast_to(shape, (call.size, *shape.shape))]
 
 
 def dyn_shape(input_x):

@@ -10,6 +10,7 @@ from mycelia.engine.base import errors
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.interpret import evaluate
 from mycelia.engine.ir.types import UNKNOWN, TensorType, join
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.late import ops
 
@@ -214,7 +215,7 @@ def _stacked(rows, type_: TensorType):
 # ---- gradients by decree -----------------------------------------------------------------------------------
 
 
-@op(elementwise="same", view=True, nondiff=True)
+@op(elementwise="same", view=True, nondiff=True, cost=0)
 def stop_gradient(x):
     """`x`; no gradient flows through it.
 
@@ -242,7 +243,7 @@ def stop_gradient(value):
     return _stop_gradient(value) if isinstance(value, _C.Tensor) else value
 
 
-@op(name="recomputed", view=True, nondiff=True)
+@op(name="recomputed", view=True, nondiff=True, layout=_layout.elementwise)
 def _recomputed(x, flowing):
     """`x`, where it is used once more after the cotangent `flowing` has arrived: the compiler takes it for a
     value of its own, so that what depends on it is not what was computed from `x` before.
@@ -260,6 +261,11 @@ def _recomputed(x, flowing):
 @_recomputed.samples
 def _recomputed(rand):
     yield rand(2, 3), rand(4)
+
+
+@_recomputed.batch
+def _recomputed(call):
+    return call.run([call.whole(0), call.operands[1]])
 
 
 @op(name="custom_call", outputs=None)

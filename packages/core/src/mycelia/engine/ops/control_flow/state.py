@@ -21,7 +21,7 @@ def _spread(value, variable):
     return np.broadcast_to(np.reshape(value, ()) if np.size(value) == 1 else value, variable.shape)
 
 
-@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign")
+@op(infer=_overwritten, updates=("variable",), nondiff=True, mindir="Assign", cost=0)
 def _assign(variable, value):
     """Overwrite `variable` with `value`, cast to its dtype.
 

@@ -41,6 +41,11 @@ def elu(rand):
     yield rand(0)
 
 
+@elu.fuse
+def elu(p, x, *, alpha):
+    return p.step("elu", x, p.constant(alpha))
+
+
 @op(elementwise="same", infer=same())
 def _elu_grad(dy, y, *, alpha: "float" = 1.0):
     """Gradient of elu from its result: ``dy if y > 0 else dy * (y + alpha)``.
@@ -58,6 +63,11 @@ def _elu_grad(ct, dy, y, *, alpha):
 @_elu_grad.samples
 def _elu_grad(rand):
     yield rand(3, 5), rand.distinct(3, 5) + np.float32(0.03), dict(alpha=0.7)
+
+
+@_elu_grad.fuse
+def _elu_grad(p, dy, y, *, alpha):
+    return p.step("elu_grad", dy, y, p.constant(alpha))
 
 
 @op(elementwise="same", infer=same(), mindir="CeLU", float_result=True)
@@ -127,7 +137,7 @@ def _np_softplus(x):
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-@op(elementwise="same", infer=same(), mindir="Sigmoid", float_result=True, method=True)
+@op(elementwise="same", infer=same(), mindir="Sigmoid", float_result=True, method=True, fuse="sigmoid")
 def sigmoid(input):
     """Logistic function: ``1 / (1 + exp(-input))``.
 
@@ -148,7 +158,7 @@ def sigmoid(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same())
+@op(elementwise="same", infer=same(), fuse="sigmoid_grad")
 def _sigmoid_grad(dy, y):
     """Gradient of sigmoid from its result: ``dy * y * (1 - y)``.
 
@@ -188,7 +198,12 @@ def logsigmoid(rand):
     yield rand(9, low=-200, high=200), dict(_grad=False)
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="SiLU")
+@logsigmoid.fuse
+def logsigmoid(p, x):
+    return p.step("neg", p.step("softplus", p.step("neg", x)))
+
+
+@op(elementwise="same", infer=same(), float_result=True, mindir="SiLU", cost=4, fuse="silu")
 def silu(input):
     """Sigmoid linear unit (swish): ``input * sigmoid(input)``.
 
@@ -209,7 +224,7 @@ def silu(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same())
+@op(elementwise="same", infer=same(), cost=6, fuse="silu_grad")
 def _silu_grad(dy, x):
     """Gradient of silu: ``dy * s * (1 + x * (1 - s))`` with ``s = sigmoid(x)``.
 
@@ -230,7 +245,7 @@ def _silu_grad(rand):
     yield rand(3, 5), rand(3, 5, low=-5, high=5)
 
 
-@op(elementwise="same", infer=same(), mindir="Mish", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Mish", float_result=True, fuse="mish")
 def mish(x):
     """Self regularized unit: ``x * tanh(log(1 + exp(x)))``.
 
@@ -251,7 +266,7 @@ def mish(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same(), mindir="Softplus", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Softplus", float_result=True, precision="wide")
 def _softplus(input, *, beta: "float" = 1.0, threshold: "float" = 20.0):
     """Smooth rectifier: ``log(1 + exp(beta * input)) / beta``; `input` itself where
     ``beta * input > threshold``.
@@ -274,6 +289,13 @@ def _softplus(rand):
     yield rand(0)
 
 
+@_softplus.fuse
+def _softplus(p, x, *, beta, threshold):
+    scaled = p.step("mul", x, p.constant(beta))
+    smooth = p.step("mul", p.step("softplus", scaled), p.constant(1 / beta))
+    return p.step("select", p.step("less", p.constant(threshold), scaled), x, smooth)
+
+
 @op(elementwise="same", infer=same())
 def _softplus_grad(dy, x, *, beta: "float" = 1.0, threshold: "float" = 20.0):
     """Gradient of softplus: ``dy * sigmoid(beta * x)``, ``dy`` in the linear part.
@@ -292,6 +314,13 @@ def _softplus_grad(ct, dy, x, *, beta, threshold):
 @_softplus_grad.samples
 def _softplus_grad(rand):
     yield rand(3, 5), rand(3, 5, low=-5, high=5), dict(beta=1.5, threshold=2.0)
+
+
+@_softplus_grad.fuse
+def _softplus_grad(p, dy, x, *, beta, threshold):
+    scaled = p.step("mul", x, p.constant(beta))
+    smooth = p.step("mul", dy, p.step("sigmoid", scaled))
+    return p.step("select", p.step("less", p.constant(threshold), scaled), dy, smooth)
 
 
 def softplus(input, beta=1, threshold=20):
@@ -335,7 +364,7 @@ def _np_erf(x):
     return np.asarray(_erf(np.asarray(x, np.float64))).astype(x.dtype)
 
 
-@op(elementwise="same", infer=same(), float_result=True)
+@op(elementwise="same", infer=same(), float_result=True, cost=8)
 def gelu(input, *, approximate: "none|tanh" = "none"):
     """Gaussian error unit: ``x * (1 + erf(x / sqrt(2))) / 2``.
 
@@ -361,7 +390,12 @@ def gelu(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same())
+@gelu.fuse
+def gelu(p, x, *, approximate):
+    return p.step("gelu" if approximate == "none" else "gelu_tanh", x)
+
+
+@op(elementwise="same", infer=same(), cost=16)
 def _gelu_grad(dy, x, *, approximate: "none|tanh" = "none"):
     """Gradient of gelu: ``dy * (cdf(x) + x * pdf(x))`` of the normal distribution, or of its tanh form.
 
@@ -392,7 +426,12 @@ def _gelu_grad(rand):
     yield rand(0), rand(0)
 
 
-@op(elementwise="same", infer=same(), mindir="FastGeLU", float_result=True)
+@_gelu_grad.fuse
+def _gelu_grad(p, dy, x, *, approximate):
+    return p.step("gelu_grad" if approximate == "none" else "gelu_tanh_grad", dy, x)
+
+
+@op(elementwise="same", infer=same(), mindir="FastGeLU", float_result=True, fuse="fast_gelu")
 def fast_gelu(x):
     """Sigmoid form of gelu: ``x * sigmoid(1.702 * x)``.
 

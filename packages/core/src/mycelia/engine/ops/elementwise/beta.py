@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.special import _apply, _lgamma, lgamma
@@ -60,7 +61,7 @@ def _one_shape(a, b, x):
     return TensorType(x.dtype, x.shape)
 
 
-@op(infer=_one_shape, mindir="Betainc")
+@op(infer=_one_shape, mindir="Betainc", batch=_batch.leading)
 def betainc(a, b, x):
     """Regularized incomplete beta function: the part of B(a, b) that lies below x.
 

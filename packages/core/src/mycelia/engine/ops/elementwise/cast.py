@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import fusion as _fusion
 from mycelia.engine.ops.define import op
 
 
@@ -24,7 +25,32 @@ def np_cut(x, dtype):
     return np.where(upper, whole ^ lowest, whole).astype(dtype)
 
 
-@op(elementwise="same", infer=_cast_type, mindir="Cast")
+_STEPS = {
+    (_fusion.INT, _fusion.FLOAT): "float_of_int", (_fusion.MASK, _fusion.FLOAT): "float_of_mask",
+    (_fusion.FLOAT, _fusion.INT): "int_of_float", (_fusion.MASK, _fusion.INT): "int_of_mask",
+    (_fusion.FLOAT, _fusion.MASK): "mask_of_float", (_fusion.INT, _fusion.MASK): "mask_of_int",
+}  # fmt: skip
+
+
+def _casts_fuse(inputs, output):
+    """Between the kinds of a program, and between floats of 16 and 32 bits."""
+    (given,) = inputs
+    both = {given, output}
+    return given is not output and (both <= {dtypes.float32, *_fusion.NARROW} or both <= set(_fusion.KINDS))
+
+
+def _cast_steps(p, x, *, dtype):
+    kind = p.types[x]
+    if kind == _fusion.FLOAT and dtype in (dtypes.float32, *_fusion.NARROW):
+        rounding = _fusion.ROUNDING.get(dtype)
+        # What has been rounded already stays as it is.
+        return x if rounding is None or p.steps[x][0] == rounding else p.step(rounding, x)
+    return p.step(_STEPS[kind, _fusion.KINDS[dtype]], x)
+
+
+@op(
+    elementwise="same", infer=_cast_type, mindir="Cast", cost=0, fuse=_fusion.Fusion(_cast_steps, _casts_fuse)
+)
 def cast(input, *, dtype: "dtype"):
     """`input` with elements of `dtype`: rounded to the nearest floating number, cut to zero for integers.
 

@@ -13,7 +13,14 @@ from mycelia.engine.ops.infer import broadcast, same, unbroadcast
 from mycelia.engine.ops.late import ops
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Maximum", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    mindir="Maximum",
+    method=True,
+    fuse="maximum",
+)
 def maximum(input, other):
     """Elementwise larger operand; NaN if either is NaN.
 
@@ -27,7 +34,14 @@ def maximum(ct, input, other, input_shape, other_shape, needs):
     return _extreme_grad(ct, input, other, input_shape, other_shape, needs)
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Minimum", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    mindir="Minimum",
+    method=True,
+    fuse="minimum",
+)
 def minimum(input, other):
     """Elementwise smaller operand; NaN if either is NaN.
 
@@ -108,6 +122,10 @@ def _bound(value, dtype):
     return dtype.type(limits.min if value < 0 else limits.max)
 
 
+def _bound_steps(p, low, high):
+    return p.constant(-math.inf if low is None else low), p.constant(math.inf if high is None else high)
+
+
 @op(elementwise="same", name="clip", infer=same())
 def _clip(input, *, min: "float?" = None, max: "float?" = None):
     """`input` limited to [min, max] given as numbers; `max` wins where they cross.
@@ -135,6 +153,11 @@ def _clip(rand):
     yield rand(low=2, high=3), dict(max=1.0)
 
 
+@_clip.fuse
+def _clip(p, x, *, min, max):
+    return p.step("clip", x, *_bound_steps(p, min, max))
+
+
 @op(elementwise="same", infer=same())
 def clip_grad(dy, input, *, min: "float?" = None, max: "float?" = None):
     """Gradient of clip: `dy` where `input` lies in [min, max], else 0.
@@ -158,6 +181,13 @@ def clip_grad(rand):
     yield rand(257), rand(257, low=-3, high=3), dict(max=0.77, _grad=False)
     yield rand(), rand(low=0.5, high=1), dict(min=0.01)
     yield rand(0), rand(0), dict(min=0.0)
+
+
+@clip_grad.fuse
+def clip_grad(p, dy, x, *, min, max):
+    low, high = _bound_steps(p, min, max)
+    inside = p.step("and", p.step("less_equal", low, x), p.step("less_equal", x, high))
+    return p.step("select", inside, dy, p.constant(0.0))
 
 
 def clamp(input, min=None, max=None):
@@ -224,6 +254,7 @@ def clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False):
     Errors: TypeError for other arguments, RuntimeError for a norm that is not finite where that is forbidden.
     """
     from mycelia.engine.ops.arrays.shape import reshape
+
     single = hasattr(x, "dtype")
     if not single and not (isinstance(x, (list, tuple)) and all(hasattr(t, "dtype") for t in x)):
         raise errors.type_error(f"clip_by_norm: x must be a Tensor or a list of Tensors, but is {x!r}")

@@ -5,6 +5,7 @@ import functools
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops import fusion as _fusion
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import broadcast, same
 
@@ -22,7 +23,7 @@ _property = functools.partial(
 # --------------------------------------------------------------------------------------------- comparisons
 
 
-@_relation(mindir="Equal", method="eq")
+@_relation(mindir="Equal", method="eq", fuse=_fusion.step("equal", dtypes.float32, dtypes.int32))
 def equal(input, other):
     """Elementwise ``input == other``; NaN equals nothing.
 
@@ -31,7 +32,7 @@ def equal(input, other):
     return np.equal(input, other)
 
 
-@_relation(mindir="NotEqual", method=True)
+@_relation(mindir="NotEqual", method=True, fuse=_fusion.step("not_equal", dtypes.float32, dtypes.int32))
 def not_equal(input, other):
     """Elementwise ``input != other``; NaN differs from everything.
 
@@ -40,7 +41,7 @@ def not_equal(input, other):
     return np.not_equal(input, other)
 
 
-@_relation(mindir="Less", method=True)
+@_relation(mindir="Less", method=True, fuse=_fusion.step("less", dtypes.float32, dtypes.int32))
 def less(input, other):
     """Elementwise ``input < other``.
 
@@ -49,7 +50,7 @@ def less(input, other):
     return np.less(input, other)
 
 
-@_relation(mindir="LessEqual", method=True)
+@_relation(mindir="LessEqual", method=True, fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32))
 def less_equal(input, other):
     """Elementwise ``input <= other``.
 
@@ -58,7 +59,9 @@ def less_equal(input, other):
     return np.less_equal(input, other)
 
 
-@_relation(mindir="Greater", method=True)
+@_relation(
+    mindir="Greater", method=True, fuse=_fusion.step("less", dtypes.float32, dtypes.int32, swapped=True)
+)
 def greater(input, other):
     """Elementwise ``input > other``.
 
@@ -67,7 +70,11 @@ def greater(input, other):
     return np.greater(input, other)
 
 
-@_relation(mindir="GreaterEqual", method=True)
+@_relation(
+    mindir="GreaterEqual",
+    method=True,
+    fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32, swapped=True),
+)
 def greater_equal(input, other):
     """Elementwise ``input >= other``.
 
@@ -200,7 +207,7 @@ for _test in (isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit):
 # ------------------------------------------------------------------------------------------------ logical
 
 
-@_relation(mindir="LogicalAnd", method=True)
+@_relation(mindir="LogicalAnd", method=True, fuse=_fusion.step("and", dtypes.bool_))
 def logical_and(input, other):
     """Elementwise "and"; numbers count as true where they are not zero.
 
@@ -209,7 +216,7 @@ def logical_and(input, other):
     return np.logical_and(input, other)
 
 
-@_relation(mindir="LogicalOr", method=True)
+@_relation(mindir="LogicalOr", method=True, fuse=_fusion.step("or", dtypes.bool_))
 def logical_or(input, other):
     """Elementwise "or"; numbers count as true where they are not zero.
 
@@ -218,7 +225,7 @@ def logical_or(input, other):
     return np.logical_or(input, other)
 
 
-@_relation(mindir="LogicalXor", method=True)
+@_relation(mindir="LogicalXor", method=True, fuse=_fusion.step("xor", dtypes.bool_))
 def logical_xor(input, other):
     """Elementwise "exclusive or"; numbers count as true where they are not zero.
 
@@ -240,7 +247,7 @@ for _logical in (logical_and, logical_or, logical_xor):
     _logical.samples(_logical_samples)
 
 
-@_property(mindir="LogicalNot")
+@_property(mindir="LogicalNot", fuse=_fusion.step("not", dtypes.bool_))
 def logical_not(input):
     """Elementwise "not": true where `input` is false or zero.
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import fusion as _fusion
 from mycelia.engine.ops.define import op, registry
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise.cast import cast
@@ -53,7 +54,13 @@ def unary_samples(low=-3.0, high=3.0):
 # ------------------------------------------------------------------------------------- sums and differences
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Add")
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    mindir="Add",
+    fuse=_fusion.step("add", dtypes.float32, dtypes.int32),
+)
 def add(input, other):
     """Elementwise ``input + other``; "or" for bool.
 
@@ -73,7 +80,13 @@ def add(ct, input_shape, other_shape, needs):
 add.samples(binary_samples)
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Sub")
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    mindir="Sub",
+    fuse=_fusion.step("sub", dtypes.float32, dtypes.int32),
+)
 def sub(input, other):
     """Elementwise ``input - other``; integers wrap around.
 
@@ -93,7 +106,7 @@ def sub(ct, input_shape, other_shape, needs):
 sub.samples(binary_samples)
 
 
-@op(elementwise="same", infer=same(), mindir="Neg", method=True)
+@op(elementwise="same", infer=same(), mindir="Neg", method=True, fuse="neg")
 def neg(input):
     """Elementwise ``-input``; unsigned integers wrap around.
 
@@ -130,7 +143,13 @@ def subtract(input, other, *, alpha=1):
 # ----------------------------------------------------------------------------------- products and quotients
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("input", "other"), mindir="Mul")
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "other"),
+    mindir="Mul",
+    fuse=_fusion.step("mul", dtypes.float32, dtypes.int32),
+)
 def mul(input, other):
     """Elementwise ``input * other``; "and" for bool.
 
@@ -157,6 +176,7 @@ mul.samples(binary_samples)
     promote=("input", "other"),
     float_result=True,
     mindir="RealDiv",
+    fuse="div",
 )
 def true_div(input, other):
     """Elementwise quotient ``input / other``; x / 0 is infinite or NaN.
@@ -205,7 +225,15 @@ def div(input, other, *, rounding_mode=None):
 divide = div
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Reciprocal", method=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Reciprocal",
+    method=True,
+    fuse="reciprocal",
+    precision="wide",
+)
 def reciprocal(input):
     """Elementwise ``1 / input``.
 
@@ -222,7 +250,7 @@ def reciprocal(ct, out):
 reciprocal.samples(unary_samples(0.3, 3.0))
 
 
-@op(elementwise="same", infer=same(), mindir="Square", method=True)
+@op(elementwise="same", infer=same(), mindir="Square", method=True, fuse="square")
 def square(input):
     """Elementwise ``input * input``.
 
@@ -239,7 +267,7 @@ def square(ct, input):
 square.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Tanh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Tanh", method=True, fuse="tanh")
 def tanh(input):
     """Elementwise hyperbolic tangent.
 
@@ -256,7 +284,7 @@ def tanh(ct, out):
 tanh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same())
+@op(elementwise="same", infer=same(), fuse="tanh_grad")
 def tanh_grad(dy, out):
     """Gradient of tanh from its result: ``dy * (1 - out**2)``.
 
@@ -284,7 +312,7 @@ def tanh_grad(rand):
 # ------------------------------------------------------------------------------------ magnitude and sign
 
 
-@op(elementwise="same", infer=same(), mindir="Abs", method=True)
+@op(elementwise="same", infer=same(), mindir="Abs", method=True, fuse="abs")
 def abs(input):
     """Elementwise absolute value; the most negative integer stays as it is.
 
@@ -308,7 +336,7 @@ def abs(rand):
     yield rand.bools(3), dict(_grad=False)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True, fuse="sign")
 def sign(input):
     """-1, 0 or 1 by the sign of `input`; 0 for NaN. A complex number is divided by its magnitude.
 

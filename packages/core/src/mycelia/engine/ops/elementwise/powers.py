@@ -1,5 +1,8 @@
 """Powers, roots, exponentials and logarithms of elements."""
 
+import math
+import struct
+
 import numpy as np
 
 from mycelia.engine.base import dtypes
@@ -26,7 +29,14 @@ _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
 # --------------------------------------------------------------------------------------- powers and roots
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("input", "exponent"), mindir="Pow", method=True)
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("input", "exponent"),
+    mindir="Pow",
+    method=True,
+    precision="wide",
+)
 def pow(input, exponent):
     """Elementwise ``input ** exponent``; integers to negative powers are rounded to zero.
 
@@ -71,6 +81,23 @@ def pow(rand):
     yield rand(0), rand(0)
 
 
+@pow.fuse
+def pow(p, x, exponent):
+    """Exponents that the kernel treats apart are treated apart here."""
+    name, operands = p.steps[exponent]
+    number = struct.unpack("<f", struct.pack("<I", operands[0]))[0] if name == "constant" else None
+    if number == 2:
+        return p.step("square", x)
+    if number == 3:
+        return p.step("mul", p.step("square", x), x)
+    if number == -1:
+        return p.step("reciprocal", x)
+    if number == 0.5:  # of -0.0 it is 0.0
+        root = p.step("add", p.step("sqrt", x), p.constant(0.0))
+        return p.step("select", p.step("equal", x, p.constant(-math.inf)), p.constant(math.inf), root)
+    return p.step("pow", x, exponent)
+
+
 pows = pow
 
 
@@ -89,7 +116,7 @@ def _double(x):
     return float(x) if isinstance(x, (bool, int, float)) else cast(x, dtypes.float64)
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Sqrt", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sqrt", method=True, fuse="sqrt")
 def sqrt(x):
     """Elementwise square root; NaN below zero.
 
@@ -106,7 +133,15 @@ def sqrt(ct, out):
 sqrt.samples(unary_samples(0.1, 4.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Rsqrt", method=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Rsqrt",
+    method=True,
+    fuse="rsqrt",
+    precision="wide",
+)
 def rsqrt(input):
     """Elementwise ``1 / sqrt(input)``.
 
@@ -160,7 +195,15 @@ def hypot(rand):
 # ------------------------------------------------------------------------------ exponentials and logarithms
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Exp", method=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Exp",
+    method=True,
+    fuse="exp",
+    precision="wide",
+)
 def exp(input):
     """Elementwise ``e ** input``.
 
@@ -194,7 +237,15 @@ def exp2(ct, out):
 exp2.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Expm1", method=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Expm1",
+    method=True,
+    fuse="expm1",
+    precision="wide",
+)
 def expm1(input):
     """Elementwise ``e ** input - 1``, accurate near zero.
 
@@ -211,7 +262,15 @@ def expm1(ct, out):
 expm1.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Log", method=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Log",
+    method=True,
+    fuse="log",
+    precision="wide",
+)
 def log(input):
     """Elementwise natural logarithm; NaN below zero.
 
@@ -228,7 +287,7 @@ def log(ct, input):
 log.samples(unary_samples(0.1, 4.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True, precision="wide")
 def log2(input):
     """Elementwise logarithm to base 2; NaN below zero.
 
@@ -245,7 +304,7 @@ def log2(ct, input):
 log2.samples(unary_samples(0.1, 4.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True, precision="wide")
 def log10(input):
     """Elementwise logarithm to base 10; NaN below zero.
 
@@ -262,7 +321,15 @@ def log10(ct, input):
 log10.samples(unary_samples(0.1, 4.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Log1p", method=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Log1p",
+    method=True,
+    fuse="log1p",
+    precision="wide",
+)
 def log1p(input):
     """Elementwise ``log(1 + input)``, accurate near zero; NaN below -1.
 

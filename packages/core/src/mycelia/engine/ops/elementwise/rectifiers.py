@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.control_flow.state import assign
@@ -19,7 +20,7 @@ def _store(target, value):
     return target
 
 
-@op(elementwise="same", infer=same(), mindir="ReLU")
+@op(elementwise="same", infer=same(), mindir="ReLU", fuse="relu")
 def _relu(input):
     """Rectified linear unit: ``max(input, 0)``.
 
@@ -42,7 +43,7 @@ def _relu(rand):
     yield rand(257, low=-1e30, high=1e30), dict(_grad=False)
 
 
-@op(elementwise="same", infer=same())
+@op(elementwise="same", infer=same(), fuse="relu_grad")
 def _relu_grad(dy, y):
     """Gradient of relu: ``dy`` where the result `y` is positive, else 0.
 
@@ -75,7 +76,7 @@ def _clip(x, low, high):
     return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
-@op(elementwise="same", infer=same(), mindir="ReLU6")
+@op(elementwise="same", infer=same(), mindir="ReLU6", fuse="relu6")
 def relu6(x):
     """Rectified linear unit cut at six: ``min(max(x, 0), 6)``.
 
@@ -120,6 +121,11 @@ def _hardtanh(rand):
     yield rand(0)
 
 
+@_hardtanh.fuse
+def _hardtanh(p, x, *, min_val, max_val):
+    return p.step("clip", x, p.constant(min_val), p.constant(max_val))
+
+
 @op(elementwise="same", infer=same())
 def _hardtanh_grad(dy, x, *, min_val: "float" = -1.0, max_val: "float" = 1.0):
     """Gradient of a clip: ``dy`` where `x` lies inside the open interval, else 0.
@@ -137,6 +143,13 @@ def _hardtanh_grad(ct, x, *, min_val, max_val):
 @_hardtanh_grad.samples
 def _hardtanh_grad(rand):
     yield rand(4, 5), rand(4, 5, low=-3, high=3), dict(min_val=-1.0, max_val=1.5)
+
+
+@_hardtanh_grad.fuse
+def _hardtanh_grad(p, dy, x, *, min_val, max_val):
+    low, high = p.constant(min_val), p.constant(max_val)
+    inside = p.step("and", p.step("less", low, x), p.step("less", x, high))
+    return p.step("select", inside, dy, p.constant(0.0))
 
 
 def hardtanh(input, min_val=-1.0, max_val=1.0):
@@ -171,6 +184,11 @@ def leaky_relu(rand):
     yield rand(1), dict(alpha=-0.5)
 
 
+@leaky_relu.fuse
+def leaky_relu(p, x, *, alpha):
+    return p.step("leaky_relu", x, p.constant(alpha))
+
+
 @op(elementwise="same", infer=same())
 def _leaky_relu_grad(dy, x, *, alpha: "float" = 0.2):
     """Gradient of leaky_relu: ``dy`` where `x` is positive, else ``alpha * dy``.
@@ -190,6 +208,11 @@ def _leaky_relu_grad(rand):
     yield rand(3, 5), rand.distinct(3, 5) + np.float32(0.03), dict(alpha=0.1)
 
 
+@_leaky_relu_grad.fuse
+def _leaky_relu_grad(p, dy, x, *, alpha):
+    return p.step("leaky_relu_grad", dy, x, p.constant(alpha))
+
+
 def _over_channels(rank, channels):
     """Shape that lets a vector over axis 1 (or one number) broadcast against a tensor of `rank`."""
     if channels == 1:
@@ -197,7 +220,7 @@ def _over_channels(rank, channels):
     return (1, channels) + (1,) * (rank - 2) if rank > 1 else (channels,)
 
 
-@op(mindir="PReLU")
+@op(mindir="PReLU", batch=_batch.joined(0), precision="short")
 def prelu(input, weight):
     """Rectifier whose slope for negative values is learned, one a channel:
     ``max(input, 0) + weight * min(input, 0)``.
@@ -237,7 +260,7 @@ def prelu(rand):
     yield rand(0, 2), rand(2)
 
 
-@op(elementwise="same", infer=same(), mindir="HSigmoid")
+@op(elementwise="same", infer=same(), mindir="HSigmoid", fuse="hardsigmoid")
 def hardsigmoid(input):
     """Piecewise linear sigmoid: ``min(max(input / 6 + 1 / 2, 0), 1)``.
 
@@ -258,7 +281,7 @@ def hardsigmoid(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same(), mindir="HSwish")
+@op(elementwise="same", infer=same(), mindir="HSwish", fuse="hardswish")
 def hardswish(input):
     """Piecewise quadratic swish: ``input * min(max(input + 3, 0), 6) / 6``.
 
@@ -279,7 +302,7 @@ def hardswish(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same())
+@op(elementwise="same", infer=same(), fuse="hardswish_grad")
 def _hardswish_grad(dy, x):
     """Gradient of hardswish: ``dy * (x / 3 + 1 / 2)`` for -3 < x < 3, 0 below, ``dy`` above.
 

@@ -161,7 +161,7 @@ tensor_floordiv, tensor_mod = floor_div, floor_mod
 # ------------------------------------------------------------------------------------------------ rounding
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True, fuse="floor")
 def floor(input):
     """Largest integer not above `input`.
 
@@ -170,7 +170,7 @@ def floor(input):
     return np.floor(input).astype(input.dtype)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True, fuse="ceil")
 def ceil(input):
     """Smallest integer not below `input`.
 
@@ -179,7 +179,7 @@ def ceil(input):
     return np.ceil(input).astype(input.dtype)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True)
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True, fuse="trunc")
 def trunc(input):
     """`input` without its fraction: rounded to zero.
 

@@ -24,7 +24,7 @@ def _apply(function, x):
 # ----------------------------------------------------------------------------------------- error function
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Erf", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Erf", method=True, fuse="erf")
 def erf(input):
     """Error function: ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``.
 
@@ -82,7 +82,7 @@ def _erfinv(y):
     return math.copysign(x, y)
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Erfinv", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Erfinv", method=True, precision="wide")
 def erfinv(input):
     """Inverse of the error function; infinite at -1 and 1, NaN beyond.
 

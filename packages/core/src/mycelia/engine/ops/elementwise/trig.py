@@ -10,7 +10,7 @@ from mycelia.engine.ops.infer import broadcast, same, unbroadcast
 # ------------------------------------------------------------------------------------------------ circular
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Sin", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sin", method=True, fuse="sin")
 def sin(input):
     """Elementwise sine of an angle in radians.
 
@@ -27,7 +27,7 @@ def sin(ct, input):
 sin.samples(unary_samples(-9.0, 9.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Cos", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Cos", method=True, fuse="cos")
 def cos(input):
     """Elementwise cosine of an angle in radians.
 
@@ -44,7 +44,7 @@ def cos(ct, input):
 cos.samples(unary_samples(-9.0, 9.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Tan", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Tan", method=True, precision="wide")
 def tan(input):
     """Elementwise tangent of an angle in radians.
 
@@ -61,7 +61,7 @@ def tan(ct, out):
 tan.samples(unary_samples(-1.2, 1.2))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Asin", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Asin", method=True, precision="wide")
 def asin(input):
     """Elementwise inverse sine in radians, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
@@ -78,7 +78,7 @@ def asin(ct, input):
 asin.samples(unary_samples(-0.9, 0.9))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="ACos", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="ACos", method=True, precision="wide")
 def acos(input):
     """Elementwise inverse cosine in radians, in [0, pi]; NaN outside of [-1, 1].
 
@@ -149,7 +149,7 @@ def atan2(rand):
 # ---------------------------------------------------------------------------------------------- hyperbolic
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Sinh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Sinh", method=True, precision="wide")
 def sinh(input):
     """Elementwise hyperbolic sine.
 
@@ -166,7 +166,7 @@ def sinh(ct, input):
 sinh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Cosh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Cosh", method=True, precision="wide")
 def cosh(input):
     """Elementwise hyperbolic cosine.
 

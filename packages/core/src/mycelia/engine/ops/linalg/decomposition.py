@@ -9,6 +9,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import joining as _joining
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays import shape as _shape
@@ -52,7 +53,7 @@ def lstsq(input, A):
 # -------------------------------------------------------------------------------------------------- cholesky
 
 
-@op(infer=_same_square, mindir="Cholesky")
+@op(infer=_same_square, mindir="Cholesky", batch=_batch.leading)
 def _cholesky(input_x, *, upper: "bool" = False):
     """Triangular L with ``L @ L.T = input``, or with `upper` its transpose; reads one triangle of the input.
 
@@ -127,7 +128,7 @@ def _svd_type(x, *, full_matrices):
     return tuple(TensorType(x.dtype, (*batch, *s)) for s in ((k,), (m, u), (n, v)))
 
 
-@op(name="svd", infer=_svd_type, outputs=3, mindir="Svd")
+@op(name="svd", infer=_svd_type, outputs=3, mindir="Svd", batch=_batch.leading)
 def _svd(input, *, full_matrices: "bool" = False):
     """Singular values (descending) and vectors: ``input = u @ diag(s) @ v.T``.
 
@@ -217,7 +218,7 @@ def _qr_type(x, *, complete):
     return TensorType(x.dtype, (*batch, m, k)), TensorType(x.dtype, (*batch, k, n))
 
 
-@op(name="qr", infer=_qr_type, outputs=2, mindir="Qr")
+@op(name="qr", infer=_qr_type, outputs=2, mindir="Qr", batch=_batch.leading)
 def _qr(input, *, complete: "bool" = False):
     """Orthogonal q and upper triangular r with ``input = q @ r``.
 
@@ -263,7 +264,9 @@ def qr(input, mode="reduced"):
 # ----------------------------------------------------------------------------------------------- eigenvalues
 
 
-@op(infer=lambda x: (TensorType(x.dtype, (*_square(x)[0], _square(x)[1])), x), outputs=2)
+@op(
+    infer=lambda x: (TensorType(x.dtype, (*_square(x)[0], _square(x)[1])), x), outputs=2, batch=_batch.leading
+)
 def eigh(input):
     """Eigenvalues (ascending) and eigenvectors (columns) of symmetric matrices; reads the lower triangle.
 
@@ -297,7 +300,7 @@ def _eig_type(x):
     return TensorType(found, (*batch, n)), TensorType(found, (*batch, n, n))
 
 
-@op(infer=_eig_type, outputs=2, nondiff=True, mindir="Eig")
+@op(infer=_eig_type, outputs=2, nondiff=True, mindir="Eig", batch=_batch.leading)
 def eig(A):
     """Eigenvalues and eigenvectors (columns) of square matrices, always complex.
 
@@ -331,7 +334,7 @@ def _matrix_exp_body(a):
     return total
 
 
-@op(infer=_same_square, mindir="MatrixExp")
+@op(infer=_same_square, mindir="MatrixExp", batch=_batch.leading)
 def matrix_exp(input):
     """Matrix exponential: the sum of ``input^i / i!``.
 
@@ -360,7 +363,12 @@ def matrix_exp(rand):
 # ------------------------------------------------------------------------- parts of LU and QR factorizations
 
 
-@op(infer=lambda x: (x, TensorType(x.dtype, (*_matrices(x)[0], min(x.shape[-2:])))), outputs=2, nondiff=True)
+@op(
+    infer=lambda x: (x, TensorType(x.dtype, (*_matrices(x)[0], min(x.shape[-2:])))),
+    outputs=2,
+    nondiff=True,
+    batch=_batch.leading,
+)
 def geqrf(input):
     """QR factorization as LAPACK keeps it: r and the reflectors in one matrix, and their factors tau.
 

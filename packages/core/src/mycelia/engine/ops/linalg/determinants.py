@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.arrays.create import eye as _eye
 from mycelia.engine.ops.define import op
@@ -65,7 +66,7 @@ def _well_conditioned(rand, *batch, n=3):
 # ------------------------------------------------------------------------------- determinant and inverse
 
 
-@op(infer=_same_square, mindir="MatrixInverse", method=True)
+@op(infer=_same_square, mindir="MatrixInverse", method=True, batch=_batch.leading)
 def inverse(input):
     """Inverse of each matrix. A singular one gives infinities or an error of LAPACK.
 
@@ -87,7 +88,12 @@ def inverse(rand):
     yield rand(0, 2, 2)
 
 
-@op(infer=lambda x: TensorType(x.dtype, _square(x)[0]), mindir="MatrixDeterminant", method=True)
+@op(
+    infer=lambda x: TensorType(x.dtype, _square(x)[0]),
+    mindir="MatrixDeterminant",
+    method=True,
+    batch=_batch.leading,
+)
 def det(input):
     """Determinant of each matrix.
 
@@ -114,7 +120,7 @@ def _slogdet_type(x):
     return TensorType(x.dtype, batch), TensorType(x.dtype, batch)
 
 
-@op(infer=_slogdet_type, outputs=2, mindir="LogMatrixDeterminant", method=True)
+@op(infer=_slogdet_type, outputs=2, mindir="LogMatrixDeterminant", method=True, batch=_batch.leading)
 def slogdet(input):
     """Sign and logarithm of the absolute value of each determinant.
 
@@ -164,7 +170,7 @@ def _matrix_solve_type(matrix, rhs, *, adjoint):
     return TensorType(rhs.dtype, (*broadcast_shapes(batch, rhs_batch), n, columns))
 
 
-@op(infer=_matrix_solve_type, promote=("matrix", "rhs"), mindir="MatrixSolve")
+@op(infer=_matrix_solve_type, promote=("matrix", "rhs"), mindir="MatrixSolve", batch=_batch.leading)
 def matrix_solve(matrix, rhs, *, adjoint: "bool" = False):
     """The x of ``matrix @ x = rhs``; with `adjoint` of ``matrix.T @ x = rhs``.
 

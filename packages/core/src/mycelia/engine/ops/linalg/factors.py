@@ -5,6 +5,7 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import same_along
 from mycelia.engine.ops.late import ops
@@ -40,7 +41,7 @@ def _np_order(pivots, m):
     return orders.reshape(*pivots.shape[:-1], m)
 
 
-@op(infer=_lu_type, outputs=3)
+@op(infer=_lu_type, outputs=3, batch=_batch.leading)
 def lu(a):
     """LU factorization with exchanges of rows: L (without its unit diagonal) and U packed, exchanges, order.
 
@@ -91,7 +92,7 @@ def lu(rand):
     yield rand(1, 1, low=1.0, high=2.0)
 
 
-@op(infer=lambda pivots: pivots, nondiff=True)
+@op(infer=lambda pivots: pivots, nondiff=True, batch=_batch.leading)
 def row_order(pivots):
     """The order of rows that exchanges, counted from 0, make. Shapes: [.., n] -> same.  dtypes: int32."""
     return _np_order(pivots, pivots.shape[-1])
@@ -111,7 +112,7 @@ def _pinv_type(a):
     return TensorType(a.dtype, (*batch, n, m))
 
 
-@op(infer=_pinv_type)
+@op(infer=_pinv_type, batch=_batch.leading)
 def pseudo_inverse(a):
     """Moore-Penrose inverse; singular values below ``max(m, n) * eps`` times the largest count as zero.
 
@@ -148,7 +149,7 @@ def _values_type(a):
     return TensorType(_REAL_OF.get(a.dtype, a.dtype), (*batch, min(m, n)))
 
 
-@op(infer=_values_type, nondiff=True)
+@op(infer=_values_type, nondiff=True, batch=_batch.leading)
 def singular_values(a):
     """Singular values, descending. Shapes: [.., m, n] -> [.., min(m, n)].
 

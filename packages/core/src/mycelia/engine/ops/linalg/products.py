@@ -12,8 +12,11 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import cost as _cost
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays import shape as _shape
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
@@ -62,7 +65,7 @@ def _mat_mul_type(x, y, *, transpose_a, transpose_b):
     return TensorType(_product_dtype(x, y), _product_shape(x, y, transpose_a, transpose_b))
 
 
-@op(infer=_mat_mul_type, promote=("x", "y"), mindir="MatMul")
+@op(infer=_mat_mul_type, promote=("x", "y"), mindir="MatMul", precision="short")
 def mat_mul(x, y, *, transpose_a: "bool" = False, transpose_b: "bool" = False):
     """Product of two matrices, either of them transposed on the way: ``op(x) @ op(y)``.
 
@@ -102,6 +105,20 @@ def mat_mul(rand):
     yield rand.ints(-9, 9, (3, 4)), rand.ints(-9, 9, (4, 2)), dict(_grad=False)
 
 
+@mat_mul.batch
+def mat_mul(call):
+    x, y = call.operands
+    if call.batched[0] and not call.batched[1] and not call.attrs["transpose_a"]:
+        rows = _batch.reshaped(x, (x.shape[0] * x.shape[1], x.shape[2]))
+        return tuple(call.shaped(call.run([rows, y])))
+    return (find("batch_matmul")(x, y, call.attrs["transpose_a"], call.attrs["transpose_b"]),)
+
+
+@mat_mul.cost
+def mat_mul(inputs, outputs, *, transpose_a, **_):
+    return _cost.product(outputs, inputs[0].shape[-2 if transpose_a else -1])
+
+
 # ------------------------------------------------------------------------------------- stacks of matrices
 
 
@@ -114,7 +131,7 @@ def _batch_matmul_type(x, y, *, transpose_a, transpose_b):
     return TensorType(_product_dtype(x, y), (*batch, *_product_shape(x, y, transpose_a, transpose_b)))
 
 
-@op(infer=_batch_matmul_type, promote=("x", "y"), mindir="BatchMatMul")
+@op(infer=_batch_matmul_type, promote=("x", "y"), mindir="BatchMatMul", precision="short")
 def batch_matmul(x, y, *, transpose_a: "bool" = False, transpose_b: "bool" = False):
     """Products of the matrices in the last two axes, either side transposed; the axes before them broadcast.
 
@@ -158,6 +175,16 @@ def batch_matmul(rand):
     yield rand(5, 33, 17), rand(5, 17, 31), dict(_grad=False)
     yield rand(7, 3, 33, 8), rand(7, 1, 35, 8), dict(transpose_b=True, _grad=False)
     yield rand.ints(-9, 9, (2, 2, 3)), rand.ints(-9, 9, (2, 3, 2)), dict(_grad=False)
+
+
+@batch_matmul.batch
+def batch_matmul(call):
+    return call.shaped(call.run(call.aligned(max(call.rank(0), call.rank(1)))))
+
+
+@batch_matmul.cost
+def batch_matmul(inputs, outputs, *, transpose_a, **_):
+    return _cost.product(outputs, inputs[0].shape[-2 if transpose_a else -1])
 
 
 def matmul(input, other):
@@ -204,7 +231,7 @@ def _dense_type(x, w, b):
     return TensorType(_product_dtype(x, w), (*x.shape[:-1], w.shape[0]))
 
 
-@op(name="dense", infer=_dense_type, promote=("x", "w", "b"))
+@op(name="dense", infer=_dense_type, promote=("x", "w", "b"), precision="short")
 def dense_layer(x, w, b: "tensor?" = None):
     """Fully connected layer: ``x @ w.T + b``.
 
@@ -245,6 +272,27 @@ def dense_layer(rand):
     yield rand(151, 19), rand(17, 19), dict(_grad=False)
 
 
+@dense_layer.batch
+def dense_layer(call):
+    x, w, b = call.operands
+    if call.only(0) and call.rank() > 0:
+        return call.shaped(call.run([x, w, b]))
+    rows = math.prod(call.in_types[0].shape[:-1])
+    inner = call.in_types[0].shape[-1]
+    x = _batch.reshaped(x, (call.size, rows, inner)) if call.batched[0] else _batch.reshaped(x, (rows, inner))
+    y = find("batch_matmul")(x, w, False, True)
+    if y.ndim == 2:
+        y = _batch.broadcast_to(y, (call.size, *y.shape))
+    if b is not None:
+        y = y + (_batch.reshaped(b, (call.size, 1, b.shape[-1])) if call.batched[2] else b)
+    return call.shaped((y,))
+
+
+@dense_layer.cost
+def dense_layer(inputs, outputs, **_):
+    return _cost.product(outputs, inputs[0].shape[-1])
+
+
 def _count(shape):
     """Product of sizes; -1 as soon as one is unknown."""
     return -1 if UNKNOWN in shape else math.prod(shape)
@@ -281,7 +329,13 @@ def _bias_add_type(input_x, bias, *, data_format):
     return input_x
 
 
-@op(infer=_bias_add_type, promote=("input_x", "bias"), mindir="BiasAdd")
+@op(
+    infer=_bias_add_type,
+    promote=("input_x", "bias"),
+    mindir="BiasAdd",
+    batch=_batch.joined(0),
+    layout=_layout.formatted((0,), (0,)),
+)
 def bias_add(input_x, bias, *, data_format: "NCHW|NHWC|NCDHW" = "NCHW"):
     """Add one number per channel; the channels are axis 1, with `data_format` "NHWC" the last axis.
 

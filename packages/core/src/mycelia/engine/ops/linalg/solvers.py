@@ -5,6 +5,7 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.masks import tril, triu
 from mycelia.engine.ops.arrays.shape import swapaxes
 from mycelia.engine.ops.define import op
@@ -44,7 +45,7 @@ def _np_substituted(triangle, rhs, lower, unit):
     return found
 
 
-@op(infer=_solution_type, promote=("matrix", "rhs"))
+@op(infer=_solution_type, promote=("matrix", "rhs"), batch=_batch.leading)
 def triangular_matrix_solve(
     matrix, rhs, *, lower: "bool" = True, adjoint: "bool" = False, unit: "bool" = False
 ):
@@ -105,7 +106,7 @@ def _complex_square(x):
     return x
 
 
-@op(infer=_complex_square, nondiff=True, mindir="MatrixLogarithm")
+@op(infer=_complex_square, nondiff=True, mindir="MatrixLogarithm", batch=_batch.leading)
 def matrix_logarithm(x):
     """The matrix whose exponential is x, with eigenvalues between -pi and pi in their imaginary parts.
 

@@ -33,7 +33,7 @@ def _check_same(like, **tensors):
             )
 
 
-@op(name="batch_norm_act_train", updates=("mean", "variance"), outputs=3, nondiff=True)
+@op(name="batch_norm_act_train", updates=("mean", "variance"), outputs=3, nondiff=True, cost=9)
 def _batch_norm_act_train(
     mean, variance, x, scale, bias, residual: "tensor?" = None,
     *, epsilon: "float" = 1e-5, momentum: "float" = 0.1, data_format: "NCHW|NHWC" = "NCHW",
@@ -71,7 +71,7 @@ def _batch_norm_act_train(rand):
     yield rand(3), rand.positive(3), rand(0, 3, 2), rand(3), rand(3), rand(0, 3, 2)
 
 
-@op(name="batch_norm_act_grad", outputs=3, nondiff=True)
+@op(name="batch_norm_act_grad", outputs=3, nondiff=True, cost=13)
 def _batch_norm_act_grad(
     dy, x, scale, bias, batch_mean, inv_std,
     *, epsilon: "float" = 1e-5, data_format: "NCHW|NHWC" = "NCHW", activation: "relu|relu6" = "relu",

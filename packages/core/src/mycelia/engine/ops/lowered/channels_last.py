@@ -13,6 +13,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
+from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.nn_ops.conv import full_attributes, output_size
 
@@ -90,7 +91,7 @@ def _np_turned(w, group):
     return np.ascontiguousarray(grouped[..., ::-1, ::-1]).reshape(group * per_group, o // group, kh, kw)
 
 
-@op(name="conv_pack", nondiff=True)
+@op(name="conv_pack", nondiff=True, cost=0)
 def conv_pack(
     w,
     *, algorithm: "direct|winograd4|winograd6|depthwise", group: "int" = 1, transposed: "bool" = False,
@@ -258,6 +259,11 @@ def conv_last(rand):
     yield sample(rand(1, 9, 9, 5), rand(5, 1, 3, 3), group=5, dilation=(2, 1), pad=(2, 1, 2, 1), **deep)
 
 
+@conv_last.cost
+def conv_last(inputs, outputs, *, kernel, group, **_):
+    return _cost.product(outputs, math.prod(kernel) * (inputs[0].shape[-1] // group))
+
+
 def _separable_attrs(hidden, channels, kernel, stride, pad, expand_activation, hidden_activation, activation):
     """Attributes of the three convolutions that `conv_last_separable` is made of."""
     point = dict(kernel=(1, 1), stride=(1, 1), pad=(0, 0, 0, 0), dilation=(1, 1), group=1, algorithm="direct")
@@ -335,6 +341,13 @@ def conv_last_separable(rand):
     yield sample(rand(0, 5, 5, 2), 4, 3, 3)
 
 
+@conv_last_separable.cost
+def conv_last_separable(inputs, outputs, *, kernel, hidden, **_):
+    pixels, places = inputs[0].size // inputs[0].shape[-1], outputs[0].size // outputs[0].shape[-1]
+    expanding = 0 if inputs[6] is None else pixels * inputs[0].shape[-1]
+    return 2 * hidden * (expanding + places * (math.prod(kernel) + outputs[0].shape[-1]))
+
+
 @op(name="conv_last_input_grad", nondiff=True)
 def conv_last_input_grad(
     dy, w,
@@ -399,6 +412,11 @@ def conv_last_input_grad(rand):
     yield sample(0, (5, 5), rand(3, 2, 3, 3), **half)
 
 
+@conv_last_input_grad.cost
+def conv_last_input_grad(inputs, outputs, *, kernel, group, **_):
+    return 2 * inputs[0].size * math.prod(kernel) * (outputs[0].shape[-1] // group)
+
+
 @op(name="conv_last_weight_grad", nondiff=True)
 def conv_last_weight_grad(
     x, dy,
@@ -461,6 +479,11 @@ def conv_last_weight_grad(rand):
     yield sample(rand(1, 4, 5, 3), 4, (3, 3), **loose)
 
 
+@conv_last_weight_grad.cost
+def conv_last_weight_grad(inputs, outputs, **_):
+    return _cost.window(inputs[1], outputs[0])
+
+
 # --------------------------------------------------------------------------------------------- products
 
 
@@ -469,7 +492,7 @@ def _strassen_size(inputs, outputs):
     return None if inputs % 2 or outputs % 2 else 7 * (inputs // 2) * padded(outputs // 2)
 
 
-@op(name="linear_pack", nondiff=True)
+@op(name="linear_pack", nondiff=True, cost=0)
 def linear_pack(w, *, transpose_w: "bool" = True):
     """A matrix of weights in the form that `linear` reads.
 
@@ -569,3 +592,8 @@ def linear(rand):
     yield sample(rand(2, 0), rand(4, 0), rand(4))
     yield sample(rand(5, 6), rand(2, 17, 2, 3), rand(34), rand(5, 34), activation="relu")
     yield sample(rand(2, 13, 10), rand(2, 5, 2, 20), rand(40), transpose_w=False, activation="gelu")
+
+
+@linear.cost
+def linear(inputs, outputs, **_):
+    return _cost.product(outputs, inputs[0].shape[-1])

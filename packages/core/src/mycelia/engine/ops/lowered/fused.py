@@ -3,7 +3,7 @@
 A program works on an iteration space, the common broadcast shape of the inputs. Its values are `FULL` (an
 element for each point of the space) or `ROW` (an element for each row, that is for the last `row_axes` axes
 together). `PRIMITIVES` lists what it may do; `Program` collects steps and gives the code that kernels run.
-Which op becomes which primitives, `fusable.py` says.
+Which op becomes which primitives, its block says (`ops/fusion.py`).
 """
 
 import math
@@ -15,13 +15,11 @@ import numpy as np
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.fusion import BRAIN, FLOAT, HALF, INT, KINDS, MASK, NARROW
 from mycelia.engine.ops.infer import broadcast_shapes
 
 FULL, ROW, ALL, COLUMN = range(4)  # kinds of values and outputs
-FLOAT, INT, MASK, HALF, BRAIN = range(5)  # element types of values; a mask is bool; the last two only outside
-TYPES = {dtypes.float32: FLOAT, dtypes.int32: INT, dtypes.bool_: MASK}
-NARROW = {dtypes.float16: HALF, dtypes.bfloat16: BRAIN}  # they come in, and leave, as float32
-_DTYPES = {kind: dtype for dtype, kind in (*TYPES.items(), *NARROW.items())}
+_DTYPES = {kind: dtype for dtype, kind in (*KINDS.items(), *NARROW.items())}
 _LOADS = {dtypes.bool_: "load_bool", dtypes.float16: "load_f16", dtypes.bfloat16: "load_bf16"}
 _STORES = {MASK: "store_bool", HALF: "store_f16", BRAIN: "store_bf16"}
 
@@ -331,7 +329,7 @@ class Program:
 
     def input(self, dtype, width: int = FULL) -> int:
         """The next input: FULL if it broadcasts to the space, ROW if it has one element for each row."""
-        type = TYPES.get(dtype, FLOAT)
+        type = KINDS.get(dtype, FLOAT)
         given = self._add("in", (self.n_in,), type, width)
         self.n_in += 1
         return self._add(_LOADS[dtype], (given,), type, width) if dtype in _LOADS else given
@@ -535,3 +533,8 @@ def fused_map(rand):
 
     for shape in ((7, 5), (1, 1), (300, 17), (3, 2111), (40, 3, 5)):
         yield [rand(*shape), rand(shape[-1])], _sample((f32, f32), sums, column_axes=1)
+
+
+@fused_map.cost
+def fused_map(inputs, outputs, *, code):
+    return step_count(code) * max(t.size for t in inputs if t is not None)

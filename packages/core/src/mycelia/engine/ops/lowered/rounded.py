@@ -16,7 +16,7 @@ def _same_type(x):
     return x
 
 
-@op(infer=_same_type, nondiff=True)
+@op(elementwise="same", infer=_same_type, nondiff=True, fuse="round_f16")
 def round_f16(x):
     """`x` rounded to the next float16, ties to even; beyond its range infinity.
 
@@ -31,7 +31,7 @@ def round_f16(rand):
     yield from _samples(rand)
 
 
-@op(infer=_same_type, nondiff=True)
+@op(elementwise="same", infer=_same_type, nondiff=True, fuse="round_bf16")
 def round_bf16(x):
     """`x` rounded to the next bfloat16, ties to even.
 
@@ -50,7 +50,3 @@ def _samples(rand):
     yield (rand(0, 2),)
     edges = [0.0, -0.0, 1e-8, -6e-8, 65519.0, 65520.0, -1e30, 1.00048828125, 1.0009765625, np.inf, np.nan]
     yield (np.array(edges, np.float32),)
-
-
-#: type of 16 bits -> the op that rounds to it
-ROUNDING = {dtypes.float16: "round_f16", dtypes.bfloat16: "round_bf16"}

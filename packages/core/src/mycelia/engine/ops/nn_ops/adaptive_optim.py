@@ -17,7 +17,7 @@ from mycelia.engine.ops.nn_ops.optim import (
 # ------------------------------------------------------------------------ Adam and relatives
 
 
-@op(name="adam", updates=("var", "m", "v"), mindir="Adam", **_UPDATE)
+@op(name="adam", updates=("var", "m", "v"), mindir="Adam", **_UPDATE, cost=12)
 def _adam(
     var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient,
     *, use_locking: "bool" = False, use_nesterov: "bool" = False, gradient_scale: "float" = 1.0,
@@ -95,7 +95,7 @@ def _adam_amsgrad(rand):
     yield rand(3, 5), rand(3, 5), rand.positive(3, 5), rand.positive(3, 5), *_adam_numbers(), rand(3, 5)
 
 
-@op(name="adam_weight_decay", updates=("var", "m", "v"), mindir="AdamWeightDecay", **_UPDATE)
+@op(name="adam_weight_decay", updates=("var", "m", "v"), mindir="AdamWeightDecay", **_UPDATE, cost=14)
 def _adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient, *, use_locking: "bool" = False):
     """Adam without bias correction, with decoupled decay:
     ``var -= lr * (m / (sqrt(v) + epsilon) + decay * var)``.
@@ -122,7 +122,7 @@ def _adam_weight_decay(rand):
     yield rand(37), rand(37), rand.positive(37), *numbers, rand(37)
 
 
-@op(name="adamw", updates=("var", "m", "v"), **_UPDATE)
+@op(name="adamw", updates=("var", "m", "v"), **_UPDATE, cost=14)
 def _adamw(var, m, v, step, lr, beta1, beta2, epsilon, decay, gradient):
     """Adam with bias correction and decoupled decay: ``var = (1 - lr * decay) * var - lr * mhat /
     (sqrt(vhat) + epsilon)``.

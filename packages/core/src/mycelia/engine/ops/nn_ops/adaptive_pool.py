@@ -8,6 +8,8 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import int32, int64
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import need_floating
@@ -45,7 +47,7 @@ def _np_adaptive_matrices(size, positions):
     return matrices
 
 
-@op(name="adaptive_max_pool")
+@op(name="adaptive_max_pool", batch=_batch.joined(0))
 def _adaptive_max_pool(x, *, size: "ints"):
     """Largest element of each of `size` windows that cover the data evenly, see `adaptive_avg_pool`.
 
@@ -74,7 +76,7 @@ def _adaptive_max_pool(rand):
     yield rand(0, 2, 4, 4), dict(size=(2, 2))
 
 
-@op(name="adaptive_max_pool_index", nondiff=True)
+@op(name="adaptive_max_pool_index", nondiff=True, batch=_batch.joined(0))
 def _adaptive_max_pool_index(x, *, size: "ints"):
     """Flat spatial index of each adaptive window's first largest element.
 
@@ -96,7 +98,23 @@ def _adaptive_max_pool_index(rand):
     yield rand.distinct(1, 1, 3, 4, 5), dict(size=(2, 4, 1))
 
 
-@op(name="adaptive_avg_pool")
+def _even_window(data, positions):
+    """The window of adaptive pooling of images, if it is the same everywhere; else None."""
+    if not (_layout.is_image(data) and _layout.is_image(positions)):
+        return None
+    (h, w), (rows, columns) = data.type.shape[2:], positions.type.shape[2:]
+    if 0 in (h, w, rows, columns) or h % rows or w % columns:
+        return None
+    return h // rows, w // columns
+
+
+@op(
+    name="adaptive_avg_pool",
+    batch=_batch.joined(0),
+    layout=_layout.where(
+        lambda node: _even_window(node.inputs[0], node.outputs[0]), _layout.images((0,), (0,))
+    ),
+)
 def _adaptive_avg_pool(x, *, size: "ints"):
     """Mean of each of `size` windows that cover the data evenly.
 
@@ -128,7 +146,20 @@ def _adaptive_avg_pool(rand):
     yield rand(0, 2, 4, 4), dict(size=(2, 2))
 
 
-@op(name="adaptive_avg_pool_grad")
+@_adaptive_avg_pool.layout
+def _adaptive_avg_pool(rewriter, node):
+    kernel = _even_window(node.inputs[0], node.outputs[0])
+    how = dict(kernel=kernel, stride=kernel, data_format="NHWC")
+    return rewriter.emit("avg_pool", [rewriter.last(node.inputs[0])], how)
+
+
+@op(
+    name="adaptive_avg_pool_grad",
+    batch=_batch.joined(0),
+    layout=_layout.where(
+        lambda node: _even_window(node.outputs[0], node.inputs[0]), _layout.images((0,), (0,))
+    ),
+)
 def _adaptive_avg_pool_grad(dy, *, size: "ints"):
     """Gradient of `adaptive_avg_pool` for data of spatial `size`.
 
@@ -155,6 +186,13 @@ def _adaptive_avg_pool_grad(rand):
     yield rand(1, 2, 4, 3), dict(size=(2, 3))
     yield rand(1, 2, 4), dict(size=(6,))
     yield rand(0, 2, 2, 2), dict(size=(4, 4))
+
+
+@_adaptive_avg_pool_grad.layout
+def _adaptive_avg_pool_grad(rewriter, node):
+    kernel = _even_window(node.outputs[0], node.inputs[0])
+    how = dict(size=node.outputs[0].type.shape[2:], kernel=kernel, stride=kernel, data_format="NHWC")
+    return rewriter.emit("avg_pool_grad", [rewriter.last(node.inputs[0])], how)
 
 
 def _adaptive(owner, rank, x, output_size, pool):

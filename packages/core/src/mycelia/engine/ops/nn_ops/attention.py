@@ -66,6 +66,11 @@ def _np_weights(scores, log_sum):
     return np.where(log_sum[..., None] == -np.inf, scores.dtype.type(0), weights)
 
 
+def _score_count(query, key, is_causal):
+    """How many pairs of a query and a key are looked at."""
+    return math.prod(query.shape[:-1]) * key.shape[-2] // (2 if is_causal else 1)
+
+
 @op(name="attention", outputs=2)
 def _attention(
     query, key, value, mask: "tensor?" = None, rng_key: "tensor?" = None,
@@ -173,6 +178,12 @@ def _attention(rand):
     yield rand(1, 67, 9), rand(1, 300, 9), rand(1, 300, 9), dict(scale=1.0, is_causal=True)
 
 
+@_attention.cost
+def _attention(inputs, outputs, *, is_causal, **_):
+    query, key, value = inputs[:3]
+    return _score_count(query, key, is_causal) * (2 * query.shape[-1] + 2 * value.shape[-1] + 4)
+
+
 @op(name="attention_grad", outputs=3)
 def _attention_grad(
     dy, query, key, value, y, log_sum, mask: "tensor?" = None, rng_key: "tensor?" = None,
@@ -238,6 +249,12 @@ def _attention_grad(rand):
     seen = np.where(rand(3, 7) < 0, np.float32(-1e9), np.float32(0))
     seen[1] = -1e9
     yield case(*masked[:4], seen, scale=0.5, masking="replace")
+
+
+@_attention_grad.cost
+def _attention_grad(inputs, outputs, *, is_causal, **_):
+    query, key, value = inputs[1:4]
+    return _score_count(query, key, is_causal) * (6 * query.shape[-1] + 4 * value.shape[-1] + 8)
 
 
 @op(name="attention_kept", nondiff=True)

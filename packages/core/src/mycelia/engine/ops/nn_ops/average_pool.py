@@ -6,18 +6,20 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import need_floating
 from mycelia.engine.ops.nn_ops.pool import (
     _attributes,
     _check_size,
-    _layout,
     _np_first,
     _np_restored,
     _pool_arguments,
     _positions,
     _shaped,
+    _split_shape,
 )
 
 
@@ -61,7 +63,7 @@ def _average_positions(size, kernel, stride, pad, ceil):
     return _positions(size, kernel, stride, pad, (1,) * len(size), ceil)
 
 
-@op(name="avg_pool")
+@op(name="avg_pool", batch=_batch.joined(0), layout=_layout.formatted((0,), (0,)))
 def _avg_pool(
     x,
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
@@ -85,14 +87,14 @@ def _avg_pool(
 def _avg_pool(x, *, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     need_floating(x=x)
     how = _average_attributes(x.rank - 2, kernel, stride, pad)
-    batch, channels, size = _layout(x.shape, data_format)
+    batch, channels, size = _split_shape(x.shape, data_format)
     return TensorType(x.dtype, _shaped(batch, channels, _average_positions(size, *how, ceil), data_format))
 
 
 @_avg_pool.vjp
 def _avg_pool(ct, x_shape, *, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     return _avg_pool_grad(
-        ct, size=_layout(x_shape, data_format)[2], kernel=kernel, stride=stride, pad=pad, ceil=ceil,
+        ct, size=_split_shape(x_shape, data_format)[2], kernel=kernel, stride=stride, pad=pad, ceil=ceil,
         count_include_pad=count_include_pad, divisor=divisor, data_format=data_format,
     )  # fmt: skip
 
@@ -124,7 +126,7 @@ def _avg_pool(rand):
     yield rand(2, 7, 7, 48), dict(kernel=(7, 7), _grad=False, **last)
 
 
-@op(name="avg_pool_grad")
+@op(name="avg_pool_grad", batch=_batch.joined(0), layout=_layout.formatted((0,), (0,)))
 def _avg_pool_grad(
     dy,
     *, size: "ints", kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), ceil: "bool" = False,
@@ -145,7 +147,7 @@ def _avg_pool_grad(
 def _avg_pool_grad(dy, *, size, kernel, stride, pad, ceil, count_include_pad, divisor, data_format):
     _check_size(size, dy.rank - 2)
     expected = _average_positions(size, *_average_attributes(dy.rank - 2, kernel, stride, pad), ceil)
-    batch, channels, positions = _layout(dy.shape, data_format)
+    batch, channels, positions = _split_shape(dy.shape, data_format)
     if -1 not in positions and positions != expected:
         raise ValueError(f"dy must have positions {expected} for size {size}, got shape {dy.shape}")
     return TensorType(dy.dtype, _shaped(batch, channels, size, data_format))

@@ -3,6 +3,8 @@
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.double_backward import double_backward
@@ -36,7 +38,13 @@ def _check_channels(x, data_format, **vectors):
             )
 
 
-@op(name="batch_norm_infer")
+@op(
+    name="batch_norm_infer",
+    batch=_batch.joined(0),
+    cost=2,
+    layout=_layout.formatted((0,), (0,)),
+    precision="wide",
+)
 def _batch_norm_infer(
     x, scale, bias, mean, variance, *, epsilon: "float" = 1e-5, data_format: "NCHW|NHWC" = "NCHW"
 ):
@@ -82,7 +90,14 @@ def _batch_norm_infer(rand):
     yield rand(0, 3, 2), rand(3), rand(3), rand(3), rand.positive(3)
 
 
-@op(name="batch_norm_train", updates=("mean", "variance"), outputs=3)
+@op(
+    name="batch_norm_train",
+    updates=("mean", "variance"),
+    outputs=3,
+    cost=7,
+    layout=_layout.formatted((2,), (2,)),
+    precision="wide",
+)
 def _batch_norm_train(
     mean, variance, x, scale, bias,
     *, epsilon: "float" = 1e-5, momentum: "float" = 0.1, data_format: "NCHW|NHWC" = "NCHW",
@@ -136,7 +151,7 @@ def _batch_norm_train(rand):
     yield rand(3), rand.positive(3), rand(0, 3, 2), rand(3), rand(3)
 
 
-@op(name="batch_norm_grad", outputs=3)
+@op(name="batch_norm_grad", outputs=3, cost=10, layout=_layout.formatted((0, 1), (0,)))
 def _batch_norm_grad(
     dy, x, scale, batch_mean, inv_std, *, epsilon: "float" = 1e-5, data_format: "NCHW|NHWC" = "NCHW"
 ):

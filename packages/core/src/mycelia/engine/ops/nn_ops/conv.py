@@ -9,8 +9,10 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops.arrays import shape as _shape
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.reductions import reduce as _reduce
 
 # --------------------------------------------------------------------------------------------- geometry
@@ -166,7 +168,26 @@ def _np_product(a, b):
 # --------------------------------------------------------------------------------------------- convolution
 
 
-@op(name="conv", promote=("x", "w"))
+def _side_by_side(x, axis: int):
+    """The examples of a batch next to one another along `axis` of an example."""
+    order = [i + 1 for i in range(x.ndim - 1)]
+    order.insert(axis, 0)
+    x = find("transpose")(x, tuple(order))
+    return _batch.reshaped(x, (*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]))
+
+
+def _apart(call, x, axis: int):
+    """The inverse of `_side_by_side` for a result."""
+    shape = call.out_types[0].shape
+    x = _batch.reshaped(x, (*shape[:axis], call.size, *shape[axis:]))
+    return find("transpose")(x, (axis, *(i for i in range(x.ndim) if i != axis)))
+
+
+def _groups(call):
+    return {"group": call.attrs["group"] * call.size}
+
+
+@op(name="conv", promote=("x", "w"), precision="short")
 def _conv(
     x, w, b: "tensor?" = None,
     *, stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), group: "int" = 1,
@@ -239,7 +260,25 @@ def _conv(rand):
     yield rand(1, 67, 5, 7), rand(33, 67, 1, 1), dict(_grad=False)
 
 
-@op(name="conv_input_grad", promote=("dy", "w"))
+@_conv.batch
+def _conv(call):
+    """Shared weights: more images; weights of each example: more groups of channels."""
+    if call.only(0):
+        return _batch.joined(0)(call)
+    if not call.batched[1]:
+        return _batch.one_by_one(call)
+    x, w = _side_by_side(call.whole(0), 1), _side_by_side(call.operands[1], 0)
+    b = call.whole(2)
+    found = call.run([x, w, None if b is None else _batch.reshaped(b, (-1,))], **_groups(call))
+    return [_apart(call, found[0], 1)]
+
+
+@_conv.cost
+def _conv(inputs, outputs, **_):
+    return _cost.window(outputs[0], inputs[1])
+
+
+@op(name="conv_input_grad", promote=("dy", "w"), precision="short")
 def _conv_input_grad(
     dy, w,
     *, size: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), group: "int" = 1,
@@ -308,6 +347,19 @@ def _conv_input_grad(rand):
         rand(19, 1, 3, 3),
         dict(size=(9, 8), stride=(2, 1), pad=(1, 1, 1, 1), group=19, _grad=False),
     )
+
+
+@_conv_input_grad.batch
+def _conv_input_grad(call):
+    if call.only(0):
+        return _batch.joined(0)(call)
+    dy, w = _side_by_side(call.whole(0), 1), _side_by_side(call.operands[1], 0)
+    return [_apart(call, call.run([dy, w], **_groups(call))[0], 1)]
+
+
+@_conv_input_grad.cost
+def _conv_input_grad(inputs, outputs, **_):
+    return _cost.window(inputs[0], inputs[1])
 
 
 @op(name="conv_weight_grad", promote=("x", "dy"))
@@ -385,10 +437,21 @@ def _conv_weight_grad(rand):
     )
 
 
+@_conv_weight_grad.batch
+def _conv_weight_grad(call):
+    x, dy = _side_by_side(call.whole(0), 1), _side_by_side(call.whole(1), 1)
+    return [_apart(call, call.run([x, dy], **_groups(call))[0], 0)]
+
+
+@_conv_weight_grad.cost
+def _conv_weight_grad(inputs, outputs, **_):
+    return _cost.window(inputs[1], outputs[0])
+
+
 # --------------------------------------------------------------------------------------------- unfold, fold
 
 
-@op(name="im2col")
+@op(name="im2col", batch=_batch.joined(0), cost=0)
 def _im2col(x, *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,)):
     """All windows of the zero-padded x as columns.
 
@@ -423,7 +486,7 @@ def _im2col(rand):
     yield rand(0, 2, 4, 3), dict(kernel=(2, 2))
 
 
-@op(name="col2im")
+@op(name="col2im", batch=_batch.joined(0), cost=0)
 def _col2im(
     x, *, size: "ints", kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,)
 ):

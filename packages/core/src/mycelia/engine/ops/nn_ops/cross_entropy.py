@@ -7,6 +7,7 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import index as _index
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.shape import reshape, transpose
@@ -37,7 +38,12 @@ def _check_matrix(logits):
         raise errors.value_error(f"logits must be [N, C], got shape {logits.shape}")
 
 
-@op(name="softmax_cross_entropy_with_logits", outputs=2, mindir="SoftmaxCrossEntropyWithLogits")
+@op(
+    name="softmax_cross_entropy_with_logits",
+    outputs=2,
+    mindir="SoftmaxCrossEntropyWithLogits",
+    batch=_batch.joined(0, 1),
+)
 def _softmax_cross_entropy(logits, labels):
     """Cross entropy of class probabilities and its gradient: ``-sum(labels * log_softmax(logits))`` a sample.
 
@@ -143,7 +149,7 @@ def _sparse_cross_entropy(rand):
     yield rand(0, 4), rand.ints(0, 4, (0,))
 
 
-@op(name="pick_class")
+@op(name="pick_class", batch=_batch.joined(0, 1))
 def _pick_class(x, labels, *, ignore_index: "int" = -100):
     """One element of each row: ``x[i, labels[i]]``, 0 where the label is `ignore_index`.
 
@@ -174,7 +180,7 @@ def _pick_class(rand):
     yield rand(0, 4), rand.ints(0, 4, (0,))
 
 
-@op(name="place_class")
+@op(name="place_class", batch=_batch.joined(0, 1))
 def _place_class(values, labels, *, classes: "int", ignore_index: "int" = -100):
     """Rows of zeros with `values` at the labels: the transpose of pick_class.
 

@@ -9,10 +9,11 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import index as _index
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.shape import reshape
-from mycelia.engine.ops.define import op
+from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.elementwise import activation as _activation
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import math as _math
@@ -38,7 +39,7 @@ from mycelia.engine.ops.reductions import reduce as _reduce
 # ------------------------------------------------------------------------ regression
 
 
-@op(name="squared_error")
+@op(name="squared_error", precision="wide")
 def _squared_error(x, y, *, reduction: "mean|sum|none" = "mean"):
     """Squared difference, reduced: ``(x - y)^2``.
 
@@ -70,6 +71,16 @@ def _squared_error(rand):
     yield rand(37), rand(37), dict(reduction="sum")
     yield rand(3, 5), rand(3, 5), dict(reduction="none")
     yield rand(), rand()
+
+
+@_squared_error.batch
+def _squared_error(call):
+    difference = find("square")(call.whole(0) - call.whole(1))
+    if call.attrs["reduction"] == "none":
+        return [difference]
+    kind = "mean" if call.attrs["reduction"] == "mean" else "sum"
+    rows = _batch.reshaped(difference, (call.size, -1))
+    return call.shaped((find(kind)(rows, (1,)),))
 
 
 @op(name="squared_error_grad")
@@ -132,7 +143,7 @@ def l1_loss(input, target, reduction="mean"):
     return _reduced("l1_loss", _math.abs(input - target), reduction)
 
 
-@op(elementwise="same", infer=same(), name="smooth_l1")
+@op(elementwise="same", infer=same(), name="smooth_l1", precision="wide")
 def _smooth_l1(d, *, beta: "float" = 1.0):
     """``d^2 / (2 * beta)`` where ``|d| < beta``, else ``|d| - beta / 2``.
 
@@ -184,7 +195,7 @@ def huber_loss(input, target, reduction="mean", delta=1.0):
 # ------------------------------------------------------------------------ divergence, likelihood
 
 
-@op(elementwise="same", infer=same(), name="kl_div")
+@op(elementwise="same", infer=same(), name="kl_div", precision="wide")
 def _kl_div(logits, labels):
     """``labels * (log(labels) - logits)``, 0 where a label is not positive.
 

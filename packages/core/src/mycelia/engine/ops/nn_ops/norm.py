@@ -11,6 +11,7 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.double_backward import double_backward
@@ -73,7 +74,7 @@ def _check_affine(x, begin, **vectors):
             )
 
 
-@op(name="layer_norm", outputs=3, mindir="LayerNorm")
+@op(name="layer_norm", outputs=3, mindir="LayerNorm", cost=7, precision="wide")
 def _layer_norm(
     input_x, gamma: "tensor?" = None, beta: "tensor?" = None,
     *, begin_norm_axis: "int" = 1, begin_params_axis: "int" = 1, epsilon: "float" = 1e-7,
@@ -148,7 +149,17 @@ def _layer_norm(rand):
     yield rand(0, 4), rand(4), rand(4)
 
 
-@op(name="layer_norm_grad", outputs=3)
+@_layer_norm.batch
+def _layer_norm(call):
+    x, gamma, beta = call.operands
+    if not call.batched[0] or not call.only(0):
+        return _batch.one_by_one(call)
+    rank = call.rank()
+    axes = {name: call.attrs[name] % rank + 1 for name in ("begin_norm_axis", "begin_params_axis")}
+    return call.shaped(call.run([x, gamma, beta], **axes))
+
+
+@op(name="layer_norm_grad", outputs=3, cost=10)
 def _layer_norm_grad(
     dy, x, mean, inv_std, gamma: "tensor?" = None,
     *, begin_norm_axis: "int" = 1, params_rank: "int" = 1, epsilon: "float" = 1e-7,
@@ -235,7 +246,7 @@ def _grouped(shape, groups):
     return shape[0], groups, shape[1] // groups, math.prod(shape[2:])
 
 
-@op(name="group_norm", outputs=3)
+@op(name="group_norm", outputs=3, batch=_batch.joined(0), cost=7, precision="wide")
 def _group_norm(
     input, weight: "tensor?" = None, bias: "tensor?" = None, *, num_groups: "int", eps: "float" = 1e-5
 ):
@@ -313,7 +324,7 @@ def _group_norm(rand):
     yield rand(0, 4, 3), dict(num_groups=2)
 
 
-@op(name="group_norm_grad", outputs=3)
+@op(name="group_norm_grad", outputs=3, cost=10)
 def _group_norm_grad(
     dy, x, mean, inv_std, weight: "tensor?" = None, *, num_groups: "int", eps: "float" = 1e-5
 ):
@@ -378,7 +389,7 @@ def _instance_norm(input, weight=None, bias=None, eps=1e-5):
 # ---------------------------------------------------------------- root mean square
 
 
-@op(name="rms_norm", outputs=2, mindir="RmsNorm")
+@op(name="rms_norm", outputs=2, mindir="RmsNorm", batch=_batch.first_leading, cost=4, precision="wide")
 def rms_norm(x, gamma, *, epsilon: "float" = 1e-6):
     """Divide by the root mean square over the axes of `gamma`: ``gamma * x / sqrt(mean(x^2) + epsilon)``.
 
@@ -422,7 +433,7 @@ def rms_norm(rand):
     yield rand(0, 4), rand(4)
 
 
-@op(name="rms_norm_grad", outputs=2)
+@op(name="rms_norm_grad", outputs=2, cost=8)
 def _rms_norm_grad(dy, x, gamma, r_std, *, epsilon: "float" = 1e-6):
     """Gradients of rms_norm with respect to x and gamma; `r_std` is a function of `x`.
 
@@ -476,7 +487,7 @@ def _type_along_axes(x, *, axis, epsilon):
     return x
 
 
-@op(infer=_type_along_axes, name="l2_normalize", mindir="L2Normalize")
+@op(infer=_type_along_axes, name="l2_normalize", mindir="L2Normalize", batch=_batch.along("axis"))
 def _l2_normalize(x, *, axis: "ints" = (0,), epsilon: "float" = 1e-4):
     """Scale to length one along `axis`: ``x / sqrt(max(sum(x^2), epsilon))``.
 
@@ -511,7 +522,7 @@ def _np_window_sum(x, radius):
     return total
 
 
-@op(infer=same(), name="channel_window_sum")
+@op(infer=same(), name="channel_window_sum", batch=_batch.joined(0))
 def _channel_window_sum(x, *, radius: "int"):
     """Sum over the channels within `radius` of each channel (axis 1); its own gradient,
     as the window is symmetric.
@@ -533,7 +544,7 @@ def _channel_window_sum(rand):
     yield rand(2, 3), dict(radius=0)
 
 
-@op(infer=same(), mindir="LRN")
+@op(infer=same(), mindir="LRN", batch=_batch.joined(0))
 def _lrn(
     x, *, depth_radius: "int" = 5, bias: "float" = 1.0, alpha: "float" = 1.0, beta: "float" = 0.5,
     norm_region: "str" = "ACROSS_CHANNELS",

@@ -70,7 +70,7 @@ def _apply_gradient_descent(rand):
     yield rand(3, 5), np.array(0.1, np.float32), rand(3, 5)
 
 
-@op(name="sgd", updates=("parameters", "accum", "stat"), **_UPDATE)
+@op(name="sgd", updates=("parameters", "accum", "stat"), **_UPDATE, cost=4)
 def _sgd(
     parameters, accum, stat, gradient, learning_rate, momentum,
     *, dampening: "float" = 0.0, weight_decay: "float" = 0.0, nesterov: "bool" = False,
@@ -115,7 +115,7 @@ def _sgd(rand):
     yield rand(3, 5), rand(3, 5), zeros, rand(3, 5), _LR, _scalar(0.9), dict(nesterov=True)
 
 
-@op(name="apply_momentum", updates=("variable", "accumulation"), mindir="ApplyMomentum", **_UPDATE)
+@op(name="apply_momentum", updates=("variable", "accumulation"), mindir="ApplyMomentum", **_UPDATE, cost=4)
 def _apply_momentum(
     variable, accumulation, learning_rate, gradient, momentum,
     *, use_nesterov: "bool" = False, use_locking: "bool" = False, gradient_scale: "float" = 1.0,

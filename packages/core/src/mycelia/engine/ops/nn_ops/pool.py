@@ -13,6 +13,8 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import float32, int64
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.nn_ops import conv as _conv
@@ -52,7 +54,7 @@ def _positions(size, kernel, stride, pad, dilation, ceil):
     return tuple(out)
 
 
-def _layout(shape, data_format):
+def _split_shape(shape, data_format):
     """Batch, channels and spatial extents of a shape."""
     if len(shape) < 3:
         raise errors.value_error(f"x must have 1 to 3 spatial dimensions, got shape {shape}")
@@ -60,7 +62,7 @@ def _layout(shape, data_format):
 
 
 def _shaped(batch, channels, size, data_format):
-    """The shape of batch, channels and spatial extents, see `_layout`."""
+    """The shape of batch, channels and spatial extents, see `_split_shape`."""
     return (batch, channels, *size) if data_format == "NCHW" else (batch, *size, channels)
 
 
@@ -155,7 +157,7 @@ def _np_scatter(ct, index, size):
 # --------------------------------------------------------------------------------------------- by index
 
 
-@op(name="pool_take")
+@op(name="pool_take", batch=_batch.joined(0, 1))
 def _pool_take(x, index):
     """Elements of each plane at flat spatial indices.
 
@@ -185,7 +187,7 @@ def _pool_take(rand):
     yield rand(0, 2, 6), rand.ints(0, 6, (0, 2, 7), dtype="int64")
 
 
-@op(name="pool_scatter")
+@op(name="pool_scatter", batch=_batch.joined(0, 1))
 def _pool_scatter(x, index, *, size: "ints"):
     """Sum of elements at flat spatial indices of new planes, zero elsewhere.
 
@@ -220,7 +222,7 @@ def _infer_max(x, kernel, stride, pad, dilation, ceil, data_format="NCHW"):
     if x.dtype.is_bool or x.dtype.is_complex:
         raise errors.dtype_error(f"x must hold integer or floating numbers, but is {x.dtype.name}")
     kernel, stride, pad, dilation = _attributes(x.rank - 2, kernel, stride, pad, dilation)
-    batch, channels, size = _layout(x.shape, data_format)
+    batch, channels, size = _split_shape(x.shape, data_format)
     return _shaped(batch, channels, _positions(size, kernel, stride, pad, dilation, ceil), data_format)
 
 
@@ -258,7 +260,7 @@ def _max_last_samples(rand):
     yield rand.distinct(1, 9, 8, 48), dict(kernel=(3, 3), stride=(1, 1), **large)
 
 
-@op(name="max_pool")
+@op(name="max_pool", batch=_batch.joined(0), layout=_layout.formatted((0,), (0,)))
 def _max_pool(
     x,
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),
@@ -292,7 +294,7 @@ def _max_pool(rand):
     yield rand.ints(-9, 9, (1, 2, 4, 4)), dict(kernel=(2, 2), stride=(2, 2), _grad=False)
 
 
-@op(name="max_pool_index", nondiff=True)
+@op(name="max_pool_index", nondiff=True, batch=_batch.joined(0))
 def _max_pool_index(
     x,
     *,
@@ -319,7 +321,7 @@ def _max_pool_index(rand):
     yield from _max_samples(rand)
 
 
-@op(name="max_pool_grad")
+@op(name="max_pool_grad", batch=_batch.joined(0, 1), layout=_layout.formatted((0, 1), (0,)))
 def _max_pool_grad(
     x, dy,
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),
@@ -358,7 +360,7 @@ def _max_pool_grad(rand):
         yield x, rand(*_infer_max(TensorType(float32, x.shape), **geometry)), how
 
 
-@op(name="max_unpool")
+@op(name="max_unpool", batch=_batch.joined(0, 1))
 def _max_unpool(x, index, *, size: "ints"):
     """Elements put at flat spatial indices of new planes, zero elsewhere; of equal indices the last stays.
 

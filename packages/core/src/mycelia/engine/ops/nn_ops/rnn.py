@@ -9,6 +9,7 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops.arrays.joining import concat, split, stack, unstack
 from mycelia.engine.ops.arrays.shape import reshape, transpose
 from mycelia.engine.ops.define import op
@@ -92,7 +93,7 @@ def _np_weight_gradients(d_input, d_hidden, x, before):
 # ------------------------------------------------------------------------ LSTM
 
 
-@op(name="lstm_layer", outputs=5)
+@op(name="lstm_layer", outputs=5, cost=_cost.recurrent(3, products=1))
 def _lstm_layer(x, h0, c0, w_ih, w_hh, b_ih: "tensor?" = None, b_hh: "tensor?" = None):
     """Long short-term memory over a sequence.
 
@@ -146,7 +147,7 @@ def _lstm_layer(rand):
     yield rand(4, 5, 17), rand(5, 13), rand(5, 13), rand(52, 17), rand(52, 13), rand(52), rand(52)
 
 
-@op(name="lstm_layer_grad", outputs=6)
+@op(name="lstm_layer_grad", outputs=6, cost=_cost.recurrent(3, products=2))
 def _lstm_layer_grad(
     x, h0, c0, w_ih, w_hh, y, gates, cells, b_ih: "tensor?" = None, b_hh: "tensor?" = None,
     d_y: "tensor?" = None, d_h: "tensor?" = None, d_c: "tensor?" = None, d_cells: "tensor?" = None,
@@ -245,7 +246,7 @@ def _lstm_layer_grad(rand):
 # ------------------------------------------------------------------------ GRU
 
 
-@op(name="gru_layer", outputs=3)
+@op(name="gru_layer", outputs=3, cost=_cost.recurrent(2, products=1))
 def _gru_layer(x, h0, w_ih, w_hh, b_ih: "tensor?" = None, b_hh: "tensor?" = None):
     """Gated recurrent units over a sequence.
 
@@ -299,7 +300,7 @@ def _gru_layer(rand):
     yield rand(4, 5, 17), rand(5, 13), rand(39, 17), rand(39, 13), rand(39), rand(39)
 
 
-@op(name="gru_layer_grad", outputs=6)
+@op(name="gru_layer_grad", outputs=6, cost=_cost.recurrent(2, products=2))
 def _gru_layer_grad(
     x, h0, w_ih, w_hh, y, gates, b_ih: "tensor?" = None, b_hh: "tensor?" = None,
     d_y: "tensor?" = None, d_h: "tensor?" = None,
@@ -380,7 +381,7 @@ def _gru_layer_grad(rand):
 # ------------------------------------------------------------------------ plain RNN
 
 
-@op(name="rnn_layer", outputs=2)
+@op(name="rnn_layer", outputs=2, cost=_cost.recurrent(2, products=1))
 def _rnn_layer(
     x, h0, w_ih, w_hh, b_ih: "tensor?" = None, b_hh: "tensor?" = None, *, nonlinearity: "tanh|relu" = "tanh"
 ):
@@ -418,7 +419,7 @@ def _rnn_layer(rand):
     yield rand(4, 5, 17), rand(5, 13), rand(13, 17), rand(13, 13), rand(13), rand(13)
 
 
-@op(name="rnn_layer_grad", outputs=5)
+@op(name="rnn_layer_grad", outputs=5, cost=_cost.recurrent(2, products=2))
 def _rnn_layer_grad(
     x, h0, w_ih, w_hh, y, b_ih: "tensor?" = None, b_hh: "tensor?" = None,
     d_y: "tensor?" = None, d_h: "tensor?" = None, *, nonlinearity: "tanh|relu" = "tanh",

@@ -11,6 +11,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 
 _MULTIPLIERS = (np.uint64(0xD2511F53), np.uint64(0xCD9E8D57))
@@ -245,6 +246,15 @@ def _random_choice(rand):
     yield _KEY, np.array([0.0, 1.0, 0.0], np.float32), dict(count=3, dtype=dtypes.int64)
 
 
+@_random_choice.batch
+def _random_choice(call):
+    """With one key for all, the examples draw as the rows of one call do."""
+    if call.batched[0]:
+        return _batch.one_by_one(call)
+    weights = call.whole(1)
+    return call.shaped(call.run([call.operands[0], _batch.reshaped(weights, (-1, weights.shape[-1]))]))
+
+
 @op(name="random_mask_choice", outputs=2, nondiff=True)
 def _random_mask_choice(key, mask, *, count: "int" = 256):
     """Positions of `count` true elements in random order, and which are real: fewer are padded with 0.
@@ -431,3 +441,9 @@ def _dropout(rand):
     yield rand(131), _KEY, dict(p=0.1)
     yield rand(7), _KEY, dict(p=0.0)
     yield rand(0), _KEY
+
+
+@_dropout.batch
+def _dropout(call):
+    """One draw for the whole batch: each example has a mask of its own."""
+    return _batch.one_by_one(call) if call.batched[1] else call.run(call.operands)

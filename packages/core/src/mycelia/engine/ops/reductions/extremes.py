@@ -4,6 +4,8 @@ import numpy as np
 
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise.cast import cast
@@ -22,7 +24,14 @@ def _arg_extreme(find, input, axis, keepdims):
     return np.expand_dims(place, axis) if keepdims and axis is not None else np.asarray(place)
 
 
-@op(infer=_place_type, name="argmax", nondiff=True, mindir="ArgMaxExt")
+@op(
+    infer=_place_type,
+    name="argmax",
+    nondiff=True,
+    mindir="ArgMaxExt",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keepdims"),
+)
 def _argmax(input, *, axis: "int?" = None, keepdims: "bool" = False):
     """Place of the largest element along `axis`, or in the flattened tensor: first of equals, or of NaNs.
 
@@ -32,7 +41,14 @@ def _argmax(input, *, axis: "int?" = None, keepdims: "bool" = False):
     return _arg_extreme(np.argmax, input, axis, keepdims)
 
 
-@op(infer=_place_type, name="argmin", nondiff=True, mindir="ArgMinExt")
+@op(
+    infer=_place_type,
+    name="argmin",
+    nondiff=True,
+    mindir="ArgMinExt",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keepdims"),
+)
 def _argmin(input, *, axis: "int?" = None, keepdims: "bool" = False):
     """Place of the smallest element along `axis`, or in the flattened tensor: first of equals, or of NaNs.
 
@@ -97,7 +113,7 @@ def _with_index(find, input, axis, keepdims):
     return (value, place) if keepdims else (value.squeeze(axis), place.squeeze(axis))
 
 
-@op(infer=_with_index_type, outputs=2)
+@op(infer=_with_index_type, outputs=2, batch=_batch.along("axis"))
 def max_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
     """Largest element along `axis` and its place: the first of equals, or of NaNs.
 
@@ -107,7 +123,7 @@ def max_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
     return _with_index(np.argmax, input, axis, keepdims)
 
 
-@op(infer=_with_index_type, outputs=2)
+@op(infer=_with_index_type, outputs=2, batch=_batch.along("axis"))
 def min_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
     """Smallest element along `axis` and its place: the first of equals, or of NaNs.
 
@@ -147,7 +163,7 @@ def _place_along_type(x, place, *, axis, length):
     return TensorType(x.dtype, (*x.shape[:axis], length, *x.shape[axis + 1 :]))
 
 
-@op(infer=_place_along_type)
+@op(infer=_place_along_type, batch=_batch.along("axis"))
 def place_along(x, place, *, axis: "int", length: "int"):
     """Zeros of extent `length` along `axis`, with the elements of `x` added where `place` says.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import logic as _logic
@@ -73,7 +74,7 @@ def _logsumexp_type(input, *, dim, keepdim):
     return TensorType(input.dtype, reduced_shape(input.shape, dim, keepdim))
 
 
-@op(name="logsumexp", infer=_logsumexp_type, float_result=True)
+@op(name="logsumexp", infer=_logsumexp_type, float_result=True, batch=_batch.along("dim"), precision="wide")
 def _logsumexp(input, *, dim: "ints?" = None, keepdim: "bool" = False):
     """``log(sum(exp(input)))`` over `dim` without overflow on the way.
 
@@ -200,6 +201,7 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
         result = (amax if ord > 0 else amin)(sums, outer, True)
     elif ord in (2, -2, "nuc"):
         from mycelia.engine.ops.arrays.shape import expand_dims, moveaxis
+
         values = ops.svd(moveaxis(A, axis, (-2, -1)), compute_uv=False)
         value = sum(values, -1) if ord == "nuc" else (amax if ord > 0 else amin)(values, -1)
         if not keepdims:

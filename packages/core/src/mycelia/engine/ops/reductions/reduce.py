@@ -10,7 +10,9 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.define import op, registry
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
+from mycelia.engine.ops.define import find, op, registry
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
@@ -65,7 +67,13 @@ def _sum_type(input, *, dim, keepdim, dtype):
     return TensorType(_sum_dtype(input, dtype), reduced_shape(input.shape, dim, keepdim))
 
 
-@op(infer=_sum_type, mindir="SumExt")
+@op(
+    infer=_sum_type,
+    mindir="SumExt",
+    batch=_batch.along("dim"),
+    layout=_layout.reduction("dim", "keepdim"),
+    precision="wide",
+)
 def sum(input, *, dim: "ints?" = None, keepdim: "bool" = False, dtype: "dtype?" = None):
     """Sum over the axes `dim`; 0 where there is nothing to add.
 
@@ -125,7 +133,12 @@ def _mean_type(x, *, axis, keep_dims):
     return TensorType(x.dtype, reduced_shape(x.shape, axis, keep_dims))
 
 
-@op(infer=_mean_type, mindir="ReduceMean")
+@op(
+    infer=_mean_type,
+    mindir="ReduceMean",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keep_dims"),
+)
 def mean(x, *, axis: "ints?" = None, keep_dims: "bool" = False):
     """Mean over `axis`; NaN where there is nothing to average; the mean of integers is cut to an integer.
 
@@ -153,7 +166,13 @@ def _prod_type(input, *, axis, keep_dims, dtype):
     return TensorType(_sum_dtype(input, dtype), reduced_shape(input.shape, axis, keep_dims))
 
 
-@op(infer=_prod_type, mindir="ReduceProd")
+@op(
+    infer=_prod_type,
+    mindir="ReduceProd",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keep_dims"),
+    precision="wide",
+)
 def prod(input, *, axis: "ints?" = None, keep_dims: "bool" = False, dtype: "dtype?" = None):
     """Product over `axis`; 1 where there is nothing to multiply.
 
@@ -231,7 +250,16 @@ def _sum_to_type(x, *, shape):
     return TensorType(x.dtype, shape)
 
 
-@op(infer=_sum_to_type)
+def _summed_images(node):
+    if not _layout.is_image(node.inputs[0]):
+        return None
+    shape = node.outputs[0].type.shape
+    if len(shape) == 4:
+        return (0,), (0,)
+    return ((0,), ()) if _layout.keeps_order(shape) else None
+
+
+@op(infer=_sum_to_type, layout=_layout.LayoutRule(_summed_images))
 def sum_to(x, *, shape: "ints"):
     """Sum over the axes along which `shape` had been broadcast to that of `x`: the inverse of broadcasting.
 
@@ -262,6 +290,24 @@ def sum_to(rand):
     yield rand.ints(-5, 5, (4, 3)), dict(shape=(1, 3), _grad=False)
 
 
+@sum_to.batch
+def sum_to(call):
+    """The sum over what broadcasting had repeated."""
+    shape = call.attrs["shape"]
+    lead = call.rank() - len(shape)
+    padded = _batch.reshaped(call.operands[0], (call.size, *call.in_types[0].shape))
+    target = (call.size, *(1,) * lead, *shape)
+    return (_batch.reshaped(find("sum_to")(padded, target), (call.size, *shape)),)
+
+
+@sum_to.layout
+def sum_to(rewriter, node):
+    shape = node.outputs[0].type.shape
+    whole = _layout.nhwc_shape((1,) * (4 - len(shape)) + tuple(shape))
+    found = rewriter.emit(node.op, [rewriter.last(node.inputs[0])], dict(shape=whole))
+    return found if len(shape) == 4 else rewriter.emit("reshape", found, dict(shape=shape))
+
+
 # ------------------------------------------------------------------------------------------------ extremes
 
 
@@ -281,7 +327,13 @@ def _extreme_type(input, *, axis, keepdims):
     return TensorType(input.dtype, extreme_shape(input.shape, axis, keepdims))
 
 
-@op(infer=_extreme_type, name="reduce_max", mindir="ReduceMax")
+@op(
+    infer=_extreme_type,
+    name="reduce_max",
+    mindir="ReduceMax",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keepdims"),
+)
 def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Largest element over `axis`; NaN if there is one.
 
@@ -291,7 +343,13 @@ def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     return np.max(input, axis=_np_axes(input, axis), keepdims=keepdims)
 
 
-@op(infer=_extreme_type, name="reduce_min", mindir="ReduceMin")
+@op(
+    infer=_extreme_type,
+    name="reduce_min",
+    mindir="ReduceMin",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keepdims"),
+)
 def _reduce_min(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Smallest element over `axis`; NaN if there is one.
 
@@ -373,7 +431,13 @@ def _truth_type(input, *, axis, keep_dims):
     return TensorType(dtypes.bool_, reduced_shape(input.shape, axis, keep_dims))
 
 
-@op(infer=_truth_type, nondiff=True, mindir="ReduceAll")
+@op(
+    infer=_truth_type,
+    nondiff=True,
+    mindir="ReduceAll",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keep_dims"),
+)
 def all(input, *, axis: "ints?" = None, keep_dims: "bool" = False):
     """Whether every element along `axis` is true or not zero; true where there is none.
 
@@ -383,7 +447,13 @@ def all(input, *, axis: "ints?" = None, keep_dims: "bool" = False):
     return np.all(input, axis=_np_axes(input, axis), keepdims=keep_dims)
 
 
-@op(infer=_truth_type, nondiff=True, mindir="ReduceAny")
+@op(
+    infer=_truth_type,
+    nondiff=True,
+    mindir="ReduceAny",
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keep_dims"),
+)
 def any(input, *, axis: "ints?" = None, keep_dims: "bool" = False):
     """Whether some element along `axis` is true or not zero; false where there is none.
 
@@ -423,7 +493,13 @@ def count_nonzero(x, axis=(), keep_dims=False, dtype=dtypes.int32):
 # -------------------------------------------------------------------------------------------------- norms
 
 
-@op(infer=reduced(), float_result=True)
+@op(
+    infer=reduced(),
+    float_result=True,
+    batch=_batch.along("axis"),
+    layout=_layout.reduction("axis", "keepdims"),
+    precision="wide",
+)
 def l2_norm(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Euclidean length over `axis`: ``sqrt(sum(input**2))``; its gradient at zero is zero.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op, registry
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
@@ -33,7 +34,7 @@ def _scan_samples(rand):
     yield rand.ints(-5, 5, (4, 3), dtype="int64"), dict(axis=0, _grad=False)
 
 
-@op(name="cumsum", infer=_scan_type, mindir="CumSum")
+@op(name="cumsum", infer=_scan_type, mindir="CumSum", batch=_batch.along("axis"), precision="wide")
 def _cumsum(x, *, axis: "int" = 0, reverse: "bool" = False):
     """Sums of all elements up to each one along `axis`; from the end with `reverse`.
 
@@ -66,7 +67,7 @@ def cumsum(x, axis, dtype=None):
     return _cumsum(x if dtype is None else cast(x, dtype), axis=axis)
 
 
-@op(name="cumprod", infer=_scan_type, mindir="CumProd")
+@op(name="cumprod", infer=_scan_type, mindir="CumProd", batch=_batch.along("axis"), precision="wide")
 def _cumprod(x, *, axis: "int" = 0):
     """Products of all elements up to each one along `axis`.
 
@@ -141,7 +142,7 @@ def _running(better, x, axis):
     return np.moveaxis(value, 0, axis), np.moveaxis(place, 0, axis)
 
 
-@op(name="cummax", infer=_extreme_type, outputs=2, mindir="Cummax")
+@op(name="cummax", infer=_extreme_type, outputs=2, mindir="Cummax", batch=_batch.along("axis"))
 def _cummax(x, *, axis: "int"):
     """Largest element so far along `axis` and its place; of equals the last; NaN from the first NaN on.
 
@@ -150,7 +151,7 @@ def _cummax(x, *, axis: "int"):
     return _running(lambda new, old: (new >= old) & ~np.isnan(old) | np.isnan(new), x, axis)
 
 
-@op(name="cummin", infer=_extreme_type, outputs=2, mindir="Cummin")
+@op(name="cummin", infer=_extreme_type, outputs=2, mindir="Cummin", batch=_batch.along("axis"))
 def _cummin(x, *, axis: "int"):
     """Smallest element so far along `axis` and its place; of equals the last; NaN from the first NaN on.
 
@@ -196,7 +197,7 @@ def cummin(input, axis):
     return value, cast(place, dtypes.int32)
 
 
-@op(name="logcumsumexp", infer=_scan_type, float_result=True)
+@op(name="logcumsumexp", infer=_scan_type, float_result=True, batch=_batch.along("axis"))
 def _logcumsumexp(x, *, axis: "int"):
     """``log(cumsum(exp(x)))`` along `axis` without overflow on the way.
 

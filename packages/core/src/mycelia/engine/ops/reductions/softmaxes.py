@@ -5,6 +5,8 @@ The gradient ops take ``dy``, the gradient of the result, and the result ``y``.
 
 import numpy as np
 
+from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
@@ -31,7 +33,15 @@ def _np_log_softmax(x, axis):
     return shifted - np.log(np.exp(shifted).sum(axis, keepdims=True))
 
 
-@op(infer=_infer_axis, mindir="Softmax", float_result=True)
+@op(
+    infer=_infer_axis,
+    mindir="Softmax",
+    float_result=True,
+    batch=_batch.along("axis"),
+    cost=4,
+    layout=_layout.along("axis"),
+    precision="wide",
+)
 def _softmax(input, *, axis: "int" = -1):
     """Normalized exponentials along `axis`: ``exp(input) / sum(exp(input))``.
 
@@ -58,7 +68,7 @@ def _softmax(rand):
     yield rand(2, 131, low=-300, high=300), dict(_grad=False)
 
 
-@op(infer=_infer_grad_axis)
+@op(infer=_infer_grad_axis, batch=_batch.along("axis"), cost=4, layout=_layout.along("axis"))
 def _softmax_grad(dy, y, *, axis: "int" = -1):
     """Gradient of softmax from its result: ``(dy - sum(dy * y)) * y``.
 
@@ -98,7 +108,15 @@ def softmin(x, axis=-1, *, dtype=None):
     return softmax(-x, axis, dtype=dtype)
 
 
-@op(infer=_infer_axis, mindir="LogSoftmax", float_result=True)
+@op(
+    infer=_infer_axis,
+    mindir="LogSoftmax",
+    float_result=True,
+    batch=_batch.along("axis"),
+    cost=4,
+    layout=_layout.along("axis"),
+    precision="wide",
+)
 def log_softmax(logits, *, axis: "int" = -1):
     """Logarithm of softmax: ``logits - log(sum(exp(logits)))`` along `axis`.
 
@@ -120,7 +138,7 @@ def log_softmax(rand):
     yield rand(2, 131, low=-300, high=300), dict(_grad=False)
 
 
-@op(infer=_infer_grad_axis)
+@op(infer=_infer_grad_axis, batch=_batch.along("axis"), cost=4, layout=_layout.along("axis"))
 def _log_softmax_grad(dy, y, *, axis: "int" = -1):
     """Gradient of log_softmax from its result: ``dy - exp(y) * sum(dy)``.
 

@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import logic as _logic
@@ -19,7 +20,7 @@ def _median_type(input, *, axis, keepdims, ignore_nan):
     return TensorType(input.dtype, shape), TensorType(dtypes.int64, shape)
 
 
-@op(name="median", infer=_median_type, outputs=2, mindir="Median")
+@op(name="median", infer=_median_type, outputs=2, mindir="Median", batch=_batch.along("axis"))
 def _median(input, *, axis: "int" = -1, keepdims: "bool" = False, ignore_nan: "bool" = False):
     """Lower median along `axis` and its place; NaN where there is one, unless `ignore_nan`.
 

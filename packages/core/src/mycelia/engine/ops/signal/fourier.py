@@ -10,6 +10,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
+from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.create import arange
 from mycelia.engine.ops.arrays.index import narrow
 from mycelia.engine.ops.arrays.padding import pad
@@ -22,7 +23,7 @@ from mycelia.engine.ops.infer import normalize_axis, same_along
 # ------------------------------------------------------------------------------------------- transforms
 
 
-@op(name="fft_complex", infer=same_along)
+@op(name="fft_complex", infer=same_along, batch=_batch.along("axes", empty_is_all=False))
 def _transform(x, *, axes: "ints", inverse: "bool" = False, scale: "float" = 1.0):
     """``scale * sum over j of x[j] * exp(-2 pi i j k / n)`` along each of `axes`; `inverse` turns the sign.
 
@@ -52,7 +53,7 @@ def _half_type(x, *, axis, scale):
     return TensorType(COMPLEX_OF[x.dtype], tuple(shape))
 
 
-@op(name="fft_real", infer=_half_type)
+@op(name="fft_real", infer=_half_type, batch=_batch.along("axis"))
 def _half_spectrum(x, *, axis: "int", scale: "float" = 1.0):
     """The first n // 2 + 1 values of the spectrum of real numbers; the others are their conjugates.
 
@@ -81,7 +82,7 @@ def _whole_type(x, *, n, axis, scale):
     return TensorType(REAL_OF[x.dtype], tuple(shape))
 
 
-@op(name="fft_half_to_real", infer=_whole_type)
+@op(name="fft_half_to_real", infer=_whole_type, batch=_batch.along("axis"))
 def _from_half_spectrum(x, *, n: "int", axis: "int", scale: "float" = 1.0):
     """The n real numbers whose inverse transform has the half spectrum `x`, times n.
 
