@@ -35,6 +35,23 @@ def pytest_generate_tests(metafunc):
         metafunc.parametrize("seed", range(FUZZ_SEED, FUZZ_SEED + FUZZ) if FUZZ else range(*mark.args))
 
 
+class Told:
+    """Failures in the moment they happen: a run of hours may be cut off before it sums up."""
+
+    def __init__(self, reporter):
+        self.reporter = reporter
+
+    def pytest_runtest_logreport(self, report):
+        if report.failed:
+            self.reporter.write_line(f"\n{report.nodeid}\n{report.longreprtext}", flush=True)
+
+
+def pytest_sessionstart(session):
+    reporter = session.config.pluginmanager.getplugin("terminalreporter")
+    if FUZZ and reporter is not None and not hasattr(session.config, "workerinput"):
+        session.config.pluginmanager.register(Told(reporter))
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item):
     """Each test has random numbers of its own, the same in every run and in any order of tests."""

@@ -1,8 +1,9 @@
 """Runs the tests marked `fuzz` on new random cases, round after round, until the time is over.
 
-`python tools/fuzz.py [--hours 1] [--cases 200] [--jobs 2] [pytest arguments]`. What fails is printed with the
-seed in its name or its message and does not end the run; the exit code is 1 if anything failed. Each round
-is a pytest run with MYCELIA_FUZZ=<cases> and MYCELIA_FUZZ_SEED=<first seed>, which can be repeated by hand.
+`python tools/fuzz.py [--hours 1] [--cases 200] [--jobs 2] [pytest arguments]`. What fails is printed at
+once, with the seed in its name or its message, and does not end the run; the exit code is 1 if anything
+failed. Each round is a pytest run with MYCELIA_FUZZ=<cases> and MYCELIA_FUZZ_SEED=<first seed>, which can be
+repeated by hand.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def main() -> int:
     end, failed, passed, rounds = time.monotonic() + 3600 * options.hours, 0, 0, 0
     command = [
         sys.executable,
+        "-u",
         "-m",
         "pytest",
         "-m",
@@ -43,15 +45,17 @@ def main() -> int:
         rounds += 1
         seed = secrets.randbelow(2**31)
         environment = {**os.environ, "MYCELIA_FUZZ": str(options.cases), "MYCELIA_FUZZ_SEED": str(seed)}
-        run = subprocess.run(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE)
+        print(f"round {rounds} from seed {seed}", flush=True)
+        last = ""
+        with subprocess.Popen(command, cwd=ROOT, env=environment, text=True, stdout=subprocess.PIPE) as run:
+            for line in run.stdout:
+                print(line, end="", flush=True)
+                last = line
         if run.returncode not in (0, 1):
-            print(run.stdout)
             return run.returncode
-        counts = {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed)", run.stdout)}
+        counts = {what: int(n) for n, what in re.findall(r"(\d+) (passed|failed)", last)}
         failed += counts.get("failed", 0)
         passed += counts.get("passed", 0)
-        if run.returncode:
-            print(run.stdout, flush=True)
         print(f"round {rounds} from seed {seed}: {passed} passed, {failed} failed so far", flush=True)
     return int(failed > 0)
 

@@ -53,6 +53,7 @@ _TEXTS = (
 )
 _ROOM = 1 << 30  # bytes of address space that reading may take besides what is taken already
 _SECONDS = 60  # in which a small file must be read: what takes longer hangs
+FIRST = int(os.environ.get("MYCELIA_FUZZ_SEED", 0))  # number of the first mutation
 
 
 def mutated(data: bytes, rng: random.Random) -> bytes:
@@ -168,26 +169,29 @@ def faults(
     path: Path,
     read: Callable[[], object],
     count: int,
-    seed: int | str = 0,
     *,
     inner: bytes | None = None,
     seal: Callable[[bytes], bytes] = bytes,
     names: set[str] = frozenset(),
-) -> dict[str, bytes]:
-    """Problem -> the content that gave it, of `count` mutations of the file at `path`; then it is good again.
+) -> dict[str, str]:
+    """Problem -> the first mutation that gave it, of `count` mutations of the file at `path`.
 
+    The file is good again at the end. A mutation depends on the file's name and content and on its own
+    number, not on those before it: MYCELIA_FUZZ=1 and its number as MYCELIA_FUZZ_SEED try it alone.
     `inner`, `seal`: mutate these bytes, and make the file of them, with its checksums and compression.
     `names`: how an error may call the file, besides by its name.
     """
-    good, rng = path.read_bytes(), random.Random(f"{path.name} {seed}")
+    good = path.read_bytes()
     inner = good if inner is None else inner
-    found: dict[str, bytes] = {}
+    assert str(path.absolute().parent).encode() not in inner, "the content names a temporary directory"
+    found: dict[str, str] = {}
     try:
-        for _ in range(count):
-            content = seal(mutated(inner, rng))
+        for number in range(FIRST, FIRST + count):
+            content = seal(mutated(inner, random.Random(f"{path.name} {number}")))
             path.write_bytes(content)
             if why := problem(read, {path.name, *names}):
-                found.setdefault(re.sub(r"0x[0-9a-f]+|\d+", "#", why), content)
+                kind = re.sub(r"0x[0-9a-f]+|\d+", "#", why)
+                found.setdefault(kind, f"mutation {number} of {path.name}: {content[:200]!r}")
     finally:
         path.write_bytes(good)
     return found

@@ -47,10 +47,17 @@ def log_file(port: int) -> Path:
 
 def token_of(port: int) -> str:
     """What clients of the same user show to the server on a port; empty if there is none."""
+    token = _description(directory_of(port)).get("token")
+    return token if isinstance(token, str) else ""
+
+
+def _description(directory: Path) -> dict:
+    """What the server in a directory says of itself; empty if there is none, or none that can be read."""
     try:
-        return json.loads((directory_of(port) / "server.json").read_text())["token"]
-    except (OSError, ValueError, KeyError):
-        return ""
+        found = json.loads((directory / "server.json").read_text())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
 
 
 @contextlib.contextmanager
@@ -73,12 +80,12 @@ def remove_leftovers(directory: Path, *, keep: bool) -> None:
 
     Its memory is gone with it: nothing of it has a name.
     """
-    try:
-        left = json.loads((directory / "server.json").read_text())
-    except (OSError, ValueError):
-        left = {}
-    if left.get("spill") and not keep:
-        shutil.rmtree(left["spill"], ignore_errors=True)
+    from mycelia_cache.settings import Settings
+
+    spill = _description(directory).get("spill")
+    # A damaged name may be that of anything.
+    if isinstance(spill, str) and Path(spill).name == Settings.spill_name(directory.name) and not keep:
+        shutil.rmtree(spill, ignore_errors=True)
     for name in ("server.json", "socket"):
         (directory / name).unlink(missing_ok=True)
 

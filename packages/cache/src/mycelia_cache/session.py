@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from mycelia import log
 from mycelia_cache import index as table
 from mycelia_cache.memory import Budget
 from mycelia_cache.protocol import Code, Refused, State
@@ -261,18 +262,22 @@ class Registry:
         path.with_suffix(".new").replace(path)
 
     def _restore(self) -> None:
+        path = self.spill_dir / "sessions.json"
         try:
-            data = json.loads((self.spill_dir / "sessions.json").read_text())
-        except (OSError, ValueError):
+            kept = _kept(json.loads(path.read_text()))
+        except FileNotFoundError:
             return
-        for entry in data:
-            session = self.sessions[entry["session"]] = Session(entry["session"])
-            for c in entry["caches"]:
-                wish = _Wish(c["crc"], bytes.fromhex(c["digest"]), c["size"], c["numbered"], c["pipeline"])
+        except (OSError, ValueError, RecursionError) as error:
+            log.logger(__name__).warning("no session is taken up again: %s is damaged: %s", path, error)
+            return
+        for number, caches in kept.items():
+            session = self.sessions[number] = Session(number)
+            for wish, rows in caches:
                 cache = self._made(session, wish)
                 cache.store.restore()
-                if c["rows"] is not None and cache.store.present(np.arange(c["rows"])).all():
-                    cache.state, cache.rows = State.FETCH, c["rows"]
+                if rows is not None and rows <= cache.store.index.slots:
+                    if cache.store.present(np.arange(rows)).all():
+                        cache.state, cache.rows = State.FETCH, rows
         self._save()
 
     def close(self) -> None:
@@ -297,3 +302,30 @@ class _Wish:
     numbered: bool
     pipeline: str
     spilling: bool = True
+
+
+_KEPT = {"crc": int, "digest": str, "size": int, "numbered": bool, "pipeline": str, "rows": (int, type(None))}
+
+
+def _kept(data) -> dict[int, list[tuple[_Wish, int | None]]]:
+    """The caches of each session, and how many rows those have that are built.
+
+    Errors: ValueError for what `_save` does not write.
+    """
+    try:
+        found: dict[int, list[tuple[_Wish, int | None]]] = {}
+        for entry in data:
+            number, caches = entry["session"], {c["crc"]: c for c in entry["caches"]}
+            if type(number) is not int or number in found or len(caches) != len(entry["caches"]):
+                raise ValueError(f"session {number!r} or one of its caches stands there twice")
+            found[number] = [(_wish(c), c["rows"]) for c in caches.values()]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from None
+    return found
+
+
+def _wish(c: dict) -> _Wish:
+    wrong = [name for name, kind in _KEPT.items() if not isinstance(c[name], kind)]
+    if wrong or not (0 <= c["crc"] < 1 << 32 and 0 <= c["size"] < 1 << 63 and (c["rows"] or 0) >= 0):
+        raise ValueError(f"a cache is {c}")
+    return _Wish(c["crc"], bytes.fromhex(c["digest"]), c["size"], c["numbered"], c["pipeline"])

@@ -33,4 +33,9 @@ class Settings:
 
     def spill_place(self) -> Path | None:
         """The directory of this port's servers inside the user's."""
-        return Path(self.spill_dir) / f"mycelia-cache-{self.port}" if self.spill_dir else None
+        return Path(self.spill_dir) / self.spill_name(self.port) if self.spill_dir else None
+
+    @staticmethod
+    def spill_name(port: int | str) -> str:
+        """Of the directory of the servers on a port, in any `spill_dir`."""
+        return f"mycelia-cache-{port}"

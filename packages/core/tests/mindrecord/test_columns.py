@@ -10,6 +10,7 @@ import sys
 import numpy as np
 import pytest
 
+import mycelia as ms
 from mycelia import dataset as ds
 from mycelia.mindrecord import FileReader, FileWriter, msgpack, packing
 from mycelia.mindrecord.schema import Schema, check, pack_ints
@@ -113,6 +114,41 @@ def test_columns_are_the_rows(tmp_path, shards):
 
 
 SAME = {"raw": b"raw", "boxes": np.array([[1, 300]], np.int32), "y": np.ones(2), "text": "some\0text"}
+
+
+LONG_TEXT = "9" * 30
+_PACKED = {"None": b"\xc0", "True": b"\xc3", "{}": b"\x80", "b'x'": b"\xc4\x01x"}
+_PACKED |= {str(n): b"\xcf" + n.to_bytes(8, "big") for n in (2**63, 2**64 - 1)}
+
+
+@pytest.mark.parametrize("count", [3, 40])  # a few rows are read one by one, many at once
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        ("i", 2**31 - 1, 2**31 - 1), ("i", -(2**31), -(2**31)), ("i", 2**31, None), ("i", -(2**31) - 1, None),
+        ("long", 2**63, None), ("long", 2**64 - 1, None), ("long", "12", 12), ("long", LONG_TEXT, None),
+        ("i", "x", None), ("i", 1.5, None), ("i", True, None), ("i", None, None), ("i", {}, None),
+        ("f", 2, 2.0), ("f", "1.5", 1.5), ("f", "", None), ("f", None, None), ("f", True, None),
+        ("text", 5, None), ("text", None, None), ("text", b"x", None),
+    ],
+)  # fmt: skip
+def test_other_values_are_read_as_the_type_or_refused(tmp_path, monkeypatch, name, value, found, count):
+    """`found`: what a field holds for `value` in the file; None where that is an error, as in MindSpore."""
+    packed = _PACKED.get(str(value)) or msgpack.pack(value)
+    row = msgpack.map_head(1) + msgpack.pack(name) + packed
+    monkeypatch.setattr(Schema, "encode_scalars", lambda *_: row)
+    for pack in ("_texts", "_floats", "_ints"):
+        monkeypatch.setattr(packing, pack, lambda values: [packing._same(packed, len(values))])
+    usual = {"f": 0.0, "text": ""}.get(name, 0)
+    path = write(tmp_path / "a.mr", {name: FIELDS[name]}, [{name: usual}] * count)
+    shards = Shards.open(path)
+    if found is None:
+        with pytest.raises(ms.errors.MyceliaError, match=rf"a\.mr.*row 0.*'{name}'"):
+            shards.columns(np.arange(count), [name])
+    else:
+        column = shards.columns(np.arange(count), [name])[name]
+        assert column.dtype == FIELDS[name]["type"] and (column == found).all()
+    shards.close()
 
 
 @pytest.mark.parametrize("shuffle", [False, True])

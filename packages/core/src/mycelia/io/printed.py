@@ -32,7 +32,7 @@ def parse_print(print_file_name: str) -> list[Tensor | str]:
     try:
         records = [record for number, record in wire.fields(memoryview(data)) if number == print_file.VALUE]
         return [_value(record) for record in records]
-    except (ValueError, KeyError) as cause:
+    except (ValueError, KeyError, TypeError) as cause:  # TypeError: a field of another kind
         text = f"the print file {str(path)!r} is damaged: {cause}"
         raise errors.value_error("parse_print", text) from cause
 

@@ -56,7 +56,7 @@ def unpack_scalars(
     while work:
         matrix, rows, at, k = work.pop()
         if k == len(names):
-            odd[rows] = at != matrix.shape[1]
+            odd[rows] |= at != matrix.shape[1]
             continue
         end = at + keys[k].size
         if len(rows) < _FEW or end >= matrix.shape[1] or (matrix[:, at:end] != keys[k]).any():
@@ -76,6 +76,11 @@ def unpack_scalars(
                 odd[chosen] = True
                 continue
             if column is not None:
+                kind = schema.fields[names[k]]["type"]
+                if column.dtype.kind == "i" and not np.can_cast(values.dtype, kind):
+                    limits = np.iinfo(kind)
+                    wide = (values < limits.min) | (values > limits.max)
+                    odd[chosen[wide]] = True
                 column[chosen] = values
             work.append((matrix[part], chosen, after, k + 1))
     return columns, odd

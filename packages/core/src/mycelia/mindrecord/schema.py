@@ -15,6 +15,12 @@ ARRAYS = {"int32": np.int32, "int64": np.int64, "float32": np.float32, "float64"
 INDEX_TYPES = {
     "string": "TEXT", "int32": "INTEGER", "int64": "INTEGER", "float32": "REAL", "float64": "REAL",
 }  # fmt: skip
+# What a scalar field may hold in a file, and how it is read.
+_READ = {
+    "string": ((str,), str),
+    **dict.fromkeys(("int32", "int64"), ((int, str), int)),
+    **dict.fromkeys(("float32", "float64"), ((float, int, str), float)),
+}
 _NOTHING = b"\0\0\0\0"  # the blob of a row that has no blob fields
 
 
@@ -70,6 +76,23 @@ class Schema:
         if missing:
             raise ValueError(f"the row lacks the fields {missing}")
         return row
+
+    def scalar(self, name: str, value) -> str | int | float:
+        """What a scalar field holds, as its type; numbers may be written as texts.
+
+        Errors: ValueError for another kind of value, and for an integer outside of the type's range.
+        """
+        kind = self.fields[name]["type"]
+        taken, convert = _READ[kind]
+        if type(value) not in taken:  # no subclasses: a bool is no number here
+            raise ValueError(f"field '{name}' should be {kind}, but is {type(value).__name__}")
+        try:
+            number = convert(value)
+        except (ValueError, OverflowError):
+            raise ValueError(f"field '{name}' should be {kind}, but is {value!r}") from None
+        if convert is int and not np.iinfo(kind).min <= number <= np.iinfo(kind).max:
+            raise ValueError(f"field '{name}' is {number}, beyond the range of {kind}")
+        return number
 
     def decode_blobs(self, data: bytes) -> dict[str, bytes]:
         """The bytes of each blob field."""

@@ -282,8 +282,11 @@ class Shard:
             found, odd = unpack_scalars(windows, schema, scalars, begins, ends - begins)
             for k in np.flatnonzero(odd).tolist():
                 row = self.row(int(numbers[k]), scalars)
-                for name, column in found.items():
-                    column[k] = row[name]
+                try:
+                    for name, column in found.items():
+                        column[k] = schema.scalar(name, row[name])
+                except ValueError as e:
+                    raise damaged(self.path, f"row {int(numbers[k])}: {e}") from None
             for name, column in found.items():
                 kind = schema.fields[name]["type"]
                 made[name] = column if kind == "string" else column.astype(kind)

@@ -38,7 +38,7 @@ def read_rank_table(path: str, rank_size: int) -> RankTable:
         ]
     except OSError as error:
         raise RuntimeError(f"The rank table {path} cannot be read: {error.strerror}") from error
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, OverflowError, RecursionError) as error:
         cause = f"{error} is missing" if isinstance(error, KeyError) else error
         raise RuntimeError(f"The rank table {path} is not as it should be: {cause}") from error
     ranks.sort(key=lambda rank: rank.number)

@@ -58,9 +58,11 @@ def _settings(path: str) -> _Wanted | None:
             with open(path, encoding="utf-8") as file:
                 content = json.load(file)
             given = content.get("rdr", {})
+            if not isinstance(given, dict):
+                raise ValueError(f"'rdr' is {given!r}, not an object")
             for key in content.keys() - {"rdr"}:
                 ignored.tell("env_config_path", key, content[key], "only the run recorder 'rdr' is set here")
-        except (ValueError, AttributeError) as cause:
+        except (ValueError, AttributeError, RecursionError) as cause:
             raise errors.value_error("env_config_path", f"{path!r} is no JSON object: {cause}") from None
     known = {"enable": bool, "mode": int, "path": str}
     for key, value in given.items():

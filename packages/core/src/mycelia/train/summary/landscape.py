@@ -36,6 +36,21 @@ class _Landscape:
         return field(1, self._point(*self._grid)) + field(2, path) + field(3, meta)
 
 
+def _checked(facts: dict) -> dict:
+    """What the training wrote about its checkpoints. Errors: ValueError for other content, KeyError."""
+    kinds = {"epoch_group": dict, "model_params_file_map": dict, "step_per_epoch": int, "unit": str}
+    for name, kind in {**kinds, "landscape_size": int}.items():
+        if type(facts[name]) is not kind:
+            raise ValueError(f"{name} must be {kind.__name__}, but got {facts[name]!r}")
+    for name, steps in facts["epoch_group"].items():
+        if not isinstance(steps, list):
+            raise ValueError(f"the steps of interval {name} must be a list, but got {steps!r}")
+    for step, path in facts["model_params_file_map"].items():
+        if not isinstance(path, str):
+            raise ValueError(f"the checkpoint of step {step} must be a path, but got {path!r}")
+    return facts
+
+
 class SummaryLandscape:
     """Computes the loss on a grid around the path of a training.
 
@@ -71,7 +86,7 @@ class SummaryLandscape:
                 "SummaryLandscape", f"there are no checkpoints of a training in {self._ckpt_dir}"
             )
         with of_file(facts_path), open(facts_path, encoding="utf-8") as file:
-            facts = json.load(file)
+            facts = _checked(json.load(file))
         options = dict(facts)
         if collect_landscape is not None:
             options.update(collect_landscape)
