@@ -133,6 +133,15 @@ def test_architecture_names_every_module_of_core():
     assert unnamed <= {"__init__.py"}
 
 
+def test_architecture_lists_every_pass_of_the_compiler():
+    from mycelia.engine.compile.passes import pipeline
+    from mycelia.engine.compile.passes.pass_manager import STAGES
+
+    rows = re.findall(r"^\| (\w+) \| ([\w, ]+) \|", (DOCS / "architecture.md").read_text(), re.MULTILINE)
+    told = {(stage, name) for stage, names in rows if stage in STAGES for name in names.split(", ")}
+    assert told == {(stage, step.name) for stage in STAGES for step in pipeline(stage)}
+
+
 def test_guide_lists_as_missing_only_what_is_missing():
     import mycelia as ms
 

@@ -16,7 +16,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import config
-from mycelia.engine.compile import inter_op
+from mycelia.engine.compile.passes import inter_op
 
 sys.path.insert(0, str(Path(__file__).parent))
 

@@ -6,7 +6,8 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.backends import registry
-from mycelia.engine.compile import executable, inter_op
+from mycelia.engine.compile import executable
+from mycelia.engine.compile.passes import inter_op
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 

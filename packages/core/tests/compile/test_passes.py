@@ -273,7 +273,7 @@ def test_unknown_passes_are_refused():
     np.testing.assert_array_equal(function(X).asnumpy(), X.asnumpy() * 2)
 
 
-def test_plugins_add_passes_to_both_stages(monkeypatch):
+def test_plugins_add_passes_to_all_stages(monkeypatch):
     from mycelia import plugins
     from mycelia.engine.compile.passes import Pass
     from mycelia.hookspecs import hookimpl
@@ -290,10 +290,10 @@ def test_plugins_add_passes_to_both_stages(monkeypatch):
     plugins.manager().register(plugin := Plugin(), "test-passes")
     try:
         ms.jit(lambda x: x * 3)(X)
-        assert [stage for stage, _ in seen] == ["optimize", "lower"]
-        with ms.config.context(passes="-look_lower"):
+        assert [stage for stage, _ in seen] == ["optimize", "lower", "order"]
+        with ms.config.context(passes="-look_lower,-order"):
             ms.jit(lambda x: x * 5)(X)
-        assert [stage for stage, _ in seen] == ["optimize", "lower", "optimize"]
+        assert [stage for stage, _ in seen] == ["optimize", "lower", "order", "optimize"]
     finally:
         plugins.manager().unregister(plugin)
 

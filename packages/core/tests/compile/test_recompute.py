@@ -7,7 +7,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.engine.compile import executable, recompute
+from mycelia.engine.compile import executable
+from mycelia.engine.compile.passes import recompute
 
 WIDTH = 8
 

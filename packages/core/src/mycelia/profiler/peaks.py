@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mycelia.engine.backends import registry
-from mycelia.engine.compile import inter_op
+from mycelia.engine.compile.passes import inter_op
 
 # Of what is copied, source and target together: for second and third cache, and memory.
 _SIZES = (256 << 10, 4 << 20, 64 << 20)

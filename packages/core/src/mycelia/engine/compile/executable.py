@@ -7,21 +7,23 @@ a loop body, or a Python callable where shapes are known only at run time. Inter
 
 from __future__ import annotations
 
+import contextlib
 import weakref
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.backends import registry
 from mycelia.engine.base import config, log, plugins
-from mycelia.engine.compile import hoist, inter_op, memory, recompute, schedule
+from mycelia.engine.compile import hoist, memory
+from mycelia.engine.compile.draft import Draft, Window, view_bases
 from mycelia.engine.compile.gc_pause import gc_paused
-from mycelia.engine.compile.passes import checks, choice, cse, is_off, lower
+from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.text import to_text
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ir.verify import verify
 
 _KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
 
@@ -213,16 +215,14 @@ class Builder:
         return found
 
     def build(self) -> _C.Program:
-        outside = self.outside()
-        nodes, in_place = schedule.arrange(self.graph, self.plans, outside, self.updates)
-        base = schedule.view_bases(nodes, self.plans)
-        outside.update(u for u, _ in self.updates if u not in in_place)
-        apart = {base.get(v, v) for v in outside} | in_place
-        nodes, twins, windows = self.improved(
-            nodes, base, outside, self.in_arena(nodes, base, apart), in_place
-        )
-        in_arena = self.in_arena(nodes, base, apart)
-        self.places = memory.place(nodes, self.plans, base, in_arena, [(w.begin, w.end) for w in windows])
+        hoisted = {v for part in self.parts for v in part.values}
+        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating)
+        order(self.graph, registry.target(), draft)
+        nodes, outside = self.graph.nodes, draft.seen()
+        base = view_bases(nodes, self.plans)
+        in_arena = draft.in_arena(nodes, base)
+        windows = [(w.begin, w.end) for w in draft.windows]
+        self.places = memory.place(nodes, self.plans, base, in_arena, windows)
         for value in self.graph.parameters:
             self.number(value)
         self.order, self.frees = self.instructions(nodes, outside), {}
@@ -231,21 +231,23 @@ class Builder:
         self.add_frees(base)
         used = {v for node in nodes for v in node.inputs} | outside | {p for _, p in self.updates}
         offsets = self.places.offsets
-        report = self.places.report(recomputed=twins)
+        report = self.places.report(recomputed=len(draft.twins))
         made = _C.Program(
             tuple(self.type(v) for v in self.numbers),
             tuple((self.numbers[base[v]],) if v in base else offsets.get(v) for v in self.numbers),
             [self.instruction(i) for i in range(len(self.order))],
             tuple(self.numbers[v] if v in used else -1 for v in self.inputs),
             tuple(self.numbers[v] for v in self.outputs), self.constants, report.peak,
-            tuple((self.numbers[u], p, u in in_place) for (u, _), p in zip(self.updates, self.positions)),
+            tuple(
+                (self.numbers[u], p, u in draft.in_place) for (u, _), p in zip(self.updates, self.positions)
+            ),
             tuple(
                 (self.hoisted(part), tuple(part.inputs), tuple(self.numbers[v] for v in part.values))
                 for part in self.parts
             ),
         )  # fmt: skip
         made.nodes = tuple(node for node, *_ in self.order)
-        made.strands = tuple(_in_instructions(nodes, windows, made.nodes))
+        made.strands = tuple(_in_instructions(nodes, draft.windows, made.nodes))
         made.info = report
         announce(made, self.graph)
         return made
@@ -269,45 +271,9 @@ class Builder:
     def attributes(self, node: Node) -> dict[str, Any]:
         return node.attrs
 
-    def improved(
-        self,
-        nodes: list[Node],
-        base: dict[Value, Value],
-        outside: set[Value],
-        in_arena: set[Value],
-        in_place: set[Value],
-    ) -> tuple[list[Node], int, list[inter_op.Window]]:
-        """An order that needs less memory and time, how many values are computed twice in it, and its
-        windows."""
-        nodes, twins = self.recomputed(nodes, base, in_arena, in_place)
-        nodes, windows = inter_op.arrange(nodes, self.plans.get, outside, inter_op.side_by_side())
-        return nodes, twins, windows
-
-    def in_arena(self, nodes: Sequence[Node], base: Collection[Value], apart: set[Value]) -> set[Value]:
-        return {
-            v
-            for node in nodes
-            for v in node.outputs
-            if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
-        }
-
-    def recomputed(
-        self, nodes: list[Node], base: dict[Value, Value], in_arena: set[Value], in_place: set[Value]
-    ) -> tuple[list[Node], int]:
-        """The order with values that are computed twice, and how many they are. Only a lowered graph, which
-        nobody else has, may be changed.
-        """
-        if is_off("recompute") or is_off("lower"):
-            return nodes, 0
-        overwritten = {p: u for u, p in self.updates if u in in_place}
-        order, twins = recompute.arrange(nodes, self.plans, base, in_arena, overwritten)
-        if not twins:
-            return nodes, 0
-        self.plans.update((twin, self.plans[node]) for twin, node in twins.items())
-        self.graph.nodes = order
-        if checks():
-            verify(self.graph)
-        return order, len(twins)
+    def estimating(self) -> AbstractContextManager:
+        """A context for comparisons whose outcome no program depends on."""
+        return contextlib.nullcontext()
 
     def outside(self) -> set[Value]:
         """Values that Python code, inner programs or the caller get."""
@@ -368,7 +334,7 @@ class Builder:
 
 
 def _in_instructions(
-    nodes: Sequence[Node], windows: Sequence[inter_op.Window], made_from: Sequence[Node]
+    nodes: Sequence[Node], windows: Sequence[Window], made_from: Sequence[Node]
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The windows in instructions instead of nodes, of which views have none."""
     made = set(made_from)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mycelia.engine.base import errors, ignored, log
+from mycelia.engine.compile.passes.selection import AT_O0
 
 LEVELS = ("O0", "O1", "O2")
 SYNTAX = ("STRICT", "COMPATIBLE", "LAX")  # by their numbers in `config`
@@ -46,8 +47,7 @@ class Options:
     @property
     def without(self) -> frozenset[str]:
         """Stages and passes of the compiler to leave out."""
-        left_out = (("lower", self.level == "O0"), ("layout", not self.layouts))
-        return frozenset(name for name, is_out in left_out if is_out)
+        return frozenset((*(AT_O0 if self.level == "O0" else ()), *(() if self.layouts else ("layout",))))
 
     def over(self, below: Options) -> Options:
         """These options, and those of `below` where these ask for nothing."""

@@ -9,6 +9,7 @@ the time, so a `Variant` serves sizes up to twice as large and half as small; ot
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import Any
 
@@ -19,7 +20,7 @@ from mycelia.engine.backends import registry
 from mycelia.engine.base import log
 from mycelia.engine.capture.gradients import joint_graph
 from mycelia.engine.capture.trace import number_tensor
-from mycelia.engine.compile import differentiate, executable, hoist, inter_op
+from mycelia.engine.compile import differentiate, executable, hoist
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import lower
@@ -212,9 +213,8 @@ class Variant(executable.Builder):
             return variant.model
         return variant.resized(self.sizes)
 
-    def improved(self, *order: Any) -> tuple[list[Node], int, list[inter_op.Window]]:
-        with self.table.silence():  # any order is right, whatever the sizes
-            return super().improved(*order)
+    def estimating(self) -> AbstractContextManager:
+        return self.table.silence()  # any order is right, whatever the sizes
 
 
 def _bytes(rows: Iterable[tuple[int, ...]]) -> bytes:

@@ -4,6 +4,8 @@ types that agree with the ops.
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from mycelia.engine.ir.graph import Graph, Node, Value, group_inputs
 from mycelia.engine.ir.types import TensorType
 
@@ -12,17 +14,20 @@ class InvalidGraph(ValueError):
     """A graph that breaks an invariant; the message names the graph and the node."""
 
 
-def verify(graph: Graph) -> None:
-    """Raises InvalidGraph if `graph` or one of its regions breaks an invariant."""
-    _verify(graph, graph.name)
+def verify(graph: Graph, hoisted: Collection[Value] = ()) -> None:
+    """Raises InvalidGraph if `graph` or one of its regions breaks an invariant.
+
+    `hoisted`: parameters of `graph` that another graph makes.
+    """
+    _verify(graph, graph.name, hoisted)
 
 
-def _verify(graph: Graph, path: str) -> None:
+def _verify(graph: Graph, path: str, hoisted: Collection[Value] = ()) -> None:
     known: set[Value] = set()
     for value in graph.parameters:
         if value in known:
             raise InvalidGraph(f"graph {path}: parameter {value!r} appears twice")
-        if value.producer is not None or value.is_constant:
+        if (value.producer is not None and value not in hoisted) or value.is_constant:
             raise InvalidGraph(f"graph {path}: parameter {value!r} must have no producer and no constant")
         known.add(value)
     for position, node in enumerate(graph.nodes):

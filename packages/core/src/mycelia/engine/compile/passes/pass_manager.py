@@ -1,21 +1,21 @@
-"""The two pipelines of passes, and how they run."""
+"""The pipeline of passes: one list in three stages, and how it runs."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from mycelia.engine.backends import registry
 from mycelia.engine.backends.base import Pass
 from mycelia.engine.base import config, errors, log, plugins
+from mycelia.engine.compile.draft import Draft
 from mycelia.engine.compile.passes.graph_files import GraphFiles
 from mycelia.engine.compile.passes.selection import is_off, switched_off
 from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.verify import verify
 from mycelia.engine.ir.walk import all_graphs, clone
 
-STAGES = ("optimize", "lower")
-_LATER = ("fuse", "recompute")  # may be named without being in the pipeline: the backend, the program decides
+STAGES = ("optimize", "lower", "order")
 _checked = ""  # the text of the setting `passes` whose names are known to exist
 
 
@@ -25,19 +25,23 @@ def _check_names(backend: registry.LoadedBackend) -> None:
     text = config.get("passes")
     if text == _checked:
         return
-    known = {*STAGES, *(step.name for stage in STAGES for step in _steps(stage, backend)), *_LATER}
+    known = {*STAGES, *(step.name for stage in STAGES for step in _steps(stage, backend))}
+    known.update(step.name for other in registry.available().values() for step in other.passes(()))
     for name in sorted(switched_off()):
         if name not in known:
             raise errors.one_of(name, sorted(known), subject="passes", what="the pass")
     _checked = text
 
 
-def _steps(stage: str, backend: registry.LoadedBackend, stable: Collection[int] = ()) -> list[Pass]:
+def _steps(
+    stage: str,
+    backend: registry.LoadedBackend,
+    stable: Collection[int] = (),
+    draft: Draft | None = None,
+) -> list[Pass]:
     """All passes of a stage, those of the backend and of plugins included."""
-    if stage == "optimize":
-        steps = _optimizing()
-    else:
-        steps = _lowering(backend, stable)
+    steps = _pipeline(backend, stable, draft)[stage]
+    if stage == "lower":
         for own in backend.backend.passes(stable):
             steps.insert(_place_of(own, steps, backend.backend.name), own)
     plugins.manager().hook.mycelia_passes(pipeline=steps, stage=stage, backend=backend)
@@ -56,62 +60,80 @@ def _place_of(own: Pass, steps: Sequence[Pass], backend: str) -> int:
     return places[0] if own.before else places[-1] + 1
 
 
-def _optimizing() -> list[Pass]:
-    from mycelia.engine.compile.passes import cse, dce, fold, inline, simplify
+def _pipeline(
+    backend: registry.LoadedBackend, stable: Collection[int], draft: Draft | None
+) -> dict[str, list[Pass]]:
+    """All passes of the compiler by stage, in the order in which they run.
 
-    return [
-        Pass("fold", fold.run),
-        Pass("inline", inline.run),
-        Pass("simplify", simplify.run),
-        Pass("cse", cse.run),
-        Pass("dce", dce.run),
-    ]
-
-
-def _lowering(backend: registry.LoadedBackend, stable: Collection[int]) -> list[Pass]:
-    """Passes that may introduce an op only where `backend` has a kernel for it."""
+    Those of the stage "lower" may introduce an op only where `backend` has a kernel for it; `stable` are
+    positions of parameters that seldom change. Those of the stage "order" decide what `draft` holds.
+    """
     from mycelia.engine.compile.passes import (
         cse,
         dce,
         epilogue,
         fold,
         fuse,
+        inline,
+        inter_op,
         layout,
         norms,
         products,
+        recompute,
+        schedule,
         separable,
         simplify,
         widen,
     )
 
-    return [
-        Pass("widen", partial(widen.run, backend=backend)),
-        Pass("simplify", simplify.run_device),
-        Pass("layout", partial(layout.run, backend=backend)),
-        Pass("simplify", simplify.run_device),
-        Pass("cse", cse.run_device),
-        Pass("products", partial(products.run, backend=backend, stable=stable)),
-        Pass("epilogue", epilogue.run),
-        Pass("separable", partial(separable.run, backend=backend)),
-        Pass("norms", partial(norms.run, backend=backend)),
-        Pass("fold", fold.run),
-        Pass("dce", dce.run),
-        Pass("fuse", partial(fuse.run, backend=backend)),
-    ]
+    return {
+        "optimize": [
+            Pass("fold", fold.run),
+            Pass("inline", inline.run),
+            Pass("simplify", simplify.run),
+            Pass("cse", cse.run),
+            Pass("dce", dce.run),
+        ],
+        "lower": [
+            Pass("widen", partial(widen.run, backend=backend)),
+            Pass("simplify", simplify.run_device),
+            Pass("layout", partial(layout.run, backend=backend)),
+            Pass("simplify", simplify.run_device),
+            Pass("cse", cse.run_device),
+            Pass("products", partial(products.run, backend=backend, stable=stable)),
+            Pass("epilogue", epilogue.run),
+            Pass("separable", partial(separable.run, backend=backend)),
+            Pass("norms", partial(norms.run, backend=backend)),
+            Pass("fold", fold.run),
+            Pass("dce", dce.run),
+            Pass("fuse", partial(fuse.run, backend=backend)),
+        ],
+        "order": [
+            Pass("schedule", partial(schedule.run, draft=draft)),
+            Pass("recompute", partial(recompute.run, draft=draft)),
+            Pass("inter_op", partial(inter_op.run, draft=draft)),
+        ],
+    }
 
 
 def pipeline(
-    stage: str, backend: registry.LoadedBackend | None = None, stable: Collection[int] = ()
+    stage: str,
+    backend: registry.LoadedBackend | None = None,
+    stable: Collection[int] = (),
+    draft: Draft | None = None,
 ) -> list[Pass]:
     """The passes of `stage` that are switched on, in order, for `backend` (default: the present target).
 
-    `stable`: positions of parameters that seldom change.
+    `stable`: positions of parameters that seldom change. `draft`: what the passes of the stage "order" work
+    on; without it they only have names.
 
     Errors: ValueError if the setting `passes` names an unknown pass.
     """
     backend = registry.target() if backend is None else backend
     _check_names(backend)
-    return [] if is_off(stage) else [s for s in _steps(stage, backend, stable) if not is_off(s.name)]
+    if is_off(stage):
+        return []
+    return [step for step in _steps(stage, backend, stable, draft) if not is_off(step.name)]
 
 
 def checks() -> bool:
@@ -125,13 +147,7 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
     files = GraphFiles(graph)
     files.write("captured")
     for step in pipeline("optimize") if passes is None else passes:
-        before = len(graph.nodes)
-        changes = sum(step.run(part) for part in list(all_graphs(graph)))
-        _show_pass(graph, step, changes, before)
-        if checks():
-            verify(graph)
-        if changes:
-            files.write(step.name)
+        _run(step, graph, files, step.name, lambda run: sum(map(run, list(all_graphs(graph)))), verify)
     files.write("validate")
 
 
@@ -142,26 +158,44 @@ def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int]
     they do, and may cost.
     """
     steps = pipeline("lower", backend, stable)
-    if is_off("lower"):
-        return graph
     lowered = clone(graph)
+    if is_off("lower"):
+        return lowered
     files = GraphFiles(lowered)
     for step in steps:
-        before = len(lowered.nodes)
-        changes = step.run(lowered)
-        _show_pass(lowered, step, changes, before)
-        if changes:
-            files.write(f"lower_{step.name}")
-        if checks():
-            verify(lowered)
+        _run(step, lowered, files, f"lower_{step.name}", lambda run: run(lowered), verify)
     files.write("lowered")
     return lowered
 
 
-def _show_pass(graph: Graph, step: Pass, changes: int, before: int) -> None:
+def order(graph: Graph, backend: registry.LoadedBackend, draft: Draft) -> None:
+    """Puts the nodes of a lowered `graph`, which nobody else has, into the order in which they run on
+    `backend`, and decides what else `draft` holds.
+    """
+
+    files = GraphFiles(graph)
+    for step in pipeline("order", backend, draft=draft):
+        _run(step, graph, files, f"order_{step.name}", lambda run: run(graph), draft.verify)
+
+
+def _run(
+    step: Pass,
+    graph: Graph,
+    files: GraphFiles,
+    stage: str,
+    apply: Callable[[Callable[[Graph], int]], int],
+    valid: Callable[[Graph], None],
+) -> None:
+    """Lets one pass run by `apply`, tells of it, checks the graph with `valid` and writes its file."""
+    before = len(graph.nodes)
+    changes = apply(step.run)
     if config.get("debug") >= 3:
         text = f"{graph.name}: pass {step.name}: {changes} changes, {before} -> {len(graph.nodes)} nodes"
         log.show(__name__, text)
+    if checks():
+        valid(graph)
+    if changes:
+        files.write(stage)
 
 
 def own_regions(graph: Graph) -> None:

@@ -15,6 +15,9 @@ SETTINGS = (  # of effect on passes
 )  # fmt: skip
 
 
+AT_O0 = ("lower", "recompute")  # what the level "O0" of `jit` leaves out
+
+
 class Asked(NamedTuple):
     """What one function asks for in place of the settings: which algorithms may be chosen, "" for the
     setting's, and the passes and stages to leave out, None for those of the setting `jit_config`.
@@ -92,7 +95,7 @@ def _choose(_: object) -> None:
     if config.get("disable_format_transform"):
         off.add("layout")
     _Choice.off = frozenset(off)
-    _Choice.by_level = frozenset(("lower",) if config.get("jit_config").get("jit_level") == "O0" else ())
+    _Choice.by_level = frozenset(AT_O0 if config.get("jit_config").get("jit_level") == "O0" else ())
     _Choice.keys = {}
 
 

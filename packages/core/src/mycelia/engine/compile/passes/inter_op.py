@@ -10,31 +10,22 @@ from __future__ import annotations
 import itertools
 import os
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
 
 from mycelia.engine import _C
 from mycelia.engine.base import config
 from mycelia.engine.compile import cost_model
-from mycelia.engine.ir.graph import Node, Value
+from mycelia.engine.compile.draft import Draft, Window, reorder
+from mycelia.engine.ir.graph import Graph, Node, Value
 
 _KERNEL, _VIEW = 0, 1  # kinds of Plan
 
-# Nanoseconds, as in `estimate.py`.
+# Nanoseconds, as in `cost_model.py`.
 _VIEWING = 3.0
 _LARGE = 80_000.0  # the op uses all threads itself
 _HANDOVER = 8_000.0  # until another thread works, and until it is known that it is done
 _GAIN = 10_000.0
 _LONGEST = 48  # nodes of a window
-
-
-@dataclass(frozen=True, slots=True)
-class Window:
-    """Nodes [begin, end) of an order; `ends`: where its strands end."""
-
-    begin: int
-    end: int
-    ends: tuple[int, ...]
 
 
 def threads() -> int:
@@ -51,18 +42,32 @@ def side_by_side() -> int:
     return min(config.get("inter_op_parallel_num") or most, most)
 
 
+def run(graph: Graph, draft: Draft) -> int:
+    """Returns how many nodes moved and windows were found."""
+    with draft.estimating():
+        nodes, draft.windows = arrange(
+            graph.nodes, draft.plans.get, draft.seen(), side_by_side(), draft.in_place
+        )
+    return reorder(graph, nodes) + len(draft.windows)
+
+
 def arrange(
-    nodes: Sequence[Node], plan_of: Callable[[Node], _C.Plan | None], outside: set[Value], threads: int
+    nodes: Sequence[Node],
+    plan_of: Callable[[Node], _C.Plan | None],
+    outside: set[Value],
+    threads: int,
+    in_place: Collection[Value] = (),
 ) -> tuple[list[Node], list[Window]]:
     """The nodes with the strands of each window one behind the other, and the windows in order.
 
     `outside`: values that others than kernels get. A view that is one of them is an instruction of its own,
-    so it runs behind the window.
+    so it runs behind the window. `in_place`: values that are written over a parameter, which others read.
     """
     order = list(nodes)
     if threads < 2:
         return order, []
-    prices = [_nanoseconds(node, plan_of(node)) for node in order]
+    alone = {v.producer for v in in_place}
+    prices = [None if node in alone else _nanoseconds(node, plan_of(node)) for node in order]
     uses = Counter(v for node in order for v in set(node.inputs) if v is not None)
     windows: list[Window] = []
     begin = 0

@@ -11,13 +11,20 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from mycelia.engine import _C
+from mycelia.engine.compile.draft import Draft, reorder, view_bases
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ops.define import LIST
 
-_KERNEL, _VIEW = 0, 1
+_KERNEL, _VIEW = 0, 1  # kinds of a Plan
 _IN_PLACE = 1
 
-Plans = Mapping[Node, _C.Plan | None]
+Plans = dict[Node, _C.Plan | None]
+
+
+def run(graph: Graph, draft: Draft) -> int:
+    """Returns how many nodes moved. Decides which updates are in place."""
+    nodes, draft.in_place = arrange(graph, draft.plans, draft.outside, draft.updates)
+    return reorder(graph, nodes)
 
 
 def arrange(
@@ -80,16 +87,6 @@ def _may_overwrite(value: Value, parameter: Value, plan: _C.Plan, base: Mapping[
     if definition.params[0][1] == LIST:
         index += len(node.inputs) - len(definition.params)
     return index == reads[0]
-
-
-def view_bases(nodes: Sequence[Node], plans: Plans) -> dict[Value, Value]:
-    """For each view the value whose memory it shows."""
-    base: dict[Value, Value] = {}
-    for node in nodes:
-        plan = plans.get(node)
-        if plan is not None and plan.kind == _VIEW:
-            base[node.outputs[0]] = base.get(node.inputs[0], node.inputs[0])
-    return base
 
 
 def _risky(graph: Graph, plans: Plans) -> set[Node]:

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 from mycelia.engine import _C
 from mycelia.engine.compile import memory
 from mycelia.engine.compile.cost_model import nanoseconds
-from mycelia.engine.ir.graph import Node, Value
+from mycelia.engine.compile.draft import Draft, view_bases
+from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ops.lowered.fused import is_light
 
 _VIEW = 1  # kind of a Plan
@@ -43,6 +44,19 @@ class _Twin:
     value: Value
     end: int
     begin: int
+
+
+def run(graph: Graph, draft: Draft) -> int:
+    """Returns how many values are computed twice."""
+    base = view_bases(graph.nodes, draft.plans)
+    overwritten = {p: u for u, p in draft.updates if u in draft.in_place}
+    with draft.estimating():
+        in_arena = draft.in_arena(graph.nodes, base)
+        order, twins = arrange(graph.nodes, draft.plans, base, in_arena, overwritten)
+    draft.plans.update((twin, draft.plans[node]) for twin, node in twins.items())
+    draft.twins.extend(twins)
+    graph.nodes = order
+    return len(twins)
 
 
 def arrange(
