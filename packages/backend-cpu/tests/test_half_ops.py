@@ -5,6 +5,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, config, ops
+from mycelia.backends import registry
 from mycelia.ops.define import find
 from mycelia.testing.samples import all_samples
 
@@ -86,7 +87,7 @@ def test_ops_of_two(dtype):
 @pytest.mark.parametrize("special", [False, True])
 def test_reductions_and_scans(special, dtype):
     random = np.random.default_rng(2)
-    shapes = [(1,), (1, 1), (17,), (5, 33), (3, 1, 40), (4, 70, 9), (6, 300, 5), (20, 33, 8, 3)]
+    shapes = [(1,), (1, 1), (17,), (5, 33), (3, 1, 40), (4, 70, 9), (6, 300, 5), (20, 33, 8, 3), (700, 3)]
     for shape in [*shapes, (70003,), (301, 257), (9, 4100)]:
         x = random_tensor(random, shape, dtype, special)
         for function in (ops.sum, ops.mean, ops.amax, ops.amin, ops.prod, ops.norm):
@@ -138,6 +139,111 @@ def test_norms_casts_and_copies(dtype):
             assert_same(numbers.astype(to), numbers.astype(ms.float32).astype(to), (shape, to))
 
 
+# ---- kernels that take large tensors as they are: (op, shapes of its arguments, attributes)
+
+C = 5
+NORMS = [
+    (name, shapes, {**attrs, **more})
+    for x in [(3, C, 4, 7), (2, C, 1, 1), (1, C, 9, 33), (70, C, 3, 3)]
+    for more, x in [({}, x), ({"data_format": "NHWC"}, (*x[:1], *x[2:], x[1]))]
+    for name, shapes, attrs in [
+        ("batch_norm_infer", [x, (C,), (C,), (C,), "+"], {}),
+        ("batch_norm_train", [(C,), "+", x, (C,), (C,)], {}),
+        ("batch_norm_grad", [x, x, (C,), (C,), "+"], {}),
+        ("batch_norm_act_train", [(C,), "+", x, (C,), (C,), x], {"activation": "relu"}),
+        ("batch_norm_act_train", [(C,), "+", x, (C,), (C,)], {"activation": "relu6"}),
+        ("batch_norm_act_grad", [x, x, (C,), (C,), (C,), "+"], {}),
+    ]
+]
+NORMS += [
+    case
+    for rows, n in [(1, 1), (5, 3), (3, 17), (40, 96), (2, 5000)]
+    for case in [
+        ("layer_norm", [(rows, n), (n,), (n,)], {}),
+        ("layer_norm", [(rows, n), None, None], {}),
+        ("layer_norm_grad", [(rows, n), (rows, n), (rows, 1), (rows, 1), (n,)], {}),
+        ("rms_norm", [(rows, n), (n,)], {}),
+        ("rms_norm_grad", [(rows, n), (rows, n), (n,), (rows, 1)], {}),
+        ("group_norm", [(rows, 6, n), (6,), (6,)], {"num_groups": 2}),
+        ("group_norm_grad", [(rows, 6, n), (rows, 6, n), (rows, 2), (rows, 2), (6,)], {"num_groups": 2}),
+    ]
+]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("mixed", [False, True], ids=["alike", "parameters of float32"])
+def test_norms_and_their_gradients(mixed, dtype):
+    random = np.random.default_rng(11)
+    for name, shapes, attrs in NORMS:
+        args = []
+        for shape in shapes:
+            if shape is None:
+                args.append(None)
+                continue
+            x = random_tensor(random, (C,) if shape == "+" else shape, dtype, False)
+            x = ops.abs(x) + 0.5 if shape == "+" else x
+            args.append(x.astype(ms.float32) if mixed and x.ndim == 1 else x)
+        check(find(name), *args, context=(name, shapes, attrs), **attrs)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_norms_of_special_numbers_and_of_mixed_types(dtype):
+    random = np.random.default_rng(12)
+    x, dy = (random_tensor(random, (6, 4, 33), dtype) for _ in range(2))
+    c = random_tensor(random, (4,), dtype, False)
+    for name, args in [
+        ("batch_norm_train", (c, ops.abs(c), x, c, c)),
+        ("batch_norm_grad", (dy, x, c, c, ops.abs(c))),
+        ("batch_norm_grad", (dy.astype(ms.float32), x, c, c, ops.abs(c))),
+        ("layer_norm", (x, None, None)),
+    ]:
+        check(find(name), *args, context=name)
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("special", [False, True])
+def test_losses(special, dtype):
+    random = np.random.default_rng(13)
+    for shape in [(1, 1), (4, 3), (33, 10), (7, 129), (3, 3000)]:
+        x, target = (random_tensor(random, shape, dtype, special) for _ in range(2))
+        ct = random_tensor(random, shape, dtype, False)
+        labels = random.integers(0, shape[1], shape[0])
+        labels[::3] = -100
+        for kind in (np.int32, np.int64):
+            for reduction in ("mean", "sum", "none"):
+                check(
+                    find("sparse_softmax_cross_entropy_with_logits"),
+                    x,
+                    Tensor(labels.astype(kind)),
+                    reduction=reduction,
+                    context=(shape, reduction),
+                )
+        check(find("softmax_cross_entropy_with_logits"), x, target, context=shape)
+        check(find("softmax_cross_entropy_with_logits"), x, target.astype(ms.float32), context=shape)
+        check(find("sigmoid_cross_entropy_with_logits"), x, target, context=shape)
+        for reduction in ("mean", "sum", "none"):
+            check(find("squared_error"), x, target, reduction=reduction, context=(shape, reduction))
+            dy = ct if reduction == "none" else ct[0, 0]
+            check(find("squared_error_grad"), dy, x, target, reduction=reduction, context=(shape, reduction))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("special", [False, True])
+def test_places_of_extremes(special, dtype):
+    random = np.random.default_rng(14)
+    for shape in [(1,), (7,), (33,), (5000,), (6, 9), (40, 31), (3, 700), (4, 5, 600)]:
+        x = random_tensor(random, shape, dtype, special)  # 16 bits: many are equal
+        for name in ("argmax", "argmin"):
+            check(find(name), x, context=(name, shape))
+        for axis in range(len(shape)):
+            for name in ("argmax", "argmin", "max_with_index", "min_with_index"):
+                check(find(name), x, axis=axis, context=(name, shape, axis))
+            for count in (1, 3):  # of numbers along the axis, which may fall on one place
+                few = (*shape[:axis], count, *shape[axis + 1 :])
+                ct, place = random_tensor(random, few, dtype), Tensor(random.integers(0, 2, few))
+                check(find("place_along"), ct, place, axis=axis, length=2, context=(few, axis))
+
+
 def test_every_16_bit_number_widens_and_every_tie_rounds_to_even():
     bits = np.arange(1 << 16, dtype=np.uint16)
     halves = bits.view(np.float16)
@@ -158,6 +264,15 @@ def test_every_16_bit_number_widens_and_every_tie_rounds_to_even():
     np.testing.assert_array_equal(got.view(np.uint32), expected)
 
 
+def test_every_nan_becomes_one_bfloat16():
+    payloads = np.array([0x7F800001, 0x7FFFFFFF, 0xFFFFFFFF, 0xFF80FFFF, 0x7FC00000], np.uint32)
+    for n in (3, 17, 1000):
+        x = Tensor(np.resize(payloads, n).view(np.float32))
+        assert (x.astype(ms.bfloat16)._bits() == 0x7FC0).all()
+        rounded = find("round_bf16")(x).asnumpy()
+        assert (rounded.view(np.uint32) == 0x7FC00000).all()
+
+
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_dropout_keeps_the_same_places(dtype):
     x = random_tensor(np.random.default_rng(5), (70003,), dtype, False)
@@ -169,17 +284,15 @@ def test_dropout_keeps_the_same_places(dtype):
 
 
 def steps():
-    """Name and first sample of each op that updates floats of one shape and has a kernel."""
+    """The first sample of each op that updates floats of one shape; all of them have kernels."""
     found = {}
     for sample in all_samples():
         op = sample.op.definition
         if op.body.__module__.endswith(("nn_ops.optim", "nn_ops.adaptive_optim")) and op.updates:
             found.setdefault(sample.op.name, sample)
-    names = """
-    apply_gradient_descent sgd apply_momentum adam adam_amsgrad adam_weight_decay adamw apply_ada_max lamb
-    apply_rms_prop apply_centered_rms_prop apply_adagrad apply_adagrad_v2 apply_adadelta
-    """.split()
-    return [found[name] for name in names]
+    kernels = registry.load("cpu").narrow
+    assert found.keys() <= kernels.keys()
+    return list(found.values())
 
 
 @pytest.mark.parametrize("sample", steps(), ids=lambda s: s.op.name)

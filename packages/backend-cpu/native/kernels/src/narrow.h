@@ -1,7 +1,8 @@
 // Kernels for float16 and bfloat16, made from those for float32: inputs of 16 bits are widened, the kernel computes
 // in float32, and each result of 16 bits is rounded once.  Those that memory bounds convert in registers, by themselves
-// (half.h).  Of the others, those that treat the parts along the first axis alike work through blocks that stay in the
-// cache, as do elementwise ones on mixed types; the rest gets whole tensors.
+// (half.h): all their tensors, or the large ones, while what is small beside them is widened before and rounded behind.
+// Of the others, those that treat the parts along the first axis alike work through blocks that stay in the cache, as do
+// elementwise ones on mixed types; the rest gets whole tensors.
 // Bytes: 16-bit tensors once for the former; for the rest three times more, which their arithmetic outweighs.
 #ifndef MYCELIA_NARROW_H_
 #define MYCELIA_NARROW_H_
@@ -14,9 +15,9 @@ namespace mycelia::MYC_ISA {
 // Flag of a kernel beside those of abi.h: it takes f16 or bf16 where its dtypes say f32 (core's backends/registry.py).
 constexpr uint32_t kNarrow = 2;
 
-// How a kernel gets 16-bit floats: as whole tensors or blocks in float32; as they are, if all its floats have one type;
-// (elementwise or not); as they are, each of any type.
-enum class Way { kWhole, kElements, kParts, kAlike, kAlikeOthers, kAny };
+// How a kernel gets 16-bit floats: as whole tensors or blocks in float32; as they are, if all its floats have one type
+// (elementwise or not) or its large tensors have; as they are, each of any type.
+enum class Way { kWhole, kElements, kParts, kAlike, kAlikeOthers, kStreams, kAny };
 
 constexpr int64_t kNarrowBlock = 4096;       // elements of a block: 16 KB an operand
 constexpr int64_t kNarrowScratch = 1 << 16;  // bytes that a kernel may take for itself in a block
@@ -56,17 +57,38 @@ constexpr const char* kAlike[] = {
 
 // By loops of their own.
 constexpr const char* kAlikeOthers[] = {"softmax", "log_softmax", "softmax_grad", "log_softmax_grad", "cumsum", "cumprod",
-                                        "dropout"};
+                                        "dropout", "sigmoid_cross_entropy_with_logits", "squared_error",
+                                        "squared_error_grad"};
 
-// By `Floats` of half.h, or of one input.
+// By loops of their own over the large tensors: bit k of `in` and `out` stands for input or result k.
+struct Streams {
+  const char* op;
+  uint32_t in, out;
+};
+constexpr Streams kStreams[] = {
+    {"batch_norm_infer", 1, 1}, {"batch_norm_train", 1 << 2, 1 << 2}, {"batch_norm_grad", 3, 1},
+    {"batch_norm_act_train", 1 << 2 | 1 << 5, 1 << 2}, {"batch_norm_act_grad", 3, 1},
+    {"layer_norm", 1, 1}, {"layer_norm_grad", 3, 1}, {"rms_norm", 1, 1}, {"rms_norm_grad", 3, 1},
+    {"group_norm", 1, 1}, {"group_norm_grad", 3, 1},
+    {"sparse_softmax_cross_entropy_with_logits", 1, 2}, {"softmax_cross_entropy_with_logits", 3, 2},
+    {"argmax", 1, 0}, {"argmin", 1, 0}, {"max_with_index", 1, 1}, {"min_with_index", 1, 1}, {"place_along", 1, 1}};
+
+constexpr Streams streams_of(const char* op) {
+  for (const Streams& s : kStreams)
+    if (same_text(s.op, op)) return s;
+  return {nullptr, 0, 0};
+}
+
+// By the arrays of optim.cc, or of one input.
 constexpr const char* kAny[] = {"sum", "sum_to", "mean", "prod", "reduce_max", "reduce_min", "l2_norm",
                                 "apply_gradient_descent", "sgd", "apply_momentum", "adam", "adam_amsgrad",
                                 "adam_weight_decay", "adamw", "apply_ada_max", "lamb", "apply_rms_prop",
-                                "apply_centered_rms_prop", "apply_adagrad", "apply_adagrad_v2", "apply_adadelta"};
+                                "apply_centered_rms_prop", "apply_adagrad", "apply_adagrad_v2", "apply_adadelta",
+                                "apply_add_sign", "apply_power_sign", "apply_proximal_gradient_descent",
+                                "apply_proximal_adagrad", "apply_ftrl", "rprop"};
 
 // Each part along the first axis by itself, on conditions that `parts_are_apart` checks.
-constexpr const char* kByParts[] = {"layer_norm", "rms_norm", "group_norm", "batch_norm_infer", "max_pool", "avg_pool",
-                                    "bias_add"};
+constexpr const char* kByParts[] = {"max_pool", "avg_pool", "bias_add"};
 
 template <int n>
 constexpr bool is_one_of(const char* const (&names)[n], const char* op) {
@@ -80,26 +102,17 @@ constexpr Way way_of(const char* op) {
   if (is_one_of(kByParts, op)) return Way::kParts;
   if (is_one_of(kAlike, op)) return Way::kAlike;
   if (is_one_of(kAlikeOthers, op)) return Way::kAlikeOthers;
+  if (streams_of(op).op) return Way::kStreams;
   return is_one_of(kAny, op) ? Way::kAny : Way::kWhole;
 }
 
-struct AxisAttrs {  // begin_norm_axis of layer_norm
-  int64_t axis;
-};
-
 // Whether the kernel can work part by part along axis 0 of the first input and of the results.
-template <class Op>
-MYC_INLINE bool parts_are_apart(const Op& op, const myc_call* call) {
-  const int rank = input(call).rank;
-  if (rank < 2 || input(call).shape[0] < 2) return false;
-  if (op("layer_norm")) return positive_axis(attrs<AxisAttrs>(call).axis, rank) > 0;
-  if (op("rms_norm")) return input(call, 1).rank < rank;
-  return true;
-}
+MYC_INLINE bool parts_are_apart(const myc_call* call) { return input(call).rank >= 2 && input(call).shape[0] >= 2; }
 
 // ---- whole tensors ----
 
-inline int32_t run_whole(const myc_call* call, myc_kernel_fn fn) {
+// Operands whose bits are set in `kept` reach the kernel as they are.
+inline int32_t run_whole(const myc_call* call, myc_kernel_fn fn, Streams kept = {nullptr, 0, 0}) {
   Scratch scratch(call);
   const int n_in = call->n_in, n_out = call->n_out;
   myc_tensor* types = scratch.take<myc_tensor>(n_in + n_out);
@@ -112,7 +125,8 @@ inline int32_t run_whole(const myc_call* call, myc_kernel_fn fn) {
     else outs[i - n_in] = &types[i];
     if (!t) continue;
     types[i] = *t;
-    if (!is_16_bits(t->dtype)) continue;
+    const bool stays = i < n_in ? kept.in >> i & 1 : kept.out >> (i - n_in) & 1;
+    if (stays || !is_16_bits(t->dtype)) continue;
     float* wide = scratch.take<float>(t->size);
     if (!wide) return MYC_E_MEMORY;
     types[i].dtype = MYC_F32;
@@ -127,7 +141,7 @@ inline int32_t run_whole(const myc_call* call, myc_kernel_fn fn) {
   if (rc != MYC_OK) return rc;
   for (int i = 0; i < n_out; ++i) {
     const myc_tensor& y = output(call, i);
-    if (!is_16_bits(y.dtype)) continue;
+    if (!is_16_bits(y.dtype) || kept.out >> i & 1) continue;
     const float* wide = static_cast<const float*>(outs[i]->data);
     parallel_for(call, y.size, kMinParallelWork / 6, [&](int64_t begin, int64_t end) {
       narrow_any(y.dtype, wide + begin, static_cast<char*>(y.data) + 2 * begin, end - begin);
@@ -289,10 +303,9 @@ inline int32_t run_elements(const myc_call* call, myc_kernel_fn fn) {
   return run_blocks(call, fn, operands, parts, max(kNarrowBlock / max(part, int64_t{1}), int64_t{1}), 6 * part);
 }
 
-template <class Op>
-int32_t run_parts(const myc_call* call, myc_kernel_fn fn, const Op& op) {
+inline int32_t run_parts(const myc_call* call, myc_kernel_fn fn) {
   if (call->n_in == 0 || call->n_in + call->n_out > kMaxOperands) return run_whole(call, fn);
-  if (!parts_are_apart(op, call)) return run_whole(call, fn);
+  if (!parts_are_apart(call)) return run_whole(call, fn);
   const int64_t parts = input(call).shape[0];
   Operand operands[kMaxOperands];
   int64_t most = 1;
@@ -322,6 +335,21 @@ inline bool is_alike(const myc_call* call) {
   return is_16_bits(dtype);
 }
 
+// Large tensors as they are, if they have one type.
+inline int32_t run_streams(const myc_call* call, myc_kernel_fn fn, Streams streams) {
+  int32_t dtype = -1;
+  bool alike = true;
+  const auto look = [&](const myc_tensor& t) {
+    if (dtype < 0) dtype = t.dtype;
+    alike &= t.dtype == dtype;
+  };
+  for (int i = 0; i < call->n_in; ++i)
+    if (streams.in >> i & 1 && call->in[i]) look(input(call, i));
+  for (int i = 0; i < call->n_out; ++i)
+    if (streams.out >> i & 1) look(output(call, i));
+  return alike ? run_whole(call, fn, streams) : run_whole(call, fn);
+}
+
 // `Name` has the op's name as the constant `text`.
 template <class Name, myc_kernel_fn fn>
 int32_t narrowed(const myc_call* call) {
@@ -329,8 +357,9 @@ int32_t narrowed(const myc_call* call) {
   if constexpr (way == Way::kAny) return fn(call);
   else if constexpr (way == Way::kAlike) return is_alike(call) ? fn(call) : run_elements(call, fn);
   else if constexpr (way == Way::kAlikeOthers) return is_alike(call) ? fn(call) : run_whole(call, fn);
+  else if constexpr (way == Way::kStreams) return run_streams(call, fn, streams_of(Name::text));
   else if constexpr (way == Way::kElements) return run_elements(call, fn);
-  else if constexpr (way == Way::kParts) return run_parts(call, fn, [](const char* op) { return same_text(op, Name::text); });
+  else if constexpr (way == Way::kParts) return run_parts(call, fn);
   else return run_whole(call, fn);
 }
 

@@ -71,35 +71,6 @@ void three(const void* const* x, unsigned numbers, void* y, int64_t n) {
   }
 }
 
-// Rounded to what 16 bits hold, without leaving the registers.
-struct RoundBrain {
-  MYC_INLINE f32v operator()(f32v x) const {
-    const u32v b = (u32v)bits(x), rounded = (b + 0x7fff + ((b >> 16) & 1)) & 0xffff0000u;
-    return from_bits(select(is_nan(x), (i32v)(b | 0x400000u), (i32v)rounded));
-  }
-};
-
-#if defined(__AVX512F__)
-struct RoundHalf {
-  MYC_INLINE f32v operator()(f32v x) const {
-    return (f32v)_mm512_cvtph_ps(_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT));
-  }
-};
-#elif defined(__F16C__)
-struct RoundHalf {
-  MYC_INLINE f32v operator()(f32v x) const {
-    return (f32v)_mm256_cvtph_ps(_mm256_cvtps_ph((__m256)x, _MM_FROUND_TO_NEAREST_INT));
-  }
-};
-#else
-struct RoundHalf {
-  MYC_INLINE f32v operator()(f32v x) const {
-    for (int i = 0; i < kLanes; ++i) x[i] = widen_one(narrow_one(x[i]));
-    return x;
-  }
-};
-#endif
-
 MYC_INLINE i32v integers(f32v x) { return bits(x); }
 
 #define ONE(name, expression)                                        \
@@ -116,6 +87,8 @@ MYC_INLINE i32v integers(f32v x) { return bits(x); }
   };
 
 ONE(Copy, x)
+ONE(RoundHalf, rounded_to<Half>(x))
+ONE(RoundBrain, rounded_to<Brain>(x))
 ONE(FloatOfInt, to_float(integers(x)))
 ONE(FloatOfMask, from_bits(bits(x) & bits(splat(1.0f))))
 ONE(IntOfFloat, from_bits(cut(x)))

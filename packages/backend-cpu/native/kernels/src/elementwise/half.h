@@ -1,5 +1,6 @@
 // The 16-bit floats: float16 (IEEE 754 binary16) and bfloat16 (the upper half of a float32), to and from
-// float32: vectors in registers, and whole arrays. Rounding is to nearest, ties to even; NaN stays NaN.
+// float32: vectors in registers, and whole arrays. Rounding is to nearest, ties to even; NaN stays NaN, and becomes 0x7fc0
+// as bfloat16.
 #ifndef MYCELIA_HALF_H_
 #define MYCELIA_HALF_H_
 
@@ -43,10 +44,14 @@ MYC_INLINE uint32_t bits_of(float f) {
 MYC_INLINE float widen_one(float x) { return x; }
 MYC_INLINE float widen_one(Brain x) { return float_of(static_cast<uint32_t>(x.bits) << 16); }
 MYC_INLINE float widen_one(Half h) {
+#if defined(__F16C__)
+  return _cvtsh_ss(h.bits);
+#else
   const uint32_t sign = static_cast<uint32_t>(h.bits & 0x8000) << 16, magnitude = h.bits & 0x7fff;
   if (magnitude >= 0x7c00) return float_of(sign | 0x7f800000 | (magnitude & 0x3ff) << 13);
   // A half's bits in the place of a float's stand for the number times 2^-112, also the denormal ones.
   return float_of(bits_of(float_of(magnitude << 13) * 0x1p112f) | sign);
+#endif
 }
 
 MYC_INLINE Half narrow_one(float x) {
@@ -67,8 +72,10 @@ MYC_INLINE Half narrow_one(float x) {
 typedef uint16_t u16h __attribute__((vector_size(MYC_VECTOR_BYTES / 2)));  // as many as f32v holds
 
 MYC_INLINE f32v widened(u16h x, Brain) {
-#if MYC_VECTOR_BYTES == 64  // one instruction, where GCC 12 makes several of __builtin_convertvector
-  return (f32v)_mm512_slli_epi32(_mm512_cvtepu16_epi32((__m256i)x), 16);
+#if MYC_VECTOR_BYTES == 64  // each number into the upper half of a lane, 0 into the lower one
+  const __m512i from = _mm512_set_epi16(15, 15, 14, 14, 13, 13, 12, 12, 11, 11, 10, 10, 9, 9, 8, 8,  //
+                                        7, 7, 6, 6, 5, 5, 4, 4, 3, 3, 2, 2, 1, 1, 0, 0);
+  return (f32v)_mm512_maskz_permutexvar_epi16(0xaaaaaaaa, from, _mm512_castsi256_si512((__m256i)x));
 #elif MYC_VECTOR_BYTES == 32
   return (f32v)_mm256_slli_epi32(_mm256_cvtepu16_epi32((__m128i)x), 16);
 #else
@@ -87,26 +94,31 @@ MYC_INLINE f32v widened(u16h x, Half) {
 #endif
 }
 
-MYC_INLINE u16h narrowed(f32v x, Brain) {
+// Lanes whose upper halves are x as bfloat16. Of two equally near numbers the even one: the last bit that stays is put
+// into the lowest one, then a bit less than half is added.
+MYC_INLINE u32v rounded_upper(f32v x) {
 #if MYC_VECTOR_BYTES == 64
   const __m512i bits = (__m512i)x, one = _mm512_set1_epi32(1);
-  __m512i sum = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
-  sum = _mm512_mask_add_epi32(sum, _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000)), sum, one);
-  const __mmask16 nan = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_UNORD_Q);
-  sum = _mm512_mask_or_epi32(sum, nan, bits, _mm512_set1_epi32(0x400000));
+  const __m512i marked = _mm512_ternarylogic_epi32(bits, _mm512_srli_epi32(bits, 16), one, 0xf8);  // a | (b & c)
+  const __mmask16 is_number = _mm512_cmp_ps_mask((__m512)x, (__m512)x, _CMP_ORD_Q);
+  return (u32v)_mm512_mask_add_epi32(_mm512_set1_epi32(0x7fc00000), is_number, marked, _mm512_set1_epi32(0x7fff));
+#else
+  const u32v bits = (u32v)x;
+  return (u32v)select(is_nan(x), splat(0x7fc00000), (i32v)((bits | ((bits >> 16) & 1)) + 0x7fff));
+#endif
+}
+
+MYC_INLINE u16h narrowed(f32v x, Brain) {
+  const u32v y = rounded_upper(x);
+#if MYC_VECTOR_BYTES == 64
   const __m512i upper = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  //
                                          31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
-  return (u16h)_mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, sum));
-#else
-  const u32v bits = (u32v)x, upper = bits >> 16;
-  const u32v rounded = (bits + 0x7fff + (upper & 1)) >> 16;
-  const u32v y = (u32v)select(is_nan(x), (i32v)(upper | 0x40), (i32v)rounded);
-#if MYC_VECTOR_BYTES == 32
-  const __m256i pairs = _mm256_packus_epi32((__m256i)y, (__m256i)y);
+  return (u16h)_mm512_castsi512_si256(_mm512_permutexvar_epi16(upper, (__m512i)y));
+#elif MYC_VECTOR_BYTES == 32
+  const __m256i upper = (__m256i)(y >> 16), pairs = _mm256_packus_epi32(upper, upper);
   return (u16h)_mm256_castsi256_si128(_mm256_permute4x64_epi64(pairs, 8));
 #else
-  return __builtin_convertvector(y, u16h);
-#endif
+  return __builtin_convertvector(y >> 16, u16h);
 #endif
 }
 MYC_INLINE u16h narrowed(f32v x, Half) {
@@ -121,10 +133,21 @@ MYC_INLINE u16h narrowed(f32v x, Half) {
 #endif
 }
 
+// One number into memory.
+MYC_INLINE void store_one(float* p, float x) { *p = x; }
+template <class T>
+MYC_INLINE void store_one(T* p, float x) {
+  p->bits = narrowed(splat(x), T{})[0];
+}
+
 // The number that a vector of 16-bit floats would keep of each lane.
 template <class T>
 MYC_INLINE f32v rounded_to(f32v x) {
   return widened(narrowed(x, T{}), T{});
+}
+template <>
+MYC_INLINE f32v rounded_to<Brain>(f32v x) {
+  return (f32v)(rounded_upper(x) & 0xffff0000u);
 }
 
 // `load` and `store` of vec.h for memory of 16-bit floats.
@@ -177,49 +200,6 @@ template <class T>
 inline void narrow(const float* x, T* y, int64_t n) {
   map(x, y, n, [](f32v v) { return v; });
 }
-
-// Floats of a type that is known when the kernel runs, for loops over arrays whose types differ.  The branch of a vector
-// is foretold, and hidden by the memory that such loops wait for.
-class Floats {
- public:
-  Floats(void* data, int32_t dtype) : data_(data), dtype_(dtype) {}
-
-  MYC_INLINE f32v load(int64_t i, int64_t lanes) const {
-    if (__builtin_expect(dtype_ != MYC_F32, 0)) {
-      return dtype_ == MYC_F16 ? some(static_cast<const Half*>(data_) + i, lanes)
-                               : some(static_cast<const Brain*>(data_) + i, lanes);
-    }
-    return some(static_cast<const float*>(data_) + i, lanes);
-  }
-  MYC_INLINE void store(int64_t i, f32v x, int64_t lanes) const {
-    if (__builtin_expect(dtype_ != MYC_F32, 0)) {
-      if (dtype_ == MYC_F16) keep(static_cast<Half*>(data_) + i, x, lanes);
-      else keep(static_cast<Brain*>(data_) + i, x, lanes);
-      return;
-    }
-    keep(static_cast<float*>(data_) + i, x, lanes);
-  }
-
-  void* data() const { return data_; }
-  int64_t item_size() const { return MYC_ISA::item_size(dtype_); }
-
- private:
-  template <class T>
-  static MYC_INLINE f32v some(const T* p, int64_t lanes) {
-    return lanes == kLanes ? MYC_ISA::load(p) : load_partial(p, lanes);
-  }
-  template <class T>
-  static MYC_INLINE void keep(T* p, f32v x, int64_t lanes) {
-    if (lanes == kLanes) MYC_ISA::store(p, x);
-    else store_partial(p, x, lanes);
-  }
-
-  void* data_;
-  int32_t dtype_;
-};
-
-inline Floats floats_in(const myc_call* call, int i = 0) { return {input(call, i).data, input(call, i).dtype}; }
-inline Floats floats_out(const myc_call* call, int i = 0) { return {output(call, i).data, output(call, i).dtype}; }
 
 // A double on its way to 16 bits: cut to float32 with the last bit set where something was lost ("round to
 // odd"), so that the second rounding sees on which side of a tie the number lies.

@@ -1,5 +1,6 @@
-// Layer, group and root-mean-square normalization with their gradients, float32.  A row (the elements that share a mean)
-// is read two or three times out of L1 or L2; compulsory traffic is 8 bytes an element forward, 12 backward.
+// Layer, group and root-mean-square normalization with their gradients.  What is normalized, and its gradients, has T:
+// float or a float of 16 bits; parameters and statistics are float32.  A row (the elements that share a mean) is read two or
+// three times out of L1 or L2; compulsory traffic is 8 bytes an element forward, 12 backward, half of that for 16 bits.
 #include "reductions/sums.h"
 
 namespace mycelia::MYC_ISA {
@@ -12,8 +13,9 @@ struct Moments {
 
 // One pass about a pivot, the mean of the first elements; where it lies so far off the mean that digits would be lost,
 // a second one about the mean.
-inline Moments moments_of(const float* x, int64_t n, double epsilon) {
-  const float pivot = n >= kLanes ? horizontal_sum(load(x)) / kLanes : x[0];
+template <class T>
+Moments moments_of(const T* x, int64_t n, double epsilon) {
+  const float pivot = n >= kLanes ? horizontal_sum(load(x)) / kLanes : widen_one(x[0]);
   const f32v origin = splat(pivot);
   double sum = 0, square = 0;
   for (int64_t start = 0; start < n; start += kSumBlock) {
@@ -47,7 +49,8 @@ inline Moments moments_of(const float* x, int64_t n, double epsilon) {
 // ---- rows with a factor and a summand an element: layer and root-mean-square normalization ----
 
 // y = (x - mean) inv_std gamma + beta; gamma and beta may be null.
-void normalize_row(const float* x, float* y, int64_t n, Moments m, const float* gamma, const float* beta) {
+template <class T>
+void normalize_row(const T* x, T* y, int64_t n, Moments m, const float* gamma, const float* beta) {
   const f32v mean = splat(m.mean), inv_std = splat(m.inv_std);
   if (gamma && beta) {
     int64_t i = 0;
@@ -68,8 +71,8 @@ void normalize_row(const float* x, float* y, int64_t n, Moments m, const float* 
 // Gradients of normalize_row.  Adds dy x_hat to d_gamma and dy to d_beta.
 //   dx = inv_std (d_hat - mean(d_hat) - x_hat mean(d_hat x_hat)),  d_hat = dy gamma,  x_hat = (x - mean) inv_std;
 // without centring (root mean square) the middle term is left out.
-template <bool centred>
-void normalize_grad_row(const float* dy, const float* x, float* dx, int64_t n, Moments m, const float* gamma,
+template <bool centred, class T>
+void normalize_grad_row(const T* dy, const T* x, T* dx, int64_t n, Moments m, const float* gamma,
                         float* d_gamma, float* d_beta) {
   const f32v mean = splat(m.mean), inv_std = splat(m.inv_std);
   f32v sum = {}, other_sum = {}, product = {}, other_product = {};
@@ -131,7 +134,8 @@ MYC_INLINE int32_t sum_over_rows(const myc_call* call, int64_t rows, int64_t row
   return MYC_OK;
 }
 
-KERNEL_FN(layer_norm, f32) {
+template <class T>
+int32_t layer_norm_of(const myc_call* call) {
   const auto& a = attrs<myc_layer_norm_attrs>(call);
   const myc_tensor& t = input(call);
   const int64_t rows = output(call, 1).size;
@@ -141,9 +145,11 @@ KERNEL_FN(layer_norm, f32) {
     return MYC_OK;
   }
   const int64_t n = t.size / rows;
-  const float *x = in<float>(call), *gamma = in<float>(call, 1), *beta = in<float>(call, 2);
+  const T* x = in<T>(call);
+  const float *gamma = in<float>(call, 1), *beta = in<float>(call, 2);
   if ((gamma && input(call, 1).size != n) || (beta && input(call, 2).size != n)) return MYC_E_UNSUPPORTED;
-  float *y = out<float>(call), *mean = out<float>(call, 1), *inv_std = out<float>(call, 2);
+  T* y = out<T>(call);
+  float *mean = out<float>(call, 1), *inv_std = out<float>(call, 2);
   parallel_rows(call, rows, n * kForwardWork, [&](int64_t r) {
     const Moments m = moments_of(x + r * n, n, a.epsilon);
     mean[r] = m.mean, inv_std[r] = m.inv_std;
@@ -152,12 +158,15 @@ KERNEL_FN(layer_norm, f32) {
   return MYC_OK;
 }
 
-KERNEL_FN(layer_norm_grad, f32) {
-  const float *dy = in<float>(call, 0), *x = in<float>(call, 1), *mean = in<float>(call, 2);
+template <class T>
+int32_t layer_norm_grad_of(const myc_call* call) {
+  const T *dy = in<T>(call, 0), *x = in<T>(call, 1);
+  const float* mean = in<float>(call, 2);
   const float *inv_std = in<float>(call, 3), *gamma = in<float>(call, 4);
   const int64_t rows = input(call, 2).size, n = output(call, 1).size;
   if (rows * n != input(call, 1).size || (gamma && input(call, 4).size != n)) return MYC_E_UNSUPPORTED;
-  float *dx = out<float>(call), *d_gamma = out<float>(call, 1), *d_beta = out<float>(call, 2);
+  T* dx = out<T>(call);
+  float *d_gamma = out<float>(call, 1), *d_beta = out<float>(call, 2);
   Scratch scratch(call);
   float* sums = scratch.take<float>(2 * n);
   if (!sums) return MYC_E_MEMORY;
@@ -171,11 +180,14 @@ KERNEL_FN(layer_norm_grad, f32) {
   return MYC_OK;
 }
 
-KERNEL_FN(rms_norm, f32) {
+template <class T>
+int32_t rms_norm_of(const myc_call* call) {
   const auto& a = attrs<myc_rms_norm_attrs>(call);
-  const float *x = in<float>(call), *gamma = in<float>(call, 1);
+  const T* x = in<T>(call);
+  const float* gamma = in<float>(call, 1);
   const int64_t n = input(call, 1).size, rows = output(call, 1).size;
-  float *y = out<float>(call), *r_std = out<float>(call, 1);
+  T* y = out<T>(call);
+  float* r_std = out<float>(call, 1);
   if (input(call).size == 0) {
     memset(r_std, 0, sizeof(float) * rows);
     return MYC_OK;
@@ -188,10 +200,12 @@ KERNEL_FN(rms_norm, f32) {
   return MYC_OK;
 }
 
-KERNEL_FN(rms_norm_grad, f32) {
-  const float *dy = in<float>(call, 0), *x = in<float>(call, 1), *gamma = in<float>(call, 2), *r_std = in<float>(call, 3);
+template <class T>
+int32_t rms_norm_grad_of(const myc_call* call) {
+  const T *dy = in<T>(call, 0), *x = in<T>(call, 1);
+  const float *gamma = in<float>(call, 2), *r_std = in<float>(call, 3);
   const int64_t n = input(call, 2).size, rows = input(call, 3).size;
-  float* dx = out<float>(call);
+  T* dx = out<T>(call);
   return sum_over_rows(call, rows, n * kBackwardWork, n, out<float>(call, 1), [&](int64_t r, float* block) {
     normalize_grad_row<false>(dy + r * n, x + r * n, dx + r * n, n, {0.0f, r_std[r]}, gamma, block, nullptr);
   });
@@ -199,11 +213,14 @@ KERNEL_FN(rms_norm_grad, f32) {
 
 // ---- groups of channels: each group of each sample is one row, its parameters change with the channel ----
 
-KERNEL_FN(group_norm, f32) {
+template <class T>
+int32_t group_norm_of(const myc_call* call) {
   const auto& a = attrs<myc_group_norm_attrs>(call);
   const myc_tensor& t = input(call);
-  const float *x = in<float>(call), *weight = in<float>(call, 1), *bias = in<float>(call, 2);
-  float *y = out<float>(call), *mean = out<float>(call, 1), *inv_std = out<float>(call, 2);
+  const T* x = in<T>(call);
+  const float *weight = in<float>(call, 1), *bias = in<float>(call, 2);
+  T* y = out<T>(call);
+  float *mean = out<float>(call, 1), *inv_std = out<float>(call, 2);
   const int64_t groups = a.num_groups, channels = t.shape[1] / groups, plane = extent(t, 2, t.rank);
   const int64_t rows = t.shape[0] * groups, n = channels * plane;
   if (t.size == 0) {
@@ -224,12 +241,15 @@ KERNEL_FN(group_norm, f32) {
   return MYC_OK;
 }
 
-KERNEL_FN(group_norm_grad, f32) {
+template <class T>
+int32_t group_norm_grad_of(const myc_call* call) {
   const auto& a = attrs<myc_group_norm_grad_attrs>(call);
   const myc_tensor& t = input(call, 1);
-  const float *dy = in<float>(call, 0), *x = in<float>(call, 1), *mean = in<float>(call, 2);
+  const T *dy = in<T>(call, 0), *x = in<T>(call, 1);
+  const float* mean = in<float>(call, 2);
   const float *inv_std = in<float>(call, 3), *weight = in<float>(call, 4);
-  float *dx = out<float>(call), *d_weight = out<float>(call, 1), *d_bias = out<float>(call, 2);
+  T* dx = out<T>(call);
+  float *d_weight = out<float>(call, 1), *d_bias = out<float>(call, 2);
   const int64_t groups = a.num_groups, channels = t.shape[1] / groups, plane = extent(t, 2, t.rank);
   const int64_t n = channels * plane, samples = t.shape[0];
   memset(d_weight, 0, sizeof(float) * t.shape[1]);
@@ -261,5 +281,18 @@ KERNEL_FN(group_norm_grad, f32) {
   });
   return MYC_OK;
 }
+
+// The type of the first result is that of all that is normalized.
+#define NORMALIZATION(op) \
+  KERNEL_FN(op, f32) {    \
+    return with_float_type(output(call).dtype, [&](auto type) { return op##_of<decltype(type)>(call); }); \
+  }
+
+NORMALIZATION(layer_norm)
+NORMALIZATION(layer_norm_grad)
+NORMALIZATION(rms_norm)
+NORMALIZATION(rms_norm_grad)
+NORMALIZATION(group_norm)
+NORMALIZATION(group_norm_grad)
 
 }  // namespace mycelia::MYC_ISA

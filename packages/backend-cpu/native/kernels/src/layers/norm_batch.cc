@@ -1,5 +1,5 @@
 // Batch normalization for training and inference and its gradient, and the forms with a residual and an activation
-// behind it that the compiler makes, float32.
+// behind it that the compiler makes.
 #include "layers/norm_batch.h"
 
 #include "simd/activations.h"
@@ -23,36 +23,37 @@ MYC_INLINE f32v gated(f32v dy, f32v y) {
   return kActivation == kRelu ? relu_grad(dy, y) : inside_or_zero(dy, y, f32v{}, splat(6.0f));
 }
 
-template <int kActivation>
-int32_t train_activated(const myc_call* call, const Layout& l, const Training& t, const float* residual) {
+template <int kActivation, class T>
+int32_t train_activated(const myc_call* call, const Layout& l, const Training<T>& t, const T* residual) {
   if (!residual) return train(call, l, t, [](f32v v, int64_t, int64_t) { return activated<kActivation>(v); });
   return train(call, l, t, [=](f32v v, int64_t at, int64_t lanes) {
     return activated<kActivation>(v + load_lanes(residual + at, lanes));
   });
 }
 
+template <class T>
 struct NoGate {
-  const float* dy;
+  const T* dy;
   MYC_INLINE f32v operator()(int64_t at, int64_t lanes, f32v) const { return load_lanes(dy + at, lanes); }
 };
 
 // The argument of the activation is the normalized x: cheaper to compute again than to read.
-template <int kActivation>
+template <int kActivation, class T>
 struct GateByX {
-  const float* dy;
+  const T* dy;
   MYC_INLINE f32v operator()(int64_t at, int64_t lanes, f32v v) const {
     return gated<kActivation>(load_lanes(dy + at, lanes), v);
   }
 };
 
-}  // namespace
-
-KERNEL_FN(batch_norm_infer, f32) {
+template <class T>
+int32_t infer(const myc_call* call) {
   const auto& a = attrs<myc_batch_norm_infer_attrs>(call);
   const Layout l = layout_of(input(call), a.data_format);
-  const float *x = in<float>(call), *scale = in<float>(call, 1), *bias = in<float>(call, 2);
-  const float *mean = in<float>(call, 3), *variance = in<float>(call, 4);
-  float* y = out<float>(call);
+  const T* x = in<T>(call);
+  const float *scale = in<float>(call, 1), *bias = in<float>(call, 2), *mean = in<float>(call, 3);
+  const float* variance = in<float>(call, 4);
+  T* y = out<T>(call);
   if (output(call).size == 0) return MYC_OK;
   const float epsilon = static_cast<float>(a.epsilon);
   const auto factor_of = [&](int64_t c) { return scale[c] / sqrtf(variance[c] + epsilon); };
@@ -77,39 +78,59 @@ KERNEL_FN(batch_norm_infer, f32) {
   return MYC_OK;
 }
 
+}  // namespace
+
+KERNEL_FN(batch_norm_infer, f32) {
+  return with_float_type(output(call).dtype, [&](auto type) { return infer<decltype(type)>(call); });
+}
+
 // out: running mean and variance (in place), y, batch mean, inverse deviation.
 KERNEL_FN(batch_norm_train, f32) {
   const auto& a = attrs<myc_batch_norm_train_attrs>(call);
-  return train_activated<kNone>(call, layout_of(input(call, 2), a.data_format), Training(call, a), nullptr);
+  return with_float_type(output(call, 2).dtype, [&](auto type) {
+    using T = decltype(type);
+    const Training<T> t(call, a);
+    return train_activated<kNone, T>(call, layout_of(input(call, 2), a.data_format), t, nullptr);
+  });
 }
 
 // The same after ``activation(. + residual)``.
 KERNEL_FN(batch_norm_act_train, f32) {
   const auto& a = attrs<myc_batch_norm_act_train_attrs>(call);
   const Layout l = layout_of(input(call, 2), a.data_format);
-  const Training t(call, a);
-  const float* residual = in<float>(call, 5);
-  if (a.activation == kRelu) return train_activated<kRelu>(call, l, t, residual);
-  if (a.activation == kRelu6) return train_activated<kRelu6>(call, l, t, residual);
-  return train_activated<kNone>(call, l, t, residual);
+  return with_float_type(output(call, 2).dtype, [&](auto type) {
+    using T = decltype(type);
+    const Training<T> t(call, a);
+    const T* residual = in<T>(call, 5);
+    if (a.activation == kRelu) return train_activated<kRelu>(call, l, t, residual);
+    if (a.activation == kRelu6) return train_activated<kRelu6>(call, l, t, residual);
+    return train_activated<kNone>(call, l, t, residual);
+  });
 }
 
 // dx may be the memory of dy or x: it is written where both were read.
 KERNEL_FN(batch_norm_grad, f32) {
   const auto& a = attrs<myc_batch_norm_grad_attrs>(call);
-  const Gradient g = {in<float>(call, 1),  in<float>(call, 2), in<float>(call, 3),  in<float>(call, 4), nullptr,
-                      out<float>(call, 0), out<float>(call, 1), out<float>(call, 2)};
-  return gradient(call, layout_of(input(call, 1), a.data_format), g, NoGate{in<float>(call)});
+  const Layout l = layout_of(input(call, 1), a.data_format);
+  return with_float_type(output(call).dtype, [&](auto type) {
+    using T = decltype(type);
+    const Gradient<T> g = {in<T>(call, 1), in<float>(call, 2), in<float>(call, 3),  in<float>(call, 4),
+                           nullptr,        out<T>(call, 0),    out<float>(call, 1), out<float>(call, 2)};
+    return gradient(call, l, g, NoGate<T>{in<T>(call)});
+  });
 }
 
 // in: dy, x, scale, bias, batch mean, inverse deviation.
 KERNEL_FN(batch_norm_act_grad, f32) {
   const auto& a = attrs<myc_batch_norm_act_grad_attrs>(call);
   const Layout l = layout_of(input(call, 1), a.data_format);
-  const Gradient g = {in<float>(call, 1), in<float>(call, 2),  in<float>(call, 4),  in<float>(call, 5),
-                      in<float>(call, 3), out<float>(call, 0), out<float>(call, 1), out<float>(call, 2)};
-  if (a.activation + kRelu == kRelu) return gradient(call, l, g, GateByX<kRelu>{in<float>(call)});
-  return gradient(call, l, g, GateByX<kRelu6>{in<float>(call)});
+  return with_float_type(output(call).dtype, [&](auto type) {
+    using T = decltype(type);
+    const Gradient<T> g = {in<T>(call, 1),     in<float>(call, 2), in<float>(call, 4),  in<float>(call, 5),
+                           in<float>(call, 3), out<T>(call, 0),    out<float>(call, 1), out<float>(call, 2)};
+    if (a.activation + kRelu == kRelu) return gradient(call, l, g, GateByX<kRelu, T>{in<T>(call)});
+    return gradient(call, l, g, GateByX<kRelu6, T>{in<T>(call)});
+  });
 }
 
 }  // namespace mycelia::MYC_ISA

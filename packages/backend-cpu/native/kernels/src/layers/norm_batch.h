@@ -1,5 +1,6 @@
-// What the kernels of batch normalization share, float32, channels in the second or the last axis: statistics, and the
-// two passes of training and of its gradient, into which residuals and activations can be put.
+// What the kernels of batch normalization share, channels in the second or the last axis: statistics, and the two passes
+// of training and of its gradient, into which residuals and activations can be put.  What is normalized, and its
+// gradients, has T: float or a float of 16 bits; parameters and statistics are float32.
 // Bound by memory: the statistics read x once (the gradient's sums dy and x), the result reads it again and is written.
 // Sums run about a number near the channel's mean, so that one pass keeps the digits of the variance; float sums of few
 // elements meet in double precision, in an order that depends on the shape alone.
@@ -51,7 +52,8 @@ MYC_INLINE void channel_sums(const Layout& l, int64_t c, double (&total)[2], con
   }
 }
 
-inline Moments channel_moments(const float* x, const Layout& l, int64_t c) {
+template <class T>
+Moments channel_moments(const T* x, const Layout& l, int64_t c) {
   const int64_t few = min(l.plane, kSumBlock);
   const float center = static_cast<float>(sum_of(x + c * l.plane, few) / static_cast<double>(few));
   const f32v about = splat(center);
@@ -145,7 +147,8 @@ MYC_INLINE void for_parts(const myc_call* call, const Layout& l, const PartSums&
 }
 
 // Leaves in sums.of(0) each channel's mean and variance.
-inline void row_moments(const myc_call* call, const float* x, const Layout& l, const PartSums& sums) {
+template <class T>
+void row_moments(const myc_call* call, const T* x, const Layout& l, const PartSums& sums) {
   const int64_t n = l.channels, width = padded(n);
   for_parts(call, l, sums, [&](int64_t part, int64_t begin, int64_t end, float* floats) {
     float* center = floats + 2 * width;
@@ -210,18 +213,21 @@ inline Affine affine(float scale, float bias, float mean, float inv_std) {
   return {factor, bias - mean * factor};
 }
 
+template <class T>
 struct Training {
-  const float *old_mean, *old_variance, *x, *scale, *bias;
-  float *running_mean, *running_variance, *y, *batch_mean, *inv_std;
+  const T* x;
+  T* y;
+  const float *old_mean, *old_variance, *scale, *bias;
+  float *running_mean, *running_variance, *batch_mean, *inv_std;
   double epsilon;
   float momentum;
 
   template <class Attrs>
   Training(const myc_call* call, const Attrs& a)
-      : old_mean(in<float>(call, 0)), old_variance(in<float>(call, 1)), x(in<float>(call, 2)),
+      : x(in<T>(call, 2)), y(out<T>(call, 2)), old_mean(in<float>(call, 0)), old_variance(in<float>(call, 1)),
         scale(in<float>(call, 3)), bias(in<float>(call, 4)), running_mean(out<float>(call, 0)),
-        running_variance(out<float>(call, 1)), y(out<float>(call, 2)), batch_mean(out<float>(call, 3)),
-        inv_std(out<float>(call, 4)), epsilon(a.epsilon), momentum(static_cast<float>(a.momentum)) {}
+        running_variance(out<float>(call, 1)), batch_mean(out<float>(call, 3)), inv_std(out<float>(call, 4)),
+        epsilon(a.epsilon), momentum(static_cast<float>(a.momentum)) {}
 
   // Records the statistics of channel c, of n elements.
   Affine record(int64_t c, const Moments& m, double n) const {
@@ -235,10 +241,10 @@ struct Training {
 };
 
 // y = finish(normalized x, offset, lanes).
-template <class Finish>
-MYC_INLINE int32_t train(const myc_call* call, const Layout& l, const Training& t, const Finish& finish) {
-  const float* x = t.x;
-  float* y = t.y;
+template <class T, class Finish>
+MYC_INLINE int32_t train(const myc_call* call, const Layout& l, const Training<T>& t, const Finish& finish) {
+  const T* x = t.x;
+  T* y = t.y;
   if (l.count() == 0) {
     for (int64_t c = 0; c < l.channels; ++c) {
       t.running_mean[c] = t.old_mean[c], t.running_variance[c] = t.old_variance[c];
@@ -290,17 +296,21 @@ inline GradFactors grad_factors(float scale, float mean, float inv_std, double d
           static_cast<float>(-by_dy * d_bias / n - by_x * mean)};
 }
 
+template <class T>
 struct Gradient {
-  const float *x, *scale, *mean, *inv_std;
+  const T* x;
+  const float *scale, *mean, *inv_std;
   const float* bias;  // null if the gate does not ask for the normalized x
-  float *dx, *d_scale, *d_bias;
+  T* dx;
+  float *d_scale, *d_bias;
 };
 
 // The gradient of what was normalized is gate(offset, lanes, normalized x).
-template <class Gate>
-MYC_INLINE int32_t gradient(const myc_call* call, const Layout& l, const Gradient& g, const Gate& gate) {
-  const float *x = g.x, *mean = g.mean;
-  float* dx = g.dx;
+template <class T, class Gate>
+MYC_INLINE int32_t gradient(const myc_call* call, const Layout& l, const Gradient<T>& g, const Gate& gate) {
+  const T* x = g.x;
+  const float* mean = g.mean;
+  T* dx = g.dx;
   const double n = static_cast<double>(max(l.count(), int64_t{1}));
   const auto forward = [&](int64_t c) {
     return g.bias ? affine(g.scale[c], g.bias[c], mean[c], g.inv_std[c]) : Affine{0, 0};

@@ -209,7 +209,17 @@ int32_t reduce_pass(const myc_call* call, Scratch& scratch, const T* x, float* y
     return MYC_OK;
   }
   parallel_for(call, v.outer, kMinParallelWork / (v.n * 4 + 1) + 1, [&](int64_t begin, int64_t end) {
-    for (int64_t o = begin; o < end; ++o) y[o] = reduce_short_run<Op, Pre>(x + o * v.n, v.n);
+    const auto rows = [&](const auto* from, int64_t first, int64_t count) __attribute__((always_inline)) {
+      for (int64_t o = 0; o < count; ++o) y[first + o] = reduce_short_run<Op, Pre>(from + o * v.n, v.n);
+    };
+    if (sizeof(T) == sizeof(float) || v.n > kLanes) return rows(x + begin * v.n, begin, end - begin);
+    float wide[kHalfBlock];  // rows too short for vectors are widened together
+    const int64_t step = kHalfBlock / v.n;
+    for (int64_t o = begin; o < end; o += step) {
+      const int64_t count = min(step, end - o);
+      widen(x + o * v.n, wide, count * v.n);
+      rows(wide, o, count);
+    }
   });
   return MYC_OK;
 }

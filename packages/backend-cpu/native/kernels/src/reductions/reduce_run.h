@@ -35,14 +35,14 @@ struct MaxOp {
   using Total = float;
   static constexpr float identity = -INFINITY;
   static MYC_INLINE f32v step(f32v a, f32v b) { return maximum(a, b); }
-  static MYC_INLINE float step(float a, float b) { return a > b || a != a ? a : b; }
+  static MYC_INLINE float step(float a, float b) { return (a > b) | (a != a) ? a : b; }
   static MYC_INLINE float across(f32v v) { return horizontal_max(v); }
 };
 struct MinOp {
   using Total = float;
   static constexpr float identity = INFINITY;
   static MYC_INLINE f32v step(f32v a, f32v b) { return minimum(a, b); }
-  static MYC_INLINE float step(float a, float b) { return a < b || a != a ? a : b; }
+  static MYC_INLINE float step(float a, float b) { return (a < b) | (a != a) ? a : b; }
   static MYC_INLINE float across(f32v v) { return horizontal_min(v); }
 };
 

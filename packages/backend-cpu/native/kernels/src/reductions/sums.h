@@ -1,4 +1,4 @@
-// Sums over contiguous floats that several families need: plain, about a mean, products.  Four chains of additions hide
+// Sums over contiguous floats, of 32 or 16 bits, that several families need: plain, about a mean, products.  Four chains of additions hide
 // their latency; partial sums of a block meet in double precision, so that long inputs lose no digits.
 #ifndef MYCELIA_SUMS_H_
 #define MYCELIA_SUMS_H_
@@ -49,18 +49,21 @@ MYC_INLINE f32v keep_lanes(f32v v, int64_t lanes) {
 }
 
 // Sum of x.
-inline double sum_of(const float* x, int64_t n) {
+template <class T>
+inline double sum_of(const T* x, int64_t n) {
   return sum_terms(n, [=](int64_t i, int64_t lanes) { return load_lanes(x + i, lanes); });
 }
 // Sum of x^2.
-inline double sum_of_squares(const float* x, int64_t n) {
+template <class T>
+inline double sum_of_squares(const T* x, int64_t n) {
   return sum_terms(n, [=](int64_t i, int64_t lanes) {
     const f32v v = load_lanes(x + i, lanes);
     return v * v;
   });
 }
 // Sum of (x - center)^2.
-inline double sum_of_squares_about(const float* x, int64_t n, float center) {
+template <class T>
+inline double sum_of_squares_about(const T* x, int64_t n, float center) {
   const f32v mean = splat(center);
   return sum_terms(n, [=](int64_t i, int64_t lanes) {
     const f32v v = keep_lanes(load_lanes(x + i, lanes) - mean, lanes);
@@ -68,7 +71,8 @@ inline double sum_of_squares_about(const float* x, int64_t n, float center) {
   });
 }
 // Sum of a (b - center).
-inline double sum_of_products_about(const float* a, const float* b, int64_t n, float center) {
+template <class T>
+inline double sum_of_products_about(const T* a, const T* b, int64_t n, float center) {
   const f32v mean = splat(center);
   return sum_terms(n, [=](int64_t i, int64_t lanes) {
     return load_lanes(a + i, lanes) * (load_lanes(b + i, lanes) - mean);
