@@ -180,7 +180,7 @@ class OpDef:
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
-        precision=None,
+        precision=None, primitive=False,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -223,6 +223,11 @@ class OpDef:
             )
         self.precision = precision
         self.mindir = mindir
+        if primitive is True and mindir is None:
+            raise TypeError(
+                f"op {self.name}: primitive=True stands for the name of mindir, which is not given"
+            )
+        self.primitive = mindir if primitive is True else primitive or None
         self.effect = effect or bool(updates)
         self.decomposition: Callable | None = None
         self.composed = False  # the decomposition is the meaning: there is nothing to compute on arrays
@@ -382,6 +387,7 @@ def op(
     fuse: str | Fusion | None = None,
     layout: LayoutRule | None = None,
     precision: str | None = None,
+    primitive: bool | str = False,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -389,7 +395,8 @@ def op(
     `promote`: parameters brought to a common dtype; `float_result`: integers become float32 first; `view`:
     the result is the first input's memory with a new shape; `updates`: inputs that the leading results
     overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
-    method; `mindir`: MindSpore's operator name; `effect`: the order of calls matters; `elementwise`: an
+    method; `mindir`: MindSpore's operator name; `primitive`: name of a class of `ops.primitives` that only calls
+    it, True: that of `mindir`; `effect`: the order of calls matters; `elementwise`: an
     element of the result depends only on those at its place in the inputs, which have one shape ("same") or
     are broadcast against each other ("broadcast"), so that one call serves a batch of examples and the axes
     of images may stand in any order; `batch`: the rule of `vmap` (ops/batch_rules.py; without one the
@@ -407,7 +414,7 @@ def op(
             function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
             effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
-            precision=precision,
+            precision=precision, primitive=primitive,
         ).op  # fmt: skip
 
     return define

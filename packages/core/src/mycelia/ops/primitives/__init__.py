@@ -1,8 +1,9 @@
 """The primitives: ops as classes, `ops.ReduceMean(keep_dims=True)(x)`. Thin faces of the functions in `ops`.
 
-A family is a module here. A class without constants is a line in a table of its module::
+An op's block names the class that does nothing but call it: `@op(primitive="Mish")`. A family of others is a
+module here. A class without constants that calls a function is a line in a table of its module::
 
-    table(ops, {"Abs": "abs", "MatrixInverse": "inverse"})
+    table(ops, {"Trace": "trace"})
 
 One with constants is a function: the inputs of a call, then, keyword-only, what is given at construction,
 each with its check from `operations.checks` as annotation::
@@ -25,7 +26,7 @@ import pkgutil
 
 from mycelia.ops import primitive
 from mycelia.ops.primitive import *
-from mycelia.ops.primitives.define import registry
+from mycelia.ops.primitives.define import derive, registry
 
 _MODULES = tuple(
     found.name
@@ -36,7 +37,8 @@ _ELSEWHERE = {"TCPStore": "mycelia.faces.mint.distributed.store"}  # classes tha
 
 
 def _load() -> None:
-    """Import all families, then let each of them find the classes of the others."""
+    """Derive the classes that ops name, import all families, let each of them find the classes of others."""
+    derive()
     modules = [importlib.import_module(f"{__name__}.{name}") for name in _MODULES]
     globals().update(registry)
     for module in modules:

@@ -114,10 +114,7 @@ def Expand(x, shape):
 
 # ---- what a tensor is ------------------------------------------------------------------------------------
 
-table(ops, {
-    "Rank": "rank", "Size": "size", "Shape": "shape",
-    "Diag": "diag", "ExpandDims": "expand_dims",  "Tile": "tile", "Trace": "trace", "Transpose": "transpose",
-})  # fmt: skip
+table(ops, {"Rank": "rank", "Size": "size", "Shape": "shape", "Diag": "diag", "Trace": "trace"})
 table(ops, {"TransposeView": "transpose", "TransposeExtView": "swapaxes"}, extra={"side_effect_mem": True})
 
 

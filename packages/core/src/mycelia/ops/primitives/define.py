@@ -9,6 +9,7 @@ from typing import Any
 
 from mycelia.engine import _C
 from mycelia.engine.base import errors
+from mycelia.engine.ops.define import registry as ops_by_name
 from mycelia.ops.primitive import Primitive
 from mycelia.ops.primitives.checks import Misfit, anything
 
@@ -120,6 +121,13 @@ def primitive(
     return register(type(called, (Operation,), members))
 
 
+def derive() -> None:
+    """Make the classes that blocks of ops name: those without constants that call the op."""
+    for op in list(ops_by_name.values()):
+        if op.definition.primitive:
+            _without_constants(op.definition.primitive, op, {})
+
+
 def table(source: Any, names: dict[str, str], *, extra: dict[str, Any] | None = None) -> None:
     """Make a class for each `{"ClassName": "function"}`: one without constants that calls that function.
 
@@ -130,13 +138,17 @@ def table(source: Any, names: dict[str, str], *, extra: dict[str, Any] | None = 
         if found is None:
             absent[called] = function
             continue
-        doc = (getattr(found, "__doc__", None) or "").strip().partition("\n")[0]
-        members = {
-            "__doc__": doc, "__module__": __name__, "__signature__": inspect.Signature(), "arity": None,
-            "_body": staticmethod(found), "_constants": inspect.Signature(), "_checks": {}, "_shown": {},
-            "_extra": extra or {}, "__call__": staticmethod(found),
-        }  # fmt: skip
-        register(type(called, (Operation,), members))
+        _without_constants(called, found, extra or {})
+
+
+def _without_constants(name: str, function: Callable, extra: dict[str, Any]) -> None:
+    members = {
+        "__doc__": (getattr(function, "__doc__", None) or "").strip().partition("\n")[0],
+        "__module__": __name__, "__signature__": inspect.Signature(), "arity": None,
+        "_body": staticmethod(function), "_constants": inspect.Signature(), "_checks": {}, "_shown": {},
+        "_extra": extra, "__call__": staticmethod(function),
+    }  # fmt: skip
+    register(type(name, (Operation,), members))
 
 
 def register(kind: type[Primitive]) -> type[Primitive]:

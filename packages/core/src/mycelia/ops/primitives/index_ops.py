@@ -54,14 +54,13 @@ def EmbeddingLookup(input_params, input_indices, offset):
     return segments.embedding_lookup(input_params, input_indices, _int(offset))
 
 
-table(ops, {"GatherD": "gather_d", "GatherNd": "gather_nd"})
+table(ops, {"GatherD": "gather_d"})
 
 # ---- scatter ---------------------------------------------------------------------------------------------
 
 table(ops, {f"TensorScatter{kind}": f"tensor_scatter_{kind.lower()}"
             for kind in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update")})  # fmt: skip
 table(ops, {"ScatterNonAliasingAdd": "scatter_nd_add"}, extra={"side_effect_mem": True})
-table(ops, {"ScatterNd": "scatter_nd"})
 
 
 def _writes(called, function, default):
@@ -148,10 +147,7 @@ def IndexPut(x1, x2, indices, *, accumulate: choice(0, 1) = 0):
 
 # ---- masks -----------------------------------------------------------------------------------------------
 
-table(ops, {
-    "MaskedFill": "masked_fill", "MaskedScatter": "masked_scatter", "MaskedSelect": "masked_select",
-    "NonZero": "nonzero",
-})  # fmt: skip
+table(ops, {"MaskedFill": "masked_fill", "NonZero": "nonzero"})
 
 
 @primitive

@@ -16,9 +16,7 @@ from mycelia.ops.primitives.checks import (
 )  # fmt: skip
 from mycelia.ops.primitives.define import primitive, table
 
-table(ops, {
-    "Geqrf": "geqrf", "MatrixDeterminant": "det", "MatrixExp": "matrix_exp", "Orgqr": "orgqr",
-})  # fmt: skip
+table(ops, {"Geqrf": "geqrf", "Orgqr": "orgqr"})
 
 
 def _check_one_dtype(owner, x, y):

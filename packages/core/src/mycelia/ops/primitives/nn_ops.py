@@ -9,11 +9,7 @@ from mycelia.ops.primitives.checks import Misfit, anything, choice, integer, nat
 from mycelia.ops.primitives.define import primitive, renamed, table
 from mycelia.ops.primitives.random_ops import next_key, own_stream
 
-table(ops, {
-    "Dense": "dense", "FastGeLU": "fast_gelu", "HSigmoid": "hardsigmoid", "HSwish": "hardswish",
-    "Mish": "mish", "PReLU": "prelu", "ReLU": "relu", "ReLU6": "relu6", "SeLU": "selu", "Sigmoid": "sigmoid",
-    "Softplus": "softplus", "Softsign": "softsign",
-})  # fmt: skip
+table(ops, {"Dense": "dense", "ReLU": "relu", "Softplus": "softplus"})
 
 
 @primitive

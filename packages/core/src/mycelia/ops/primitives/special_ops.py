@@ -4,11 +4,7 @@ from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.ops.elementwise import beta as _beta
 from mycelia.ops.primitives.checks import positive
-from mycelia.ops.primitives.define import primitive, table
-
-table(ops, {
-    "Digamma": "digamma", "Igamma": "igamma", "Igammac": "igammac", "Lgamma": "lgamma", "Zeta": "zeta",
-})  # fmt: skip
+from mycelia.ops.primitives.define import primitive
 
 
 def _bessel(name, function):

@@ -694,7 +694,13 @@ def positions_nd(indices, shape, op_name):
     return tuple(wrapped(indices[..., i], shape[i], i, op_name) for i in range(indices.shape[-1]))
 
 
-@op(infer=lambda x, indices: _gathered_nd(x, indices), mindir="GatherNd", method=True, cost=_cost.picks(0))
+@op(
+    infer=lambda x, indices: _gathered_nd(x, indices),
+    mindir="GatherNd",
+    method=True,
+    cost=_cost.picks(0),
+    primitive=True,
+)
 def gather_nd(input_x, indices):
     """The slices named by the rows of `indices`: ``y[i] = x[indices[i, 0], indices[i, 1], ...]``.
 

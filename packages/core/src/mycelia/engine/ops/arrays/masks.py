@@ -163,7 +163,13 @@ def _mask_selected(input, mask):
     return TensorType(input.dtype, (-1,))
 
 
-@op(infer=lambda input, mask: _mask_selected(input, mask), dynamic=True, mindir="MaskedSelect", method=True)
+@op(
+    infer=lambda input, mask: _mask_selected(input, mask),
+    dynamic=True,
+    mindir="MaskedSelect",
+    method=True,
+    primitive=True,
+)
 def masked_select(input, mask):
     """The elements where `mask` is true, in row-major order.
 
@@ -198,7 +204,7 @@ def _mask_scattered(input_x, mask, source):
     return input_x
 
 
-@op(infer=lambda *types: _mask_scattered(*types), mindir="MaskedScatter", method=True)
+@op(infer=lambda *types: _mask_scattered(*types), mindir="MaskedScatter", method=True, primitive=True)
 def masked_scatter(input_x, mask, source):
     """`input_x` with its elements where `mask` is true replaced by the first elements of `source`, in order.
 

@@ -159,7 +159,7 @@ def _tensor_scatter(call):
 
 
 @op(infer=lambda indices, updates, shape: _scattered_nd(TensorType(updates.dtype, shape), indices, updates),
-    mindir="ScatterNd")  # fmt: skip
+    mindir="ScatterNd", primitive=True)  # fmt: skip
 def scatter_nd(indices, updates, *, shape: "ints"):
     """Zeros of `shape` to which `updates` are added in the slices named by the rows of `indices`.
 

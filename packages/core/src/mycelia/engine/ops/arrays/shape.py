@@ -185,7 +185,7 @@ def _expanded(shape, axis):
     return (*shape[:at], 1, *shape[at:])
 
 
-@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims", batch=_batch.reshape, cost=0)
+@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims", batch=_batch.reshape, cost=0, primitive=True)
 def expand_dims(input_x, *, axis: "int"):
     """Insert an axis of size 1 at `axis`, counted in the result.
 
@@ -279,7 +279,7 @@ def _transposed(shape, dims):
     return (shape[d] for d in positive_axes(dims, len(shape), "dims"))
 
 
-@op(infer=shaped_by(_transposed), mindir="Transpose", cost=0)
+@op(infer=shaped_by(_transposed), mindir="Transpose", cost=0, primitive=True)
 def transpose(input, *, dims: "ints"):
     """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input.
 

@@ -102,7 +102,7 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@op(elementwise="same", infer=same(), mindir="SeLU", float_result=True)
+@op(elementwise="same", infer=same(), mindir="SeLU", float_result=True, primitive=True)
 def selu(input_x):
     """Scaled exponential unit: ``1.0507 * (x if x > 0 else 1.67326 * (exp(x) - 1))``,
     which keeps mean and variance.
@@ -137,7 +137,15 @@ def _np_softplus(x):
     return np.maximum(x, 0) + np.log1p(np.exp(-np.abs(x)))
 
 
-@op(elementwise="same", infer=same(), mindir="Sigmoid", float_result=True, method=True, fuse="sigmoid")
+@op(
+    elementwise="same",
+    infer=same(),
+    mindir="Sigmoid",
+    float_result=True,
+    method=True,
+    fuse="sigmoid",
+    primitive=True,
+)
 def sigmoid(input):
     """Logistic function: ``1 / (1 + exp(-input))``.
 
@@ -245,7 +253,7 @@ def _silu_grad(rand):
     yield rand(3, 5), rand(3, 5, low=-5, high=5)
 
 
-@op(elementwise="same", infer=same(), mindir="Mish", float_result=True, fuse="mish")
+@op(elementwise="same", infer=same(), mindir="Mish", float_result=True, fuse="mish", primitive=True)
 def mish(x):
     """Self regularized unit: ``x * tanh(log(1 + exp(x)))``.
 
@@ -332,7 +340,7 @@ def softplus(input, beta=1, threshold=20):
     return _softplus(input, beta=float(beta), threshold=float(threshold))
 
 
-@op(elementwise="same", infer=same(), mindir="Softsign", float_result=True)
+@op(elementwise="same", infer=same(), mindir="Softsign", float_result=True, primitive=True)
 def softsign(x):
     """``x / (1 + |x|)``.
 
@@ -431,7 +439,7 @@ def _gelu_grad(p, dy, x, *, approximate):
     return p.step("gelu_grad" if approximate == "none" else "gelu_tanh_grad", dy, x)
 
 
-@op(elementwise="same", infer=same(), mindir="FastGeLU", float_result=True, fuse="fast_gelu")
+@op(elementwise="same", infer=same(), mindir="FastGeLU", float_result=True, fuse="fast_gelu", primitive=True)
 def fast_gelu(x):
     """Sigmoid form of gelu: ``x * sigmoid(1.702 * x)``.
 

@@ -20,6 +20,7 @@ from mycelia.engine.ops.late import ops
     mindir="Maximum",
     method=True,
     fuse="maximum",
+    primitive=True,
 )
 def maximum(input, other):
     """Elementwise larger operand; NaN if either is NaN.
@@ -41,6 +42,7 @@ def maximum(ct, input, other, input_shape, other_shape, needs):
     mindir="Minimum",
     method=True,
     fuse="minimum",
+    primitive=True,
 )
 def minimum(input, other):
     """Elementwise smaller operand; NaN if either is NaN.

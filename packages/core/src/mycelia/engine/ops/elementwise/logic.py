@@ -23,7 +23,9 @@ _property = functools.partial(
 # --------------------------------------------------------------------------------------------- comparisons
 
 
-@_relation(mindir="Equal", method="eq", fuse=_fusion.step("equal", dtypes.float32, dtypes.int32))
+@_relation(
+    mindir="Equal", primitive=True, method="eq", fuse=_fusion.step("equal", dtypes.float32, dtypes.int32)
+)
 def equal(input, other):
     """Elementwise ``input == other``; NaN equals nothing.
 
@@ -32,7 +34,12 @@ def equal(input, other):
     return np.equal(input, other)
 
 
-@_relation(mindir="NotEqual", method=True, fuse=_fusion.step("not_equal", dtypes.float32, dtypes.int32))
+@_relation(
+    mindir="NotEqual",
+    primitive=True,
+    method=True,
+    fuse=_fusion.step("not_equal", dtypes.float32, dtypes.int32),
+)
 def not_equal(input, other):
     """Elementwise ``input != other``; NaN differs from everything.
 
@@ -41,7 +48,9 @@ def not_equal(input, other):
     return np.not_equal(input, other)
 
 
-@_relation(mindir="Less", method=True, fuse=_fusion.step("less", dtypes.float32, dtypes.int32))
+@_relation(
+    mindir="Less", primitive=True, method=True, fuse=_fusion.step("less", dtypes.float32, dtypes.int32)
+)
 def less(input, other):
     """Elementwise ``input < other``.
 
@@ -50,7 +59,12 @@ def less(input, other):
     return np.less(input, other)
 
 
-@_relation(mindir="LessEqual", method=True, fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32))
+@_relation(
+    mindir="LessEqual",
+    primitive=True,
+    method=True,
+    fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32),
+)
 def less_equal(input, other):
     """Elementwise ``input <= other``.
 
@@ -60,7 +74,10 @@ def less_equal(input, other):
 
 
 @_relation(
-    mindir="Greater", method=True, fuse=_fusion.step("less", dtypes.float32, dtypes.int32, swapped=True)
+    mindir="Greater",
+    primitive=True,
+    method=True,
+    fuse=_fusion.step("less", dtypes.float32, dtypes.int32, swapped=True),
 )
 def greater(input, other):
     """Elementwise ``input > other``.
@@ -72,6 +89,7 @@ def greater(input, other):
 
 @_relation(
     mindir="GreaterEqual",
+    primitive=True,
     method=True,
     fuse=_fusion.step("less_equal", dtypes.float32, dtypes.int32, swapped=True),
 )
@@ -129,7 +147,7 @@ def isclose(rand):
 # --------------------------------------------------------------------------------- tests of floating values
 
 
-@_property(mindir="IsNan")
+@_property(mindir="IsNan", primitive=True)
 def isnan(input):
     """Where `input` is not a number; false for integers.
 
@@ -138,7 +156,7 @@ def isnan(input):
     return np.isnan(input)
 
 
-@_property(mindir="IsInf")
+@_property(mindir="IsInf", primitive=True)
 def isinf(input):
     """Where `input` is infinite of either sign.
 
@@ -147,7 +165,7 @@ def isinf(input):
     return np.isinf(input)
 
 
-@_property(mindir="IsFinite")
+@_property(mindir="IsFinite", primitive=True)
 def isfinite(input):
     """Where `input` is neither infinite nor NaN.
 
@@ -207,7 +225,7 @@ for _test in (isnan, isinf, isfinite, isposinf, isneginf, isreal, signbit):
 # ------------------------------------------------------------------------------------------------ logical
 
 
-@_relation(mindir="LogicalAnd", method=True, fuse=_fusion.step("and", dtypes.bool_))
+@_relation(mindir="LogicalAnd", primitive=True, method=True, fuse=_fusion.step("and", dtypes.bool_))
 def logical_and(input, other):
     """Elementwise "and"; numbers count as true where they are not zero.
 
@@ -216,7 +234,7 @@ def logical_and(input, other):
     return np.logical_and(input, other)
 
 
-@_relation(mindir="LogicalOr", method=True, fuse=_fusion.step("or", dtypes.bool_))
+@_relation(mindir="LogicalOr", primitive=True, method=True, fuse=_fusion.step("or", dtypes.bool_))
 def logical_or(input, other):
     """Elementwise "or"; numbers count as true where they are not zero.
 
@@ -225,7 +243,7 @@ def logical_or(input, other):
     return np.logical_or(input, other)
 
 
-@_relation(mindir="LogicalXor", method=True, fuse=_fusion.step("xor", dtypes.bool_))
+@_relation(mindir="LogicalXor", primitive=True, method=True, fuse=_fusion.step("xor", dtypes.bool_))
 def logical_xor(input, other):
     """Elementwise "exclusive or"; numbers count as true where they are not zero.
 
@@ -247,7 +265,7 @@ for _logical in (logical_and, logical_or, logical_xor):
     _logical.samples(_logical_samples)
 
 
-@_property(mindir="LogicalNot", fuse=_fusion.step("not", dtypes.bool_))
+@_property(mindir="LogicalNot", primitive=True, fuse=_fusion.step("not", dtypes.bool_))
 def logical_not(input):
     """Elementwise "not": true where `input` is false or zero.
 
@@ -298,6 +316,7 @@ def _invert_type(x):
     nondiff=True,
     mindir="BitwiseAnd",
     method=True,
+    primitive=True,
 )
 def bitwise_and(input, other):
     """Bits set in both operands.
@@ -314,6 +333,7 @@ def bitwise_and(input, other):
     nondiff=True,
     mindir="BitwiseOr",
     method=True,
+    primitive=True,
 )
 def bitwise_or(input, other):
     """Bits set in either operand.
@@ -330,6 +350,7 @@ def bitwise_or(input, other):
     nondiff=True,
     mindir="BitwiseXor",
     method=True,
+    primitive=True,
 )
 def bitwise_xor(input, other):
     """Bits set in exactly one operand.
@@ -351,7 +372,7 @@ for _bitwise in (bitwise_and, bitwise_or, bitwise_xor):
     _bitwise.samples(_bitwise_samples)
 
 
-@op(elementwise="same", infer=_invert_type, nondiff=True, mindir="Invert", method=True)
+@op(elementwise="same", infer=_invert_type, nondiff=True, mindir="Invert", method=True, primitive=True)
 def invert(x):
     """Flips every bit: ``-x - 1`` for signed integers, "not" for bool.
 
@@ -381,7 +402,14 @@ def _shift(shift, x, count):
     return np.right_shift(x, np.where(count < 0, bits - 1, np.minimum(count, bits - 1)).astype(x.dtype))
 
 
-@op(elementwise="broadcast", infer=_bitwise_type, promote=("input", "other"), nondiff=True, method=True)
+@op(
+    elementwise="broadcast",
+    infer=_bitwise_type,
+    promote=("input", "other"),
+    nondiff=True,
+    method=True,
+    primitive="LeftShift",
+)
 def bitwise_left_shift(input, other):
     """``input * 2**other`` in the dtype's width; counts outside of it give 0.
 
@@ -390,7 +418,14 @@ def bitwise_left_shift(input, other):
     return _shift(np.left_shift, input, other)
 
 
-@op(elementwise="broadcast", infer=_bitwise_type, promote=("input", "other"), nondiff=True, method=True)
+@op(
+    elementwise="broadcast",
+    infer=_bitwise_type,
+    promote=("input", "other"),
+    nondiff=True,
+    method=True,
+    primitive="RightShift",
+)
 def bitwise_right_shift(input, other):
     """``floor(input / 2**other)``: arithmetic shift; counts outside of the width give 0 or -1.
 

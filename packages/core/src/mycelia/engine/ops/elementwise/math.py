@@ -60,6 +60,7 @@ def unary_samples(low=-3.0, high=3.0):
     promote=("input", "other"),
     mindir="Add",
     fuse=_fusion.step("add", dtypes.float32, dtypes.int32),
+    primitive=True,
 )
 def add(input, other):
     """Elementwise ``input + other``; "or" for bool.
@@ -86,6 +87,7 @@ add.samples(binary_samples)
     promote=("input", "other"),
     mindir="Sub",
     fuse=_fusion.step("sub", dtypes.float32, dtypes.int32),
+    primitive=True,
 )
 def sub(input, other):
     """Elementwise ``input - other``; integers wrap around.
@@ -106,7 +108,7 @@ def sub(ct, input_shape, other_shape, needs):
 sub.samples(binary_samples)
 
 
-@op(elementwise="same", infer=same(), mindir="Neg", method=True, fuse="neg")
+@op(elementwise="same", infer=same(), mindir="Neg", method=True, fuse="neg", primitive=True)
 def neg(input):
     """Elementwise ``-input``; unsigned integers wrap around.
 
@@ -149,6 +151,7 @@ def subtract(input, other, *, alpha=1):
     promote=("input", "other"),
     mindir="Mul",
     fuse=_fusion.step("mul", dtypes.float32, dtypes.int32),
+    primitive=True,
 )
 def mul(input, other):
     """Elementwise ``input * other``; "and" for bool.
@@ -177,6 +180,7 @@ mul.samples(binary_samples)
     float_result=True,
     mindir="RealDiv",
     fuse="div",
+    primitive="Div",
 )
 def true_div(input, other):
     """Elementwise quotient ``input / other``; x / 0 is infinite or NaN.
@@ -233,6 +237,7 @@ divide = div
     method=True,
     fuse="reciprocal",
     precision="wide",
+    primitive=True,
 )
 def reciprocal(input):
     """Elementwise ``1 / input``.
@@ -250,7 +255,7 @@ def reciprocal(ct, out):
 reciprocal.samples(unary_samples(0.3, 3.0))
 
 
-@op(elementwise="same", infer=same(), mindir="Square", method=True, fuse="square")
+@op(elementwise="same", infer=same(), mindir="Square", method=True, fuse="square", primitive=True)
 def square(input):
     """Elementwise ``input * input``.
 
@@ -267,7 +272,15 @@ def square(ct, input):
 square.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Tanh", method=True, fuse="tanh")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Tanh",
+    method=True,
+    fuse="tanh",
+    primitive=True,
+)
 def tanh(input):
     """Elementwise hyperbolic tangent.
 
@@ -312,7 +325,7 @@ def tanh_grad(rand):
 # ------------------------------------------------------------------------------------ magnitude and sign
 
 
-@op(elementwise="same", infer=same(), mindir="Abs", method=True, fuse="abs")
+@op(elementwise="same", infer=same(), mindir="Abs", method=True, fuse="abs", primitive=True)
 def abs(input):
     """Elementwise absolute value; the most negative integer stays as it is.
 
@@ -336,7 +349,7 @@ def abs(rand):
     yield rand.bools(3), dict(_grad=False)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True, fuse="sign")
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True, fuse="sign", primitive=True)
 def sign(input):
     """-1, 0 or 1 by the sign of `input`; 0 for NaN. A complex number is divided by its magnitude.
 
@@ -473,7 +486,7 @@ def heaviside(input, values):
     return ops.where(_logic.equal(input, 0), values, step)
 
 
-@op(mindir="NextAfter", method=True)
+@op(mindir="NextAfter", method=True, primitive=True)
 def nextafter(input, other):
     """Neighbouring floating number of `input` in the direction of `other`.
 

@@ -36,6 +36,7 @@ _LN2, _LN10 = float(np.log(2.0)), float(np.log(10.0))
     mindir="Pow",
     method=True,
     precision="wide",
+    primitive=True,
 )
 def pow(input, exponent):
     """Elementwise ``input ** exponent``; integers to negative powers are rounded to zero.
@@ -116,7 +117,15 @@ def _double(x):
     return float(x) if isinstance(x, (bool, int, float)) else cast(x, dtypes.float64)
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Sqrt", method=True, fuse="sqrt")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Sqrt",
+    method=True,
+    fuse="sqrt",
+    primitive=True,
+)
 def sqrt(x):
     """Elementwise square root; NaN below zero.
 
@@ -141,6 +150,7 @@ sqrt.samples(unary_samples(0.1, 4.0))
     method=True,
     fuse="rsqrt",
     precision="wide",
+    primitive=True,
 )
 def rsqrt(input):
     """Elementwise ``1 / sqrt(input)``.
@@ -165,6 +175,7 @@ rsqrt.samples(unary_samples(0.3, 4.0))
     float_result=True,
     mindir="Hypot",
     method=True,
+    primitive=True,
 )
 def hypot(input, other):
     """Length of the hypotenuse, ``sqrt(input**2 + other**2)``, without overflow on the way.
@@ -203,6 +214,7 @@ def hypot(rand):
     method=True,
     fuse="exp",
     precision="wide",
+    primitive=True,
 )
 def exp(input):
     """Elementwise ``e ** input``.
@@ -245,6 +257,7 @@ exp2.samples(unary_samples())
     method=True,
     fuse="expm1",
     precision="wide",
+    primitive=True,
 )
 def expm1(input):
     """Elementwise ``e ** input - 1``, accurate near zero.
@@ -329,6 +342,7 @@ log10.samples(unary_samples(0.1, 4.0))
     method=True,
     fuse="log1p",
     precision="wide",
+    primitive=True,
 )
 def log1p(input):
     """Elementwise ``log(1 + input)``, accurate near zero; NaN below -1.
@@ -393,6 +407,7 @@ logaddexp2.samples(binary_samples)
     float_result=True,
     mindir="Xlogy",
     method=True,
+    primitive=True,
 )
 def xlogy(input, other):
     """``input * log(other)``, and 0 where `input` is 0, whatever `other` is (NaN excepted).
@@ -434,6 +449,7 @@ def xlogy(rand):
     float_result=True,
     mindir="Xdivy",
     method=True,
+    primitive=True,
 )
 def xdivy(x, y):
     """``x / y``, and 0 where `x` is 0, whatever `y` is (NaN excepted).

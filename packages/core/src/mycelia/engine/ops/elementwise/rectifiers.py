@@ -76,7 +76,7 @@ def _clip(x, low, high):
     return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
-@op(elementwise="same", infer=same(), mindir="ReLU6", fuse="relu6")
+@op(elementwise="same", infer=same(), mindir="ReLU6", fuse="relu6", primitive=True)
 def relu6(x):
     """Rectified linear unit cut at six: ``min(max(x, 0), 6)``.
 
@@ -220,7 +220,7 @@ def _over_channels(rank, channels):
     return (1, channels) + (1,) * (rank - 2) if rank > 1 else (channels,)
 
 
-@op(mindir="PReLU", batch=_batch.joined(0), precision="short")
+@op(mindir="PReLU", batch=_batch.joined(0), precision="short", primitive=True)
 def prelu(input, weight):
     """Rectifier whose slope for negative values is learned, one a channel:
     ``max(input, 0) + weight * min(input, 0)``.
@@ -260,7 +260,7 @@ def prelu(rand):
     yield rand(0, 2), rand(2)
 
 
-@op(elementwise="same", infer=same(), mindir="HSigmoid", fuse="hardsigmoid")
+@op(elementwise="same", infer=same(), mindir="HSigmoid", fuse="hardsigmoid", primitive=True)
 def hardsigmoid(input):
     """Piecewise linear sigmoid: ``min(max(input / 6 + 1 / 2, 0), 1)``.
 
@@ -281,7 +281,7 @@ def hardsigmoid(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same(), mindir="HSwish", fuse="hardswish")
+@op(elementwise="same", infer=same(), mindir="HSwish", fuse="hardswish", primitive=True)
 def hardswish(input):
     """Piecewise quadratic swish: ``input * min(max(input + 3, 0), 6) / 6``.
 

@@ -53,7 +53,14 @@ def _division_samples(rand):
     yield rand(0, 3), rand(3), dict(_grad=False)
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("x", "y"), nondiff=True, mindir="FloorDiv")
+@op(
+    elementwise="broadcast",
+    infer=broadcast(),
+    promote=("x", "y"),
+    nondiff=True,
+    mindir="FloorDiv",
+    primitive=True,
+)
 def floor_div(x, y):
     """Quotient rounded down: ``floor(x / y)``; integers by zero give the largest, the smallest or (0 / 0) 0.
 
@@ -71,7 +78,7 @@ def _of_numbers(x, y, **attrs):
     return broadcast()(x, y)
 
 
-@op(infer=_of_numbers, promote=("x", "y"), nondiff=True, mindir="TruncateDiv")
+@op(infer=_of_numbers, promote=("x", "y"), nondiff=True, mindir="TruncateDiv", primitive=True)
 def truncate_div(x, y):
     """Quotient rounded to zero: ``trunc(x / y)``; integers by 0 give the largest, the smallest or (0 / 0) 0.
 
@@ -94,7 +101,7 @@ def floor_divide(input, other):
 floordiv = floor_divide
 
 
-@op(elementwise="broadcast", infer=broadcast(), promote=("x", "y"), mindir="FloorMod")
+@op(elementwise="broadcast", infer=broadcast(), promote=("x", "y"), mindir="FloorMod", primitive=True)
 def floor_mod(x, y):
     """Remainder with the sign of the divisor: ``x - floor(x / y) * y``; an integer modulo zero is itself.
 
@@ -116,7 +123,7 @@ def floor_mod(ct, x, y, x_shape, y_shape, needs):
 floor_mod.samples(_division_samples)
 
 
-@op(infer=_of_numbers, promote=("x", "y"), mindir="TruncateMod")
+@op(infer=_of_numbers, promote=("x", "y"), mindir="TruncateMod", primitive=True)
 def truncate_mod(x, y):
     """Remainder with the sign of the dividend: ``x - trunc(x / y) * y``; an integer modulo zero is itself.
 
@@ -161,7 +168,7 @@ tensor_floordiv, tensor_mod = floor_div, floor_mod
 # ------------------------------------------------------------------------------------------------ rounding
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True, fuse="floor")
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True, fuse="floor", primitive=True)
 def floor(input):
     """Largest integer not above `input`.
 
@@ -170,7 +177,7 @@ def floor(input):
     return np.floor(input).astype(input.dtype)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True, fuse="ceil")
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True, fuse="ceil", primitive=True)
 def ceil(input):
     """Smallest integer not below `input`.
 
@@ -179,7 +186,7 @@ def ceil(input):
     return np.ceil(input).astype(input.dtype)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True, fuse="trunc")
+@op(elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True, fuse="trunc", primitive=True)
 def trunc(input):
     """`input` without its fraction: rounded to zero.
 

@@ -24,7 +24,9 @@ def _apply(function, x):
 # ----------------------------------------------------------------------------------------- error function
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Erf", method=True, fuse="erf")
+@op(
+    elementwise="same", infer=same(), float_result=True, mindir="Erf", method=True, fuse="erf", primitive=True
+)
 def erf(input):
     """Error function: ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``.
 
@@ -41,7 +43,7 @@ def erf(ct, input):
 erf.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Erfc", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Erfc", method=True, primitive=True)
 def erfc(input):
     """Complement of the error function, ``1 - erf(input)``, accurate also where it is tiny.
 
@@ -82,7 +84,15 @@ def _erfinv(y):
     return math.copysign(x, y)
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Erfinv", method=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Erfinv",
+    method=True,
+    precision="wide",
+    primitive=True,
+)
 def erfinv(input):
     """Inverse of the error function; infinite at -1 and 1, NaN beyond.
 
@@ -111,7 +121,7 @@ def _lgamma(x):
     return math.inf if x <= 0 and x == math.floor(x) else math.lgamma(x)
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Lgamma", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Lgamma", method=True, primitive=True)
 def lgamma(input):
     """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ...
 
@@ -157,7 +167,7 @@ def _digamma(x):
     return math.log(x) - 0.5 / x - series - shift
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Digamma", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Digamma", method=True, primitive=True)
 def digamma(input):
     """Derivative of lgamma; minus infinity at 0, NaN at the negative integers.
 
@@ -216,6 +226,7 @@ def _zeta(s, q):
     float_result=True,
     nondiff=True,
     mindir="Zeta",
+    primitive=True,
 )
 def zeta(input, other):
     """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at poles, NaN below 1.
@@ -366,6 +377,7 @@ def logit(input, eps=None):
     nondiff=True,
     mindir="Gcd",
     method=True,
+    primitive=True,
 )
 def gcd(input, other):
     """Greatest common divisor, not negative; gcd(0, 0) = 0.
@@ -382,6 +394,7 @@ def gcd(input, other):
     nondiff=True,
     mindir="Lcm",
     method=True,
+    primitive=True,
 )
 def lcm(input, other):
     """Least common multiple, not negative; 0 if either is 0.
@@ -402,7 +415,7 @@ gcd.samples(_divisor_samples)
 lcm.samples(_divisor_samples)
 
 
-@op(elementwise="same", infer=same(dtypes.uint8), nondiff=True, mindir="PopulationCount")
+@op(elementwise="same", infer=same(dtypes.uint8), nondiff=True, mindir="PopulationCount", primitive=True)
 def population_count(input_x):
     """Number of bits that are set in each element.
 
@@ -471,6 +484,7 @@ def _igamma(pick, a, x):
     float_result=True,
     mindir="Igamma",
     method=True,
+    primitive=True,
 )
 def igamma(input, other):
     """Regularized lower incomplete gamma function P(a = `input`, x = `other`); differentiable in `other`.
@@ -487,6 +501,7 @@ def igamma(input, other):
     float_result=True,
     mindir="Igammac",
     method=True,
+    primitive=True,
 )
 def igammac(input, other):
     """Regularized upper incomplete gamma function Q(a = `input`, x = `other`); differentiable in `other`.

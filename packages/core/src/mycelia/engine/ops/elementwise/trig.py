@@ -10,7 +10,9 @@ from mycelia.engine.ops.infer import broadcast, same, unbroadcast
 # ------------------------------------------------------------------------------------------------ circular
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Sin", method=True, fuse="sin")
+@op(
+    elementwise="same", infer=same(), float_result=True, mindir="Sin", method=True, fuse="sin", primitive=True
+)
 def sin(input):
     """Elementwise sine of an angle in radians.
 
@@ -27,7 +29,9 @@ def sin(ct, input):
 sin.samples(unary_samples(-9.0, 9.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Cos", method=True, fuse="cos")
+@op(
+    elementwise="same", infer=same(), float_result=True, mindir="Cos", method=True, fuse="cos", primitive=True
+)
 def cos(input):
     """Elementwise cosine of an angle in radians.
 
@@ -44,7 +48,15 @@ def cos(ct, input):
 cos.samples(unary_samples(-9.0, 9.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Tan", method=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Tan",
+    method=True,
+    precision="wide",
+    primitive=True,
+)
 def tan(input):
     """Elementwise tangent of an angle in radians.
 
@@ -61,7 +73,15 @@ def tan(ct, out):
 tan.samples(unary_samples(-1.2, 1.2))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Asin", method=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Asin",
+    method=True,
+    precision="wide",
+    primitive=True,
+)
 def asin(input):
     """Elementwise inverse sine in radians, in [-pi/2, pi/2]; NaN outside of [-1, 1].
 
@@ -78,7 +98,15 @@ def asin(ct, input):
 asin.samples(unary_samples(-0.9, 0.9))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="ACos", method=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="ACos",
+    method=True,
+    precision="wide",
+    primitive=True,
+)
 def acos(input):
     """Elementwise inverse cosine in radians, in [0, pi]; NaN outside of [-1, 1].
 
@@ -95,7 +123,7 @@ def acos(ct, input):
 acos.samples(unary_samples(-0.9, 0.9))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Atan", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Atan", method=True, primitive=True)
 def atan(input):
     """Elementwise inverse tangent in radians, in [-pi/2, pi/2].
 
@@ -119,6 +147,7 @@ atan.samples(unary_samples())
     float_result=True,
     mindir="Atan2",
     method=True,
+    primitive=True,
 )
 def atan2(input, other):
     """Angle in radians of the point (x = `other`, y = `input`), in [-pi, pi].
@@ -149,7 +178,15 @@ def atan2(rand):
 # ---------------------------------------------------------------------------------------------- hyperbolic
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Sinh", method=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Sinh",
+    method=True,
+    precision="wide",
+    primitive=True,
+)
 def sinh(input):
     """Elementwise hyperbolic sine.
 
@@ -166,7 +203,15 @@ def sinh(ct, input):
 sinh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Cosh", method=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    float_result=True,
+    mindir="Cosh",
+    method=True,
+    precision="wide",
+    primitive=True,
+)
 def cosh(input):
     """Elementwise hyperbolic cosine.
 
@@ -183,7 +228,7 @@ def cosh(ct, input):
 cosh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Asinh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Asinh", method=True, primitive=True)
 def asinh(input):
     """Elementwise inverse hyperbolic sine.
 
@@ -200,7 +245,7 @@ def asinh(ct, input):
 asinh.samples(unary_samples())
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Acosh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Acosh", method=True, primitive=True)
 def acosh(input):
     """Elementwise inverse hyperbolic cosine; NaN below 1.
 
@@ -218,7 +263,7 @@ def acosh(ct, input):
 acosh.samples(unary_samples(1.2, 4.0))
 
 
-@op(elementwise="same", infer=same(), float_result=True, mindir="Atanh", method=True)
+@op(elementwise="same", infer=same(), float_result=True, mindir="Atanh", method=True, primitive=True)
 def atanh(input):
     """Elementwise inverse hyperbolic tangent; NaN outside of [-1, 1].
 
@@ -259,7 +304,7 @@ def rad2deg(x):
     return mul(x, float(180 / np.pi))
 
 
-@op(elementwise="same", infer=same(), float_result=True, method=True)
+@op(elementwise="same", infer=same(), float_result=True, method=True, mindir="Sinc", primitive=True)
 def sinc(input):
     """Normalized sinc: ``sin(pi * input) / (pi * input)``, and 1 at zero.
 

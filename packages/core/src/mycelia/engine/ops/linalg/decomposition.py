@@ -334,7 +334,7 @@ def _matrix_exp_body(a):
     return total
 
 
-@op(infer=_same_square, mindir="MatrixExp", batch=_batch.leading)
+@op(infer=_same_square, mindir="MatrixExp", batch=_batch.leading, primitive=True)
 def matrix_exp(input):
     """Matrix exponential: the sum of ``input^i / i!``.
 

@@ -93,6 +93,7 @@ def inverse(rand):
     mindir="MatrixDeterminant",
     method=True,
     batch=_batch.leading,
+    primitive=True,
 )
 def det(input):
     """Determinant of each matrix.

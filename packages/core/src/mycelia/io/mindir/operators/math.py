@@ -22,23 +22,19 @@ from mycelia.io.mindir.operators.table import operator, simple
 # ---- arithmetic --------------------------------------------------------------------------------
 
 simple(
-    Add="add", Sub="sub", Mul="mul", Div="div", RealDiv="true_divide", FloorDiv="floor_div",
-    FloorMod="floor_mod", TruncateDiv="truncate_div", TruncateMod="truncate_mod", Pow="pow",
-    Maximum="maximum", Minimum="minimum", Muls="mul", Divs="div", FloorDivScalar="floor_divide",
+    Div="div", RealDiv="true_divide", Muls="mul", Divs="div", FloorDivScalar="floor_divide",
     PowTensorScalar="pow", PowScalarTensor="pow", RemainderTensorTensor="remainder",
     RemainderTensorScalar="remainder", RemainderScalarTensor="remainder", FmodTensor="fmod",
-    FmodScalar="fmod", Xlogy="xlogy", XLogYScalarOther="xlogy", XLogYScalarSelf="xlogy", LessScalar="less",
+    FmodScalar="fmod", XLogYScalarOther="xlogy", XLogYScalarSelf="xlogy", LessScalar="less",
     LessEqualScalar="less_equal", GreaterScalar="greater", GreaterEqualScalar="greater_equal",
-    EqScalar="equal", NeScalar="not_equal", LogAddExp="logaddexp", LogAddExp2="logaddexp2", Erf="erf",
-    Erfc="erfc", Erfinv="erfinv", Exp2="exp2", Log2="log2", Log10="log10", Sinc="sinc", Frac="frac",
-    Sgn="sgn", BitwiseAndScalar="bitwise_and", BitwiseOrScalar="bitwise_or", BitwiseXorScalar="bitwise_xor",
-    LeftShift="bitwise_left_shift", RightShift="bitwise_right_shift", SiLU="silu", Swiglu="swiglu",
-    GLU="glu", Inv="reciprocal", ZerosLike="zeros_like", OnesLike="ones_like", Rank="rank", Size="size",
-    Select="where", ExpandAs="expand_as", Outer="outer", Dot="dot", Trace="trace",
-    MatrixDeterminant="det", MatrixInverseExt="inverse",
-    MatrixInverse="inverse", Lgamma="lgamma", Digamma="digamma", IsNegInf="isneginf", IsPosInf="isposinf",
-    Lerp="lerp", LerpScalar="lerp", MaskedFill="masked_fill", Kron="kron", Gcd="gcd", Lcm="lcm",
-    Mod="floor_mod", Expand="broadcast_to",
+    EqScalar="equal", NeScalar="not_equal", LogAddExp="logaddexp", LogAddExp2="logaddexp2", Exp2="exp2",
+    Log2="log2", Log10="log10", Frac="frac", Sgn="sgn", BitwiseAndScalar="bitwise_and",
+    BitwiseOrScalar="bitwise_or", BitwiseXorScalar="bitwise_xor", LeftShift="bitwise_left_shift",
+    RightShift="bitwise_right_shift", Swiglu="swiglu", GLU="glu", Inv="reciprocal",
+    ZerosLike="zeros_like", OnesLike="ones_like", Rank="rank", Size="size", Select="where",
+    ExpandAs="expand_as", Outer="outer", Dot="dot", Trace="trace", MatrixInverseExt="inverse",
+    IsNegInf="isneginf", IsPosInf="isposinf", Lerp="lerp", LerpScalar="lerp", MaskedFill="masked_fill",
+    Kron="kron", Mod="floor_mod", Expand="broadcast_to",
 )  # fmt: skip
 
 

@@ -13,7 +13,6 @@ from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.rules.table import (
     attributes,
     cast_to,
-    plain,
     reshape_to,
     result_type,
     rule,
@@ -22,22 +21,7 @@ from mycelia.io.mindir.rules.table import (
 )
 from mycelia.io.mindir.values import id_of_dtype
 
-# ---- plain ones --------------------------------------------------------------------------------
-
-
-def _renamed(**names: str) -> None:
-    """Ops that take the same arguments as an operator that they do not name themselves."""
-    for op, operator in names.items():
-
-        def write(w, node, inputs, operator=operator):
-            return w.op(operator, *inputs, *map(plain, node.attrs.values()), out=result_type(node))
-
-        rule(op)(write)
-
-
-_renamed(
-    erf="Erf", erfc="Erfc", erfinv="Erfinv", sinc="Sinc",
-)  # fmt: skip
+# ---- elementwise ------------------------------------------------------------------------------
 
 
 @rule("div")
