@@ -16,7 +16,7 @@ import numpy as np
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.rewrite import Any, Constant, Rule, Use, rewrite, rule
-from mycelia.engine.ops.define import find
+from mycelia.engine.ops.define import find, registry
 from mycelia.engine.tensors.tensor import Tensor
 
 x, y = Any("x"), Any("y")
@@ -357,9 +357,8 @@ DEVICE_RULES = [
     transpose_of_ones, transposes_around, whole_slice, no_padding,
     # Only gradients see these.
     _is("stop_gradient", x), _is("scale_gradient", x, y),
-    *(_broadcast_anyway(op, i)
-      for op in ("add", "sub", "mul", "div", "maximum", "minimum", "equal", "not_equal", "greater", "less",
-                 "greater_equal", "less_equal", "logical_and", "logical_or") for i in (0, 1)),
+    *(_broadcast_anyway(name, i) for name, op in registry.items() for i in (0, 1)
+      if op.definition.elementwise == "broadcast" and len(op.definition.params) == 2),
     # The mean of one element may turn -0.0 into 0.0, this does not.
     *(_to_same_type(op) for op in ("adaptive_avg_pool", "adaptive_avg_pool_grad", "tile")),
 ]  # fmt: skip

@@ -18,13 +18,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import find
 from mycelia.engine.ops.fusion import ROUNDING
 
-# They move elements: done in float32 where what they move is float32 already.
-_MOVES = frozenset(
-    """reshape expand_dims squeeze flatten transpose flip roll broadcast_to tile concat stack split unstack
-    strided_slice strided_place strided_assign pad_constant gather gather_d gather_nd embedding where
-    masked_fill tril triu diagonal""".split()
-)
-_WITH_NUMBERS = ("pad_constant",)  # what they put in is rounded
+_WITH_NUMBERS = ("pad_constant",)  # what it puts in is rounded
 _PRODUCTS = ("mat_mul", "batch_matmul", "dense")
 _HEAVY = (
     *_PRODUCTS,
@@ -86,7 +80,7 @@ class _Widening:
         if kernel is None or kernel.function is not None:
             if not definition.view:
                 return False
-        elif kernel.dtypes == ("*",) and node.op.name not in _MOVES:  # it has its own ways with 16 bits
+        elif kernel.dtypes == ("*",) and not definition.moves:  # it has its own ways with 16 bits
             return False
         if any(a in ROUNDING for a in node.attrs.values() if isinstance(a, dtypes.DType)):
             return False
@@ -99,7 +93,7 @@ class _Widening:
         for old, new in zip(node.outputs, made.outputs):
             new.name = old.name
             if _is_narrow(old):
-                exact = node.op.name in _MOVES and node.op.name not in _WITH_NUMBERS
+                exact = definition.moves and node.op.name not in _WITH_NUMBERS
                 self.keep(old, new if exact else self.rounded(new, old.type.dtype))
             else:
                 self.narrow[old] = new
@@ -113,7 +107,7 @@ class _Widening:
         if any(v in self.wide for v in node.inputs):
             return True
         readers = [r for v in node.outputs for r in self.readers.get(v, ())]
-        if node.op.name not in _MOVES:
+        if not definition.moves:
             return bool(readers) or node.op.name in _HEAVY
         return node.op.name == "transpose" and bool(readers) and all(r.op.name in _PRODUCTS for r in readers)
 

@@ -94,6 +94,7 @@ def _sliced_channels_last(rewriter, node):
     infer=shaped_by(_sliced_shape),
     cost=_cost.picks(0),
     layout=_layout.where(_keeps_axes, _layout.images((0,), (0,))._replace(emit=_sliced_channels_last)),
+    moves=True,
 )
 def _strided_slice(x, *, begin: "ints", size: "ints", stride: "ints", shape: "ints"):
     """``size[i]`` elements along axis i from ``begin[i]`` on, every ``stride[i]``-th,
@@ -135,8 +136,8 @@ def _strided_slice(call):
 
 @op(
     infer=shaped_by(_placed_shape),
-    cost=0,
     layout=_layout.images((0,), (0,))._replace(emit=_sliced_channels_last),
+    moves=True,
 )
 def _strided_place(x, *, begin: "ints", stride: "ints", shape: "ints"):
     """Zeros of `shape` with `x` at the places that a strided slice would read: the adjoint of
@@ -189,7 +190,7 @@ def _batched_assign(call):
     )
 
 
-@op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), batch=_batched_assign, cost=0)
+@op(infer=lambda x, value, **attrs: _assigned(x, value, **attrs), batch=_batched_assign, moves=True)
 def _strided_assign(x, value, *, begin: "ints", size: "ints", stride: "ints"):
     """`x` with `value` at the places that a strided slice reads.
 
@@ -410,6 +411,7 @@ def _picked_channels_last(rewriter, node):
     mindir="Gather",
     cost=_cost.picks(0),
     layout=_layout.where(_picks_one_axis, _layout.images((0,), (0,))._replace(emit=_picked_channels_last)),
+    moves=True,
 )
 def gather(input_params, input_indices, *, axis: "int", batch_dims: "int" = 0):
     """The slices of `input_params` along `axis` at the given indices,
@@ -547,6 +549,7 @@ def _embedded(ids, weight, padding_idx):
     infer=lambda input, weight, padding_idx: _embedded(input, weight, padding_idx),
     batch=_batch.first_leading,
     cost=_cost.picks(1),
+    moves=True,
 )
 def _embedding(input, weight, *, padding_idx: "int?" = None):
     """The rows of `weight` at `input`; no gradient flows into row `padding_idx`.
@@ -639,6 +642,7 @@ def _grid(index, axis):
     mindir="GatherD",
     batch=_batch.along("dim"),
     cost=_cost.picks(0),
+    moves=True,
 )
 def _gather_d(x, index, *, dim: "int"):
     """Elements picked along one axis: ``y[i, j] = x[i, index[i, j]]`` for dim 1.
@@ -700,6 +704,7 @@ def positions_nd(indices, shape, op_name):
     method=True,
     cost=_cost.picks(0),
     primitive=True,
+    moves=True,
 )
 def gather_nd(input_x, indices):
     """The slices named by the rows of `indices`: ``y[i] = x[indices[i, 0], indices[i, 1], ...]``.

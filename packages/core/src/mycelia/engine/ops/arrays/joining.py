@@ -61,8 +61,8 @@ def _concat_type(types, axis):
 @op(
     infer=lambda tensors, axis: _concat_type(tensors, axis),
     mindir="Concat",
-    cost=0,
     layout=_layout.along("axis"),
+    moves=True,
 )
 def _concat(tensors: "tensors", *, axis: "int" = 0):
     """Join tensors along an existing axis.
@@ -122,7 +122,7 @@ def _stack_type(types, axis):
     return shaped_by(lambda shape: (*shape[:at], len(types), *shape[at:]))(first)
 
 
-@op(infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack", cost=0)
+@op(infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack", moves=True)
 def stack(tensors: "tensors", *, axis: "int" = 0):
     """Join tensors of one shape along a new axis.
 
@@ -226,8 +226,8 @@ def _split_types(x, sections, axis):
     infer=lambda x, sections, axis: _split_types(x, sections, axis),
     outputs=None,
     batch=_batch.along("axis"),
-    cost=0,
     layout=_layout.along("axis"),
+    moves=True,
 )
 def _split(x, *, sections: "ints", axis: "int" = 0):
     """Cut along an axis into pieces of the sizes `sections`; one number:
@@ -357,7 +357,7 @@ def _unstack_types(x, axis):
     outputs=None,
     mindir="Unstack",
     batch=_batch.along("axis"),
-    cost=0,
+    moves=True,
 )
 def unstack(input_x, *, axis: "int" = 0):
     """The slices along an axis, which is dropped.

@@ -51,8 +51,8 @@ def _selects_numbers(inputs, output):
     infer=lambda *types: _selected(*types),
     promote=("input", "other"),
     mindir="Select",
-    cost=0,
     fuse=_fusion.Fusion(_select_step, _selects_numbers),
+    moves=True,
 )
 def _where(condition, input, other):
     """`input` where `condition` is true, `other` elsewhere.
@@ -110,7 +110,7 @@ def _filled(input_x, mask, value):
     return TensorType(input_x.dtype, broadcast_shapes(input_x.shape, mask.shape))
 
 
-@op(infer=lambda *types: _filled(*types), mindir="MaskedFill", layout=_layout.elementwise)
+@op(infer=lambda *types: _filled(*types), mindir="MaskedFill", layout=_layout.elementwise, moves=True)
 def _masked_fill(input_x, mask, value):
     """`value` where `mask` is true, `input_x` elsewhere.
 
@@ -380,7 +380,7 @@ def _triangle_samples(rand):
     yield rand(0, 3)
 
 
-@op(infer=shaped_by(_is_matrix), mindir="Tril", method=True, batch=_batch.leading, cost=0)
+@op(infer=shaped_by(_is_matrix), mindir="Tril", method=True, batch=_batch.leading, moves=True)
 def tril(input, *, diagonal: "int" = 0):
     """The lower triangle of the last two axes, zero above the given diagonal.
 
@@ -397,7 +397,7 @@ def tril(ct, *, diagonal):
 tril.samples(_triangle_samples)
 
 
-@op(infer=shaped_by(_is_matrix), mindir="Triu", method=True, batch=_batch.leading, cost=0)
+@op(infer=shaped_by(_is_matrix), mindir="Triu", method=True, batch=_batch.leading, moves=True)
 def triu(input, *, diagonal: "int" = 0):
     """The upper triangle of the last two axes, zero below the given diagonal.
 
@@ -426,7 +426,7 @@ def _diagonal_shape(shape, offset, dim1, dim2):
     return (*rest, _diagonal_length(shape[i], shape[j], offset))
 
 
-@op(infer=shaped_by(_diagonal_shape), mindir="Diagonal", cost=0)
+@op(infer=shaped_by(_diagonal_shape), mindir="Diagonal", moves=True)
 def diagonal(input, *, offset: "int" = 0, dim1: "int" = 0, dim2: "int" = 1):
     """The diagonal of the planes spanned by two axes, as the last axis of the result.
 

@@ -19,7 +19,7 @@ def _padded(shape, pads, value):
     return result
 
 
-@op(infer=shaped_by(_padded), cost=0, layout=_layout.images((0,), (0,)))
+@op(infer=shaped_by(_padded), layout=_layout.images((0,), (0,)), moves=True)
 def _pad_constant(x, *, pads: "ints", value: "float" = 0.0):
     """Surround with `value`: `pads` is (before, after) of each axis from the first on;
     negative numbers cut away.

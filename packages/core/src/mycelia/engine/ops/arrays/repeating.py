@@ -17,7 +17,7 @@ def _tiled(shape, dims):
     return (-1 if n == -1 else n * d for n, d in zip(shape, dims))
 
 
-@op(infer=shaped_by(_tiled), mindir="Tile", cost=0, primitive=True)
+@op(infer=shaped_by(_tiled), mindir="Tile", primitive=True, moves=True)
 def tile(input, *, dims: "ints"):
     """Repeat the whole tensor ``dims[i]`` times along axis i; missing leading entries count as 1.
 

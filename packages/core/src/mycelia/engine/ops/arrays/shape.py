@@ -117,7 +117,7 @@ def _reshaped(old, shape):
     return shape
 
 
-@op(infer=shaped_by(_reshaped), view=True, mindir="Reshape", batch=_batch.reshape, cost=0)
+@op(infer=shaped_by(_reshaped), view=True, mindir="Reshape", batch=_batch.reshape, moves=True)
 def reshape(input, *, shape: "ints"):
     """The same elements in row-major order under another shape; one size may be -1 and is then computed.
 
@@ -157,7 +157,7 @@ def _squeezed(shape, axis):
     return (n for i, n in enumerate(shape) if i not in drop or n != 1)
 
 
-@op(infer=shaped_by(_squeezed), view=True, mindir="Squeeze", batch=_batch.reshape, cost=0)
+@op(infer=shaped_by(_squeezed), view=True, mindir="Squeeze", batch=_batch.reshape, moves=True)
 def squeeze(input, *, axis: "ints?" = None):
     """Drop axes of size 1: all of them, or those in `axis` (an axis of another size stays as it is).
 
@@ -185,7 +185,14 @@ def _expanded(shape, axis):
     return (*shape[:at], 1, *shape[at:])
 
 
-@op(infer=shaped_by(_expanded), view=True, mindir="ExpandDims", batch=_batch.reshape, cost=0, primitive=True)
+@op(
+    infer=shaped_by(_expanded),
+    view=True,
+    mindir="ExpandDims",
+    batch=_batch.reshape,
+    primitive=True,
+    moves=True,
+)
 def expand_dims(input_x, *, axis: "int"):
     """Insert an axis of size 1 at `axis`, counted in the result.
 
@@ -279,7 +286,7 @@ def _transposed(shape, dims):
     return (shape[d] for d in positive_axes(dims, len(shape), "dims"))
 
 
-@op(infer=shaped_by(_transposed), mindir="Transpose", cost=0, primitive=True)
+@op(infer=shaped_by(_transposed), mindir="Transpose", primitive=True, moves=True)
 def transpose(input, *, dims: "ints"):
     """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input.
 
@@ -368,7 +375,7 @@ def _flipped(shape, dims):
     return shape
 
 
-@op(infer=shaped_by(_flipped), mindir="ReverseV2", batch=_batch.along("dims", empty_is_all=False), cost=0)
+@op(infer=shaped_by(_flipped), mindir="ReverseV2", batch=_batch.along("dims", empty_is_all=False), moves=True)
 def flip(input, *, dims: "ints"):
     """Reverse the order of the elements along `dims`.
 
@@ -431,7 +438,7 @@ def _rolled(shape, shifts, dims):
     return shape
 
 
-@op(infer=shaped_by(_rolled), mindir="Roll", cost=0)
+@op(infer=shaped_by(_rolled), mindir="Roll", moves=True)
 def _roll(input, *, shifts: "ints", dims: "ints"):
     """Shift the elements along each of `dims` by `shifts` places; what leaves at one end enters at the other.
 
@@ -494,7 +501,12 @@ def _stretched_images(node):
     return [0] if _layout.is_image(node.inputs[0]) else (), (0,)
 
 
-@op(infer=shaped_by(_broadcasted), mindir="BroadcastTo", cost=0, layout=_layout.LayoutRule(_stretched_images))
+@op(
+    infer=shaped_by(_broadcasted),
+    mindir="BroadcastTo",
+    layout=_layout.LayoutRule(_stretched_images),
+    moves=True,
+)
 def broadcast_to(input, *, shape: "ints"):
     """Repeat along axes of size 1 (and new leading axes) up to `shape`; -1 keeps the input's size.
 
