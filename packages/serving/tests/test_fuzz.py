@@ -10,8 +10,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import nn
-from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.local import LocalWorker
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.engine import Engine
 from mycelia_serving.frontend import json_values, large, native, start_grpc, start_rest
 from mycelia_serving.testing import PREDICT, Target, fuzz

@@ -16,8 +16,8 @@ import pytest
 import mycelia as ms
 from mycelia import nn
 from mycelia_serving.client import Client
-from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.local import LocalWorker
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.engine import Engine
 from mycelia_serving.frontend import start_grpc, start_rest
 

@@ -57,7 +57,7 @@ class Call(Protocol):
 
 
 class Dispatcher(Protocol):
-    """Takes requests from the protocols; implemented by `cluster.dispatch.Master`."""
+    """Takes requests from the protocols; implemented by `cluster.master.Master`."""
 
     def submit(self, request: Request, done: Callable[[Reply], None]) -> Call:
         """Answer `request` by calling `done` once, from any thread, perhaps at once. Never raises."""

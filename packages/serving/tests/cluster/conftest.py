@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mycelia import config
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.supervise import Deployment, Settings
 from mycelia_serving.cluster.worker_api import WorkerLost
 from mycelia_serving.request import MethodInfo, Reply, Request, TensorInfo
@@ -33,7 +33,8 @@ class FakeWorker:
     def __init__(self, name="add", version=1, capacity=4, infos=(info(),), quick=False):
         self.servable, self.version, self.infos, self.capacity = name, version, tuple(infos), capacity
         self.address, self.pid, self.device = f"fake-{id(self)}", 1, "CPU"
-        self.has_models, self.keeps = True, False
+        self.has_models, self.deduplicates = True, False
+        self.pulls = frozenset()
         self.quick = quick
         self.held = []
         self.sizes = []

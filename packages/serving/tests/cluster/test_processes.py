@@ -8,7 +8,7 @@ import signal
 import numpy as np
 import pytest
 
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.supervise import Deployment, Settings
 from mycelia_serving.errors import Code
 

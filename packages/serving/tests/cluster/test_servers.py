@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from mycelia_serving.cluster import runtime
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.worker_registry import WorkerRegistry
 from mycelia_serving.errors import Code
 

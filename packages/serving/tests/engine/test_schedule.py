@@ -145,7 +145,7 @@ def predict(x, scale):
 """
     engine = serve(config, "scaled")
     runs = []
-    engine._scheduler.on_run = lambda name, count, limit, seconds: runs.append((name, count, limit))
+    engine.scheduler.on_run = lambda name, count, limit, seconds: runs.append((name, count, limit))
     answers = [Answer() for _ in range(4)]
     for answer in answers:
         x = np.ones(3, np.float32)
@@ -303,7 +303,7 @@ def test_close_answers_what_is_there_and_refuses_the_rest(serve, Answer):
     assert engine.pending() == 2
     closing = threading.Thread(target=engine.close, args=(60,))
     closing.start()
-    while not engine._scheduler._closing:
+    while not engine.scheduler._closing:
         time.sleep(0.001)
     engine.submit("predict", [{"x": "b"}], late)
     assert late.wait()[0].code == Code.STOPPING

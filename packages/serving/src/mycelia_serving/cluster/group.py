@@ -1,144 +1,41 @@
-"""One version of a servable as the master sees it: its workers, and a queue per method."""
+"""One version of a servable at the master: a queue per method, the workers, and who gets what.
+
+All of it changes under the master's lock. What is to be sent to workers, or answered, is put into lists that
+the master goes through when the lock is free.
+"""
 
 from __future__ import annotations
 
-import heapq
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
-from mycelia_serving.cluster.calls import Item
-from mycelia_serving.cluster.worker_api import Worker
-from mycelia_serving.measures import MethodTimes
-from mycelia_serving.request import MethodInfo, ServableInfo
+from mycelia_serving.cluster.calls import Item, PendingCall
+from mycelia_serving.cluster.codec import MODEL_STAGE
+from mycelia_serving.cluster.method_queue import MethodQueue
+from mycelia_serving.cluster.open_calls import Answers, OpenCalls
+from mycelia_serving.cluster.sending import Outbox
+from mycelia_serving.cluster.worker_api import Work
+from mycelia_serving.cluster.worker_slots import SUSPECT_PAUSE_S, DispatchBatch, WorkerSlot, WorkerSlots
+from mycelia_serving.errors import Code, ServingError
+from mycelia_serving.request import MethodInfo, Request, Result, ServableInfo
 
-SUSPECT_PAUSE_S = 0.05  # a request that kills its worker mostly does so sooner
-LATE_FACTOR = 5.0  # a worker is late when it takes this many times as long as usual,
-LATE_AT_LEAST_S = 0.1  # and at least this long
+_LOST_TWICE = 2  # so many workers may an instance take along
 
-
-class MethodQueue:
-    """The queue of a method: by priority, then clients in turn, then by arrival.
-
-    A call's turn comes when its client has had as many instances as every other one that has any here.
-    """
-
-    __slots__ = (
-        "_turn",
-        "_turns",
-        "cancelled",
-        "chunk",
-        "heap",
-        "info",
-        "inputs",
-        "needs_models",
-        "served",
-        "times",
-        "usual_s",
-    )
-
-    def __init__(self, info: MethodInfo, *, needs_models: bool = False) -> None:
-        self.info = info
-        self.needs_models = needs_models  # a stage for workers that have the models, not a method
-        self.times = MethodTimes()
-        self.inputs = frozenset(i.name for i in info.inputs)
-        self.chunk = max(info.batch_size, 1)  # instances for one worker before the next one is looked for
-        self.heap: list[tuple[int, int, int, Item]] = []  # priority, turn, order
-        self._turn = 0  # of the latest that was popped
-        self._turns: dict[str, int] = {}  # client -> turn of its next call
-        self.cancelled = 0  # items in the heap whose call is closed, about
-        self.served = 0  # when it had its last turn among the methods
-        self.usual_s = 0.0  # time between sending and answer, a running mean
-
-    def push(self, items: list[Item]) -> None:
-        """Instances of one call."""
-        request = items[0].call.request
-        turn = max(self._turn, self._turns.get(request.peer, 0))
-        if len(self._turns) > 2 * len(self.heap) + 64:  # of those whose turn is over nothing need be known
-            self._turns = {peer: its for peer, its in self._turns.items() if its > self._turn}
-        self._turns[request.peer] = turn + len(items)
-        for item in items:
-            heapq.heappush(self.heap, (-request.priority, turn, item.order, item))
-
-    def pop(self) -> Item | None:
-        """The next one that somebody waits for."""
-        if self.head() is None:
-            return None
-        _, turn, _, item = heapq.heappop(self.heap)
-        self._turn = max(self._turn, turn)
-        return item
-
-    def head(self) -> int | None:
-        """Priority of the next one, the smaller the sooner."""
-        heap = self.heap
-        while heap and heap[0][-1].call.closed:
-            heapq.heappop(heap)
-            self.cancelled -= 1
-        return heap[0][0] if heap else None
-
-    def clear(self) -> None:
-        """Forget all."""
-        self.heap.clear()
-        self._turns.clear()
-        self.cancelled = 0
-
-    def forget(self, count: int) -> None:
-        """So many in here are not waited for any more; they go when they are many."""
-        self.cancelled += count
-        if self.cancelled > 64 and self.cancelled * 2 > len(self.heap):
-            self.heap = [entry for entry in self.heap if not entry[-1].call.closed]
-            heapq.heapify(self.heap)
-            self.cancelled = 0
-
-
-class DispatchBatch:
-    """Instances of one call that a worker has."""
-
-    __slots__ = ("items", "method_queue", "sent", "worker_slot")
-
-    def __init__(
-        self, worker_slot: WorkerSlot | None, method_queue: MethodQueue, items: list[Item], sent: float
-    ) -> None:
-        self.worker_slot = worker_slot  # None once it is answered or the worker is lost
-        self.method_queue = method_queue
-        self.items = items
-        self.sent = sent
-
-
-class WorkerSlot:
-    """A worker at the master's table."""
-
-    __slots__ = ("answered", "closing", "batches", "free", "suspect_sent", "suspects", "worker")
-
-    def __init__(self, worker: Worker) -> None:
-        self.worker = worker
-        self.free = worker.capacity
-        self.batches: dict[DispatchBatch, None] = {}  # oldest first
-        self.closing = False  # gets nothing new
-        self.answered = 0  # instances
-        self.suspects = 0  # instances it has that were with a lost worker before
-        self.suspect_sent = 0.0
-
-    @property
-    def busy(self) -> int:
-        """Instances that it has."""
-        return self.worker.capacity - self.free
-
-    def late(self, now: float) -> bool:
-        """Whether its oldest work takes much longer than usual."""
-        for batch in self.batches:
-            return now - batch.sent > max(LATE_AT_LEAST_S, LATE_FACTOR * batch.method_queue.usual_s)
-        return False
+Answered = Callable[[DispatchBatch, list[Result]], None]
 
 
 class Group:
-    """One version of a servable: the workers that run it and what waits for them."""
+    """The queues and workers of one version.
 
-    def __init__(self, name: str, version: int) -> None:
+    calls: the ledger of the master. answered: takes what a worker gave for a batch, in any thread.
+    """
+
+    def __init__(self, name: str, version: int, calls: OpenCalls, answered: Answered) -> None:
         self.name = name
         self.version = version
         self.method_queues: dict[str, MethodQueue] = {}
         self.infos: tuple[MethodInfo, ...] = ()
-        self.worker_slots: list[WorkerSlot] = []
+        self.worker_slots = WorkerSlots()
         self.suspects: deque[Item] = deque()  # oldest first
         self.published = False  # may answer requests for the newest version
         self.retired = False  # gets nothing new
@@ -146,8 +43,11 @@ class Group:
         self.empty_since: float | None = None  # since when there has been no worker
         self.seen = False  # there has been a worker
         self.absent: Callable[[], list[dict]] | None = None  # of workers that are starting or have failed
-        self._turn = 0  # where the search for a worker starts
-        self.turns = 0  # of methods
+        self._calls = calls
+        self._answered = answered
+        self._turns = 0  # of methods
+
+    # ---- what it is ----------------------------------------------------------------------------------------
 
     @property
     def state(self) -> str:
@@ -165,120 +65,272 @@ class Group:
         """Whether nothing waits and nothing runs."""
         return (
             not self.suspects
-            and not any(method_queue.head() is not None for method_queue in self.method_queues.values())
-            and not any(worker_slot.batches for worker_slot in self.worker_slots)
+            and not any(queue.head() is not None for queue in self.method_queues.values())
+            and not any(slot.batches for slot in self.worker_slots)
         )
-
-    def learn(self, infos: tuple[MethodInfo, ...]) -> None:
-        """What the methods are, as a worker tells."""
-        self.infos = infos
-        for info in infos:
-            method_queue = self.method_queues.get(info.name)
-            if method_queue is None:
-                self.method_queues[info.name] = MethodQueue(info)
-            else:
-                method_queue.info = info
-                method_queue.inputs = frozenset(i.name for i in info.inputs)
-
-    def seat_for(self, now: float, needs_models: bool = False) -> WorkerSlot | None:
-        """The worker with a free slot that has least to do, those in turn that have equally much; one that is
-        late only when all are.
-        """
-        worker_slots = self.worker_slots
-        count = len(worker_slots)
-        if count == 1:
-            (worker_slot,) = worker_slots
-            if (
-                worker_slot.free <= 0
-                or worker_slot.closing
-                or (worker_slot.suspects and self._lonely(worker_slot))
-            ):
-                return None
-            return worker_slot if worker_slot.worker.has_models or not needs_models else None
-        best = late = None
-        best_at = late_at = 0
-        for step in range(count):
-            at = (self._turn + step) % count
-            worker_slot = worker_slots[at]
-            if (
-                worker_slot.free <= 0
-                or worker_slot.closing
-                or (worker_slot.suspects and self._lonely(worker_slot))
-            ):
-                continue
-            if needs_models and not worker_slot.worker.has_models:
-                continue
-            if best is not None and worker_slot.busy >= best.busy:
-                continue
-            if worker_slot.batches and worker_slot.late(now):
-                if late is None or worker_slot.busy < late.busy:
-                    late, late_at = worker_slot, at
-                continue
-            best, best_at = worker_slot, at
-        if best is None and late is not None and all(s.closing or s.late(now) for s in worker_slots):
-            best, best_at = late, late_at
-        if best is not None:
-            self._turn = (best_at + 1) % count
-        return best
-
-    @staticmethod
-    def _lonely(worker_slot: WorkerSlot) -> bool:
-        """Whether it has an instance that must be alone with a worker."""
-        return any(item.alone for batch in worker_slot.batches for item in batch.items)
-
-    def seat_for_suspect(self, item: Item, method_queue: MethodQueue, now: float) -> WorkerSlot | None:
-        """A worker for an instance that was with a lost worker: suspects go one by one, so that the one that
-        kills a second worker is known.
-        """
-        best = None
-        for worker_slot in self.worker_slots:
-            if (
-                worker_slot.closing
-                or worker_slot.free <= 0
-                or (method_queue.needs_models and not worker_slot.worker.has_models)
-            ):
-                continue
-            if item.alone:
-                if worker_slot.batches:
-                    continue
-            elif worker_slot.suspects and (
-                self._lonely(worker_slot) or now - worker_slot.suspect_sent < SUSPECT_PAUSE_S
-            ):
-                continue
-            if best is None or worker_slot.free > best.free:
-                best = worker_slot
-        return best
-
-    def next_lane(self, without_models: bool | None = None) -> MethodQueue | None:
-        """The method whose instance is next: that of highest priority; equal ones take turns, so that a long
-        queue of one does not hold up the others. without_models: stages that need models do not count.
-        """
-        best = found = None
-        for method_queue in self.method_queues.values():
-            if without_models and method_queue.needs_models:
-                continue
-            head = method_queue.head()
-            if head is not None:
-                rank = (head, method_queue.served)
-                if best is None or rank < best:
-                    best, found = rank, method_queue
-        return found
 
     def info(self) -> ServableInfo:
         """For metadata and `status`."""
         workers = tuple(
             {
-                "address": worker_slot.worker.address,
-                "pid": worker_slot.worker.pid,
-                "device": worker_slot.worker.device,
-                "state": "draining" if worker_slot.closing else "ready",
-                "outstanding": sum(len(p.items) for p in worker_slot.batches),
-                "answered": worker_slot.answered,
-                "restarts": getattr(worker_slot.worker, "restarts", 0),
-                "load_seconds": getattr(worker_slot.worker, "load_seconds", 0.0),
+                "address": slot.worker.address,
+                "pid": slot.worker.pid,
+                "device": slot.worker.device,
+                "state": "draining" if slot.closing else "ready",
+                "outstanding": sum(len(batch.items) for batch in slot.batches),
+                "answered": slot.answered,
+                "restarts": getattr(slot.worker, "restarts", 0),
+                "load_seconds": getattr(slot.worker, "load_seconds", 0.0),
             }
-            for worker_slot in self.worker_slots
+            for slot in self.worker_slots
         )
-        files = next((getattr(s.worker, "model_files", ()) for s in self.worker_slots), ())
+        files = next((getattr(slot.worker, "model_files", ()) for slot in self.worker_slots), ())
         reason = "" if self.worker_slots else self.failed or "no worker is there"
         return ServableInfo(self.name, self.version, self.infos, self.state, workers, tuple(files), reason)
+
+    def learn(self, infos: tuple[MethodInfo, ...]) -> None:
+        """What the methods are, as a worker tells."""
+        self.infos = infos
+        for info in infos:
+            queue = self.method_queues.get(info.name)
+            if queue is None:
+                self.method_queues[info.name] = MethodQueue(info)
+            else:
+                queue.info = info
+                queue.inputs = frozenset(i.name for i in info.inputs)
+
+    def remove(self, slot: WorkerSlot, now: float) -> None:
+        """A worker is here no more."""
+        self.worker_slots.remove(slot)
+        if not self.worker_slots:
+            self.empty_since = now
+
+    # ---- into the queue ------------------------------------------------------------------------------------
+
+    def enqueue(self, call: PendingCall, now: float, outbox: Outbox) -> None:
+        """Queue the instances of a call that can be served, and send what can be sent."""
+        queue = self.method_queues[call.request.method]
+        needed = queue.inputs
+        items = []
+        for index, instance in enumerate(call.request.instances):
+            if type(instance) is not dict:
+                continue
+            if not needed <= instance.keys():
+                call.results[index] = _missing(needed, instance, call.request)
+                continue
+            item = Item(call, index, instance)
+            item.order = next(self._calls.order)
+            items.append(item)
+        call.left = len(items)
+        slots, was_empty = self.worker_slots, not queue.heap
+        if len(items) == 1 and was_empty and not self.suspects:
+            slot = (slots.pulling and slots.choose_idle(queue)) or slots.choose(queue, now)
+            if slot is not None:
+                outbox.append((slot, self._hand_over(slot, queue, items, now)))
+                return
+        if not items:
+            return
+        queue.push(items)
+        self._calls.queued(call, len(items))
+        if self.suspects or len(slots) > len(slots.pulling):
+            self.dispatch(now, outbox)
+        elif was_empty:  # else who made it grow wakes them, or they are at it
+            outbox.extend([(slot, None) for slot in slots.pulling])
+
+    def next_queue(self, queues: Iterable[MethodQueue]) -> MethodQueue | None:
+        """The one whose instance is next: that of highest priority; equal ones take turns, so that a long
+        queue of one method does not hold up the others.
+        """
+        best = found = None
+        for queue in queues:
+            head = queue.head()
+            if head is not None:
+                rank = (head, queue.served)
+                if best is None or rank < best:
+                    best, found = rank, queue
+        return found
+
+    # ---- out of the queue ----------------------------------------------------------------------------------
+
+    def dispatch(self, now: float, outbox: Outbox) -> None:
+        """Send what waits to workers with credit; tell those that take by themselves that there is more."""
+        if self.suspects:
+            self._dispatch_suspects(now, outbox)
+        slots = self.worker_slots
+        queues = list(self.method_queues.values())
+        while True:
+            queue = self.next_queue(queues)
+            if queue is None:
+                return
+            slot = slots.choose(queue, now)
+            if slot is None:
+                outbox.extend([(one, None) for one in slots.pulling])
+                if not any(one.credit > 0 and not one.closing for one in slots):
+                    return
+                queues.remove(queue)  # workers of another kind may take what other methods have
+                continue
+            works = self._pop(slot, queue, min(slot.credit, queue.chunk), now)
+            outbox.extend([(slot, work) for work in works])
+
+    def take(self, slot: WorkerSlot, queues: tuple[MethodQueue, ...], count: int, now: float) -> list[Work]:
+        """Up to `count` instances of some methods, for a worker that takes them when it can run them."""
+        works: list[Work] = []
+        count = 0 if slot.closing else min(count, slot.credit)
+        while count > 0:
+            queue = queues[0] if len(queues) == 1 else self.next_queue(queues)
+            if queue is None:
+                break
+            found = self._pop(slot, queue, count if len(queues) == 1 else min(count, queue.chunk), now)
+            if not found:
+                break
+            works += found
+            count -= sum([len(work.instances) for work in found])
+        return works
+
+    def _pop(self, slot: WorkerSlot, queue: MethodQueue, count: int, now: float) -> list[Work]:
+        """The next instances of a method for a worker, those of one call together."""
+        self._turns += 1
+        queue.served = self._turns
+        works: list[Work] = []
+        batch: list[Item] = []
+        call = None
+        for item in queue.pop(count):
+            self._calls.taken(item.call)
+            if batch and item.call is not call:
+                works.append(self._hand_over(slot, queue, batch, now))
+                batch = []
+            call = item.call
+            batch.append(item)
+        if batch:
+            works.append(self._hand_over(slot, queue, batch, now))
+        return works
+
+    def _dispatch_suspects(self, now: float, outbox: Outbox) -> None:
+        left = []
+        while self.suspects:
+            item = self.suspects.popleft()
+            if item.call.closed:
+                continue
+            queue = self.method_queues[item.call.request.method]
+            slot = None
+            if now >= item.ready:
+                slot = self.worker_slots.choose_for_suspect(item, queue, now)
+            if slot is None:
+                left.append(item)
+                if not item.alone:
+                    break
+                continue
+            slot.suspects += 1
+            slot.suspect_sent = now
+            self._calls.taken(item.call)
+            outbox.append((slot, self._hand_over(slot, queue, [item], now)))
+        self.suspects.extendleft(reversed(left))
+
+    def _hand_over(self, slot: WorkerSlot, queue: MethodQueue, items: list[Item], now: float) -> Work:
+        """Note that a worker gets instances of one call."""
+        call = items[0].call
+        batch = DispatchBatch(slot, queue, items, now)
+        slot.credit -= len(items)
+        slot.batches[batch] = None
+        times = queue.times
+        times.sizes.observe(len(items))
+        if call.sent is None:
+            call.sent = now
+            times.queue.observe(now - call.start)
+        request = call.request
+        return Work(
+            request.method,
+            [item.instance for item in items],
+            lambda results: self._answered(batch, results),
+            call.deadline,
+            request.priority,
+            request.traceparent,
+            tuple([item.order for item in items]) if slot.worker.deduplicates else (),
+            call.start,
+        )
+
+    # ---- back from a worker --------------------------------------------------------------------------------
+
+    def settle(self, batch: DispatchBatch, results: list[Result], now: float) -> PendingCall | None:
+        """What a worker gave for a batch; the call if it is answered by it."""
+        slot, queue, items = batch.worker_slot, batch.method_queue, batch.items
+        batch.worker_slot = None
+        del slot.batches[batch]
+        count = len(items)
+        slot.credit += count
+        slot.answered += count
+        if items[0].losses:
+            slot.suspects -= 1
+        took = now - batch.sent
+        queue.times.run.observe(took)
+        queue.usual_s = took if not queue.usual_s else queue.usual_s + 0.05 * (took - queue.usual_s)
+        call = items[0].call
+        if call.closed:
+            return None
+        if len(results) == count:
+            for item, result in zip(items, results, strict=True):
+                call.results[item.index] = result
+        else:
+            text = f"the worker gave {len(results)} results for {count} instances"
+            for item in items:
+                call.results[item.index] = ServingError(Code.SYSTEM_ERROR, text)
+        return self._calls.settle(call, count)
+
+    def take_back(self, slot: WorkerSlot, reason: str, now: float, answers: Answers) -> None:
+        """Queue again what a lost worker had. An instance that had two of them is answered with an error.
+
+        Those that come from a lost worker are sent on one by one. If several of them are with the second one
+        nevertheless, it is not known which was to blame: the third one gets them alone.
+        """
+        suspects = slot.suspects
+        again: list[Item] = []
+        for batch in slot.batches:
+            batch.worker_slot = None
+            if batch.items[0].call.closed:
+                continue
+            if not batch.method_queue.info.retry:
+                text = f"the worker was lost ({reason}); the method says that it must not be tried again"
+                self._calls.give_up(batch.items, ServingError(Code.WORKER_UNAVAILABLE, text), answers)
+                continue
+            for item in batch.items:
+                item.losses += 1
+                if item.losses >= _LOST_TWICE and (suspects == 1 or item.losses > _LOST_TWICE):
+                    text = f"two workers were lost with this instance ({reason}); it is not tried again"
+                    self._calls.give_up([item], ServingError(Code.SYSTEM_ERROR, text), answers)
+                    continue
+                item.alone = item.losses >= _LOST_TWICE
+                item.ready = now + SUSPECT_PAUSE_S  # by then it is known which others went with this one
+                again.append(item)
+        again.sort(key=lambda item: item.order)
+        for item in again:
+            self._calls.queued(item.call, 1)
+        self.suspects.extend(again)
+        slot.batches.clear()
+
+    def flush(self, code: Code, text: str, answers: Answers) -> None:
+        """Close all calls with an error."""
+        items = [entry[-1] for queue in self.method_queues.values() for entry in queue.heap]
+        items += self.suspects
+        items += [item for slot in self.worker_slots for batch in slot.batches for item in batch.items]
+        for item in items:
+            if not item.call.closed:
+                self._calls.fail(item.call, code, text, answers)
+        self.suspects.clear()
+        for queue in self.method_queues.values():
+            queue.clear()
+
+    def queue_for(self, request: Request) -> MethodQueue | None:
+        """The queue that a request goes to: a method's, or that of a model stage which it asks for."""
+        queue = self.method_queues.get(request.method)
+        if request.protocol == MODEL_STAGE:
+            if queue is None:
+                info = MethodInfo(request.method, (), (), 0)
+                queue = self.method_queues[request.method] = MethodQueue(info, needs_models=True)
+            return queue
+        return None if queue is None or queue.needs_models else queue
+
+
+def _missing(needed: frozenset[str], instance: dict, request: Request) -> ServingError:
+    names = ", ".join(repr(name) for name in sorted(needed - instance.keys()))
+    text = f"input {names} is missing, servable {request.servable!r}, method {request.method!r}"
+    return ServingError(Code.INVALID_INPUTS, text)

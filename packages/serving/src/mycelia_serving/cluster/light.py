@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.local import LocalWorker, device_name
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.supervise import Settings
 
 

@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 from mycelia import log
 from mycelia_serving.cluster import runtime
-from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.light import LightDeployment
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.cluster.scaling import ScalePolicy, Scaler
 from mycelia_serving.cluster.supervise import Deployment, Settings, Spares

@@ -137,7 +137,9 @@ class WorkerProcess:
                     return
                 self._kept.begin(received.keys)
             if received.method.startswith(MODEL_STAGE):
-                self._run_model(received, done)
+                from mycelia_serving.cluster.local import run_model_stage
+
+                run_model_stage(self.engine, received.method, received.instances, done)
                 return
             self.engine.submit(
                 received.method,
@@ -164,23 +166,6 @@ class WorkerProcess:
             link.send((Kind.RESULTS, number, body))
 
         return done
-
-    def _run_model(self, received: Received, done) -> None:
-        """A stage that a worker without a device passes on; see `MODEL_STAGE`."""
-        subgraph, key = received.method[len(MODEL_STAGE) :].split(":", 1)
-        inputs = [tuple(i[str(at)] for at in range(len(i))) for i in received.instances]
-
-        def finished(results: list) -> None:
-            done(
-                [
-                    result
-                    if isinstance(result, ServingError)
-                    else {str(at): value for at, value in enumerate(result)}
-                    for result in results
-                ]
-            )
-
-        self.engine.run_model(key, int(subgraph), inputs, finished)
 
     def leave_master(self, drain_seconds: float) -> None:
         """Ask the master for nothing more, answer what there is, and stop. Blocks up to `drain_seconds`."""

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import asyncio
 
-from mycelia_serving.cluster.dispatch import Master
 from mycelia_serving.cluster.light import LightDeployment
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.scaling import ScalePolicy
 from mycelia_serving.cluster.supervise import Settings
 

@@ -32,10 +32,10 @@ class RemoteWorker:
     """What a process has registered. Its reader thread is that of the link: see `read`."""
 
     def __init__(
-        self, link: Connection, registration: bytes, arena: Arena | None = None, *, keeps: bool = False
+        self, link: Connection, registration: bytes, arena: Arena | None = None, *, deduplicates: bool = False
     ) -> None:
         """registration: the body of a REGISTER frame. ValueError if it is none.
-        keeps: it outlives its connection, and remembers by their keys what it has run.
+        deduplicates: it outlives its connection, and remembers by their keys what it has run.
         """
         message, more = read_registration(registration)
         spec = message.worker_spec.servable_spec
@@ -49,7 +49,8 @@ class RemoteWorker:
         self.device = more["device"]
         self.load_seconds = more["load_seconds"]
         self.has_models = spec.own_device
-        self.keeps = keeps
+        self.deduplicates = deduplicates
+        self.pulls: frozenset[str] = frozenset()
         self.answered = 0  # instances
         self.restarts = 0  # of its place among the workers, before it came
         self.seen = True  # a sign of life since the last look

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 
 
 @dataclass(frozen=True)

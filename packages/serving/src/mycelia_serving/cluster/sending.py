@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
 
-from mycelia_serving.cluster.group import WorkerSlot
-from mycelia_serving.cluster.local import LocalWorker
 from mycelia_serving.cluster.worker_api import Work
+from mycelia_serving.cluster.worker_slots import WorkerSlot
 
-Outbox = list[tuple[WorkerSlot, Work]]
-_Groups = list[tuple[WorkerSlot, list[Work]]]
+Outbox = list[tuple[WorkerSlot, Work | None]]  # None: it takes from the queue itself, and there is more now
 
 
 class Sender:
     """Gives workers what the outboxes of a master have for them.
 
-    A worker may answer at once, which frees slots and makes more to send: that is left to the outermost call
+    A worker may answer at once, which gives credit and makes more to send: that is left to the outermost call
     of this thread, so that it does not nest.
     """
 
@@ -24,22 +21,16 @@ class Sender:
         self._thread = _Thread()
 
     def send(self, outbox: Outbox) -> None:
-        """Give workers their work, all of one method together."""
+        """Give workers their work, all of one method together. The outbox is empty afterwards."""
         if not outbox:
             return
-        if len(outbox) == 1:
-            worker_slot, work = outbox[0]
-            groups = [(worker_slot, [work])]
-        else:
-            groups = _together((worker_slot, [work]) for worker_slot, work in outbox)
         thread = self._thread
         if thread.more is not None:
-            thread.more.extend(groups)
+            thread.more += outbox
             return
-        thread.more = groups
+        thread.more = outbox
         try:
-            for worker_slot, works in groups:  # it grows meanwhile
-                worker_slot.worker.submit(works)
+            _give(outbox, inline=False)
         finally:
             thread.more = None
 
@@ -51,13 +42,13 @@ class Sender:
 class _Thread(threading.local):
     """What the outermost call of this thread still has to send; None outside of one."""
 
-    more: _Groups | None = None
+    more: Outbox | None = None
 
 
 class Burst:
     """Requests that one thread submits one after the other; see `Master.burst`."""
 
-    __slots__ = ("_groups", "_outermost", "_thread")
+    __slots__ = ("_outermost", "_thread")
 
     def __init__(self, thread: _Thread) -> None:
         self._thread = thread
@@ -65,29 +56,53 @@ class Burst:
     def __enter__(self) -> None:
         self._outermost = self._thread.more is None
         if self._outermost:
-            self._groups = self._thread.more = []
+            self._thread.more = []
 
     def __exit__(self, *_) -> None:
-        if not self._outermost:
-            return
-        thread = self._thread
-        try:
-            groups = self._groups
-            if len(groups) > 1:
-                groups = thread.more = _together(groups)
-            for worker_slot, works in groups:  # it grows meanwhile
-                worker = worker_slot.worker
-                if isinstance(worker, LocalWorker):
-                    worker.submit_here(works)
-                else:
+        if self._outermost:
+            try:
+                _give(self._thread.more, inline=True)
+            finally:
+                self._thread.more = None
+
+
+def _give(outbox: Outbox, inline: bool) -> None:
+    """Gives all that is in an outbox, and what comes into it meanwhile.
+
+    inline: a worker in this process may run its models in this thread.
+    """
+    while outbox:
+        if len(outbox) == 1:
+            slot, work = outbox.pop()
+            worker = slot.worker
+            if work is not None:
+                worker.submit([work])
+            pulling = (worker,) if worker.pulls else ()
+        else:
+            groups = _together(outbox)
+            outbox.clear()
+            pulling = []
+            for slot, works in groups:
+                worker = slot.worker
+                if works:
                     worker.submit(works)
-        finally:
-            thread.more = None
+                if worker.pulls and worker not in pulling:
+                    pulling.append(worker)
+        for worker in pulling:
+            if inline:
+                worker.run_inline()
+            else:
+                worker.wake()
 
 
-def _together(groups: Iterable[tuple[WorkerSlot, list[Work]]]) -> _Groups:
+def _together(outbox: Outbox) -> list[tuple[WorkerSlot, list[Work]]]:
     """One group a worker and method."""
-    by_seat: dict[tuple[int, str], tuple[WorkerSlot, list[Work]]] = {}
-    for worker_slot, works in groups:
-        by_seat.setdefault((id(worker_slot), works[0].method), (worker_slot, []))[1].extend(works)
-    return list(by_seat.values())
+    groups: dict[tuple[int, str | None], tuple[WorkerSlot, list[Work]]] = {}
+    for slot, work in outbox:
+        key = id(slot), None if work is None else work.method
+        group = groups.get(key)
+        if group is None:
+            group = groups[key] = (slot, [])
+        if work is not None:
+            group[1].append(work)
+    return list(groups.values())

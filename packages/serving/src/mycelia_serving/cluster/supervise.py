@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from mycelia import log
 from mycelia_serving.cluster.arena import Arena
 from mycelia_serving.cluster.connection import Connection, Kind
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.servable.config import CONFIG_S
 from mycelia_serving.wire.proto import serving_pb2 as pb

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 
 from mycelia import log
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.servable import directory
 from mycelia_serving.servable.directory import VersionPolicy
 

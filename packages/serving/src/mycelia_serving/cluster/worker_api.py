@@ -31,6 +31,7 @@ class Work:
     priority: int = 0
     traceparent: str | None = None
     keys: tuple[int, ...] = ()  # a number per instance that stays the same when it is sent again
+    since: float = 0.0  # time.monotonic() when the request came
 
 
 class Worker(Protocol):
@@ -39,12 +40,13 @@ class Worker(Protocol):
     servable: str
     version: int
     infos: tuple[MethodInfo, ...]
-    capacity: int  # instances it takes at once, two batches; the master keeps to it
+    capacity: int  # its credit: instances it takes at once, two batches; the master keeps to it
     address: str  # for `status`: "local", "unix:..." or "ip:port"
     pid: int
     device: str  # for `status`: "CPU", "GPU:1"; "" without a device
     has_models: bool  # False: its model stages come to others, through the master
-    keeps: bool  # it remembers what it has run by the keys of its work
+    deduplicates: bool  # it remembers what it has run by the keys of its work
+    pulls: frozenset[str]  # methods whose instances it takes from the queue itself: see `LocalWorker`
 
     def submit(self, work: list[Work]) -> None:
         """Take work of one method of several requests at once. Never blocks, never raises."""

@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from mycelia import log
 from mycelia_serving.cluster.connection import LONGEST_BODY, LONGEST_FIRST_BODY, Connection, Kind
-from mycelia_serving.cluster.dispatch import Master
+from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
@@ -109,7 +109,7 @@ class WorkerRegistry:
         reply = pb.RegisterReply()
         worker = None
         try:
-            worker = RemoteWorker(link, body, keeps=True)
+            worker = RemoteWorker(link, body, deduplicates=True)
             if self.master.stopping:
                 raise ValueError("the master is stopping")
         except (ValueError, KeyError, TypeError) as e:

@@ -17,7 +17,17 @@ from collections.abc import Callable
 from mycelia_serving.engine.loaders import ModelOptions, load
 from mycelia_serving.engine.models import BatchModel
 from mycelia_serving.engine.scheduler import Scheduler
-from mycelia_serving.engine.units import FunctionUnit, Job, ModelUnit, Plan, RemoteModelUnit, Step, Task, Unit
+from mycelia_serving.engine.units import (
+    FunctionUnit,
+    Intake,
+    Job,
+    ModelUnit,
+    Plan,
+    RemoteModelUnit,
+    Step,
+    Task,
+    Unit,
+)
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.request import Instance, MethodInfo, Result, TensorInfo
 from mycelia_serving.servable import directory
@@ -93,7 +103,7 @@ class Engine:
         self._units: dict[object, Unit] = {}  # by (model key, sub-graph) or (function, batch size)
         self._plans: dict[str, Plan] = {}
         self._model_plans: dict[tuple[str, int], Plan] = {}
-        self._scheduler: Scheduler | None = None
+        self.scheduler: Scheduler | None = None  # after `start`
 
     # ---- starting ------------------------------------------------------------------------------------------
 
@@ -124,7 +134,7 @@ class Engine:
                 raise
             raise RuntimeError(f"The servable '{self.servable_name}' cannot be started: {error}") from error
         self.infos = tuple(self._info(method) for method in declaration.methods.values())
-        self._scheduler = Scheduler(self.servable_name, list(self._units.values()), self._threads)
+        self.scheduler = Scheduler(self.servable_name, list(self._units.values()), self._threads, self._open)
         self.load_seconds = time.monotonic() - began
 
     def _check_device(self) -> None:
@@ -310,7 +320,7 @@ class Engine:
 
         `done` runs in a thread of the engine (or in the caller's, if nothing could be started); it is short.
         deadline: `time.monotonic()` after which what is not answered yet is answered with `Code.DEADLINE`.
-        more: other calls follow at once, and then `help`.
+        more: other calls follow at once, and then `run_inline`.
         """
         plan = self._plans.get(method)
         if plan is None:
@@ -320,6 +330,14 @@ class Engine:
             done([error] * len(instances))
             return
         job = Job(len(instances), done, deadline, priority)
+        tasks = self._tasks(plan, job, instances)
+        if tasks:
+            self.scheduler.submit(job, tasks, more)
+        else:
+            done(job.results)
+
+    def _tasks(self, plan: Plan, job: Job, instances: list[Instance]) -> list[Task]:
+        """The tasks of a job; what needs none has its result."""
         tasks = []
         for index, instance in enumerate(instances):
             task = self._enter(job, index, plan, instance)
@@ -328,14 +346,45 @@ class Engine:
             else:
                 job.results[index] = task
         job.left = len(tasks)
+        return tasks
+
+    @property
+    def staged_methods(self) -> frozenset[str]:
+        """Methods whose instances an intake may have: those with a stage."""
+        return frozenset(name for name, plan in self._plans.items() if plan.first is not None)
+
+    def take_from(self, intake: Intake) -> None:
+        """Take instances of the methods with stages from there, whenever some can run."""
+        for unit in self._units.values():
+            methods = tuple([name for name in self.staged_methods if self._plans[name].first.unit is unit])
+            unit.intake, unit.queues = intake, intake.queues(methods)
+
+    def _open(self, call) -> tuple[Job, list[Task]]:
+        """The job and the tasks of a call from an intake."""
+        job = Job(len(call.instances), call.done, call.deadline, call.priority)
+        try:
+            return job, self._tasks(self._plans[call.method], job, call.instances)
+        except Exception as error:  # it was taken: nobody else answers it
+            log.exception("a call of %s cannot be begun", call.method)
+            failed = ServingError(Code.SYSTEM_ERROR, f"an error inside the server: {type(error).__name__}")
+            job.results, job.left = [failed] * len(call.instances), 0
+            return job, []
+
+    def begin(self, call) -> None:
+        """Take a call that was taken from an intake already; `wake` or `run_inline` follows."""
+        job, tasks = self._open(call)
         if tasks:
-            self._scheduler.submit(job, tasks, more)
+            self.scheduler.submit(job, tasks, True)
         else:
-            done(job.results)
+            call.done(job.results)
+
+    def wake(self) -> None:
+        """There is more in the intake."""
+        self.scheduler.wake()
 
     def run_inline(self) -> None:
         """Lets the calling thread run what is there and quick; wakes another one for the rest."""
-        self._scheduler.run_inline()
+        self.scheduler.run_inline()
 
     def _enter(self, job: Job, index: int, plan: Plan, instance: Instance) -> Task | Result:
         """The task of an instance, or its result if there is nothing to run."""
@@ -397,18 +446,18 @@ class Engine:
                 job.results[index] = error
         job.left = len(tasks)
         if tasks:
-            self._scheduler.submit(job, tasks)
+            self.scheduler.submit(job, tasks)
         else:
             done(job.results)
 
     def pending(self) -> int:
         """Instances that are not answered yet."""
-        return self._scheduler.pending if self._scheduler else 0
+        return self.scheduler.pending if self.scheduler else 0
 
     def close(self, drain_seconds: float = 0) -> None:
         """Answers what is there for up to `drain_seconds`, the rest with `Code.STOPPING`; ends threads."""
-        if self._scheduler is not None:
-            self._scheduler.close(drain_seconds)
+        if self.scheduler is not None:
+            self.scheduler.close(drain_seconds)
         if self._declaration is not None:
             self._unload()
 

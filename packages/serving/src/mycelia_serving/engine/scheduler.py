@@ -1,7 +1,8 @@
 """Threads that run what waits in the units, the latest stage first.
 
-One lock guards all queues. A thread without work sleeps on a lock of its own, the cheapest way to wake it.
-`submit` wakes at most one; who takes a run wakes another if there is more to do. A clock thread sees to
+What begins is taken from an intake when it can run, or was submitted; what is between two stages waits in
+the units. One lock guards all of it. A thread without work sleeps on a lock of its own, the cheapest way to
+wake it. `submit` wakes at most one; who takes a run wakes another if there is more to do. The clock sees to
 what nobody else comes by for: batches that waited long enough, deadlines, functions that hang.
 """
 
@@ -12,15 +13,15 @@ import threading
 from collections.abc import Callable
 from time import monotonic
 
+from mycelia_serving.clock import CLOCK, NEVER
 from mycelia_serving.engine.units import FunctionUnit, Job, Task, Unit
 from mycelia_serving.errors import Code, ServingError
 
 log = logging.getLogger("mycelia_serving")
 
 TICK_S = 0.05  # how exactly deadlines are kept while instances with deadlines are there
-REST_S = 1.0  # the clock sleeps for good after so long without anything to watch
-_SOON_S = 0.001  # what is due so little before the clock's next look waits for it
-MOST_HELP = 4  # runs that a thread which brought instances does itself, one after the other
+REST_S = 1.0  # its alarm sleeps for good after so long without anything to watch
+MAX_INLINE_RUNS = 4  # runs that a thread which brought instances does itself, one after the other
 MOST_LOST = 32  # threads stuck in functions whose deadline passed that are replaced by new ones
 
 _LATE = ServingError(Code.DEADLINE, "The deadline passed before the instance was answered")
@@ -42,70 +43,113 @@ class _Runner:
 
 
 class Scheduler:
-    """Runs tasks through their steps and hands each job its results."""
+    """Runs tasks through their steps and hands each job its results.
 
-    def __init__(self, name: str, units: list[Unit], threads: int) -> None:
+    open: the job and the tasks of a call that was taken from an intake.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        units: list[Unit],
+        threads: int,
+        open: Callable[[object], tuple[Job, list[Task]]] | None = None,
+    ) -> None:
         self.name = name
         self.units = sorted(units, key=lambda unit: -unit.depth)
         self.threads = threads
         self.pending = 0  # instances without an answer
         self.lost = 0  # threads that hang in functions
         self.on_run: Callable | None = None  # (unit name, instances, limit, seconds) after each run
+        self._open = open
         self._lock = threading.Lock()
         self._idle: list[_Runner] = []
         self._runners: set[_Runner] = set()
         self._timed: set[Job] = set()  # jobs with a deadline
         self._coming = 0  # threads that look for work next: just woken, or handing over answers
-        self._helper = _Runner()  # stands for the thread that helps
-        self._helping = False
+        self._inline = _Runner()  # stands for the thread that runs quick models in passing
+        self._running_inline = False
+        self.runs = 0  # under way
         self._stopped = False
         self._drained = threading.Event()
         self._closing = False
-        self._clock_wake = threading.Lock()
-        self._clock_wake.acquire()
-        self._clock_due = float("inf")
-        self._clock: threading.Thread | None = None
+        self._alarm = CLOCK.alarm(self._look)
+        self._quiet_since = 0.0
 
     # ---- coming in -----------------------------------------------------------------------------------------
 
     def submit(self, job: Job, tasks: list[Task], more: bool = False) -> None:
         """Takes a job whose tasks have entered their first steps. `job.left` is the number of the tasks.
 
-        more: others follow, and then `help`.
+        more: others follow, and then `run_inline`.
         """
         now = monotonic()
         with self._lock:
-            if self._closing:
-                for task in tasks:
-                    job.results[task.index] = _STOPPING
-                job.left = 0
-            else:
-                self.pending += len(tasks)
-                if job.deadline is not None:
-                    self._timed.add(job)
-                    self._alarm(now + TICK_S)
-                for task in tasks:
-                    task.step.unit.push(task, now)
-                if not more:
-                    self._wake_one(now)
+            self._push(job, tasks, now, now)
+            if not more and job.left:
+                self._wake_one(now)
         if not job.left:
             _answer([job])
 
+    def _push(self, job: Job, tasks: list[Task], since: float, now: float) -> None:
+        """Tasks for their first units; none if the end has come. Holds the lock."""
+        if self._closing:
+            for task in tasks:
+                job.results[task.index] = _STOPPING
+            job.left = 0
+            return
+        self.pending += len(tasks)
+        if job.deadline is not None:
+            self._timed.add(job)
+            self._alarm.by(now + TICK_S)
+        for task in tasks:
+            task.step.unit.push(task, since)
+
+    def _take(self, unit: Unit) -> None:
+        """Takes in what the intake has for the next run of a unit. Holds the lock before and after."""
+        unit.taking = True
+        queues, room = unit.queues, unit.room
+        self._lock.release()
+        calls = []
+        for call in unit.intake.take(queues, room):
+            job, tasks = self._open(call)
+            if tasks:
+                calls.append((job, tasks, call.since))
+            else:
+                _answer([job])
+        now = monotonic()
+        self._lock.acquire()
+        unit.taking = False
+        stopped = []
+        for job, tasks, since in calls:
+            self._push(job, tasks, since, now)
+            if not job.left:
+                stopped.append(job)
+        if stopped:
+            self._lock.release()
+            _answer(stopped)
+            self._lock.acquire()
+
+    def wake(self) -> None:
+        """There is more in an intake."""
+        with self._lock:
+            self._wake_one(monotonic())
+
     def _wake_one(self, now: float) -> None:
         """Wakes or starts a thread if a run may begin; else tells the clock when one may. Holds the lock."""
-        soonest = float("inf")
+        soonest = NEVER
         for unit in self.units:
-            if unit.waiting:
-                due = unit.due(now)
+            more = bool(unit.queues) and unit.more()
+            if more or unit.waiting:
+                due = unit.due(now, more)
                 if due <= now:
                     if self._coming:
-                        self._alarm(now + TICK_S)  # unless `done` blocks
+                        self._alarm.by(now + TICK_S)  # unless `done` blocks
                     else:
                         self._add_thread()
                     return
                 soonest = min(soonest, due)
-        if soonest != float("inf"):
-            self._alarm(soonest)
+        self._alarm.by(soonest)
 
     def _add_thread(self) -> None:
         """Wakes or starts a thread."""
@@ -152,15 +196,15 @@ class Scheduler:
         lock = self._lock
         lock.acquire()
         now = monotonic()
-        if not self._helping:
-            self._helping = True
-            for _ in range(MOST_HELP):
+        if not self._running_inline:
+            self._running_inline = True
+            for _ in range(MAX_INLINE_RUNS):
                 unit = self._next(now)
                 if unit is None or not unit.is_quick or self._stopped:
                     break
-                self._run(self._helper, unit, now)
+                self._run(self._inline, unit, now)
                 now = monotonic()
-            self._helping = False
+            self._running_inline = False
         self._wake_one(now)
         lock.release()
 
@@ -172,6 +216,7 @@ class Scheduler:
         tasks = self._drop_late(tasks, now, finished)
         if tasks:
             unit.active += 1
+            self.runs += 1
             unit.began = now
             runner.unit, runner.tasks = unit, tasks
             self._wake_one(now)
@@ -182,6 +227,7 @@ class Scheduler:
             if self.on_run is not None:
                 self.on_run(unit.name, len(tasks), unit.limit, seconds)
             lock.acquire()
+            self.runs -= 1
             if runner.lost:
                 self.lost -= 1
                 return False
@@ -200,17 +246,25 @@ class Scheduler:
         return True
 
     def _next(self, now: float) -> Unit | None:
-        """The unit of the latest stage that may run."""
-        soonest = float("inf")
-        for unit in self.units:
-            if unit.waiting:
-                due = unit.due(now)
-                if due <= now:
-                    return unit
-                soonest = min(soonest, due)
-        if soonest != float("inf"):
-            self._alarm(soonest)
-        return None
+        """The unit of the latest stage that may run, with its instances taken in. Holds the lock before and
+        after.
+        """
+        while True:
+            soonest = NEVER
+            for unit in self.units:
+                more = bool(unit.queues) and unit.more()
+                if more or unit.waiting:
+                    due = unit.due(now, more)
+                    if due <= now:
+                        break
+                    soonest = min(soonest, due)
+            else:
+                self._alarm.by(soonest)
+                return None
+            if not more:
+                return unit
+            self._take(unit)
+            now = monotonic()
 
     def _drop_late(self, tasks: list[Task], now: float, finished: list[Job]) -> list[Task]:
         """Those that somebody still waits for; the others get their answer."""
@@ -254,58 +308,33 @@ class Scheduler:
             if not self.pending and self._closing:
                 self._drained.set()
 
-    # ---- the clock -----------------------------------------------------------------------------------------
+    # ---- at regular times ----------------------------------------------------------------------------------
 
-    def _alarm(self, due: float) -> None:
-        """Sees to it that the clock looks by at this time. Holds the lock."""
-        if due > self._clock_due - _SOON_S:
-            return
-        self._clock_due = due
-        if self._clock is None:
-            name = f"serving-{self.name}-clock"
-            self._clock = threading.Thread(target=self._watch, name=name, daemon=True)
-            self._clock.start()
-        elif self._clock_wake.locked():
-            self._clock_wake.release()
-
-    def _watch(self) -> None:
-        lock = self._lock
-        quiet_since = monotonic()
-        while True:
-            finished: list[Job] = []
-            with lock:
-                if self._stopped:
-                    return
-                now = monotonic()
-                due = self._look(now, finished)
-                if due != float("inf"):
-                    quiet_since = now
-                elif now - quiet_since < REST_S:
-                    due = now + TICK_S  # so that the next request need not wake it
-                self._clock_due = due
-            if finished:
-                _answer(finished)
-            wait = due - monotonic()
-            if due == float("inf"):
-                self._clock_wake.acquire()
-            elif wait > 0:
-                self._clock_wake.acquire(timeout=wait)
-
-    def _look(self, now: float, finished: list[Job]) -> float:
+    def _look(self, now: float) -> float:
         """Starts what is due, ends what is late; when to look again."""
-        again = float("inf")
-        for unit in self.units:
-            if unit.waiting:
-                due = unit.due(now)
-                if due <= now:
-                    self._add_thread()
-                    due = now + TICK_S  # if it is still there then, more hands are needed
-                again = min(again, due)
-        if self._timed:
-            again = min(again, now + TICK_S)
-            late = {job for job in self._timed if job.deadline <= now}
-            if late:
-                self._end_late(late, finished)
+        finished: list[Job] = []
+        again = NEVER
+        with self._lock:
+            if self._stopped:
+                return NEVER
+            for unit in self.units:
+                more = bool(unit.queues) and unit.more()
+                if more or unit.waiting:
+                    due = unit.due(now, more)
+                    if due <= now:
+                        self._add_thread()
+                        due = now + TICK_S  # if it is still there then, more hands are needed
+                    again = min(again, due)
+            if self._timed:
+                again = min(again, now + TICK_S)
+                late = {job for job in self._timed if job.deadline <= now}
+                if late:
+                    self._end_late(late, finished)
+            if again != NEVER:
+                self._quiet_since = now
+            elif now - self._quiet_since < REST_S:
+                again = now + TICK_S  # so that the next request need not wake the clock
+        _answer(finished)
         return again
 
     def _end_late(self, late: set[Job], finished: list[Job]) -> None:
@@ -335,6 +364,8 @@ class Scheduler:
         """Takes nothing more, waits for what is there, then answers the rest and ends the threads."""
         with self._lock:
             self._closing = True
+            for unit in self.units:
+                unit.queues = ()
             if not self.pending:
                 self._drained.set()
         self._drained.wait(drain_seconds)
@@ -351,11 +382,10 @@ class Scheduler:
             for runner in self._idle:
                 runner.wake.release()
             self._idle.clear()
-            if self._clock_wake.locked():
-                self._clock_wake.release()
+        self._alarm.cancel()
         _answer(finished)
         current = threading.current_thread()
-        for thread in [r.thread for r in runners if not r.tasks] + [self._clock]:
+        for thread in [r.thread for r in runners if not r.tasks]:
             if thread is not None and thread is not current:
                 thread.join(1.0)
 

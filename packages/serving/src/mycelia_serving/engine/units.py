@@ -10,8 +10,9 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from mycelia_serving.clock import NEVER
 from mycelia_serving.engine import calls
 from mycelia_serving.engine.models import BatchModel
 from mycelia_serving.errors import Code, ServingError
@@ -21,6 +22,19 @@ from mycelia_serving.servable.declaration import Function
 log = logging.getLogger("mycelia_serving")
 
 QUICK_S = 0.002  # a function that takes less is better off in one thread than in several that share the GIL
+
+
+class Intake(Protocol):
+    """Where an engine takes instances from when it can run them: the queues of a master in its process."""
+
+    def queues(self, methods: tuple[str, ...]) -> tuple:
+        """One for each method; instances wait in it while its `heap` is not empty."""
+
+    def is_open(self) -> bool:
+        """Whether anything may be taken now. Takes no lock."""
+
+    def take(self, queues: tuple, count: int) -> list:
+        """At most `count` instances, as calls: what `Engine.submit` takes, and `since` when they waited."""
 
 
 @dataclass(slots=True, eq=False)
@@ -108,6 +122,9 @@ class Unit(ABC):
         self.depth = 0
         self.upstream: set[Unit] = set()
         self.waiting = 0
+        self.intake: Intake | None = None  # where it takes instances from of the methods that begin with it,
+        self.queues: tuple = ()  # out of these queues
+        self.taking = False  # a thread takes some now
         self.active = 0  # runs under way
         self.began = 0.0  # when the last one began
         self.usual = 0.0  # seconds of a run, a running mean
@@ -139,6 +156,7 @@ class Unit(ABC):
     # ---- the queue -----------------------------------------------------------------------------------------
 
     def push(self, task: Task, now: float) -> None:
+        """A task that waits since `now`."""
         task.arrived = now
         priority = task.job.priority
         level = self._levels.get(priority)
@@ -151,25 +169,47 @@ class Unit(ABC):
         queue.append(task)
         self.waiting += 1
 
-    def due(self, now: float) -> float:
-        """When a run may begin: `now` or before if it may at once."""
+    @property
+    def room(self) -> int:
+        """How many instances more the next run may take."""
+        if self.waiting < self.limit:
+            return self.limit - self.waiting
+        return self.limit - max(len(queue) for level in self._levels.values() for queue in level.values())
+
+    def more(self) -> bool:
+        """Whether its intake has instances for its next run."""
+        for queue in self.queues:
+            if queue.heap:
+                return not self.taking and self.room > 0 and self.intake.is_open()
+        return False
+
+    def due(self, now: float, more: bool) -> float:
+        """When a run may begin, or instances be taken in for one: `now` or before if it may at once.
+
+        more: what `more` said a moment ago.
+        """
         if self.active and (self.active >= self.concurrency or self.usual < QUICK_S):
             # One thread at a time while it is quick; if it hangs, another one comes in.
-            return self.began + QUICK_S if self.active < self.concurrency else float("inf")
+            return self.began + QUICK_S if self.active < self.concurrency else NEVER
+        if more:
+            return now
+        if not self.waiting:
+            return NEVER
         wait = self.delay
-        if self.limit > 1 and self._fed():
+        if self.upstream and self.limit > 1 and self.is_fed():
             # Instances that arrive soon would share this run; it waits no longer than it takes itself.
             wait = max(wait, min(max(QUICK_S, self.usual), 0.1))
         if not wait:
             return now
-        best = float("inf")
+        best = NEVER
         for level in self._levels.values():
             for queue in level.values():
                 best = min(best, now if len(queue) >= self.limit else queue[0].arrived + wait)
         return best
 
-    def _fed(self) -> bool:
-        return any(unit.waiting for unit in self.upstream)
+    def is_fed(self) -> bool:
+        """Whether instances wait in a stage before."""
+        return any(unit.waiting or unit.more() for unit in self.upstream)
 
     def take(self) -> list[Task]:
         """The next run: at most `limit` instances of equal keys, by priority, then in turn."""
