@@ -103,6 +103,9 @@ OPTIMIZERS = {
     "Adagrad": lambda p: nn.Adagrad(p, learning_rate=1e-3),
     "Adadelta": lambda p: nn.Adadelta(p, 1e-3),
     "AdaMax": lambda p: nn.AdaMax(p, 1e-3),
+    "FTRL": lambda p: nn.FTRL(p),
+    "ProximalAdagrad": lambda p: nn.ProximalAdagrad(p),
+    "Rprop": lambda p: nn.Rprop(p, 1e-3),
 }
 
 

@@ -146,6 +146,42 @@ def test_compiled_chains_round_where_eager_ones_do(seed, dtype):
         assert_within_ulps(got, expected, 0)
 
 
+def exact_samples():
+    return [s for s in narrow_samples() if s.op.definition.exact]
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("sample", exact_samples(), ids=lambda s: s.name)
+def test_exact_ops_give_short_numbers_for_short_ones(sample, dtype):
+    short = [
+        v.astype(dtype).astype(ms.float32) if isinstance(v, Tensor) and v.dtype is ms.float32 else v
+        for v in sample.tensors()
+    ]
+    with config.context(fallback="silent"):  # some samples have types without kernels
+        results = sample.op(*short, **sample.attrs)
+    for y in results if isinstance(results, tuple) else (results,):
+        if y.dtype is ms.float32:
+            np.testing.assert_array_equal(y.astype(dtype).astype(ms.float32).asnumpy(), y.asnumpy())
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_what_takes_few_bytes_stays_at_16_bits(dtype):
+    x = Tensor(np.random.default_rng(0).normal(size=(2, 3, 8, 8)).astype(np.float32)).astype(dtype)
+    single = {
+        "sum": lambda x: x.sum(-1).astype(ms.float32).sum(),
+        "layer_norm": lambda x: ops.layer_norm(x, (8,), None, None).astype(ms.float32).sum(),
+        "neg": lambda x: (-x).sum((0, 2, 3)),
+    }
+    for name, function in single.items():
+        compiled, built = programs_of(function, x)
+        kinds = [n.outputs[0].type.dtype for p in built for n in p.nodes if n.op.name == name]
+        assert dtype in kinds, name
+        assert_within_ulps(compiled(x), function(x), 1, name)
+    _, built = programs_of(lambda x: ops.max_pool2d(ops.exp(x), 2) * 0.3, x)  # the pool is not rounded
+    names = [n.op.name for p in built for n in p.nodes]
+    assert not any(name.startswith("round") for name in names[names.index("max_pool") :])
+
+
 def attention(q, k, v):
     return ops.matmul(ops.softmax(ops.matmul(q, k.swapaxes(-1, -2)) * 0.25), v)
 

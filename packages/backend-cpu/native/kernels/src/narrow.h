@@ -12,14 +12,17 @@
 
 namespace mycelia::MYC_ISA {
 
-// Flag of a kernel beside those of abi.h: it takes f16 or bf16 where its dtypes say f32 (core's backends/registry.py).
-constexpr uint32_t kNarrow = 2;
+// Flags of a kernel beside those of abi.h (core's backends/registry.py): it takes f16 or bf16 where its dtypes say f32;
+// what it reads of 16 bits it reads as it is.
+constexpr uint32_t kNarrow = 2, kReadsShort = 4;
 
 // How a kernel gets 16-bit floats: as whole tensors or blocks in float32; as they are, if all its floats have one type
 // (elementwise or not) or its large tensors have; as they are, each of any type.
 enum class Way { kWhole, kElements, kParts, kAlike, kAlikeOthers, kStreams, kAny };
 
 constexpr int64_t kNarrowBlock = 4096;       // elements of a block: 16 KB an operand
+constexpr int64_t kImageBlock = 1 << 14;     // of images or planes, so that what kernels prepare serves many of them
+constexpr int64_t kMostImage = 1 << 16;      // elements of an image that is not cut into planes
 constexpr int64_t kNarrowScratch = 1 << 16;  // bytes that a kernel may take for itself in a block
 
 inline void widen_any(int32_t dtype, const void* x, float* y, int64_t n) {
@@ -73,10 +76,12 @@ constexpr Streams kStreams[] = {
     {"sparse_softmax_cross_entropy_with_logits", 1, 2}, {"softmax_cross_entropy_with_logits", 3, 2},
     {"argmax", 1, 0}, {"argmin", 1, 0}, {"max_with_index", 1, 1}, {"min_with_index", 1, 1}, {"place_along", 1, 1}};
 
-constexpr Streams streams_of(const char* op) {
-  for (const Streams& s : kStreams)
-    if (same_text(s.op, op)) return s;
-  return {nullptr, 0, 0};
+// The line of a table that is for `op`; its name is null if there is none.
+template <class Line, int n>
+constexpr Line entry_of(const Line (&lines)[n], const char* op) {
+  for (const Line& line : lines)
+    if (same_text(line.op, op)) return line;
+  return {};
 }
 
 // By the arrays of optim.cc, or of one input.
@@ -87,8 +92,18 @@ constexpr const char* kAny[] = {"sum", "sum_to", "mean", "prod", "reduce_max", "
                                 "apply_add_sign", "apply_power_sign", "apply_proximal_gradient_descent",
                                 "apply_proximal_adagrad", "apply_ftrl", "rprop"};
 
-// Each part along the first axis by itself, on conditions that `parts_are_apart` checks.
-constexpr const char* kByParts[] = {"max_pool", "avg_pool", "bias_add"};
+// Each part along the first axis of the results and of the inputs that have a bit in `in`; of pools a part may as well be
+// a plane.
+struct Parts {
+  const char* op;
+  uint32_t in;
+  bool pool;
+};
+constexpr Parts kByParts[] = {
+    {"max_pool", 1, true}, {"max_pool_grad", 3, true}, {"max_pool_index", 1, true},
+    {"adaptive_max_pool", 1, true}, {"adaptive_max_pool_index", 1, true},
+    {"avg_pool", 1, true}, {"avg_pool_grad", 1, true}, {"adaptive_avg_pool", 1, true}, {"adaptive_avg_pool_grad", 1, true},
+    {"pool_take", 3, true}, {"pool_scatter", 3, true}, {"bias_add", 1, false}};
 
 template <int n>
 constexpr bool is_one_of(const char* const (&names)[n], const char* op) {
@@ -99,15 +114,18 @@ constexpr bool is_one_of(const char* const (&names)[n], const char* op) {
 
 constexpr Way way_of(const char* op) {
   if (is_one_of(kElementwise, op)) return Way::kElements;
-  if (is_one_of(kByParts, op)) return Way::kParts;
+  if (entry_of(kByParts, op).op) return Way::kParts;
   if (is_one_of(kAlike, op)) return Way::kAlike;
   if (is_one_of(kAlikeOthers, op)) return Way::kAlikeOthers;
-  if (streams_of(op).op) return Way::kStreams;
+  if (entry_of(kStreams, op).op) return Way::kStreams;
   return is_one_of(kAny, op) ? Way::kAny : Way::kWhole;
 }
 
-// Whether the kernel can work part by part along axis 0 of the first input and of the results.
-MYC_INLINE bool parts_are_apart(const myc_call* call) { return input(call).rank >= 2 && input(call).shape[0] >= 2; }
+// Elementwise ops and those like them read 16 bits, too, but are better off as steps of a fused pass.
+constexpr uint32_t narrow_flags(const char* op) {
+  const Way way = way_of(op);
+  return way == Way::kStreams || way == Way::kAny ? kNarrow | kReadsShort : kNarrow;
+}
 
 // ---- whole tensors ----
 
@@ -161,6 +179,7 @@ struct Operand {
   bool result;
   int64_t part;     // elements of one part
   int32_t lead;     // its axes that the parts lie along
+  int32_t ones;     // axes of 1 that a block has in the place of the others of these, behind the first
   float* wide;      // of all of it, if it is not cut and has 16 bits
   int64_t at;       // of its buffer in a worker's memory, in floats; -1: needs none
 };
@@ -230,9 +249,10 @@ inline int32_t run_blocks(const myc_call* call, myc_kernel_fn fn, Operand* opera
         myc_tensor& t = types[i] = *o.t;
         if (o.wide) t.data = o.wide, t.dtype = MYC_F32;
         if (!o.cut) continue;
-        t.rank = o.t->rank - o.lead + 1;
+        t.rank = o.t->rank - o.lead + 1 + o.ones;
         t.shape[0] = count;
-        for (int d = 1; d < t.rank; ++d) t.shape[d] = o.t->shape[d + o.lead - 1];
+        for (int d = 1; d <= o.ones; ++d) t.shape[d] = 1;
+        for (int d = o.ones + 1; d < t.rank; ++d) t.shape[d] = o.t->shape[d + o.lead - 1 - o.ones];
         t.size = count * o.part;
         char* place = static_cast<char*>(o.t->data) + first * o.part * item_size(o.t->dtype);
         t.data = place;
@@ -296,17 +316,28 @@ inline int32_t run_elements(const myc_call* call, myc_kernel_fn fn) {
     if (!o.t) continue;
     if (o.result && (o.t->rank != y.rank || o.t->size != y.size)) return run_whole(call, fn);
     const int own = lead - (y.rank - o.t->rank);  // of the leading axes
-    o.lead = own;
+    o.lead = own, o.ones = 0;
     o.cut = own > 0 && o.t->rank >= own && extent(*o.t, 0, own) == parts && o.t->rank == y.rank;
     o.part = o.cut ? extent(*o.t, lead, o.t->rank) : 0;
   }
   return run_blocks(call, fn, operands, parts, max(kNarrowBlock / max(part, int64_t{1}), int64_t{1}), 6 * part);
 }
 
-inline int32_t run_parts(const myc_call* call, myc_kernel_fn fn) {
-  if (call->n_in == 0 || call->n_in + call->n_out > kMaxOperands) return run_whole(call, fn);
-  if (!parts_are_apart(call)) return run_whole(call, fn);
-  const int64_t parts = input(call).shape[0];
+MYC_INLINE bool channels_last(const char* op, const myc_call* call) {
+  if (same_text(op, "max_pool")) return attrs<myc_max_pool_attrs>(call).data_format == 1;
+  if (same_text(op, "max_pool_grad")) return attrs<myc_max_pool_grad_attrs>(call).data_format == 1;
+  if (same_text(op, "avg_pool")) return attrs<myc_avg_pool_attrs>(call).data_format == 1;
+  return same_text(op, "avg_pool_grad") && attrs<myc_avg_pool_grad_attrs>(call).data_format == 1;
+}
+
+MYC_INLINE int32_t run_parts(const myc_call* call, myc_kernel_fn fn, Parts p) {
+  const myc_tensor& x = input(call);
+  if (call->n_in + call->n_out > kMaxOperands || x.rank < 2 || x.size == 0) return run_whole(call, fn);
+  const int64_t image = max(x.size, output(call).size) / x.shape[0];
+  const bool planes = p.pool && (x.shape[0] == 1 || image > kMostImage) && !channels_last(p.op, call);
+  const int lead = planes ? 2 : 1;
+  const int64_t parts = extent(x, 0, lead);
+  if (parts < 2) return run_whole(call, fn);
   Operand operands[kMaxOperands];
   int64_t most = 1;
   for (int i = 0; i < call->n_in + call->n_out; ++i) {
@@ -314,13 +345,14 @@ inline int32_t run_parts(const myc_call* call, myc_kernel_fn fn) {
     o.result = i >= call->n_in;
     o.t = o.result ? call->out[i - call->n_in] : call->in[i];
     if (!o.t) continue;
-    o.cut = o.result || i == 0;
-    o.lead = 1;
-    if (o.cut && (o.t->rank == 0 || o.t->shape[0] != parts)) return run_whole(call, fn);
+    o.cut = o.result || p.in >> i & 1;
+    o.lead = lead, o.ones = lead - 1;
+    if (o.cut && (o.t->rank < lead || extent(*o.t, 0, lead) != parts)) return run_whole(call, fn);
     o.part = o.cut ? o.t->size / parts : 0;
     most = max(most, o.part);
   }
-  const int32_t rc = run_blocks(call, fn, operands, parts, max(kNarrowBlock / most, int64_t{1}), 6 * most);
+  const int64_t each = max((p.pool ? kImageBlock : kNarrowBlock) / most, int64_t{1});
+  const int32_t rc = run_blocks(call, fn, operands, parts, each, 6 * most);
   return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;
 }
 
@@ -357,9 +389,9 @@ int32_t narrowed(const myc_call* call) {
   if constexpr (way == Way::kAny) return fn(call);
   else if constexpr (way == Way::kAlike) return is_alike(call) ? fn(call) : run_elements(call, fn);
   else if constexpr (way == Way::kAlikeOthers) return is_alike(call) ? fn(call) : run_whole(call, fn);
-  else if constexpr (way == Way::kStreams) return run_streams(call, fn, streams_of(Name::text));
+  else if constexpr (way == Way::kStreams) return run_streams(call, fn, entry_of(kStreams, Name::text));
   else if constexpr (way == Way::kElements) return run_elements(call, fn);
-  else if constexpr (way == Way::kParts) return run_parts(call, fn);
+  else if constexpr (way == Way::kParts) return run_parts(call, fn, entry_of(kByParts, Name::text));
   else return run_whole(call, fn);
 }
 

@@ -23,7 +23,7 @@ namespace {
 const myc_kernel kernels[] = {
 #define KERNEL_ENTRY(op, suffix, dtypes, flags) {#op, dtypes, MYC_KERNEL_NAME(op, suffix), flags},
 #define NARROW_ENTRY(op, suffix, dtypes, flags) \
-  {#op, dtypes, narrowed<Name_##op##_##suffix, MYC_KERNEL_NAME(op, suffix)>, (flags) | kNarrow},
+  {#op, dtypes, narrowed<Name_##op##_##suffix, MYC_KERNEL_NAME(op, suffix)>, (flags) | narrow_flags(#op)},
 #include "kernels.def"
 #undef KERNEL_ENTRY
 #undef NARROW_ENTRY

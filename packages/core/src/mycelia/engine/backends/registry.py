@@ -13,7 +13,9 @@ from mycelia.engine.backends.reference import ReferenceBackend
 from mycelia.engine.base import config
 from mycelia.engine.ir.types import TensorType
 
-_NARROW = 2  # flag of a kernel: it takes 16-bit floats where its dtypes say f32, and computes in float32
+# Flags of a kernel: it takes 16-bit floats where its dtypes say f32, and computes in float32; it reads them
+# as they are.
+_NARROW, _READS_SHORT = 2, 4
 _NARROW_SHORTS = frozenset(("f16", "bf16"))
 
 
@@ -26,6 +28,11 @@ class Kernel:
     capsule: object = None
     index: int = -1
     function: Callable | None = None
+
+    @property
+    def reads_short(self) -> bool:
+        """Whether it reads 16-bit floats as they are, which is most of its work: no copy is made for it."""
+        return bool(self.flags & _READS_SHORT)
 
     def takes(self, shorts: list[str | None]) -> bool:
         """Whether inputs of these dtypes (None: absent) suit."""

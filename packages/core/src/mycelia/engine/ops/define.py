@@ -180,7 +180,7 @@ class OpDef:
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
-        precision=None, primitive=False, moves=False,
+        precision=None, primitive=False, moves=False, exact=False,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -214,7 +214,7 @@ class OpDef:
             raise TypeError(f"op {self.name}: an elementwise op has one result and updates nothing")
         self.elementwise = elementwise
         self.batch_rule: Callable | None = batch
-        self.moves = moves
+        self.moves, self.exact = moves, exact
         self.cost_rule: int | Callable | None = 0 if moves and cost is None else cost
         self.fusion: Fusion | None = fuse if fuse is None or isinstance(fuse, Fusion) else step(fuse)
         self.layout_rule: LayoutRule | None = layout
@@ -390,6 +390,7 @@ def op(
     precision: str | None = None,
     primitive: bool | str = False,
     moves: bool = False,
+    exact: bool = False,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -402,7 +403,8 @@ def op(
     result depends only on those at its place in the inputs, which have one shape ("same") or
     are broadcast against each other ("broadcast"), so that one call serves a batch of examples and the axes
     of images may stand in any order; `moves`: the floating elements of the result are elements of the inputs,
-    and it costs no operations; `batch`: the rule of `vmap` (ops/batch_rules.py; without one the examples run
+    and it costs no operations; `exact`: they need no more digits or range than those of the inputs, so that
+    nothing is rounded; `batch`: the rule of `vmap` (ops/batch_rules.py; without one the examples run
     one by one); `cost`: operations for each element of the largest tensor, or a rule (ops/cost.py); `fuse`:
     the step of a fused program on float32 (ops/fusion.py); `layout`: how it works on images with the channels
     last (ops/layout_rules.py); `precision`: what automatic mixed precision makes of it, "short": it gains
@@ -416,7 +418,7 @@ def op(
             function, name=name, infer=infer, outputs=outputs, promote=promote, float_result=float_result,
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
             effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
-            precision=precision, primitive=primitive, moves=moves,
+            precision=precision, primitive=primitive, moves=moves, exact=exact,
         ).op  # fmt: skip
 
     return define

@@ -93,7 +93,7 @@ class _Widening:
         for old, new in zip(node.outputs, made.outputs):
             new.name = old.name
             if _is_narrow(old):
-                exact = definition.moves and node.op.name not in _WITH_NUMBERS
+                exact = definition.exact or definition.moves and node.op.name not in _WITH_NUMBERS
                 self.keep(old, new if exact else self.rounded(new, old.type.dtype))
             else:
                 self.narrow[old] = new
@@ -106,10 +106,19 @@ class _Widening:
             return False
         if any(v in self.wide for v in node.inputs):
             return True
+        if self.reads_short(node):
+            return False
         readers = [r for v in node.outputs for r in self.readers.get(v, ())]
         if not definition.moves:
-            return bool(readers) or node.op.name in _HEAVY
+            return node.op.name in _HEAVY or not all(map(self.reads_short, readers))
         return node.op.name == "transpose" and bool(readers) and all(r.op.name in _PRODUCTS for r in readers)
+
+    def reads_short(self, node: Node) -> bool:
+        """Whether the kernel reads 16 bits faster than float32, so that a widened copy for it alone is no gain:
+        better done in float32 only where what it reads is float32 already.
+        """
+        kernel = self.backend.kernel(node.op.name, shorts_of(tuple(v and v.type for v in node.inputs)))
+        return kernel is not None and kernel.reads_short
 
     def cast(self, node: Node) -> bool:
         """Between 16 bits and float32 nothing is left but the rounding; other casts stay."""
@@ -149,7 +158,11 @@ class _Widening:
             return self.as_narrow(value)
         found = self.wide.get(value)
         if found is None:
-            found = self.wide[value] = self.emit("cast", value, dtype=dtypes.float32)
+            if value.is_constant:
+                found = self.builder.constant(value.constant.astype(dtypes.float32))
+            else:
+                found = self.emit("cast", value, dtype=dtypes.float32)
+            self.wide[value] = found
             self.narrow[value] = value
         return found
 

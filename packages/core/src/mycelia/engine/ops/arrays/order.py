@@ -46,6 +46,7 @@ def _sorted_types(x, axis, descending):
     mindir="Sort",
     batch=_batch.along("axis"),
     cost=0,
+    exact=True,
 )
 def _sort(input_x, *, axis: "int" = -1, descending: "bool" = False):
     """Values in order along an axis, and where they were; stable, NaN is the largest.
@@ -108,7 +109,7 @@ def _topk_types(x, k, axis, largest, sorted):
     return TensorType(x.dtype, shape), TensorType(dtypes.int32, shape)
 
 
-@op(infer=lambda x, **attrs: _topk_types(x, **attrs), outputs=2, batch=_batch.along("axis"))
+@op(infer=lambda x, **attrs: _topk_types(x, **attrs), outputs=2, batch=_batch.along("axis"), exact=True)
 def _topk(input, *, k: "int", axis: "int" = -1, largest: "bool" = True, sorted: "bool" = True):
     """The k largest (or smallest) values along an axis in order, and where they were; NaN is the largest.
 

@@ -21,6 +21,7 @@ from mycelia.engine.ops.late import ops
     method=True,
     fuse="maximum",
     primitive=True,
+    exact=True,
 )
 def maximum(input, other):
     """Elementwise larger operand; NaN if either is NaN.
@@ -43,6 +44,7 @@ def maximum(ct, input, other, input_shape, other_shape, needs):
     method=True,
     fuse="minimum",
     primitive=True,
+    exact=True,
 )
 def minimum(input, other):
     """Elementwise smaller operand; NaN if either is NaN.

@@ -108,7 +108,7 @@ def sub(ct, input_shape, other_shape, needs):
 sub.samples(binary_samples)
 
 
-@op(elementwise="same", infer=same(), mindir="Neg", method=True, fuse="neg", primitive=True)
+@op(elementwise="same", infer=same(), mindir="Neg", method=True, fuse="neg", primitive=True, exact=True)
 def neg(input):
     """Elementwise ``-input``; unsigned integers wrap around.
 
@@ -325,7 +325,7 @@ def tanh_grad(rand):
 # ------------------------------------------------------------------------------------ magnitude and sign
 
 
-@op(elementwise="same", infer=same(), mindir="Abs", method=True, fuse="abs", primitive=True)
+@op(elementwise="same", infer=same(), mindir="Abs", method=True, fuse="abs", primitive=True, exact=True)
 def abs(input):
     """Elementwise absolute value; the most negative integer stays as it is.
 
@@ -349,7 +349,10 @@ def abs(rand):
     yield rand.bools(3), dict(_grad=False)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True, fuse="sign", primitive=True)
+@op(
+    elementwise="same", infer=same(), nondiff=True, mindir="Sign", method=True, fuse="sign",
+    primitive=True, exact=True,
+)  # fmt: skip
 def sign(input):
     """-1, 0 or 1 by the sign of `input`; 0 for NaN. A complex number is divided by its magnitude.
 

@@ -20,7 +20,7 @@ def _store(target, value):
     return target
 
 
-@op(elementwise="same", infer=same(), mindir="ReLU", fuse="relu")
+@op(elementwise="same", infer=same(), mindir="ReLU", fuse="relu", exact=True)
 def _relu(input):
     """Rectified linear unit: ``max(input, 0)``.
 
@@ -43,7 +43,7 @@ def _relu(rand):
     yield rand(257, low=-1e30, high=1e30), dict(_grad=False)
 
 
-@op(elementwise="same", infer=same(), fuse="relu_grad")
+@op(elementwise="same", infer=same(), fuse="relu_grad", exact=True)
 def _relu_grad(dy, y):
     """Gradient of relu: ``dy`` where the result `y` is positive, else 0.
 
@@ -76,7 +76,7 @@ def _clip(x, low, high):
     return np.minimum(np.maximum(x, x.dtype.type(low)), x.dtype.type(high))
 
 
-@op(elementwise="same", infer=same(), mindir="ReLU6", fuse="relu6", primitive=True)
+@op(elementwise="same", infer=same(), mindir="ReLU6", fuse="relu6", primitive=True, exact=True)
 def relu6(x):
     """Rectified linear unit cut at six: ``min(max(x, 0), 6)``.
 

@@ -168,7 +168,10 @@ tensor_floordiv, tensor_mod = floor_div, floor_mod
 # ------------------------------------------------------------------------------------------------ rounding
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True, fuse="floor", primitive=True)
+@op(
+    elementwise="same", infer=same(), nondiff=True, mindir="Floor", method=True, fuse="floor",
+    primitive=True, exact=True,
+)  # fmt: skip
 def floor(input):
     """Largest integer not above `input`.
 
@@ -177,7 +180,10 @@ def floor(input):
     return np.floor(input).astype(input.dtype)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True, fuse="ceil", primitive=True)
+@op(
+    elementwise="same", infer=same(), nondiff=True, mindir="Ceil", method=True, fuse="ceil",
+    primitive=True, exact=True,
+)  # fmt: skip
 def ceil(input):
     """Smallest integer not below `input`.
 
@@ -186,7 +192,10 @@ def ceil(input):
     return np.ceil(input).astype(input.dtype)
 
 
-@op(elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True, fuse="trunc", primitive=True)
+@op(
+    elementwise="same", infer=same(), nondiff=True, mindir="Trunc", method=True, fuse="trunc",
+    primitive=True, exact=True,
+)  # fmt: skip
 def trunc(input):
     """`input` without its fraction: rounded to zero.
 

@@ -47,7 +47,7 @@ def _np_adaptive_matrices(size, positions):
     return matrices
 
 
-@op(name="adaptive_max_pool", batch=_batch.joined(0))
+@op(name="adaptive_max_pool", batch=_batch.joined(0), exact=True)
 def _adaptive_max_pool(x, *, size: "ints"):
     """Largest element of each of `size` windows that cover the data evenly, see `adaptive_avg_pool`.
 

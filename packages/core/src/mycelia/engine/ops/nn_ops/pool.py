@@ -157,7 +157,7 @@ def _np_scatter(ct, index, size):
 # --------------------------------------------------------------------------------------------- by index
 
 
-@op(name="pool_take", batch=_batch.joined(0, 1))
+@op(name="pool_take", batch=_batch.joined(0, 1), exact=True)
 def _pool_take(x, index):
     """Elements of each plane at flat spatial indices.
 
@@ -260,7 +260,7 @@ def _max_last_samples(rand):
     yield rand.distinct(1, 9, 8, 48), dict(kernel=(3, 3), stride=(1, 1), **large)
 
 
-@op(name="max_pool", batch=_batch.joined(0), layout=_layout.formatted((0,), (0,)))
+@op(name="max_pool", batch=_batch.joined(0), layout=_layout.formatted((0,), (0,)), exact=True)
 def _max_pool(
     x,
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,),

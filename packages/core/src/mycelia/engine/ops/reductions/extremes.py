@@ -113,7 +113,7 @@ def _with_index(find, input, axis, keepdims):
     return (value, place) if keepdims else (value.squeeze(axis), place.squeeze(axis))
 
 
-@op(infer=_with_index_type, outputs=2, batch=_batch.along("axis"))
+@op(infer=_with_index_type, outputs=2, batch=_batch.along("axis"), exact=True)
 def max_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
     """Largest element along `axis` and its place: the first of equals, or of NaNs.
 
@@ -123,7 +123,7 @@ def max_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
     return _with_index(np.argmax, input, axis, keepdims)
 
 
-@op(infer=_with_index_type, outputs=2, batch=_batch.along("axis"))
+@op(infer=_with_index_type, outputs=2, batch=_batch.along("axis"), exact=True)
 def min_with_index(input, *, axis: "int" = 0, keepdims: "bool" = False):
     """Smallest element along `axis` and its place: the first of equals, or of NaNs.
 

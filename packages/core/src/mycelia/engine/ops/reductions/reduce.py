@@ -333,6 +333,7 @@ def _extreme_type(input, *, axis, keepdims):
     mindir="ReduceMax",
     batch=_batch.along("axis"),
     layout=_layout.reduction("axis", "keepdims"),
+    exact=True,
 )
 def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Largest element over `axis`; NaN if there is one.
@@ -349,6 +350,7 @@ def _reduce_max(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     mindir="ReduceMin",
     batch=_batch.along("axis"),
     layout=_layout.reduction("axis", "keepdims"),
+    exact=True,
 )
 def _reduce_min(input, *, axis: "ints?" = None, keepdims: "bool" = False):
     """Smallest element over `axis`; NaN if there is one.
