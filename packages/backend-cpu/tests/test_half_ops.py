@@ -244,6 +244,39 @@ def test_places_of_extremes(special, dtype):
                 check(find("place_along"), ct, place, axis=axis, length=2, context=(few, axis))
 
 
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize(
+    "shape", [(1, 1, 4, 6), (1, 5, 8, 10), (3, 2, 6, 8), (9, 4, 6, 6), (2, 3, 150, 160)], ids=str
+)
+def test_pools_of_images_and_planes(shape, dtype):
+    random = np.random.default_rng(15)
+    n, c, h, w = shape
+    x, windows = random_tensor(random, shape, dtype), (n, c, h // 2, w // 2)
+    ct = random_tensor(random, windows, dtype, False)
+    place = Tensor(random.integers(0, h * w, windows))
+    regular = {"kernel": (2, 2), "stride": (2, 2)}
+    cases = [
+        ("max_pool", (x,), {**regular, "pad": (0,)}),
+        ("max_pool", (x,), {"kernel": (3, 3), "stride": (2, 2), "pad": (1, 1, 0, 0)}),
+        ("max_pool_grad", (x, ct), {**regular, "pad": (0,)}),
+        ("max_pool_index", (x,), {**regular, "pad": (0,)}),
+        ("avg_pool", (x,), regular),
+        ("avg_pool_grad", (ct,), {**regular, "size": (h, w)}),
+        ("adaptive_max_pool", (x,), {"size": (3, 2)}),
+        ("adaptive_max_pool_index", (x,), {"size": (3, 2)}),
+        ("adaptive_avg_pool", (x,), {"size": (1, 1)}),
+        ("adaptive_avg_pool_grad", (ct,), {"size": (h, w)}),
+        ("pool_take", (x, place), {}),
+        ("pool_scatter", (ct, place), {"size": (h, w)}),
+    ]
+    last, last_ct = x.transpose(0, 2, 3, 1), ct.transpose(0, 2, 3, 1)
+    for name, args, attrs in cases:
+        check(find(name), *args, context=(name, attrs), **attrs)
+        if name in ("max_pool", "max_pool_grad", "avg_pool", "avg_pool_grad"):
+            args = [last_ct if a is ct else last for a in args]
+            check(find(name), *args, context=(name, "NHWC"), **attrs, data_format="NHWC")
+
+
 def test_every_16_bit_number_widens_and_every_tie_rounds_to_even():
     bits = np.arange(1 << 16, dtype=np.uint16)
     halves = bits.view(np.float16)

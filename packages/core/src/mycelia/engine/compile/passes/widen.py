@@ -114,9 +114,7 @@ class _Widening:
         return node.op.name == "transpose" and bool(readers) and all(r.op.name in _PRODUCTS for r in readers)
 
     def reads_short(self, node: Node) -> bool:
-        """Whether the kernel reads 16 bits faster than float32, so that a widened copy for it alone is no gain:
-        better done in float32 only where what it reads is float32 already.
-        """
+        """Whether the kernel reads 16 bits faster than float32: a widened copy for it alone is no gain."""
         kernel = self.backend.kernel(node.op.name, shorts_of(tuple(v and v.type for v in node.inputs)))
         return kernel is not None and kernel.reads_short
 
