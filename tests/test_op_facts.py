@@ -27,7 +27,7 @@ EXCEPTIONS = {
 LISTS = {
     "engine/capture/numbers.py": "operators of Python that give numbers of numbers",
     "engine/tensors/tensor.py": "what Tensor's operators call",
-    "engine/compile/recompute.py": "ops that are cheaper than memory",
+    "engine/compile/passes/recompute.py": "ops that are cheaper than memory",
     "engine/compile/passes/simplify.py": "ops that change nothing when they are done twice",
     "engine/compile/executable.py": "ops that run a program",
     "engine/ops/lowered/fused.py": "steps of fused programs, and which are light",
