@@ -9,6 +9,7 @@ import pytest
 
 import mycelia as ms
 from mycelia.engine.ops.nn_ops import conv as family
+from mycelia.engine.ops.nn_ops import conv_geometry
 from mycelia_backend_cpu import _native
 
 # (n, c, o, size, kernel, stride, pad, dilation, group)
@@ -71,7 +72,7 @@ def assert_equal(op, inputs, attrs):
 
 
 def positions(x, w, how):
-    return family.output_size(x.shape[2:], w.shape[2:], how["stride"], how["pad"], how["dilation"])
+    return conv_geometry.output_size(x.shape[2:], w.shape[2:], how["stride"], how["pad"], how["dilation"])
 
 
 def test_forward_with_and_without_bias(case, threads):

@@ -7,7 +7,7 @@ import pytest
 
 import mycelia as ms
 from mycelia.engine.ops.lowered import channels_last as family
-from mycelia.engine.ops.nn_ops.conv import output_size
+from mycelia.engine.ops.nn_ops.conv_geometry import output_size
 from mycelia_backend_cpu import _native
 
 # (n, inputs, outputs, size, kernel, stride, pad, dilation, group)

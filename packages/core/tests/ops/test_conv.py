@@ -5,7 +5,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import ops
-from mycelia.engine.ops.nn_ops.conv import conv_transpose, explicit_pads, same_pads
+from mycelia.engine.ops.nn_ops.conv_functions import conv_transpose
+from mycelia.engine.ops.nn_ops.conv_geometry import explicit_pads, same_pads
 
 
 def ramp(*shape, start=0):

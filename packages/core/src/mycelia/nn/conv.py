@@ -11,6 +11,8 @@ from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.ops.nn_ops import conv_functions as _conv_functions
+from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
@@ -65,9 +67,9 @@ class _Conv(Cell):
                 f"data_format {data_format!r}: only channels-first layouts are computed",
             )
         self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
-        self._kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
-        self._stride = _conv.spread("stride", stride, rank, 1, owner)
-        self._dilation = _conv.spread("dilation", dilation, rank, 1, owner)
+        self._kernel = _conv_geometry.spread("kernel_size", kernel_size, rank, 1, owner)
+        self._stride = _conv_geometry.spread("stride", stride, rank, 1, owner)
+        self._dilation = _conv_geometry.spread("dilation", dilation, rank, 1, owner)
         # One-dimensional layers show and store themselves as MindSpore's do: with a height of 1.
         lead = (1,) if rank == 1 else ()
         self.kernel_size, self.stride = (*lead, *self._kernel), (*lead, *self._stride)
@@ -89,7 +91,7 @@ class _Conv(Cell):
         self.weight_init, self.bias_init = weight_init, bias_init
 
     def _pads_for(self, size: tuple[int, ...]) -> tuple[int, ...]:
-        return _conv.explicit_pads(
+        return _conv_geometry.explicit_pads(
             type(self).__name__,
             self.pad_mode,
             self._padding,
@@ -274,7 +276,7 @@ class _ConvTranspose(_Conv):
 
     def _set_output_padding(self, output_padding) -> None:
         owner = type(self).__name__
-        extra = _conv.spread("output_padding", output_padding, self._rank, 0, owner)
+        extra = _conv_geometry.spread("output_padding", output_padding, self._rank, 0, owner)
         if self.pad_mode != "pad" and any(extra):
             raise errors.value_error(
                 owner, f"output_padding must be 0 unless pad_mode is 'pad', but got {output_padding}"
@@ -283,7 +285,7 @@ class _ConvTranspose(_Conv):
 
     def construct(self, x):
         weight = self._kernels(x)
-        return _conv.conv_transpose(
+        return _conv_functions.conv_transpose(
             x,
             weight,
             self.bias,

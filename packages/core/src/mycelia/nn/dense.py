@@ -133,7 +133,8 @@ class BiDense(Cell):
             )
 
     def construct(self, input1, input2):
-        from mycelia.engine.ops.arrays.shape import reshape, transpose
+        from mycelia.engine.ops.arrays.axes import transpose
+        from mycelia.engine.ops.arrays.shape import reshape
 
         for name, x, size in (("input1", input1, self.in1_channels), ("input2", input2, self.in2_channels)):
             if not x.ndim or x.shape[-1] != size or input1.shape[:-1] != input2.shape[:-1]:
@@ -200,7 +201,7 @@ class Flatten(Cell):
             )
 
     def construct(self, x):
-        from mycelia.engine.ops.arrays.shape import flatten
+        from mycelia.engine.ops.arrays.axes import flatten
 
         return flatten(x, start_dim=self.start_dim, end_dim=self.end_dim)
 
@@ -348,7 +349,7 @@ class EmbeddingLookup(Cell):
         )
 
     def construct(self, indices):
-        from mycelia.engine.ops.arrays.index import embedding
+        from mycelia.engine.ops.arrays.gathering import embedding
         from mycelia.engine.ops.arrays.shape import expand_dims
         from mycelia.engine.ops.elementwise.cast import cast
         from mycelia.engine.ops.elementwise.clipping import maximum, minimum
@@ -428,7 +429,7 @@ class Embedding(Cell):
         self.embedding_table = Parameter(table, name="embedding_table")
 
     def construct(self, ids):
-        from mycelia.engine.ops.arrays.index import embedding
+        from mycelia.engine.ops.arrays.gathering import embedding
 
         return embedding(ids, self.embedding_table)
 

@@ -6,7 +6,7 @@ import math
 
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import int32
-from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import math as _math
@@ -411,8 +411,8 @@ class FocalLoss(LossBase):
         if labels.shape[1] == 1:
             labels = cast(labels, int32)
             if weight is not None:
-                weight = _index.gather_elements(_math.mul(known * 0.0 + 1.0, weight), 1, labels)
-            known = _index.gather_elements(known, 1, labels)
+                weight = _gathering.gather_elements(_math.mul(known * 0.0 + 1.0, weight), 1, labels)
+            known = _gathering.gather_elements(known, 1, labels)
             loss = known
         else:
             loss = known * cast(labels, logits.dtype)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from mycelia.engine.base import errors, ignored
 from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_train
-from mycelia.engine.ops.nn_ops.norm import _instance_norm, _layer_norm, group_norm, lrn, rms_norm
+from mycelia.engine.ops.nn_ops.group_norm import _instance_norm, group_norm
+from mycelia.engine.ops.nn_ops.lrn import lrn
+from mycelia.engine.ops.nn_ops.norm import _layer_norm, rms_norm
 from mycelia.engine.tensors.initializer import initializer
 from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell

@@ -6,7 +6,7 @@ from mycelia.engine.base import errors
 from mycelia.engine.ops.nn_ops import adaptive_pool as _adaptive_pool
 from mycelia.engine.ops.nn_ops import average_pool as _average_pool
 from mycelia.engine.ops.nn_ops import pool as _pool
-from mycelia.engine.ops.nn_ops.conv import explicit_pads, spread
+from mycelia.engine.ops.nn_ops.conv_geometry import explicit_pads, spread
 from mycelia.nn.cell import Cell
 
 

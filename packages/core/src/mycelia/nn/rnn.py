@@ -6,11 +6,12 @@ import math
 
 from mycelia.engine.base import dtypes, errors, log
 from mycelia.engine.base.dtypes import float32
-from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
+from mycelia.engine.ops.arrays.axes import flip, transpose
 from mycelia.engine.ops.arrays.create import arange, zeros
 from mycelia.engine.ops.arrays.joining import concat, stack
-from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims, flip, reshape, transpose
+from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims, reshape
 from mycelia.engine.ops.nn_ops import rnn as _rnn
 from mycelia.engine.tensors.initializer import Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
@@ -32,14 +33,14 @@ def _reverse_steps(x, lengths):
     inside = steps < last
     source = _masks.where(inside, last - 1 - steps, steps + last * 0)
     index = broadcast_to(expand_dims(source, 2), x.shape)
-    return _index.gather_d(x, 0, index)
+    return _gathering.gather_d(x, 0, index)
 
 
 def _at_last_step(y, lengths):
     """y [T, B, H] at step length - 1 of each sequence: [B, H]."""
     last = reshape(lengths - 1, (1, -1, 1))
     index = broadcast_to(last, (1, *y.shape[1:]))
-    return reshape(_index.gather_d(y, 0, index), y.shape[1:])
+    return reshape(_gathering.gather_d(y, 0, index), y.shape[1:])
 
 
 def _blank_padding(y, lengths):

@@ -10,10 +10,11 @@ import math
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.arrays import masks as _masks
+from mycelia.engine.ops.arrays.axes import swapaxes, transpose
 from mycelia.engine.ops.arrays.create import zeros
 from mycelia.engine.ops.arrays.joining import concat, split
 from mycelia.engine.ops.arrays.repeating import tile
-from mycelia.engine.ops.arrays.shape import expand_dims, reshape, squeeze, swapaxes, transpose
+from mycelia.engine.ops.arrays.shape import expand_dims, reshape, squeeze
 from mycelia.engine.ops.linalg import products as _linalg
 from mycelia.engine.ops.nn_ops.attention import scaled_dot_product_attention
 from mycelia.engine.ops.random.random import dropout as _dropout

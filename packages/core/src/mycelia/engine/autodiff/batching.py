@@ -18,7 +18,8 @@ from typing import Any
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.arrays.shape import broadcast_to, movedim
+from mycelia.engine.ops.arrays.axes import movedim
+from mycelia.engine.ops.arrays.shape import broadcast_to
 from mycelia.engine.ops.batch_rules import Call, rule_of
 from mycelia.engine.ops.define import LIST
 

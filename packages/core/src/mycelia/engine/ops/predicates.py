@@ -8,10 +8,12 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.create import full_like
-from mycelia.engine.ops.arrays.index import gather, is_tensor, narrow
+from mycelia.engine.ops.arrays.gathering import gather
+from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.order import unique
 from mycelia.engine.ops.arrays.shape import constant, reshape
+from mycelia.engine.ops.arrays.slicing import narrow
 from mycelia.engine.ops.control_flow import debug
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math

@@ -20,17 +20,14 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.sizes import Size, applied, exact, is_open
-from mycelia.engine.ops.arrays.index import (
-    _linear_index,
-    _strided_assign,
-    _strided_slice,
-    _strided_write,
-    gather,
-)
+from mycelia.engine.ops.arrays.axes import transpose
+from mycelia.engine.ops.arrays.gathering import gather
+from mycelia.engine.ops.arrays.index import _linear_index
 from mycelia.engine.ops.arrays.joining import unstack
 from mycelia.engine.ops.arrays.masks import _flat_nonzero, _masked_fill
 from mycelia.engine.ops.arrays.scatter import _index_copy
-from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape, transpose
+from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
+from mycelia.engine.ops.arrays.slicing import _strided_assign, _strided_slice, _strided_write
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.methods.facts import SharedTensor
 from mycelia.engine.tensors.attach import attach

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.distinct import unique_sorted
-from mycelia.engine.ops.arrays.index import gather_elements
+from mycelia.engine.ops.arrays.gathering import gather_elements
 from mycelia.engine.ops.arrays.scatter import scatter_add_along
 from mycelia.engine.ops.arrays.shape import positive_axis
 from mycelia.engine.ops.elementwise.cast import cast

@@ -9,7 +9,7 @@ import numpy as np
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.distinct import unique_sorted
-from mycelia.engine.ops.arrays.index import gather_elements
+from mycelia.engine.ops.arrays.gathering import gather_elements
 from mycelia.engine.ops.arrays.shape import constant
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.numpy._arguments import (

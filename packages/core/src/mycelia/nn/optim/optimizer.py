@@ -23,7 +23,7 @@ class _TableRate(LearningRateSchedule):
         self.learning_rate = Parameter(Tensor(np.asarray(rates, np.float32)), name, requires_grad=False)
 
     def construct(self, global_step):
-        from mycelia.engine.ops.arrays.index import gather
+        from mycelia.engine.ops.arrays.gathering import gather
 
         last = self.learning_rate.size - 1
         return gather(self.learning_rate, _clipping.minimum(global_step, last), 0)

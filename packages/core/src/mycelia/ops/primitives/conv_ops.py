@@ -4,6 +4,9 @@ from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.ops.images.sampling import deformable_offsets
 from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.ops.nn_ops import conv_functions as _conv_functions
+from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
+from mycelia.engine.ops.nn_ops import unfold as _unfold
 from mycelia.ops.primitives.checks import Misfit, anything, boolean, choice, integer, positive, within
 from mycelia.ops.primitives.define import primitive
 
@@ -100,7 +103,7 @@ def _convolved(owner, x, w, out_channel, kernel, pad_mode, pad, stride, dilation
     _check_same_dtype(owner, x, w)
     if pad_mode != "pad":
         pad = 0
-    pads = _conv.explicit_pads(owner, pad_mode, pad, x.shape[2:], kernel, stride, dilation)
+    pads = _conv_geometry.explicit_pads(owner, pad_mode, pad, x.shape[2:], kernel, stride, dilation)
     return _conv._conv(x, w, None, stride=stride, pad=pads, dilation=dilation, group=group)
 
 
@@ -132,7 +135,7 @@ def _input_gradient(owner, dy, w, sizes, out_channel, kernel, pad_mode, pad, str
     _check_shapes(owner, dy, 4, w, (out_channel, None, *kernel))
     if pad_mode != "pad":
         pad = 0
-    pads = _conv.explicit_pads(owner, pad_mode, pad, sizes[2:], kernel, stride, dilation)
+    pads = _conv_geometry.explicit_pads(owner, pad_mode, pad, sizes[2:], kernel, stride, dilation)
     return _conv._conv_input_grad(
         dy, w, size=tuple(sizes[2:]), stride=stride, pad=pads, dilation=dilation, group=group
     )
@@ -181,7 +184,9 @@ def Conv3DTranspose(
     _check_shapes("Conv3DTranspose", x, 5, filter, (in_channel, out_channel // group, *kernel_size))
     if pad_mode != "pad":
         pad = 0
-    return _conv.conv_transpose(x, filter, None, stride, pad_mode, pad, dilation, group, output_padding)
+    return _conv_functions.conv_transpose(
+        x, filter, None, stride, pad_mode, pad, dilation, group, output_padding
+    )
 
 
 @primitive(check=_needs_no_pad)
@@ -261,9 +266,9 @@ def ExtractImagePatches(
     """Patches of images as channels. Shapes: [N, C, H, W] -> [N, KH * KW * C, rows, columns]."""
     pads = (0, 0, 0, 0)
     if padding == "SAME":
-        pads = _conv.same_pads(input_x.shape[2:], ksizes, strides, rates)
-    rows, columns = _conv.output_size(input_x.shape[2:], ksizes, strides, pads, rates)
-    found = _conv._im2col(input_x, kernel=ksizes, stride=strides, pad=pads, dilation=rates)
+        pads = _conv_geometry.same_pads(input_x.shape[2:], ksizes, strides, rates)
+    rows, columns = _conv_geometry.output_size(input_x.shape[2:], ksizes, strides, pads, rates)
+    found = _unfold._im2col(input_x, kernel=ksizes, stride=strides, pad=pads, dilation=rates)
     n, c, size = input_x.shape[0], input_x.shape[1], ksizes[0] * ksizes[1]
     # A patch lists its positions first, the channels of each within.
     found = ops.transpose(ops.reshape(found, (n, c, size, rows, columns)), (0, 2, 1, 3, 4))
@@ -308,9 +313,9 @@ def ExtractVolumePatches(
     """Patches of volumes as channels. Shapes: [N, C, D, H, W] -> [N, KD * KH * KW * C, *positions]."""
     one = (1, 1, 1)
     same = padding == "SAME"
-    pads = _conv.same_pads(input_x.shape[2:], kernel_size, strides, one) if same else (0,) * 6
-    positions = _conv.output_size(input_x.shape[2:], kernel_size, strides, pads, one)
-    found = _conv._im2col(input_x, kernel=kernel_size, stride=strides, pad=pads, dilation=one)
+    pads = _conv_geometry.same_pads(input_x.shape[2:], kernel_size, strides, one) if same else (0,) * 6
+    positions = _conv_geometry.output_size(input_x.shape[2:], kernel_size, strides, pads, one)
+    found = _unfold._im2col(input_x, kernel=kernel_size, stride=strides, pad=pads, dilation=one)
     n, c = input_x.shape[:2]
     found = ops.transpose(ops.reshape(found, (n, c, -1, *positions)), (0, 2, 1, 3, 4, 5))
     return ops.reshape(found, (n, -1, *positions))
@@ -325,10 +330,10 @@ def Dilation2D(
     kernel = filter.shape[1:]
     pads = (0, 0, 0, 0)
     if pad_mode == "SAME":
-        pads = _conv.same_pads(x.shape[2:], kernel, stride, dilation)
+        pads = _conv_geometry.same_pads(x.shape[2:], kernel, stride, dilation)
     padded = ops.pad(x, (pads[1], pads[3], pads[0], pads[2]), "constant", float("-inf")) if any(pads) else x
-    rows, columns = _conv.output_size(x.shape[2:], kernel, stride, pads, dilation)
-    found = _conv._im2col(padded, kernel=kernel, stride=stride, pad=(0,), dilation=dilation)
+    rows, columns = _conv_geometry.output_size(x.shape[2:], kernel, stride, pads, dilation)
+    found = _unfold._im2col(padded, kernel=kernel, stride=stride, pad=(0,), dilation=dilation)
     found = ops.reshape(found, (*x.shape[:2], kernel[0] * kernel[1], rows * columns))
     sums = found + ops.reshape(filter, (1, x.shape[1], -1, 1))
     return ops.reshape(ops.amax(sums, 2), (*x.shape[:2], rows, columns))

@@ -3,7 +3,8 @@
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_train
-from mycelia.engine.ops.nn_ops.norm import _l2_normalize, _layer_norm
+from mycelia.engine.ops.nn_ops.lrn import _l2_normalize
+from mycelia.engine.ops.nn_ops.norm import _layer_norm
 from mycelia.engine.ops.random.draws import _dropout
 from mycelia.ops.primitives.checks import Misfit, anything, choice, integer, natural, real, within
 from mycelia.ops.primitives.define import primitive, renamed, table

@@ -2,7 +2,7 @@
 
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.engine.ops.nn_ops import pool as _pool
 from mycelia.engine.ops.nn_ops.average_pool import avg_pool
 from mycelia.engine.ops.nn_ops.ratio_pool import _ratio_pool, _ratio_pool_cells
@@ -43,7 +43,7 @@ def _check_floating(owner, x):
 def _pads(x, pad_mode, kernel, stride):
     if pad_mode == "VALID":
         return (0,) * (2 * len(kernel))
-    return _conv.same_pads(x.shape[2:], kernel, stride, (1,) * len(kernel))
+    return _conv_geometry.same_pads(x.shape[2:], kernel, stride, (1,) * len(kernel))
 
 
 @primitive(shows={"kernel_size": full, "strides": full})

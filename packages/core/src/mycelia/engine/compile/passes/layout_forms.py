@@ -12,7 +12,7 @@ from mycelia.engine.compile.passes.selection import accuracy
 from mycelia.engine.ir.graph import Node, Value
 from mycelia.engine.ir.sizes import hint_of
 from mycelia.engine.ops.layout_rules import LayoutRule, float32_images, nhwc_shape
-from mycelia.engine.ops.nn_ops.conv import full_attributes
+from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
 
 if TYPE_CHECKING:
     from mycelia.engine.compile.passes.layout import NHWCRewriter

@@ -31,7 +31,7 @@ _LEAST_FALL = 0.02  # of the peak
 _BUDGET = 0.02  # of the time of all nodes
 
 # Elementwise, at most a few operations an element.
-_LIGHT = frozenset("add sub mul neg abs square maximum minimum relu relu6 leaky_relu select".split())
+_LIGHT = frozenset("add sub mul neg abs square maximum minimum relu relu6 leaky_relu".split())
 # Normalizations: which of their own results stand in for the running statistics, which only results without
 # a reader depend on.
 _STAND_INS = {"batch_norm_train": {0: 3, 1: 4}, "batch_norm_act_train": {0: 3, 1: 4}}

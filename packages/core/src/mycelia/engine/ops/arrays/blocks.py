@@ -6,15 +6,18 @@ All are compositions of reshaping, padding and gathering.
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.arrays.axes import transpose
 from mycelia.engine.ops.arrays.create import arange
-from mycelia.engine.ops.arrays.index import gather, gather_d, is_tensor, strided_slice
+from mycelia.engine.ops.arrays.gathering import gather, gather_d
+from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.padding import pad
-from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape, transpose
+from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
+from mycelia.engine.ops.arrays.slicing import strided_slice
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.logic import less
-from mycelia.engine.ops.nn_ops.conv import fold
+from mycelia.engine.ops.nn_ops.unfold import fold
 from mycelia.engine.ops.reductions.moments import vector_norm
 
 

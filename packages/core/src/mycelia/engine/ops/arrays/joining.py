@@ -13,7 +13,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.create import zeros
-from mycelia.engine.ops.arrays.index import narrow, take_constant
+from mycelia.engine.ops.arrays.gathering import take_constant
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.shape import (
     as_ints,
@@ -26,6 +26,7 @@ from mycelia.engine.ops.arrays.shape import (
     shaped_by,
     tensors_of,
 )
+from mycelia.engine.ops.arrays.slicing import narrow
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise.cast import cast
 

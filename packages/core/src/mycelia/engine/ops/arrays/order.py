@@ -8,7 +8,8 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
-from mycelia.engine.ops.arrays.index import index_select, is_tensor
+from mycelia.engine.ops.arrays.gathering import index_select
+from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.scatter import _scatter_elements
 from mycelia.engine.ops.arrays.shape import constant, positive_axis, reshape, squeeze
 from mycelia.engine.ops.define import op
@@ -194,7 +195,7 @@ def intopk(x1, x2, k):
 
 def index_own(x, classes):
     """``x[i, classes[i]]`` as a column."""
-    from mycelia.engine.ops.arrays.index import gather_d
+    from mycelia.engine.ops.arrays.gathering import gather_d
 
     return gather_d(x, 1, reshape(classes, (-1, 1)))
 
@@ -243,7 +244,7 @@ def searchsorted(sorted_sequence, values, *, out_int32=False, right=False, side=
             f"For 'searchsorted', side must be 'left' or 'right' and fit right={right}, but got {side!r}"
         )
     if sorter is not None:
-        from mycelia.engine.ops.arrays.index import gather_d
+        from mycelia.engine.ops.arrays.gathering import gather_d
 
         sorted_sequence = gather_d(sorted_sequence, -1, sorter)
     dtype = dtypes.int32 if out_int32 else dtypes.int64

@@ -97,7 +97,7 @@ def pad(input_x, padding, mode="constant", value=None):
 
 
 def _pad_from_itself(x, axis, before, after, mode):
-    from mycelia.engine.ops.arrays.index import take_constant
+    from mycelia.engine.ops.arrays.gathering import take_constant
 
     n = x.shape[axis]
     reach = {"reflect": n - 1, "symmetric": n, "circular": n}.get(mode, max(before, after))

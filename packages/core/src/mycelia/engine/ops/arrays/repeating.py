@@ -84,7 +84,7 @@ def repeat_interleave(input, repeats, axis=None):
         raise errors.value_error(
             f"For 'repeat_interleave', {len(repeats)} repeats are given for an axis of size {n}"
         )
-    from mycelia.engine.ops.arrays.index import take_constant
+    from mycelia.engine.ops.arrays.gathering import take_constant
 
     return take_constant(input, np.repeat(np.arange(n), repeats), axis)
 

@@ -11,13 +11,11 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops.arrays.gathering import _gather_d, gather, gather_nd
 from mycelia.engine.ops.arrays.index import (
-    _gather_d,
     _grid,
     _linear_index,
     check_index_dtype,
-    gather,
-    gather_nd,
     is_tensor,
     positions_nd,
     wrapped,

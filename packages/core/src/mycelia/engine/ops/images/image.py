@@ -7,8 +7,9 @@ import math
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.ops.arrays import index as _index
-from mycelia.engine.ops.arrays.shape import constant, reshape, transpose
+from mycelia.engine.ops.arrays import gathering as _gathering
+from mycelia.engine.ops.arrays.axes import transpose
+from mycelia.engine.ops.arrays.shape import constant, reshape
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.nn_ops import adaptive_pool as _adaptive_pool
 
@@ -96,7 +97,7 @@ def _resize_axis(x, axis: int, n: int, out: int, step: float, mode: str, align: 
 
 
 def _pick(x, places: np.ndarray, axis: int):
-    return _index.gather(x, constant(places.astype(np.int32)), axis)
+    return _gathering.gather(x, constant(places.astype(np.int32)), axis)
 
 
 def _weighted(x, axis: int, terms):

@@ -9,16 +9,17 @@ import itertools
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.arrays.index import gather, gather_d
+from mycelia.engine.ops.arrays.axes import swapaxes, transpose
+from mycelia.engine.ops.arrays.gathering import gather, gather_d
 from mycelia.engine.ops.arrays.masks import where
-from mycelia.engine.ops.arrays.shape import broadcast_to, constant, expand_dims, reshape, swapaxes, transpose
+from mycelia.engine.ops.arrays.shape import broadcast_to, constant, expand_dims, reshape
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.clipping import clamp
 from mycelia.engine.ops.elementwise.rounding import floor, floor_mod, round
 from mycelia.engine.ops.linalg.products import matmul
-from mycelia.engine.ops.nn_ops.conv import conv2d
+from mycelia.engine.ops.nn_ops.conv_functions import conv2d
 
 
 def _inside(place, size):

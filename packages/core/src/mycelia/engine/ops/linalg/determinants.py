@@ -5,6 +5,7 @@ import numpy as np
 from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.arrays.create import eye as _eye
 from mycelia.engine.ops.define import op
@@ -51,7 +52,7 @@ def _of_finite(function, a):
 
 
 def _turn(x):
-    return _shape.swapaxes(x, -1, -2)
+    return _axes.swapaxes(x, -1, -2)
 
 
 def _mm(a, b, transpose_a=False, transpose_b=False):

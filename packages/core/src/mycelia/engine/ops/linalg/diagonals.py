@@ -3,7 +3,8 @@
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.arrays.index import gather, is_tensor
+from mycelia.engine.ops.arrays.gathering import gather
+from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.shape import constant, reshape
 

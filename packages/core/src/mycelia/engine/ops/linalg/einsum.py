@@ -1,6 +1,7 @@
 """Einstein summation, written with the ops of `linalg`, `reduce` and `shape`, hence differentiable."""
 
 from mycelia.engine.base import errors
+from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.arrays.masks import diagonal
 from mycelia.engine.ops.elementwise import math as _math
@@ -31,7 +32,7 @@ class _Term:
         """Axes in the order of `labels`, a permutation of its own."""
         order = tuple(self.labels.index(label) for label in labels)
         if order != tuple(range(len(order))):
-            self.tensor = _shape.transpose(self.tensor, order)
+            self.tensor = _axes.transpose(self.tensor, order)
         self.labels = list(labels)
         return self.tensor
 

@@ -15,7 +15,7 @@ from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops.define import find, op
-from mycelia.engine.ops.nn_ops.conv import full_attributes, output_size
+from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes, output_size
 
 PANEL = 16  # channels: packs are padded to a multiple of it
 _TAPS = {"winograd4": 36 + 9, "winograd6": 64 + 9}  # elements per pair of channels: transformed, and as given

@@ -7,7 +7,8 @@ import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors, ignored
-from mycelia.engine.ops.arrays.shape import reshape, transpose
+from mycelia.engine.ops.arrays.axes import transpose
+from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.late import ops
 from mycelia.engine.tensors.attach import attach
 

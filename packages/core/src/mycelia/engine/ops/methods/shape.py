@@ -9,8 +9,22 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors, ignored
 from mycelia.engine.ops.arrays import create, order
-from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
+from mycelia.engine.ops.arrays import slicing as _slicing
+from mycelia.engine.ops.arrays.axes import (
+    flatten,
+    flip,
+    fliplr,
+    flipud,
+    movedim,
+    ravel,
+    roll,
+    rot90,
+    swapaxes,
+    t,
+    transpose,
+)
 from mycelia.engine.ops.arrays.joining import chunk, split, tensor_split, unstack
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.repeating import repeat_elements, repeat_interleave, tile
@@ -38,20 +52,9 @@ from mycelia.engine.ops.arrays.shape import (
     constant,
     expand_as,
     expand_dims,
-    flatten,
-    flip,
-    fliplr,
-    flipud,
-    movedim,
     positive_axis,
-    ravel,
     reshape,
-    roll,
-    rot90,
     squeeze,
-    swapaxes,
-    t,
-    transpose,
     view_as,
 )
 from mycelia.engine.tensors.attach import attach
@@ -181,14 +184,14 @@ def _gather(self, *args, **kwargs):
     names = ("dim", "index") if isinstance(args[0] if args else kwargs.get("dim"), int) else ()
     if names or "index" in kwargs:
         given = dict(zip(("dim", "index"), args)) | kwargs
-        return _index.gather_d(self, given["dim"], given["index"])
+        return _gathering.gather_d(self, given["dim"], given["index"])
     given = dict(zip(("input_indices", "axis", "batch_dims"), args)) | kwargs
-    return _index.gather(self, given["input_indices"], given["axis"], given.get("batch_dims", 0))
+    return _gathering.gather(self, given["input_indices"], given["axis"], given.get("batch_dims", 0))
 
 
 def _index_select(self, axis=None, index=None, *, dim=None):
     """The slices along an axis at the positions `index`."""
-    return _index.index_select(self, _one_of(axis, dim), index)
+    return _gathering.index_select(self, _one_of(axis, dim), index)
 
 
 def _select(self, *args, **kwargs):
@@ -225,7 +228,7 @@ def _take(self, indices=None, axis=None, mode="clip", *, index=None):
         indices = indices % n
     elif mode != "raise":
         raise errors.value_error(f"For 'take', mode must be 'clip', 'wrap' or 'raise', but got {mode!r}")
-    return _index.gather(source, indices, axis)
+    return _gathering.gather(source, indices, axis)
 
 
 def _diagonal(self, offset=0, axis1=0, axis2=1, *, dim1=None, dim2=None):
@@ -364,11 +367,12 @@ _METHODS = {
     "flip": _flip, "reverse": flip, "fliplr": fliplr, "flipud": flipud, "roll": roll, "rot90": rot90,
     "split": _split_method, "chunk": _chunk, "tensor_split": tensor_split, "unbind": _unbind,
     "unstack": unstack, "unflatten": _unflatten, "pad": pad, "gather": _gather,
-    "gather_elements": _index.gather_elements, "gather_d": _index.gather_d, "index_select": _index_select,
-    "select": _select, "where": _where, "take": _take, "narrow": _index.narrow,
+    "gather_elements": _gathering.gather_elements, "gather_d": _gathering.gather_d,
+    "index_select": _index_select, "select": _select, "where": _where,
+    "take": _take, "narrow": _slicing.narrow,
     "masked_fill": _masks.masked_fill, "nonzero": _masks.nonzero, "argwhere": _masks.argwhere,
     "diagonal": _diagonal, "diag": _diag, "diagflat": _masks.diagflat, "diag_embed": _masks.diag_embed,
-    "select_scatter": _index.select_scatter, "slice_scatter": _index.slice_scatter,
+    "select_scatter": _slicing.select_scatter, "slice_scatter": _slicing.slice_scatter,
     "diagonal_scatter": _masks.diagonal_scatter, "fill": _fill, "fills": create.fills,
     "assign_value": _assign_value, "scatter": _scatter, "scatter_": _in_place(_scatter),
     "scatter_add": _scatter_add, "index_add": _add_rows, "index_fill": index_fill, "index_copy": index_copy,

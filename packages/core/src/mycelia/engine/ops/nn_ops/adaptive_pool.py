@@ -13,7 +13,7 @@ from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import need_floating
-from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.engine.ops.nn_ops.average_pool import _np_mix
 from mycelia.engine.ops.nn_ops.pool import _check_size, _np_argmax, _np_max, _pool_scatter, _pool_take
 
@@ -207,7 +207,7 @@ def _adaptive(owner, rank, x, output_size, pool):
             f"For '{owner}', 'output_size' must be an int or have {rank} entries, got {output_size!r}"
         )
     own = x.shape[-rank:]
-    size = _conv.spread(
+    size = _conv_geometry.spread(
         "output_size", tuple(n if s is None else s for s, n in zip(sizes, own, strict=True)), rank, 0, owner
     )
     if x.ndim == rank + 2:
@@ -221,7 +221,7 @@ def _adaptive(owner, rank, x, output_size, pool):
 def _adaptive_1d(owner, input, output_size, pool):
     if input.ndim != 3:
         raise errors.value_error(f"For '{owner}', the input must have rank 3, got shape {input.shape}")
-    (size,) = _conv.spread("output_size", output_size, 1, 1, owner)
+    (size,) = _conv_geometry.spread("output_size", output_size, 1, 1, owner)
     if input.shape[-1] % size:
         raise errors.value_error(
             f"For '{owner}', the last extent must be divisible by output size {size}, got {input.shape[-1]}"

@@ -8,7 +8,7 @@ import numpy as np
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays import masks as _masks
-from mycelia.engine.ops.arrays.shape import swapaxes
+from mycelia.engine.ops.arrays.axes import swapaxes
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise.cast import cast

@@ -8,9 +8,10 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
-from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
-from mycelia.engine.ops.arrays.shape import reshape, transpose
+from mycelia.engine.ops.arrays.axes import transpose
+from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import activation as _activation
 from mycelia.engine.ops.elementwise import clipping as _clipping
@@ -228,7 +229,7 @@ def _nll_rows(name, log_p, labels, shape, weight, ignore_index, reduction, label
     counted = cast(labels != ignore_index, log_p.dtype)
     if weight is not None:
         safe = _masks.where(labels == ignore_index, 0, labels)
-        sample_weight = _index.gather(weight, safe, 0) * counted
+        sample_weight = _gathering.gather(weight, safe, 0) * counted
     else:
         sample_weight = counted
     loss = -_pick_class(log_p, labels, ignore_index=ignore_index) * sample_weight

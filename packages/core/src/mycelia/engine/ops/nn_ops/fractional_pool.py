@@ -6,7 +6,7 @@ Source: Graham 2014, "Fractional max-pooling".
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.arrays.index import gather_d
+from mycelia.engine.ops.arrays.gathering import gather_d
 from mycelia.engine.ops.arrays.shape import broadcast_to, constant, expand_dims, reshape
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast

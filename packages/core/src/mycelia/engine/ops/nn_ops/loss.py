@@ -10,7 +10,7 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
-from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import find, op
@@ -349,7 +349,7 @@ def multi_margin_loss(input, target, p=1, margin=1, weight=None, reduction="mean
     wrong = 1.0 - _place_class(_pick_class(rows * 0.0 + 1.0, labels), labels, classes=rows.shape[1])
     loss = _reduce.sum(left * wrong, 1) * (1.0 / rows.shape[1])
     if weight is not None:
-        loss = loss * _index.gather(weight, labels, 0)
+        loss = loss * _gathering.gather(weight, labels, 0)
     return _reduced("multi_margin_loss", reshape(loss, shape), reduction)
 
 

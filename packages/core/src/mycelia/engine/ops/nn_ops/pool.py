@@ -15,16 +15,17 @@ from mycelia.engine.base.dtypes import float32, int64
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
+from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 
 # --------------------------------------------------------------------------------------------- geometry
 
 
 def _attributes(rank, kernel, stride, pad, dilation):
     """The list attributes, each with one entry a spatial dimension (pads: two), checked."""
-    kernel, stride, pad, dilation = _conv.full_attributes(rank, kernel, stride, pad, dilation)
+    kernel, stride, pad, dilation = _conv_geometry.full_attributes(rank, kernel, stride, pad, dilation)
     for d in range(rank):
         span = (kernel[d] - 1) * dilation[d] + 1
         if max(pad[d], pad[rank + d]) >= span:
@@ -76,12 +77,12 @@ def _np_restored(y, data_format):
 
 def _turned(x, data_format):
     """A tensor with channels first."""
-    return x if data_format == "NCHW" else _shape.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
+    return x if data_format == "NCHW" else _axes.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
 
 
 def _restored(y, data_format):
     """Undoes `_turned`."""
-    return y if data_format == "NCHW" else _shape.transpose(y, (0, *range(2, y.ndim), 1))
+    return y if data_format == "NCHW" else _axes.transpose(y, (0, *range(2, y.ndim), 1))
 
 
 def _check_size(size, rank, data=()):
@@ -402,13 +403,13 @@ def _pool_arguments(owner, x, rank, kernel_size, stride, padding, full_padding=F
     """Kernel, stride (the kernel when None) and explicit pads; `full_padding`: tuples hold begin and end."""
     if x.ndim != rank + 2:
         raise errors.value_error(f"For '{owner}', the input must have rank {rank + 2}, got shape {x.shape}")
-    kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
-    stride = kernel if stride is None else _conv.spread("stride", stride, rank, 1, owner)
+    kernel = _conv_geometry.spread("kernel_size", kernel_size, rank, 1, owner)
+    stride = kernel if stride is None else _conv_geometry.spread("stride", stride, rank, 1, owner)
     if full_padding and isinstance(padding, (tuple, list)) and len(padding) != 1:
-        both = _conv.spread("padding", padding, 2 * rank, 0, owner)
+        both = _conv_geometry.spread("padding", padding, 2 * rank, 0, owner)
         pad = (*both[0::2], *both[1::2])
     else:
-        pad = _conv.spread("padding", padding, rank, 0, owner) * 2
+        pad = _conv_geometry.spread("padding", padding, rank, 0, owner) * 2
     return kernel, stride, pad
 
 
@@ -419,7 +420,7 @@ def max_pool(x, kernel, stride, pad, dilation=1, ceil_mode=False, return_indices
     """
     how = dict(
         kernel=kernel, stride=stride, pad=pad, ceil=ceil_mode,
-        dilation=_conv.spread("dilation", dilation, x.ndim - 2, 1, owner),
+        dilation=_conv_geometry.spread("dilation", dilation, x.ndim - 2, 1, owner),
     )  # fmt: skip
     if not return_indices:
         return _max_pool(x, **how)

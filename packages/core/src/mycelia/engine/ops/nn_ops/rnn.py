@@ -10,8 +10,9 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import cost as _cost
+from mycelia.engine.ops.arrays.axes import transpose
 from mycelia.engine.ops.arrays.joining import concat, split, stack, unstack
-from mycelia.engine.ops.arrays.shape import reshape, transpose
+from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise import activation as _activation

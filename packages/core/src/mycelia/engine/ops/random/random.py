@@ -4,7 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors, ignored
 from mycelia.engine.ir.sizes import exact
-from mycelia.engine.ops.arrays import index as _index
+from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.create import zeros_like
 from mycelia.engine.ops.control_flow.state import assign
@@ -122,7 +122,7 @@ def shuffle(x, seed=None):
         raise errors.type_error(f"shuffle: seed must be an int, got {seed!r}")
     if seed is not None and seed < 0:
         raise errors.value_error(f"shuffle: seed must be 0 or more, got {seed}")
-    return x if x.ndim == 0 else _index.gather(x, randperm(x.shape[0], seed or 0), 0)
+    return x if x.ndim == 0 else _gathering.gather(x, randperm(x.shape[0], seed or 0), 0)
 
 
 def standard_normal(shape, seed=None):

@@ -179,7 +179,7 @@ def place_along(x, place, *, axis: "int", length: "int"):
 
 @place_along.vjp
 def place_along(ct, place, axis):
-    from mycelia.engine.ops.arrays.index import gather_elements
+    from mycelia.engine.ops.arrays.gathering import gather_elements
 
     return gather_elements(ct, axis, place), None
 

@@ -200,7 +200,8 @@ def matrix_norm(A, ord="fro", axis=(-2, -1), keepdims=False, *, dtype=None):
         sums = sum(_math.abs(A), inner, True)
         result = (amax if ord > 0 else amin)(sums, outer, True)
     elif ord in (2, -2, "nuc"):
-        from mycelia.engine.ops.arrays.shape import expand_dims, moveaxis
+        from mycelia.engine.ops.arrays.axes import moveaxis
+        from mycelia.engine.ops.arrays.shape import expand_dims
 
         values = ops.svd(moveaxis(A, axis, (-2, -1)), compute_uv=False)
         value = sum(values, -1) if ord == "nuc" else (amax if ord > 0 else amin)(values, -1)

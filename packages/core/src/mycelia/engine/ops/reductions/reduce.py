@@ -185,7 +185,8 @@ def prod(input, *, axis: "ints?" = None, keep_dims: "bool" = False, dtype: "dtyp
 
 @prod.vjp
 def prod(ct, input, input_dtype, axis):
-    from mycelia.engine.ops.arrays.shape import reshape, transpose
+    from mycelia.engine.ops.arrays.axes import transpose
+    from mycelia.engine.ops.arrays.shape import reshape
 
     if ct.dtype is not input_dtype:
         ct = cast(ct, input_dtype)

@@ -79,7 +79,8 @@ def _cumprod(x, *, axis: "int" = 0):
 @_cumprod.vjp
 def _cumprod(ct, x, *, axis):
     # d out[i] / d x[k] = product of x[:i + 1] without x[k], for k <= i: n**2 entries a row, exact at zeros.
-    from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims, moveaxis
+    from mycelia.engine.ops.arrays.axes import moveaxis
+    from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims
 
     if not x.shape:
         return ct
@@ -236,7 +237,7 @@ def logcumsumexp(input, axis):
 
 def _neighbours(x, axis):
     """`x` without its first and without its last element along `axis`."""
-    from mycelia.engine.ops.arrays.index import narrow
+    from mycelia.engine.ops.arrays.slicing import narrow
 
     last = x.shape[axis] - 1
     return narrow(x, axis, 1, last), narrow(x, axis, 0, last)

@@ -4,7 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.arrays.index import gather
+from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.shape import as_ints, constant
 from mycelia.engine.ops.define import op

@@ -82,7 +82,7 @@ def nanmedian(input, axis=-1, keepdims=False):
 
 
 def _quantile(name, input, q, axis, keepdims, ignore_nan):
-    from mycelia.engine.ops.arrays.index import gather_elements
+    from mycelia.engine.ops.arrays.gathering import gather_elements
     from mycelia.engine.ops.arrays.masks import where
     from mycelia.engine.ops.arrays.order import sort
     from mycelia.engine.ops.arrays.shape import reshape

@@ -4,7 +4,8 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ir.types import TensorType
-from mycelia.engine.ops.arrays.index import gather, is_tensor
+from mycelia.engine.ops.arrays.gathering import gather
+from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.shape import constant, reshape
 from mycelia.engine.ops.define import op

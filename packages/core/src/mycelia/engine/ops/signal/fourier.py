@@ -11,10 +11,11 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
+from mycelia.engine.ops.arrays.axes import roll
 from mycelia.engine.ops.arrays.create import arange
-from mycelia.engine.ops.arrays.index import narrow
 from mycelia.engine.ops.arrays.padding import pad
-from mycelia.engine.ops.arrays.shape import as_ints, constant, reshape, roll
+from mycelia.engine.ops.arrays.shape import as_ints, constant, reshape
+from mycelia.engine.ops.arrays.slicing import narrow
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.complex_numbers import COMPLEX_OF, REAL_OF, _conj, _numbers, _real

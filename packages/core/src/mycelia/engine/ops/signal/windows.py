@@ -3,9 +3,11 @@
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.arrays.index import gather, is_tensor
+from mycelia.engine.ops.arrays.axes import swapaxes
+from mycelia.engine.ops.arrays.gathering import gather
+from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.padding import pad
-from mycelia.engine.ops.arrays.shape import constant, reshape, swapaxes
+from mycelia.engine.ops.arrays.shape import constant, reshape
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.complex_numbers import view_as_real
 from mycelia.engine.ops.signal.fourier import fft, rfft

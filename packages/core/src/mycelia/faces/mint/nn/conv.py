@@ -6,7 +6,7 @@ import math
 
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import float32
-from mycelia.engine.ops.nn_ops.conv import spread
+from mycelia.engine.ops.nn_ops.conv_geometry import spread
 from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter
 from mycelia.faces.mint.nn import functional as F

@@ -10,6 +10,7 @@ from mycelia.engine.base import errors
 from mycelia.engine.ops.nn_ops import adaptive_pool as _adaptive_pool
 from mycelia.engine.ops.nn_ops import average_pool as _average_pool
 from mycelia.engine.ops.nn_ops import conv as _conv
+from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.engine.ops.nn_ops import pool as _pool
 
 
@@ -30,8 +31,8 @@ def _batched(owner: str, rank: int, compute, *tensors):
 
 
 def _convolve(owner, rank, input, weight, bias, stride, padding, dilation, groups):
-    stride = _conv.spread("stride", stride, rank, 1, owner)
-    dilation = _conv.spread("dilation", dilation, rank, 1, owner)
+    stride = _conv_geometry.spread("stride", stride, rank, 1, owner)
+    dilation = _conv_geometry.spread("dilation", dilation, rank, 1, owner)
     if weight.ndim != rank + 2:
         raise errors.value_error(
             owner, f"weight must have rank {rank + 2}, but its shape is {list(weight.shape)}"
@@ -39,7 +40,7 @@ def _convolve(owner, rank, input, weight, bias, stride, padding, dilation, group
     if isinstance(padding, str):
         pads = named_pads(owner, padding, tuple(weight.shape[2:]), stride, dilation)
     else:
-        pads = _conv.spread("padding", padding, rank, 0, owner) * 2
+        pads = _conv_geometry.spread("padding", padding, rank, 0, owner) * 2
 
     def compute(x):
         return _conv._conv(x, weight, bias, stride=stride, pad=pads, dilation=dilation, group=groups)
@@ -106,9 +107,11 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
 
 def _windows(owner, rank, kernel_size, stride, padding):
     """Kernel, stride (the kernel if there is none) and pads: all begins, then all ends."""
-    kernel = _conv.spread("kernel_size", kernel_size, rank, 1, owner)
-    stride = kernel if stride is None or stride == () else _conv.spread("stride", stride, rank, 1, owner)
-    pads = _conv.spread("padding", padding, rank, 0, owner) * 2
+    kernel = _conv_geometry.spread("kernel_size", kernel_size, rank, 1, owner)
+    stride = (
+        kernel if stride is None or stride == () else _conv_geometry.spread("stride", stride, rank, 1, owner)
+    )
+    pads = _conv_geometry.spread("padding", padding, rank, 0, owner) * 2
     if any(2 * p > k for p, k in zip(pads, kernel)):
         raise errors.value_error(
             owner, f"padding must be at most half of kernel_size {kernel}, but is {padding}"

@@ -10,9 +10,11 @@ import numpy as np
 from mycelia.engine import ops
 from mycelia.engine.ops.nn_ops.average_pool import _avg_pool
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_train
-from mycelia.engine.ops.nn_ops.conv import _conv, _conv_input_grad, same_pads
+from mycelia.engine.ops.nn_ops.conv import _conv, _conv_input_grad
+from mycelia.engine.ops.nn_ops.conv_geometry import same_pads
 from mycelia.engine.ops.nn_ops.cross_entropy import _softmax_cross_entropy
-from mycelia.engine.ops.nn_ops.norm import _l2_normalize, _layer_norm
+from mycelia.engine.ops.nn_ops.lrn import _l2_normalize
+from mycelia.engine.ops.nn_ops.norm import _layer_norm
 from mycelia.engine.ops.nn_ops.pool import _max_pool
 from mycelia.engine.ops.nn_ops.rnn import _lstm_layer
 from mycelia.engine.tensors.tensor import Tensor

@@ -9,7 +9,8 @@ import numpy as np
 
 from mycelia.engine import ops
 from mycelia.engine.ir import Node
-from mycelia.engine.ops.nn_ops.conv import _conv, full_attributes
+from mycelia.engine.ops.nn_ops.conv import _conv
+from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
 from mycelia.io.mindir.rules.compositions import composition
 from mycelia.io.mindir.rules.nn import max_windows, pool
 from mycelia.io.mindir.rules.shape import part_of
