@@ -141,7 +141,7 @@ def start(options: dict) -> None:
     """Be a server until it is stopped. Errors: RuntimeError; nothing is left running then."""
     from mycelia_serving.cluster import node
     from mycelia_serving.cluster.process import understand_mindspore
-    from mycelia_serving.cluster.worker_registry import bind
+    from mycelia_serving.rpc.sockets import bind
     from mycelia_serving.servable.arguments import check_int
 
     plans = _plans(options)

@@ -11,12 +11,12 @@ import pytest
 
 from mycelia_serving.cluster.arena import Arena
 from mycelia_serving.cluster.codec import decode_results, decode_work, encode_results, encode_work
-from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.scaling import ScalePolicy, Scaler
 from mycelia_serving.cluster.versions import Versions
 from mycelia_serving.cluster.worker_api import Work
 from mycelia_serving.errors import Code, ServingError
 from mycelia_serving.request import MethodInfo, TensorInfo
+from mycelia_serving.rpc.connection import Connection, Kind
 from mycelia_serving.servable.directory import VersionPolicy
 
 # ---- versions --------------------------------------------------------------------------------------------

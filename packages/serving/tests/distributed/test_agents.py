@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import tempfile
 import threading
 import time
@@ -16,7 +17,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import nn
-from mycelia_serving.distributed import rpc
+from mycelia_serving.distributed import messages
 from mycelia_serving.distributed.agent import Agent
 from mycelia_serving.distributed.ranks import read_rank_table
 from mycelia_serving.distributed.startup import startup_agents
@@ -150,7 +151,7 @@ def test_the_first_rank_of_a_stage_gives_its_result(serve, models):
 
 def test_when_an_agent_is_lost_all_end_and_a_new_set_may_come(serve, models):
     run = serve(config(2, 2), models.double, models.plus)
-    run.agents[1]._server.stop(0).wait()
+    run.agents[1]._predict = lambda number, body: run.agents[1].close()
     (error,) = infer(run.engine, ROWS[0])
     assert isinstance(error, ServingError) and error.code == Code.SYSTEM_ERROR
     assert "agent of rank 1 was lost" in error.message
@@ -277,14 +278,35 @@ def test_agents_check_what_they_are_given(models, tmp_path):
         startup_agents(address, [models.plus], agent_ip="127.0.0.1")
 
 
-def test_ports_in_use_are_named():
+def test_ports_in_use_are_named(place, models, tmp_path):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        leader = place(config(2, 2)) | {"address": address}
+        with pytest.raises(RuntimeError, match=f"cannot listen on {address}"):
+            Engine(str(tmp_path), "parts", leader=leader).start()
+        settings = {
+            "rank": 0, "model_file": models.plus, "group_config_file": None, "host": "127.0.0.1",
+            "port": taken.getsockname()[1], "leader": address, "dec_key": None, "dec_mode": "AES-GCM",
+        }  # fmt: skip
+        with pytest.raises(RuntimeError, match=f"{address} cannot be had: it is in use"):
+            Agent(settings)
 
-    server, threads = rpc.new_server(1)
-    port = rpc.listen(server, "127.0.0.1:0")
-    other, more = rpc.new_server(1)
-    with pytest.raises(RuntimeError, match=f"127.0.0.1:{port} cannot be listened at"):
-        rpc.listen(other, f"127.0.0.1:{port}")
-    for one in (server, other):
-        one.stop(0).wait()
-    for pool in (threads, more):
-        pool.shutdown()
+
+def test_an_agent_that_falls_silent_is_lost(serve, models, monkeypatch):
+    monkeypatch.setattr(messages, "PING_S", 0.02)
+    run = serve(config(2, 2), models.double, models.plus)
+    run.agents[1]._pings.cancel()
+    assert run.agents[0].ended.wait(PATIENCE_S) and run.agents[1].ended.wait(PATIENCE_S)
+
+
+def test_a_stranger_at_the_port_of_a_leader_changes_nothing(serve, models):
+    run = serve(config(2, 2), models.double, models.plus)
+    for sent in (b"GET / HTTP/1.1\r\n\r\n", b"\xff" * 64, b"\0\0\0\0\x04" + b"\0" * 8):
+        with socket.socket(socket.AF_UNIX) as sock:
+            sock.connect(run.leader["address"].removeprefix("unix:"))
+            sock.sendall(sent)
+            sock.settimeout(PATIENCE_S)
+            assert sock.recv(1) == b""
+    assert infer(run.engine, ROWS[0])[0]["y"].tolist() == [1, 3, 5]

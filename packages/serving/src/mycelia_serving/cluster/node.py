@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from mycelia import log
+from mycelia_serving.clock import CLOCK, NEVER, Alarm
 from mycelia_serving.cluster import runtime
 from mycelia_serving.cluster.light import LightDeployment
 from mycelia_serving.cluster.master import Master
@@ -68,7 +69,7 @@ class Node:
         self._lock = threading.RLock()
         self.stop_asked = threading.Event()
         self._stop_lock = threading.Lock()
-        self._monitor: threading.Thread | None = None
+        self._looks: Alarm | None = None  # at the workers
 
     # ---- servables -----------------------------------------------------------------------------------------
 
@@ -220,11 +221,11 @@ class Node:
         for number in [version] if version else list(versions.running):
             versions.unload(number)
 
-    def gc_paused(self) -> list[tuple[str, int]]:
+    def unloaded(self) -> list[tuple[str, int]]:
         """Servables and versions that could be loaded."""
         with self._lock:
             served = list(self._served.values())
-        return [(versions.name, number) for versions in served for number in versions.gc_paused()]
+        return [(versions.name, number) for versions in served for number in versions.unloaded()]
 
     def scale(self, name: str, count: int, version: int = 0) -> None:
         """Have so many workers of a version, or of the newest. Errors: RuntimeError."""
@@ -304,13 +305,13 @@ class Node:
         with self._lock:
             if self.stop_asked.is_set():
                 raise RuntimeError("the server is stopping")
-            if self._monitor is not None:
+            if self._looks is not None:
                 return
             self._directory = runtime.own_directory()
             admin = WorkerRegistry(self.master, f"unix:{self._directory / 'socket'}", command=self._command)
             self._registries.append(admin)
-            self._monitor = threading.Thread(target=self._watch, name="serving-monitor", daemon=True)
-            self._monitor.start()
+            self._looks = CLOCK.alarm(self._look)
+            self._looks.by(time.monotonic() + self.ping_s)
             self._describe()
 
     def _addresses(self) -> list[dict]:
@@ -323,22 +324,22 @@ class Node:
         if self._directory is not None:
             (self._directory / "server.json").write_text(json.dumps(told))
 
-    def _watch(self) -> None:
+    def _look(self, now: float) -> float:
         """Find workers that are silent. Each look counts, not the time: a server that was stopped for a while
         finds its workers alive.
         """
-        while not self.stop_asked.wait(self.ping_s):
-            with self._lock:
-                deployments = [d for v in self._served.values() for d in list(v.running.values())]
-            workers = [w for d in deployments for w in d.workers()]
-            workers += [w for registry in self._registries for w in registry.workers()]
-            for worker in workers:
-                if worker.seen:
-                    worker.seen, worker.missed = False, 0
-                    continue
-                worker.missed += 1
-                if worker.missed >= MISSED:
-                    self._kill(worker, f"no sign of life for {MISSED} s")
+        if self.stop_asked.is_set():
+            return NEVER
+        with self._lock:
+            deployments = [d for v in self._served.values() for d in list(v.running.values())]
+        workers = [w for d in deployments for w in d.workers()]
+        workers += [w for registry in self._registries for w in registry.workers()]
+        for worker in workers:
+            worker.missed = 0 if worker.seen else worker.missed + 1
+            worker.seen = False
+            if worker.missed >= MISSED:
+                self._kill(worker, f"no sign of life for {MISSED} s")
+        return now + self.ping_s
 
     def _kill(self, worker: RemoteWorker, reason: str) -> None:
         """End a worker that hangs."""

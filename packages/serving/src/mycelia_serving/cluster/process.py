@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import itertools
 import json
 import os
 import re
@@ -21,6 +20,7 @@ import time
 from collections.abc import Callable
 
 from mycelia import log
+from mycelia_serving.clock import CLOCK
 from mycelia_serving.cluster.arena import Arena
 from mycelia_serving.cluster.codec import (
     MODEL_STAGE,
@@ -30,10 +30,12 @@ from mycelia_serving.cluster.codec import (
     encode_results,
     encode_work,
 )
-from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.worker_api import Work
 from mycelia_serving.errors import Code, ServingError
 from mycelia_serving.request import Result
+from mycelia_serving.rpc.calls import Calls
+from mycelia_serving.rpc.connection import Connection, Kind
+from mycelia_serving.rpc.sockets import connect
 
 PING_S = 1.0
 SILENCE_S = 10.0  # a master that says nothing for so long is gone, whatever the connection looks like
@@ -64,18 +66,17 @@ class WorkerProcess:
         self.on_registered: Callable[[], None] | None = None  # called the first time
 
     def start_pinging(self) -> None:
-        """Sends signs of life from a thread of its own, also while a model is loading or running."""
-        threading.Thread(target=self._ping, name="serving-ping", daemon=True).start()
+        """Sends signs of life, also while a model is loading or running."""
+        self._pings = CLOCK.call_every(self.ping_s, self._ping)
 
     def _ping(self) -> None:
         from mycelia_serving.wire.proto import serving_pb2 as pb
 
-        body = pb.PingRequest(address=self.address).SerializeToString()
-        while not self.stopping.wait(self.ping_s):
-            link = self._link
-            if link is None:
-                continue
-            link.send((Kind.PING, 0, body))
+        link = self._link
+        if self.stopping.is_set():
+            self._pings.cancel()
+        elif link is not None:
+            link.send((Kind.PING, 0, pb.PingRequest(address=self.address).SerializeToString()))
             if self.expects_pong and time.monotonic() - self._heard > SILENCE_S:
                 link.close()
 
@@ -109,6 +110,8 @@ class WorkerProcess:
                 self._drain_seconds = json.loads(body or b"{}").get("drain_seconds", 0.0)
                 self.stopping.set()
                 break
+        if self.model_calls is not None:
+            self.model_calls.lose()
         self.engine.run_inline()  # with what came before EXIT
         self.was_registered = self.registered.is_set()
         self.registered.clear()
@@ -338,45 +341,33 @@ def _end_with_master() -> None:
     os._exit(0)
 
 
-class ModelCalls:
+class ModelCalls(Calls):
     """Model stages of a worker without a device, which go to one with a device through the master."""
 
     def __init__(self, link: Connection) -> None:
-        self._link = link
-
-        self._numbers = itertools.count(1)
-        self._waiting: dict[int, Callable] = {}
+        super().__init__(link, Kind.CALL_MODEL)
 
     def call(self, model_key: str, subgraph: int, inputs: list[tuple], done) -> None:
         """Run a model stage elsewhere; see `Engine`."""
         instances = [{str(at): value for at, value in enumerate(one)} for one in inputs]
-        number = next(self._numbers)
-        self._waiting[number] = done
-        body, _ = encode_work(Work(f"{MODEL_STAGE}{subgraph}:{model_key}", instances, done), {}, None)
-        self._link.send((Kind.CALL_MODEL, number, body))
 
-    def answer(self, number: int, body: bytes) -> None:
-        """A MODEL_RESULTS frame has come."""
-        done = self._waiting.pop(number)
-        done(
-            [
-                tuple(result[str(at)] for at in range(len(result))) if type(result) is dict else result
-                for result in decode_results(body, None)
-            ]
-        )
+        def answered(body: bytes | None) -> None:
+            if body is None:
+                error = ServingError(Code.WORKER_UNAVAILABLE, "the master is gone")
+                done([error] * len(inputs))
+                return
+            done(
+                [
+                    tuple(result[str(at)] for at in range(len(result))) if type(result) is dict else result
+                    for result in decode_results(body, None)
+                ]
+            )
+
+        body, _ = encode_work(Work(f"{MODEL_STAGE}{subgraph}:{model_key}", instances, done), {}, None)
+        self.start(body, answered)
 
 
 # ---- a worker that joins a master ------------------------------------------------------------------------
-
-
-def connect(address: str) -> socket.socket:
-    """A connection to `ip:port` or `unix:path`. OSError if nobody is there."""
-    if address.startswith("unix:"):
-        sock = socket.socket(socket.AF_UNIX)
-        sock.connect(address[5:])
-        return sock
-    host, _, port = address.rpartition(":")
-    return socket.create_connection((host.strip("[]"), int(port)), timeout=5.0)
 
 
 def join(worker: WorkerProcess, masters: list[str] | Callable[[], list[str]]) -> None:

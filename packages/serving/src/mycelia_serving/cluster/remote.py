@@ -19,10 +19,10 @@ from mycelia_serving.cluster.codec import (
     infos_from_json,
     infos_to_json,
 )
-from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.worker_api import Work, WorkerLost
 from mycelia_serving.errors import Code, ServingError
 from mycelia_serving.request import Reply, Request
+from mycelia_serving.rpc.connection import Connection, Kind
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
 MODEL_STAGE_PRIORITY = 1 << 20  # what has started goes before what has not

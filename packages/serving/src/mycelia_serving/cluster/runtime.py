@@ -15,7 +15,9 @@ import tempfile
 from pathlib import Path
 
 from mycelia import config
-from mycelia_serving.cluster.connection import Connection, Kind
+from mycelia_serving.rpc.calls import ask
+from mycelia_serving.rpc.connection import Connection, Kind
+from mycelia_serving.rpc.sockets import connect
 
 _ANSWER_S = 600.0  # a model may take long to load
 
@@ -79,21 +81,19 @@ def choose(pid: int | None = None) -> int:
 
 def command(pid: int, what: str, **arguments):
     """Give a server a command; its result. Errors: RuntimeError, also those of the server."""
-    sock = socket.socket(socket.AF_UNIX)
-    sock.settimeout(_ANSWER_S)
     try:
-        sock.connect(str(base_directory() / str(pid) / "socket"))
+        sock = connect(f"unix:{base_directory() / str(pid) / 'socket'}")
     except OSError as e:
         raise RuntimeError(f"the server {pid} does not answer: {e}") from None
-    link = Connection(sock)
+    link = Connection(sock, timeout=_ANSWER_S)
     try:
-        link.send((Kind.ADMIN, 1, json.dumps({"command": what, **arguments}).encode()))
-        for kind, _, body in link.frames():
-            if kind == Kind.ADMIN_REPLY:
-                answer = json.loads(body)
-                if "error" in answer:
-                    raise RuntimeError(answer["error"])
-                return answer["result"]
+        body = json.dumps({"command": what, **arguments}).encode()
+        answer = ask(link, Kind.ADMIN, body, Kind.ADMIN_REPLY)
     finally:
         link.close()
-    raise RuntimeError(f"the server {pid} ended the connection")
+    if answer is None:
+        raise RuntimeError(f"the server {pid} ended the connection")
+    answer = json.loads(answer)
+    if "error" in answer:
+        raise RuntimeError(answer["error"])
+    return answer["result"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import contextlib
+import functools
 import json
 import os
 import signal
@@ -16,10 +17,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from mycelia import log
+from mycelia_serving.clock import CLOCK, Alarm
 from mycelia_serving.cluster.arena import Arena
-from mycelia_serving.cluster.connection import Connection, Kind
 from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.remote import RemoteWorker
+from mycelia_serving.rpc.connection import Connection, Kind
 from mycelia_serving.servable.config import CONFIG_S
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
@@ -137,19 +139,18 @@ class Spares:
         self._after_s = after_s
         self._lock = threading.Lock()
         self._spare: Child | None = None
-        self._timer: threading.Timer | None = None
+        self._alarm: Alarm | None = None
         self._closed = False
 
     def take(self) -> Child:
         """A process for a worker, the spare one if it is there. OSError if none can be started."""
         with self._lock:
             child, self._spare = self._spare, None
-            if self._timer is not None:
-                self._timer.cancel()
+            if self._alarm is not None:
+                self._alarm.cancel()
             if self.wanted and not self._closed:
-                self._timer = threading.Timer(self._after_s, self._start)
-                self._timer.daemon = True
-                self._timer.start()
+                thread = threading.Thread(target=self._start, name="serving-spare", daemon=True)
+                self._alarm = CLOCK.call_in(self._after_s, thread.start)
         if child is not None:
             if child.process.poll() is None:
                 return child
@@ -172,8 +173,8 @@ class Spares:
         """End the spare process."""
         with self._lock:
             self._closed = True
-            if self._timer is not None:
-                self._timer.cancel()
+            if self._alarm is not None:
+                self._alarm.cancel()
             child, self._spare = self._spare, None
         if child is not None:
             self._end(child)
@@ -371,9 +372,7 @@ class Deployment:
                 target=child.read, args=(self.master, lambda c: self._registered(slot, c)), daemon=True
             )
             reader.start()
-            late = threading.Timer(self._start_timeout_s, self._give_up, (child,))
-            late.daemon = True
-            late.start()
+            late = CLOCK.call_in(self._start_timeout_s, functools.partial(self._give_up, child))
             how = child.wait()
             late.cancel()
             reason = slot.reason if slot.state == "ready" and slot.reason else how

@@ -134,7 +134,7 @@ class Versions:
                     continue
         return latest
 
-    def gc_paused(self) -> list[int]:
+    def unloaded(self) -> list[int]:
         """Versions that are there and do not run."""
         running = set(self.running)
         return [number for number in directory.versions(self._folder) if number not in running]

@@ -5,23 +5,30 @@ Settings come as a line of JSON on standard input; it ends when that input does.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
 import sys
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
-import grpc
 import numpy as np
 
-from mycelia_serving.distributed import rpc
+from mycelia_serving.clock import CLOCK
+from mycelia_serving.distributed import messages
 from mycelia_serving.engine.loaders import ModelOptions, load
+from mycelia_serving.rpc.connection import Connection, Kind
+from mycelia_serving.rpc.sockets import connect
 from mycelia_serving.wire.proto import serving_pb2 as pb
+
+_REGISTER_S = 30.0  # for the leader's answer
+_PORT_S = 60.0  # how long the system may keep the port of an agent that has ended
 
 
 class Agent:
-    """One part of a model, and a port by which the leader runs it."""
+    """One part of a model, and a connection over which the leader runs it."""
 
     def __init__(self, settings: dict) -> None:
         key = settings["dec_key"]
@@ -33,79 +40,95 @@ class Agent:
         self.rank = settings["rank"]
         self.model = load("mindir", settings["model_file"], options)
         self.ended = threading.Event()
-        self.heard = time.monotonic()
-        self._lock = threading.Lock()
-        self._server, self._threads = rpc.new_server(4)
-        rpc.serve(
-            self._server,
-            "MSAgent",
-            {
-                "Predict": self._predict,
-                "Exit": self._exit,
-                "Ping": self._ping,
-                "Pong": lambda _: pb.PongReply(),
-            },
-        )
-        host, port = settings["host"], settings["port"]
-        self.address = f"{host}:{rpc.listen(self._server, f'{host}:{port}')}"
-        self._leader = rpc.channel(settings["leader"])
+        self.link = Connection(_connect(settings["leader"], settings["host"], settings["port"]))
+        self.address = f"{settings['host']}:{settings['port']}"
+        self._registered: pb.AgentRegisterReply | None = None
+        self._answered = threading.Event()
+        self._worker = ThreadPoolExecutor(1, thread_name_prefix="serving-agent")  # one batch at a time
+        self._pings = CLOCK.alarm(self._look)
 
     def register(self) -> None:
         """Offers this rank to the leader. Errors: RuntimeError."""
         row = [np.zeros([1 if n == -1 else n for n in x.shape], x.dtype) for x in self.model.inputs]
         outputs = self.model(row)
         spec = pb.AgentSpec(rank_id=self.rank)
-        spec.inputs.extend(rpc.to_info(x.dtype, x.shape) for x in self.model.inputs)
-        spec.outputs.extend(rpc.to_info(o.dtype, o.shape) for o in outputs)
-        self._server.start()
+        spec.inputs.extend(messages.to_info(x.dtype, x.shape) for x in self.model.inputs)
+        spec.outputs.extend(messages.to_info(o.dtype, o.shape) for o in outputs)
+        self._heard = time.monotonic()
+        threading.Thread(target=self._read, name="serving-agent-link", daemon=True).start()
         request = pb.AgentRegisterRequest(agent_spec=[spec], address=self.address)
-        reply = rpc.caller(self._leader, "MSDistributedWorker", "AgentRegister")(request, timeout=30)
-        if reply.error_msg.error_code:
-            raise RuntimeError(reply.error_msg.error_msg.decode(errors="replace"))
+        self.link.send((Kind.REGISTER, 0, request.SerializeToString()))
+        self._answered.wait(_REGISTER_S)
+        if self._registered is None:
+            raise RuntimeError("the leader does not answer")
+        problem = messages.error_text(self._registered.error_msg)
+        if problem:
+            raise RuntimeError(problem)
+        self._pings.by(time.monotonic() + messages.PING_S)
 
-    def _predict(self, request: pb.DistributedPredictRequest) -> pb.DistributedPredictReply:
+    def _read(self) -> None:
+        """Takes the leader's frames until it ends, or the agent does."""
+        for kind, number, body in self.link.frames():
+            self._heard = time.monotonic()
+            if kind == Kind.PREDICT:
+                self._worker.submit(self._predict, number, body)
+            elif kind == Kind.REGISTERED:
+                self._registered = pb.AgentRegisterReply.FromString(body)
+                self._answered.set()
+            elif kind == Kind.EXIT:
+                break
+        self._answered.set()
+        self.ended.set()
+
+    def _predict(self, number: int, body: bytes) -> None:
         try:
-            arrays = [rpc.to_array(t) for t in request.inputs]
+            request = pb.DistributedPredictRequest.FromString(body)
+            arrays = [messages.to_array(t) for t in request.inputs]
             found = [(a.dtype, a.ndim) for a in arrays]
             if found != [(x.dtype, len(x.shape)) for x in self.model.inputs]:
                 raise RuntimeError(f"its part of the model takes {len(self.model.inputs)} other inputs")
-            with self._lock:
-                outputs = self.model(arrays)
+            outputs = self.model(arrays)
             reply = pb.DistributedPredictReply()
             if request.return_result:
-                reply.outputs.extend(rpc.to_tensor(o) for o in outputs)
-            return reply
+                reply.outputs.extend(messages.to_tensor(o) for o in outputs)
         except Exception as error:
-            return pb.DistributedPredictReply(error_msg=rpc.failed(3, error))
+            reply = pb.DistributedPredictReply(error_msg=messages.failed(3, error))
+        self.link.send((Kind.RESULTS, number, reply.SerializeToString()))
 
-    def _ping(self, request: pb.PingRequest) -> pb.PingReply:
-        self.heard = time.monotonic()
-        return pb.PingReply()
-
-    def _exit(self, request: pb.DistributedExitRequest) -> pb.DistributedExitReply:
-        self.ended.set()
-        return pb.DistributedExitReply()
-
-    def wait(self) -> None:
-        """Until the leader or the user ends it, or the leader is not heard of any more."""
-        while not self.ended.wait(0.5):
-            if time.monotonic() - self.heard > rpc.SILENCE_S:
-                print(f"the agent of rank {self.rank} ends: its leader is gone", file=sys.stderr)
-                break
+    def _look(self, now: float) -> float:
+        """A sign of life, and whether there is one of the leader."""
+        self.link.send((Kind.PING, 0, pb.PingRequest(address=self.address).SerializeToString()))
+        if now - self._heard > messages.SILENCE_S:
+            print(f"the agent of rank {self.rank} ends: its leader is gone", file=sys.stderr)
+            self.ended.set()
+        return now + messages.PING_S
 
     def leave(self) -> None:
-        """Tells the leader."""
-        request = pb.AgentExitRequest(address=self.address)
-        try:
-            rpc.caller(self._leader, "MSDistributedWorker", "AgentExit")(request, timeout=2)
-        except grpc.RpcError:
-            pass  # it went first
-        self.close(1)
+        """Tells the leader, and ends."""
+        self.link.send((Kind.EXIT, 0, b""))
+        self.link.flush(2.0)
+        self.close()
 
-    def close(self, grace: float = 0) -> None:
-        self._server.stop(grace).wait()
-        self._threads.shutdown()
-        self._leader.close()
+    def close(self) -> None:
+        """Ends without a word."""
+        self._pings.cancel()
+        self.link.close()
+        self._worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _connect(leader: str, host: str, port: int):
+    """A connection to the leader from a port of this host (0: any). Errors: RuntimeError."""
+    end = time.monotonic() + _PORT_S
+    while True:
+        try:
+            return connect(leader, source=(host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE and port:
+                text = f"its address {host}:{port} cannot be had: it is in use"
+                raise RuntimeError(text) from None
+            if error.errno != errno.EADDRNOTAVAIL or time.monotonic() > end:
+                raise RuntimeError(f"no leader answers at {leader}: {error.strerror or error}") from None
+        time.sleep(1.0)
 
 
 def main() -> int:
@@ -113,14 +136,14 @@ def main() -> int:
     try:
         agent = Agent(settings)
         agent.register()
-    except (RuntimeError, grpc.RpcError) as error:
+    except RuntimeError as error:
         print(f"the agent of rank {settings['rank']} cannot start: {error}", file=sys.stderr)
         return 1
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: agent.ended.set())
     threading.Thread(target=_end_with_parent, args=(agent,), daemon=True).start()
     print("ready", flush=True)
-    agent.wait()
+    agent.ended.wait()
     agent.leave()
     return 0
 

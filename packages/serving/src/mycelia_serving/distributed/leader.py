@@ -1,4 +1,4 @@
-"""The end of a distributed model in its worker: a model to the engine, the boss of the agents."""
+"""The end of a distributed model in its worker: a model to the engine, what agents connect to."""
 
 from __future__ import annotations
 
@@ -6,14 +6,18 @@ import logging
 import threading
 import time
 from collections.abc import Sequence
+from concurrent import futures
 from dataclasses import dataclass
 
-import grpc
 import numpy as np
 
-from mycelia_serving.distributed import rpc
+from mycelia_serving.clock import CLOCK
+from mycelia_serving.distributed import messages
 from mycelia_serving.distributed.ranks import Rank, read_rank_table
 from mycelia_serving.engine.loaders import ModelInput
+from mycelia_serving.rpc.calls import Calls
+from mycelia_serving.rpc.connection import LONGEST_BODY, Connection, Kind
+from mycelia_serving.rpc.listener import Listener, frames_of_a_stranger
 from mycelia_serving.servable.declaration import ModelDeclaration
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
@@ -35,16 +39,26 @@ class LeaderOptions:
 class _Agent:
     """One rank that is there."""
 
-    def __init__(self, rank: Rank, address: str, spec: pb.AgentSpec) -> None:
+    def __init__(self, rank: Rank, address: str, spec: pb.AgentSpec, link: Connection) -> None:
         self.rank = rank
         self.address = address
-        self.inputs = tuple(rpc.to_input(i, info) for i, info in enumerate(spec.inputs))
-        self.outputs = len(spec.outputs)
-        self.missed = 0
-        self.channel = rpc.channel(address)
-        self.predict = rpc.caller(self.channel, "MSAgent", "Predict")
-        self.ping = rpc.caller(self.channel, "MSAgent", "Ping")
-        self.exit = rpc.caller(self.channel, "MSAgent", "Exit")
+        self.inputs = tuple(messages.to_input(i, info) for i, info in enumerate(spec.inputs))
+        self.link = link
+        self.seen = True  # a sign of life since the last look
+        self.missed = 0  # looks without one
+        self.calls = Calls(link, Kind.PREDICT)
+
+    def predict(self, request: pb.DistributedPredictRequest) -> futures.Future:
+        """Its reply; None if the agent is lost."""
+        future: futures.Future = futures.Future()
+        self.calls.start(request.SerializeToString(), future.set_result)
+        return future
+
+    def dismiss(self) -> None:
+        """Tells it to end."""
+        self.link.send((Kind.EXIT, 0, b""))
+        self.link.flush(PATIENCE_S)
+        self.link.close()
 
 
 class Leader:
@@ -61,25 +75,14 @@ class Leader:
         self._failed = ""  # why agents could not be started
         self.inputs: Sequence[ModelInput] = ()
         self.runs = self._layout.stage_size if self._layout.pipeline else 1  # calls at once
-        self._server, self._threads = rpc.new_server(8)
-        rpc.serve(
-            self._server,
-            "MSDistributedWorker",
-            {
-                "AgentConfigAcquire": self._configure,
-                "AgentRegister": self._register,
-                "AgentExit": self._leave,
-                "AgentFailed": self._fail,
-                "Ping": lambda request: pb.PingReply(),
-                "Pong": lambda request: pb.PongReply(),
-            },
-        )
-        self.port = rpc.listen(self._server, options.address)
+        self._listener = Listener(options.address, self._serve)
+        self.port = self._listener.port
+        self._looks = CLOCK.alarm(self._look)
 
     def start(self) -> None:
         """Waits for all agents."""
-        self._server.start()
-        threading.Thread(target=self._watch, name="serving-leader", daemon=True).start()
+        self._listener.start()
+        self._looks.by(time.monotonic() + messages.PING_S)
         size, seconds = self._layout.rank_size, self._options.wait_seconds
         end = time.monotonic() + seconds
         log.info("waiting for %d agents at port %d", size, self.port)
@@ -105,32 +108,59 @@ class Leader:
         size = self._layout.rank_size
         if len(agents) < size:
             raise RuntimeError(f"{size - len(agents)} of its {size} agents are not there")
-        tensors = [rpc.to_tensor(a) for a in arrays]
+        tensors = [messages.to_tensor(a) for a in arrays]
         width = size // self._layout.stage_size
         for first in range(0, size, width):
             calls = []
             for number in range(first, first + width):
                 request = pb.DistributedPredictRequest(inputs=tensors, return_result=number == first)
-                calls.append((agents[number], agents[number].predict.future(request)))
+                calls.append((agents[number], agents[number].predict(request)))
             replies = [self._reply(agent, call) for agent, call in calls]
             tensors = list(replies[0].outputs)
-        return tuple([np.array(rpc.to_array(t)) for t in tensors])
+        return tuple([np.array(messages.to_array(t)) for t in tensors])
 
-    def _reply(self, agent: _Agent, call: grpc.Future) -> pb.DistributedPredictReply:
+    def _reply(self, agent: _Agent, call: futures.Future) -> pb.DistributedPredictReply:
         number = agent.rank.number
-        try:
-            reply = call.result()
-        except (grpc.RpcError, grpc.FutureCancelledError) as error:
+        body = call.result()
+        if body is None:
             self._lose(agent, "it does not answer")
-            raise RuntimeError(f"the agent of rank {number} was lost; new agents are waited for") from error
-        if reply.error_msg.error_code:
-            text = reply.error_msg.error_msg.decode(errors="replace")
-            raise RuntimeError(f"the agent of rank {number} failed: {text}")
+            raise RuntimeError(f"the agent of rank {number} was lost; new agents are waited for")
+        reply = pb.DistributedPredictReply.FromString(body)
+        problem = messages.error_text(reply.error_msg)
+        if problem:
+            raise RuntimeError(f"the agent of rank {number} failed: {problem}")
         return reply
 
     # ---- agents come and go --------------------------------------------------------------------------------
 
-    def _configure(self, request: pb.AgentConfigAcquireRequest) -> pb.AgentConfigAcquireReply:
+    def _serve(self, link: Connection, where: str) -> None:
+        """Takes the frames of an agent, or of a process that starts agents, until it ends."""
+        agent: _Agent | None = None
+        reason = "its connection has ended"
+        for kind, number, body in frames_of_a_stranger(link):
+            if agent is not None:
+                agent.seen = True
+            if kind == Kind.RESULTS and agent is not None:
+                agent.calls.answer(number, body)
+            elif kind == Kind.PING:
+                link.send((Kind.PONG, 0, pb.PingReply().SerializeToString()))
+            elif kind == Kind.REGISTER and agent is None:
+                agent = self._register(link, pb.AgentRegisterRequest.FromString(body))
+                if agent is None:
+                    link.flush(PATIENCE_S)
+                    return
+            elif kind == Kind.CONFIGURE:
+                link.send((Kind.CONFIGURATION, number, self._configuration().SerializeToString()))
+            elif kind == Kind.FAILED:
+                self._fail()
+            else:
+                reason = "it ended"
+                break
+        if agent is not None:
+            self._lose(agent, reason)
+            agent.calls.lose()
+
+    def _configuration(self) -> pb.AgentConfigAcquireReply:
         declared, layout = self._declared, self._layout
         reply = pb.AgentConfigAcquireReply(rank_table_content=self._table.text)
         for rank in self._table.ranks:
@@ -143,36 +173,39 @@ class Leader:
         reply.distributed_meta.stage_size = layout.stage_size
         return reply
 
-    def _register(self, request: pb.AgentRegisterRequest) -> pb.AgentRegisterReply:
+    def _register(self, link: Connection, request: pb.AgentRegisterRequest) -> _Agent | None:
+        """The agent of a request to join; None if it is refused."""
+        agent, problem = None, "a request names one rank"
+        if len(request.agent_spec) == 1:
+            (spec,) = request.agent_spec
+            with self._change:
+                problem = self._objection(spec)
+                if not problem:
+                    agent = _Agent(self._table.ranks[spec.rank_id], request.address, spec, link)
+                    if self.inputs and not spec.rank_id and agent.inputs != self.inputs:
+                        agent, problem = None, "its inputs differ from those before"
+                if agent is not None:
+                    link.longest = LONGEST_BODY
+                    self._agents[spec.rank_id] = agent
+                    self._failed = ""
+        reply = pb.AgentRegisterReply()
+        if problem:
+            reply.error_msg.CopyFrom(messages.failed(2, problem))
+        link.send((Kind.REGISTERED, 0, reply.SerializeToString()))
         with self._change:
-            for spec in request.agent_spec:
-                number = spec.rank_id
-                if not 0 <= number < self._layout.rank_size:
-                    return pb.AgentRegisterReply(error_msg=rpc.failed(2, f"there is no rank {number}"))
-                if number in self._agents:
-                    return pb.AgentRegisterReply(error_msg=rpc.failed(2, f"rank {number} is there already"))
-                agent = _Agent(self._table.ranks[number], request.address, spec)
-                if self.inputs and not number and agent.inputs != self.inputs:
-                    return pb.AgentRegisterReply(
-                        error_msg=rpc.failed(2, "its inputs differ from those before")
-                    )
-                self._agents[number] = agent
-            self._failed = ""
             self._change.notify_all()
-        return pb.AgentRegisterReply()
+        return agent
 
-    def _leave(self, request: pb.AgentExitRequest) -> pb.AgentExitReply:
-        with self._change:
-            leaving = [a for a in self._agents.values() if request.address in ("", a.address)]
-        for agent in leaving:
-            self._lose(agent, "it ended")
-        return pb.AgentExitReply()
+    def _objection(self, spec: pb.AgentSpec) -> str:
+        """Why a rank cannot join; empty if it can."""
+        if not 0 <= spec.rank_id < self._layout.rank_size:
+            return f"there is no rank {spec.rank_id}"
+        return f"rank {spec.rank_id} is there already" if spec.rank_id in self._agents else ""
 
-    def _fail(self, request: pb.AgentFailedRequest) -> pb.AgentFailedReply:
+    def _fail(self) -> None:
         with self._change:
             self._failed = "see what they printed"
             self._change.notify_all()
-        return pb.AgentFailedReply()
 
     def _lose(self, agent: _Agent, reason: str) -> None:
         """One is gone, so all others end, too: their parts of the model wait for each other."""
@@ -183,39 +216,28 @@ class Leader:
             self._agents.clear()
         if not self._closed:
             log.error("the agent of rank %d at %s is lost: %s", agent.rank.number, agent.address, reason)
-        agent.channel.close()
-        self._dismiss(others)
+        agent.link.close()
+        for other in others:
+            other.dismiss()
 
-    def _dismiss(self, agents: list[_Agent]) -> None:
-        calls = [(a, a.exit.future(pb.DistributedExitRequest(), timeout=PATIENCE_S)) for a in agents]
-        for agent, call in calls:
-            try:
-                call.result()
-            except grpc.RpcError:
-                log.info("the agent of rank %d was gone before it was told to end", agent.rank.number)
-            agent.channel.close()
-
-    def _watch(self) -> None:
-        """Asks each agent for a sign of life."""
-        while not self._closed:
-            time.sleep(rpc.PING_S)
-            with self._change:
-                agents = list(self._agents.values())
-            for agent in agents:
-                try:
-                    agent.ping(pb.PingRequest(), timeout=rpc.PING_S)
-                    agent.missed = 0
-                except (grpc.RpcError, ValueError):  # ValueError: the channel was closed meanwhile
-                    agent.missed += 1
-                    if agent.missed >= rpc.MISSED:
-                        self._lose(agent, f"no sign of life for {agent.missed} seconds")
+    def _look(self, now: float) -> float:
+        """Finds agents that are silent. Each look counts, not the time: see `Node`."""
+        with self._change:
+            agents = list(self._agents.values())
+        for agent in agents:
+            agent.missed = 0 if agent.seen else agent.missed + 1
+            agent.seen = False
+            if agent.missed >= messages.MISSED:
+                self._lose(agent, f"no sign of life for {agent.missed} seconds")
+        return now + messages.PING_S
 
     def close(self) -> None:
         """Ends the agents and the port."""
+        self._looks.cancel()
         with self._change:
             self._closed = True
             agents = list(self._agents.values())
             self._agents.clear()
-        self._dismiss(agents)
-        self._server.stop(0).wait()
-        self._threads.shutdown()
+        for agent in agents:
+            agent.dismiss()
+        self._listener.close()

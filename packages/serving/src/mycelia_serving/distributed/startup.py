@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
@@ -9,10 +10,11 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 
-import grpc
-
-from mycelia_serving.distributed import rpc
+from mycelia_serving.rpc.calls import ask
+from mycelia_serving.rpc.connection import Connection, Kind
+from mycelia_serving.rpc.sockets import connect
 from mycelia_serving.servable.arguments import (
     check_bytes,
     check_choice,
@@ -22,7 +24,8 @@ from mycelia_serving.servable.arguments import (
 )
 from mycelia_serving.wire.proto import serving_pb2 as pb
 
-_CONNECT_S = 60  # for the leader
+_CONNECT_S = 60.0  # for the leader
+_PAUSE_S = 0.1  # between attempts to reach it
 
 
 def startup_agents(
@@ -38,7 +41,8 @@ def startup_agents(
     """Starts one agent for each rank of this host and returns when all are ready; they end with this process.
 
     distributed_address: where `distributed.start_servable` listens. model_files: one per rank of this host,
-    in the order of the ranks. agent_start_port: of the first agent, the next ones count up; 0: any.
+    in the order of the ranks. agent_start_port: from which the first agent
+    connects, the next ones count up; 0: any.
     agent_ip and rank_start, together: the address of this host, and its first rank, if the host names in the
     rank table are not addresses. Errors: RuntimeError; then none is left running.
     """
@@ -80,12 +84,23 @@ def startup_agents(
 
 
 def _configuration(address: str) -> pb.AgentConfigAcquireReply:
-    with rpc.channel(address) as connection:
-        acquire = rpc.caller(connection, "MSDistributedWorker", "AgentConfigAcquire")
+    """What the leader says of the ranks; it is waited for."""
+    end = time.monotonic() + _CONNECT_S
+    while True:
         try:
-            return acquire(pb.AgentConfigAcquireRequest(), timeout=_CONNECT_S, wait_for_ready=True)
-        except grpc.RpcError as error:
-            raise RuntimeError(f"No distributed servable answers at {address}: {error.details()}") from error
+            link = Connection(connect(address), timeout=_CONNECT_S)
+            break
+        except (OSError, ValueError) as error:
+            if time.monotonic() > end or isinstance(error, ValueError):
+                text = getattr(error, "strerror", None) or error
+                raise RuntimeError(f"No distributed servable answers at {address}: {text}") from None
+        time.sleep(_PAUSE_S)
+    request = pb.AgentConfigAcquireRequest().SerializeToString()
+    answer = ask(link, Kind.CONFIGURE, request, Kind.CONFIGURATION)
+    link.close()
+    if answer is None:
+        raise RuntimeError(f"No distributed servable answers at {address}")
+    return pb.AgentConfigAcquireReply.FromString(answer)
 
 
 def _ranks(
@@ -161,10 +176,8 @@ class Agents:
                 process.terminate()
 
     def _tell_failure(self) -> None:
-        with rpc.channel(self._leader) as connection:
-            try:
-                rpc.caller(connection, "MSDistributedWorker", "AgentFailed")(
-                    pb.AgentFailedRequest(), timeout=2
-                )
-            except grpc.RpcError:
-                pass  # it finds out by itself
+        with contextlib.suppress(OSError):  # it finds out by itself
+            link = Connection(connect(self._leader))
+            link.send((Kind.FAILED, 0, pb.AgentFailedRequest().SerializeToString()))
+            link.flush(2.0)
+            link.close()

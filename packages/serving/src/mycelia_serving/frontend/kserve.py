@@ -121,8 +121,8 @@ class Models:
             if m.servable.state == "ready" or not only_ready
         ]
         if not only_ready:
-            gc_paused = repository.gc_paused()
-            found += [(name, str(version), "UNAVAILABLE", "unloaded") for name, version in gc_paused]
+            unloaded = repository.unloaded()
+            found += [(name, str(version), "UNAVAILABLE", "unloaded") for name, version in unloaded]
         return found
 
     def versions(self, model: Model) -> list[str]:
@@ -361,7 +361,7 @@ def urgency(priority: int) -> int:
 class Repository:
     """What callers may do to the models.
 
-    target: has `load(name)` and `unload(name)`, and `gc_paused()` if it knows versions that could be loaded;
+    target: has `load(name)` and `unload(name)`, and `unloaded()` if it knows versions that could be loaded;
     None: callers may change nothing.
     token: what those who change something must send; None: all who are served may.
     """
@@ -370,10 +370,10 @@ class Repository:
         self._target = target
         self._token = Token(token)
 
-    def gc_paused(self) -> list[tuple[str, int]]:
+    def unloaded(self) -> list[tuple[str, int]]:
         """Servables and versions that are there and do not run."""
-        gc_paused = getattr(self._target, "resting", None)
-        return [] if gc_paused is None else gc_paused()
+        unloaded = getattr(self._target, "unloaded", None)
+        return [] if unloaded is None else unloaded()
 
     def change(
         self, action: str, name: str, authorization: str, tell: Callable[[ServingError | None], None]

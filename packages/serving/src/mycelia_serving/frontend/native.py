@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from mycelia import log
+from mycelia_serving.clock import CLOCK, NEVER
 from mycelia_serving.errors import ServingError
 from mycelia_serving.frontend.addresses import listening_socket
 from mycelia_serving.frontend.large import Bomb, executor, is_large, unpack
@@ -128,6 +129,7 @@ class NativeServer:
         self._reading: set[int] = set()  # tokens of large requests that are being read
         self._watches: dict[int, tuple[str, int]] = {}  # token -> service, what it was told last
         self._watch_lock = threading.Lock()
+        self._watch_alarm = CLOCK.alarm(self._tell_watchers)
         self._open_methods: dict[int, str] = {}  # token of a streaming call -> path
         self._thread = threading.Thread(target=self._serve, name="serving-grpc", daemon=True)
         self._thread.start()
@@ -136,6 +138,7 @@ class NativeServer:
         """Take nothing new, answer what is there for up to `grace_seconds`, end. Blocks until then."""
         with self._watch_lock:
             watches, self._watches = list(self._watches), {}
+        self._watch_alarm.cancel()
         for token in watches:
             self._front.finish(token, OK)
         self._front.stop(grace_seconds)
@@ -249,27 +252,22 @@ class NativeServer:
         state = self._state(service)
         self._front.send(token, health_reply(state))
         with self._watch_lock:
-            first = not self._watches
             self._watches[token] = service, state
-        if first:
-            threading.Thread(target=self._tell_watchers, name="serving-health", daemon=True).start()
+            self._watch_alarm.by(time.monotonic() + _WATCH_S)
 
-    def _tell_watchers(self) -> None:
-        while True:
-            time.sleep(_WATCH_S)
+    def _tell_watchers(self, now: float) -> float:
+        with self._watch_lock:
+            watches = list(self._watches.items())
+        for token, (service, told) in watches:
+            state = self._state(service)
+            if state == told:
+                continue
             with self._watch_lock:
-                watches = list(self._watches.items())
-                if not watches:
-                    return
-            for token, (service, told) in watches:
-                state = self._state(service)
-                if state == told:
+                if token not in self._watches:
                     continue
-                with self._watch_lock:
-                    if token not in self._watches:
-                        continue
-                    self._watches[token] = service, state
-                self._front.send(token, health_reply(state))
+                self._watches[token] = service, state
+            self._front.send(token, health_reply(state))
+        return now + _WATCH_S if watches else NEVER
 
     def _state(self, service: str) -> int:
         try:

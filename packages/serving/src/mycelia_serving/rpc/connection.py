@@ -1,8 +1,8 @@
-"""A connection between master and worker: frames over a socket, in both directions at any time.
+"""A connection between two processes: frames over a socket, in both directions at any time.
 
 A frame is <length u32><kind u8><number u64><body>, little endian; the length is that of the body. Sending
-never waits: what the socket does not take at once is left to a thread. Bodies carry the messages of MSMaster
-and MSWorker in `wire/proto/serving.proto`; see `codec`.
+never waits: what the socket does not take at once is left to a thread. What a body is stands at its kind; the
+messages are those of `wire/proto/serving.proto`.
 """
 
 from __future__ import annotations
@@ -24,28 +24,33 @@ _CHUNK = 1 << 18
 class Kind(enum.IntEnum):
     """What a frame is. Those with an answer carry a number that the answer repeats."""
 
-    REGISTER = 1  # worker: I am ready (RegisterRequest, and what else is to be known as JSON)
-    REGISTERED = 2  # master: you are in (RegisterReply)
-    FAILED = 3  # worker: I could not start (NotifyFailedRequest)
-    PREDICT = 4  # master: instances
-    RESULTS = 5  # worker: their results
-    PING = 6  # worker, every second (PingRequest)
-    PONG = 7  # master: seen (PingReply)
-    EXIT = 8  # either: end, or I am about to (ExitRequest)
-    CALL_MODEL = 9  # worker without a device: run a model stage for me
-    MODEL_RESULTS = 10  # master: what it gave
+    REGISTER = 1  # worker, agent: I am ready (`remote.registration`, AgentRegisterRequest)
+    REGISTERED = 2  # master, leader: you are in, or why not (RegisterReply, AgentRegisterReply)
+    FAILED = 3  # worker, who starts agents: it could not start (NotifyFailedRequest, AgentFailedRequest)
+    PREDICT = 4  # master, leader: instances or tensors (`codec.encode_work`, DistributedPredictRequest)
+    RESULTS = 5  # worker, agent: what they gave (`codec.encode_results`, DistributedPredictReply)
+    PING = 6  # worker, agent, every second (PingRequest)
+    PONG = 7  # master, leader: seen (PingReply)
+    EXIT = 8  # either: end (seconds to drain as JSON, or nothing), or I am about to
+    CALL_MODEL = 9  # worker without a device: run a model stage for me (`codec.encode_work`)
+    MODEL_RESULTS = 10  # master: what it gave (`codec.encode_results`)
     ADMIN = 11  # a command for the server, as JSON
     ADMIN_REPLY = 12
+    CONFIGURE = 13  # who starts agents: which ranks are there? (AgentConfigAcquireRequest)
+    CONFIGURATION = 14  # leader: these (AgentConfigAcquireReply)
 
 
 class Connection:
-    """One end of a connection. Errors of the connection show as its end only."""
+    """One end of a connection. Errors of the connection show as its end only.
 
-    def __init__(self, sock: socket.socket) -> None:
+    timeout: seconds without a byte after which `frames` takes it for ended; None: never.
+    """
+
+    def __init__(self, sock: socket.socket, timeout: float | None = None) -> None:
         self._socket = sock
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        sock.setblocking(True)
+        sock.settimeout(timeout)
         self._lock = threading.Lock()
         self._more = threading.Condition(self._lock)
         self._pending: list[bytes] | None = None  # what the thread is to send; None: there is no thread
