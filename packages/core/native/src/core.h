@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <vector>
 
 #include "mycelia/abi.h"
 
@@ -25,12 +26,17 @@ struct Storage {
   int64_t exports;
   int64_t bytes;    // usable size
   char* data;
-  int32_t bin;      // free list it returns to; -1: foreign memory
+  int32_t bin;      // free list it returns to, or one of the two below
+  int32_t device;   // where it lies; kHost, or what add_device returned
   PyObject* owner;  // keeps foreign memory alive
   uint64_t stamp;
 };
 
-Storage* storage_alloc(int64_t bytes);                      // NULL with MemoryError set
+constexpr int32_t kForeign = -1;   // a bin: memory of `owner`
+constexpr int32_t kOfDevice = -2;  // a bin: memory that the device allocated
+constexpr int32_t kHost = 0;       // the device whose memory this process reads and writes
+
+Storage* storage_alloc(int64_t bytes);                      // on the host; NULL with MemoryError set
 Storage* storage_wrap(void* data, int64_t bytes, PyObject* owner);  // takes a new reference to owner
 void storage_free(Storage* s);
 inline void retain(Storage* s) { ++s->refs; }
@@ -50,6 +56,19 @@ PyObject* storage_statistics();
 void storage_empty_cache();
 void storage_reset_peaks(bool live, bool reserved);
 void storage_set_limit(int64_t bytes);
+int64_t storage_limit();
+
+// ---- devices with memory of their own ---------------------------------------------------------------------------------
+
+// Each is a Backend object (mycelia.backends.base) that allocates, frees and copies. What it calls an address is a number to
+// us: offsets are added to it, and it is handed back. Nothing here reads or writes what lies there.
+extern bool other_devices;                                  // whether there is any besides the host
+Storage* device_alloc(int32_t device, int64_t bytes);       // NULL with an error set
+void device_free(Storage* s);                               // of bin kOfDevice
+bool copy_bytes(void* to, int32_t to_device, const void* from, int32_t from_device, int64_t bytes);
+bool is_device(int64_t number);                             // false with an error set
+PyObject* device_name(int32_t device);                      // new reference
+int init_device(PyObject* module);
 
 // ---- Tensor --------------------------------------------------------------------------------------------------------
 
@@ -79,12 +98,13 @@ inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == TensorType || PyType_I
 inline Tensor* as_tensor(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
 
 Tensor* tensor_object();                                    // empty Tensor, data not set
-Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape);  // fresh memory
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape, int32_t device = kHost);  // fresh memory
 Tensor* tensor_view(Tensor* base, int32_t rank, const int64_t* shape, int64_t offset_bytes);
 Tensor* tensor_from_array(PyObject* array, bool share);     // array: numpy.ndarray
-PyObject* tensor_to_array(Tensor* t);                       // shares memory
-void tensor_take(Tensor* target, Tensor* source);           // target becomes source (memory, shape, tape node)
-bool tensor_make_writable(Tensor* t, bool keep_content);    // copy-on-write
+PyObject* tensor_to_array(Tensor* t);                       // shares memory that lies on the host, else a copy
+bool tensor_take(Tensor* target, Tensor* source);           // target becomes source (memory, shape, tape node)
+Tensor* tensor_on(Tensor* t, int32_t device);               // itself if it lies there, else a copy; a new reference
+Tensor* tensor_brought(Tensor* t, int32_t device);          // as tensor_on, but `t` itself moves if nobody else looks at its memory
 int32_t dtype_code(PyObject* dtype);                        // -1 with TypeError set
 PyObject* shape_tuple(const myc_tensor& t);
 int init_tensor(PyObject* module);
@@ -99,6 +119,8 @@ enum PlanKind : int32_t {
   kView = 1,       // output 0 is input 0 with another shape
   kReference = 2,  // call a Python function on NumPy arrays
   kCompose = 3,    // call a Python function on the original arguments; it calls other ops
+  kLaunch = 4,     // call a Python function on Tensors of a device: those to read, those to write
+  kCopy = 5,       // output 0 is input 0 in the memory of `device`
 };
 
 // What to do for one signature of one op: made once by dispatch.resolve, found again by Op's table.
@@ -110,6 +132,8 @@ struct Plan {
   int32_t* scalar_dtype;  // per flat input: dtype in which a Python number is handed over; -1: a tensor
   int32_t n_in;
   uint32_t flags;         // MYC_INPLACE
+  int32_t device;         // where inputs and outputs lie when it runs
+  int32_t home;           // where outputs lie afterwards: differs when another device stands in
   int64_t work;           // elements touched; decides whether the GIL is released
   myc_kernel_fn fn;
   myc_context* (*context)();
@@ -175,6 +199,8 @@ Tensor* scalar_tensor(int32_t dtype, PyObject* number);
 // Runs a plan on flat inputs (Tensor, number or NULL). Fills `outputs` with new references; an entry that is set already
 // is the memory to use. False on error, with `outputs` left for the caller to release.
 bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
+// The same, for inputs that lie on the plan's device; so do the outputs then.
+bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx);
 bool read_type(PyObject* type, myc_tensor* out);  // of an ir.types.TensorType; sizes may be -1
 
@@ -255,6 +281,16 @@ struct Hooks {
   PyObject* operand;         // a list or tuple beside an operator -> Tensor
 };
 extern Hooks hooks;
+
+struct Tensors {  // owned references, released on scope exit
+  std::vector<PyObject*> v;
+  Tensors() = default;
+  Tensors(const Tensors&) = delete;
+  Tensors& operator=(const Tensors&) = delete;
+  ~Tensors() {
+    for (PyObject* o : v) Py_XDECREF(o);
+  }
+};
 
 struct OwnedRef {  // releases on scope exit
   PyObject* p;

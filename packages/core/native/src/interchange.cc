@@ -74,8 +74,10 @@ const char* const kFormat[MYC_DTYPE_COUNT] = {"?", "b", "h", "i", "q", "B", "H",
 }  // namespace
 
 PyObject* method_dlpack(PyObject* self, PyObject*, PyObject*) {
-  Tensor* t = as_tensor(self);
-  if (!has_data(t)) return nullptr;
+  if (!has_data(as_tensor(self))) return nullptr;
+  OwnedRef here(reinterpret_cast<PyObject*>(tensor_on(as_tensor(self), kHost)));
+  if (!here) return nullptr;
+  Tensor* t = as_tensor(here.p);
   Managed* m = new Managed;
   std::memcpy(m->shape, t->t.shape, sizeof(m->shape));
   m->dl.tensor = DLTensor{t->t.data, {1, 0}, t->t.rank, dl_type(t->t.dtype), m->shape, nullptr, 0};
@@ -137,9 +139,16 @@ PyObject* method_from_dlpack(PyObject*, PyObject* capsule) {
 }
 
 int get_buffer(PyObject* self, Py_buffer* view, int flags) {
-  Tensor* t = as_tensor(self);
   view->obj = nullptr;
-  if (!has_data(t)) return -1;
+  if (!has_data(as_tensor(self))) return -1;
+  const bool copied = as_tensor(self)->storage->device != kHost;
+  if (copied && (flags & PyBUF_WRITABLE)) {
+    PyErr_SetString(PyExc_BufferError, "the tensor lies in the memory of a device: its buffer is a copy, which can only be read");
+    return -1;
+  }
+  OwnedRef here(reinterpret_cast<PyObject*>(tensor_on(as_tensor(self), kHost)));
+  if (!here) return -1;
+  Tensor* t = as_tensor(here.p);
   if (t->t.dtype == MYC_BF16 && (flags & PyBUF_FORMAT)) {  // plain bytes are no numbers: they may be read
     PyErr_SetString(PyExc_BufferError, "bfloat16 has no buffer format: use asnumpy(), which gives float32");
     return -1;
@@ -160,7 +169,7 @@ int get_buffer(PyObject* self, Py_buffer* view, int flags) {
                     self,
                     static_cast<Py_ssize_t>(t->t.size * kItemSize[t->t.dtype]),
                     static_cast<Py_ssize_t>(kItemSize[t->t.dtype]),
-                    0,
+                    copied,
                     t->t.rank,
                     const_cast<char*>(kFormat[t->t.dtype]),
                     dims,

@@ -23,7 +23,7 @@ bool same_shape(const myc_tensor& a, const myc_tensor& b) {
 }
 
 // A Tensor [rounds, ...] for rows like `row`.
-Tensor* stack_for(const myc_tensor& row, int64_t rounds) {
+Tensor* stack_for(const myc_tensor& row, int64_t rounds, int32_t device) {
   int64_t shape[MYC_MAX_RANK];
   if (row.rank >= MYC_MAX_RANK) {
     PyErr_Format(PyExc_ValueError, "values of a loop that is differentiated have at most %d dimensions", MYC_MAX_RANK - 1);
@@ -32,10 +32,11 @@ Tensor* stack_for(const myc_tensor& row, int64_t rounds) {
   }
   shape[0] = rounds;
   for (int32_t i = 0; i < row.rank; ++i) shape[i + 1] = row.shape[i];
-  return tensor_empty(row.dtype, row.rank + 1, shape);
+  return tensor_empty(row.dtype, row.rank + 1, shape, device);
 }
 
-bool put_row(Tensor* stack, int64_t index, const myc_tensor& row) {
+bool put_row(Tensor* stack, int64_t index, const Tensor* tensor) {
+  const myc_tensor& row = tensor->t;
   myc_tensor expected = stack->t;
   expected.rank -= 1;
   for (int32_t i = 0; i < expected.rank; ++i) expected.shape[i] = stack->t.shape[i + 1];
@@ -45,13 +46,12 @@ bool put_row(Tensor* stack, int64_t index, const myc_tensor& row) {
     place_error("while");
     return false;
   }
-  const size_t bytes = static_cast<size_t>(row.size * kItemSize[row.dtype]);
-  std::memcpy(static_cast<char*>(stack->t.data) + static_cast<size_t>(index) * bytes, row.data, bytes);
-  return true;
+  const int64_t bytes = row.size * kItemSize[row.dtype];
+  return copy_bytes(static_cast<char*>(stack->t.data) + index * bytes, stack->storage->device, row.data, tensor->storage->device, bytes);
 }
 
 // The stack of a loop that had no round; `type`: [rounds, ...].
-Tensor* empty_stack(const myc_tensor& type) {
+Tensor* empty_stack(const myc_tensor& type, int32_t device) {
   myc_tensor row = type;
   row.rank -= 1;
   for (int32_t i = 0; i < row.rank; ++i) {
@@ -63,7 +63,7 @@ Tensor* empty_stack(const myc_tensor& type) {
       return nullptr;
     }
   }
-  return stack_for(row, 0);
+  return stack_for(row, 0, device);
 }
 
 }  // namespace
@@ -98,11 +98,12 @@ bool run_history(const Body* body, const Instruction& ins, Frame* f) {
     results.v.push_back(values.v[k]);
   }
   for (size_t k = 0; k < carried; ++k) {
-    Tensor* stack = rounds ? stack_for(as_tensor(past.v[k])->t, rounds) : empty_stack(body->types[ins.out[carried + k]]);
+    Tensor* stack = rounds ? stack_for(as_tensor(past.v[k])->t, rounds, body->home)
+                           : empty_stack(body->types[ins.out[carried + k]], body->home);
     if (!stack) return false;
     results.v.push_back(reinterpret_cast<PyObject*>(stack));
     for (int64_t r = 0; r < rounds; ++r)
-      if (!put_row(stack, r, as_tensor(past.v[static_cast<size_t>(r) * carried + k])->t)) return false;
+      if (!put_row(stack, r, as_tensor(past.v[static_cast<size_t>(r) * carried + k]))) return false;
   }
   return store_results(body, ins, results.v.data(), results.v.size(), f);
 }
@@ -137,9 +138,9 @@ bool run_scan(const Body* body, const Instruction& ins, Frame* f) {
     if (PyErr_CheckSignals() || !run_inner(ins.programs[1], values.v, &next)) return false;
     for (size_t k = 0; k < carried; ++k) std::swap(values.v[k], next.v[k]);
     for (size_t k = 0; k < made; ++k) {
-      const myc_tensor& row = as_tensor(next.v[carried + k])->t;
+      const Tensor* row = as_tensor(next.v[carried + k]);
       if (round == 0) {
-        Tensor* stack = stack_for(row, rounds);
+        Tensor* stack = stack_for(row->t, rounds, body->home);
         if (!stack) return false;
         stacks.v.push_back(reinterpret_cast<PyObject*>(stack));
       }
@@ -147,7 +148,7 @@ bool run_scan(const Body* body, const Instruction& ins, Frame* f) {
     }
   }
   for (size_t k = 0; k < made && rounds == 0; ++k) {
-    Tensor* stack = empty_stack(body->types[ins.out[carried + k]]);
+    Tensor* stack = empty_stack(body->types[ins.out[carried + k]], body->home);
     if (!stack) return false;
     stacks.v.push_back(reinterpret_cast<PyObject*>(stack));
   }

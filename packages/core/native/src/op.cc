@@ -396,7 +396,11 @@ PyObject* finish(Op* op, Plan* plan, const int32_t* counts, PyObject* const* inp
   int first = 0;
   for (; first < op->n_updates; ++first) {
     PyObject* updated = inputs[op->update_param[first]];
-    if (updated && reinterpret_cast<PyObject*>(outputs[first]) != updated) tensor_take(as_tensor(updated), outputs[first]);
+    const bool taken = !updated || tensor_take(as_tensor(updated), outputs[first]);
+    if (!taken) {
+      for (int i = first; i < plan->n_out; ++i) Py_DECREF(outputs[i]);
+      return nullptr;
+    }
     Py_DECREF(outputs[first]);
   }
   if (first == plan->n_out && first > 0) {

@@ -109,6 +109,49 @@ bool needs_data(Op* op, Tensor* t) {
   return false;
 }
 
+// The Python number that is flat input `i`, on the plan's device.
+Tensor* scalar_there(const Plan* plan, int i, PyObject* number) {
+  OwnedRef made(reinterpret_cast<PyObject*>(scalar_tensor(plan->scalar_dtype[i], number)));
+  return made ? tensor_on(as_tensor(made.p), plan->device) : nullptr;
+}
+
+Tensor* output_there(const Plan* plan, int i) {
+  return tensor_empty(plan->out[i].dtype, plan->out[i].rank, plan->out[i].shape, plan->device);
+}
+
+// A kernel in Python of a device with memory of its own: it gets Tensors, those to read and those to write.
+bool run_launch(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  OwnedRef in(PyTuple_New(plan->n_in)), out(PyTuple_New(plan->n_out));
+  if (!in || !out) return false;
+  for (int i = 0; i < plan->n_in; ++i) {
+    PyObject* given = inputs[i];
+    if (given && is_tensor(given) && !needs_data(op, as_tensor(given))) return false;
+    PyObject* argument = !given ? Py_NewRef(Py_None)
+                         : is_tensor(given) ? Py_NewRef(given)
+                                            : reinterpret_cast<PyObject*>(scalar_there(plan, i, given));
+    if (!argument) return false;
+    PyTuple_SET_ITEM(in.p, i, argument);
+  }
+  for (int i = 0; i < plan->n_out; ++i) {
+    if (!outputs[i] && !(outputs[i] = output_there(plan, i))) return false;
+    PyTuple_SET_ITEM(out.p, i, Py_NewRef(reinterpret_cast<PyObject*>(outputs[i])));
+  }
+  PyObject* args[2] = {in.p, out.p};
+  OwnedRef result(PyObject_Vectorcall(plan->function, args, 2, nullptr));
+  return bool(result);
+}
+
+bool run_copy(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  OwnedRef number(nullptr);
+  PyObject* given = inputs[0];
+  if (!is_tensor(given)) given = number.p = reinterpret_cast<PyObject*>(scalar_tensor(plan->scalar_dtype[0], given));
+  if (!given || !needs_data(op, as_tensor(given))) return false;
+  const Tensor* from = as_tensor(given);
+  if (!outputs[0] && !(outputs[0] = output_there(plan, 0))) return false;
+  return copy_bytes(outputs[0]->t.data, outputs[0]->storage->device, from->t.data, from->storage->device,
+                    from->t.size * kItemSize[from->t.dtype]);
+}
+
 bool run_reference(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   OwnedRef args(PyTuple_New(plan->n_in));
   if (!args) return false;
@@ -186,6 +229,7 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   }
   myc_tensor scalars[8];
   int64_t scalar_data[8][2];
+  Tensors carried_over;  // scalars of a device's kernel
   int n_scalars = 0;
   for (int i = 0; i < plan->n_in; ++i) {
     PyObject* v = inputs[i];
@@ -206,6 +250,11 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
       s.rank = 0;
       if (!fill_scalar(s.dtype, v, s.data)) return false;
       in[i] = &s;
+      if (plan->device == kHost) continue;
+      Tensor* there = scalar_there(plan, i, v);
+      if (!there) return false;
+      carried_over.v.push_back(reinterpret_cast<PyObject*>(there));
+      in[i] = &there->t;
     }
   }
   for (int i = 0; i < plan->n_out; ++i) {
@@ -217,7 +266,7 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
       Py_INCREF(updated);
       outputs[i] = as_tensor(updated);
     } else {
-      outputs[i] = tensor_empty(plan->out[i].dtype, plan->out[i].rank, plan->out[i].shape);
+      outputs[i] = output_there(plan, i);
       if (!outputs[i]) return false;
     }
     out[i] = &outputs[i]->t;
@@ -240,9 +289,10 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   OwnedRef other(PyObject_CallMethod(dispatch.p, "fallback", "OO", op, plan));
   if (!other) return false;
   plan->kind = kReference;
+  plan->device = kHost;
   Py_INCREF(other.p);
   Py_XSETREF(plan->function, other.p);
-  return run_reference(op, plan, inputs, outputs);
+  return run_plan(op, plan, inputs, outputs);
 }
 
 // ---- the Plan type -----------------------------------------------------------------------------------------------
@@ -267,19 +317,22 @@ bool read_type(PyObject* type, myc_tensor* out) {
 
 namespace {
 
-// Plan(kind, in_types, out_types, scalar_dtypes, attrs, packed, function, table, kernel_index, work)
+// Plan(kind, in_types, out_types, scalar_dtypes, attrs, packed, function, table, kernel_index, work, device=0, home=0)
 PyObject* plan_new(PyTypeObject* type, PyObject* args, PyObject*) {
-  int kind, index;
+  int kind, index, device = kHost, home = kHost;
   long long work;
   PyObject *in_types, *out_types, *scalars, *attrs, *packed, *function, *table;
-  if (!PyArg_ParseTuple(args, "iO!O!O!OSOOiL", &kind, &PyTuple_Type, &in_types, &PyTuple_Type, &out_types, &PyTuple_Type, &scalars, &attrs,
-                        &packed, &function, &table, &index, &work))
+  if (!PyArg_ParseTuple(args, "iO!O!O!OSOOiL|ii", &kind, &PyTuple_Type, &in_types, &PyTuple_Type, &out_types, &PyTuple_Type, &scalars, &attrs,
+                        &packed, &function, &table, &index, &work, &device, &home))
     return nullptr;
+  if (!is_device(device) || !is_device(home)) return nullptr;
   Plan* p = reinterpret_cast<Plan*>(type->tp_alloc(type, 0));
   if (!p) return nullptr;
   OwnedRef guard(reinterpret_cast<PyObject*>(p));
   p->kind = kind;
   p->work = work;
+  p->device = device;
+  p->home = home;
   p->n_in = static_cast<int32_t>(PyTuple_GET_SIZE(in_types));
   p->n_out = static_cast<int32_t>(PyTuple_GET_SIZE(out_types));
   p->out = static_cast<myc_tensor*>(PyMem_Calloc(p->n_out + 1, sizeof(myc_tensor)));
@@ -321,7 +374,9 @@ void plan_dealloc(PyObject* self) {
   Py_DECREF(type);
 }
 
-PyMemberDef plan_members[] = {{"kind", T_INT, offsetof(Plan, kind), READONLY, "0 kernel, 1 view, 2 reference, 3 compose."},
+PyMemberDef plan_members[] = {{"kind", T_INT, offsetof(Plan, kind), READONLY, "0 kernel, 1 view, 2 reference, 3 compose, 4 launch, 5 copy."},
+                              {"device", T_INT, offsetof(Plan, device), READONLY, "Where it runs; 0: the host."},
+                              {"home", T_INT, offsetof(Plan, home), READONLY, "Where its results lie in the end."},
                               {"in_types", T_OBJECT_EX, offsetof(Plan, in_types), READONLY, nullptr},
                               {"out_types", T_OBJECT_EX, offsetof(Plan, out_types), READONLY, nullptr},
                               {"attrs", T_OBJECT_EX, offsetof(Plan, attrs), READONLY, nullptr},
@@ -346,7 +401,7 @@ bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
   return false;
 }
 
-bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   switch (plan->kind) {
     case kKernel: return run_kernel(op, plan, inputs, outputs);
     case kView: {
@@ -355,8 +410,58 @@ bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
       return outputs[0] != nullptr;
     }
     case kReference: return run_reference(op, plan, inputs, outputs);
+    case kLaunch: return run_launch(op, plan, inputs, outputs);
+    case kCopy: return run_copy(op, plan, inputs, outputs);
     default: PyErr_Format(PyExc_RuntimeError, "%U: a composed op has no plan to run", op->name); return false;
   }
+}
+
+namespace {
+
+bool is_apart(const Plan* plan, PyObject* const* inputs) {
+  if (plan->kind == kView || plan->kind == kCopy) return false;
+  if (plan->device != plan->home) return true;
+  for (int i = 0; i < plan->n_in; ++i) {
+    if (!inputs[i] || !is_tensor(inputs[i])) continue;
+    const Storage* s = as_tensor(inputs[i])->storage;
+    if (s && s->device != plan->device) return true;
+  }
+  return false;
+}
+
+// Inputs are brought to the plan's device, results to its home. Tensors come to their home for good; where another device stands
+// in they are copied, and stay where they are.
+bool run_apart(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  Tensors brought;
+  std::vector<PyObject*> there(inputs, inputs + plan->n_in);
+  for (int i = 0; i < plan->n_in; ++i) {
+    if (!inputs[i] || !is_tensor(inputs[i])) continue;
+    Tensor* given = as_tensor(inputs[i]);
+    if (!needs_data(op, given)) return false;
+    Tensor* t = plan->device == plan->home ? tensor_brought(given, plan->device) : tensor_on(given, plan->device);
+    if (!t) return false;
+    brought.v.push_back(there[i] = reinterpret_cast<PyObject*>(t));
+  }
+  if (plan->device == plan->home) return run_plan_there(op, plan, there.data(), outputs);
+  std::vector<Tensor*> made(plan->n_out, nullptr);
+  const bool ok = run_plan_there(op, plan, there.data(), made.data());
+  for (Tensor* t : made) brought.v.push_back(reinterpret_cast<PyObject*>(t));
+  for (int i = 0; ok && i < plan->n_out; ++i) {
+    if (!outputs[i]) {
+      outputs[i] = tensor_on(made[i], plan->home);
+      if (!outputs[i]) return false;
+    } else if (!copy_bytes(outputs[i]->t.data, outputs[i]->storage->device, made[i]->t.data, made[i]->storage->device,
+                           made[i]->t.size * kItemSize[made[i]->t.dtype])) {
+      return false;
+    }
+  }
+  return ok;
+}
+
+}  // namespace
+
+bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  return other_devices && is_apart(plan, inputs) ? run_apart(op, plan, inputs, outputs) : run_plan_there(op, plan, inputs, outputs);
 }
 
 int init_plan(PyObject* module) {

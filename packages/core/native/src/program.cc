@@ -142,12 +142,55 @@ bool read_constants(PyObject* constants, Body* body) {
       if (!PyErr_Occurred()) PyErr_SetString(PyExc_ValueError, "Program: constants must be {value: Tensor}");
       return false;
     }
-    // An object of our own: the given one may become another value.
-    const myc_tensor& t = as_tensor(value)->t;
-    Tensor* own = tensor_view(as_tensor(value), t.rank, t.shape, 0);
+    // An object of our own, where the program needs it: the given one may become another value.
+    OwnedRef there(reinterpret_cast<PyObject*>(tensor_on(as_tensor(value), device_of(body, static_cast<int32_t>(v)))));
+    if (!there) return false;
+    const myc_tensor& t = as_tensor(there.p)->t;
+    Tensor* own = tensor_view(as_tensor(there.p), t.rank, t.shape, 0);
     if (!own) return false;
     Py_XSETREF(body->constants[v], reinterpret_cast<PyObject*>(own));
     body->types[v] = own->t;
+  }
+  return true;
+}
+
+// home: where the arena lies and what else has no other device in `elsewhere`, a dict {value: device}.
+bool read_devices(int home, PyObject* elsewhere, Body* body) {
+  if (!is_device(home)) return false;
+  body->home = home;
+  PyObject *key, *value;
+  Py_ssize_t at = 0;
+  while (PyDict_Next(elsewhere, &at, &key, &value)) {
+    const long v = PyLong_AsLong(key), device = PyLong_AsLong(value);
+    if (PyErr_Occurred() || !is_device(device)) return false;
+    if (v < 0 || v >= static_cast<long>(body->types.size())) {
+      PyErr_Format(PyExc_IndexError, "Program: value %ld is not among the %zu values", v, body->types.size());
+      return false;
+    }
+    if (body->elsewhere.empty()) body->elsewhere.assign(body->types.size(), home);
+    body->elsewhere[v] = static_cast<int32_t>(device);
+  }
+  return true;
+}
+
+// A kernel finds what it reads and writes on its own device; only copies cross.
+bool check_devices(const Body* body) {
+  for (const Instruction& ins : body->code) {
+    if (!ins.plan || ins.kind == kRunView) continue;
+    bool good = true;
+    if (ins.plan->kind != kCopy)
+      for (int32_t v : ins.in) good = good && (v < 0 || device_of(body, v) == ins.plan->device);
+    for (int32_t v : ins.out) good = good && device_of(body, v) == ins.plan->device;
+    if (!good) {
+      PyErr_Format(PyExc_ValueError, "Program: %U runs on device %d, but not all of its values lie there", ins.op->name, ins.plan->device);
+      return false;
+    }
+  }
+  for (size_t v = 0; v < body->types.size(); ++v) {
+    if (body->offset[v] >= 0 && device_of(body, static_cast<int32_t>(v)) != body->home) {
+      PyErr_Format(PyExc_ValueError, "Program: value %zu lies in the arena, but on another device", v);
+      return false;
+    }
   }
   return true;
 }
@@ -432,13 +475,14 @@ Program* new_program() {
 
 namespace {
 
-// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources)
+// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources, home=0, elsewhere={})
 PyObject* program_new(PyTypeObject*, PyObject* args, PyObject*) {
   long long arena_bytes;
-  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *sources;
-  if (!PyArg_ParseTuple(args, "O!O!O!OOO!LO!O!", &PyTuple_Type, &types, &PyTuple_Type, &places, &PyList_Type, &instructions, &inputs, &outputs,
+  int home = kHost;
+  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *sources, *elsewhere = nullptr;
+  if (!PyArg_ParseTuple(args, "O!O!O!OOO!LO!O!|iO!", &PyTuple_Type, &types, &PyTuple_Type, &places, &PyList_Type, &instructions, &inputs, &outputs,
                         &PyDict_Type, &constants, &arena_bytes, &PyTuple_Type, &updates, &PyTuple_Type,
-                        &sources))
+                        &sources, &home, &PyDict_Type, &elsewhere))
     return nullptr;
   Program* p = new_program();
   if (!p) return nullptr;
@@ -446,12 +490,13 @@ PyObject* program_new(PyTypeObject*, PyObject* args, PyObject*) {
   Body* body = p->body;
   body->arena_bytes = arena_bytes;
   const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(types));
-  if (!read_types(types, body) || !read_constants(constants, body) || !read_places(places, body)) return nullptr;
+  if (!read_types(types, body) || (elsewhere && !read_devices(home, elsewhere, body))) return nullptr;
+  if (!read_constants(constants, body) || !read_places(places, body)) return nullptr;
   if (!read_ints(inputs, count, true, &body->inputs) || !read_ints(outputs, count, false, &body->outputs)) return nullptr;
   body->code.resize(PyList_GET_SIZE(instructions));
   for (size_t i = 0; i < body->code.size(); ++i)
     if (!read_instruction(PyList_GET_ITEM(instructions, i), count, &body->code[i])) return nullptr;
-  if (!read_updates(updates, body) || !read_sources(sources, body)) return nullptr;
+  if (!read_updates(updates, body) || !read_sources(sources, body) || !check_devices(body)) return nullptr;
   derive(body);
   return guard.take();
 }
@@ -696,7 +741,7 @@ PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program
                        SLOT(Py_tp_clear, program_clear), SLOT(Py_tp_call, PyVectorcall_Call), SLOT(Py_tp_getset, getset),
                        SLOT(Py_tp_methods, methods), SLOT(Py_tp_members, members),
                        {Py_tp_doc, const_cast<char*>(
-                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources)\n\n"
+                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources, home=0, elsewhere={})\n\n"
                            "A compiled graph over values 0..n-1. types: a TensorType each. places: an offset in the arena, (value,) for\n"
                            "a view of another value, None for anything else. Instructions, `in`, `out`, `free` being tuples of values\n"
                            "(-1: absent): ('op', op, plan, in, out, free), ('view', in, out, free), ('python', callable, in, out, free),\n"
@@ -706,7 +751,7 @@ PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program
                            "updates: ((value, input, in place), ...): the Tensor given as that input takes the value when the run has\n"
                            "succeeded. sources: (Hoisted, positions of its inputs, values that it gives), ...: computed again when one\n"
                            "of these inputs has changed. What Python callables or inner programs receive and what the program returns\n"
-                           "must not lie in the arena.")},
+                           "must not lie in the arena. home: the device of the arena and of all values but those in elsewhere, {value: device}.")},
                        {0, nullptr}};
 #undef SLOT
 PyMethodDef functions[] = {{"plan_offsets", plan_offsets, METH_VARARGS,

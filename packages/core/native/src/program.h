@@ -112,6 +112,8 @@ struct Body {
   std::vector<myc_tensor> types;        // per value; data: of constants
   std::vector<uint8_t> fixed;           // per value: its type is known
   std::vector<int64_t> offset;          // per value: place in the arena or -1
+  int32_t home = kHost;                 // the device in whose memory it runs
+  std::vector<int32_t> elsewhere;       // per value: where it lies; empty: all of them at home
   Ints base;                            // per value: the value whose memory it shares, or itself
   std::vector<Ints> views;              // per value: its views
   std::vector<PyObject*> constants;     // per value, NULL when none
@@ -135,6 +137,8 @@ struct Body {
   PyObject* info = nullptr;      // whatever the builder wants to keep with the program
   bool profiled = false;
 };
+
+inline int32_t device_of(const Body* body, int32_t v) { return body->elsewhere.empty() ? body->home : body->elsewhere[v]; }
 
 struct Program {
   PyObject_HEAD
@@ -166,16 +170,6 @@ PyObject* program_resized(PyObject* self, PyObject* args);
 PyObject* plan_offsets(PyObject* module, PyObject* args);
 
 // ---- for instructions that are more than a kernel ------------------------------------------------------------------
-
-struct Tensors {  // owned references, released on scope exit
-  std::vector<PyObject*> v;
-  Tensors() = default;
-  Tensors(const Tensors&) = delete;
-  Tensors& operator=(const Tensors&) = delete;
-  ~Tensors() {
-    for (PyObject* o : v) Py_XDECREF(o);
-  }
-};
 
 // Tensors of values, NULL for -1.
 bool collect_tensors(const Body* body, const Frame* f, const Ints& values, Tensors* out);

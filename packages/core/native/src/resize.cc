@@ -72,6 +72,8 @@ void copy_body(const Body& from, Body* to) {
   to->views = from.views;
   to->constants = from.constants;
   for (PyObject* c : to->constants) Py_XINCREF(c);
+  to->home = from.home;
+  to->elsewhere = from.elsewhere;
   to->inputs = from.inputs;
   to->outputs = from.outputs;
   to->updates = from.updates;

@@ -49,7 +49,7 @@ Frame* make_frame(const Body* body) {
 // Memory for the intermediates of one run. It mostly lies where it lay in the run before.
 bool take_arena(const Body* body, Frame* f) {
   if (body->arena_bytes == 0) return true;
-  f->arena = storage_alloc(body->arena_bytes);
+  f->arena = device_alloc(body->home, body->arena_bytes);
   if (!f->arena) return false;
   if (f->placed == f->arena->data) return true;
   f->placed = f->arena->data;
@@ -127,6 +127,12 @@ bool hold(const Body* body, Frame* f, int32_t v, Tensor* t) {
                  dtype_objects[f->values[v].dtype], want.p, dtype_objects[t->t.dtype], have.p);
     return false;
   }
+  OwnedRef brought;  // where the program needs it
+  if (t->storage->device != device_of(body, v)) {
+    brought.p = reinterpret_cast<PyObject*>(tensor_brought(t, device_of(body, v)));
+    if (!brought) return false;
+    t = as_tensor(brought.p);
+  }
   Held old = f->held[v];
   retain(t->storage);
   f->held[v].storage = t->storage;
@@ -144,7 +150,7 @@ bool hold(const Body* body, Frame* f, int32_t v, Tensor* t) {
 // Memory of its own for value `v`, as a Tensor.
 bool make_fresh(const Body* body, Frame* f, int32_t v) {
   const myc_tensor& type = f->values[v];
-  OwnedRef made(reinterpret_cast<PyObject*>(tensor_empty(type.dtype, type.rank, type.shape)));
+  OwnedRef made(reinterpret_cast<PyObject*>(tensor_empty(type.dtype, type.rank, type.shape, device_of(body, v))));
   return made && hold(body, f, v, as_tensor(made.p));
 }
 
@@ -226,10 +232,21 @@ bool run_reference_instruction(const Body* body, const Instruction& ins, Frame* 
   if (!collect_tensors(body, f, ins.in, &in)) return false;
   std::vector<Tensor*> out(ins.out.size(), nullptr);
   Tensors made;
-  OwnedRef plan(plan_for_present_sizes(ins, in.v));
-  const bool ok = plan && run_plan(ins.op, reinterpret_cast<Plan*>(plan.p), in.v.data(), out.data());
+  OwnedRef planned(plan_for_present_sizes(ins, in.v));
+  if (!planned) return false;
+  Plan* plan = reinterpret_cast<Plan*>(planned.p);
+  const bool writes = plan->kind == kLaunch || plan->kind == kCopy;  // where it is told to
+  bool ok = true;
+  for (size_t i = 0; i < out.size() && writes && ok; ++i) ok = (out[i] = as_tensor(new_tensor_of(body, f, ins.out[i]))) != nullptr;
+  // Placed by the compiler, it runs where its values lie; else it is a fallback, which copies.
+  if (ok && plan->device == ins.plan->device) {
+    ok = run_plan_there(ins.op, plan, in.v.data(), out.data());
+  } else {
+    ok = ok && run_plan(ins.op, plan, in.v.data(), out.data());
+  }
   for (Tensor* t : out) made.v.push_back(reinterpret_cast<PyObject*>(t));
   if (!ok) return false;
+  if (writes) return true;
   for (size_t i = 0; i < out.size(); ++i) {
     const myc_tensor& target = f->values[ins.out[i]];
     if (!same_type(out[i]->t, target)) {
@@ -237,7 +254,7 @@ bool run_reference_instruction(const Body* body, const Instruction& ins, Frame* 
       PyErr_Format(PyExc_RuntimeError, "%U: result %zu should have shape %R, but has shape %R", ins.op->name, i, want.p, have.p);
       return false;
     }
-    std::memmove(target.data, out[i]->t.data, static_cast<size_t>(byte_count(target)));
+    if (!copy_bytes(target.data, device_of(body, ins.out[i]), out[i]->t.data, out[i]->storage->device, byte_count(target))) return false;
   }
   return true;
 }
@@ -395,7 +412,7 @@ bool run_steps(const Body* body, Frame* f) {
 // ---- profiled and observed programs --------------------------------------------------------------------------------
 
 // An observer may keep what it gets, so it gets copies.
-bool call_observer(PyObject* observer, size_t index, const Instruction& ins, const Frame* f) {
+bool call_observer(const Body* body, PyObject* observer, size_t index, const Instruction& ins, const Frame* f) {
   OwnedRef position(PyLong_FromSize_t(index)), outputs(PyTuple_New(ins.out.size()));
   if (!position || !outputs) return false;
   for (size_t i = 0; i < ins.out.size(); ++i) {
@@ -404,8 +421,11 @@ bool call_observer(PyObject* observer, size_t index, const Instruction& ins, con
       const myc_tensor& t = f->values[ins.out[i]];
       Tensor* copy = tensor_empty(t.dtype, t.rank, t.shape);
       if (!copy) return false;
-      std::memcpy(copy->t.data, t.data, static_cast<size_t>(byte_count(t)));
       seen = reinterpret_cast<PyObject*>(copy);
+      if (!copy_bytes(copy->t.data, kHost, t.data, memory_of(body, f, ins.out[i])->device, byte_count(t))) {
+        Py_DECREF(seen);
+        return false;
+      }
     } else {
       Py_INCREF(seen);
     }
@@ -433,7 +453,7 @@ bool run_instrumented(Body* body, Frame* f) {
         body->timings[i].calls += 1;
         body->timings[i].nanoseconds += spent;
       }
-      if (observer && !call_observer(observer.p, i, ins, f)) return false;
+      if (observer && !call_observer(body, observer.p, i, ins, f)) return false;
     }
     for (int32_t v : step.free) drop(&f->held[v]);
   }
@@ -444,7 +464,7 @@ bool run_instrumented(Body* body, Frame* f) {
 
 // Memory that others may write into at any time has no stamp to go by: its content is looked at.
 uint64_t content_of(const Tensor* t) {
-  if (t->storage->exports == 0 && t->storage->bin >= 0) return t->storage->stamp;
+  if (t->storage->exports == 0 && t->storage->bin != kForeign) return t->storage->stamp;
   return hash_bytes(t->t.data, byte_count(t->t)) | kHashed;
 }
 
@@ -514,7 +534,7 @@ bool choose_updates(const Body* body, Frame* f, PyObject* const* inputs) {
     if (!u.in_place) continue;  // results as any other
     const Tensor* target = as_tensor(inputs[u.input]);
     const Storage* s = target->storage;
-    f->in_place[k] = s->refs == 2 && s->exports == 0 && s->bin >= 0 && target->t.data == s->data;
+    f->in_place[k] = s->refs == 2 && s->exports == 0 && s->bin != kForeign && s->device == body->home && target->t.data == s->data;
     if (f->in_place[k]) {
       set_data(body, f, u.value, target->t.data);
       f->held[u.value].storage = target->storage;
@@ -538,7 +558,7 @@ bool write_back(const Body* body, Frame* f, PyObject* const* inputs) {
     Tensor* target = as_tensor(inputs[input]);
     if (body->inputs[input] >= 0) drop(&f->held[body->inputs[input]]);  // so that it is known who else looks at the old memory
     if (values.v[k]) {
-      tensor_take(target, as_tensor(values.v[k]));
+      if (!tensor_take(target, as_tensor(values.v[k]))) return false;
     } else {
       target->storage->stamp = next_stamp();
       Node* node = target->node;

@@ -183,6 +183,7 @@ Storage* storage_alloc(int64_t bytes) {
     ++system_allocations;
     s->bytes = rounded;
     s->bin = bin;
+    s->device = kHost;
   }
   s->refs = 1;
   s->exports = 0;
@@ -202,12 +203,13 @@ Storage* storage_wrap(void* data, int64_t bytes, PyObject* owner) {
     return nullptr;
   }
   Py_INCREF(owner);
-  *s = Storage{1, 0, bytes, static_cast<char*>(data), -1, owner, next_stamp()};
+  *s = Storage{1, 0, bytes, static_cast<char*>(data), kForeign, kHost, owner, next_stamp()};
   return s;
 }
 
 void storage_free(Storage* s) {
   if (s->bin < 0) {
+    if (s->bin == kOfDevice) device_free(s);
     Py_XDECREF(s->owner);
     std::free(s);
     return;
@@ -235,6 +237,8 @@ void storage_set_limit(int64_t bytes) {
   user_limit = bytes;
   if (live_bytes + cached_bytes > bytes) storage_empty_cache();
 }
+
+int64_t storage_limit() { return user_limit; }
 
 void storage_reset_peaks(bool live, bool reserved) {
   if (live) peak_bytes = live_bytes;

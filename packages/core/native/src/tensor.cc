@@ -264,6 +264,10 @@ int set_is_parameter(PyObject* self, PyObject* value, void*) {
   return 0;
 }
 PyObject* get_data_ptr(PyObject* self, void*) { return PyLong_FromVoidPtr(as_tensor(self)->t.data); }
+PyObject* get_device(PyObject* self, void*) {
+  const Storage* s = as_tensor(self)->storage;
+  return PyLong_FromLong(s ? s->device : kHost);
+}
 
 PyGetSetDef getset[] = {
     {"shape", get_shape, nullptr, "Sizes of the dimensions, a tuple of int.", nullptr},
@@ -279,6 +283,7 @@ PyGetSetDef getset[] = {
     {"_is_parameter", get_is_parameter, set_is_parameter, "Reads inside a trace become graph inputs.", nullptr},
     {"_has_value", get_initialized, nullptr, "False for a tensor whose memory was not set yet.", nullptr},
     {"_data_ptr", get_data_ptr, nullptr, "Address of the first element.", nullptr},
+    {"_device", get_device, nullptr, "Number of the device in whose memory it lies; 0: the host.", nullptr},
     {"__dict__", get_dict, PyObject_GenericSetDict, "Attributes that were set on this tensor.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
@@ -314,8 +319,15 @@ float half_to_float(uint16_t h) {
   return f;
 }
 
-PyObject* element(const myc_tensor& t, int64_t i) {
-  const char* p = static_cast<const char*>(t.data) + i * kItemSize[t.dtype];
+// The first element of `tensor`, which may lie anywhere.
+PyObject* element(const Tensor* tensor) {
+  const myc_tensor& t = tensor->t;
+  const char* p = static_cast<const char*>(t.data);
+  char copied[16];
+  if (tensor->storage->device != kHost) {
+    if (!copy_bytes(copied, kHost, t.data, tensor->storage->device, kItemSize[t.dtype])) return nullptr;
+    p = copied;
+  }
   switch (t.dtype) {
     case MYC_BOOL: return PyBool_FromLong(*p);
     case MYC_I8: return PyLong_FromLong(*reinterpret_cast<const int8_t*>(p));
@@ -349,7 +361,7 @@ PyObject* only_element(PyObject* self, const char* what) {
     place_error("Tensor");
     return nullptr;
   }
-  return element(t->t, 0);
+  return element(t);
 }
 
 PyObject* to_int(PyObject* self) {
@@ -380,7 +392,7 @@ int to_bool(PyObject* self) {
     place_error("Tensor");
     return -1;
   }
-  OwnedRef v(element(t->t, 0));
+  OwnedRef v(element(t));
   return v ? PyObject_IsTrue(v.p) : -1;
 }
 
@@ -409,7 +421,9 @@ PyObject* bfloat16_array(Tensor* t) {
 PyObject* method_asnumpy(PyObject* self, PyObject*) {
   Tensor* t = as_tensor(self);
   if (!has_data(t)) return nullptr;
-  return t->t.dtype == MYC_BF16 ? bfloat16_array(t) : tensor_to_array(t);
+  if (t->t.dtype != MYC_BF16) return tensor_to_array(t);
+  OwnedRef here(reinterpret_cast<PyObject*>(tensor_on(t, kHost)));
+  return here ? bfloat16_array(as_tensor(here.p)) : nullptr;
 }
 
 // __array__(dtype=None, copy=None): without a copy where NumPy allows it and the dtype is one of NumPy's.
@@ -421,7 +435,8 @@ PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs) {
   if (wanted < 0 && PyErr_Occurred()) return nullptr;
   OwnedRef array(method_asnumpy(self, nullptr));
   if (!array) return nullptr;
-  bool fresh = as_tensor(self)->t.dtype == MYC_BF16;
+  const bool copied = as_tensor(self)->storage->device != kHost;
+  bool fresh = copied || as_tensor(self)->t.dtype == MYC_BF16;
   if (dtype != Py_None) {
     OwnedRef converted(PyObject_CallMethod(array.p, "astype", "OssOO", dtype, "K", "unsafe", Py_True, Py_False));
     if (!converted) return nullptr;
@@ -429,7 +444,8 @@ PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs) {
     Py_SETREF(array.p, converted.take());
   }
   if (wanted == 0 && fresh) {
-    PyErr_SetString(PyExc_ValueError, "copy must not be False where the dtype changes: bfloat16 is float32 in NumPy");
+    PyErr_SetString(PyExc_ValueError, copied ? "copy must not be False: the tensor lies in the memory of a device"
+                                             : "copy must not be False where the dtype changes: bfloat16 is float32 in NumPy");
     place_error("Tensor.__array__");
     return nullptr;
   }
@@ -459,7 +475,7 @@ PyObject* method_assign(PyObject* self, PyObject* other) {
     PyErr_Format(PyExc_TypeError, "Tensor._assign: expected a Tensor, but got %s", Py_TYPE(other)->tp_name);
     return nullptr;
   }
-  tensor_take(as_tensor(self), as_tensor(other));
+  if (!tensor_take(as_tensor(self), as_tensor(other))) return nullptr;
   Py_INCREF(self);
   return self;
 }
@@ -555,8 +571,10 @@ PyObject* method_reduce(PyObject* self, PyObject*) {
 }
 
 PyMethodDef methods[] = {
-    {"asnumpy", method_asnumpy, METH_NOARGS, "The elements as a numpy.ndarray that shares this tensor's memory (bfloat16: a float32 copy)."},
-    {"numpy", method_asnumpy, METH_NOARGS, "The elements as a numpy.ndarray that shares this tensor's memory (bfloat16: a float32 copy)."},
+    {"asnumpy", method_asnumpy, METH_NOARGS,
+     "The elements as a numpy.ndarray that shares this tensor's memory; a copy where that is a device's, and of bfloat16, as float32."},
+    {"numpy", method_asnumpy, METH_NOARGS,
+     "The elements as a numpy.ndarray that shares this tensor's memory; a copy where that is a device's, and of bfloat16, as float32."},
     {"item", reinterpret_cast<PyCFunction>(reinterpret_cast<void*>(method_item)), METH_FASTCALL, "One element as a Python number."},
     {"from_numpy", method_from_numpy, METH_O | METH_STATIC, "A Tensor that shares the memory of a numpy.ndarray; one that is not contiguous, aligned and writable is copied."},
     {"_bits", method_bits, METH_NOARGS, "Like asnumpy, but bfloat16 comes as its uint16 bit pattern."},
@@ -635,17 +653,26 @@ bool parse_shape(PyObject* shape, int32_t* rank, int64_t* out) {
   return true;
 }
 
-// empty(dtype, shape): fresh memory, content undefined.
+// empty(dtype, shape, device=0): fresh memory, content undefined.
 PyObject* module_empty(PyObject*, PyObject* args) {
   PyObject *dtype, *shape;
-  if (!PyArg_ParseTuple(args, "OO", &dtype, &shape)) return nullptr;
+  int device = kHost;
+  if (!PyArg_ParseTuple(args, "OO|i", &dtype, &shape, &device) || !is_device(device)) return nullptr;
   int32_t rank;
   int64_t dims[MYC_MAX_RANK];
   const int32_t code = dtype_code(dtype);
   if (code < 0 || !parse_shape(shape, &rank, dims)) return nullptr;
   for (int i = 0; i < rank; ++i)
     if (dims[i] < 0) return PyErr_Format(PyExc_ValueError, "a tensor's sizes must not be negative, but shape is %R", shape);
-  return reinterpret_cast<PyObject*>(tensor_empty(code, rank, dims));
+  return reinterpret_cast<PyObject*>(tensor_empty(code, rank, dims, device));
+}
+
+// on_device(tensor, device): itself if it lies there, else a copy.
+PyObject* module_on_device(PyObject*, PyObject* args) {
+  PyObject* tensor;
+  int device;
+  if (!PyArg_ParseTuple(args, "O!i", TensorType, &tensor, &device) || !is_device(device) || !has_data(as_tensor(tensor))) return nullptr;
+  return reinterpret_cast<PyObject*>(tensor_on(as_tensor(tensor), device));
 }
 
 // make_traced(value, dtype, shape): a tensor that stands for an ir.Value; sizes may be -1.
@@ -690,7 +717,8 @@ PyObject* module_from_array(PyObject*, PyObject* args) {
 PyMethodDef functions[] = {
     {"set_operator", set_operator, METH_VARARGS, "set_operator(name, op): the Op behind a Tensor operator."},
     {"set_dtypes", set_dtypes, METH_O, "set_dtypes(list): DType objects by code."},
-    {"empty", module_empty, METH_VARARGS, "empty(dtype, shape): a Tensor with undefined content."},
+    {"empty", module_empty, METH_VARARGS, "empty(dtype, shape, device=0): a Tensor with undefined content."},
+    {"on_device", module_on_device, METH_VARARGS, "on_device(tensor, device): the tensor if it lies there, else a copy without history."},
     {"make_traced", module_make_traced, METH_VARARGS, "make_traced(value, dtype, shape): a Tensor that stands for an ir.Value."},
     {"from_array", module_from_array, METH_VARARGS, "from_array(array, dtype, share): a Tensor of the array's bits."},
     {nullptr, nullptr, 0, nullptr}};
@@ -719,7 +747,7 @@ Tensor* tensor_object() {
   return t;
 }
 
-Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape) {
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape, int32_t device) {
   Tensor* t = tensor_object();
   if (!t) return nullptr;
   t->t.dtype = dtype;
@@ -728,7 +756,7 @@ Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape) {
   t->t.size = count_elements(rank, shape);
   int64_t bytes;
   if (__builtin_mul_overflow(t->t.size, kItemSize[dtype], &bytes)) bytes = kTooMany;
-  t->storage = storage_alloc(bytes);
+  t->storage = device == kHost ? storage_alloc(bytes) : device_alloc(device, bytes);
   if (!t->storage) {
     Py_DECREF(t);
     return nullptr;
@@ -795,7 +823,35 @@ Tensor* tensor_from_array(PyObject* object, bool share) {
   return t;
 }
 
+Tensor* tensor_on(Tensor* t, int32_t device) {
+  if (t->storage->device == device) {
+    Py_INCREF(t);
+    return t;
+  }
+  Tensor* made = tensor_empty(t->t.dtype, t->t.rank, t->t.shape, device);
+  if (made && !copy_bytes(made->t.data, device, t->t.data, t->storage->device, t->t.size * kItemSize[t->t.dtype])) Py_CLEAR(made);
+  return made;
+}
+
+Tensor* tensor_brought(Tensor* t, int32_t device) {
+  Tensor* there = tensor_on(t, device);
+  if (!there || there == t) return there;
+  Storage* old = t->storage;
+  if (old->exports > 0 || old->bin == kForeign) return there;  // others may read and write the memory as this tensor's
+  t->storage = there->storage;
+  retain(t->storage);
+  t->t.data = there->t.data;
+  release(old);
+  Py_DECREF(there);
+  Py_INCREF(t);
+  return t;
+}
+
 PyObject* tensor_to_array(Tensor* t) {
+  if (t->storage->device != kHost) {
+    OwnedRef here(reinterpret_cast<PyObject*>(tensor_on(t, kHost)));
+    return here ? tensor_to_array(as_tensor(here.p)) : nullptr;
+  }
   npy_intp dims[MYC_MAX_RANK];
   for (int i = 0; i < t->t.rank; ++i) dims[i] = t->t.shape[i];
   OwnedRef ref(storage_ref(t->storage));
@@ -809,21 +865,23 @@ PyObject* tensor_to_array(Tensor* t) {
   return a;
 }
 
-void tensor_take(Tensor* target, Tensor* source) {
-  if (target == source) return;
+bool tensor_take(Tensor* target, Tensor* source) {
+  if (target == source) return true;
   Storage* old_storage = target->storage;
   Node* old_node = target->node;
   PyObject* old_traced = target->traced;
   const bool exported = old_storage && old_storage->exports > 0 && source->storage && old_storage != source->storage &&
                         !is_shared(old_storage) && target->t.dtype == source->t.dtype && target->t.size == source->t.size;
+  // NumPy arrays look at the old memory: they must see the update.
+  if (exported && !copy_bytes(target->t.data, old_storage->device, source->t.data, source->storage->device,
+                              source->t.size * kItemSize[source->t.dtype]))
+    return false;
   target->node = source->node;
   Py_XINCREF(source->node);
   target->node_output = source->node_output;
   target->traced = source->traced;
   Py_XINCREF(source->traced);
   if (exported) {
-    // NumPy arrays look at the old memory: they must see the update.
-    std::memmove(target->t.data, source->t.data, static_cast<size_t>(source->t.size * kItemSize[source->t.dtype]));
     old_storage->stamp = next_stamp();
     const void* data = target->t.data;
     target->t = source->t;
@@ -836,17 +894,6 @@ void tensor_take(Tensor* target, Tensor* source) {
   }
   Py_XDECREF(old_node);
   Py_XDECREF(old_traced);
-}
-
-bool tensor_make_writable(Tensor* t, bool keep_content) {
-  if (!is_shared(t->storage)) return true;
-  const int64_t bytes = t->t.size * kItemSize[t->t.dtype];
-  Storage* fresh = storage_alloc(bytes);
-  if (!fresh) return false;
-  if (keep_content) std::memcpy(fresh->data, t->t.data, static_cast<size_t>(bytes));
-  release(t->storage);
-  t->storage = fresh;
-  t->t.data = fresh->data;
   return true;
 }
 
