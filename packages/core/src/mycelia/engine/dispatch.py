@@ -2,8 +2,9 @@
 and make the Plan that the native core remembers.
 
 Order of choice (first hit wins): the target backend's kernel; its kernel in an emulated dtype; the op's
-decomposition; the cpu backend's kernel; the reference body. The last two count as fallbacks: they are logged
-once, counted, and forbidden by MYCELIA_FALLBACK=error.
+decomposition; the kernel of the host's backend; the reference body. The last two count as fallbacks: they are
+logged once, counted, and forbidden by MYCELIA_FALLBACK=error. Where the target has memory of its own they
+copy: inputs to the host, results back.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import time
 
 from mycelia.engine import _C
 from mycelia.engine.backends import registry
-from mycelia.engine.backends.reference import reference_function
+from mycelia.engine.backends.reference import launch_function, reference_function
 from mycelia.engine.base import config, dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops.define import LIST, OpDef
 
-_KERNEL, _VIEW, _REFERENCE, _COMPOSE = 0, 1, 2, 3
+_KERNEL, _VIEW, _REFERENCE, _COMPOSE, _LAUNCH, _COPY = range(6)
 _NUMBER_DTYPE = {bool: dtypes.bool_, int: dtypes.int64, float: dtypes.float32, complex: dtypes.complex64}
 
 
@@ -102,11 +103,14 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
             return _compose(typing, attrs, lambda x, *rest: op(_C.Tensor(x), *rest))
         return _plan(_VIEW, typing, attrs, b"", None)
     target = registry.target()
+    if definition.copies:
+        there = registry.device_number(attrs["device"])
+        return _plan(_COPY, typing, attrs, b"", None, device=there, home=there)
     shorts = registry.shorts_of(typing.in_types)
     static = not definition.dynamic
     kernel = target.kernel(op.name, shorts) if static else None
-    if kernel is not None:
-        return _kernel_plan(definition, typing, attrs, kernel, counts)
+    if kernel is not None and target.backend.supports(op.name, typing.in_types, attrs):
+        return _kernel_plan(definition, typing, attrs, kernel, counts, target, target)
     emulated = target.backend.emulated
     wide = {
         i: emulated[t.dtype] for i, t in enumerate(typing.in_types) if t is not None and t.dtype in emulated
@@ -120,20 +124,16 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
         names = [a.name for a in definition.attrs]
         n = len(definition.params)
         return _compose(typing, attrs, lambda *v: function(*v[:n], **dict(zip(names, v[n:]))))
-    if target.backend.name not in ("cpu", "reference") and "cpu" in registry.available() and static:
-        kernel = registry.load("cpu").kernel(op.name, shorts)
+    host = registry.host()
+    if target.backend.name != "reference" and host is not target and static:
+        kernel = host.kernel(op.name, shorts)
         if kernel is not None:
-            note_fallback(op.name, target.backend.name, shorts, "cpu")
-            return _kernel_plan(definition, typing, attrs, kernel, counts)
+            note_fallback(op.name, target, shorts, host.backend.name)
+            return _kernel_plan(definition, typing, attrs, kernel, counts, host, target)
     if target.backend.name != "reference" and static:
-        note_fallback(op.name, target.backend.name, shorts, "reference")
-    return _plan(
-        _REFERENCE,
-        typing,
-        attrs,
-        b"",
-        reference_function(definition, attrs, typing.in_types, typing.out_types, counts),
-    )
+        note_fallback(op.name, target, shorts, "reference")
+    body = reference_function(definition, attrs, typing.in_types, typing.out_types, counts)
+    return _plan(_REFERENCE, typing, attrs, b"", body, home=target.device)
 
 
 def resized(op: _C.Op, plan: _C.Plan, shapes: tuple) -> _C.Plan:
@@ -156,10 +156,13 @@ def _work(typing: Typing) -> int:
     return min(total, 2**62) if math.isfinite(total) else 2**62
 
 
-def _plan(kind: int, typing: Typing, attrs: dict, packed: bytes, function, kernel=None) -> _C.Plan:
+def _plan(
+    kind: int, typing: Typing, attrs: dict, packed: bytes, function, kernel=None, device=0, home=0
+) -> _C.Plan:
+    """`device`: where it runs; `home`: where its results lie in the end."""
     return _C.Plan(kind, typing.in_types, typing.out_types, typing.scalar_dtypes, attrs, packed, function,
                    kernel.capsule if kernel else None, kernel.index if kernel else -1,
-                   _work(typing))  # fmt: skip
+                   _work(typing), device, home)  # fmt: skip
 
 
 def _compose(typing: Typing, attrs: dict, function) -> _C.Plan:
@@ -167,15 +170,28 @@ def _compose(typing: Typing, attrs: dict, function) -> _C.Plan:
 
 
 def _kernel_plan(
-    definition: OpDef, typing: Typing, attrs: dict, kernel: registry.Kernel, counts: tuple
+    definition: OpDef,
+    typing: Typing,
+    attrs: dict,
+    kernel: registry.Kernel,
+    counts: tuple,
+    owner: registry.LoadedBackend,
+    target: registry.LoadedBackend,
 ) -> _C.Plan:
-    if kernel.function is not None:
-        function = reference_function(
-            definition, attrs, typing.in_types, typing.out_types, counts, kernel.function
+    """A plan for a `kernel` of backend `owner`; results are `target`'s."""
+    where = {"device": owner.device, "home": target.device}
+    if kernel.function is None:
+        # A 0-byte struct still needs an address.
+        return _plan(_KERNEL, typing, attrs, definition.pack(attrs) or bytes(8), None, kernel, **where)
+    if owner.device:
+        function = launch_function(
+            owner.backend, definition, attrs, typing.out_types, counts, kernel.function
         )
-        return _plan(_REFERENCE, typing, attrs, b"", function)
-    # A 0-byte struct still needs an address.
-    return _plan(_KERNEL, typing, attrs, definition.pack(attrs) or bytes(8), None, kernel)
+        return _plan(_LAUNCH, typing, attrs, b"", function, **where)
+    function = reference_function(
+        definition, attrs, typing.in_types, typing.out_types, counts, kernel.function
+    )
+    return _plan(_REFERENCE, typing, attrs, b"", function, **where)
 
 
 def _to_dtype(value, dtype: dtypes.DType):
@@ -221,10 +237,11 @@ def _emulate(op: _C.Op, typing: Typing, wide: dict, counts: tuple):
     return emulated
 
 
-def note_fallback(op: str, backend: str, shorts: list, to: str) -> None:
-    """Count a fallback and log the first of each (op, backend);
+def note_fallback(op: str, target: registry.LoadedBackend, shorts: list, to: str) -> None:
+    """Count a fallback and log the first of each (op, backend), with the copies that it makes;
     the setting `fallback` may silence or forbid it.
     """
+    backend = target.backend.name
     policy = config.get("fallback")
     taken = ", ".join(s or "none" for s in shorts)
     if policy == "error":
@@ -242,12 +259,14 @@ def note_fallback(op: str, backend: str, shorts: list, to: str) -> None:
 
         # A warning only for those who ask: without kernels for rare dtypes a program is right, just slower.
         level = logging.WARNING if config.get("debug") else logging.INFO
-        log.logger(__name__).log(level, "%s(%s): no kernel in backend %s, %s runs it", op, taken, backend, to)
+        copies = ", on copies of its tensors" if target.device else ""
+        text = "%s(%s): no kernel in backend %s, %s runs it%s"
+        log.logger(__name__).log(level, text, op, taken, backend, to, copies)
 
 
 def fallback(op: _C.Op, plan: _C.Plan):
     """What runs instead of a native kernel that declined: the reference body. Called by the native core."""
-    note_fallback(op.name, registry.target().backend.name, registry.shorts_of(plan.in_types), "reference")
+    note_fallback(op.name, registry.target(), registry.shorts_of(plan.in_types), "reference")
     counts = counts_of(op, len(plan.in_types))
     return reference_function(op.definition, plan.attrs, plan.in_types, plan.out_types, counts)
 

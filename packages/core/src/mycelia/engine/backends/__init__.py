@@ -1,5 +1,13 @@
 """Backends: the contract, the reference backend and the choice of a kernel."""
 
-from mycelia.engine.backends.base import Backend, Pass, include_dir
+from mycelia.engine.backends.base import (
+    Backend,
+    Buffer,
+    Event,
+    MemoryStatistics,
+    Pass,
+    Stream,
+    include_dir,
+)
 
-__all__ = ["Backend", "Pass", "include_dir"]
+__all__ = ["Backend", "Buffer", "Event", "MemoryStatistics", "Pass", "Stream", "include_dir"]

@@ -50,6 +50,9 @@ class LoadedBackend:
 
     def __init__(self, backend: Backend):
         self.backend = backend
+        if backend.own_memory and not backend.device:
+            backend.device = _C.add_device(backend.name, backend)
+        self.device = backend.device
         self.kernels: dict[str, list[Kernel]] = {}
         self.narrow: dict[str, list[Kernel]] = {}  # those that compute 16-bit floats in float32
         self._add_all(backend.kernels())
@@ -86,6 +89,8 @@ class LoadedBackend:
         return None
 
 
+HOST = "cpu"  # the backend of the host's processor, where it is installed; else the reference stands for it
+
 #: (op, backend) -> how often a call had to be resolved by the reference body or another backend.
 fallbacks: Counter = Counter()
 
@@ -106,9 +111,35 @@ def load(name: str) -> LoadedBackend:
     """The backend called `name` with its kernels. Raises ValueError naming the ones there are."""
     backends = available()
     if name not in backends:
-        extra = f"; install mycelia-backend-{name}" if name in ("cpu", "cuda", "ascend-sim") else ""
+        extra = f"; install mycelia-backend-{name}" if name in (HOST, "cuda", "ascend-sim") else ""
         raise ValueError(f"no backend is called '{name}': available are {sorted(backends)}{extra}")
     return LoadedBackend(backends[name])
+
+
+def host() -> LoadedBackend:
+    """What runs on the host's processor whatever the target is."""
+    return load(HOST if HOST in available() else ReferenceBackend.name)
+
+
+def device_number(name: str) -> int:
+    """The number of the memory of the device called `name`, "CPU" or that of a backend.
+
+    Errors: ValueError if there is none.
+    """
+    kind, _, number = name.partition(":")
+    kind = kind.lower()
+    if number not in ("", "0"):
+        raise ValueError(f"each kind of device has one, number 0, but got {name!r}")
+    if kind not in available():
+        kind = config.DEVICE_ALIASES.get(kind, kind)
+    return 0 if kind == HOST else load(kind).device
+
+
+def device_name(number: int) -> str:
+    """What users call the device whose memory has this number: "CPU", or a backend's name with ":0"."""
+    if number == 0:
+        return HOST.upper()
+    return next(f"{name}:0" for name, backend in available().items() if backend.device == number)
 
 
 _target: str | None = None  # chosen when the first op needs it: importing this module loads no plugin
@@ -127,8 +158,8 @@ def set_target(name: str) -> None:
     name = name.lower()
     if name not in available():
         name = config.DEVICE_ALIASES.get(name, name)
-    if name == "cpu" and name not in available():
-        name = "reference"
+    if name == HOST:
+        name = host().backend.name
     backend = load(name).backend
     backend.set_threads(config.get("runtime_num_threads"))
     backend.set_deterministic(config.get("deterministic") == "ON")

@@ -34,7 +34,8 @@ class Draft:
     `plans`: of each node, None for what Python code or inner programs do; `outside`: values that these get or
     that the program returns; `updates`: (new value, parameter that takes it); `hoisted`: parameters of the
     graph that a prologue computes. `estimating` makes a context in which open sizes may be compared without a
-    condition: for what is right whatever the sizes.
+    condition: for what is right whatever the sizes. `elsewhere`: values that lie on another device than the
+    program's arena.
     """
 
     plans: dict[Node, _C.Plan | None]
@@ -42,6 +43,7 @@ class Draft:
     updates: Sequence[tuple[Value, Value]]
     hoisted: Collection[Value] = ()
     estimating: Callable[[], AbstractContextManager] = contextlib.nullcontext
+    elsewhere: Collection[Value] = ()
 
     #: New values of `updates` that are written into their parameter's own memory.
     in_place: set[Value] = field(default_factory=set)
@@ -62,6 +64,7 @@ class Draft:
             for node in nodes
             for v in node.outputs
             if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
+            and v not in self.elsewhere
         }
 
     def verify(self, graph: Graph) -> None:

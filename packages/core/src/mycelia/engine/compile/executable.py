@@ -15,8 +15,9 @@ from typing import Any
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.backends import registry
+from mycelia.engine.backends.reference import compiled_function
 from mycelia.engine.base import config, log, plugins
-from mycelia.engine.compile import hoist, memory
+from mycelia.engine.compile import hoist, memory, placement
 from mycelia.engine.compile.draft import Draft, Window, view_bases
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order
@@ -25,7 +26,7 @@ from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.text import to_text
 from mycelia.engine.ir.types import TensorType
 
-_KERNEL, _VIEW, _REFERENCE = 0, 1, 2  # kinds of Plan
+_VIEW, _COMPOSE = 1, 3  # kinds of Plan
 
 _live: weakref.WeakSet[_C.Program] = weakref.WeakSet()
 
@@ -201,8 +202,20 @@ class Builder:
         self.outputs = [v for o, v in enumerate(graph.outputs) if o not in taken]
         self.positions = [p for _, p in updates]
         self.plans: dict[Node, _C.Plan | None] = {n: self.plan(n) for n in self.graph.nodes}
+        self.home = registry.target().device
+        self.elsewhere = self.placed(graph) if self.home else {}  # devices of values that do not lie at home
         self.numbers: dict[Value, int] = {}
         self.constants: dict[int, Any] = {}
+
+    def placed(self, graph: Graph) -> dict[Value, int]:
+        """Puts copies into the graph of the program, and gives the devices of values elsewhere."""
+        before = {u: o for o, u in enumerate(self.graph.outputs)}
+        elsewhere = placement.place(self.graph, self.plans, self.home)
+        now = {u: self.graph.outputs[o] for u, o in before.items()}
+        self.outputs = [now[v] for v in self.outputs]
+        self.updates = [(now[u], p) for u, p in self.updates]
+        self.plans = {n: self.plans[n] if n in self.plans else self.plan(n) for n in self.graph.nodes}
+        return elsewhere
 
     def number(self, value: Value | None) -> int:
         if value is None:
@@ -216,7 +229,7 @@ class Builder:
 
     def build(self) -> _C.Program:
         hoisted = {v for part in self.parts for v in part.values}
-        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating)
+        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating, self.elsewhere.keys())
         order(self.graph, registry.target(), draft)
         nodes, outside = self.graph.nodes, draft.seen()
         base = view_bases(nodes, self.plans)
@@ -245,6 +258,7 @@ class Builder:
                 (self.hoisted(part), tuple(part.inputs), tuple(self.numbers[v] for v in part.values))
                 for part in self.parts
             ),
+            self.home, {self.numbers[v]: d for v, d in self.elsewhere.items() if v in self.numbers},
         )  # fmt: skip
         made.nodes = tuple(node for node, *_ in self.order)
         made.strands = tuple(_in_instructions(nodes, draft.windows, made.nodes))
@@ -356,7 +370,7 @@ def plan_of(node: Node, types: tuple, attrs: Mapping[str, Any]) -> _C.Plan | Non
         return None
     values = tuple(attrs[a.name] for a in node.op.definition.attrs)
     plan = dispatch.resolve(node.op, types, values, dispatch.counts_of(node.op, len(types)))
-    return plan if plan.kind in (_KERNEL, _VIEW, _REFERENCE) else None
+    return None if plan.kind == _COMPOSE else plan
 
 
 def _caller(op: Any, attrs: Mapping[str, Any]) -> Callable:
@@ -395,4 +409,12 @@ def _call(builder: Builder, node: Node, used: Sequence[int], made: Sequence[int]
     return "python", builder.inner(node.attrs["graph"]), tuple(used), made
 
 
-_CONTROL = {"cond": _if, "while_loop": _while, "while_history": _while, "scan": _scan, "custom_call": _call}
+def _subgraph(builder: Builder, node: Node, used: Sequence[int], made: Sequence[int]) -> tuple:
+    backend, graph = registry.load(node.attrs["backend"]).backend, node.attrs["graph"]
+    return "python", compiled_function(backend, graph), tuple(used), made
+
+
+_CONTROL = {
+    "cond": _if, "while_loop": _while, "while_history": _while, "scan": _scan, "custom_call": _call,
+    "subgraph": _subgraph,
+}  # fmt: skip

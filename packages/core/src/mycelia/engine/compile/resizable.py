@@ -30,7 +30,7 @@ from mycelia.engine.ir.types import TensorType
 
 _VARIANTS = 16  # of one graph; the oldest goes
 _RANGE = 2  # a variant serves sizes up to so many times larger or smaller than those it was made for
-_REFERENCE = 2  # kind of a Plan
+_REFERENCE, _LAUNCH = 2, 4  # kinds of Plan
 
 
 class Resizable:
@@ -146,7 +146,7 @@ class Variant(executable.Builder):
             return True
         return (
             plan is not None
-            and plan.kind == _REFERENCE
+            and plan.kind in (_REFERENCE, _LAUNCH)
             and any(v is not None and is_symbolic(v.type) for v in (*node.inputs, *node.outputs))
         )
 

@@ -75,6 +75,7 @@ from mycelia.engine.ops.signal.windows import *
 # These define ops that have no public function and attach methods.
 import mycelia.engine.ops.arrays.distinct
 import mycelia.engine.ops.control_flow.debug
+import mycelia.engine.ops.control_flow.device
 import mycelia.engine.ops.control_flow.guards
 import mycelia.engine.ops.control_flow.python_call
 import mycelia.engine.ops.elementwise.beta

@@ -231,6 +231,7 @@ class OpDef:
         self.primitive = mindir if primitive is True else primitive or None
         self.effect = effect or bool(updates)
         self.decomposition: Callable | None = None
+        self.copies = False  # a copy to another device, which no kernel does
         self.composed = False  # the decomposition is the meaning: there is nothing to compute on arrays
         self.sample_function: Callable | None = None
         self.vjp_function: Callable | None = None

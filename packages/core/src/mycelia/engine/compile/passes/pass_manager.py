@@ -40,10 +40,13 @@ def _steps(
     draft: Draft | None = None,
 ) -> list[Pass]:
     """All passes of a stage, those of the backend and of plugins included."""
+    from mycelia.engine.compile.passes import claim
+
     steps = _pipeline(backend, stable, draft)[stage]
     if stage == "lower":
         for own in backend.backend.passes(stable):
             steps.insert(_place_of(own, steps, backend.backend.name), own)
+        steps.append(Pass("claim", partial(claim.run, backend=backend.backend)))
     plugins.manager().hook.mycelia_passes(pipeline=steps, stage=stage, backend=backend)
     return steps
 
