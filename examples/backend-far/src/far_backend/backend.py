@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+from collections import deque
 
 import numpy as np
 
@@ -27,7 +27,7 @@ class FarBackend(Backend):
     def __init__(self) -> None:
         self.memory = Memory()
         self.streams = [FarStream()]
-        self.current = threading.local()
+        self.leaving: deque[tuple[int, list[tuple[FarStream, int]]]] = deque()
 
     # ---- what it runs
 
@@ -35,7 +35,7 @@ class FarBackend(Backend):
         return kernels.table()
 
     def supports(self, op, types, attrs):
-        return op not in kernels.LIMITS or kernels.LIMITS[op](*types, **attrs)
+        return kernels.supports(op, types, attrs)
 
     def view(self, buffer: Buffer) -> np.ndarray:
         return self.memory.bytes_at(buffer.address, buffer.nbytes).view(buffer.dtype.np).reshape(buffer.shape)
@@ -49,10 +49,14 @@ class FarBackend(Backend):
         return self.memory.allocate(size)
 
     def free(self, address, size):
-        # Streams may still have to work with it.
-        for stream in self.streams[1:]:
-            stream.synchronize()
-        self.streams[0].give(lambda: self.memory.free(address))
+        # Work that was given may still need it: it goes when each stream has done what it has now.
+        self.leaving.append((address, [(stream, stream.given) for stream in self.streams]))
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Free what no work needs any more."""
+        while self.leaving and all(stream.done >= count for stream, count in self.leaving[0][1]):
+            self.memory.free(self.leaving.popleft()[0])
 
     def copy_from_host(self, address, source):
         content = np.frombuffer(source, np.uint8).copy()  # the host may change it when this returns
@@ -76,11 +80,8 @@ class FarBackend(Backend):
         self.streams.append(FarStream())
         return self.streams[-1]
 
-    def current_stream(self):
-        return getattr(self.current, "stream", self.streams[0])
-
-    def set_stream(self, stream):
-        self.current.stream = stream
+    def default_stream(self):
+        return self.streams[0]
 
     def event(self):
         return FarEvent()
@@ -88,3 +89,4 @@ class FarBackend(Backend):
     def synchronize(self):
         for stream in self.streams:
             stream.synchronize()
+        self.let_go()

@@ -109,12 +109,6 @@ bool needs_data(Op* op, Tensor* t) {
   return false;
 }
 
-// The Python number that is flat input `i`, on the plan's device.
-Tensor* scalar_there(const Plan* plan, int i, PyObject* number) {
-  OwnedRef made(reinterpret_cast<PyObject*>(scalar_tensor(plan->scalar_dtype[i], number)));
-  return made ? tensor_on(as_tensor(made.p), plan->device) : nullptr;
-}
-
 Tensor* output_there(const Plan* plan, int i) {
   return tensor_empty(plan->out[i].dtype, plan->out[i].rank, plan->out[i].shape, plan->device);
 }
@@ -124,13 +118,8 @@ bool run_launch(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   OwnedRef in(PyTuple_New(plan->n_in)), out(PyTuple_New(plan->n_out));
   if (!in || !out) return false;
   for (int i = 0; i < plan->n_in; ++i) {
-    PyObject* given = inputs[i];
-    if (given && is_tensor(given) && !needs_data(op, as_tensor(given))) return false;
-    PyObject* argument = !given ? Py_NewRef(Py_None)
-                         : is_tensor(given) ? Py_NewRef(given)
-                                            : reinterpret_cast<PyObject*>(scalar_there(plan, i, given));
-    if (!argument) return false;
-    PyTuple_SET_ITEM(in.p, i, argument);
+    if (inputs[i] && !needs_data(op, as_tensor(inputs[i]))) return false;
+    PyTuple_SET_ITEM(in.p, i, Py_NewRef(inputs[i] ? inputs[i] : Py_None));
   }
   for (int i = 0; i < plan->n_out; ++i) {
     if (!outputs[i] && !(outputs[i] = output_there(plan, i))) return false;
@@ -195,7 +184,7 @@ int32_t run_without_gil(const Plan* plan, myc_call call, PyObject* const* inputs
     if (!inputs[i]) continue;
     types[i] = *call.in[i];
     in[i] = &types[i];
-    if (plan->scalar_dtype[i] < 0) held.push_back(as_tensor(inputs[i])->storage);
+    if (plan->scalar_dtype[i] < 0 || plan->device != kHost) held.push_back(as_tensor(inputs[i])->storage);
   }
   for (int i = 0; i < plan->n_out; ++i) {
     types[plan->n_in + i] = *call.out[i];
@@ -229,13 +218,12 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   }
   myc_tensor scalars[8];
   int64_t scalar_data[8][2];
-  Tensors carried_over;  // scalars of a device's kernel
   int n_scalars = 0;
   for (int i = 0; i < plan->n_in; ++i) {
     PyObject* v = inputs[i];
     if (!v) {
       in[i] = nullptr;
-    } else if (plan->scalar_dtype[i] < 0) {
+    } else if (plan->scalar_dtype[i] < 0 || plan->device != kHost) {  // a device gets numbers as tensors
       if (!needs_data(op, as_tensor(v))) return false;
       in[i] = &as_tensor(v)->t;
     } else {
@@ -250,11 +238,6 @@ bool run_kernel(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
       s.rank = 0;
       if (!fill_scalar(s.dtype, v, s.data)) return false;
       in[i] = &s;
-      if (plan->device == kHost) continue;
-      Tensor* there = scalar_there(plan, i, v);
-      if (!there) return false;
-      carried_over.v.push_back(reinterpret_cast<PyObject*>(there));
-      in[i] = &there->t;
     }
   }
   for (int i = 0; i < plan->n_out; ++i) {
@@ -401,7 +384,9 @@ bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
   return false;
 }
 
-bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+namespace {
+
+inline bool run_here(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   switch (plan->kind) {
     case kKernel: return run_kernel(op, plan, inputs, outputs);
     case kView: {
@@ -416,15 +401,14 @@ bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** output
   }
 }
 
-namespace {
-
 bool is_apart(const Plan* plan, PyObject* const* inputs) {
   if (plan->kind == kView || plan->kind == kCopy) return false;
   if (plan->device != plan->home) return true;
   for (int i = 0; i < plan->n_in; ++i) {
-    if (!inputs[i] || !is_tensor(inputs[i])) continue;
-    const Storage* s = as_tensor(inputs[i])->storage;
-    if (s && s->device != plan->device) return true;
+    if (!inputs[i]) continue;
+    const bool number = !is_tensor(inputs[i]);
+    const Storage* s = number ? nullptr : as_tensor(inputs[i])->storage;
+    if (number ? plan->device != kHost : s && s->device != plan->device) return true;
   }
   return false;
 }
@@ -435,16 +419,22 @@ bool run_apart(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   Tensors brought;
   std::vector<PyObject*> there(inputs, inputs + plan->n_in);
   for (int i = 0; i < plan->n_in; ++i) {
-    if (!inputs[i] || !is_tensor(inputs[i])) continue;
-    Tensor* given = as_tensor(inputs[i]);
+    if (!inputs[i]) continue;
+    OwnedRef number(nullptr);
+    if (!is_tensor(inputs[i])) {
+      if (plan->device == kHost) continue;
+      number.p = reinterpret_cast<PyObject*>(scalar_tensor(plan->scalar_dtype[i], inputs[i]));
+      if (!number) return false;
+    }
+    Tensor* given = as_tensor(number ? number.p : inputs[i]);
     if (!needs_data(op, given)) return false;
     Tensor* t = plan->device == plan->home ? tensor_brought(given, plan->device) : tensor_on(given, plan->device);
     if (!t) return false;
     brought.v.push_back(there[i] = reinterpret_cast<PyObject*>(t));
   }
-  if (plan->device == plan->home) return run_plan_there(op, plan, there.data(), outputs);
+  if (plan->device == plan->home) return run_here(op, plan, there.data(), outputs);
   std::vector<Tensor*> made(plan->n_out, nullptr);
-  const bool ok = run_plan_there(op, plan, there.data(), made.data());
+  const bool ok = run_here(op, plan, there.data(), made.data());
   for (Tensor* t : made) brought.v.push_back(reinterpret_cast<PyObject*>(t));
   for (int i = 0; ok && i < plan->n_out; ++i) {
     if (!outputs[i]) {
@@ -460,8 +450,11 @@ bool run_apart(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
 
 }  // namespace
 
+bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) { return run_here(op, plan, inputs, outputs); }
+
 bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
-  return other_devices && is_apart(plan, inputs) ? run_apart(op, plan, inputs, outputs) : run_plan_there(op, plan, inputs, outputs);
+  if (__builtin_expect(other_devices, 0) && is_apart(plan, inputs)) return run_apart(op, plan, inputs, outputs);
+  return run_here(op, plan, inputs, outputs);
 }
 
 int init_plan(PyObject* module) {

@@ -115,7 +115,7 @@ def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Pl
     wide = {
         i: emulated[t.dtype] for i, t in enumerate(typing.in_types) if t is not None and t.dtype in emulated
     }
-    if wide and static and not definition.updates:
+    if wide and static and not definition.updates and op.name != "cast":  # emulation is made of casts
         wide_shorts = [wide[i].short if i in wide else s for i, s in enumerate(shorts)]
         if target.kernel(op.name, wide_shorts) is not None:
             return _compose(typing, attrs, _emulate(op, typing, wide, counts))

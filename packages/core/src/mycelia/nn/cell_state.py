@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.ops.control_flow.device import memory_of
 from mycelia.engine.tensors.tensor import Tensor
 
 _EXTRA_STATE = "_extra_state"
@@ -223,28 +224,29 @@ class CellState:
         return self
 
     def to(self, *args, **kwargs):
-        """Cast floating and complex Parameters and buffers: ``to(dtype)``, ``to(device, dtype)``,
-        ``to(tensor)``; returns the cell.
+        """Cast floating and complex Parameters and buffers, bring all of them to a device: ``to(dtype)``,
+        ``to(device, dtype)``, ``to(tensor)``; returns the cell.
 
-        Errors: TypeError for a dtype that is neither, RuntimeError for another device than the CPU.
+        Errors: TypeError for a dtype that is neither, RuntimeError for a device that no backend serves.
         """
         device, dtype = _target_of(args, kwargs)
         if dtype is not None and not (dtype.is_floating or dtype.is_complex):
             raise errors.type_error("Cell.to", f"dtype must be floating or complex, but got {dtype}")
-        _check_device("Cell.to", device)
+        if device is not None:
+            memory_of("Cell.to", device)
 
         def change(x):
             floating = x.dtype.is_floating or x.dtype.is_complex
-            return x.astype(dtype) if dtype is not None and floating and x.dtype is not dtype else x
+            return x.to(device=device, dtype=dtype if floating else None)
 
         return self._convert(change)
 
     def to_empty(self, *, device=None, recurse: bool = True):
         """New memory for all Parameters and buffers, without values that mean anything; returns the cell."""
-        _check_device("Cell.to_empty", device)
+        memory = 0 if device is None else memory_of("Cell.to_empty", device)
         from mycelia.engine import _C
 
-        return self._convert(lambda x: _C.empty(x.dtype, x.shape), recurse)
+        return self._convert(lambda x: _C.empty(x.dtype, x.shape, memory), recurse)
 
 
 def _by_dtype(dtype, non_blocking=False, *, device=None):
@@ -275,10 +277,3 @@ def _target_of(args: tuple, kwargs: dict) -> tuple[str | None, DType | None]:
     if dtype is not None and not isinstance(dtype, DType):
         raise errors.type_error("Cell.to", f"dtype must be a dtype, but got {type(dtype).__name__}")
     return device, dtype
-
-
-def _check_device(owner: str, device) -> None:
-    if device is not None and not str(device).lower().startswith("cpu"):
-        raise errors.error(
-            errors.MyceliaRuntimeError, owner, f"device {device!r}: Parameters are in the memory of the CPU"
-        )

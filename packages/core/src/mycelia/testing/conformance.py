@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.autodiff.transforms import grad
-from mycelia.engine.backends import registry
+from mycelia.engine.base import config
 from mycelia.engine.ops.elementwise.math import mul
 from mycelia.engine.ops.reductions.reduce import sum as total_of
 from mycelia.testing.gradcheck import check_gradient
@@ -24,11 +24,11 @@ class on_backend:
         self.name = name
 
     def __enter__(self):
-        self.old = registry.target().backend.name
-        registry.set_target(self.name)
+        self.block = config.context(device_target=self.name)
+        self.block.__enter__()
 
     def __exit__(self, *exc):
-        registry.set_target(self.old)
+        self.block.__exit__(*exc)
 
 
 def assert_close(got: _C.Tensor, want: _C.Tensor, rtol: float | None = None, what: str = "") -> None:
@@ -153,6 +153,28 @@ class Case:
 
     def __call__(self) -> None:
         self.check(self.sample, self.backend)
+
+
+@dataclass(frozen=True)
+class ContractCase:
+    """One check of what a backend does besides ops: call it; it raises AssertionError when it fails."""
+
+    name: str
+    check: Callable[[str], None]
+    backend: str
+
+    def __call__(self) -> None:
+        self.check(self.backend)
+
+
+def contract_suite(backend: str) -> Iterator[ContractCase]:
+    """Checks of memory, copies, streams, fallback, updates, interchange and training on a backend, to be
+    parametrized over as those of `backend_suite`.
+    """
+    from mycelia.testing.device_contract import CHECKS
+
+    for name, check in CHECKS.items():
+        yield ContractCase(name, check, backend)
 
 
 def backend_suite(backend: str, names=None) -> Iterator[Case]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -97,6 +98,14 @@ class Event:
 _host_stream = Stream()
 
 
+class _Chosen(threading.local):
+    def __init__(self) -> None:
+        self.streams: dict[str, Stream] = {}  # of each backend, where it is not the default one
+
+
+_chosen = _Chosen()
+
+
 class Backend:
     """A device that runs ops. Everything but `name` has a default, that of kernels on the host's memory.
 
@@ -185,8 +194,10 @@ class Backend:
         raise NotImplementedError(f"backend {self.name} has memory of its own, but no copy")
 
     def view(self, buffer: Buffer) -> Any:
-        """What kernels in Python compute with: an array of the device, which takes ``array[...] = values``."""
-        raise NotImplementedError(f"backend {self.name} has memory of its own, but no view for kernels in Python")
+        """What kernels in Python compute with: an array of the device that takes ``array[...] = values``."""
+        raise NotImplementedError(
+            f"backend {self.name} has memory of its own, but no view for kernels in Python"
+        )
 
     def launch(
         self, function: Callable[..., Any], inputs: Sequence[Buffer | None], outputs: Sequence[Buffer]
@@ -223,12 +234,17 @@ class Backend:
         """A new queue of work, or the only one. A higher `priority` goes first where the device knows it."""
         return _host_stream
 
+    def default_stream(self) -> Stream:
+        """The queue that work goes to unless `set_stream` says otherwise."""
+        return _host_stream
+
     def current_stream(self) -> Stream:
         """The queue that the calling thread's work goes to."""
-        return _host_stream
+        return _chosen.streams.get(self.name) or self.default_stream()
 
     def set_stream(self, stream: Stream) -> None:
         """Let the calling thread's work go to `stream`."""
+        _chosen.streams[self.name] = stream
 
     def event(self) -> Event:
         """A new event, not recorded yet."""

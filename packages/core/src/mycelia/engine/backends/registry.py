@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from mycelia.engine import _C
 from mycelia.engine.backends.base import Backend
 from mycelia.engine.backends.reference import ReferenceBackend
-from mycelia.engine.base import config
+from mycelia.engine.base import config, settings
 from mycelia.engine.ir.types import TensorType
 
 # Flags of a kernel: it takes 16-bit floats where its dtypes say f32, and computes in float32; it reads them
@@ -183,6 +183,7 @@ def _follow_deterministic(value: str) -> None:
         target().backend.set_deterministic(value == "ON")
 
 
+settings.connect_backends(lambda: list(available()))
 config.on_change("device_target", _follow_target)
 config.on_change("deterministic", _follow_deterministic)
 config.on_change("runtime_num_threads", _follow_threads)

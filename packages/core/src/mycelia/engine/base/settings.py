@@ -34,9 +34,7 @@ _links = _Links()
 _waiting: list[tuple[Setting, object]] = []  # set before there was anyone to tell
 
 
-def connect(
-    backend_names: Callable[[], list[str]], unfollowed: Callable[[Setting, object], None]
-) -> None:
+def connect(backend_names: Callable[[], list[str]], unfollowed: Callable[[Setting, object], None]) -> None:
     """Called by `config`, which knows plugins and may log: the names of the backends that plugins bring, and
     who is told of a setting that nothing follows, and of its value.
     """
@@ -44,6 +42,11 @@ def connect(
     for setting, value in _waiting:
         unfollowed(setting, value)
     _waiting.clear()
+
+
+def connect_backends(names: Callable[[], list[str]]) -> None:
+    """The names of backends are what `names` gives: plugins bring them, others are added by hand."""
+    _links.backend_names = names
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,4 +70,3 @@ class _Placing:
         self.nodes.append(node)
         self.put(node, device)
         return node.outputs[0]
-

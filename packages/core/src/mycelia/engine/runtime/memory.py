@@ -1,6 +1,7 @@
-"""What the allocator of tensors holds: bytes in tensors, bytes kept for the next ones, and the peaks of both.
+"""What the memory of the device target holds: bytes in tensors, bytes for the next ones, the peaks of both.
 
-The numbers are of this process and of all its tensors, in bytes, rounded up to the allocator's size classes.
+The numbers are of this process and of all its tensors there, in bytes; on the host rounded up to the
+allocator's size classes.
 """
 
 from __future__ import annotations
@@ -8,88 +9,118 @@ from __future__ import annotations
 import ctypes
 import re
 
-from mycelia.engine import _C
+from mycelia.engine.backends import Backend, registry
 from mycelia.engine.base import config, errors, ignored
 
 
-def _now(what: str) -> int:
-    return _C.memory_statistics()[what]
+class Meter:
+    """The figures of one backend, by default the present target's, under the names of the functions below."""
+
+    def __init__(self, backend: Backend | None = None):
+        self.backend = registry.target().backend if backend is None else backend
+
+    def memory_allocated(self) -> int:
+        return self.backend.memory_statistics().allocated
+
+    def memory_reserved(self) -> int:
+        return self.backend.memory_statistics().reserved
+
+    def max_memory_allocated(self) -> int:
+        return self.backend.memory_statistics().peak_allocated
+
+    def max_memory_reserved(self) -> int:
+        return self.backend.memory_statistics().peak_reserved
+
+    def reset_max_memory_allocated(self) -> None:
+        self.backend.reset_peaks(True, False)
+
+    def reset_max_memory_reserved(self) -> None:
+        self.backend.reset_peaks(False, True)
+
+    def reset_peak_memory_stats(self) -> None:
+        self.backend.reset_peaks(True, True)
+
+    def memory_stats(self) -> dict:
+        found = self.backend.memory_statistics()
+        pools = {
+            "common_mem_pool_stats": {"block_unit_size": 0, "block_counts": 0, "blocks_info": {}},
+            "persistent_mem_pool_stats": {"block_counts": 0, "block_unit_size": 0, "blocks_info": {}},
+        }  # memory is not cut from large blocks here
+        return {
+            "total_reserved_memory": found.reserved,
+            "total_allocated_memory": found.allocated,
+            "total_idle_memory": found.reserved - found.allocated,
+            "total_eager_free_memory": 0,
+            "max_reserved_memory": found.peak_reserved,
+            "max_allocated_memory": found.peak_allocated,
+            **pools,
+        }
+
+    def memory_summary(self) -> str:
+        stats = self.memory_stats()
+        rows = [
+            ("Reserved memory", "total_reserved_memory"),
+            ("Allocated memory", "total_allocated_memory"),
+            ("Idle memory", "total_idle_memory"),
+            ("Eager free memory", "total_eager_free_memory"),
+            ("Max reserved memory", "max_reserved_memory"),
+            ("Max allocated memory", "max_allocated_memory"),
+        ]
+        double, single = "|" + "=" * 45 + "|", "|" + "-" * 45 + "|"
+        lines = [double, f"|{'Memory summary':^45}|", double, f"| {'Metric':<21}| {'Data':<21}|"]
+        for name, key in rows:
+            lines += [single, f"| {name:<21}|{_amount(stats[key]):>15}      |"]
+        return "\n".join([*lines, double])
 
 
 def memory_allocated() -> int:
     """Bytes that tensors hold."""
-    return _now("live_bytes")
+    return Meter().memory_allocated()
 
 
 def memory_reserved() -> int:
     """Bytes that tensors hold, and those kept for the next ones."""
-    return _now("live_bytes") + _now("cached_bytes")
+    return Meter().memory_reserved()
 
 
 def max_memory_allocated() -> int:
     """The most bytes that tensors have held at once."""
-    return _now("peak_bytes")
+    return Meter().max_memory_allocated()
 
 
 def max_memory_reserved() -> int:
-    """The most bytes that were taken from the system at once."""
-    return _now("peak_reserved_bytes")
+    """The most bytes that were taken from the system or the device at once."""
+    return Meter().max_memory_reserved()
 
 
 def reset_max_memory_allocated() -> None:
     """`max_memory_allocated` starts anew from what tensors hold now."""
-    _C.reset_memory_peaks(True, False)
+    Meter().reset_max_memory_allocated()
 
 
 def reset_max_memory_reserved() -> None:
     """`max_memory_reserved` starts anew from what is reserved now."""
-    _C.reset_memory_peaks(False, True)
+    Meter().reset_max_memory_reserved()
 
 
 def reset_peak_memory_stats() -> None:
     """Both peaks start anew."""
-    _C.reset_memory_peaks(True, True)
+    Meter().reset_peak_memory_stats()
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor holds back to the system."""
-    _C.empty_cache()
+    """Give memory that no tensor holds back to the system, or to the device."""
+    registry.target().backend.empty_cache()
 
 
 def memory_stats() -> dict:
     """All numbers in one dict, under MindSpore's names, in bytes."""
-    stats = _C.memory_statistics()
-    pools = {
-        "common_mem_pool_stats": {"block_unit_size": 0, "block_counts": 0, "blocks_info": {}},
-        "persistent_mem_pool_stats": {"block_counts": 0, "block_unit_size": 0, "blocks_info": {}},
-    }  # memory is not cut from large blocks here
-    return {
-        "total_reserved_memory": stats["live_bytes"] + stats["cached_bytes"],
-        "total_allocated_memory": stats["live_bytes"],
-        "total_idle_memory": stats["cached_bytes"],
-        "total_eager_free_memory": 0,
-        "max_reserved_memory": stats["peak_reserved_bytes"],
-        "max_allocated_memory": stats["peak_bytes"],
-        **pools,
-    }
+    return Meter().memory_stats()
 
 
 def memory_summary() -> str:
     """The numbers of `memory_stats` as a table, in B, KB, MB or GB, units of 1024, rounded down."""
-    stats = memory_stats()
-    rows = [
-        ("Reserved memory", "total_reserved_memory"),
-        ("Allocated memory", "total_allocated_memory"),
-        ("Idle memory", "total_idle_memory"),
-        ("Eager free memory", "total_eager_free_memory"),
-        ("Max reserved memory", "max_reserved_memory"),
-        ("Max allocated memory", "max_allocated_memory"),
-    ]
-    double, single = "|" + "=" * 45 + "|", "|" + "-" * 45 + "|"
-    lines = [double, f"|{'Memory summary':^45}|", double, f"| {'Metric':<21}| {'Data':<21}|"]
-    for name, key in rows:
-        lines += [single, f"| {name:<21}|{_amount(stats[key]):>15}      |"]
-    return "\n".join([*lines, double])
+    return Meter().memory_summary()
 
 
 def _amount(size: int) -> str:

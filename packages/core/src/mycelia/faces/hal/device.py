@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia.engine import _C
+from mycelia.engine.backends import Backend, registry
 from mycelia.engine.base import config, errors
 
 _TARGETS = ("CPU", "GPU", "Ascend")
@@ -11,32 +11,40 @@ _TARGETS = ("CPU", "GPU", "Ascend")
 def _target(owner: str, device_target: str | None) -> str:
     """The kind of device asked for.  Errors: ValueError for an unknown one."""
     target = str(config.get("device_target")) if device_target is None else device_target
-    if target not in _TARGETS:
-        raise errors.one_of(target, _TARGETS, subject=owner, what="device_target")
+    if target not in _TARGETS and target not in registry.available():
+        others = sorted(registry.available().keys() - {registry.HOST})
+        raise errors.one_of(target, (*_TARGETS, *others), subject=owner, what="device_target")
     return target
 
 
-def require_device(owner: str, device_target: str | None) -> str:
-    """As `_target`.  Errors: ValueError for a kind that no backend here serves."""
+def _backend(target: str) -> Backend | None:
+    if target.lower() == registry.HOST:
+        return registry.host().backend
+    name = config.DEVICE_ALIASES.get(target.lower(), target)
+    return registry.load(name).backend if name in registry.available() else None
+
+
+def require_device(owner: str, device_target: str | None) -> Backend:
+    """The backend for a kind of device.  Errors: ValueError for a kind that no backend here serves."""
     target = _target(owner, device_target)
-    if target != "CPU":
+    backend = _backend(target)
+    if backend is None:
         raise errors.value_error(owner, f"no backend for {target} is there; see hal.is_available")
-    return target
+    return backend
 
 
 def is_available(device_target: str) -> bool:
     """Whether a backend for this kind of device is there."""
-    return _target("hal.is_available", device_target) == "CPU"
+    return _backend(_target("hal.is_available", device_target)) is not None
 
 
 def is_initialized(device_target: str) -> bool:
     """Whether tensors were made for this kind of device yet."""
-    require_device("hal.is_initialized", device_target)
-    return _C.memory_statistics()["system_allocations"] > 0
+    return require_device("hal.is_initialized", device_target).memory_statistics().peak_reserved > 0
 
 
 def device_count(device_target: str | None = None) -> int:
-    """How many devices of a kind there are; the CPU is one."""
+    """How many devices of a kind there are: one of each that a backend serves."""
     require_device("hal.device_count", device_target)
     return 1
 
@@ -47,14 +55,14 @@ def get_arch_list(device_target: str | None = None) -> None:
 
 
 def _one(owner: str, device_id: int, device_target: str | None) -> str:
-    target = require_device(owner, device_target)
+    require_device(owner, device_target)
     if isinstance(device_id, bool) or not isinstance(device_id, int):
         raise errors.type_error(owner, f"device_id must be an int, but got {type(device_id).__name__}")
     if not 0 <= device_id < 1:
         raise errors.value_error(
             owner, f"device_id must be less than the number of devices, 1, but got {device_id}"
         )
-    return target
+    return _target(owner, device_target)
 
 
 def get_device_capability(device_id: int, device_target: str | None = None) -> None:
@@ -63,7 +71,7 @@ def get_device_capability(device_id: int, device_target: str | None = None) -> N
 
 
 def get_device_name(device_id: int, device_target: str | None = None) -> str:
-    """The name of a device: "CPU"."""
+    """The name of a device: "CPU", or that of its backend."""
     return _one("hal.get_device_name", device_id, device_target)
 
 

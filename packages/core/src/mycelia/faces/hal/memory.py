@@ -11,8 +11,8 @@ from mycelia.faces.hal.device import require_device
 def _of_device(function):
     @functools.wraps(function)
     def asked(device_target=None):
-        require_device(f"hal.{function.__name__}", device_target)
-        return function()
+        backend = require_device(f"hal.{function.__name__}", device_target)
+        return getattr(memory.Meter(backend), function.__name__)()
 
     del asked.__wrapped__  # its signature is not the function's
     return asked

@@ -40,10 +40,8 @@ register(Partial)
 
 @primitive
 def MoveTo(input, to="CPU", blocking=True):
-    """`input` in the memory of a device; there is one memory here."""
-    if to != "CPU":
-        raise errors.value_error("MoveTo", f"the device must be 'CPU', but got {to!r}")
-    return ops.reshape(input, input.shape)
+    """A copy of `input` in the memory of a device, "CPU" or that of a backend."""
+    return ops.move_to(input, to, blocking)
 
 
 @primitive

@@ -50,7 +50,9 @@ def _fix_sizes(group: Collection[Node]) -> None:
 def _join(graph: Graph, groups: Sequence[Collection[Node]], backend: str) -> None:
     """Replaces each group by a node, in an order in which everything is computed before it is read."""
     group_of = {node: i for i, group in enumerate(groups) for node in group}
-    units: dict[object, list[Node]] = {}  # what runs as a whole, by the number of the group or the node itself
+    units: dict[
+        object, list[Node]
+    ] = {}  # what runs as a whole, by the number of the group or the node itself
     for node in graph.nodes:
         units.setdefault(group_of.get(node, node), []).append(node)
     renamed: dict[Value, Value] = {}

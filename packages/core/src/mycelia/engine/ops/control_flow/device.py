@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from mycelia.engine.backends import registry
+from mycelia.engine.base import config, errors
 from mycelia.engine.ir.interpret import evaluate
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import same
@@ -29,6 +31,31 @@ def device_copy(rand):
 
 
 device_copy.definition.copies = True
+
+
+def memory_of(owner: str, name: str) -> int:
+    """The number of the memory of the device called `name`. `owner`: for messages.
+
+    Errors: ValueError for what is no device, RuntimeError for one that no backend with memory of its own
+    serves.
+    """
+    kinds = ("CPU", "GPU", "Ascend", *sorted(registry.available()))
+    kind = name.partition(":")[0].lower() if isinstance(name, str) else name
+    if kind not in map(str.lower, kinds):
+        raise errors.one_of(name, kinds, subject=owner, what="the device")
+    served = kind == registry.HOST or config.DEVICE_ALIASES.get(kind, kind) in registry.available()
+    number = registry.device_number(name) if served else 0
+    if kind != registry.HOST and number == 0:
+        raise errors.error(
+            errors.MyceliaRuntimeError, owner, f"there is no backend here whose memory is that of {name}"
+        )
+    return number
+
+
+def on_device(owner: str, tensor, name: str):
+    """A copy of `tensor` on the device called `name`; gradients flow back. Errors: see `memory_of`."""
+    memory_of(owner, name)
+    return device_copy(tensor, device=name)
 
 
 @op(name="subgraph", outputs=None, nondiff=True)

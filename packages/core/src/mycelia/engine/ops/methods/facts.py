@@ -6,9 +6,11 @@ import weakref
 import numpy as np
 
 from mycelia.engine import _C
-from mycelia.engine.base import config, dtypes, errors, ignored
+from mycelia.engine.backends import registry
+from mycelia.engine.base import dtypes, errors, ignored
 from mycelia.engine.ops.arrays.axes import transpose
 from mycelia.engine.ops.arrays.shape import reshape
+from mycelia.engine.ops.control_flow.device import on_device
 from mycelia.engine.ops.late import ops
 from mycelia.engine.tensors.attach import attach
 
@@ -139,8 +141,11 @@ def _itself(self):
 
 
 def _device(self):
-    """Where it lies: 'CPU'."""
-    return str(config.get("device_target"))
+    """Where it lies: 'CPU', or the device of a backend with memory of its own, such as 'Ascend:0'.
+
+    A tensor comes to the device target when an op reads it.
+    """
+    return registry.device_name(self._device)
 
 
 def _init(self):
@@ -254,14 +259,14 @@ def _set_dtype(self, dtype):
 
 
 def _move_to(self, to, blocking=True):
-    """The tensor on another kind of device: here they all lie on the CPU."""
-    if to not in ("Ascend", "GPU", "CPU"):
-        raise errors.value_error(f"For 'Tensor.move_to', to must be 'Ascend', 'GPU' or 'CPU', but got {to!r}")
+    """A copy of the tensor on another kind of device, "CPU" or that of a backend; gradients flow back.
+
+    Errors: ValueError for another name, RuntimeError for a kind that no backend with memory of its own
+    serves.
+    """
     if not isinstance(blocking, bool):
         raise errors.value_error(f"For 'Tensor.move_to', blocking must be a bool, but got {blocking!r}")
-    if to != "CPU":
-        raise RuntimeError(f"For 'Tensor.move_to', there is no backend here whose memory is that of {to}")
-    return _copy(self)
+    return on_device("Tensor.move_to", self, to)
 
 
 def _to_device(self, device=None, non_blocking=False):
@@ -352,7 +357,7 @@ class UntypedStorage:
     @property
     def device(self):
         """Where it lies."""
-        return "CPU"
+        return "CPU" if self._tensor is None else _device(self._tensor)
 
     def __len__(self):
         return self.nbytes()

@@ -6,7 +6,9 @@ MindSpore has two generations of reduction methods, (axis, keep_dims or keepdims
 import numpy as np
 
 from mycelia.engine import _C
+from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ops.control_flow.device import on_device
 from mycelia.engine.ops.elementwise import clipping, logic, math, powers, rounding, special, trig
 from mycelia.engine.ops.elementwise.cast import cast, type_as
 from mycelia.engine.ops.reductions import extremes, moments, reduce, scan, statistics
@@ -28,8 +30,8 @@ def _astype(self, dtype, copy=True):
 
 
 def _to(self, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False):
-    """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, that of
-    `other`.
+    """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, on another
+    device, or as `other` is.
 
     Then `non_blocking` and `copy` may follow; without `copy` it is itself if nothing changes.
     Errors: RuntimeError for a device that no backend serves.
@@ -42,12 +44,17 @@ def _to(self, *args, device=None, dtype=None, other=None, non_blocking=False, co
     elif rest:
         dtype = rest.pop(0)
     non_blocking, copy, *_ = (*rest, *(non_blocking, copy)[len(rest) :])
-    if device is not None and device.split(":")[0].upper() != "CPU":
-        raise RuntimeError(f"For 'Tensor.to', there is no backend here whose memory is that of {device}")
+    if other is not None and other._device:
+        device = registry.device_name(other._device)
     dtype = other.dtype if other is not None else self.dtype if dtype is None else dtypes.as_dtype(dtype)
-    if dtype is not self.dtype:
-        return cast(self, dtype)
-    return self.copy() if copy else self
+    result = self if dtype is self.dtype else cast(self, dtype)
+    if device is not None and (copy or not _lies_on(result, device)):
+        return on_device("Tensor.to", result, device)
+    return self.copy() if copy and result is self else result
+
+
+def _lies_on(tensor, device: str) -> bool:
+    return registry.device_name(tensor._device).partition(":")[0].lower() == device.partition(":")[0].lower()
 
 
 def _type(self, dtype=None):

@@ -1,0 +1,69 @@
+"""What the conformance suite does not see: that this device runs, and that nobody else touches it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import mycelia as ms
+from mycelia.backends import registry
+from mycelia.testing.conformance import on_backend
+from mycelia.testing.device_contract import train_lenet
+
+
+def far():
+    return registry.load("far").backend
+
+
+@pytest.mark.parametrize("compiled", ["", "step", "forward"])
+def test_lenet_trains_on_the_device_alone(compiled):
+    with on_backend("far"), ms.config.context(fallback="error"):
+        *losses, weight = (t.asnumpy() for t in train_lenet(compiled)[:5])
+    assert losses[-1] < losses[0] and np.isfinite(weight).all()
+
+
+def test_work_waits_until_somebody_does():
+    with on_backend("far"):
+        ms.runtime.synchronize()
+        y = ms.Tensor(np.ones(3, np.float32)) + 1
+        assert not ms.runtime.current_stream().query()
+        assert y.asnumpy().tolist() == [2, 2, 2]
+        assert ms.runtime.current_stream().query()
+
+
+def test_memory_comes_back():
+    with on_backend("far"):
+        ms.runtime.synchronize()
+        blocks = len(far().memory.blocks)
+        x = ms.Tensor(np.ones((4, 4), np.float32))
+        ms.jit(lambda x: ms.ops.relu(x @ x) + x)(x)
+        del x
+        ms.runtime.synchronize()
+        assert len(far().memory.blocks) == blocks
+
+
+def test_the_host_cannot_touch_its_memory():
+    code = (
+        "import ctypes, numpy as np, mycelia as ms\n"
+        "ms.set_context(device_target='far')\n"
+        "x = ms.Tensor(np.ones(4, np.float32)) + 1\n"
+        "print(x.asnumpy().tolist(), flush=True)\n"
+        "ctypes.string_at(x.data_ptr(), 4)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert ended.stdout == "[2.0, 2.0, 2.0, 2.0]\n", ended.stderr
+    assert ended.returncode == -signal.SIGSEGV
+
+
+def test_copies_of_a_fallback_are_nodes_of_the_graph(tmp_path):
+    function = ms.jit(lambda x: ms.ops.sinh(x + 1) * 2)
+    x = ms.Tensor(np.zeros((2, 2), np.float32))
+    with on_backend("far"), ms.config.context(debug=4):
+        function(x)
+    programs = [p for p in ms.engine.compile.executable.live_programs() if p.instruction_count == 5]
+    names = [node.op.name for node in programs[-1].nodes]
+    assert names == ["add", "device_copy", "sinh", "device_copy", "mul"]
