@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parent.parent / "examples"
-NEEDED = {"backend-skeleton": "numpy", "backend-far": "numpy"}
+NEEDED = {"backend-skeleton": "numpy", "backend-far": "numpy", "backend-torch": "torch"}
 
 
 @pytest.fixture(scope="module", params=NEEDED)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import subprocess
 import sys
@@ -37,11 +38,13 @@ def test_work_waits_until_somebody_does():
 
 def test_memory_comes_back():
     with on_backend("far"):
+        gc.collect()
         ms.runtime.synchronize()
         blocks = len(far().memory.blocks)
         x = ms.Tensor(np.ones((4, 4), np.float32))
         ms.jit(lambda x: ms.ops.relu(x @ x) + x)(x)
         del x
+        gc.collect()
         ms.runtime.synchronize()
         assert len(far().memory.blocks) == blocks
 

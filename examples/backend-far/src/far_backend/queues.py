@@ -29,8 +29,10 @@ class FarStream(Stream):
         """Do the first `count` pieces of all there were."""
         while self.done < count and self.work:
             piece = self.work.popleft()
-            self.done += 1
-            piece()
+            try:
+                piece()
+            finally:
+                self.done += 1  # not before: what counts as done may be freed
 
     def synchronize(self) -> None:
         self.run_until(self.given)

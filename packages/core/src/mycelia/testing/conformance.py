@@ -64,6 +64,22 @@ def check_value(sample: Sample, backend: str) -> None:
         assert_close(g, w, sample.options.get("_rtol"), f"{sample.name} output {i} on {backend}")
 
 
+def check_compiled(sample: Sample, backend: str) -> None:
+    """The sample as a graph that is compiled for `backend` equals the reference body."""
+    from mycelia.engine.compile.jit import jit
+
+    with on_backend("reference"):
+        want = sample.call()
+    with on_backend(backend):
+        got = jit(lambda *args: sample.op(*args, **sample.attrs))(*sample.tensors())
+    got = got if isinstance(got, tuple) else (got,)
+    assert len(got) == len(want)
+    for i, (g, w) in enumerate(zip(got, want)):
+        # Passes may choose another algorithm.
+        rtol = max(sample.options.get("_rtol") or 0, 1e-5) if w.dtype.itemsize >= 4 else None
+        assert_close(g, w, rtol, f"{sample.name} compiled, output {i} on {backend}")
+
+
 def differentiable_inputs(sample: Sample) -> list[np.ndarray]:
     """The floating arrays among the arguments, flat."""
     found: list[np.ndarray] = []
@@ -185,5 +201,7 @@ def backend_suite(backend: str, names=None) -> Iterator[Case]:
     for sample in all_samples(names):
         if sample.options.get("_value", True):
             yield Case(f"{sample.name}-value", check_value, sample, backend)
+            if sample.args:
+                yield Case(f"{sample.name}-compiled", check_compiled, sample, backend)
         if has_gradient(sample):
             yield Case(f"{sample.name}-gradient", check_backend_gradient, sample, backend)

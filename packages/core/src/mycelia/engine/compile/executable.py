@@ -229,7 +229,8 @@ class Builder:
 
     def build(self) -> _C.Program:
         hoisted = {v for part in self.parts for v in part.values}
-        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating, self.elsewhere.keys())
+        elsewhere = self.elsewhere.keys()
+        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating, elsewhere)
         order(self.graph, registry.target(), draft)
         nodes, outside = self.graph.nodes, draft.seen()
         base = view_bases(nodes, self.plans)

@@ -1,0 +1,1 @@
+"""Parts of graphs compiled by PyTorch."""
