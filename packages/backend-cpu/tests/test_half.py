@@ -9,6 +9,7 @@ import mycelia as ms
 from mycelia import Parameter, Tensor, config, errors, nn, ops
 from mycelia.backends import registry
 from mycelia.engine.compile import executable
+from mycelia.ops.define import find
 from mycelia.testing.samples import all_samples
 
 TYPES = [ms.float16, ms.bfloat16]
@@ -77,6 +78,65 @@ def test_an_op_is_the_one_of_float32_rounded(sample, dtype):
     narrow, wide = (r if isinstance(r, tuple) else (r,) for r in (narrow, wide))
     for got, expected in zip(narrow, wide, strict=True):
         assert_within_ulps(got, expected.astype(got.dtype), 1, sample.name)
+
+
+#: m, n, k: products that memory bounds, cut along the largest matrix, and some that are not
+PRODUCTS = [
+    (1, 700, 300), (1, 5000, 7), (3, 1000, 520), (64, 2000, 64), (700, 1, 300), (3000, 16, 64),
+    (1030, 64, 129), (900, 800, 2), (260, 3000, 33), (1, 1, 9000), (5, 6, 7), (130, 150, 170), (2000, 3, 0),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("transposed", range(4), ids=["plain", "a", "b", "a and b"])
+def test_products_in_pieces_are_those_of_float32(transposed, dtype):
+    random = np.random.default_rng(transposed)
+    first, second = bool(transposed & 1), bool(transposed & 2)
+    for m, n, k in PRODUCTS:
+        # whole numbers: sums are exact in any order, so that nothing but the rounding of the result is left
+        a, b, bias = (
+            Tensor(random.integers(-3, 4, shape).astype(np.float32)).astype(dtype)
+            for shape in ((k, m) if first else (m, k), (n, k) if second else (k, n), (n,))
+        )
+        calls = [(find("mat_mul"), (a, b), {"transpose_a": first, "transpose_b": second})]
+        if second and not first:
+            calls += [(find("dense"), (a, b, bias), {}), (find("dense"), (a, b, None), {})]
+            if m % 5 == 0:
+                calls.append((find("dense"), (a.reshape(5, m // 5, k), b, bias), {}))
+        for op, args, attrs in calls:
+            wide = op(*[x if x is None else x.astype(ms.float32) for x in args], **attrs)
+            for threads in (1, 2):
+                with config.context(runtime_num_threads=threads):
+                    assert_within_ulps(op(*args, **attrs), wide.astype(dtype), 0, (op.name, m, n, k))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+def test_stacks_of_products_are_those_of_float32(dtype):
+    random = np.random.default_rng(5)
+    for lead, other in [((40,), (40,)), ((3, 5), (3, 5)), ((3, 5), (1, 5)), ((7,), ()), ((1,), (1,))]:
+        for m, n, k in [(1, 1, 1), (9, 17, 8), (60, 70, 80), (200, 200, 3)]:
+            a, b = (
+                Tensor(random.integers(-3, 4, s).astype(np.float32)).astype(dtype)
+                for s in ((*lead, m, k), (*other, k, n))
+            )
+            wide = ops.matmul(a.astype(ms.float32), b.astype(ms.float32))
+            assert_within_ulps(ops.matmul(a, b), wide.astype(dtype), 0, (lead, other, m, n, k))
+
+
+@pytest.mark.parametrize("dtype", TYPES, ids=str)
+@pytest.mark.parametrize("group", [1, 6])
+def test_light_convolutions_are_those_of_float32(group, dtype):
+    random = np.random.default_rng(6)
+    for kernel, images in [(1, 3), (3, 3), (3, 1)]:
+        x = Tensor(random.integers(-3, 4, (images, 6, 70, 60)).astype(np.float32)).astype(dtype)
+        w = Tensor(random.integers(-3, 4, (6, 6 // group, kernel, kernel)).astype(np.float32)).astype(dtype)
+        pad = (kernel // 2,) * 4
+        for op, args, attrs in [
+            (find("conv"), (x, w, None), {"pad": pad, "group": group}),
+            (find("conv_input_grad"), (x, w), {"size": (70, 60), "pad": pad, "group": group}),
+        ]:
+            wide = op(*[t if t is None else t.astype(ms.float32) for t in args], **attrs)
+            assert_within_ulps(op(*args, **attrs), wide.astype(dtype), 0, (op.name, kernel, group))
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
