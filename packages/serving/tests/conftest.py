@@ -87,6 +87,9 @@ class Echo:
     def unload(self, name: str) -> None:
         self.loaded.append(("unload", name))
 
+    def unloaded(self) -> list[tuple[str, int]]:
+        return []
+
     def submit(self, request: Request, done):
         self.requests.append(request)
         call = _Call(self, request)

@@ -240,7 +240,7 @@ def test_models_are_changed_only_by_those_who_may(echo, native_front_end):
 
 
 def test_index_lists_what_could_be_loaded(call, echo, monkeypatch):
-    monkeypatch.setattr(echo, "unloaded", lambda: [("add", 7)], raising=False)
+    monkeypatch.setattr(echo, "unloaded", lambda: [("add", 7)])
     listed = [(m.name, m.version, m.state, m.reason) for m in call("RepositoryIndex").models]
     assert ("add", "7", "UNAVAILABLE", "unloaded") in listed
     assert ("add", "7") not in [(m.name, m.version) for m in call("RepositoryIndex", ready=True).models]

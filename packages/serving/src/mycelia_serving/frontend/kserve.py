@@ -1,4 +1,4 @@
-"""KServe's Open Inference Protocol v2 without its wire: models, types, instances.
+"""The words of KServe's Open Inference Protocol v2: models, types, tensors and instances.
 
 A model of the protocol is a method of a servable, `{servable}.{method}`; `{servable}` alone means its only
 method, or the one that is marked as default. A method with a batch dimension takes tensors
@@ -361,8 +361,8 @@ def urgency(priority: int) -> int:
 class Repository:
     """What callers may do to the models.
 
-    target: has `load(name)` and `unload(name)`, and `unloaded()` if it knows versions that could be loaded;
-    None: callers may change nothing.
+    target: a `Node`, or what has its `load(name)`, `unload(name)` and `unloaded()`; None: callers may change
+    nothing.
     token: what those who change something must send; None: all who are served may.
     """
 
@@ -372,8 +372,7 @@ class Repository:
 
     def unloaded(self) -> list[tuple[str, int]]:
         """Servables and versions that are there and do not run."""
-        unloaded = getattr(self._target, "unloaded", None)
-        return [] if unloaded is None else unloaded()
+        return [] if self._target is None else self._target.unloaded()
 
     def change(
         self, action: str, name: str, authorization: str, tell: Callable[[ServingError | None], None]

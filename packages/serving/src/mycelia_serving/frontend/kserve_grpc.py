@@ -1,35 +1,19 @@
-"""`inference.GRPCInferenceService`: KServe's protocol v2 as protobuf messages."""
+"""KServe's protocol v2 on gRPC: messages of `inference.proto` to and from the calls of `kserve_calls`."""
 
 from __future__ import annotations
 
-import time
+import functools
 from collections.abc import Callable, Mapping
 
 import numpy as np
+from google.protobuf.json_format import ParseDict
 from google.protobuf.message import DecodeError
 
 from mycelia_serving.errors import ServingError, clip
-from mycelia_serving.frontend.kserve import (
-    EXTENSIONS,
-    NUMBERS,
-    PLATFORM,
-    Model,
-    Models,
-    Repository,
-    Tensor,
-    check_outputs,
-    datatype,
-    element_count,
-    join_bytes,
-    make_outputs,
-    make_request,
-    raw_tensor,
-    urgency,
-)
-from mycelia_serving.frontend.metrics import Metrics
-from mycelia_serving.frontend.status import OK, STATUS, add_headers
-from mycelia_serving.frontend.tracing import submitter
-from mycelia_serving.request import Call, Dispatcher, Reply
+from mycelia_serving.frontend.kserve import NUMBERS, Model, Tensor, element_count, join_bytes, raw_tensor
+from mycelia_serving.frontend.kserve_calls import Inference, InferenceCalls, check_parameters
+from mycelia_serving.frontend.status import OK, STATUS
+from mycelia_serving.request import Call, Reply
 from mycelia_serving.wire.predict import Malformed
 from mycelia_serving.wire.proto import inference_pb2 as pb
 from mycelia_serving.wire.tensors import invalid
@@ -64,134 +48,82 @@ _PIECE = 1 << 16  # elements
 class InferenceService:
     """The calls by path, for `service.Service`."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository: Repository
-    ) -> None:
-        self._dispatcher = dispatcher
-        self._submit = submitter(dispatcher)
-        self._models = models
-        self._metrics = metrics
-        self._repository = repository
-        short = {  # calls that are answered at once
-            "ServerLive": (pb.ServerLiveRequest, lambda _: pb.ServerLiveResponse(live=True)),
-            "ServerReady": (
-                pb.ServerReadyRequest,
-                lambda _: pb.ServerReadyResponse(ready=dispatcher.ready()),
-            ),
-            "ServerMetadata": (pb.ServerMetadataRequest, self._server_metadata),
-            "ModelReady": (pb.ModelReadyRequest, self._model_ready),
-            "ModelMetadata": (pb.ModelMetadataRequest, self._model_metadata),
-            "ModelStatistics": (pb.ModelStatisticsRequest, self._statistics),
-            "RepositoryIndex": (pb.RepositoryIndexRequest, self._index),
-        }
+    def __init__(self, calls: InferenceCalls) -> None:
+        self._calls = calls
         self.paths: dict[str, Callable] = {
-            _PREFIX + name: _at_once(message, answer) for name, (message, answer) in short.items()
+            _PREFIX + name: _at_once(name, call) for name, call in calls.at_once.items()
         }
         self.paths[_PREFIX + "ModelInfer"] = self._infer
-        self.paths[_PREFIX + "RepositoryModelLoad"] = self._load
-        self.paths[_PREFIX + "RepositoryModelUnload"] = self._unload
+        for action in ("Load", "Unload"):
+            self.paths[f"{_PREFIX}RepositoryModel{action}"] = functools.partial(self._change, action)
 
-    # ---- about the server and its models -------------------------------------------------------------------
+    def _change(
+        self, action: str, body: bytes, metadata: Mapping, done: Callable, deadline: float | None
+    ) -> None:
+        request, response = _messages(f"RepositoryModel{action}")
 
-    @staticmethod
-    def _server_metadata(_) -> pb.ServerMetadataResponse:
-        from mycelia_serving import __version__
+        def tell(error: ServingError | None) -> None:
+            if error is None:
+                done(OK, response().SerializeToString())
+            else:
+                done(STATUS[error.grpc_status], error.message)
 
-        return pb.ServerMetadataResponse(name="mycelia-serving", version=__version__, extensions=EXTENSIONS)
-
-    def _model_ready(self, request: pb.ModelReadyRequest) -> pb.ModelReadyResponse:
-        return pb.ModelReadyResponse(ready=self._models.ready(request.name, request.version) is True)
-
-    def _model_metadata(self, request: pb.ModelMetadataRequest) -> pb.ModelMetadataResponse:
-        model = self._models.get(request.name, request.version)
-        tensors = pb.ModelMetadataResponse.TensorMetadata
-        return pb.ModelMetadataResponse(
-            name=model.name,
-            versions=[request.version] if request.version else self._models.versions(model),
-            platform=PLATFORM,
-            inputs=[
-                tensors(name=i.name, datatype=datatype(i.dtype), shape=model.tensor_shape(i))
-                for i in model.method.inputs
-            ],
-            outputs=[
-                tensors(name=o.name, datatype=datatype(o.dtype), shape=model.tensor_shape(o))
-                for o in model.method.outputs
-            ],
-        )
-
-    def _statistics(self, request: pb.ModelStatisticsRequest) -> pb.ModelStatisticsResponse:
-        found = [self._models.get(request.name, request.version)] if request.name else self._models.all()
-        reply = pb.ModelStatisticsResponse()
-        for model in found:
-            sums = self._metrics.statistics(model.servable.name, model.method.name, model.servable.version)
-            entry = reply.model_stats.add(
-                name=model.name,
-                version=str(model.servable.version),
-                last_inference=sums["last"],
-                inference_count=sums["succeeded"],
-                execution_count=sums["run_count"],
-            )
-            for field, prefix in (
-                ("success", "success"),
-                ("fail", "fail"),
-                ("queue", "queue"),
-                ("compute_infer", "run"),
-            ):
-                duration = getattr(entry.inference_stats, field)
-                duration.count, duration.ns = sums[f"{prefix}_count"], sums[f"{prefix}_ns"]
-        return reply
-
-    def _index(self, request: pb.RepositoryIndexRequest) -> pb.RepositoryIndexResponse:
-        reply = pb.RepositoryIndexResponse()
-        for name, version, state, reason in self._models.index(self._repository, request.ready):
-            reply.models.add(name=name, version=version, state=state, reason=reason)
-        return reply
-
-    def _load(self, body: bytes, metadata: Mapping, done: Callable, deadline: float | None) -> None:
-        name = _read(pb.RepositoryModelLoadRequest, body).model_name
-        tell = _teller(done, pb.RepositoryModelLoadResponse())
-        self._repository.change("load", name, metadata.get("authorization", ""), tell)
-
-    def _unload(self, body: bytes, metadata: Mapping, done: Callable, deadline: float | None) -> None:
-        name = _read(pb.RepositoryModelUnloadRequest, body).model_name
-        tell = _teller(done, pb.RepositoryModelUnloadResponse())
-        self._repository.change("unload", name, metadata.get("authorization", ""), tell)
-
-    # ---- inference -----------------------------------------------------------------------------------------
+        self._calls.change(action.lower(), _read(request, body).model_name, metadata, tell)
 
     def _infer(
         self, body: bytes, metadata: Mapping[str, str], done: Callable, deadline: float | None
     ) -> Call | None:
-        start = time.perf_counter()
         message = _read(pb.ModelInferRequest, body)
-        try:
-            model = self._models.get(message.model_name, message.model_version)
-            wanted = [output.name for output in message.outputs]
-            _refuse_regions(message)
-            check_outputs(model, wanted)
-            request = make_request(model, message.model_version, _tensors(message), "v2-grpc")
-        except ServingError as error:
-            self._metrics.count("v2-grpc", "", "", Reply(error=error), start, len(body), 0)
-            raise
-        request.deadline = deadline
-        if metadata:
-            add_headers(request, metadata)
-        if message.parameters:
-            _read_parameters(request, message.parameters)
+        wire = _GrpcCall(message, len(body), done)
+        return self._calls.infer(message.model_name, message.model_version, wire, metadata, deadline)
 
-        def answer(reply: Reply) -> None:
-            try:
-                sent = _reply(model, message, reply, make_outputs(model, reply, wanted))
-            except ServingError as error:
-                self._metrics.count("v2-grpc", request.servable, request.method, reply, start, len(body), 0)
-                done(STATUS[error.grpc_status], error.message)
-                return
-            self._metrics.count(
-                "v2-grpc", request.servable, request.method, reply, start, len(body), len(sent)
-            )
-            done(OK, sent)
 
-        return self._submit(request, answer)
+class _GrpcCall:
+    """A `kserve_calls.Wire`: ModelInferRequest and ModelInferResponse."""
+
+    protocol = "v2-grpc"
+    __slots__ = ("_done", "_message", "_payload", "_status", "received")
+
+    def __init__(self, message: pb.ModelInferRequest, received: int, done: Callable) -> None:
+        self._message, self.received, self._done = message, received, done
+        self._status, self._payload = OK, b""
+
+    def read(self) -> Inference:
+        message = self._message
+        for tensor in (*message.inputs, *message.outputs):
+            if tensor.parameters:
+                check_parameters(tensor.name, _plain(tensor.parameters))
+        parameters = _plain(message.parameters) if message.parameters else {}
+        return Inference(_tensors(message), [output.name for output in message.outputs], parameters)
+
+    def write(self, model: Model, reply: Reply, outputs: list[Tensor]) -> None:
+        answer = pb.ModelInferResponse(
+            model_name=self._message.model_name,
+            model_version=str(reply.version or model.servable.version),
+            id=self._message.id,
+            outputs=[
+                pb.ModelInferResponse.InferOutputTensor(name=o.name, datatype=o.datatype, shape=o.shape)
+                for o in outputs
+            ],
+            raw_output_contents=[
+                join_bytes(o.data) if o.datatype == "BYTES" else o.data.tobytes() for o in outputs
+            ],
+        )
+        self._payload = answer.SerializeToString()
+
+    def refuse(self, error: ServingError) -> None:
+        self._status, self._payload = STATUS[error.grpc_status], error.message
+
+    def size(self) -> int:
+        return len(self._payload) if self._status == OK else 0
+
+    def send(self) -> None:
+        self._done(self._status, self._payload)
+
+
+def _messages(name: str) -> tuple:
+    """The classes of a method's messages."""
+    return getattr(pb, f"{name}Request"), getattr(pb, f"{name}Response")
 
 
 def _read(kind, body: bytes):
@@ -201,45 +133,25 @@ def _read(kind, body: bytes):
         raise Malformed(f"not a {kind.DESCRIPTOR.name}: {error}") from None
 
 
-def _at_once(kind, answer: Callable) -> Callable:
+def _at_once(name: str, call: Callable[..., dict]) -> Callable:
+    """The handler of a call whose answer is there at once: fields in, fields out."""
+    request, response = _messages(name)
+    fields = [field.name for field in request.DESCRIPTOR.fields]
+
     def handle(body: bytes, metadata: Mapping, done: Callable, deadline: float | None) -> None:
-        done(OK, answer(_read(kind, body)).SerializeToString())
+        message = _read(request, body)
+        told = call(**{field: getattr(message, field) for field in fields})
+        done(OK, ParseDict(told, response(), ignore_unknown_fields=True).SerializeToString())
 
     return handle
 
 
-def _teller(done: Callable, reply) -> Callable[[ServingError | None], None]:
-    def tell(error: ServingError | None) -> None:
-        if error is None:
-            done(OK, reply.SerializeToString())
-        else:
-            done(STATUS[error.grpc_status], error.message)
-
-    return tell
-
-
-def _refuse_regions(message: pb.ModelInferRequest) -> None:
-    """Shared memory and sequences belong to other servers; results would be silently wrong without them."""
-    for tensor in (*message.inputs, *message.outputs):
-        if tensor.parameters and "shared_memory_region" in tensor.parameters:
-            raise invalid(f"{clip(tensor.name)}: shared memory is not taken from clients")
-        if tensor.parameters and "classification" in tensor.parameters:
-            raise invalid(f"output {clip(tensor.name)}: classification is not supported")
-    if message.parameters and (
-        message.parameters["sequence_id"].int64_param or message.parameters["sequence_id"].string_param
-        if "sequence_id" in message.parameters
-        else False
-    ):
-        raise invalid("sequences are not supported")
-
-
-def _read_parameters(request, parameters) -> None:
-    if "priority" in parameters:
-        given = parameters["priority"]
-        request.priority = urgency(given.uint64_param or given.int64_param)
-    if "timeout" in parameters and parameters["timeout"].int64_param > 0:  # microseconds
-        deadline = time.monotonic() + parameters["timeout"].int64_param * 1e-6
-        request.deadline = min(deadline, request.deadline or deadline)
+def _plain(parameters) -> dict[str, object]:
+    """Parameters by name, with the values that they hold."""
+    return {
+        name: getattr(value, value.WhichOneof("parameter_choice") or "bool_param")
+        for name, value in parameters.items()
+    }
 
 
 def _tensors(message: pb.ModelInferRequest) -> list[Tensor]:
@@ -280,19 +192,3 @@ def _typed_tensor(name: str, kind: str, shape: tuple[int, ...], contents: pb.Inf
         if wide.min() < limits.min or wide.max() > limits.max:
             raise invalid(f"input {clip(name)}: a number that {kind} does not hold")
     return Tensor(name, kind, shape, wide.astype(dtype).reshape(shape))
-
-
-def _reply(model: Model, message: pb.ModelInferRequest, reply: Reply, outputs: list[Tensor]) -> bytes:
-    answer = pb.ModelInferResponse(
-        model_name=message.model_name,
-        model_version=str(reply.version or model.servable.version),
-        id=message.id,
-        outputs=[
-            pb.ModelInferResponse.InferOutputTensor(name=o.name, datatype=o.datatype, shape=o.shape)
-            for o in outputs
-        ],
-        raw_output_contents=[
-            join_bytes(o.data) if o.datatype == "BYTES" else o.data.tobytes() for o in outputs
-        ],
-    )
-    return answer.SerializeToString()

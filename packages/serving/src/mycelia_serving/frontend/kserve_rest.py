@@ -1,9 +1,10 @@
-"""KServe's protocol v2 over HTTP: JSON, with binary tensors after it."""
+"""KServe's protocol v2 over HTTP: paths and JSON, with binary tensors after it, to and from the calls of
+`kserve_calls`.
+"""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from itertools import chain
 
@@ -12,30 +13,13 @@ import numpy as np
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.http import HttpReply, HttpRequest
 from mycelia_serving.frontend.json_values import Arrays, Numbers, dump, load
-from mycelia_serving.frontend.kserve import (
-    EXTENSIONS,
-    NUMBERS,
-    PLATFORM,
-    Model,
-    Models,
-    Repository,
-    Tensor,
-    check_outputs,
-    datatype,
-    element_count,
-    join_bytes,
-    make_outputs,
-    make_request,
-    raw_tensor,
-    urgency,
-)
-from mycelia_serving.frontend.metrics import Metrics
-from mycelia_serving.frontend.status import add_headers
-from mycelia_serving.frontend.tracing import submitter
-from mycelia_serving.request import Call, Dispatcher, Reply
+from mycelia_serving.frontend.kserve import NUMBERS, Model, Tensor, element_count, join_bytes, raw_tensor
+from mycelia_serving.frontend.kserve_calls import Inference, InferenceCalls, check_parameters
+from mycelia_serving.request import Call, Reply
 from mycelia_serving.wire.tensors import MAX_RANK, invalid
 
 _HEADER_LENGTH = "inference-header-content-length"
+_OF_MODEL = {"": "ModelMetadata", "ready": "ModelReady", "stats": "ModelStatistics"}  # path -> call
 Done = Callable[[HttpReply], None]
 
 
@@ -46,159 +30,117 @@ def error_reply(error: ServingError) -> HttpReply:
 class InferenceRoutes:
     """The paths under /v2."""
 
-    def __init__(
-        self, dispatcher: Dispatcher, models: Models, metrics: Metrics, repository: Repository
-    ) -> None:
-        self._dispatcher = dispatcher
-        self._submit = submitter(dispatcher)
-        self._models = models
-        self._metrics = metrics
-        self._repository = repository
+    def __init__(self, calls: InferenceCalls) -> None:
+        self._calls = calls
 
     def handle(self, request: HttpRequest, segments: list[str], done: Done) -> Call | None:
         """Answer /v2/{segments}. Errors: ServingError."""
-        post = request.method == "POST"
         match segments:
             case []:
-                self._get(request)
-                done(HttpReply(200, dump(self._server())))
-            case ["health", "live"]:
-                self._get(request)
-                done(HttpReply(200, b'{"live":true}'))
-            case ["health", "ready"]:
-                self._get(request)
-                ready = self._dispatcher.ready()
-                done(HttpReply(200 if ready else 503, dump({"ready": ready})))
+                done(self._ask(request, "ServerMetadata"))
+            case ["health", "live" | "ready" as what]:
+                done(self._ask(request, f"Server{what.capitalize()}"))
             case ["repository", "index"]:
                 done(HttpReply(200, dump(self._index(request))))
-            case ["repository", "models", name, "load" | "unload" as action] if post:
-                self._change(action, name, request, done)
+            case ["repository", "models", name, "load" | "unload" as action] if request.method == "POST":
+                self._calls.change(action, name, request.headers, _teller(done))
             case ["models", "stats"]:
-                self._get(request)
-                done(HttpReply(200, dump({"model_stats": [self._stats(m) for m in self._models.all()]})))
+                done(self._ask(request, "ModelStatistics"))
             case ["models", name, "versions", version, *rest]:
-                return self._model(request, name, version, rest, done)
+                return self._model(request, name, version, "/".join(rest), done)
             case ["models", name, *rest]:
-                return self._model(request, name, "", rest, done)
+                return self._model(request, name, "", "/".join(rest), done)
             case _:
                 raise ServingError(Code.NOT_FOUND, f"nothing is at {clip(request.path)}")
         return None
 
-    def _model(
-        self, request: HttpRequest, name: str, version: str, rest: list[str], done: Done
-    ) -> Call | None:
-        if rest == ["infer"]:
+    def _model(self, request: HttpRequest, name: str, version: str, what: str, done: Done) -> Call | None:
+        if what == "infer":
             if request.method != "POST":
                 raise ServingError(Code.WRONG_VERB, "inference requests are POST")
-            return self._infer(request, name, version, done)
-        self._get(request)
-        if rest not in ([], ["ready"], ["stats"]):
+            return self._calls.infer(name, version, _RestCall(request, name, done), request.headers)
+        call = _OF_MODEL.get(what)
+        if call is None:
+            _check_get(request)
             raise ServingError(Code.NOT_FOUND, f"nothing is at {clip(request.path)}")
-        if rest == ["ready"]:
-            ready = self._models.ready(name, version)
-            status = 404 if ready is None else 200 if ready else 503
-            done(HttpReply(status, dump({"name": name, "ready": ready is True})))
-            return None
-        model = self._models.get(name, version)
-        if rest == ["stats"]:
-            done(HttpReply(200, dump({"model_stats": [self._stats(model)]})))
-        else:
-            done(HttpReply(200, dump(self._metadata(model, version))))
+        done(self._ask(request, call, name=name, version=version))
         return None
 
-    @staticmethod
-    def _get(request: HttpRequest) -> None:
-        if request.method not in ("GET", "HEAD"):
-            raise ServingError(Code.WRONG_VERB, f"{clip(request.path)} is read by GET")
-
-    # ---- about the server and its models -------------------------------------------------------------------
-
-    @staticmethod
-    def _server() -> dict:
-        from mycelia_serving import __version__
-
-        return {"name": "mycelia-serving", "version": __version__, "extensions": EXTENSIONS}
-
-    def _metadata(self, model: Model, version: str) -> dict:
-        def tensors(infos) -> list[dict]:
-            return [
-                {
-                    "name": i.name,
-                    "datatype": datatype(i.dtype),
-                    "shape": model.tensor_shape(i),
-                    **({} if i.dtype is not None else {"parameters": {"any_datatype": True}}),
-                }
-                for i in infos
-            ]
-
-        return {
-            "name": model.name,
-            "versions": [version] if version else self._models.versions(model),
-            "platform": PLATFORM,
-            "inputs": tensors(model.method.inputs),
-            "outputs": tensors(model.method.outputs),
-        }
+    def _ask(self, request: HttpRequest, call: str, **fields: str) -> HttpReply:
+        """The answer of a call that is made by GET."""
+        _check_get(request)
+        told = self._calls.at_once[call](**fields)
+        if "ready" not in told:
+            return HttpReply(200, dump(told))
+        ready = told["ready"]
+        document = {**fields, "ready": ready is True}
+        document.pop("version", None)
+        return HttpReply(404 if ready is None else 200 if ready else 503, dump(document))
 
     def _index(self, request: HttpRequest) -> list[dict]:
         asked = load(request.body)[0] if request.body else {}
         only_ready = type(asked) is dict and asked.get("ready") is True
-        keys = ("name", "version", "state", "reason")
-        return [dict(zip(keys, one, strict=True)) for one in self._models.index(self._repository, only_ready)]
+        return self._calls.at_once["RepositoryIndex"](only_ready)["models"]
 
-    def _stats(self, model: Model) -> dict:
-        sums = self._metrics.statistics(model.servable.name, model.method.name, model.servable.version)
 
-        def duration(prefix: str) -> dict:
-            return {"count": sums[f"{prefix}_count"], "ns": sums[f"{prefix}_ns"]}
+def _check_get(request: HttpRequest) -> None:
+    if request.method not in ("GET", "HEAD"):
+        raise ServingError(Code.WRONG_VERB, f"{clip(request.path)} is read by GET")
 
-        return {
-            "name": model.name,
-            "version": str(model.servable.version),
-            "last_inference": sums["last"],
-            "inference_count": sums["succeeded"],
-            "execution_count": sums["run_count"],
-            "inference_stats": {
-                "success": duration("success"),
-                "fail": duration("fail"),
-                "queue": duration("queue"),
-                "compute_infer": duration("run"),
-            },
+
+def _teller(done: Done) -> Callable[[ServingError | None], None]:
+    return lambda error: done(HttpReply(200, b"{}") if error is None else error_reply(error))
+
+
+class _RestCall:
+    """A `kserve_calls.Wire`: JSON, with binary tensors after it."""
+
+    protocol = "v2-rest"
+    __slots__ = ("_binary", "_done", "_identity", "_kinds", "_name", "_out", "_sent", "received")
+
+    def __init__(self, sent: HttpRequest, name: str, done: Done) -> None:
+        self._sent, self._name, self._done, self.received = sent, name, done, len(sent.body)
+        self._identity: object = ""
+        self._kinds: dict[str, bool | None] = {}  # output -> whether it is to be binary, if it says so
+        self._binary = False  # what goes for the others
+        self._out = HttpReply(200, b"")
+
+    def read(self) -> Inference:
+        document, tensors = _read(self._sent)
+        self._kinds, self._binary = _wanted(document)
+        self._identity = document.get("id", "")
+        return Inference(tensors, list(self._kinds), _parameters(document))
+
+    def write(self, model: Model, reply: Reply, outputs: list[Tensor]) -> None:
+        entries, raws = [], []
+        for output in outputs:
+            choice = self._kinds.get(output.name)
+            entry, raw = _entry(output, self._binary if choice is None else choice is True)
+            entries.append(entry)
+            if raw is not None:
+                raws.append(raw)
+        document = {
+            "model_name": self._name,
+            "model_version": str(reply.version or model.servable.version),
+            "outputs": entries,
         }
+        if self._identity:
+            document["id"] = self._identity
+        head = dump(document)
+        if not raws:
+            self._out = HttpReply(200, head)
+            return
+        length = (("Inference-Header-Content-Length", str(len(head))),)
+        self._out = HttpReply(200, b"".join((head, *raws)), "application/octet-stream", length)
 
-    def _change(self, action: str, name: str, request: HttpRequest, done: Done) -> None:
-        def tell(error: ServingError | None) -> None:
-            done(HttpReply(200, b"{}") if error is None else error_reply(error))
+    def refuse(self, error: ServingError) -> None:
+        self._out = error_reply(error)
 
-        self._repository.change(action, name, request.headers.get("authorization", ""), tell)
+    def size(self) -> int:
+        return len(self._out.body)
 
-    # ---- inference -----------------------------------------------------------------------------------------
-
-    def _infer(self, sent: HttpRequest, name: str, version: str, done: Done) -> Call | None:
-        start = time.perf_counter()
-        count, received = self._metrics.count, len(sent.body)
-        try:
-            model = self._models.get(name, version)
-            document, tensors = _read(sent)
-            wanted, binary = _wanted(document)
-            check_outputs(model, list(wanted))
-            request = make_request(model, version, tensors, "v2-rest")
-            add_headers(request, sent.headers)
-            _read_parameters(request, _parameters(document))
-        except ServingError as error:
-            count("v2-rest", "", "", Reply(error=error), start, received, 0)
-            raise
-        identity = document.get("id", "")
-
-        def answer(reply: Reply) -> None:
-            try:
-                outputs = make_outputs(model, reply, list(wanted))
-                out = _reply(model, reply, name, identity, outputs, wanted, binary)
-            except ServingError as error:
-                out = error_reply(error)
-            count("v2-rest", request.servable, request.method, reply, start, received, len(out.body))
-            done(out)
-
-        return self._submit(request, answer)
+    def send(self) -> None:
+        self._done(self._out)
 
 
 def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:
@@ -223,7 +165,7 @@ def _read(sent: HttpRequest) -> tuple[dict, list[Tensor]]:
         if type(shape) is not list or any(type(size) is not int for size in shape):
             raise invalid(f"input {clip(name)}: 'shape' is a list of integers")
         parameters = _parameters(entry)
-        _refuse_region(name, parameters)
+        check_parameters(name, parameters)
         size = parameters.get("binary_data_size")
         if size is None:
             tensors.append(_from_json(name, kind, tuple(shape), entry.get("data"), arrays))
@@ -313,13 +255,6 @@ def _parameters(entry: dict) -> dict:
     return parameters
 
 
-def _refuse_region(name: str, parameters: dict) -> None:
-    if "shared_memory_region" in parameters:
-        raise invalid(f"{clip(name)}: shared memory is not taken from clients")
-    if parameters.get("classification"):
-        raise invalid(f"output {clip(name)}: classification is not supported")
-
-
 def _wanted(document: dict) -> tuple[dict[str, bool | None], bool]:
     """Output -> whether it is to be binary, if it says so; and what goes for the others."""
     outputs = document.get("outputs", [])
@@ -330,63 +265,24 @@ def _wanted(document: dict) -> tuple[dict[str, bool | None], bool]:
         if type(entry) is not dict or type(entry.get("name")) is not str:
             raise invalid("an output is an object with a 'name'")
         parameters = _parameters(entry)
-        _refuse_region(entry["name"], parameters)
+        check_parameters(entry["name"], parameters)
         wanted[entry["name"]] = parameters.get("binary_data")
     return wanted, _parameters(document).get("binary_data_output") is True
 
 
-def _read_parameters(request, parameters: dict) -> None:
-    priority, timeout = parameters.get("priority", 0), parameters.get("timeout", 0)
-    if type(priority) is not int or type(timeout) is not int:
-        raise invalid("'priority' and 'timeout' are integers")
-    if parameters.get("sequence_id"):
-        raise invalid("sequences are not supported")
-    if priority:
-        request.priority = urgency(priority)
-    if timeout > 0:  # microseconds
-        deadline = time.monotonic() + timeout * 1e-6
-        request.deadline = min(deadline, request.deadline or math.inf)
-
-
-def _reply(
-    model: Model,
-    reply: Reply,
-    name: str,
-    identity,
-    outputs: list[Tensor],
-    wanted: dict[str, bool | None],
-    binary: bool,
-) -> HttpReply:
-    entries, raws = [], []
-    for output in outputs:
-        entry = {"name": output.name, "datatype": output.datatype, "shape": list(output.shape)}
-        choice = wanted.get(output.name)
-        if binary if choice is None else choice is True:
-            raw = join_bytes(output.data) if output.datatype == "BYTES" else output.data.tobytes()
-            entry["parameters"] = {"binary_data_size": len(raw)}
-            raws.append(raw)
-        elif output.datatype == "BYTES":
-            try:
-                entry["data"] = [element.decode() for element in output.data]
-            except UnicodeDecodeError:
-                text = f"output {output.name!r} is not UTF-8: ask for it with binary_data true"
-                raise invalid(text) from None
-        else:
-            entry["data"] = output.data.reshape(-1)
-        entries.append(entry)
-    document = {
-        "model_name": name,
-        "model_version": str(reply.version or model.servable.version),
-        "outputs": entries,
-    }
-    if identity:
-        document["id"] = identity
-    head = dump(document)
-    if not raws:
-        return HttpReply(200, head)
-    return HttpReply(
-        200,
-        b"".join((head, *raws)),
-        "application/octet-stream",
-        (("Inference-Header-Content-Length", str(len(head))),),
-    )
+def _entry(output: Tensor, binary: bool) -> tuple[dict, bytes | None]:
+    """An output in the document, and what follows it in binary."""
+    entry = {"name": output.name, "datatype": output.datatype, "shape": list(output.shape)}
+    if binary:
+        raw = join_bytes(output.data) if output.datatype == "BYTES" else output.data.tobytes()
+        entry["parameters"] = {"binary_data_size": len(raw)}
+        return entry, raw
+    if output.datatype != "BYTES":
+        entry["data"] = output.data.reshape(-1)
+        return entry, None
+    try:
+        entry["data"] = [element.decode() for element in output.data]
+    except UnicodeDecodeError:
+        text = f"output {output.name!r} is not UTF-8: ask for it with binary_data true"
+        raise invalid(text) from None
+    return entry, None

@@ -13,6 +13,7 @@ from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.http import HttpReply, HttpRequest
 from mycelia_serving.frontend.json_values import dump, error_body, parse_instances, reply_body
 from mycelia_serving.frontend.kserve import Models, Repository
+from mycelia_serving.frontend.kserve_calls import InferenceCalls
 from mycelia_serving.frontend.kserve_rest import InferenceRoutes, error_reply
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import add_headers
@@ -48,8 +49,10 @@ class Rest:
         self._submit = submitter(dispatcher)
         self._metrics = metrics if metrics is not None else Metrics.of(dispatcher)
         self._token = Token(token, admin_token)
-        models = Models(dispatcher)
-        self._v2 = InferenceRoutes(dispatcher, models, self._metrics, Repository(repository, admin_token))
+        calls = InferenceCalls(
+            dispatcher, Models(dispatcher), self._metrics, Repository(repository, admin_token)
+        )
+        self._v2 = InferenceRoutes(calls)
         self._targets: dict[str, tuple[str, str, int]] = {}  # path -> servable, method, version
 
     # ---- http.Application ----------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 
 from mycelia_serving.errors import Code, ServingError, clip
 from mycelia_serving.frontend.kserve import Models, Repository
+from mycelia_serving.frontend.kserve_calls import InferenceCalls
 from mycelia_serving.frontend.kserve_grpc import InferenceService
 from mycelia_serving.frontend.metrics import Metrics
 from mycelia_serving.frontend.status import (
@@ -56,9 +57,10 @@ class Service:
         self._submit = submitter(dispatcher)
         self.metrics = metrics if metrics is not None else Metrics.of(dispatcher)
         self._token = Token(token, admin_token)
-        inference = InferenceService(
+        calls = InferenceCalls(
             dispatcher, Models(dispatcher), self.metrics, Repository(repository, admin_token)
         )
+        inference = InferenceService(calls)
         self.paths = {PREDICT: self._predict, HEALTH: self._check_health, **inference.paths}
 
     def handle(
