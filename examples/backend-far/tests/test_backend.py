@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import signal
 import subprocess
 import sys
@@ -11,6 +12,7 @@ import numpy as np
 import pytest
 
 import mycelia as ms
+from mycelia import log
 from mycelia.backends import registry
 from mycelia.testing.conformance import on_backend
 from mycelia.testing.device_contract import train_lenet
@@ -62,11 +64,29 @@ def test_the_host_cannot_touch_its_memory():
     assert ended.returncode == -signal.SIGSEGV
 
 
+def test_a_fallback_says_that_it_copies():
+    told = []
+    handler = logging.Handler()
+    handler.emit = lambda record: told.append(record.getMessage())
+    log.logger().addHandler(handler)
+    try:
+        registry.fallbacks.pop(("cosh", "far"), None)
+        with on_backend("far"), ms.config.context(debug=1):
+            for n in (1, 2):
+                ms.ops.cosh(ms.Tensor(np.zeros(n, np.float32)))
+    finally:
+        log.logger().removeHandler(handler)
+    host = registry.host().backend.name
+    assert told == [f"cosh(f32): no kernel in backend far, {host} runs it, on copies of its tensors"]
+    assert registry.fallbacks["cosh", "far"] == 2
+
+
 def test_copies_of_a_fallback_are_nodes_of_the_graph(tmp_path):
     function = ms.jit(lambda x: ms.ops.sinh(x + 1) * 2)
     x = ms.Tensor(np.zeros((2, 2), np.float32))
-    with on_backend("far"), ms.config.context(debug=4):
+    with on_backend("far"), ms.config.context(save_graphs=True, save_graphs_path=str(tmp_path)):
         function(x)
+    assert any("device_copy" in file.read_text() for file in tmp_path.rglob("*") if file.is_file())
     programs = [p for p in ms.engine.compile.executable.live_programs() if p.instruction_count == 5]
     names = [node.op.name for node in programs[-1].nodes]
     assert names == ["add", "device_copy", "sinh", "device_copy", "mul"]

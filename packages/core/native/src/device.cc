@@ -134,7 +134,7 @@ PyObject* device_statistics(PyObject*, PyObject* number) {
   if (device == kHost) return storage_statistics();
   const Device& d = devices[device];
   return Py_BuildValue("{sLsLsL}", "live_bytes", static_cast<long long>(d.live_bytes), "peak_bytes", static_cast<long long>(d.peak_bytes),
-                       "allocations", static_cast<long long>(d.allocations));
+                       "system_allocations", static_cast<long long>(d.allocations));
 }
 
 PyObject* reset_device_peak(PyObject*, PyObject* number) {

@@ -132,6 +132,27 @@ def check_limit(backend: str) -> None:
     raise AssertionError("32 terabytes were allocated")
 
 
+def check_copies_in_graphs(backend: str) -> None:
+    """Copies that a program asks for keep values and gradients, in graphs too, whatever the target."""
+    name = backend if _device(backend) else "CPU"
+    x = _draw(3, 4)
+
+    def there_and_back(t: Tensor) -> Tensor:
+        y = (t * 2).move_to(name)
+        return ops.relu(y + 1).move_to("CPU") * t
+
+    gradient = np.where(2 * x + 1 > 0, 4 * x + 1, 0)
+    for target in (backend, registry.host().backend.name):
+        with on_backend(target):
+            moved = Tensor(x).move_to(name)
+            assert moved.device == registry.device_name(_device(backend)) and moved.to("CPU").device == "CPU"
+            for function in (there_and_back, ms.jit(there_and_back)):
+                want = np.maximum(2 * x + 1, 0) * x
+                np.testing.assert_allclose(function(Tensor(x)).asnumpy(), want, rtol=1e-5, atol=1e-6)
+                got = ms.grad(function)(Tensor(x)).asnumpy()
+                np.testing.assert_allclose(got, gradient, rtol=1e-5, atol=1e-6)
+
+
 # ---- streams and events ------------------------------------------------------------------------------------
 
 

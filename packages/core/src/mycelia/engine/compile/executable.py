@@ -21,6 +21,7 @@ from mycelia.engine.compile import hoist, memory, placement
 from mycelia.engine.compile.draft import Draft, Window, view_bases
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order
+from mycelia.engine.compile.passes.graph_files import GraphFiles
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.text import to_text
@@ -203,14 +204,16 @@ class Builder:
         self.positions = [p for _, p in updates]
         self.plans: dict[Node, _C.Plan | None] = {n: self.plan(n) for n in self.graph.nodes}
         self.home = registry.target().device
-        self.elsewhere = self.placed(graph) if self.home else {}  # devices of values that do not lie at home
+        apart = self.home or any(plan and plan.device != self.home for plan in self.plans.values())
+        self.elsewhere = self.placed() if apart else {}  # devices of values that do not lie at home
         self.numbers: dict[Value, int] = {}
         self.constants: dict[int, Any] = {}
 
-    def placed(self, graph: Graph) -> dict[Value, int]:
+    def placed(self) -> dict[Value, int]:
         """Puts copies into the graph of the program, and gives the devices of values elsewhere."""
         before = {u: o for o, u in enumerate(self.graph.outputs)}
         elsewhere = placement.place(self.graph, self.plans, self.home)
+        GraphFiles(self.graph).write("placed")
         now = {u: self.graph.outputs[o] for u, o in before.items()}
         self.outputs = [now[v] for v in self.outputs]
         self.updates = [(now[u], p) for u, p in self.updates]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from mycelia.engine import _C
 from mycelia.engine.backends import Backend, registry
 from mycelia.engine.base import config, errors
 
@@ -40,7 +41,8 @@ def is_available(device_target: str) -> bool:
 
 def is_initialized(device_target: str) -> bool:
     """Whether tensors were made for this kind of device yet."""
-    return require_device("hal.is_initialized", device_target).memory_statistics().peak_reserved > 0
+    backend = require_device("hal.is_initialized", device_target)
+    return _C.device_statistics(backend.device)["system_allocations"] > 0
 
 
 def device_count(device_target: str | None = None) -> int:

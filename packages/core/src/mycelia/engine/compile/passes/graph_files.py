@@ -11,7 +11,7 @@ from mycelia.engine.ir.graph import Graph
 from mycelia.engine.ir.text import to_dot, to_text
 
 _graph_numbers = itertools.count()
-_MAIN_STAGES = ("captured", "validate", "lowered")
+_MAIN_STAGES = ("captured", "validate", "lowered", "placed")
 
 
 class GraphFiles:
