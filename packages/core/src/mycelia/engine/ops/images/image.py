@@ -3,14 +3,21 @@ between channels and space.
 """
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 
-from mycelia.engine.base import errors
+from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ops.arrays import create as _create
 from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays.axes import transpose
+from mycelia.engine.ops.arrays.masks import where as _where
 from mycelia.engine.ops.arrays.shape import constant, reshape
+from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import math as _math
+from mycelia.engine.ops.elementwise import rounding as _rounding
+from mycelia.engine.ops.elementwise.cast import cast as _cast
 from mycelia.engine.ops.nn_ops import adaptive_pool as _adaptive_pool
 
 _RANKS = {
@@ -82,55 +89,89 @@ def _per_axis(owner: str, name: str, value, count: int) -> list:
 
 def _resize_axis(x, axis: int, n: int, out: int, step: float, mode: str, align: bool):
     """One dimension from `n` to `out` elements that lie `step` old elements apart."""
-    i = np.arange(out)
+    i = _numbers(out, n)
+    xp = _library(i)
     if mode == "nearest":
-        return _pick(x, np.minimum(np.floor(i * step), n - 1), axis)
+        return _pick(x, xp.minimum(xp.floor(i * step), n - 1.0), axis)
     if mode == "nearest-exact":
-        return _pick(x, np.minimum(np.floor((i + 0.5) * step), n - 1), axis)
+        return _pick(x, xp.minimum(xp.floor((i + 0.5) * step), n - 1.0), axis)
     at = i * ((n - 1) / (out - 1) if out > 1 else 0.0) if align else (i + 0.5) * step - 0.5
     if mode == "bicubic":
         return _weighted(x, axis, _cubic_terms(at, n, align))
-    at = np.clip(at, 0, n - 1)
-    low = np.floor(at)
-    part = at - low
-    return _weighted(x, axis, [(low, 1 - part), (np.minimum(low + 1, n - 1), part)])
+    return _weighted(x, axis, _linear_terms(at, n))
 
 
-def _pick(x, places: np.ndarray, axis: int):
-    return _gathering.gather(x, constant(places.astype(np.int32)), axis)
+def _numbers(count: int, n: int):
+    """0, 1, ... up to `count`: an array, or where it or `n` is a size left open a float64 tensor of the
+    graph, so that what is computed from them holds for all sizes.
+    """
+    if type(count) is Size:
+        return _cast(_create.arange(count), dtype=dtypes.float64)
+    return constant(np.arange(count), dtypes.float64) if type(n) is Size else np.arange(count)
+
+
+_OF_GRAPH = SimpleNamespace(
+    floor=_rounding.floor, rint=_rounding.round, minimum=_clipping.minimum, maximum=_clipping.maximum,
+    abs=_math.abs, where=_where,
+)  # fmt: skip
+
+
+def _library(places):
+    """NumPy, or the functions of the same names for tensors."""
+    return np if isinstance(places, np.ndarray) else _OF_GRAPH
+
+
+def _pick(x, places, axis: int):
+    graph = _library(places) is _OF_GRAPH
+    found = _cast(places, dtype=dtypes.int32) if graph else constant(places.astype(np.int32))
+    return _gathering.gather(x, found, axis)
 
 
 def _weighted(x, axis: int, terms):
     total = None
     for places, weights in terms:
         shape = (-1,) + (1,) * (x.ndim - axis - 1)
-        term = _math.mul(_pick(x, places, axis), constant(weights.reshape(shape).astype(x.dtype.np), x.dtype))
+        if _library(weights) is _OF_GRAPH:
+            factors = _cast(reshape(weights, shape), dtype=x.dtype)
+        else:
+            factors = constant(weights.reshape(shape).astype(x.dtype.np), x.dtype)
+        term = _math.mul(_pick(x, places, axis), factors)
         total = term if total is None else _math.add(total, term)
     return total
 
 
-def _cubic_terms(at: np.ndarray, n: int, align: bool):
+def _linear_terms(at, n: int):
+    """The two neighbours of each place, and their weights."""
+    xp = _library(at)
+    at = xp.minimum(xp.maximum(at, 0.0), n - 1.0)
+    low = xp.floor(at)
+    return [(low, 1 - (at - low)), (xp.minimum(low + 1, n - 1.0), at - low)]
+
+
+def _cubic_terms(at, n: int, align: bool):
     """Four neighbours and their weights by cubic convolution (Keys 1981).
 
     As MindSpore's CPU kernel: with aligned corners a = -0.75 and the border repeated, else a = -0.5,
     neighbours beyond the border left out, and places rounded to 1 / 1024, the step of its table of weights.
     """
-    low = np.floor(at)
-    at = at if align else low + np.rint((at - low) * 1024) / 1024
+    xp = _library(at)
+    low = xp.floor(at)
+    at = at if align else low + xp.rint((at - low) * 1024) / 1024
     terms = []
     for k in (-1, 0, 1, 2):
         places = low + k
         weights = _cubic(at - places, -0.75 if align else -0.5)
-        terms.append((places, weights if align else np.where((places >= 0) & (places < n), weights, 0.0)))
+        terms.append((places, weights if align else xp.where((places >= 0) & (places < n), weights, 0.0)))
     total = sum(weights for _, weights in terms)
-    return [(np.clip(places, 0, n - 1), weights / total) for places, weights in terms]
+    return [(xp.minimum(xp.maximum(places, 0.0), n - 1.0), weights / total) for places, weights in terms]
 
 
-def _cubic(distance: np.ndarray, a: float) -> np.ndarray:
-    t = np.abs(distance)
+def _cubic(distance, a: float):
+    xp = _library(distance)
+    t = xp.abs(distance)
     near = ((a + 2) * t - (a + 3)) * t * t + 1
     far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
-    return np.where(t <= 1, near, np.where(t < 2, far, 0.0))
+    return xp.where(t <= 1, near, xp.where(t < 2, far, 0.0))
 
 
 def upsample(

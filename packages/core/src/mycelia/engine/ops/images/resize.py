@@ -10,7 +10,14 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays.shape import constant, reshape
-from mycelia.engine.ops.images.image import _cubic_terms, _pick, _weighted
+from mycelia.engine.ops.images.image import (
+    _cubic_terms,
+    _library,
+    _linear_terms,
+    _numbers,
+    _pick,
+    _weighted,
+)
 from mycelia.engine.ops.linalg.products import matmul
 
 __all__: list[str] = []
@@ -24,7 +31,7 @@ def placing(owner, align_corners, half_pixel_centers):
 
 
 def _places(n, out, where):
-    i = np.arange(out)
+    i = _numbers(out, n)
     if where == "align_corners":
         return i * ((n - 1) / (out - 1) if out > 1 else 0.0)
     return (i + 0.5) * (n / out) - 0.5 if where == "half_pixel" else i * (n / out)
@@ -32,22 +39,22 @@ def _places(n, out, where):
 
 def _nearest(x, axis, n, out, where):
     if where == "align_corners":
-        at = np.floor(_places(n, out, where) + 0.5)
+        at = _places(n, out, where) + 0.5
     else:
-        at = np.floor((np.arange(out) + (0.5 if where == "half_pixel" else 0.0)) * (n / out))
-    return _pick(x, np.minimum(at, n - 1), axis)
+        at = (_numbers(out, n) + (0.5 if where == "half_pixel" else 0.0)) * (n / out)
+    xp = _library(at)
+    return _pick(x, xp.minimum(xp.floor(at), n - 1.0), axis)
 
 
 def _linear(x, axis, n, out, where):
-    at = np.clip(_places(n, out, where), 0, n - 1)
-    low = np.floor(at)
-    return _weighted(x, axis, [(low, 1 - (at - low)), (np.minimum(low + 1, n - 1), at - low)])
+    return _weighted(x, axis, _linear_terms(_places(n, out, where), n))
 
 
 def _cubic(x, axis, n, out, where):
     at = _places(n, out, where)
-    low = np.floor(at)
-    at = low + np.rint((at - low) * 1024) / 1024  # weights come from a table of 1024 distances
+    xp = _library(at)
+    low = xp.floor(at)
+    at = low + xp.rint((at - low) * 1024) / 1024  # weights come from a table of 1024 distances
     return _weighted(x, axis, _cubic_terms(at, n, where != "half_pixel"))
 
 
