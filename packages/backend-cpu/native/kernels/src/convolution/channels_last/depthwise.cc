@@ -7,6 +7,8 @@
 // Cost: 2 n positions channels taps flops; x and y are touched once in memory, weights stay in L1.
 #include "convolution/channels_last/depthwise.h"
 
+#include <cmath>
+
 namespace mycelia::MYC_ISA {
 namespace {
 
@@ -126,6 +128,13 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
                         for (int64_t i = begin; i < end; ++i) group(i, worker);
                       });
   return MYC_OK;
+}
+
+bool conv_last_depthwise_finite(const ConvLast& s, const float* packed) {
+  const int64_t count = ceil_div(s.c, kPackedColumns) * s.taps() * kPackedColumns;
+  bool all = true;
+  for (int64_t i = 0; i < count; ++i) all &= std::isfinite(packed[i]);
+  return all;
 }
 
 // A pixel of dx collects the positions whose windows hold it; the flipped pack has the taps in falling order.
