@@ -12,7 +12,8 @@ from mycelia.backends.base import Backend
 from mycelia.ops.define import find
 from mycelia.testing.conformance import on_backend
 
-PACKED = ("conv_pack", "conv_last", "conv_last_input_grad", "conv_last_weight_grad", "linear_pack", "linear")
+PACKED = ("conv_pack", "conv_last", "conv_last_input_grad", "conv_last_weight_grad", "linear_pack", "linear",
+          "batch_norm_fold")  # fmt: skip
 
 
 class Images(Backend):

@@ -23,7 +23,7 @@ class Rows(Backend):
 
     def kernels(self):
         return {(name, "f32"): find(name).definition.body for name in FORMS + ("conv_last_input_grad",
-                "conv_last_weight_grad", "linear_pack", "linear")}  # fmt: skip
+                "conv_last_weight_grad", "linear_pack", "linear", "batch_norm_fold")}  # fmt: skip
 
     def choose_convolution(self, x, channels, kernel, *, stride, pad, dilation, group, strict):
         return "depthwise" if group == channels == x[3] else "direct"

@@ -10,6 +10,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn, ops
+from mycelia.engine.compile import executable
 from mycelia.engine.compile.passes import attention
 from mycelia.testing.conformance import has_gradient
 from mycelia.testing.samples import all_samples
@@ -298,6 +299,13 @@ CONVOLUTIONS = {  # channels in and out, kernel, stride, padding, dilation, grou
     "winograd": (32, 32, 3, 1, 1, 1, 1),
     "grouped": (16, 16, 3, 1, 1, 1, 2),
     "depthwise": (32, 32, 3, 1, 1, 1, 32),
+    "depthwise, strided": (24, 24, 3, 2, 1, 1, 24),
+    "depthwise, wide": (32, 32, 5, 1, 2, 1, 32),
+    "depthwise, wide and strided": (32, 32, 5, 2, 2, 1, 32),
+    "depthwise, dilated": (20, 20, 3, 1, 2, 2, 20),
+    "depthwise, odd": (17, 17, 7, 3, 3, 1, 17),
+    "depthwise, odd and strided": (17, 17, 7, 2, 1, 1, 17),
+    "depthwise, dilated and strided": (20, 20, 3, 2, 2, 3, 20),
 }
 
 
@@ -314,11 +322,110 @@ def test_padding_times_a_weight_that_is_not_finite(sizes, value):
         return ops.relu(ops.conv2d(x, w, None, stride, "pad", padding, dilation, group))
 
     gradient = ms.value_and_grad(lambda x, w: ops.sum(convolution(x, w)), (0, 1))
-    # Not the depthwise gradient: whether padding of the cotangent is multiplied depends on the layout there.
-    for function in (convolution, gradient)[: 1 if group == channels else 2]:
-        found, expected = ms.jit(function)(x, Tensor(w)), function(x, Tensor(w))
-        agree(flat(found), flat(expected), f"{sizes}, {value}")
+    for function in (convolution, gradient):
+        expected = function(x, Tensor(w))
+        agree(flat(ms.jit(function)(x, Tensor(w))), flat(expected), f"{sizes}, {value}")
     assert np.isnan(values(convolution(x, Tensor(w)))).any()
+
+
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan])
+def test_padding_inside_of_a_separable_block(value):
+    rng = np.random.default_rng(8)
+    x = Tensor(rng.normal(size=(1, 16, 56, 56)).astype(np.float32))
+    deep = rng.normal(size=(96, 1, 3, 3)).astype(np.float32)
+    deep[40, 0, 2, 0] = value
+    expand, project = (
+        Tensor(rng.normal(size=s).astype(np.float32)) for s in ((96, 16, 1, 1), (24, 96, 1, 1))
+    )
+
+    def block(x, deep):
+        y = ops.relu6(ops.conv2d(x, expand))
+        return ops.conv2d(ops.relu6(ops.conv2d(y, deep, None, 1, "pad", 1, 1, 96)), project)
+
+    compiled = ms.jit(block)
+    agree([compiled(x, Tensor(deep))], [block(x, Tensor(deep))], f"separable, {value}")
+
+
+# What is planted in which of the tensors, for one channel. Large and small ones are finite, their products
+# are not, or are zero.
+FOLDED = {
+    "infinite factor": {"gamma": np.inf},
+    "negative infinite factor": {"gamma": -np.inf},
+    "factor that is none": {"gamma": np.nan},
+    "no variance": {"variance": -1e-5},
+    "negative variance": {"variance": -1.0},
+    "infinite variance": {"variance": np.inf},
+    "infinite mean": {"mean": np.inf},
+    "infinite offset": {"beta": -np.inf},
+    "infinite weight": {"weight": np.inf},
+    "infinite weight, zero factor": {"weight": np.inf, "gamma": 0.0},
+    "infinite weight, infinite factor": {"weight": -np.inf, "gamma": np.inf},
+    "infinite bias": {"bias": np.inf, "mean": np.inf},
+    "zero factor": {"gamma": 0.0},
+    "product too large": {"weight": 1e20, "gamma": 1e30},
+    "product too small": {"weight": 1e-30, "gamma": 1e-30},
+    "offset too large": {"mean": 1e20, "gamma": 1e30},
+    "weights of zero": {"weight": 0.0, "gamma": np.inf},
+}
+
+
+@pytest.mark.parametrize("given", ["usual", "infinite", "tiny"])
+@pytest.mark.parametrize("name", FOLDED)
+def test_normalization_joins_weights_only_where_values_stay(name, given):
+    """For new values in a compiled network too; `usual` ones at the end are folded again by a new network."""
+    rng = np.random.default_rng(zlib.crc32(name.encode()))
+    x = rng.normal(size=(2, 3, 6, 7)).astype(np.float32)
+    if given == "infinite":
+        x[0, 1, 2, 3], x[1, 2, 0, 0] = np.inf, -np.inf
+    elif given == "tiny":
+        x *= np.float32(1e-30)
+        x[0] = 0
+    network = nn.SequentialCell(
+        nn.Conv2d(3, 16, 3, pad_mode="pad", padding=1, has_bias=True),
+        nn.BatchNorm2d(16, eps=1e-5),
+        nn.ReLU6(),
+    )
+    network.set_train(False)
+    conv, norm = network[0], network[1]
+    parts = {
+        "weight": conv.weight, "bias": conv.bias, "gamma": norm.gamma, "beta": norm.beta,
+        "mean": norm.moving_mean, "variance": norm.moving_variance,
+    }  # fmt: skip
+    compiled = ms.jit(lambda x: network(x))
+    gradient = ms.value_and_grad(lambda x: (network(x) * 0.5).sum(), 0, network.trainable_params())
+    compiled_gradient = ms.jit(lambda x: gradient(x))
+    x = Tensor(x)
+
+    def compare(what):
+        agree([compiled(x)], [network(x)], f"{name}, {given}, {what}")
+        agree(flat(compiled_gradient(x)), flat(gradient(x)), f"{name}, {given}, {what}, gradient")
+
+    compare("before")
+    for part, value in FOLDED[name].items():
+        array = parts[part].asnumpy().copy()
+        array[5] = value
+        parts[part].set_data(Tensor(array))
+    compare("planted")
+    fresh = ms.jit(lambda x: network(x))
+    agree([fresh(x)], [network(x)], f"{name}, {given}, compiled with these values")
+
+
+def test_usual_weights_are_folded():
+    network = nn.SequentialCell(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16))
+    network.set_train(False)
+    compiled = ms.jit(lambda x: network(x))
+    x = Tensor(np.random.default_rng(1).normal(size=(2, 3, 6, 7)).astype(np.float32))
+    before = {id(p) for p in executable.live_programs()}
+
+    def ops_of_new_programs():
+        made = [p for p in executable.live_programs() if id(p) not in before]
+        return {node.op.name for p in made for node in p.nodes}
+
+    compiled(x)
+    assert "batch_norm_fold" in ops_of_new_programs()
+    network[1].gamma.set_data(Tensor(np.full(16, np.inf, np.float32)))
+    compiled(x)
+    assert ops_of_new_programs() & {"batch_norm_infer", "fused_map", "sub"}
 
 
 @pytest.mark.parametrize("after", [lambda y: y, lambda y: ops.tanh(y) + y], ids=["alone", "fused"])

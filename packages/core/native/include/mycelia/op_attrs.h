@@ -33,6 +33,7 @@ typedef struct { myc_ints size; myc_ints kernel; myc_ints stride; myc_ints pad; 
 typedef struct { int64_t transpose_a; int64_t transpose_b; } myc_batch_matmul_attrs;
 typedef struct { double epsilon; int64_t data_format; /* 0 NCHW, 1 NHWC */ int64_t activation; /* 0 relu, 1 relu6 */ } myc_batch_norm_act_grad_attrs;
 typedef struct { double epsilon; double momentum; int64_t data_format; /* 0 NCHW, 1 NHWC */ int64_t activation; /* 0 none, 1 relu, 2 relu6 */ } myc_batch_norm_act_train_attrs;
+typedef struct { double epsilon; int64_t axis; } myc_batch_norm_fold_attrs;
 typedef struct { double epsilon; int64_t data_format; /* 0 NCHW, 1 NHWC */ } myc_batch_norm_grad_attrs;
 typedef struct { double epsilon; int64_t data_format; /* 0 NCHW, 1 NHWC */ } myc_batch_norm_infer_attrs;
 typedef struct { double epsilon; double momentum; int64_t data_format; /* 0 NCHW, 1 NHWC */ } myc_batch_norm_train_attrs;

@@ -2,6 +2,10 @@
 // behind it that the compiler makes.
 #include "layers/norm_batch.h"
 
+#include <atomic>
+#include <cfloat>
+#include <cmath>
+
 #include "simd/activations.h"
 
 namespace mycelia::MYC_ISA {
@@ -82,6 +86,36 @@ int32_t infer(const myc_call* call) {
 
 KERNEL_FN(batch_norm_infer, f32) {
   return with_float_type(output(call).dtype, [&](auto type) { return infer<decltype(type)>(call); });
+}
+
+// out: weights and bias of the convolution. Runs once for weights that stay.
+KERNEL_FN(batch_norm_fold, f32) {
+  const auto& a = attrs<myc_batch_norm_fold_attrs>(call);
+  const myc_tensor& weight = input(call);
+  const int axis = static_cast<int>(a.axis);
+  const float *w = in<float>(call), *scale = in<float>(call, 1), *shift = in<float>(call, 2);
+  const float *mean = in<float>(call, 3), *variance = in<float>(call, 4), *bias = in<float>(call, 5);
+  float *made = out<float>(call), *made_bias = out<float>(call, 1);
+  const int64_t channels = weight.shape[axis], rows = extent(weight, 0, axis + 1);
+  const int64_t width = extent(weight, axis + 1, weight.rank);
+  const float epsilon = static_cast<float>(a.epsilon);
+  const auto factor_of = [&](int64_t c) { return scale[c] / sqrtf(variance[c] + epsilon); };
+  std::atomic<bool> finite{true};
+  parallel_rows(call, rows, width * 8, [&](int64_t r) {
+    const float factor = factor_of(r % channels);
+    int bad = 0;
+    for (int64_t i = r * width; i < (r + 1) * width; ++i) {
+      const float v = w[i] * factor;
+      made[i] = v == 0 && w[i] != 0 && factor != 0 ? copysignf(FLT_MIN, v) : v;
+      bad |= !(fabsf(v) <= FLT_MAX);
+    }
+    if (bad) finite.store(false, std::memory_order_relaxed);
+  });
+  for (int64_t c = 0; c < channels; ++c) {
+    made_bias[c] = shift[c] - (bias ? mean[c] - bias[c] : mean[c]) * factor_of(c);
+    if (!(fabsf(made_bias[c]) <= FLT_MAX)) finite.store(false, std::memory_order_relaxed);
+  }
+  return finite.load() ? MYC_OK : fail(call, "batch_norm_fold: a folded weight is not finite");
 }
 
 // out: running mean and variance (in place), y, batch mean, inverse deviation.

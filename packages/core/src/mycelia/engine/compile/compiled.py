@@ -10,7 +10,7 @@ from mycelia.engine import _C
 from mycelia.engine.compile import clock, differentiate, executable, recorder
 from mycelia.engine.compile.differentiate import Differentiable
 from mycelia.engine.compile.memory import MemoryReport
-from mycelia.engine.compile.passes import NOTHING, with_asked
+from mycelia.engine.compile.passes import NOTHING, with_asked, without_folding
 from mycelia.engine.ir.graph import Graph, Value
 from mycelia.engine.tensors.tensor import Tensor
 
@@ -58,8 +58,19 @@ class Compiled:
                     return self.build(results)
             return self.build(program.run(tensors, self.inputs))
         except Exception as error:
+            if self.gives_up_folding(error):
+                return self(tensors)
             recorder.failed(error)
             raise
+
+    def gives_up_folding(self, error: Exception) -> bool:
+        """Whether `error` says that weights cannot be folded; nothing has run then, and the next program
+        leaves them as they are.
+        """
+        found = without_folding(self.asked, error)
+        if found is not None:
+            self.asked, self.program = found, None
+        return found is not None
 
     def prepare(self) -> _C.Program:
         """The program, built at the first call."""

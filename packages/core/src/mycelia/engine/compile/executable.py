@@ -20,7 +20,7 @@ from mycelia.engine.base import config, log, plugins
 from mycelia.engine.compile import hoist, memory, placement
 from mycelia.engine.compile.draft import Draft, Window, view_bases
 from mycelia.engine.compile.gc_pause import gc_paused
-from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order
+from mycelia.engine.compile.passes import choice, cse, inter_op, lower, order, unfolded
 from mycelia.engine.compile.passes.graph_files import GraphFiles
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
@@ -284,7 +284,8 @@ class Builder:
         return _hoisted(part, self.tensors)
 
     def inner(self, region: Graph, stable: Collection[int] = ()) -> _C.Program:
-        return program(region, stable)
+        with unfolded():
+            return program(region, stable)
 
     def attributes(self, node: Node) -> dict[str, Any]:
         return node.attrs

@@ -222,6 +222,9 @@ class Resized(Compiled):
                 return self.concrete()(tensors)
             return self.build(self.program.run(tensors, self.inputs))
         except Exception as error:
+            if self.gives_up_folding(error):
+                self._concrete = None
+                return self(tensors)
             recorder.failed(error)
             raise
 

@@ -37,18 +37,7 @@ def split(graph: Graph, stable: Collection[int]) -> Split | None:
     """Takes out of `graph` what depends only on constants and the parameters at `stable`. What has nothing in
     common is a part of its own, so that other programs may share it.
     """
-    steady = {graph.parameters[i] for i in stable}
-    hoisted: list[Node] = []
-    views: set[Node] = set()
-    for node in graph.nodes:
-        if not all(v is None or v.is_constant or v in steady for v in node.inputs):
-            continue
-        if node.op.definition.view:  # costs nothing: done on either side
-            views.add(node)
-            steady.update(node.outputs)
-        elif _is_worth_keeping(node):
-            hoisted.append(node)
-            steady.update(node.outputs)
+    _, hoisted, views = steady(graph, stable)
     moved = set(hoisted)
     rest = [node for node in graph.nodes if node not in moved]
     used = {v for node in rest if node not in views for v in node.inputs} | set(graph.outputs)
@@ -70,6 +59,26 @@ def split(graph: Graph, stable: Collection[int]) -> Split | None:
     main.outputs = graph.outputs
     main.nodes = [node for node in rest if node not in views or node.outputs[0] in used]
     return Split(parts, main)
+
+
+def steady(graph: Graph, stable: Collection[int]) -> tuple[set[Value], list[Node], set[Node]]:
+    """The values that depend only on constants and the parameters at `stable` and are worth keeping, the
+    nodes that compute them, and those nodes that are views, which cost nothing on either side.
+    """
+    values = {graph.parameters[i] for i in stable}
+    hoisted: list[Node] = []
+    views: set[Node] = set()
+    for node in graph.nodes:
+        if not all(v is None or v.is_constant or v in values for v in node.inputs):
+            continue
+        if node.op.definition.view:
+            views.add(node)
+        elif _is_worth_keeping(node):
+            hoisted.append(node)
+        else:
+            continue
+        values.update(node.outputs)
+    return values, hoisted, views
 
 
 def _groups(nodes: list[Node]) -> list[list[Node]]:

@@ -23,7 +23,7 @@ from mycelia.engine.capture.trace import number_tensor
 from mycelia.engine.compile import differentiate, executable, hoist
 from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
-from mycelia.engine.compile.passes import lower
+from mycelia.engine.compile.passes import lower, unfolded
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.sizes import Conditions, Numbers, Size, SizeTable, holds, is_open_graph, is_symbolic
 from mycelia.engine.ir.types import TensorType
@@ -208,7 +208,8 @@ class Variant(executable.Builder):
             return super().inner(region, stable)
         variant = self.regions.get(region)
         if variant is None:
-            lowered = lower(region, registry.target(), stable)
+            with unfolded():
+                lowered = lower(region, registry.target(), stable)
             variant = self.regions[region] = Variant(lowered, self.table, (), stable)
             return variant.model
         return variant.resized(self.sizes)

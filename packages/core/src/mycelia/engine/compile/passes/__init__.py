@@ -29,10 +29,13 @@ from mycelia.engine.compile.passes.selection import (
     asked,
     choice,
     is_off,
+    unfolded,
     with_asked,
+    without_folding,
 )
 
 __all__ = [
     "NOTHING", "SETTINGS", "Asked", "Pass", "accuracy", "asked", "checks", "choice", "is_off", "lower",
-    "optimize", "order", "own_regions", "pipeline", "with_asked",
+    "optimize", "order", "own_regions", "pipeline", "unfolded", "with_asked",
+    "without_folding",
 ]  # fmt: skip

@@ -1,8 +1,11 @@
 """What follows a convolution or a product of weights joins it: normalization, bias, residual, activation.
 
-* `batch_norm_infer` becomes part of the weights and the bias of the convolution before it, computed by nodes
-  on the weights. The sums round a little differently than with the factor behind them.
-* A per-channel vector, then a residual, then an activation join `conv_last` and `linear`: exact.
+* `batch_norm_infer` becomes part of the weights and the bias of the convolution before it, where all of them
+  seldom change (inference): `batch_norm_fold` computes them when they do. The sums round a little differently
+  than with the factor behind them. Weights that would not be finite are refused when the prologue runs, and
+  the function is built without this (`without_folding`), since the two steps give other values then.
+* A per-channel vector, then a residual, then an activation join `conv_last` and `linear`, in this order and
+  one of each: exact.
 * A `batch_norm_infer` before elementwise ops becomes a difference, a product and a sum, for `fuse`.
 
 Only what has a single reader joins, so nothing is computed twice; what a gradient reads too stays.
@@ -11,9 +14,12 @@ Only what has a single reader joins, so nothing is computed twice; what a gradie
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Any
 
-from mycelia.engine.compile.passes.selection import is_off
+from mycelia.engine.backends.registry import LoadedBackend
+from mycelia.engine.compile import hoist
+from mycelia.engine.compile.passes.selection import FOLD, is_off
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import users
@@ -29,16 +35,20 @@ for _activation, (_name, _attrs) in ACTIVATIONS.items():
         _NAMES.setdefault(_name, {})[tuple(_attrs.items())] = _activation
 
 
-def run(graph: Graph) -> int:
+def run(graph: Graph, backend: LoadedBackend, stable: Collection[int] = ()) -> int:
     """Returns how many nodes joined another. Hosts other than `conv` are there only where the backend has
-    kernels for them, and these take every epilogue.
+    kernels for them, and these take every epilogue. `stable`: positions of parameters that seldom change.
     """
-    return _Epilogues(graph).run() if any(node.op.name in _HOSTS for node in graph.nodes) else 0
+    if not any(node.op.name in _HOSTS for node in graph.nodes):
+        return 0
+    return _Epilogues(graph, backend, stable).run()
 
 
 class _Epilogues:
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
+    def __init__(self, graph: Graph, backend: LoadedBackend, stable: Collection[int]) -> None:
+        self.graph, self.backend = graph, backend
+        self.prologues = bool(stable)
+        self.steady, _, _ = hoist.steady(graph, stable)
         self.readers = users(graph)
         self.uses = {value: len(found) for value, found in self.readers.items()}
         for value in graph.outputs:
@@ -114,7 +124,20 @@ class _Epilogues:
         return self.emit("div", [scale, self.emit("sqrt", [self.emit("add", [variance, constant])])])
 
     def emit(self, op: str, inputs: list[Value | None], **attrs: Any) -> Value:
-        return self.builder.emit(find(op), inputs, attrs)[0]
+        made = self.builder.emit(find(op), inputs, attrs)[0]
+        if all(self.is_steady(v) for v in inputs):
+            self.steady.add(made)
+        return made
+
+    def is_steady(self, value: Value | None) -> bool:
+        return value is None or value.is_constant or value in self.steady
+
+    def folds(self, *inputs: Value | None) -> bool:
+        """Whether weights of these values are computed once, by a kernel of the backend."""
+        if not self.prologues or is_off(FOLD) or not all(map(self.is_steady, inputs)):
+            return False
+        shorts = [None if v is None else v.type.dtype.short for v in inputs]
+        return self.backend.kernel(FOLD, shorts) is not None
 
 
 def _activation(passes: _Epilogues, node: Node):
@@ -142,9 +165,10 @@ def _add(passes: _Epilogues, node: Node):
         inputs = list(host.inputs)
         shape = _vector(other, out)
         if shape is not None and shape != out.shape:
+            if inputs[_BIAS] is not None or inputs[_RESIDUAL] is not None:
+                return None
             vector = other if len(shape) == 1 else passes.emit("reshape", [other], shape=(shape[-1],))
-            bias = inputs[_BIAS]
-            inputs[_BIAS] = vector if bias is None else passes.emit("add", [bias, vector])
+            inputs[_BIAS] = vector
             return host, inputs, host.attrs
         if other.type == out and inputs[_RESIDUAL] is None:
             inputs[_RESIDUAL] = other
@@ -159,8 +183,9 @@ def _bias_add(passes: _Epilogues, node: Node):
     if not last or not _HOSTS[host.op.name]:
         return None
     inputs = list(host.inputs)
-    bias = inputs[_BIAS]
-    inputs[_BIAS] = vector if bias is None else passes.emit("add", [bias, vector])
+    if inputs[_BIAS] is not None or inputs[_RESIDUAL] is not None:
+        return None
+    inputs[_BIAS] = vector
     return host, inputs, host.attrs
 
 
@@ -188,14 +213,12 @@ def _batch_norm(passes: _Epilogues, node: Node):
         weight = inputs[1]
     if any(v.type.dtype is not weight.type.dtype for v in (scale, shift, mean, variance)):
         return None
-    # factor * (conv + bias - mean) + shift
-    factor = passes.factor(scale, variance, node.attrs["epsilon"])
-    shape = tuple(factor.type.size if i == axis else 1 for i in range(len(weight.type.shape)))
-    scaled = passes.emit("mul", [weight, passes.emit("reshape", [factor], shape=shape)])
-    inputs[1] = scaled if pack is None else passes.builder.emit(pack.op, [scaled], pack.attrs)[0]
-    bias = inputs[_BIAS]
-    offset = passes.emit("mul", [mean if bias is None else passes.emit("sub", [mean, bias]), factor])
-    inputs[_BIAS] = passes.emit("sub", [shift, offset])
+    taken = [weight, scale, shift, mean, variance, inputs[_BIAS]]
+    if not passes.folds(*taken):
+        return None
+    attrs = {"epsilon": node.attrs["epsilon"], "axis": axis}
+    weight, inputs[_BIAS] = passes.builder.emit(find(FOLD), taken, attrs)
+    inputs[1] = weight if pack is None else passes.builder.emit(pack.op, [weight], pack.attrs)[0]
     return host, inputs, host.attrs
 
 

@@ -104,7 +104,7 @@ def _pipeline(
             Pass("simplify", simplify.run_device),
             Pass("cse", cse.run_device),
             Pass("products", partial(products.run, backend=backend, stable=stable)),
-            Pass("epilogue", epilogue.run),
+            Pass("epilogue", partial(epilogue.run, backend=backend, stable=stable)),
             Pass("separable", partial(separable.run, backend=backend)),
             Pass("norms", partial(norms.run, backend=backend)),
             Pass("fold", fold.run),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import threading
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import NamedTuple
 
-from mycelia.engine.base import config
+from mycelia.engine.base import config, errors
 
 SETTINGS = (  # of effect on passes
     "passes", "enable_graph_kernel", "graph_kernel_flags", "accuracy", "strict_accuracy",
@@ -15,6 +16,7 @@ SETTINGS = (  # of effect on passes
 )  # fmt: skip
 
 
+FOLD = "batch_norm_fold"  # the op, which may be left out like a pass
 AT_O0 = ("lower", "recompute")  # what the level "O0" of `jit` leaves out
 
 
@@ -77,6 +79,23 @@ def with_asked(own: Asked) -> Iterator[None]:
         yield
     finally:
         _own.asked = before
+
+
+def without_folding(own: Asked, error: Exception) -> Asked | None:
+    """What a function asks for after `error`, if that says that weights cannot be folded; None if not."""
+    refused = isinstance(error, errors.MyceliaValueError) and error.subject == FOLD
+    return _without_folding(own) if refused else None
+
+
+def unfolded() -> AbstractContextManager[None]:
+    """In this block no normalization joins weights: for programs whose prologues run in the middle of others,
+    where nothing can be taken back.
+    """
+    return with_asked(_without_folding(_own.asked))
+
+
+def _without_folding(own: Asked) -> Asked:
+    return own._replace(without=(_Choice.by_level if own.without is None else own.without) | {FOLD})
 
 
 def is_off(name: str) -> bool:

@@ -1,4 +1,5 @@
-"""Batch normalization in training joined with what follows it: a residual, an activation.
+"""Batch normalization joined with its neighbours: in training with what follows it, a residual, an
+activation; in inference with the convolution before it.
 
 Programs hold these forms, users never call them: they have no gradient and no public name. The compiler emits
 them where the backend has kernels for them.
@@ -106,3 +107,51 @@ def _batch_norm_act_grad(rand):
     yield rand(5, 3), rand(5, 3), rand(3), rand(3), rand(3), rand.positive(3), dict(data_format="NHWC")
     relu6 = dict(activation="relu6")
     yield rand(3, 2, 37), rand(3, 2, 37), rand(2), rand(2), rand(2), rand.positive(2), relu6
+
+
+@op(name="batch_norm_fold", outputs=2, nondiff=True, cost=0)
+def _batch_norm_fold(
+    weight, scale, shift, mean, variance, bias: "tensor?" = None,
+    *, epsilon: "float" = 1e-5, axis: "int" = 0,
+):  # fmt: skip
+    """Weights and bias of the convolution that does what this one and batch_norm_infer behind it do.
+
+    `axis`: that of the output channels in `weight`. A product too small for the dtype becomes the smallest
+    normal number of its sign, not zero: infinity times it is infinity.
+    Shapes: weight [O, ...] (axis 1: [I, O, ...]), the others [O] -> weight's, [O].  dtypes: floating.
+    Errors: ValueError if C differs, or a result is not finite: then the two steps give other values.
+    """
+    shape = tuple(-1 if i == axis else 1 for i in range(weight.ndim))
+    with np.errstate(all="ignore"):
+        factor = scale / np.sqrt(variance + variance.dtype.type(epsilon))
+        by = factor.reshape(shape)
+        made = weight * by
+        least = np.copysign(np.finfo(made.dtype).tiny, made)
+        made = np.where((made == 0) & (weight != 0) & (by != 0), least, made)
+        made_bias = shift - (mean if bias is None else mean - bias) * factor
+    if not (np.isfinite(made).all() and np.isfinite(made_bias).all()):
+        raise errors.value_error("batch_norm_fold", "a folded weight is not finite")
+    return made, made_bias
+
+
+@_batch_norm_fold.infer
+def _batch_norm_fold(weight, scale, shift, mean, variance, bias, *, epsilon, axis):
+    if weight.rank < 2 or axis not in (0, 1):
+        raise errors.value_error(f"weight must be [O, I, ...] and axis 0 or 1, got {weight} and axis={axis}")
+    vectors = dict(scale=scale, shift=shift, mean=mean, variance=variance, bias=bias)
+    for name, vector in vectors.items():
+        if vector is not None and vector.shape != weight.shape[axis : axis + 1]:
+            raise errors.value_error(
+                f"{name} must be [{weight.shape[axis]}] for weight {weight} and axis={axis}, but got {vector}"
+            )
+    return weight, scale
+
+
+@_batch_norm_fold.samples
+def _batch_norm_fold(rand):
+    yield rand(5, 3, 3, 2), rand(5), rand(5), rand(5), rand.positive(5)
+    yield rand(4, 6, 1, 1), rand(6), rand(6), rand(6), rand.positive(6), rand(6), dict(axis=1, epsilon=1e-3)
+    yield rand(37, 1, 5, 5), rand(37), rand(37), rand(37), rand.positive(37), rand(37)
+    yield rand(0, 2, 3), rand(0), rand(0), rand(0), rand.positive(0)
+    tiny = rand(3, 2, 1, 1) * np.float32(1e-30)
+    yield tiny, rand(3) * np.float32(1e-30), rand(3), rand(3), rand.positive(3)
