@@ -8,7 +8,7 @@ import pytest
 import mycelia as ms
 from mycelia.engine.ops.linalg import products as linalg
 from mycelia.engine.ops.lowered.channels_last import ACTIVATIONS, linear, linear_pack
-from mycelia.engine.ops.nn_ops import attention, rnn
+from mycelia.engine.ops.nn_ops import attention, gru, rnn
 from mycelia.ops.define import find
 from mycelia_backend_cpu import _native
 
@@ -169,7 +169,7 @@ def test_products_do_not_depend_on_threads(size):
 
 def test_recurrent_layers_do_not_depend_on_threads():
     x, h, c = (ms.Tensor(random(*s)) for s in ((9, 20, 40), (20, 50), (20, 50)))
-    for layer, gates, states in ((rnn._lstm_layer, 4, (h, c)), (rnn._gru_layer, 3, (h,))):
+    for layer, gates, states in ((rnn._lstm_layer, 4, (h, c)), (gru._gru_layer, 3, (h,))):
         weights = (ms.Tensor(random(gates * 50, 40)), ms.Tensor(random(gates * 50, 50)))
         assert_same_bits(lambda layer=layer, inputs=(x, *states, *weights): layer(*inputs))
 

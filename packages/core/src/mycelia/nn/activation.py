@@ -7,6 +7,7 @@ import numpy as np
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.elementwise import activation as _activation
+from mycelia.engine.ops.elementwise import gelu as _gelu
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import rectifiers as _rectifiers
 from mycelia.engine.ops.reductions import softmaxes as _softmaxes
@@ -36,7 +37,7 @@ Mish = _layer("Mish", _activation.mish, "``x * tanh(softplus(x))``. Shapes: any 
 Softsign = _layer("Softsign", _activation.softsign, "``x / (1 + |x|)``. Shapes: any -> same.")
 HSigmoid = _layer("HSigmoid", _rectifiers.hardsigmoid, "``clip(x + 3, 0, 6) / 6``. Shapes: any -> same.")
 HSwish = _layer("HSwish", _rectifiers.hardswish, "``x * hardsigmoid(x)``. Shapes: any -> same.")
-FastGelu = _layer("FastGelu", _activation.fast_gelu, "A quick approximation of GELU. Shapes: any -> same.")
+FastGelu = _layer("FastGelu", _gelu.fast_gelu, "A quick approximation of GELU. Shapes: any -> same.")
 SeLU = _layer(
     "SeLU",
     _activation.selu,
@@ -54,7 +55,7 @@ class GELU(Cell):
         self.approximate = approximate
 
     def construct(self, x):
-        return _activation.gelu(x, "tanh" if self.approximate else "none")
+        return _gelu.gelu(x, "tanh" if self.approximate else "none")
 
 
 class LeakyReLU(Cell):

@@ -107,7 +107,7 @@ class PSNR(Cell):
 
     def construct(self, img1, img2):
         from mycelia.engine.ops.elementwise.cast import cast
-        from mycelia.engine.ops.elementwise.powers import log
+        from mycelia.engine.ops.elementwise.logarithms import log
         from mycelia.engine.ops.reductions.reduce import mean
 
         if img1.ndim != 4 or img1.shape != img2.shape:

@@ -9,6 +9,7 @@ from mycelia.engine.base.dtypes import int32
 from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.nn_ops import cross_entropy as _cross_entropy
@@ -285,11 +286,11 @@ class PoissonNLLLoss(LossBase):
         if self.log_input:
             loss = _powers.exp(input) - target * input
         else:
-            loss = input - target * _powers.log(input + self.eps)
+            loss = input - target * _logarithms.log(input + self.eps)
         if self.full:
             large = target > 1
             safe = _masks.where(large, target, 1.0)  # the logarithm of what is not used must be finite too
-            stirling = safe * _powers.log(safe) - safe + 0.5 * _powers.log(2 * math.pi * safe)
+            stirling = safe * _logarithms.log(safe) - safe + 0.5 * _logarithms.log(2 * math.pi * safe)
             loss = loss + _masks.where(large, stirling, 0.0)
         return self.get_loss(loss)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mycelia.engine.base import errors
 from mycelia.engine.ops.nn_ops import adaptive_pool as _adaptive_pool
 from mycelia.engine.ops.nn_ops import average_pool as _average_pool
+from mycelia.engine.ops.nn_ops import max_unpool as _max_unpool
 from mycelia.engine.ops.nn_ops import pool as _pool
 from mycelia.engine.ops.nn_ops.conv_geometry import explicit_pads, spread
 from mycelia.nn.cell import Cell
@@ -274,21 +275,21 @@ class MaxUnpool1d(_MaxUnpool):
     """The inverse of MaxPool1d: values go back to `indices`, zeros elsewhere."""
 
     def construct(self, x, indices, output_size=None):
-        return _pool.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return _max_unpool.max_unpool1d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool2d(_MaxUnpool):
     """The inverse of MaxPool2d: values go back to `indices`, zeros elsewhere."""
 
     def construct(self, x, indices, output_size=None):
-        return _pool.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return _max_unpool.max_unpool2d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class MaxUnpool3d(_MaxUnpool):
     """The inverse of MaxPool3d: values go back to `indices`, zeros elsewhere."""
 
     def construct(self, x, indices, output_size=None):
-        return _pool.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
+        return _max_unpool.max_unpool3d(x, indices, self.kernel_size, self.stride, self.padding, output_size)
 
 
 class _FractionalMaxPool(Cell):

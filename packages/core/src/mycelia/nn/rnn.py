@@ -12,6 +12,7 @@ from mycelia.engine.ops.arrays.axes import flip, transpose
 from mycelia.engine.ops.arrays.create import arange, zeros
 from mycelia.engine.ops.arrays.joining import concat, stack
 from mycelia.engine.ops.arrays.shape import broadcast_to, expand_dims, reshape
+from mycelia.engine.ops.nn_ops import gru as _gru
 from mycelia.engine.ops.nn_ops import rnn as _rnn
 from mycelia.engine.tensors.initializer import Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
@@ -213,7 +214,7 @@ class GRU(_Recurrent):
     _gates = 3
 
     def _layer(self, x, state, index, lengths):
-        y, h, _ = _rnn._gru_layer(x, *state, *self._weights(index))
+        y, h, _ = _gru._gru_layer(x, *state, *self._weights(index))
         return (y, (h,)) if lengths is None else (_blank_padding(y, lengths), (_at_last_step(y, lengths),))
 
     def construct(self, x, hx=None, seq_length=None):
@@ -318,4 +319,4 @@ class GRUCell(_CellBase):
 
     def construct(self, x, hx):
         self._check(x, hx)
-        return _rnn._gru_cell(x, hx, *self._weights())
+        return _gru._gru_cell(x, hx, *self._weights())

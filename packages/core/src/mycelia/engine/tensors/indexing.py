@@ -25,7 +25,7 @@ from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.index import _linear_index
 from mycelia.engine.ops.arrays.joining import unstack
 from mycelia.engine.ops.arrays.masks import _flat_nonzero, _masked_fill
-from mycelia.engine.ops.arrays.scatter import _index_copy
+from mycelia.engine.ops.arrays.row_updates import _index_copy
 from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
 from mycelia.engine.ops.arrays.slicing import _strided_assign, _strided_slice, _strided_write
 from mycelia.engine.ops.elementwise.cast import cast

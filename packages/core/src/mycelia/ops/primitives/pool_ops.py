@@ -3,6 +3,7 @@
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
+from mycelia.engine.ops.nn_ops import max_unpool as _max_unpool
 from mycelia.engine.ops.nn_ops import pool as _pool
 from mycelia.engine.ops.nn_ops.average_pool import avg_pool
 from mycelia.engine.ops.nn_ops.ratio_pool import _ratio_pool, _ratio_pool_cells
@@ -257,7 +258,7 @@ def _unpooled(owner, rank, x, argmax, ksize, strides, pads, output_shape):
         size = tuple(
             (n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[2:], strides, pads, ksize, strict=True)
         )
-    return _pool._max_unpool(x, argmax, size=size)
+    return _max_unpool._max_unpool(x, argmax, size=size)
 
 
 @primitive

@@ -6,8 +6,10 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import powers as _powers
-from mycelia.engine.ops.elementwise.special import _apply, _lgamma, lgamma
+from mycelia.engine.ops.elementwise.gamma import _lgamma, lgamma
+from mycelia.engine.ops.elementwise.special import _apply
 
 __all__: list[str] = []
 
@@ -73,7 +75,7 @@ def betainc(a, b, x):
 @betainc.vjp
 def betainc(ct, a, b, x):
     log_beta = lgamma(a) + lgamma(b) - lgamma(a + b)
-    slope = _powers.exp((a - 1.0) * _powers.log(x) + (b - 1.0) * _powers.log1p(-x) - log_beta)
+    slope = _powers.exp((a - 1.0) * _logarithms.log(x) + (b - 1.0) * _logarithms.log1p(-x) - log_beta)
     return None, None, ct * slope
 
 

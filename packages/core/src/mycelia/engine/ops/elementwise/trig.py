@@ -3,8 +3,9 @@
 import numpy as np
 
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.elementwise.logarithms import xdivy
 from mycelia.engine.ops.elementwise.math import SPECIAL, add, mul, neg, square, sub, true_div, unary_samples
-from mycelia.engine.ops.elementwise.powers import rsqrt, xdivy
+from mycelia.engine.ops.elementwise.powers import rsqrt
 from mycelia.engine.ops.infer import broadcast, same, unbroadcast
 
 # ------------------------------------------------------------------------------------------------ circular

@@ -5,6 +5,7 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.joining import stack, unstack
 from mycelia.engine.ops.arrays.shape import constant, expand_dims
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.clipping import clamp, maximum, minimum
@@ -65,7 +66,7 @@ def bounding_box_encode(anchor_box, groundtruth_box, means=(0.0, 0.0, 0.0, 0.0),
     _need_boxes("bounding_box_encode", anchor_box=anchor_box, groundtruth_box=groundtruth_box)
     x, y, w, h = _centre_and_size(_columns(anchor_box))
     gx, gy, gw, gh = _centre_and_size(_columns(groundtruth_box))
-    deltas = stack([(gx - x) / w, (gy - y) / h, _powers.log(gw / w), _powers.log(gh / h)], -1)
+    deltas = stack([(gx - x) / w, (gy - y) / h, _logarithms.log(gw / w), _logarithms.log(gh / h)], -1)
     means = _numbers("bounding_box_encode", "means", means, deltas.dtype)
     return (deltas - means) / _numbers("bounding_box_encode", "stds", stds, deltas.dtype)
 

@@ -153,7 +153,7 @@ def trace(input):
 
     Errors: ValueError for other ranks.
     """
-    from mycelia.engine.ops.arrays.masks import diagonal
+    from mycelia.engine.ops.arrays.triangles import diagonal
 
     _ranks("trace", 2, input=input)
     return _reduce.sum(diagonal(input), dtype=input.dtype)
@@ -191,7 +191,7 @@ def adjoint(x):
 
 def _trace_method(self, offset=0, axis1=0, axis2=1, dtype=None):
     """Sum of a diagonal of the planes spanned by two axes."""
-    from mycelia.engine.ops.arrays.masks import diagonal
+    from mycelia.engine.ops.arrays.triangles import diagonal
 
     return _reduce.sum(diagonal(self, offset, axis1, axis2), -1, False, dtype)
 

@@ -9,8 +9,8 @@ from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.arrays.create import eye as _eye
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import math as _math
-from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.infer import broadcast_shapes
 from mycelia.engine.ops.linalg import products as _linalg
 from mycelia.engine.tensors.attach import attach
@@ -146,7 +146,7 @@ def slogdet(rand):
 
 def logdet(input):
     """Logarithm of each determinant, NaN for negative ones. Shapes: [.., n, n] -> [..]."""
-    return _powers.log(det(input))
+    return _logarithms.log(det(input))
 
 
 def matrix_determinant(input):

@@ -3,7 +3,7 @@
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays import axes as _axes
 from mycelia.engine.ops.arrays import shape as _shape
-from mycelia.engine.ops.arrays.masks import diagonal
+from mycelia.engine.ops.arrays.triangles import diagonal
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.linalg import products as _linalg
 from mycelia.engine.ops.reductions import reduce as _reduce

@@ -7,7 +7,7 @@ from mycelia.engine.base.errors import shape_error
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.axes import swapaxes
-from mycelia.engine.ops.arrays.masks import tril, triu
+from mycelia.engine.ops.arrays.triangles import tril, triu
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
 from mycelia.engine.ops.late import ops

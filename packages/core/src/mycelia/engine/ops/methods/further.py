@@ -11,7 +11,8 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays.masks import masked_fill
-from mycelia.engine.ops.arrays.scatter import index_copy, index_fill, index_put, scatter_add_along
+from mycelia.engine.ops.arrays.row_updates import index_copy, index_fill, index_put
+from mycelia.engine.ops.arrays.scatter import scatter_add_along
 from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.late import ops

@@ -9,9 +9,20 @@ from mycelia.engine import _C
 from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.device import on_device
-from mycelia.engine.ops.elementwise import clipping, logic, math, powers, rounding, special, trig
+from mycelia.engine.ops.elementwise import (
+    clipping,
+    combined,
+    gamma,
+    logarithms,
+    logic,
+    math,
+    powers,
+    rounding,
+    special,
+    trig,
+)
 from mycelia.engine.ops.elementwise.cast import cast, type_as
-from mycelia.engine.ops.reductions import extremes, moments, reduce, scan, statistics
+from mycelia.engine.ops.reductions import extremes, moments, reduce, scan, statistics, truth
 from mycelia.engine.tensors.attach import attach
 
 # ------------------------------------------------------------------------------------------------- casts
@@ -94,12 +105,12 @@ def _prod(self, axis=None, keep_dims=False, dtype=None, *, dim=None, keepdim=Fal
 
 def _all(self, axis=None, keep_dims=False, *, dim=None, keepdim=False):
     """Whether all elements over `axis` (or `dim`) are true."""
-    return reduce.all(self, axis if dim is None else dim, keep_dims or keepdim)
+    return truth.all(self, axis if dim is None else dim, keep_dims or keepdim)
 
 
 def _any(self, axis=None, keep_dims=False, *, dim=None, keepdim=False):
     """Whether some element over `axis` (or `dim`) is true."""
-    return reduce.any(self, axis if dim is None else dim, keep_dims or keepdim)
+    return truth.any(self, axis if dim is None else dim, keep_dims or keepdim)
 
 
 _PLACED = {"dim", "keepdim"}
@@ -194,7 +205,7 @@ def _cumsum(self, axis=None, dtype=None, *, dim=None):
 
 def _count_nonzero(self, axis=(), keep_dims=False, dtype=dtypes.int32, *, dim=None):
     """Number of elements over `axis` (or `dim`) that are not zero."""
-    return reduce.count_nonzero(self, axis if dim is None else dim, keep_dims, dtype)
+    return truth.count_nonzero(self, axis if dim is None else dim, keep_dims, dtype)
 
 
 def _nansum(self, axis=None, keepdims=False, *, dtype=None, dim=None, keepdim=False):
@@ -224,7 +235,7 @@ def _listed(other):
 
 def _addcmul(self, tensor1, tensor2, value=1):
     """``self + value * tensor1 * tensor2``."""
-    return math.addcmul(self, tensor1, tensor2, value)
+    return combined.addcmul(self, tensor1, tensor2, value)
 
 
 def _round(self, decimals=0):
@@ -266,14 +277,14 @@ _METHODS = {
     "histc": statistics.histc, "add": _add, "sub": _sub, "subtract": math.subtract,
     "mul": math.mul, "multiply": _multiply, "div": math.div, "divide": math.div,
     "true_divide": math.true_divide, "floor_divide": rounding.floor_divide, "remainder": rounding.remainder,
-    "fmod": rounding.fmod, "float_power": powers.float_power, "lerp": math.lerp, "addcmul": _addcmul,
-    "addcdiv": math.addcdiv, "ldexp": powers.ldexp, "heaviside": math.heaviside, "fmax": clipping.fmax,
-    "fmin": clipping.fmin, "clamp": clipping.clamp, "clip": clipping.clamp,
+    "fmod": rounding.fmod, "float_power": powers.float_power, "lerp": combined.lerp, "addcmul": _addcmul,
+    "addcdiv": combined.addcdiv, "ldexp": powers.ldexp, "heaviside": combined.heaviside,
+    "fmax": clipping.fmax, "fmin": clipping.fmin, "clamp": clipping.clamp, "clip": clipping.clamp,
     "round": _round, "frac": rounding.frac,
     "sgn": math.sgn, "negative": math.negative, "positive": math.positive, "absolute": math.absolute,
     "inv": math.inv, "deg2rad": trig.deg2rad, "rad2deg": trig.rad2deg, "arcsin": trig.asin,
     "arccos": trig.acos, "arctan": trig.atan, "arctan2": trig.atan2, "arcsinh": trig.asinh,
-    "arccosh": trig.acosh, "arctanh": trig.atanh, "logit": special.logit, "mvlgamma": special.mvlgamma,
+    "arccosh": trig.acosh, "arctanh": trig.atanh, "logit": special.logit, "mvlgamma": gamma.mvlgamma,
     "equal": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal,
     "gt": logic.greater, "ge": logic.greater_equal, "bitwise_not": logic.invert, "allclose": _allclose,
     "float": _cast_to(dtypes.float32), "half": _cast_to(dtypes.float16), "double": _cast_to(dtypes.float64),
@@ -282,7 +293,7 @@ _METHODS = {
     "add_": _in_place(_add), "sub_": _in_place(_sub), "mul_": _in_place(math.multiply),
     "div_": _in_place(math.div), "floor_divide_": _in_place(rounding.floor_divide),
     "remainder_": _in_place(rounding.remainder), "clamp_": _in_place(clipping.clamp),
-    "exp_": _in_place(powers.exp), "log_": _in_place(powers.log), "floor_": _in_place(rounding.floor),
+    "exp_": _in_place(powers.exp), "log_": _in_place(logarithms.log), "floor_": _in_place(rounding.floor),
     "sign_": _in_place(math.sign), "tanh_": _in_place(math.tanh), "erfinv_": _in_place(special.erfinv),
 }  # fmt: skip
 

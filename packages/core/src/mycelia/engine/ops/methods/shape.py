@@ -12,6 +12,7 @@ from mycelia.engine.ops.arrays import create, order
 from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays import slicing as _slicing
+from mycelia.engine.ops.arrays import triangles as _triangles
 from mycelia.engine.ops.arrays.axes import (
     flatten,
     flip,
@@ -28,15 +29,17 @@ from mycelia.engine.ops.arrays.axes import (
 from mycelia.engine.ops.arrays.joining import chunk, split, tensor_split, unstack
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.repeating import repeat_elements, repeat_interleave, tile
-from mycelia.engine.ops.arrays.scatter import (
-    _as_updates,
+from mycelia.engine.ops.arrays.row_updates import (
     _index_add,
-    _scatter_elements,
-    _source_for,
     index_copy,
     index_fill,
     index_put,
     inplace_update,
+)
+from mycelia.engine.ops.arrays.scatter import (
+    _as_updates,
+    _scatter_elements,
+    _source_for,
     scatter_add_along,
     tensor_scatter_add,
     tensor_scatter_div,
@@ -233,7 +236,7 @@ def _take(self, indices=None, axis=None, mode="clip", *, index=None):
 
 def _diagonal(self, offset=0, axis1=0, axis2=1, *, dim1=None, dim2=None):
     """The diagonal of the planes of two axes, as the last axis."""
-    return _masks.diagonal(self, offset, _one_of(axis1, dim1), _one_of(axis2, dim2))
+    return _triangles.diagonal(self, offset, _one_of(axis1, dim1), _one_of(axis2, dim2))
 
 
 def _diag(self, diagonal=None):
@@ -241,8 +244,8 @@ def _diag(self, diagonal=None):
     a matrix from a vector or the reverse.
     """
     if diagonal is None:
-        return _masks.diag(self)
-    return _masks.diag_embed(self, diagonal) if self.ndim == 1 else _masks.diagonal(self, diagonal)
+        return _triangles.diag(self)
+    return _triangles.diag_embed(self, diagonal) if self.ndim == 1 else _triangles.diagonal(self, diagonal)
 
 
 def _fill(self, value):
@@ -371,9 +374,10 @@ _METHODS = {
     "index_select": _index_select, "select": _select, "where": _where,
     "take": _take, "narrow": _slicing.narrow,
     "masked_fill": _masks.masked_fill, "nonzero": _masks.nonzero, "argwhere": _masks.argwhere,
-    "diagonal": _diagonal, "diag": _diag, "diagflat": _masks.diagflat, "diag_embed": _masks.diag_embed,
-    "select_scatter": _slicing.select_scatter, "slice_scatter": _slicing.slice_scatter,
-    "diagonal_scatter": _masks.diagonal_scatter, "fill": _fill, "fills": create.fills,
+    "diagonal": _diagonal, "diag": _diag, "diagflat": _triangles.diagflat,
+    "diag_embed": _triangles.diag_embed, "select_scatter": _slicing.select_scatter,
+    "slice_scatter": _slicing.slice_scatter,
+    "diagonal_scatter": _triangles.diagonal_scatter, "fill": _fill, "fills": create.fills,
     "assign_value": _assign_value, "scatter": _scatter, "scatter_": _in_place(_scatter),
     "scatter_add": _scatter_add, "index_add": _add_rows, "index_fill": index_fill, "index_copy": index_copy,
     "index_put": index_put, "index_add_": _in_place(_add_rows), "index_put_": _in_place(index_put),

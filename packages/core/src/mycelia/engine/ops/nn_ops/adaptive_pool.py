@@ -15,7 +15,8 @@ from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import need_floating
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.engine.ops.nn_ops.average_pool import _np_mix
-from mycelia.engine.ops.nn_ops.pool import _check_size, _np_argmax, _np_max, _pool_scatter, _pool_take
+from mycelia.engine.ops.nn_ops.pool import _np_argmax, _np_max, _pool_scatter, _pool_take
+from mycelia.engine.ops.nn_ops.pool_geometry import _check_size
 
 
 def _adaptive_windows(n, positions):

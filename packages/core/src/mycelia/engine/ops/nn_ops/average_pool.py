@@ -11,12 +11,12 @@ from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import need_floating
-from mycelia.engine.ops.nn_ops.pool import (
+from mycelia.engine.ops.nn_ops.pool import _pool_arguments
+from mycelia.engine.ops.nn_ops.pool_geometry import (
     _attributes,
     _check_size,
     _np_first,
     _np_restored,
-    _pool_arguments,
     _positions,
     _shaped,
     _split_shape,

@@ -15,7 +15,7 @@ from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import activation as _activation
 from mycelia.engine.ops.elementwise import clipping as _clipping
-from mycelia.engine.ops.elementwise import powers as _powers
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import same
 from mycelia.engine.ops.nn_ops.loss_reduction import _check_reduction, _check_same_shape, _reduced
@@ -310,7 +310,7 @@ def _binary_cross_entropy(ct, logits, labels, needs):
     d_logits = ct * (logits - labels) / _clipping.maximum(logits * (1.0 - logits), _TINY)
     if not needs[1]:
         return d_logits, None
-    ratio = _powers.log(_clipping.maximum(1.0 - logits, _TINY)) - _powers.log(
+    ratio = _logarithms.log(_clipping.maximum(1.0 - logits, _TINY)) - _logarithms.log(
         _clipping.maximum(logits, _TINY)
     )
     return d_logits, ct * ratio

@@ -16,6 +16,7 @@ from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.define import find, op
 from mycelia.engine.ops.elementwise import activation as _activation
 from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise import rectifiers as _rectifiers
@@ -211,7 +212,7 @@ def _kl_div(ct, logits, labels, needs):
     if not needs[1]:
         return -ct * labels * positive, None
     return -ct * labels * positive, ct * (
-        _powers.log(_masks.where(positive, labels, 1.0)) + 1.0 - logits
+        _logarithms.log(_masks.where(positive, labels, 1.0)) + 1.0 - logits
     ) * positive
 
 
@@ -247,7 +248,7 @@ def gaussian_nll_loss(x, target, var, full=False, eps=1e-6, reduction="mean"):
         raise errors.value_error(f"gaussian_nll_loss: eps must be positive, got {eps}")
     _warn_of_broadcasting("gaussian_nll_loss", x, target)
     variance = _clipping.maximum(var, eps)
-    loss = 0.5 * (_powers.log(variance) + _math.square(x - target) / variance)
+    loss = 0.5 * (_logarithms.log(variance) + _math.square(x - target) / variance)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
     return _reduced("gaussian_nll_loss", loss, reduction)

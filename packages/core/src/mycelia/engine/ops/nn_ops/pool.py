@@ -15,95 +15,19 @@ from mycelia.engine.base.dtypes import float32, int64
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
-from mycelia.engine.ops.arrays import axes as _axes
-from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
-
-# --------------------------------------------------------------------------------------------- geometry
-
-
-def _attributes(rank, kernel, stride, pad, dilation):
-    """The list attributes, each with one entry a spatial dimension (pads: two), checked."""
-    kernel, stride, pad, dilation = _conv_geometry.full_attributes(rank, kernel, stride, pad, dilation)
-    for d in range(rank):
-        span = (kernel[d] - 1) * dilation[d] + 1
-        if max(pad[d], pad[rank + d]) >= span:
-            raise errors.value_error(
-                f"padding {pad} must be smaller than the window {span} of spatial dimension {d}"
-            )
-    return kernel, stride, pad, dilation
-
-
-def _positions(size, kernel, stride, pad, dilation, ceil):
-    """Windows in each dimension; -1 where the size is unknown.
-
-    With `ceil` a window may begin inside the data or the padding before it and end behind everything.
-    """
-    rank, out = len(kernel), []
-    for d, n in enumerate(size):
-        span = (kernel[d] - 1) * dilation[d] + 1
-        rest = n + pad[d] + pad[rank + d] - span
-        if n >= 0 and rest < 0:
-            raise errors.value_error(
-                f"a window of {span} does not fit the padded size {rest + span} of spatial dimension {d}"
-            )
-        count = (rest + (stride[d] - 1 if ceil else 0)) // stride[d] + 1
-        if ceil and (count - 1) * stride[d] >= n + pad[d]:
-            count -= 1
-        out.append(-1 if n < 0 else count)
-    return tuple(out)
-
-
-def _split_shape(shape, data_format):
-    """Batch, channels and spatial extents of a shape."""
-    if len(shape) < 3:
-        raise errors.value_error(f"x must have 1 to 3 spatial dimensions, got shape {shape}")
-    return (shape[0], shape[1], shape[2:]) if data_format == "NCHW" else (shape[0], shape[-1], shape[1:-1])
-
-
-def _shaped(batch, channels, size, data_format):
-    """The shape of batch, channels and spatial extents, see `_split_shape`."""
-    return (batch, channels, *size) if data_format == "NCHW" else (batch, *size, channels)
-
-
-def _np_first(x, data_format):
-    return x if data_format == "NCHW" else np.moveaxis(x, -1, 1)
-
-
-def _np_restored(y, data_format):
-    return y if data_format == "NCHW" else np.ascontiguousarray(np.moveaxis(y, 1, -1))
-
-
-def _turned(x, data_format):
-    """A tensor with channels first."""
-    return x if data_format == "NCHW" else _axes.transpose(x, (0, x.ndim - 1, *range(1, x.ndim - 1)))
-
-
-def _restored(y, data_format):
-    """Undoes `_turned`."""
-    return y if data_format == "NCHW" else _axes.transpose(y, (0, *range(2, y.ndim), 1))
-
-
-def _check_size(size, rank, data=()):
-    if 0 in data and 0 not in size:
-        raise errors.value_error(f"windows of nothing: the spatial extents are {tuple(data)}")
-    if not 1 <= rank <= 3 or len(size) != rank or min(size) < 0:
-        raise errors.value_error(
-            f"size must have {rank} entries of 0 or more for {rank} spatial dimensions, got {size}"
-        )
-
-
-# --------------------------------------------------------------------------------------------- NumPy bodies
-
-
-def _np_taps(size, kernel, stride, pad, dilation, ceil):
-    """For each dimension, source index of (position, tap)."""
-    positions = _positions(size, kernel, stride, pad, dilation, ceil)
-    return [
-        np.arange(positions[d])[:, None] * stride[d] - pad[d] + np.arange(kernel[d]) * dilation[d]
-        for d in range(len(size))
-    ]
+from mycelia.engine.ops.nn_ops.pool_geometry import (
+    _attributes,
+    _np_first,
+    _np_restored,
+    _np_taps,
+    _positions,
+    _restored,
+    _shaped,
+    _split_shape,
+    _turned,
+)
 
 
 def _np_argmax(x, taps):
@@ -153,9 +77,6 @@ def _np_scatter(ct, index, size):
         plane = np.arange(ct.shape[0] * ct.shape[1]).repeat(ct[0, 0].size)
         np.add.at(out.reshape(-1, out.shape[-1]), (plane, index.reshape(-1)), ct.reshape(-1))
     return out.reshape(*ct.shape[:2], *size)
-
-
-# --------------------------------------------------------------------------------------------- by index
 
 
 @op(name="pool_take", batch=_batch.joined(0, 1), exact=True)
@@ -214,9 +135,6 @@ def _pool_scatter(rand):
     yield rand(2, 3, 2, 2), rand.ints(0, 20, (2, 3, 2, 2), dtype="int64"), dict(size=(4, 5))
     yield rand(1, 2, 7), rand.ints(0, 6, (1, 2, 7), dtype="int32"), dict(size=(6,))
     yield rand(0, 2, 7), rand.ints(0, 6, (0, 2, 7), dtype="int64"), dict(size=(6,))
-
-
-# --------------------------------------------------------------------------------------------- maximum
 
 
 def _infer_max(x, kernel, stride, pad, dilation, ceil, data_format="NCHW"):
@@ -361,44 +279,6 @@ def _max_pool_grad(rand):
         yield x, rand(*_infer_max(TensorType(float32, x.shape), **geometry)), how
 
 
-@op(name="max_unpool", batch=_batch.joined(0, 1))
-def _max_unpool(x, index, *, size: "ints"):
-    """Elements put at flat spatial indices of new planes, zero elsewhere; of equal indices the last stays.
-
-    Shapes: x and index [N, C, *positions] -> [N, C, *size].  dtypes: x any, index integers.
-    Errors: IndexError if an index lies outside the planes.
-    """
-    plane = math.prod(size)
-    if index.size and (index.min() < 0 or index.max() >= plane):
-        raise IndexError(
-            f"indices must be in [0, {plane}) for size {size}, got {index.min()} to {index.max()}"
-        )
-    out = np.zeros((*x.shape[:2], plane), x.dtype)
-    np.put_along_axis(out, index.reshape(*x.shape[:2], -1), x.reshape(*x.shape[:2], -1), -1)
-    return out.reshape(*x.shape[:2], *size)
-
-
-@_max_unpool.infer
-def _max_unpool(x, index, *, size):
-    if x.shape != index.shape:
-        raise ValueError(f"x and index must have the same shape, got {x.shape} and {index.shape}")
-    return TensorType(x.dtype, (*x.shape[:2], *size))
-
-
-@_max_unpool.vjp
-def _max_unpool(ct, index, *, size):
-    return _pool_take(ct, index), None
-
-
-@_max_unpool.samples
-def _max_unpool(rand):
-    yield rand(1, 2, 2, 2), np.array([[[[0, 2], [9, 11]], [[5, 3], [8, 14]]]]), dict(size=(4, 4))
-    yield rand(2, 1, 3), np.array([[[0, 2, 4]], [[5, 1, 3]]], np.int32), dict(size=(6,))
-
-
-# --------------------------------------------------------------------------------------------- public
-
-
 def _pool_arguments(owner, x, rank, kernel_size, stride, padding, full_padding=False):
     """Kernel, stride (the kernel when None) and explicit pads; `full_padding`: tuples hold begin and end."""
     if x.ndim != rank + 2:
@@ -458,56 +338,4 @@ def _public_max_pool(owner, rank, x, kernel_size, stride, padding, dilation, ret
     return max_pool(x, kernel, stride, pad, dilation, ceil_mode, return_indices, owner)
 
 
-def _unpool(owner, rank, x, indices, kernel_size, stride, padding, output_size):
-    if x.ndim not in (rank + 1, rank + 2):
-        raise errors.value_error(
-            f"For '{owner}', x must have rank {rank + 1} or {rank + 2}, got shape {x.shape}"
-        )
-    if x.shape != indices.shape:
-        raise errors.value_error(f"For '{owner}', indices must have x's shape {x.shape}, got {indices.shape}")
-    batch = x.ndim == rank + 2
-    values, index = (x, indices) if batch else (_shape.reshape(t, (1, *t.shape)) for t in (x, indices))
-    kernel, stride, pad = _pool_arguments(
-        owner, values, rank, kernel_size, None if stride in (None, 0) else stride, padding
-    )
-    size = tuple((n - 1) * stride[d] - 2 * pad[d] + kernel[d] for d, n in enumerate(values.shape[2:]))
-    if output_size:
-        wanted = tuple(output_size)[-rank:]
-        if len(output_size) not in (rank, x.ndim) or any(
-            not n - s <= w <= n + s for w, n, s in zip(wanted, size, stride, strict=True)
-        ):
-            raise errors.value_error(
-                f"For '{owner}', 'output_size' must be {rank} sizes near {size}, got {output_size}"
-            )
-        size = wanted
-    y = _max_unpool(values, index, size=size)
-    return y if batch else _shape.reshape(y, y.shape[1:])
-
-
-def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Puts maxima of a sequence back where `indices` say, zero elsewhere.
-
-    Shapes: x and indices [N, C, L] or [C, L] -> [..., size],
-    size ``(L - 1) * stride - 2 * padding + kernel_size`` or `output_size`.  Errors: ValueError for a size too
-    far from that, IndexError for an index outside it.
-    """
-    return _unpool("max_unpool1d", 1, x, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Puts maxima of an image back where `indices` (into H * W of the result) say, see `max_unpool1d`.
-
-    Shapes: x and indices [N, C, H, W] or [C, H, W] -> [..., *sizes].
-    """
-    return _unpool("max_unpool2d", 2, x, indices, kernel_size, stride, padding, output_size)
-
-
-def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None):
-    """Puts maxima of a volume back where `indices` (into D * H * W of the result) say, see `max_unpool1d`.
-
-    Shapes: x and indices [N, C, D, H, W] or [C, D, H, W] -> [..., *sizes].
-    """
-    return _unpool("max_unpool3d", 3, x, indices, kernel_size, stride, padding, output_size)
-
-
-__all__ = ["max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]
+__all__ = ["max_pool2d", "max_pool3d"]

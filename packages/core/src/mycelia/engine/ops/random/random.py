@@ -8,6 +8,7 @@ from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.create import zeros_like
 from mycelia.engine.ops.control_flow.state import assign
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
@@ -140,7 +141,7 @@ def standard_laplace(shape, seed=None):
     """
     drawn = _uniform(_sizes("standard_laplace", (shape,)), None, seed)
     centred = drawn - 0.5 + 2.0**-25  # never exactly -1/2: the logarithm stays finite
-    return -_math.sign(centred) * _powers.log(1.0 - 2.0 * _math.abs(centred))
+    return -_math.sign(centred) * _logarithms.log(1.0 - 2.0 * _math.abs(centred))
 
 
 def uniform(shape, minval, maxval, seed=None, dtype=dtypes.float32):
@@ -291,7 +292,7 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
     `hard` gives the one-hot of the largest entry, with the gradient of the soft sample.
     Shapes: any -> same.  dtypes: floating.  Source: Jang et al. 2017.
     """
-    noise = -_powers.log(-_powers.log(_uniform(tuple(logits.shape), logits.dtype) + 2.0**-25))
+    noise = -_logarithms.log(-_logarithms.log(_uniform(tuple(logits.shape), logits.dtype) + 2.0**-25))
     soft = _softmaxes.softmax((logits + noise) * (1.0 / tau), dim)
     if not hard:
         return soft
@@ -379,7 +380,9 @@ def normal_(input, mean=0, std=1, *, generator=None):
 
 def exponential_(input, lambd=1, *, generator=None):
     """Overwrites `input` with numbers of the exponential distribution with rate `lambd`."""
-    return _overwrite(input, -_powers.log(1.0 - _uniform(tuple(input.shape), None, None, generator)) / lambd)
+    return _overwrite(
+        input, -_logarithms.log(1.0 - _uniform(tuple(input.shape), None, None, generator)) / lambd
+    )
 
 
 def random_(input, from_=0, to=None, *, generator=None):

@@ -7,6 +7,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
@@ -114,7 +115,7 @@ def _logsumexp(input, *, dim, keepdim):
     axes = reduced_axes(dim, len(input.shape))
     largest = stop_gradient(amax(input, axes, True))  # the result does not depend on it
     peak = _clipping.nan_to_num(largest, nan=0.0, posinf=0.0, neginf=0.0)
-    total = _math.add(_powers.log(sum(_powers.exp(_math.sub(input, peak)), axes, True)), peak)
+    total = _math.add(_logarithms.log(sum(_powers.exp(_math.sub(input, peak)), axes, True)), peak)
     return total if keepdim else reshape(total, reduced_shape(input.shape, axes, False))
 
 

@@ -7,6 +7,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import combined as _combined
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
@@ -101,7 +102,7 @@ def _quantile(name, input, q, axis, keepdims, ignore_nan):
     low = cast(at, dtypes.int64)
     below = gather_elements(ordered, axis, low)
     above = gather_elements(ordered, axis, _clipping.minimum(_math.add(low, 1), count))
-    result = _math.lerp(below, above, _math.sub(at, cast(low, input.dtype)))
+    result = _combined.lerp(below, above, _math.sub(at, cast(low, input.dtype)))
     if not ignore_nan:
         result = where(_logic.greater(missing, 0), float("nan"), result)
     return reshape(result, shape)

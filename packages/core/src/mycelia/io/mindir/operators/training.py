@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mycelia.engine import ops
 from mycelia.engine.autodiff.transforms import vjp
-from mycelia.engine.ops.elementwise.activation import _gelu_grad, _sigmoid_grad, _silu_grad
+from mycelia.engine.ops.elementwise.activation import _sigmoid_grad, _silu_grad
+from mycelia.engine.ops.elementwise.gelu import _gelu_grad
 from mycelia.engine.ops.elementwise.math import tanh_grad
 from mycelia.engine.ops.elementwise.rectifiers import _relu_grad
 from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_grad

@@ -11,7 +11,7 @@ import numpy as np
 from mycelia.engine.base import dtypes
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ir import Node, TensorType
-from mycelia.engine.ops.nn_ops import rnn
+from mycelia.engine.ops.nn_ops import gru, rnn
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.rules.table import (
     Unsupported,
@@ -401,7 +401,7 @@ def _lstm_layer(w, node, inputs):
 @rule("gru_layer", "rnn_layer")
 def _unrolled_layer(w, node, inputs):
     """Step by step, as MindSpore writes these layers."""
-    composition = {"gru_layer": rnn._gru_composition, "rnn_layer": rnn._rnn_composition}[node.op.name]
+    composition = {"gru_layer": gru._gru_composition, "rnn_layer": rnn._rnn_composition}[node.op.name]
     if node.inputs[0].type.shape[0] < 0:
         raise Unsupported(f"{node.op.name} with a number of steps that is not known")
     graph = traced(node.op.name, composition, [v and v.type for v in node.inputs], node.attrs.values())
