@@ -152,3 +152,12 @@ def test_a_list_of_ops_is_found():
     tree = ast.parse("_COST = {'mish': 8, 'gelu': 8, 'silu': 4, 'tanh': 3, 'relu': 1}")
     assert list(_lists(tree, _names())) == [1]
     assert count([("engine/a.py", tree)])["mish"] == {"engine/a.py"}
+
+
+def test_families_say_what_they_export():
+    text = (ROOT / "engine/ops/__init__.py").read_text()
+    modules = re.findall(r"^from mycelia\.(\S+) import \*", text, re.MULTILINE)
+    assert modules
+    for module in modules:
+        tree = ast.parse((ROOT / f"{module.replace('.', '/')}.py").read_text())
+        assert _exported(tree), f"{module} has no __all__: its imports would be public functions"
