@@ -21,8 +21,7 @@ constexpr uint32_t kNarrow = 2, kReadsShort = 4;
 enum class Way { kWhole, kElements, kParts, kProduct, kAlike, kAlikeOthers, kStreams, kAny };
 
 constexpr int64_t kNarrowBlock = 4096;       // elements of a block: 16 KB an operand
-constexpr int64_t kImageBlock = 1 << 14;     // of images or planes, so that what kernels prepare serves many of them
-constexpr int64_t kMostImage = 1 << 16;      // elements of an image that is not cut into planes
+constexpr int64_t kManyBlock = 1 << 14;      // where kernels prepare something for each call
 constexpr int64_t kLeastImage = 1 << 14;     // of one that is worth a convolution of its own
 constexpr int64_t kFewChannels = 128;        // multiply-adds of an element that memory keeps up with
 
@@ -60,7 +59,7 @@ constexpr Streams kStreams[] = {
     {"layer_norm", 1, 1}, {"layer_norm_grad", 3, 1}, {"rms_norm", 1, 1}, {"rms_norm_grad", 3, 1},
     {"group_norm", 1, 1}, {"group_norm_grad", 3, 1},
     {"sparse_softmax_cross_entropy_with_logits", 1, 2}, {"softmax_cross_entropy_with_logits", 3, 2},
-    {"argmax", 1, 0}, {"argmin", 1, 0}, {"max_with_index", 1, 1}, {"min_with_index", 1, 1}, {"place_along", 1, 1}};
+    {"argmax", 1, 0}, {"argmin", 1, 0}, {"max_with_index", 1, 1}, {"min_with_index", 1, 1}, {"place_along", 1, 1}, {"bias_add", 1, 1}};
 
 // The line of a table that is for `op`; its name is null if there is none.
 template <class Line, int n>
@@ -81,18 +80,22 @@ constexpr const char* kAny[] = {"sum", "sum_to", "mean", "prod", "reduce_max", "
 constexpr const char* kProducts[] = {"mat_mul", "dense"};  // batch_matmul is many of them
 
 // Each part along the first axis of the results and of the inputs that have a bit in `in`.
-enum class Part { kAny, kPool, kImage };  // pools: or a plane; convolutions: where memory bounds them
+enum class Part {
+  kPlane,       // or of each plane, if the channels are the second axis
+  kManyPlanes,  // the same, what the kernel prepares for a call serves many planes
+  kImage        // convolutions, where memory bounds them
+};
 struct Parts {
   const char* op;
   uint32_t in;
   Part kind;
 };
 constexpr Parts kByParts[] = {
-    {"max_pool", 1, Part::kPool}, {"max_pool_grad", 3, Part::kPool}, {"max_pool_index", 1, Part::kPool},
-    {"adaptive_max_pool", 1, Part::kPool}, {"adaptive_max_pool_index", 1, Part::kPool},
-    {"avg_pool", 1, Part::kPool}, {"avg_pool_grad", 1, Part::kPool}, {"adaptive_avg_pool", 1, Part::kPool},
-    {"adaptive_avg_pool_grad", 1, Part::kPool},
-    {"pool_take", 3, Part::kPool}, {"pool_scatter", 3, Part::kPool}, {"bias_add", 1, Part::kAny},
+    {"max_pool", 1, Part::kPlane}, {"max_pool_grad", 3, Part::kPlane}, {"max_pool_index", 1, Part::kPlane},
+    {"adaptive_max_pool", 1, Part::kPlane}, {"adaptive_max_pool_index", 1, Part::kPlane},
+    {"avg_pool", 1, Part::kManyPlanes}, {"avg_pool_grad", 1, Part::kManyPlanes},
+    {"adaptive_avg_pool", 1, Part::kManyPlanes}, {"adaptive_avg_pool_grad", 1, Part::kManyPlanes},
+    {"pool_take", 3, Part::kPlane}, {"pool_scatter", 3, Part::kPlane},
     {"conv", 1, Part::kImage}, {"conv_input_grad", 1, Part::kImage}};
 
 template <int n>
@@ -180,8 +183,7 @@ MYC_INLINE int32_t run_parts(const myc_call* call, myc_kernel_fn fn, Parts p) {
   const myc_tensor& x = input(call);
   if (call->n_in + call->n_out > kMaxOperands || x.rank < 2 || x.size == 0) return run_whole(call, fn);
   if (p.kind == Part::kImage && !is_light(call)) return run_whole(call, fn);
-  const int64_t image = max(x.size, output(call).size) / x.shape[0];
-  const bool planes = p.kind == Part::kPool && (x.shape[0] == 1 || image > kMostImage) && !channels_last(p.op, call);
+  const bool planes = p.kind != Part::kImage && !channels_last(p.op, call);
   const int lead = planes ? 2 : 1;
   const int64_t parts = extent(x, 0, lead);
   if (parts < 2) return run_whole(call, fn);
@@ -198,7 +200,7 @@ MYC_INLINE int32_t run_parts(const myc_call* call, myc_kernel_fn fn, Parts p) {
     o.part = o.cut ? o.t->size / parts : 0;
     most = max(most, o.part);
   }
-  const int64_t each = max((p.kind == Part::kAny ? kNarrowBlock : kImageBlock) / most, int64_t{1});
+  const int64_t each = max((p.kind == Part::kPlane ? kNarrowBlock : kManyBlock) / most, int64_t{1});
   const int64_t own = p.kind == Part::kImage ? kProductScratch : kNarrowScratch;
   const int32_t rc = run_blocks(call, fn, operands, parts, each, 6 * most, own);
   return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;

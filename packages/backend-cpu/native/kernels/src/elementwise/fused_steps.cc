@@ -195,7 +195,46 @@ void store_16(const void* const* x, unsigned, void* to, int64_t n) {
   narrow(static_cast<const float*>(x[0]), static_cast<T*>(to), n);
 }
 
+// F and the rounding to T of its result.
+template <class F, class T>
+struct Rounded {
+  template <class... V>
+  MYC_INLINE f32v operator()(V... v) const {
+    return rounded_to<T>(F{}(v...));
+  }
+};
+
+template <class T>
+StepFn rounded_step(int64_t primitive) {
+  switch (primitive) {
+    case MYC_FUSED_ADD: return two<Rounded<Add, T>>;
+    case MYC_FUSED_SUB: return two<Rounded<Sub, T>>;
+    case MYC_FUSED_MUL: return two<Rounded<Mul, T>>;
+    case MYC_FUSED_DIV: return two<Rounded<Div, T>>;
+    case MYC_FUSED_SQUARE: return one<Rounded<Square, T>>;
+    case MYC_FUSED_RECIPROCAL: return one<Rounded<Reciprocal, T>>;
+    case MYC_FUSED_SQRT: return one<Rounded<Sqrt, T>>;
+    case MYC_FUSED_RSQRT: return one<Rounded<Rsqrt, T>>;
+    case MYC_FUSED_EXP: return one<Rounded<Exp, T>>;
+    case MYC_FUSED_TANH: return one<Rounded<Tanh, T>>;
+    case MYC_FUSED_TANH_GRAD: return two<Rounded<TanhGrad, T>>;
+    case MYC_FUSED_SIGMOID: return one<Rounded<Sigmoid, T>>;
+    case MYC_FUSED_SIGMOID_GRAD: return two<Rounded<SigmoidGrad, T>>;
+    case MYC_FUSED_SILU: return one<Rounded<Silu, T>>;
+    case MYC_FUSED_SILU_GRAD: return two<Rounded<SiluGrad, T>>;
+    case MYC_FUSED_GELU: return one<Rounded<Gelu, T>>;
+    case MYC_FUSED_GELU_GRAD: return two<Rounded<GeluGrad, T>>;
+    case MYC_FUSED_GELU_TANH: return one<Rounded<GeluTanh, T>>;
+    case MYC_FUSED_GELU_TANH_GRAD: return two<Rounded<GeluTanhGrad, T>>;
+    default: return nullptr;
+  }
+}
+
 }  // namespace
+
+StepFn rounded_step_function(int64_t primitive, int64_t rounding) {
+  return rounding == MYC_FUSED_ROUND_F16 ? rounded_step<Half>(primitive) : rounded_step<Brain>(primitive);
+}
 
 StepFn step_function(int64_t primitive) {
   switch (primitive) {

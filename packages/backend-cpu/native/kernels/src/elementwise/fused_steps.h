@@ -14,6 +14,9 @@ using StepFn = void (*)(const void* const* operand, unsigned numbers, void* y, i
 // The loop of a primitive; null for reductions and numbers that mean nothing.
 StepFn step_function(int64_t primitive);
 
+// The loop of a primitive whose result is rounded at once, by `rounding`: round_f16 or round_bf16; null if there is none.
+StepFn rounded_step_function(int64_t primitive, int64_t rounding);
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_FUSED_STEPS_H_

@@ -1,4 +1,5 @@
 // Matrix products: adapters from the ops' tensors to gemm.  Cost: 2 m n k flops each.
+#include "elementwise/half.h"
 #include "gemm/gemm.h"
 #include "mycelia/kernels.h"
 #include "simd/vec.h"
@@ -37,8 +38,9 @@ int64_t offset_of(int64_t batch, const myc_tensor& result, const myc_tensor& ope
 // Multiply-adds of one matrix above which its product is cut for the threads instead of the stack.
 constexpr int64_t kLargeProduct = 1 << 23;
 
-// y += b for each row of y [rows, n], b constant along the row or one per column.
-void add_bias(const float* x, const float* bias, float* y, int64_t n, bool per_column) {
+// y = x + b for each row of y [rows, n], b constant along the row or one per column.
+template <class T>
+void add_bias(const T* x, const float* bias, T* y, int64_t n, bool per_column) {
   if (per_column) {
     map(x, bias, y, n, [](f32v a, f32v b) { return a + b; });
   } else {
@@ -100,20 +102,24 @@ KERNEL_FN(dense, f32) {
               in<float>(call, 1), inputs, out<float>(call), outputs, epilogue);
 }
 
-// Bytes: 8 per element.
+// Bytes: 8 per element, 4 of 16-bit floats.
 KERNEL_FN(bias_add, f32) {
   const auto& a = attrs<myc_bias_add_attrs>(call);
   const myc_tensor& x = input(call, 0);
   const AxisView view = around_axis(x, a.data_format == 1 ? -1 : 1);  // 1: NHWC
-  const float *from = in<float>(call, 0), *bias = in<float>(call, 1);
-  float* to = out<float>(call);
   const bool per_column = view.inner == 1;
   const int64_t n = per_column ? view.n : view.inner;
   if (x.size == 0) return MYC_OK;
-  parallel_rows(call, x.size / n, 8 * n, [&](int64_t r) {
-    add_bias(from + r * n, per_column ? bias : bias + r % view.n, to + r * n, n, per_column);
+  return with_float_type(x.dtype, [&](auto type) {
+    using T = decltype(type);
+    const T* from = in<T>(call, 0);
+    const float* bias = in<float>(call, 1);
+    T* to = out<T>(call);
+    parallel_rows(call, x.size / n, 8 * n, [&](int64_t r) {
+      add_bias(from + r * n, per_column ? bias : bias + r % view.n, to + r * n, n, per_column);
+    });
+    return MYC_OK;
   });
-  return MYC_OK;
 }
 
 }  // namespace mycelia::MYC_ISA
