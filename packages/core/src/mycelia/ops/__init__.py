@@ -55,14 +55,19 @@ _LATE |= dict.fromkeys(
     "mycelia.ops.ascend_only",
 )
 _LATE |= dict.fromkeys(
-    """array_to_scalar bernoulli_ coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values
+    """array_to_scalar coo_tensor_get_dense_shape coo_tensor_get_indices coo_tensor_get_values
     csr_tensor_get_dense_shape csr_tensor_get_indices csr_tensor_get_indptr csr_tensor_get_values
-    inplace_sigmoid is_dynamic_sequence_element_unknown is_sequence_shape_unknown is_sequence_value_unknown
-    make_coo_tensor make_csr_tensor make_row_tensor make_row_tensor_inner make_sparse_tensor
-    moe_token_permute moe_token_unpermute put_ reshape_ rotary_position_embedding row_tensor_add
-    row_tensor_get_dense_shape row_tensor_get_indices row_tensor_get_values stop_gradient_ tail tensor_muls
-    tensor_range zero_""".split(),
-    "mycelia.ops.rare",
+    is_dynamic_sequence_element_unknown is_sequence_shape_unknown is_sequence_value_unknown
+    make_coo_tensor make_csr_tensor make_row_tensor make_row_tensor_inner make_sparse_tensor row_tensor_add
+    row_tensor_get_dense_shape row_tensor_get_indices row_tensor_get_values tail tensor_muls
+    tensor_range""".split(),
+    "mycelia.ops.sequences",
+)
+_LATE |= dict.fromkeys(
+    "bernoulli_ inplace_sigmoid put_ reshape_ stop_gradient_ zero_".split(), "mycelia.ops.in_place"
+)
+_LATE |= dict.fromkeys(
+    "moe_token_permute moe_token_unpermute rotary_position_embedding".split(), "mycelia.ops.moe"
 )
 _SPARSE = ("coo_", "csr_", "coo2", "csr2", "dense_to_sparse_")
 

@@ -113,10 +113,10 @@ from mycelia.engine.ops.late import provide as _provide
 _provide(globals())
 
 # isort: split
-import mycelia.engine.ops.methods.facts  # noqa: E402
-import mycelia.engine.ops.methods.further  # noqa: E402
+import mycelia.engine.ops.methods.functions  # noqa: E402
 import mycelia.engine.ops.methods.hooks  # noqa: E402
 import mycelia.engine.ops.methods.overloads  # noqa: E402
+import mycelia.engine.ops.methods.properties  # noqa: E402
 
 # It brings dispatch and the operators of Tensor, and may be what imports the ops.
 import mycelia.engine.tensors.tensor  # noqa: E402

@@ -29,7 +29,7 @@ from mycelia.engine.ops.arrays.row_updates import _index_copy
 from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
 from mycelia.engine.ops.arrays.slicing import _strided_assign, _strided_slice, _strided_write
 from mycelia.engine.ops.elementwise.cast import cast
-from mycelia.engine.ops.methods.facts import SharedTensor
+from mycelia.engine.ops.methods.properties import SharedTensor
 from mycelia.engine.tensors.attach import attach
 
 _Tensor = _C.Tensor

@@ -12,7 +12,7 @@ from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ir.sizes import Size
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.late import ops
-from mycelia.engine.ops.methods import facts as tensor_facts
+from mycelia.engine.ops.methods import properties as tensor_properties
 from mycelia.engine.tensors import text as tensor_text
 from mycelia.engine.tensors.attach import attach
 
@@ -154,7 +154,7 @@ def _without_data(dtype, shape, init) -> Tensor:
     if init is None:
         return _C.make_traced(None, dtype, tuple(n if isinstance(n, int) else -1 for n in shape))
     result = _filled(init, shape, dtype)
-    tensor_facts.marks(result)["init"] = init
+    tensor_properties.marks(result)["init"] = init
     return result
 
 

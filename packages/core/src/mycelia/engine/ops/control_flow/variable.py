@@ -15,7 +15,7 @@ from typing import Any
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.methods.facts import marks, noted
+from mycelia.engine.ops.methods.properties import marks, noted
 
 # ---- numbers -----------------------------------------------------------------------------------------------
 

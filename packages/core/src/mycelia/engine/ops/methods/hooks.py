@@ -10,7 +10,7 @@ import weakref
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import errors
-from mycelia.engine.ops.methods.facts import marks, noted
+from mycelia.engine.ops.methods.properties import marks, noted
 from mycelia.engine.tensors.attach import attach
 
 _numbers = itertools.count()

@@ -35,7 +35,7 @@ _CONSTANTS: dict[str, dict[str, Any]] = {
 }  # fmt: skip
 
 
-class _Elsewhere(Operation):
+class _AscendOnly(Operation):
     def __call__(self, *inputs, **named):
         name = type(self).__name__
         raise errors.error(errors.NotSupportedError, name, "this operator runs on Ascend only, not on CPU")
@@ -51,7 +51,7 @@ for _name, _constants in _CONSTANTS.items():
     register(
         type(
             _name,
-            (_Elsewhere,),
+            (_AscendOnly,),
             {
                 "__doc__": "An operator that runs on Ascend only.",
                 "__module__": __name__,
