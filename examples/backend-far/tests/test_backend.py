@@ -51,6 +51,30 @@ def test_memory_comes_back():
         assert len(far().memory.blocks) == blocks
 
 
+def test_hal_tells_of_it():
+    x = ms.Tensor(np.ones(1000, np.float32)).move_to("far")
+    assert ms.hal.is_available("far") and ms.hal.device_count("far") == 1
+    assert ms.hal.memory_allocated("far") >= 4000 == x.nbytes
+    with on_backend("far"):
+        assert ms.hal.get_device_name(0) == "far" and ms.hal.memory_stats() == ms.runtime.memory_stats()
+        side = ms.hal.Stream()
+        assert side != ms.hal.default_stream() and side.stream_id() > 0 == ms.hal.default_stream().stream_id()
+
+
+def test_what_looks_at_programs_gets_copies():
+    seen = []
+    function = ms.jit(lambda x: ms.ops.relu(x + 1) * 2)
+    x = ms.Tensor(np.zeros(3, np.float32))
+    with on_backend("far"):
+        function(x)
+        for program in ms.engine.compile.executable.live_programs():
+            program.observe(lambda place, outputs: seen.append(outputs[0].asnumpy().tolist()))
+        assert function(x).asnumpy().tolist() == [2, 2, 2]
+        for program in ms.engine.compile.executable.live_programs():
+            program.observe(None)
+    assert seen == [[1, 1, 1], [1, 1, 1], [2, 2, 2]]
+
+
 def test_the_host_cannot_touch_its_memory():
     code = (
         "import ctypes, numpy as np, mycelia as ms\n"

@@ -24,11 +24,11 @@ RUBBISH = 0xA5
 class NearBackend(Backend):
     """Kernels of the CPU on blocks by address; fresh and freed memory is full of rubbish."""
 
-    name = "near"
     own_memory = True
     channels_last = True
 
-    def __init__(self):
+    def __init__(self, name):
+        self.name = name
         self.blocks: dict[int, np.ndarray] = {}
         self.copied = {"in": 0, "out": 0}
 
@@ -63,10 +63,10 @@ class NearBackend(Backend):
 
 @pytest.fixture(scope="module", autouse=True)
 def near():
-    backend = NearBackend()
-    registry.available()["near"] = backend
+    backend = NearBackend("near")
+    registry.available().update(near=backend, nearer=NearBackend("nearer"))
     yield backend
-    del registry.available()["near"]
+    del registry.available()["near"], registry.available()["nearer"]
     registry.load.cache_clear()
 
 
@@ -133,6 +133,22 @@ def test_updates_are_written_in_place(near):
             run(x)
             assert parameter.data_ptr() == address and address in near.blocks
         assert parameter.asnumpy().tolist() == [4] * 1000
+
+
+def test_tensors_go_from_device_to_device(near):
+    other = registry.available()["nearer"]
+    array = np.arange(6, dtype=np.float32)
+    with on_backend("near"):
+        parameter = Parameter(Tensor(array), name="p")
+        doubled = ms.jit(lambda: parameter * 2)
+        assert doubled().device == "near:0" and parameter.device == "near:0"
+        x = parameter.move_to("nearer")
+    assert x.device == "nearer:0" and x.data_ptr() in other.blocks
+    with on_backend("nearer"):
+        assert (x + parameter).asnumpy().tolist() == (2 * array).tolist()
+        assert parameter.device == "nearer:0" and doubled().device == "nearer:0"
+        assert x.to(ms.Tensor(0.0)) is x and ms.Tensor(array).to(x).device == "nearer:0"
+    assert ms.hal.memory_allocated("nearer") >= 24
 
 
 def test_numbers_become_tensors_of_the_device(near):

@@ -71,9 +71,6 @@ class FarBackend(Backend):
             lambda: np.copyto(self.memory.bytes_at(target, size), self.memory.bytes_at(source, size))
         )
 
-    def empty_cache(self):
-        """It keeps nothing that it could give back."""
-
     # ---- its work in order
 
     def stream(self, priority=0):

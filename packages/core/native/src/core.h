@@ -35,6 +35,7 @@ struct Storage {
 constexpr int32_t kForeign = -1;   // a bin: memory of `owner`
 constexpr int32_t kOfDevice = -2;  // a bin: memory that the device allocated
 constexpr int32_t kHost = 0;       // the device whose memory this process reads and writes
+constexpr int32_t kMaxDevices = 127;
 
 Storage* storage_alloc(int64_t bytes);                      // on the host; NULL with MemoryError set
 Storage* storage_wrap(void* data, int64_t bytes, PyObject* owner);  // takes a new reference to owner
@@ -130,10 +131,10 @@ struct Plan {
   int32_t n_out;
   myc_tensor* out;        // types only
   int32_t* scalar_dtype;  // per flat input: dtype in which a Python number is handed over; -1: a tensor
-  int32_t n_in;
+  int16_t n_in;
+  int8_t device;          // where inputs and outputs lie when it runs
+  int8_t home;            // where outputs lie afterwards: differs when another device stands in
   uint32_t flags;         // MYC_INPLACE
-  int32_t device;         // where inputs and outputs lie when it runs
-  int32_t home;           // where outputs lie afterwards: differs when another device stands in
   int64_t work;           // elements touched; decides whether the GIL is released
   myc_kernel_fn fn;
   myc_context* (*context)();
@@ -198,9 +199,14 @@ Tensor* scalar_tensor(int32_t dtype, PyObject* number);
 
 // Runs a plan on flat inputs (Tensor, number or NULL). Fills `outputs` with new references; an entry that is set already
 // is the memory to use. False on error, with `outputs` left for the caller to release.
-bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
+inline bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
 // The same, for inputs that lie on the plan's device; so do the outputs then.
 bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
+// The same, with copies where there are several devices.
+bool run_plan_between(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs);
+inline bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  return __builtin_expect(other_devices, 0) ? run_plan_between(op, plan, inputs, outputs) : run_plan_there(op, plan, inputs, outputs);
+}
 bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx);
 bool read_type(PyObject* type, myc_tensor* out);  // of an ir.types.TensorType; sizes may be -1
 

@@ -113,6 +113,10 @@ namespace {
 PyObject* add_device(PyObject*, PyObject* args) {
   PyObject *name, *backend;
   if (!PyArg_ParseTuple(args, "UO", &name, &backend)) return nullptr;
+  if (devices.size() >= static_cast<size_t>(kMaxDevices)) {
+    PyErr_Format(PyExc_RuntimeError, "at most %d devices have memory of their own", kMaxDevices - 1);
+    return nullptr;
+  }
   Device d{};
   d.backend = Py_NewRef(backend);
   d.name = Py_NewRef(name);

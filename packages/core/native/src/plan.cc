@@ -314,9 +314,9 @@ PyObject* plan_new(PyTypeObject* type, PyObject* args, PyObject*) {
   OwnedRef guard(reinterpret_cast<PyObject*>(p));
   p->kind = kind;
   p->work = work;
-  p->device = device;
-  p->home = home;
-  p->n_in = static_cast<int32_t>(PyTuple_GET_SIZE(in_types));
+  p->device = static_cast<int8_t>(device);
+  p->home = static_cast<int8_t>(home);
+  p->n_in = static_cast<int16_t>(PyTuple_GET_SIZE(in_types));
   p->n_out = static_cast<int32_t>(PyTuple_GET_SIZE(out_types));
   p->out = static_cast<myc_tensor*>(PyMem_Calloc(p->n_out + 1, sizeof(myc_tensor)));
   p->scalar_dtype = static_cast<int32_t*>(PyMem_Calloc(p->n_in + 1, sizeof(int32_t)));
@@ -358,8 +358,8 @@ void plan_dealloc(PyObject* self) {
 }
 
 PyMemberDef plan_members[] = {{"kind", T_INT, offsetof(Plan, kind), READONLY, "0 kernel, 1 view, 2 reference, 3 compose, 4 launch, 5 copy."},
-                              {"device", T_INT, offsetof(Plan, device), READONLY, "Where it runs; 0: the host."},
-                              {"home", T_INT, offsetof(Plan, home), READONLY, "Where its results lie in the end."},
+                              {"device", T_BYTE, offsetof(Plan, device), READONLY, "Where it runs; 0: the host."},
+                              {"home", T_BYTE, offsetof(Plan, home), READONLY, "Where its results lie in the end."},
                               {"in_types", T_OBJECT_EX, offsetof(Plan, in_types), READONLY, nullptr},
                               {"out_types", T_OBJECT_EX, offsetof(Plan, out_types), READONLY, nullptr},
                               {"attrs", T_OBJECT_EX, offsetof(Plan, attrs), READONLY, nullptr},
@@ -384,9 +384,7 @@ bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
   return false;
 }
 
-namespace {
-
-inline bool run_here(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
   switch (plan->kind) {
     case kKernel: return run_kernel(op, plan, inputs, outputs);
     case kView: {
@@ -400,6 +398,8 @@ inline bool run_here(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outpu
     default: PyErr_Format(PyExc_RuntimeError, "%U: a composed op has no plan to run", op->name); return false;
   }
 }
+
+namespace {
 
 bool is_apart(const Plan* plan, PyObject* const* inputs) {
   if (plan->kind == kView || plan->kind == kCopy) return false;
@@ -432,9 +432,9 @@ bool run_apart(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
     if (!t) return false;
     brought.v.push_back(there[i] = reinterpret_cast<PyObject*>(t));
   }
-  if (plan->device == plan->home) return run_here(op, plan, there.data(), outputs);
+  if (plan->device == plan->home) return run_plan_there(op, plan, there.data(), outputs);
   std::vector<Tensor*> made(plan->n_out, nullptr);
-  const bool ok = run_here(op, plan, there.data(), made.data());
+  const bool ok = run_plan_there(op, plan, there.data(), made.data());
   for (Tensor* t : made) brought.v.push_back(reinterpret_cast<PyObject*>(t));
   for (int i = 0; ok && i < plan->n_out; ++i) {
     if (!outputs[i]) {
@@ -450,11 +450,8 @@ bool run_apart(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
 
 }  // namespace
 
-bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) { return run_here(op, plan, inputs, outputs); }
-
-bool run_plan(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
-  if (__builtin_expect(other_devices, 0) && is_apart(plan, inputs)) return run_apart(op, plan, inputs, outputs);
-  return run_here(op, plan, inputs, outputs);
+bool run_plan_between(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  return is_apart(plan, inputs) ? run_apart(op, plan, inputs, outputs) : run_plan_there(op, plan, inputs, outputs);
 }
 
 int init_plan(PyObject* module) {

@@ -225,8 +225,9 @@ class Backend:
             _C.reset_memory_peaks(allocated, reserved)
 
     def empty_cache(self) -> None:
-        """Give back memory that no tensor holds."""
-        _C.empty_cache()
+        """Give back memory that no tensor holds, where some was kept."""
+        if not self.own_memory:
+            _C.empty_cache()
 
     # ---- its work in order
 
