@@ -8,7 +8,7 @@ from importlib.metadata import version
 import pytest
 from typer.testing import CliRunner
 
-from mycelia_serving import commands
+from mycelia_serving.actions import control
 from mycelia_serving.cli import app
 from mycelia_serving.frontend import start_grpc
 from mycelia_serving.frontend.tls import SSLConfig
@@ -33,8 +33,8 @@ def test_status_in_a_pipe_is_whole_lines_and_no_markup(monkeypatch, capsys):
         "addresses": [{"protocol": "grpc", "address": f"[::1]:{port}"} for port in range(5500, 5530)],
         "servables": [{"name": "s" * 70, "version": 1, "state": "ready", "reason": "", "workers": [worker]}],
     }  # fmt: skip
-    monkeypatch.setattr(commands, "command", lambda pid, what: told)
-    commands.show_status(None, False)
+    monkeypatch.setattr(control, "command", lambda pid, what: told)
+    control.show_status(None, False)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith("grpc [::1]:5529")
     (row,) = [line for line in lines if REASON in line]

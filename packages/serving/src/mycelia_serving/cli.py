@@ -141,13 +141,13 @@ def start(
     ] = "",
 ) -> None:
     """Serve servables until SIGTERM or Ctrl-C."""
-    from mycelia_serving import commands
+    options = dict(locals())
+    from mycelia_serving.actions import serve
 
-    options = {name: value for name, value in locals().items() if name != "commands"}
     if join:
-        _tried(lambda: commands.be_worker(options))
+        _tried(lambda: serve.be_worker(options))
     else:
-        _tried(lambda: commands.start(options))
+        _tried(lambda: serve.start(options))
 
 
 @app.command()
@@ -173,10 +173,10 @@ def worker(
     ] = "",
 ) -> None:
     """Run a servable for a master elsewhere until SIGTERM or Ctrl-C."""
-    from mycelia_serving import commands
+    options = dict(locals())
+    from mycelia_serving.actions import serve
 
-    options = {name: value for name, value in locals().items() if name != "commands"}
-    _tried(lambda: commands.be_worker(options))
+    _tried(lambda: serve.be_worker(options))
 
 
 @app.command()
@@ -203,53 +203,53 @@ def deploy(
     drain_seconds: DrainSeconds = 30.0,
 ) -> None:
     """Run servables on another engine: Ray Serve."""
-    from mycelia_serving import commands
+    options = dict(locals())
+    from mycelia_serving.actions import serve
 
-    options = {name: value for name, value in locals().items() if name != "commands"}
-    _tried(lambda: commands.deploy(options))
+    _tried(lambda: serve.deploy(options))
 
 
 @app.command()
 def status(pid: Pid = None, json: AsJson = False) -> None:
     """Show servables, versions and workers of a running server."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control
 
-    _tried(lambda: commands.show_status(pid, json))
+    _tried(lambda: control.show_status(pid, json))
 
 
 @app.command()
 def models(pid: Pid = None, json: AsJson = False) -> None:
     """Show the methods of what is served, with inputs and outputs."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control
 
-    _tried(lambda: commands.show_models(pid, json))
+    _tried(lambda: control.show_models(pid, json))
 
 
 @app.command()
 def load(servable: ServableName, pid: Pid = None) -> None:
     """Serve a version, or look for newer ones."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control, names
 
-    name, number = _tried(lambda: commands.split_name(servable))
-    _tried(lambda: commands.command(pid, "load", name=name, version=number))
+    name, number = _tried(lambda: names.split_name(servable))
+    _tried(lambda: control.command(pid, "load", name=name, version=number))
 
 
 @app.command()
 def unload(servable: ServableName, pid: Pid = None) -> None:
     """End a version, or all, when their requests are answered."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control, names
 
-    name, number = _tried(lambda: commands.split_name(servable))
-    _tried(lambda: commands.command(pid, "unload", name=name, version=number))
+    name, number = _tried(lambda: names.split_name(servable))
+    _tried(lambda: control.command(pid, "unload", name=name, version=number))
 
 
 @app.command()
 def scale(target: Annotated[str, typer.Argument(help="NAME=COUNT.")], pid: Pid = None) -> None:
     """Have so many workers of a servable."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control, names
 
-    name, count = _tried(lambda: commands.split_target(target))
-    _tried(lambda: commands.command(pid, "scale", name=name, count=count))
+    name, count = _tried(lambda: names.split_target(target))
+    _tried(lambda: control.command(pid, "scale", name=name, count=count))
 
 
 @app.command()
@@ -257,9 +257,9 @@ def drain(
     seconds: Annotated[float, typer.Option("--seconds", help="How long to wait.")] = 30.0, pid: Pid = None
 ) -> None:
     """Refuse new requests and wait for those that run; the server stays."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control
 
-    if not _tried(lambda: commands.command(pid, "drain", seconds=seconds)):
+    if not _tried(lambda: control.command(pid, "drain", seconds=seconds)):
         typer.echo("some requests still run", err=True)
         raise typer.Exit(1)
 
@@ -270,9 +270,9 @@ def stop(
     pid: Pid = None,
 ) -> None:
     """Stop a running server."""
-    from mycelia_serving import commands
+    from mycelia_serving.actions import control
 
-    _tried(lambda: commands.stop(pid, now))
+    _tried(lambda: control.stop(pid, now))
 
 
 @app.command()
@@ -290,10 +290,10 @@ def call(
     tls_key: TlsKey = "",
 ) -> None:
     """Call a method and print its answer as JSON."""
-    from mycelia_serving import commands
+    options = dict(locals())
+    from mycelia_serving.actions import call
 
-    options = {name: value for name, value in locals().items() if name != "commands"}
-    _tried(lambda: commands.call(method, instances, timeout, dtype, options))
+    _tried(lambda: call.call(method, instances, timeout, dtype, options))
 
 
 @app.command()
@@ -313,7 +313,7 @@ def bench(
     tls_key: TlsKey = "",
 ) -> None:
     """Send the same request again and again, and print requests/s and latencies."""
-    from mycelia_serving import commands
+    options = dict(locals())
+    from mycelia_serving.actions import call
 
-    options = {name: value for name, value in locals().items() if name != "commands"}
-    _tried(lambda: commands.bench(method, instances, seconds, concurrency, dtype, json, options))
+    _tried(lambda: call.bench(method, instances, seconds, concurrency, dtype, json, options))

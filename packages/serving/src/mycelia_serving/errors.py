@@ -28,7 +28,7 @@ class Code(enum.IntEnum):
 
 
 # code -> (code on MindSpore's wire, HTTP status, name of the gRPC status)
-_FACES = {
+_ON_THE_WIRE = {
     Code.SUCCESS: (0, 200, "OK"),
     Code.FAILED: (1, 500, "INTERNAL"),
     Code.INVALID_INPUTS: (2, 400, "INVALID_ARGUMENT"),
@@ -57,16 +57,16 @@ class ServingError(Exception):
     @property
     def wire_code(self) -> int:
         """The code in `ErrorMsg.error_code`."""
-        return _FACES[self.code][0]
+        return _ON_THE_WIRE[self.code][0]
 
     @property
     def http_status(self) -> int:
-        return _FACES[self.code][1]
+        return _ON_THE_WIRE[self.code][1]
 
     @property
     def grpc_status(self) -> str:
         """Name of a member of `grpc.StatusCode`."""
-        return _FACES[self.code][2]
+        return _ON_THE_WIRE[self.code][2]
 
 
 def clip(text: object) -> str:

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from mycelia import config
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.master import Master
-from mycelia_serving.cluster.supervise import Deployment, Settings
+from mycelia_serving.cluster.supervise import Deployment
 from mycelia_serving.cluster.worker_api import WorkerLost
 from mycelia_serving.request import MethodInfo, Reply, Request, TensorInfo
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mycelia_serving.clock import NEVER
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.light import LightDeployment
-from mycelia_serving.cluster.supervise import Settings
 from mycelia_serving.engine import scheduler
 from mycelia_serving.errors import Code
 
@@ -95,7 +95,7 @@ def hold(run) -> int:
 
 
 def waiting(engine) -> int:
-    return sum(unit.waiting for unit in engine.scheduler.units)
+    return sum(executor.waiting for executor in engine.scheduler.executors)
 
 
 def test_what_cannot_run_waits_at_the_master_only(light):

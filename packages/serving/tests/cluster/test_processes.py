@@ -8,8 +8,9 @@ import signal
 import numpy as np
 import pytest
 
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.master import Master
-from mycelia_serving.cluster.supervise import Deployment, Settings
+from mycelia_serving.cluster.supervise import Deployment
 from mycelia_serving.errors import Code
 
 
@@ -154,7 +155,7 @@ def test_workers_that_never_answer_are_given_up(tmp_path, call_master, until, mo
 
 
 def test_a_spare_process_becomes_the_next_worker(servables, call_master, until):
-    from mycelia_serving.cluster.supervise import Spares
+    from mycelia_serving.cluster.child import Spares
 
     master, spares = Master(), Spares(after_s=0.0)
     deployment = Deployment(master, Settings(str(servables), "calc", 1), spares=spares)

@@ -11,8 +11,8 @@ import urllib.request
 import pytest
 
 from mycelia_serving.cluster import ray
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.scaling import ScalePolicy
-from mycelia_serving.cluster.supervise import Settings
 
 
 def ask(replica, method: str, path: str, body: bytes = b"", query: bytes = b""):

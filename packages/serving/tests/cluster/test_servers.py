@@ -248,8 +248,8 @@ def test_commands_are_not_taken_where_workers_join(registry):
 
 
 def test_a_frozen_worker_is_found_and_its_work_done_by_others(servables, runtime_dir, call_master, until):
+    from mycelia_serving.cluster.child import Settings
     from mycelia_serving.cluster.node import Node, Plan
-    from mycelia_serving.cluster.supervise import Settings
 
     node = Node()
     node.ping_s = 0.2

@@ -103,7 +103,7 @@ def serve(tmp_path, place):
             except RuntimeError as error:
                 outcome.append(error)
 
-        thread = threading.Thread(target=work)
+        thread = threading.Thread(target=work, daemon=True)
         thread.start()
         while not os.path.exists(leader["address"].removeprefix("unix:")) and thread.is_alive():
             time.sleep(0.01)
@@ -209,7 +209,7 @@ def signals():
 def test_agents_are_processes_that_end_with_their_servable(place, models, tmp_path, signals):
     leader = place(config(2, 2))
     engine = Engine(str(tmp_path), "parts", leader=leader)
-    thread = threading.Thread(target=engine.start)
+    thread = threading.Thread(target=engine.start, daemon=True)
     thread.start()
     before = {t for t in threading.enumerate() if t.name == "serving-agents"}
     startup_agents(leader["address"], [models.double, models.plus], agent_start_port=0)

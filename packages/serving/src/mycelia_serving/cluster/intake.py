@@ -13,7 +13,7 @@ from mycelia_serving.cluster.worker_slots import WorkerSlot
 
 
 class Intake:
-    """An `engine.units.Intake` on the queues of a group. lock: the master's."""
+    """An `engine.executors.Intake` on the queues of a group. lock: the master's."""
 
     def __init__(self, lock: threading.Lock, group: Group, slot: WorkerSlot) -> None:
         self._lock = lock

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.local import LocalWorker, device_name
 from mycelia_serving.cluster.master import Master
-from mycelia_serving.cluster.supervise import Settings
 
 
 class LightDeployment:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import shutil
-import signal
-import sys
 import threading
 import time
 from collections.abc import Callable
@@ -16,11 +13,12 @@ from dataclasses import dataclass, replace
 from mycelia import log
 from mycelia_serving.clock import CLOCK, NEVER, Alarm
 from mycelia_serving.cluster import runtime
+from mycelia_serving.cluster.child import Settings, Spares
 from mycelia_serving.cluster.light import LightDeployment
 from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.remote import RemoteWorker
 from mycelia_serving.cluster.scaling import ScalePolicy, Scaler
-from mycelia_serving.cluster.supervise import Deployment, Settings, Spares
+from mycelia_serving.cluster.supervise import Deployment
 from mycelia_serving.cluster.versions import Versions
 from mycelia_serving.cluster.worker_registry import WorkerRegistry
 from mycelia_serving.servable.directory import VersionPolicy
@@ -384,70 +382,3 @@ class Node:
 
 def _only(version: int) -> VersionPolicy:
     return VersionPolicy(listed=(version,)) if version else VersionPolicy()
-
-
-# ---- the one server of a process -------------------------------------------------------------------------
-
-_current: Node | None = None
-_options: dict = {}
-_making = threading.Lock()
-
-
-def current() -> Node:
-    """The server of this process, made at need. It keeps the process alive until it is stopped, and stops
-    gracefully at SIGTERM and Ctrl-C; a second signal ends it at once.
-    """
-    global _current
-    with _making:
-        if _current is None or _current.stopped.is_set():
-            _current = Node(**_options)
-            threading.Thread(target=_current.stopped.wait, name="serving-keeper").start()
-            _catch_signals(_current)
-        return _current
-
-
-def running() -> Node | None:
-    """The server of this process, if there is one that is not stopped."""
-    return _current if _current is not None and not _current.stopped.is_set() else None
-
-
-def set_option(name: str, value) -> None:
-    """An option of `Master` for the server of this process, now and later."""
-    _options[name] = value
-    node = running()
-    if node is not None:
-        setattr(node.master, name, value)
-
-
-def stop(drain_seconds: float | None = None) -> None:
-    """Stop the server of this process, if there is one."""
-    node = running()
-    if node is not None:
-        node.stop(drain_seconds)
-
-
-def _catch_signals(node: Node) -> None:
-    if threading.current_thread() is not threading.main_thread():
-        return
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
-
-    def at_signal(number: int, frame) -> None:
-        if node.stop_asked.is_set():
-            os._exit(128 + number)
-        threading.Thread(target=work, daemon=True).start()
-
-    def work() -> None:
-        node.stop()
-        if threading.main_thread().is_alive():  # the script still does something: it ends here
-            signal.pthread_kill(threading.main_thread().ident, signal.SIGTERM)
-
-    def handler(number: int, frame) -> None:
-        if node.stopped.is_set():
-            for one, old in before.items():
-                signal.signal(one, old if old is not None else signal.SIG_DFL)
-            sys.exit(0)
-        at_signal(number, frame)
-
-    for number in before:
-        with contextlib.suppress(ValueError):
-            signal.signal(number, handler)

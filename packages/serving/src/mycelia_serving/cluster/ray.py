@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import asyncio
 
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.light import LightDeployment
 from mycelia_serving.cluster.master import Master
 from mycelia_serving.cluster.scaling import ScalePolicy
-from mycelia_serving.cluster.supervise import Settings
 
 APPLICATION = "mycelia-serving"
 

@@ -14,25 +14,25 @@ import threading
 import time
 from collections.abc import Callable
 
-from mycelia_serving.engine.loaders import ModelOptions, load
-from mycelia_serving.engine.models import BatchModel
-from mycelia_serving.engine.scheduler import Scheduler
-from mycelia_serving.engine.units import (
-    FunctionUnit,
+from mycelia_serving.engine.executors import (
+    Executor,
     Intake,
     Job,
-    ModelUnit,
+    ModelExecutor,
     Plan,
-    RemoteModelUnit,
+    RemoteModelExecutor,
     Step,
     Task,
-    Unit,
 )
+from mycelia_serving.engine.loaders import ModelOptions, load
+from mycelia_serving.engine.models import BatchModel
+from mycelia_serving.engine.plans import Planner
+from mycelia_serving.engine.scheduler import Scheduler
 from mycelia_serving.errors import Code, ServingError, clip
-from mycelia_serving.request import Instance, MethodInfo, Result, TensorInfo
+from mycelia_serving.request import Instance, MethodInfo, Result
 from mycelia_serving.servable import directory
 from mycelia_serving.servable.config import CONFIG_S, load_config, unload
-from mycelia_serving.servable.declaration import Declaration, Function, Method, Stage
+from mycelia_serving.servable.declaration import Declaration
 from mycelia_serving.servable.model import Model
 
 __all__ = ["Engine"]
@@ -100,7 +100,7 @@ class Engine:
         self._leader = leader
         self._declaration: Declaration | None = None
         self._models: dict[tuple[str, int], BatchModel] = {}
-        self._units: dict[object, Unit] = {}  # by (model key, sub-graph) or (function, batch size)
+        self._executors: dict[object, Executor] = {}  # by (model key, sub-graph) or (function, batch size)
         self._plans: dict[str, Plan] = {}
         self._model_plans: dict[tuple[str, int], Plan] = {}
         self.scheduler: Scheduler | None = None  # after `start`
@@ -126,15 +126,18 @@ class Engine:
                 self._load(model)
             limits = [m.limit for m in self._models.values()]
             self.batch_size = max(limits, default=self._max_batch_size if self._functions_only else 1)
+            planner = Planner(self._models, self._executors, self._threads, self.batch_size)
             for method in declaration.methods.values():
-                self._plans[method.name] = self._plan(method)
+                self._plans[method.name] = planner.plan(method)
         except Exception as error:
             self._unload()
             if isinstance(error, RuntimeError):
                 raise
             raise RuntimeError(f"The servable '{self.servable_name}' cannot be started: {error}") from error
-        self.infos = tuple(self._info(method) for method in declaration.methods.values())
-        self.scheduler = Scheduler(self.servable_name, list(self._units.values()), self._threads, self._open)
+        self.infos = tuple(planner.info(method) for method in declaration.methods.values())
+        self.scheduler = Scheduler(
+            self.servable_name, list(self._executors.values()), self._threads, self._open
+        )
         self.load_seconds = time.monotonic() - began
 
     def _check_device(self) -> None:
@@ -160,7 +163,7 @@ class Engine:
             key = (model.model_key, subgraph)
             if self._functions_only:
                 run = self._remote(key)
-                self._units[key] = RemoteModelUnit(file, self._max_batch_size, run)
+                self._executors[key] = RemoteModelExecutor(file, self._max_batch_size, run)
                 continue
             path = directory.model_path(self._declaration.folder, self.version, file)
             loaded = BatchModel(
@@ -171,7 +174,7 @@ class Engine:
             except Exception as error:
                 raise RuntimeError(f"The model file {path} was loaded, but does not run: {error}") from error
             self._models[key] = loaded
-            self._units[key] = ModelUnit(loaded, delay)
+            self._executors[key] = ModelExecutor(loaded, delay)
         model.run = self._caller(model)
 
     def _lead(self, model: Model) -> None:
@@ -192,7 +195,7 @@ class Engine:
             leader.close()
             raise
         self._models[model.model_key, 0] = loaded
-        self._units[model.model_key, 0] = ModelUnit(loaded, self._delay)
+        self._executors[model.model_key, 0] = ModelExecutor(loaded, self._delay)
 
     def _caller(self, model: Model) -> Callable:
         """What `Model.call` of a function does."""
@@ -229,80 +232,6 @@ class Engine:
             return answer
 
         return run
-
-    def _plan(self, method: Method) -> Plan:
-        room = method.values - len(method.inputs)
-        plan = Plan(method.name, method.inputs, method.outputs, method.results, room)
-        before: list[Unit] = []
-        last: Step | None = None
-        for stage in method.stages:
-            unit = self._unit(stage, method)
-            made = any(place >= len(method.inputs) for place in stage.inputs)
-            step = Step(unit, stage.inputs, stage.outputs, method.name, stage.number, made)
-            unit.depth = max(unit.depth, stage.number)
-            unit.upstream |= {u for u in before if u is not unit}
-            before.append(unit)
-            if last is None:
-                plan.first = step
-            else:
-                last.next = step
-            last = step
-        return plan
-
-    def _unit(self, stage: Stage, method: Method) -> Unit:
-        target = stage.target
-        if isinstance(target, Function):
-            limit = stage.batch_size or self.batch_size
-            return self._units.setdefault((target, limit), FunctionUnit(target, limit, self._threads))
-        key = (target.model_key, 0)
-        model = self._models.get(key)
-        if model is not None:
-            where = f"The method '{method.name}', stage {stage.number}, gives the model '{target.model_key}'"
-            if len(stage.inputs) != len(model.inputs):
-                raise RuntimeError(
-                    f"{where} {len(stage.inputs)} inputs, but the model has {len(model.inputs)}"
-                )
-            if model.outputs and len(stage.outputs) != len(model.outputs):
-                raise RuntimeError(
-                    f"{where} {len(stage.outputs)} outputs, but the model has {len(model.outputs)}"
-                )
-        return self._units[key]
-
-    def _info(self, method: Method) -> MethodInfo:
-        """What clients may know: the types of values that go into or come out of a model as they are."""
-        known: dict[int, TensorInfo] = {}
-        for stage in method.stages:
-            if isinstance(stage.target, Function):
-                continue
-            model = self._models.get((stage.target.model_key, 0))
-            if model is None:
-                continue
-            for place, one in zip(stage.inputs, model.inputs):
-                known.setdefault(place, TensorInfo(one.name, str(one.dtype), one.shape, one.batched))
-            for place, one in zip(stage.outputs, model.outputs):
-                known[place] = one
-        batch = 0
-        for stage in method.stages:
-            if isinstance(stage.target, Model):
-                if stage.target.declared.with_batch_dim:
-                    batch = max(batch, self._units[(stage.target.model_key, 0)].limit)
-            elif stage.batch_size is not None:
-                batch = max(batch, stage.batch_size or self.batch_size)
-
-        def info(name: str, place: int) -> TensorInfo:
-            one = known.get(place)
-            return (
-                TensorInfo(name, one.dtype, one.shape, one.batched) if one else TensorInfo(name, None, None)
-            )
-
-        return MethodInfo(
-            method.name,
-            tuple(info(name, i) for i, name in enumerate(method.inputs)),
-            tuple(info(name, i) for name, i in zip(method.outputs, method.results)),
-            batch,
-            method.retry,
-            method.default,
-        )
 
     # ---- serving -------------------------------------------------------------------------------------------
 
@@ -355,9 +284,11 @@ class Engine:
 
     def take_from(self, intake: Intake) -> None:
         """Take instances of the methods with stages from there, whenever some can run."""
-        for unit in self._units.values():
-            methods = tuple([name for name in self.staged_methods if self._plans[name].first.unit is unit])
-            unit.intake, unit.queues = intake, intake.queues(methods)
+        for executor in self._executors.values():
+            methods = tuple(
+                [name for name in self.staged_methods if self._plans[name].first.executor is executor]
+            )
+            executor.intake, executor.queues = intake, intake.queues(methods)
 
     def _open(self, call) -> tuple[Job, list[Task]]:
         """The job and the tasks of a call from an intake."""
@@ -426,7 +357,7 @@ class Engine:
             count, results = len(model.inputs), len(model.outputs)
             places = tuple(range(count, count + results))
             plan = Plan(model_key, tuple(map(str, range(count))), (), places, results)
-            plan.first = Step(self._units[key], tuple(range(count)), places, model_key, 1, made=True)
+            plan.first = Step(self._executors[key], tuple(range(count)), places, model_key, 1, made=True)
             self._model_plans[key] = plan
         job = Job(len(inputs), done, None, 0)
         tasks = []

@@ -1,8 +1,8 @@
-"""Threads that run what waits in the units, the latest stage first.
+"""Threads that run what waits in the executors, the latest stage first.
 
 What begins is taken from an intake when it can run, or was submitted; what is between two stages waits in
-the units. One lock guards all of it. A thread without work sleeps on a lock of its own, the cheapest way to
-wake it. `submit` wakes at most one; who takes a run wakes another if there is more to do. The clock sees to
+the executors. One lock guards all of it. A thread without work sleeps on a lock of its own, which is cheap
+to wake. `submit` wakes at most one; who takes a run wakes another if there is more to do. The clock sees to
 what nobody else comes by for: batches that waited long enough, deadlines, functions that hang.
 """
 
@@ -14,7 +14,7 @@ from collections.abc import Callable
 from time import monotonic
 
 from mycelia_serving.clock import CLOCK, NEVER
-from mycelia_serving.engine.units import FunctionUnit, Job, Task, Unit
+from mycelia_serving.engine.executors import Executor, FunctionExecutor, Job, Task
 from mycelia_serving.errors import Code, ServingError
 
 log = logging.getLogger("mycelia_serving")
@@ -31,12 +31,12 @@ _STOPPING = ServingError(Code.STOPPING, "The servable is being stopped")
 class _Runner:
     """A thread of the scheduler, and the run that it is in."""
 
-    __slots__ = ("lost", "tasks", "thread", "unit", "wake")
+    __slots__ = ("lost", "tasks", "thread", "executor", "wake")
 
     def __init__(self) -> None:
         self.wake = threading.Lock()
         self.wake.acquire()
-        self.unit: Unit | None = None
+        self.executor: Executor | None = None
         self.tasks: list[Task] = []
         self.lost = False  # it hangs in a function; another one took its place
         self.thread: threading.Thread | None = None
@@ -51,16 +51,16 @@ class Scheduler:
     def __init__(
         self,
         name: str,
-        units: list[Unit],
+        executors: list[Executor],
         threads: int,
         open: Callable[[object], tuple[Job, list[Task]]] | None = None,
     ) -> None:
         self.name = name
-        self.units = sorted(units, key=lambda unit: -unit.depth)
+        self.executors = sorted(executors, key=lambda executor: -executor.depth)
         self.threads = threads
         self.pending = 0  # instances without an answer
         self.lost = 0  # threads that hang in functions
-        self.on_run: Callable | None = None  # (unit name, instances, limit, seconds) after each run
+        self.on_run: Callable | None = None  # (executor name, instances, limit, seconds) after each run
         self._open = open
         self._lock = threading.Lock()
         self._idle: list[_Runner] = []
@@ -92,7 +92,7 @@ class Scheduler:
             _answer([job])
 
     def _push(self, job: Job, tasks: list[Task], since: float, now: float) -> None:
-        """Tasks for their first units; none if the end has come. Holds the lock."""
+        """Tasks for their first executors; none if the end has come. Holds the lock."""
         if self._closing:
             for task in tasks:
                 job.results[task.index] = _STOPPING
@@ -103,15 +103,15 @@ class Scheduler:
             self._timed.add(job)
             self._alarm.by(now + TICK_S)
         for task in tasks:
-            task.step.unit.push(task, since)
+            task.step.executor.push(task, since)
 
-    def _take(self, unit: Unit) -> None:
-        """Takes in what the intake has for the next run of a unit. Holds the lock before and after."""
-        unit.taking = True
-        queues, room = unit.queues, unit.room
+    def _take(self, executor: Executor) -> None:
+        """Takes in what the intake has for the next run of an executor. Holds the lock before and after."""
+        executor.taking = True
+        queues, room = executor.queues, executor.room
         self._lock.release()
         calls = []
-        for call in unit.intake.take(queues, room):
+        for call in executor.intake.take(queues, room):
             job, tasks = self._open(call)
             if tasks:
                 calls.append((job, tasks, call.since))
@@ -119,7 +119,7 @@ class Scheduler:
                 _answer([job])
         now = monotonic()
         self._lock.acquire()
-        unit.taking = False
+        executor.taking = False
         stopped = []
         for job, tasks, since in calls:
             self._push(job, tasks, since, now)
@@ -138,10 +138,10 @@ class Scheduler:
     def _wake_one(self, now: float) -> None:
         """Wakes or starts a thread if a run may begin; else tells the clock when one may. Holds the lock."""
         soonest = NEVER
-        for unit in self.units:
-            more = bool(unit.queues) and unit.more()
-            if more or unit.waiting:
-                due = unit.due(now, more)
+        for executor in self.executors:
+            more = bool(executor.queues) and executor.more()
+            if more or executor.waiting:
+                due = executor.due(now, more)
                 if due <= now:
                     if self._coming:
                         self._alarm.by(now + TICK_S)  # unless `done` blocks
@@ -175,14 +175,14 @@ class Scheduler:
         self._coming -= 1
         while not self._stopped:
             now = monotonic()
-            unit = self._next(now)
-            if unit is None:
+            executor = self._next(now)
+            if executor is None:
                 self._idle.append(runner)
                 lock.release()
                 runner.wake.acquire()
                 lock.acquire()
                 self._coming -= 1
-            elif not self._run(runner, unit, now):
+            elif not self._run(runner, executor, now):
                 break
         self._runners.discard(runner)
         lock.release()
@@ -199,43 +199,43 @@ class Scheduler:
         if not self._running_inline:
             self._running_inline = True
             for _ in range(MAX_INLINE_RUNS):
-                unit = self._next(now)
-                if unit is None or not unit.is_quick or self._stopped:
+                executor = self._next(now)
+                if executor is None or not executor.is_quick or self._stopped:
                     break
-                self._run(self._inline, unit, now)
+                self._run(self._inline, executor, now)
                 now = monotonic()
             self._running_inline = False
         self._wake_one(now)
         lock.release()
 
-    def _run(self, runner: _Runner, unit: Unit, now: float) -> bool:
-        """One run of a unit; False if the thread was given up meanwhile. Holds the lock before and after."""
+    def _run(self, runner: _Runner, executor: Executor, now: float) -> bool:
+        """One run; False if the thread was given up meanwhile. Holds the lock before and after."""
         lock = self._lock
         finished: list[Job] = []
-        tasks = unit.take()
+        tasks = executor.take()
         tasks = self._drop_late(tasks, now, finished)
         if tasks:
-            unit.active += 1
+            executor.active += 1
             self.runs += 1
-            unit.began = now
-            runner.unit, runner.tasks = unit, tasks
+            executor.began = now
+            runner.executor, runner.tasks = executor, tasks
             self._wake_one(now)
             lock.release()
-            results = unit.execute(tasks)
+            results = executor.execute(tasks)
             seconds = monotonic() - now
             moves = _advance(tasks, results)
             if self.on_run is not None:
-                self.on_run(unit.name, len(tasks), unit.limit, seconds)
+                self.on_run(executor.name, len(tasks), executor.limit, seconds)
             lock.acquire()
             self.runs -= 1
             if runner.lost:
                 self.lost -= 1
                 return False
-            runner.unit, runner.tasks = None, []
-            unit.active -= 1
-            unit.usual += 0.2 * (seconds - unit.usual)
-            least = 1.1 * unit.least  # so that it grows when all runs take longer
-            unit.least = least if 0.0 < least < seconds else seconds
+            runner.executor, runner.tasks = None, []
+            executor.active -= 1
+            executor.usual += 0.2 * (seconds - executor.usual)
+            least = 1.1 * executor.least  # so that it grows when all runs take longer
+            executor.least = least if 0.0 < least < seconds else seconds
             self._settle(tasks, moves, finished)
         if finished:
             self._coming += 1
@@ -245,16 +245,14 @@ class Scheduler:
             self._coming -= 1
         return True
 
-    def _next(self, now: float) -> Unit | None:
-        """The unit of the latest stage that may run, with its instances taken in. Holds the lock before and
-        after.
-        """
+    def _next(self, now: float) -> Executor | None:
+        """Who runs the latest stage that may run, with its instances. Holds the lock before and after."""
         while True:
             soonest = NEVER
-            for unit in self.units:
-                more = bool(unit.queues) and unit.more()
-                if more or unit.waiting:
-                    due = unit.due(now, more)
+            for executor in self.executors:
+                more = bool(executor.queues) and executor.more()
+                if more or executor.waiting:
+                    due = executor.due(now, more)
                     if due <= now:
                         break
                     soonest = min(soonest, due)
@@ -262,8 +260,8 @@ class Scheduler:
                 self._alarm.by(soonest)
                 return None
             if not more:
-                return unit
-            self._take(unit)
+                return executor
+            self._take(executor)
             now = monotonic()
 
     def _drop_late(self, tasks: list[Task], now: float, finished: list[Job]) -> list[Task]:
@@ -285,14 +283,14 @@ class Scheduler:
         return kept
 
     def _settle(self, tasks: list[Task], moves: list, finished: list[Job]) -> None:
-        """Passes tasks on to their next units or finishes them. Holds the lock."""
+        """Passes tasks on to their next executors or finishes them. Holds the lock."""
         now = 0.0
         for task, result in zip(tasks, moves):
             if result is not None:
                 self._finish(task, result, finished)
             elif task.job.results[task.index] is None:
                 now = now or monotonic()
-                task.step.unit.push(task, now)
+                task.step.executor.push(task, now)
 
     def _finish(self, task: Task, result: object, finished: list[Job]) -> None:
         job = task.job
@@ -317,10 +315,10 @@ class Scheduler:
         with self._lock:
             if self._stopped:
                 return NEVER
-            for unit in self.units:
-                more = bool(unit.queues) and unit.more()
-                if more or unit.waiting:
-                    due = unit.due(now, more)
+            for executor in self.executors:
+                more = bool(executor.queues) and executor.more()
+                if more or executor.waiting:
+                    due = executor.due(now, more)
                     if due <= now:
                         self._add_thread()
                         due = now + TICK_S  # if it is still there then, more hands are needed
@@ -339,23 +337,24 @@ class Scheduler:
 
     def _end_late(self, late: set[Job], finished: list[Job]) -> None:
         """Answers jobs whose deadline passed, and replaces threads that only work for such."""
-        for unit in self.units:
-            for task in unit.remove(lambda task: task.job in late):
+        for executor in self.executors:
+            for task in executor.remove(lambda task: task.job in late):
                 self._finish(task, _LATE, finished)
         for runner in list(self._runners):
             for task in runner.tasks:
                 if task.job in late:
                     self._finish(task, _LATE, finished)
             over = runner.tasks and all(t.job.results[t.index] is not None for t in runner.tasks)
-            unit = runner.unit
-            if over and isinstance(unit, FunctionUnit) and unit.threads > 1 and self.lost < MOST_LOST:
+            executor = runner.executor
+            is_function = isinstance(executor, FunctionExecutor) and executor.threads > 1
+            if over and is_function and self.lost < MOST_LOST:
                 log.warning(
-                    "the function %s takes longer than its deadline; another thread goes on", unit.name
+                    "the function %s takes longer than its deadline; another thread goes on", executor.name
                 )
                 runner.lost = True
                 runner.tasks = []
                 self.lost += 1
-                unit.active -= 1
+                executor.active -= 1
                 self._runners.discard(runner)
 
     # ---- the end -------------------------------------------------------------------------------------------
@@ -364,16 +363,16 @@ class Scheduler:
         """Takes nothing more, waits for what is there, then answers the rest and ends the threads."""
         with self._lock:
             self._closing = True
-            for unit in self.units:
-                unit.queues = ()
+            for executor in self.executors:
+                executor.queues = ()
             if not self.pending:
                 self._drained.set()
         self._drained.wait(drain_seconds)
         finished: list[Job] = []
         with self._lock:
             self._stopped = True
-            for unit in self.units:
-                for task in unit.remove(lambda task: True):
+            for executor in self.executors:
+                for task in executor.remove(lambda task: True):
                     self._finish(task, _STOPPING, finished)
             runners = list(self._runners)
             for runner in runners:

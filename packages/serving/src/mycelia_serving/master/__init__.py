@@ -7,7 +7,7 @@ master.start_grpc_server("127.0.0.1", 5500)
 
 from __future__ import annotations
 
-from mycelia_serving.cluster import node
+from mycelia_serving.cluster import current
 from mycelia_serving.servable.arguments import check_int, check_str
 from mycelia_serving.server.start import stop, stop_at_failure
 
@@ -26,7 +26,7 @@ def start_grpc_server(
     ip: str = "0.0.0.0", grpc_port: int = 5500, max_msg_mb_size: int = 100, ssl_config=None
 ) -> None:
     """Open the gRPC port. Errors: RuntimeError that names parameter or address."""
-    node.current().start_grpc(_address(ip, "grpc_port", grpc_port), max_msg_mb_size, ssl_config)
+    current.node().start_grpc(_address(ip, "grpc_port", grpc_port), max_msg_mb_size, ssl_config)
 
 
 @stop_at_failure
@@ -34,7 +34,7 @@ def start_restful_server(
     ip: str = "0.0.0.0", restful_port: int = 5900, max_msg_mb_size: int = 100, ssl_config=None
 ) -> None:
     """Open the REST port. Errors: RuntimeError that names parameter or address."""
-    node.current().start_rest(_address(ip, "restful_port", restful_port), max_msg_mb_size, ssl_config)
+    current.node().start_rest(_address(ip, "restful_port", restful_port), max_msg_mb_size, ssl_config)
 
 
 @stop_at_failure
@@ -43,4 +43,4 @@ def start_master_server(ip: str = "127.0.0.1", master_port: int = 6100) -> None:
 
     Whoever reaches this port may offer a worker: give it an address of a network that is yours.
     """
-    node.current().listen(_address(ip, "master_port", master_port))
+    current.node().listen(_address(ip, "master_port", master_port))

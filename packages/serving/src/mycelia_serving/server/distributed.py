@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 
-from mycelia_serving.cluster import node
+from mycelia_serving.cluster import current
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.node import Plan
-from mycelia_serving.cluster.supervise import Settings
 from mycelia_serving.distributed.startup import startup_agents
 from mycelia_serving.servable.arguments import check_int, check_number, check_str
 from mycelia_serving.servable.distributed import declare_servable
@@ -39,4 +39,4 @@ def start_servable(
             "wait_seconds": check_number("wait_agents_time_in_seconds", wait_agents_time_in_seconds, 0),
         },
     )
-    node.current().serve(Plan(settings, [0], light=True))
+    current.node().serve(Plan(settings, [0], light=True))

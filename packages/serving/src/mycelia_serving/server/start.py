@@ -6,9 +6,9 @@ import functools
 import os
 from dataclasses import dataclass
 
-from mycelia_serving.cluster import node
+from mycelia_serving.cluster import current
+from mycelia_serving.cluster.child import Settings
 from mycelia_serving.cluster.node import Plan
-from mycelia_serving.cluster.supervise import Settings
 from mycelia_serving.servable import directory
 from mycelia_serving.servable.arguments import check_bytes, check_choice, check_int, check_ints, check_str
 
@@ -106,7 +106,7 @@ def stop_at_failure(function):
         try:
             return function(*args, **kwargs)
         except BaseException:
-            node.stop(0.0)
+            current.stop(0.0)
             raise
 
     return wrapped
@@ -144,21 +144,21 @@ def start_servables(servable_configs, enable_lite: bool = False) -> None:
             config.dec_key,
             config.dec_mode,
         )
-        node.current().serve(Plan(settings, list(devices), extra))
+        current.node().serve(Plan(settings, list(devices), extra))
 
 
 @stop_at_failure
 def start_grpc_server(address: str = "0.0.0.0:5500", max_msg_mb_size: int = 100, ssl_config=None) -> None:
     """Open the gRPC port at "ip:port" or "unix:path". Errors: RuntimeError."""
-    node.current().start_grpc(address, max_msg_mb_size, ssl_config)
+    current.node().start_grpc(address, max_msg_mb_size, ssl_config)
 
 
 @stop_at_failure
 def start_restful_server(address: str = "0.0.0.0:5900", max_msg_mb_size: int = 100, ssl_config=None) -> None:
     """Open the REST port at "ip:port". Errors: RuntimeError."""
-    node.current().start_rest(address, max_msg_mb_size, ssl_config)
+    current.node().start_rest(address, max_msg_mb_size, ssl_config)
 
 
 def stop() -> None:
     """Stop the server of this process when it has answered what it has."""
-    node.stop()
+    current.stop()

@@ -7,9 +7,9 @@ import signal
 import sys
 import threading
 
-from mycelia_serving.cluster import node
-from mycelia_serving.cluster.node import Plan
-from mycelia_serving.cluster.supervise import Settings
+from mycelia_serving.cluster import current
+from mycelia_serving.cluster.child import Settings
+from mycelia_serving.cluster.node import DRAIN_SECONDS, Plan
 from mycelia_serving.servable.arguments import check_int, check_str
 from mycelia_serving.server.start import check_device_type, stop_at_failure
 
@@ -39,7 +39,7 @@ def start_servable_in_master(
     Errors: RuntimeError with the cause.
     """
     settings = _settings(servable_directory, servable_name, version_number, device_type, device_id)
-    node.current().serve(Plan(settings, [device_id], light=True))
+    current.node().serve(Plan(settings, [device_id], light=True))
 
 
 def start_servable(
@@ -102,9 +102,9 @@ def stop(drain_seconds: float | None = None) -> None:
     """End the worker of this process when it has answered what it has, or the server with all workers."""
     while _joined:
         worker = _joined.pop()
-        worker.leave_master(node.DRAIN_SECONDS if drain_seconds is None else drain_seconds)
+        worker.leave_master(DRAIN_SECONDS if drain_seconds is None else drain_seconds)
         worker.thread.join()
-    node.stop(drain_seconds)
+    current.stop(drain_seconds)
 
 
 def _catch_signals(drain_seconds: float | None = None) -> None:

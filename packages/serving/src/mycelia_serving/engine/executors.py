@@ -1,6 +1,6 @@
-"""Queues of instances, one per model and per function, and how a run of some of them is executed.
+"""What runs stages: one executor per model and per function, with the instances of its next runs.
 
-A unit has no lock of its own: its queue changes under the lock of the scheduler. `execute` runs without it.
+An executor has no lock of its own: it changes under the lock of the scheduler. `execute` runs without it.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ class Intake(Protocol):
 
 @dataclass(slots=True, eq=False)
 class Step:
-    """A stage of a method, ready to run: which unit, and which values of an instance go in and come out."""
+    """A stage of a method, ready to run: its executor, and which values of an instance go in and come out."""
 
-    unit: Unit
+    executor: Executor
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     method: str
@@ -76,7 +76,7 @@ class Job:
 
 
 class Task:
-    """An instance on its way through a method. `given` and `key` are what the unit that it waits for gets."""
+    """An instance on its way through a method. `given` and `key`: what its executor gets of it."""
 
     __slots__ = ("arrived", "given", "index", "job", "key", "plan", "step", "values")
 
@@ -96,7 +96,7 @@ class Task:
         self.step = step
         self.given = tuple([values[i] for i in step.inputs])
         try:
-            self.given, self.key = step.unit.check(self.given, step.made)
+            self.given, self.key = step.executor.check(self.given, step.made)
         except ServingError as error:
             return error
         return None
@@ -108,7 +108,7 @@ class Task:
         return {name: values[i] for name, i in zip(plan.outputs, plan.results)}
 
 
-class Unit(ABC):
+class Executor(ABC):
     """A model or a function with the instances that wait for it.
 
     `limit`: most instances of a run. `delay`: how long a run that is not full waits for more.
@@ -120,7 +120,7 @@ class Unit(ABC):
         self.limit = limit
         self.delay = delay
         self.depth = 0
-        self.upstream: set[Unit] = set()
+        self.upstream: set[Executor] = set()
         self.waiting = 0
         self.intake: Intake | None = None  # where it takes instances from of the methods that begin with it,
         self.queues: tuple = ()  # out of these queues
@@ -133,7 +133,7 @@ class Unit(ABC):
         self._order: list[int] = []  # priorities, highest first
 
     def check(self, given: tuple, made: bool) -> tuple[tuple, Any]:
-        """The inputs as the unit takes them, and the key of those that may share a run.
+        """The inputs as the executor takes them, and the key of those that may share a run.
 
         made: whether stages made some of them. Errors: ServingError.
         """
@@ -209,7 +209,7 @@ class Unit(ABC):
 
     def is_fed(self) -> bool:
         """Whether instances wait in a stage before."""
-        return any(unit.waiting or unit.more() for unit in self.upstream)
+        return any(executor.waiting or executor.more() for executor in self.upstream)
 
     def take(self) -> list[Task]:
         """The next run: at most `limit` instances of equal keys, by priority, then in turn."""
@@ -271,7 +271,7 @@ class Unit(ABC):
         return found
 
 
-class ModelUnit(Unit):
+class ModelExecutor(Executor):
     """A model of this process."""
 
     def __init__(self, model: BatchModel, delay: float) -> None:
@@ -296,7 +296,7 @@ class ModelUnit(Unit):
             return [failed] * len(tasks)
 
 
-class RemoteModelUnit(Unit):
+class RemoteModelExecutor(Executor):
     """A model of another process. `call` waits for the results."""
 
     concurrency = 2  # one on its way while the other runs
@@ -313,7 +313,7 @@ class RemoteModelUnit(Unit):
             return [ServingError(Code.SYSTEM_ERROR, f"The model '{self.name}' failed: {error}")] * len(tasks)
 
 
-class FunctionUnit(Unit):
+class FunctionExecutor(Executor):
     """A function of `servable_config.py`."""
 
     def __init__(self, function: Function, limit: int, threads: int) -> None:
