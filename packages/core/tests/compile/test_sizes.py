@@ -62,6 +62,53 @@ def test_one_more_capture_serves_all_sizes(function):
     assert_like_python(function, SIZES, 2)
 
 
+def positive(*shape):
+    return Tensor(np.random.default_rng(sum(shape)).uniform(0.1, 0.9, shape).astype(np.float32))
+
+
+COMPOSED = {  # functions that are made of ops and compute numbers from sizes
+    "fft": (ops.fft, lambda n: positive(n)),
+    "ifft2": (ops.ifft2, lambda n: positive(n, 6)),
+    "rfftn": (lambda x: ops.rfftn(x, norm="ortho"), lambda n: positive(3, n)),
+    "irfft": (lambda x: ops.irfft(x, norm="forward"), lambda n: positive(2, n)),
+    "hfft": (ops.hfft, lambda n: positive(n)),
+    "ihfft2": (ops.ihfft2, lambda n: positive(n, 6)),
+    "cov": (ops.cov, lambda n: positive(6, n)),
+    "vander": (ops.vander, lambda n: positive(n)),
+    "bucketize": (lambda x: ops.bucketize(x, [0.2, 0.5]), lambda n: positive(n, 2)),
+    "pixel shuffle": (lambda x: ops.pixel_shuffle(x, 2), lambda n: positive(1, 8, n, 3)),
+    "grid sample": (
+        lambda x: ops.grid_sample(x, x[:, :2].transpose(0, 2, 3, 1)),
+        lambda n: positive(1, 3, n, 5),
+    ),
+    "fold": (lambda x: ops.unfold(x, 3), lambda n: positive(1, 2, n, 6)),
+    "affine grid": (lambda x: ops.affine_grid(x, (x.shape[0], 3, 5, 6)), lambda n: positive(n, 2, 3)),
+    "crop and resize": (
+        lambda x: ops.crop_and_resize(x, Tensor([[0.1, 0, 0.9, 1]]), Tensor([0], ms.int32), (3, 3)),
+        lambda n: positive(1, n, 7, 2),
+    ),
+    **{
+        mode: (lambda x, mode=mode: ops.pad(x, (3, 2), mode), lambda n: positive(1, 2, n))
+        for mode in ("reflect", "replicate", "circular")
+    },
+    "strided convolution of one image": (
+        lambda x: ops.conv2d(x, positive(3, 2, 3, 3), stride=2, pad_mode="same"),
+        lambda n: positive(1, 2, n, 7),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPOSED)
+def test_composed_functions_need_one_more_capture(name):
+    """Or two, where other sizes go another way: windows that reach beyond the image, the larger side."""
+    function, make = COMPOSED[name]
+    compiled = ms.jit(function)
+    for n in (7, 4, 12, 5, 10, 9):
+        found, expected = compiled(make(n)).asnumpy(), function(make(n)).asnumpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-5)
+    assert compiled.cache_info().captures <= 3
+
+
 RESIZED = {
     f"{mode} {how} {align}": (mode, how, align)
     for mode in ("nearest", "nearest-exact", "bilinear", "bicubic", "area")

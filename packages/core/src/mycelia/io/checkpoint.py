@@ -360,7 +360,7 @@ def _checked_load_path(file_name: Any, format: str) -> Any:
             f"but got file_name:'{file_name}', format:'{format}'"
         )
     if not os.path.exists(path):
-        raise ValueError(
+        raise errors.value_error(
             f"For 'load_checkpoint', the checkpoint file: {path} does not exist, please check whether the "
             "'ckpt_file_name' is correct."
         )

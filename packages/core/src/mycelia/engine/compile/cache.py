@@ -109,7 +109,8 @@ class _Family:
                     found[i, axis] = max(m, n) if n < 2 else n
         for template, _ in self.templates:  # what did not hold will not hold if it is captured alike
             hints = dict(zip(template.places, (size.hint for size in template.table.symbols)))
-            if hints == found or (hints.keys() == found.keys() and any(0 in s or 1 in s for s in shapes)):
+            small = any(shapes[i][axis] < 2 for i, axis in found)  # the capture is for another size
+            if hints == found or (hints.keys() == found.keys() and small):
                 return {}
         return found
 

@@ -63,7 +63,10 @@ class Draft:
             v
             for node in nodes
             for v in node.outputs
-            if self.plans[node] is not None and v not in base and v not in apart and v.type.nbytes > 0
+            if self.plans[node] is not None
+            and v not in base
+            and v not in apart
+            and v.type.nbytes > 0
             and v not in self.elsewhere
         }
 

@@ -250,7 +250,10 @@ def vander(x, N=None):
     count = x.shape[0] if N is None else N
     if count < 0:
         raise errors.value_error(f"For 'vander', N cannot be negative, but got {N}")
-    exponents = constant(np.arange(count)[::-1], x.dtype)
+    if type(count) is Size:
+        exponents = (count - 1 - arange(count)).astype(x.dtype)
+    else:
+        exponents = constant(np.arange(count)[::-1], x.dtype)
     return x.reshape((-1, 1)) ** exponents
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.sizes import Size
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.shape import as_ints, shaped_by
 from mycelia.engine.ops.define import op
@@ -97,7 +98,7 @@ def pad(input_x, padding, mode="constant", value=None):
 
 
 def _pad_from_itself(x, axis, before, after, mode):
-    from mycelia.engine.ops.arrays.gathering import take_constant
+    from mycelia.engine.ops.arrays.gathering import gather, take_constant
 
     n = x.shape[axis]
     reach = {"reflect": n - 1, "symmetric": n, "circular": n}.get(mode, max(before, after))
@@ -106,8 +107,26 @@ def _pad_from_itself(x, axis, before, after, mode):
             f"For 'pad', mode {mode!r} can pad axis {axis} of size {n} by at most {reach}, "
             f"but got ({before}, {after})"
         )
+    if type(n) is Size and min(before, after) >= 0:
+        return gather(x, _mirrored(n, before, after, mode), axis)
     kept = np.arange(max(-before, 0), n - max(-after, 0))
     return take_constant(x, np.pad(kept, (max(before, 0), max(after, 0)), mode=_PAD_MODES[mode]), axis)
+
+
+def _mirrored(n, before, after, mode):
+    """The places of an axis of `n` elements that a padded one takes, by ops, for sizes left open."""
+    from mycelia.engine.ops.arrays.create import arange
+    from mycelia.engine.ops.arrays.masks import where
+    from mycelia.engine.ops.elementwise.clipping import maximum, minimum
+
+    i = arange(before + n + after) - before
+    if mode == "circular":
+        return where(i < 0, i + n, where(i >= n, i - n, i))
+    if mode in ("replicate", "edge"):
+        return minimum(maximum(i, 0), n - 1)
+    again = int(mode == "symmetric")  # whether the edge is repeated
+    i = maximum(i, -i - again)
+    return minimum(i, 2 * n - 2 + again - i)
 
 
 __all__ = ["pad"]

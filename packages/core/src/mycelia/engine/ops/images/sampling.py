@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.sizes import Size
 from mycelia.engine.ops.arrays.axes import swapaxes, transpose
 from mycelia.engine.ops.arrays.gathering import gather, gather_d
 from mycelia.engine.ops.arrays.masks import where
@@ -47,7 +48,7 @@ def _pixels(coordinate, size, align_corners):
 def _bordered(place, size, padding_mode, align_corners):
     if padding_mode == "reflection":
         place = _reflected(place, 0, size - 1) if align_corners else _reflected(place, -0.5, size - 0.5)
-    return place if padding_mode == "zeros" else clamp(place, 0.0, float(size - 1))
+    return place if padding_mode == "zeros" else clamp(place, 0.0, (size - 1) * 1.0)
 
 
 def _at(x, places):
@@ -59,7 +60,7 @@ def _at(x, places):
     index, present = None, None
     for place, size in zip(places, sizes):
         inside = _inside(place, size)
-        near = cast(clamp(place, 0.0, float(size - 1)), dtypes.int64)
+        near = cast(clamp(place, 0.0, (size - 1) * 1.0), dtypes.int64)
         index = near if index is None else _math.add(_math.mul(index, size), near)
         present = inside if present is None else _math.mul(present, inside)
     shape = (*values.shape[:2], index.shape[-1])
@@ -154,7 +155,7 @@ def affine_grid(theta, size, align_corners=False):
     mesh = np.stack([*np.meshgrid(*axes, indexing="ij")][::-1] + [np.ones(size[2:])], -1)
     base = constant(mesh.reshape(1, -1, rank + 1), theta.dtype)
     found = matmul(broadcast_to(base, (size[0], *base.shape[1:])), swapaxes(theta, 1, 2))
-    return reshape(found, (*(int(n) for n in (size[0], *size[2:])), rank))
+    return reshape(found, (*(n if type(n) is Size else int(n) for n in (size[0], *size[2:])), rank))
 
 
 def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", extrapolation_value=0.0):
@@ -187,22 +188,22 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
         """Places [n, count] along one axis."""
         low, high = boxes[:, low : low + 1], boxes[:, high : high + 1]
         if method == "bilinear_v2":
-            start = _math.mul(low, float(size))
-            extent = clamp(_math.add(_math.sub(_math.mul(high, float(size)), start), 1.0), 1.0)
+            start = _math.mul(low, size * 1.0)
+            extent = clamp(_math.add(_math.sub(_math.mul(high, size * 1.0), start), 1.0), 1.0)
             steps = constant(np.arange(count)[None] / count, dtypes.float32)
             return _math.add(start, _math.mul(extent, steps))
         if count == 1:
             return _math.mul(_math.add(low, high), (size - 1) / 2)
-        scale = _math.true_div(_math.mul(_math.sub(high, low), float(size - 1)), float(count - 1))
+        scale = _math.true_div(_math.mul(_math.sub(high, low), (size - 1) * 1.0), float(count - 1))
         steps = constant(np.arange(count)[None], dtypes.float32)
-        return _math.add(_math.mul(low, float(size - 1)), _math.mul(steps, scale))
+        return _math.add(_math.mul(low, (size - 1) * 1.0), _math.mul(steps, scale))
 
     y, x = line(0, 2, rows, height), line(1, 3, columns, width)
     flat = reshape(image, (batch * height * width, channels))
     base = reshape(_math.mul(cast(box_indices, dtypes.int64), height * width), (-1, 1, 1))
 
     def pick(y, x):
-        whole = [cast(clamp(p, 0.0, float(n - 1)), dtypes.int64) for p, n in ((y, height), (x, width))]
+        whole = [cast(clamp(p, 0.0, (n - 1) * 1.0), dtypes.int64) for p, n in ((y, height), (x, width))]
         index = _math.add(
             _math.add(base, _math.mul(expand_dims(whole[0], 2), width)), expand_dims(whole[1], 1)
         )
@@ -220,7 +221,7 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
         found = _mixed(upper, lower, share_y)
 
     def within(p, size):
-        return _logic.logical_and(_logic.greater_equal(p, 0.0), _logic.less_equal(p, float(size - 1)))
+        return _logic.logical_and(_logic.greater_equal(p, 0.0), _logic.less_equal(p, (size - 1) * 1.0))
 
     inside = _logic.logical_and(expand_dims(within(y, height), 2), expand_dims(within(x, width), 1))
     return where(expand_dims(inside, -1), found, float(extrapolation_value))

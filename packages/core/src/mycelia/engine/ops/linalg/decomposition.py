@@ -186,7 +186,7 @@ def pinv(x, *, atol=None, rtol=None, hermitian=False):
     s, u, v = svd(x)
     if rtol is None:
         rtol = 0.0 if atol is not None else max(x.shape[-2:]) * float(np.finfo(x.dtype.np).eps)
-    limit = _math.mul(_reduce.amax(s, -1, True), float(rtol))
+    limit = _math.mul(_reduce.amax(s, -1, True), rtol * 1.0)
     keep = _logic.greater(s, _clipping.maximum(limit, float(atol or 0.0)))
     inverted = _masks.where(keep, _math.true_div(1.0, _masks.where(keep, s, 1.0)), 0.0)
     return _mm(_math.mul(v, _shape.expand_dims(inverted, -2)), u, False, True)

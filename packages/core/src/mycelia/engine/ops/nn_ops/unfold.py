@@ -1,5 +1,7 @@
 """Windows of images as columns of a matrix, and their sums back in place."""
 
+import math
+
 import numpy as np
 
 from mycelia.engine.base import errors
@@ -19,7 +21,7 @@ def _im2col(x, *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dil
     """
     kernel, stride, pad, dilation = full_attributes(x.ndim - 2, kernel, stride, pad, dilation)
     columns = _np_windows(x, kernel, stride, pad, dilation)
-    taps, positions = int(np.prod(kernel)), int(np.prod(columns.shape[x.ndim :]))
+    taps, positions = math.prod(kernel), int(np.prod(columns.shape[x.ndim :]))
     return columns.reshape(x.shape[0], x.shape[1] * taps, positions)
 
 
@@ -27,9 +29,9 @@ def _im2col(x, *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dil
 def _im2col(x, *, kernel, stride, pad, dilation):
     kernel, stride, pad, dilation = full_attributes(x.rank - 2, kernel, stride, pad, dilation)
     size = output_size(x.shape[2:], kernel, stride, pad, dilation)
-    taps = int(np.prod(kernel))
+    taps = math.prod(kernel)
     channels = -1 if x.shape[1] < 0 else x.shape[1] * taps
-    return TensorType(x.dtype, (x.shape[0], channels, -1 if min(size) < 0 else int(np.prod(size))))
+    return TensorType(x.dtype, (x.shape[0], channels, -1 if min(size) < 0 else math.prod(size)))
 
 
 @_im2col.vjp
@@ -57,14 +59,14 @@ def _col2im(
     """
     kernel, stride, pad, dilation = full_attributes(len(size), kernel, stride, pad, dilation)
     positions = output_size(size, kernel, stride, pad, dilation)
-    columns = x.reshape(x.shape[0], x.shape[1] // int(np.prod(kernel)), *kernel, *positions)
+    columns = x.reshape(x.shape[0], x.shape[1] // math.prod(kernel), *kernel, *positions)
     return _np_add_windows(columns, tuple(size), stride, pad, dilation)
 
 
 @_col2im.infer
 def _col2im(x, *, size, kernel, stride, pad, dilation):
     kernel, stride, pad, dilation = full_attributes(len(size), kernel, stride, pad, dilation)
-    taps, positions = int(np.prod(kernel)), int(np.prod(output_size(size, kernel, stride, pad, dilation)))
+    taps, positions = math.prod(kernel), math.prod(output_size(size, kernel, stride, pad, dilation))
     if x.rank != 3 or x.shape[1] % taps or x.shape[2] not in (-1, positions):
         raise ValueError(
             f"x must be [N, C * {taps}, {positions}] for size {size} and kernel {kernel}, got {x.shape}"

@@ -284,7 +284,7 @@ def cov(input, *, correction=1, fweights=None, aweights=None):
     if weights is None:
         total = x.shape[1]
         centered = _math.sub(x, mean(x, 1, True))
-        weighted, count = centered, float(total - correction)
+        weighted, count = centered, (total - correction) * 1.0
     else:
         total = sum(weights)
         centered = _math.sub(x, _math.true_div(sum(_math.mul(x, weights), 1, True), total))

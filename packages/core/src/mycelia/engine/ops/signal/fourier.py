@@ -136,7 +136,7 @@ def _scale(name, norm, inverse, sizes):
             f"For '{name}', 'norm' must be 'backward', 'forward' or 'ortho', but got {norm!r}."
         )
     power = -1.0 - _FORWARD[norm] if inverse else _FORWARD[norm]
-    return float(math.prod(sizes)) ** power
+    return 1.0 if power == 0 else (math.prod(sizes) * 1.0) ** power  # float() would fix a size left open
 
 
 def _floating(x):
