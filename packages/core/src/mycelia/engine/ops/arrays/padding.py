@@ -7,6 +7,7 @@ from mycelia.engine.ir.sizes import Size
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.shape import as_ints, shaped_by
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.late import ops
 
 # ----------------------------------------------------------------------------------------------- padding
 
@@ -115,18 +116,14 @@ def _pad_from_itself(x, axis, before, after, mode):
 
 def _mirrored(n, before, after, mode):
     """The places of an axis of `n` elements that a padded one takes, by ops, for sizes left open."""
-    from mycelia.engine.ops.arrays.create import arange
-    from mycelia.engine.ops.arrays.masks import where
-    from mycelia.engine.ops.elementwise.clipping import maximum, minimum
-
-    i = arange(before + n + after) - before
+    i = ops.arange(before + n + after) - before
     if mode == "circular":
-        return where(i < 0, i + n, where(i >= n, i - n, i))
+        return ops.where(i < 0, i + n, ops.where(i >= n, i - n, i))
     if mode in ("replicate", "edge"):
-        return minimum(maximum(i, 0), n - 1)
+        return ops.minimum(ops.maximum(i, 0), n - 1)
     again = int(mode == "symmetric")  # whether the edge is repeated
-    i = maximum(i, -i - again)
-    return minimum(i, 2 * n - 2 + again - i)
+    i = ops.maximum(i, -i - again)
+    return ops.minimum(i, 2 * n - 2 + again - i)
 
 
 __all__ = ["pad"]
