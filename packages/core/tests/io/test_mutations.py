@@ -28,7 +28,7 @@ from mycelia import mindrecord
 from mycelia.dataset import text, vision
 from mycelia.engine.base import config, wire
 from mycelia.engine.compile import disk_cache
-from mycelia.io import crypto
+from mycelia.io import crypto, mindir
 from mycelia.io.crc32c import crc32c, masked
 from mycelia.io.idx import read_idx, write_idx
 
@@ -388,6 +388,33 @@ def test_recorder_settings_in_json(tmp_path):
             pass
 
     report(faults(path, read, count_of(100), names={"env_config_path"}))
+
+
+# ---- MindIR ------------------------------------------------------------------------------------------------
+# Changed messages: see test_mindir_mutations.py.
+
+
+@pytest.mark.parametrize("kind", ["graph", "weights", "encrypted", "inside"])
+def test_mindir(tmp_path, monkeypatch, kind):
+    """Bytes of graphs whose weights lie beside them, of these weights, and of encrypted graphs."""
+    secret = {"enc_key": KEY} if kind in ("encrypted", "inside") else {}
+    if secret:
+        pytest.importorskip("cryptography")
+    else:
+        monkeypatch.setattr(mindir, "_SPLIT_KIB", -1)
+    network = ms.nn.Dense(2, 3)
+    ms.export(
+        network, ms.Tensor(np.ones((1, 2), np.float32)), file_name="net", file_format="MINDIR", **secret
+    )
+    path = tmp_path / ("net.mindir" if secret else "net_graph.mindir")
+    changed = tmp_path / "net_variables/data_0" if kind == "weights" else path
+    changed.chmod(0o600)
+    opened = {"dec_key": KEY} if secret else {}
+    plain = bytes(crypto.decrypt(path.read_bytes(), KEY)) if kind == "inside" else None
+    seal = (lambda data: crypto.encrypt(data, KEY)) if plain else bytes
+    read = lambda: ms.load(str(path), **opened)
+    read()
+    report(faults(changed, read, count_of(100), inner=plain, seal=seal, names={path.name}))
 
 
 # ---- what training leaves ----------------------------------------------------------------------------------

@@ -109,6 +109,10 @@ class Model:
             if not proto.HasField("external_data"):
                 continue
             place = proto.external_data
+            if not isinstance(place.location, str):  # protobuf hands over what is not UTF-8 as bytes
+                raise ValueError(
+                    f"the file of the weights '{proto.name}' is {place.location!r}, which is no text"
+                )
             file = os.path.realpath(os.path.join(directory, place.location))
             if os.path.commonpath((file, directory)) != directory:
                 raise ValueError(f"the weights '{proto.name}' lie outside its folder: {place.location}")
