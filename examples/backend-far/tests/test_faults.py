@@ -105,17 +105,14 @@ FAULTS = (
 )  # fmt: skip
 
 
-def checks_that_fail(first: bool = True) -> list[str]:
-    """Names of checks of the contract that fail; only the first of them, as a rule."""
-    found = []
+def a_check_fails() -> bool:
+    """Whether the contract suite finds anything."""
     for case in contract_suite("far"):
         try:
             case()
         except Exception:
-            found.append(case.name)
-            if first:
-                break
-    return found
+            return True
+    return False
 
 
 @pytest.fixture(autouse=True)
@@ -127,23 +124,27 @@ def fresh():
     _C.clear_plans()
     for stream in far().streams:
         stream.work.clear()
+        stream.done = stream.given
+    for case in contract_suite("far"):
+        if case.name in ("copies", "statistics", "streams", "events"):
+            case()  # nothing of the fault stayed behind, which the next test would find
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
 def test_the_suite_finds(fault, monkeypatch):
     fault(far(), monkeypatch)
-    assert checks_that_fail()
+    assert a_check_fails()
 
 
 def test_the_suite_finds_results_of_fallbacks_that_stay_on_the_host(monkeypatch):
     made = dispatch._plan
     monkeypatch.setattr(dispatch, "_plan", lambda *args, **where: made(*args, **{**where, "home": 0}))
-    assert checks_that_fail()
+    assert a_check_fails()
 
 
 def test_the_suite_finds_copies_that_the_compiler_forgets(monkeypatch):
     monkeypatch.setattr(placement._Placing, "on", lambda self, value, device: value)
-    assert checks_that_fail()
+    assert a_check_fails()
 
 
 def test_the_suite_finds_copies_of_another_value(monkeypatch):
@@ -153,7 +154,7 @@ def test_the_suite_finds_copies_of_another_value(monkeypatch):
 
     right = placement._Placing.on
     monkeypatch.setattr(placement._Placing, "on", other)
-    assert checks_that_fail()
+    assert a_check_fails()
 
 
 def test_a_kernel_of_the_host_that_gets_memory_of_the_device_ends_the_program():
