@@ -410,6 +410,24 @@ def test_normalization_joins_weights_only_where_values_stay(name, given):
     agree([fresh(x)], [network(x)], f"{name}, {given}, compiled with these values")
 
 
+@pytest.mark.parametrize("value", [1.0, np.inf, np.nan])
+def test_constant_weights_are_folded_where_values_stay(value):
+    rng = np.random.default_rng(9)
+    x, w = (Tensor(rng.normal(size=s).astype(np.float32)) for s in ((2, 3, 6, 7), (16, 3, 3, 3)))
+    vectors = rng.uniform(0.5, 1, (4, 16)).astype(np.float32)
+    vectors[2, 5] = value
+    mean, variance, gamma, beta = map(Tensor, vectors)
+
+    def function(x):
+        return ops.batch_norm(ops.conv2d(x, w), mean, variance, gamma, beta, False, 0.1, 1e-5)
+
+    before = {id(p) for p in executable.live_programs()}
+    found, expected = ms.jit(function)(x), function(x)
+    agree([found], [expected], str(value))
+    made = [p for p in executable.live_programs() if id(p) not in before]
+    assert ("batch_norm_infer" in {n.op.name for p in made for n in p.nodes}) == (value != 1.0)
+
+
 def test_usual_weights_are_folded():
     network = nn.SequentialCell(nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16))
     network.set_train(False)

@@ -14,10 +14,11 @@ Only what has a single reader joins, so nothing is computed twice; what a gradie
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from mycelia.engine.backends.registry import LoadedBackend
+from mycelia.engine.base import errors
 from mycelia.engine.compile import hoist
 from mycelia.engine.compile.passes.selection import FOLD, is_off
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
@@ -132,12 +133,18 @@ class _Epilogues:
     def is_steady(self, value: Value | None) -> bool:
         return value is None or value.is_constant or value in self.steady
 
-    def folds(self, *inputs: Value | None) -> bool:
-        """Whether weights of these values are computed once, by a kernel of the backend."""
-        if not self.prologues or is_off(FOLD) or not all(map(self.is_steady, inputs)):
-            return False
+    def folds(self, inputs: Sequence[Value | None], attrs: dict[str, Any]) -> bool:
+        """Whether weights of these values may be computed once, by a kernel of the backend."""
         shorts = [None if v is None else v.type.dtype.short for v in inputs]
-        return self.backend.kernel(FOLD, shorts) is not None
+        if self.backend.kernel(FOLD, shorts) is None:
+            return False
+        if all(v is None or v.is_constant for v in inputs):
+            try:
+                find(FOLD).definition.body(*(v and v.constant.asnumpy() for v in inputs), **attrs)
+            except errors.MyceliaValueError:
+                return False
+            return True
+        return self.prologues and not is_off(FOLD) and all(map(self.is_steady, inputs))
 
 
 def _activation(passes: _Epilogues, node: Node):
@@ -214,9 +221,9 @@ def _batch_norm(passes: _Epilogues, node: Node):
     if any(v.type.dtype is not weight.type.dtype for v in (scale, shift, mean, variance)):
         return None
     taken = [weight, scale, shift, mean, variance, inputs[_BIAS]]
-    if not passes.folds(*taken):
-        return None
     attrs = {"epsilon": node.attrs["epsilon"], "axis": axis}
+    if not passes.folds(taken, attrs):
+        return None
     weight, inputs[_BIAS] = passes.builder.emit(find(FOLD), taken, attrs)
     inputs[1] = weight if pack is None else passes.builder.emit(pack.op, [weight], pack.attrs)[0]
     return host, inputs, host.attrs
