@@ -127,16 +127,19 @@ def test_stacks_of_products_are_those_of_float32(dtype):
 @pytest.mark.parametrize("group", [1, 6])
 def test_light_convolutions_are_those_of_float32(group, dtype):
     random = np.random.default_rng(6)
-    for kernel, images in [(1, 3), (3, 3), (3, 1)]:
+    for kernel, images in [(1, 3), (3, 3), (3, 1), (1, 37)]:
         x = Tensor(random.integers(-3, 4, (images, 6, 70, 60)).astype(np.float32)).astype(dtype)
         w = Tensor(random.integers(-3, 4, (6, 6 // group, kernel, kernel)).astype(np.float32)).astype(dtype)
         pad = (kernel // 2,) * 4
         for op, args, attrs in [
             (find("conv"), (x, w, None), {"pad": pad, "group": group}),
             (find("conv_input_grad"), (x, w), {"size": (70, 60), "pad": pad, "group": group}),
+            (find("conv_weight_grad"), (x, x), {"kernel": (kernel, kernel), "pad": pad, "group": group}),
         ]:
             wide = op(*[t if t is None else t.astype(ms.float32) for t in args], **attrs)
             assert_within_ulps(op(*args, **attrs), wide.astype(dtype), 0, (op.name, kernel, group))
+            mixed = op(args[0], args[1].astype(ms.float32), *args[2:], **attrs)
+            assert_within_ulps(mixed, wide.astype(mixed.dtype), 0, (op.name, "mixed"))
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

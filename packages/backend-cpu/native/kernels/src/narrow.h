@@ -23,6 +23,7 @@ enum class Way { kWhole, kElements, kParts, kProduct, kAlike, kAlikeOthers, kStr
 constexpr int64_t kNarrowBlock = 4096;       // elements of a block: 16 KB an operand
 constexpr int64_t kManyBlock = 1 << 14;      // where kernels prepare something for each call
 constexpr int64_t kLeastImage = 1 << 14;     // of one that is worth a convolution of its own
+constexpr int64_t kMostSums = 16;            // of gradients of weights, which are added
 constexpr int64_t kFewChannels = 128;        // multiply-adds of an element that memory keeps up with
 
 // ---- which kernels work in blocks ----
@@ -59,7 +60,8 @@ constexpr Streams kStreams[] = {
     {"layer_norm", 1, 1}, {"layer_norm_grad", 3, 1}, {"rms_norm", 1, 1}, {"rms_norm_grad", 3, 1},
     {"group_norm", 1, 1}, {"group_norm_grad", 3, 1},
     {"sparse_softmax_cross_entropy_with_logits", 1, 2}, {"softmax_cross_entropy_with_logits", 3, 2},
-    {"argmax", 1, 0}, {"argmin", 1, 0}, {"max_with_index", 1, 1}, {"min_with_index", 1, 1}, {"place_along", 1, 1}, {"bias_add", 1, 1}};
+    {"argmax", 1, 0}, {"argmin", 1, 0}, {"max_with_index", 1, 1}, {"min_with_index", 1, 1}, {"place_along", 1, 1},
+    {"bias_add", 1, 1}};
 
 // The line of a table that is for `op`; its name is null if there is none.
 template <class Line, int n>
@@ -83,7 +85,8 @@ constexpr const char* kProducts[] = {"mat_mul", "dense"};  // batch_matmul is ma
 enum class Part {
   kPlane,       // or of each plane, if the channels are the second axis
   kManyPlanes,  // the same, what the kernel prepares for a call serves many planes
-  kImage        // convolutions, where memory bounds them
+  kImage,       // convolutions, where memory bounds them
+  kImageSum     // the same, the result is a sum over the images
 };
 struct Parts {
   const char* op;
@@ -96,7 +99,8 @@ constexpr Parts kByParts[] = {
     {"avg_pool", 1, Part::kManyPlanes}, {"avg_pool_grad", 1, Part::kManyPlanes},
     {"adaptive_avg_pool", 1, Part::kManyPlanes}, {"adaptive_avg_pool_grad", 1, Part::kManyPlanes},
     {"pool_take", 3, Part::kPlane}, {"pool_scatter", 3, Part::kPlane},
-    {"conv", 1, Part::kImage}, {"conv_input_grad", 1, Part::kImage}};
+    {"conv", 1, Part::kImage}, {"conv_input_grad", 1, Part::kImage},
+    {"conv_weight_grad", 3, Part::kImageSum}};
 
 template <int n>
 constexpr bool is_one_of(const char* const (&names)[n], const char* op) {
@@ -173,17 +177,19 @@ MYC_INLINE bool channels_last(const char* op, const myc_call* call) {
 
 // Whether a convolution does so little with each element that its images are better done one by one: depthwise, or 1 x 1
 // with few channels.
-MYC_INLINE bool is_light(const myc_call* call) {
-  const myc_tensor &x = input(call), &w = input(call, 1);
-  if (max(x.size, output(call).size) < x.shape[0] * kLeastImage) return false;
+MYC_INLINE bool is_light(const myc_call* call, bool of_weight) {
+  const myc_tensor &x = input(call), &w = of_weight ? output(call) : input(call, 1);
+  if (max(x.size, of_weight ? input(call, 1).size : output(call).size) < x.shape[0] * kLeastImage) return false;
   return w.shape[1] == 1 || (extent(w, 2, w.rank) == 1 && max(w.shape[0], w.shape[1]) <= kFewChannels);
 }
 
 MYC_INLINE int32_t run_parts(const myc_call* call, myc_kernel_fn fn, Parts p) {
   const myc_tensor& x = input(call);
   if (call->n_in + call->n_out > kMaxOperands || x.rank < 2 || x.size == 0) return run_whole(call, fn);
-  if (p.kind == Part::kImage && !is_light(call)) return run_whole(call, fn);
-  const bool planes = p.kind != Part::kImage && !channels_last(p.op, call);
+  const bool of_weight = p.kind == Part::kImageSum, image = p.kind == Part::kImage || of_weight;
+  if (image && !is_light(call, of_weight)) return run_whole(call, fn);
+  if (of_weight && !is_16_bits(output(call).dtype)) return run_whole(call, fn);
+  const bool planes = !image && !channels_last(p.op, call);
   const int lead = planes ? 2 : 1;
   const int64_t parts = extent(x, 0, lead);
   if (parts < 2) return run_whole(call, fn);
@@ -194,14 +200,15 @@ MYC_INLINE int32_t run_parts(const myc_call* call, myc_kernel_fn fn, Parts p) {
     o.result = i >= call->n_in;
     o.t = o.result ? call->out[i - call->n_in] : call->in[i];
     if (!o.t) continue;
-    o.cut = o.result || p.in >> i & 1;
+    o.cut = o.result ? !of_weight : p.in >> i & 1;
     o.lead = lead, o.ones = lead - 1;
     if (o.cut && (o.t->rank < lead || extent(*o.t, 0, lead) != parts)) return run_whole(call, fn);
     o.part = o.cut ? o.t->size / parts : 0;
     most = max(most, o.part);
   }
-  const int64_t each = max((p.kind == Part::kPlane ? kNarrowBlock : kManyBlock) / most, int64_t{1});
-  const int64_t own = p.kind == Part::kImage ? kProductScratch : kNarrowScratch;
+  const int64_t fits = max((p.kind == Part::kPlane ? kNarrowBlock : kManyBlock) / most, int64_t{1});
+  const int64_t each = of_weight ? max(fits, ceil_div(parts, kMostSums)) : fits;
+  const int64_t own = image ? kProductScratch : kNarrowScratch;
   const int32_t rc = run_blocks(call, fn, operands, parts, each, 6 * most, own);
   return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;
 }

@@ -77,7 +77,7 @@ constexpr int kMaxOperands = 16;
 // One operand of a kernel that runs block by block.
 struct Operand {
   const myc_tensor* t;
-  bool cut;         // a block holds a part of it; else all of it
+  bool cut;         // a block holds a part of it; else all of it, or a result is the sum of all blocks'
   bool result;
   int64_t part;     // elements of one part
   int32_t lead;     // its axes that the parts lie along
@@ -124,6 +124,9 @@ inline int32_t run_blocks(const myc_call* call, myc_kernel_fn fn, Operand* opera
     if (o.cut) {
       o.at = floats;
       floats += round_up(each * o.part, int64_t{16});
+    } else if (o.result) {
+      o.wide = scratch.take<float>(o.t->size * ceil_div(parts, each));
+      if (!o.wide) return MYC_E_MEMORY;
     } else {
       o.wide = scratch.take<float>(o.t->size);
       if (!o.wide) return MYC_E_MEMORY;
@@ -152,7 +155,7 @@ inline int32_t run_blocks(const myc_call* call, myc_kernel_fn fn, Operand* opera
         else outs[i - n_in] = &types[i];
         if (!o.t) continue;
         myc_tensor& t = types[i] = *o.t;
-        if (o.wide) t.data = o.wide, t.dtype = MYC_F32;
+        if (o.wide) t.data = o.wide + (o.result ? block * t.size : 0), t.dtype = MYC_F32;
         if (!o.cut) continue;
         t.rank = o.t->rank - o.lead + 1 + o.ones;
         t.shape[0] = count;
@@ -182,6 +185,14 @@ inline int32_t run_blocks(const myc_call* call, myc_kernel_fn fn, Operand* opera
   });
   for (int32_t w = 0; w < workers; ++w)
     if (failed[w] != MYC_OK) return failed[w];
+  for (int i = n_in; i < n; ++i) {
+    const Operand& o = operands[i];
+    if (!o.wide) continue;
+    const int64_t size = o.t->size;
+    for (int64_t block = 1; block < blocks; ++block)
+      map(o.wide, o.wide + block * size, o.wide, size, [](f32v a, f32v b) { return a + b; });
+    narrow_any(o.t->dtype, o.wide, o.t->data, size);
+  }
   return MYC_OK;
 }
 
