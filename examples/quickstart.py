@@ -26,7 +26,7 @@ from rich.console import Console
 
 import mycelia as ms
 from mycelia import nn
-from mycelia.dataset.sources.mnist import read_idx
+from mycelia.io.idx import read_idx
 from mycelia.train import CheckpointConfig, LossMonitor, ModelCheckpoint, ProgressBar, TimeMonitor
 
 BAR = 0.975  # accuracy on the held-out digits that a healthy installation reaches in EPOCHS

@@ -15,6 +15,7 @@ finally:
 
 IMPORTS = structure.imports()
 
+
 def test_the_engine_imports_nothing_that_stands_on_it():
     up = [
         f"{module} imports {target}"

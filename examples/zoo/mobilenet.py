@@ -77,7 +77,7 @@ def mobilenet_v1(classes=1000, width=1.0):
 
 def mobilenet_v2(classes=1000, width=1.0, dropout=0.2):
     inputs = whole(32 * width)
-    features = [conv_norm(3, inputs, 3, 2, activation="relu6")]
+    features: list[nn.Cell] = [conv_norm(3, inputs, 3, 2, activation="relu6")]
     for factor, channels, repeats, stride in (
         (1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2),
         (6, 320, 1, 1),
@@ -95,7 +95,7 @@ def mobilenet_v2(classes=1000, width=1.0, dropout=0.2):
 def mobilenet_v3(classes=1000, width=1.0, dropout=0.2):
     """The small variant."""
     inputs = whole(16 * width)
-    features = [conv_norm(3, inputs, 3, 2, activation="hswish")]
+    features: list[nn.Cell] = [conv_norm(3, inputs, 3, 2, activation="hswish")]
     for kernel, hidden, channels, squeezes, activation, stride in (
         (3, 16, 16, True, "relu", 2), (3, 72, 24, False, "relu", 2), (3, 88, 24, False, "relu", 1),
         (5, 96, 40, True, "hswish", 2), (5, 240, 40, True, "hswish", 1), (5, 240, 40, True, "hswish", 1),
@@ -115,7 +115,7 @@ def mobilenet_v3(classes=1000, width=1.0, dropout=0.2):
 
 def efficientnet_b0(classes=1000, width=1.0, dropout=0.2):
     inputs = whole(32 * width)
-    features = [conv_norm(3, inputs, 3, 2, activation="silu")]
+    features: list[nn.Cell] = [conv_norm(3, inputs, 3, 2, activation="silu")]
     for factor, channels, repeats, stride, kernel in (
         (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5),
         (6, 192, 4, 2, 5), (6, 320, 1, 1, 3),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import branching
 import classic
@@ -52,8 +53,8 @@ def lenet():
 
 
 IMAGES = pictures(8, 3, 64, 64)  # enough for statistics that small differences do not move
-SMALL = dict(classes=10, width=0.25)
-KEPT = dict(SMALL, dropout=0.0)  # without dropout: eager and compiled runs must agree
+SMALL: dict[str, Any] = dict(classes=10, width=0.25)
+KEPT: dict[str, Any] = dict(SMALL, dropout=0.0)  # without dropout: eager and compiled runs must agree
 
 ZOO = {
     "lenet": Entry(lenet, pictures(8, 1, 28, 28), classified),

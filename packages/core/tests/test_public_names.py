@@ -28,7 +28,7 @@ def test_import_loads_neither_numpy_nor_plugins_nor_anything_heavy():
         "importlib.metadata",
         "logging",
     }
-    assert {m for m in loaded if m.startswith("mycelia")} == {"mycelia", "mycelia.names"}
+    assert {m for m in loaded if m.startswith("mycelia")} == {"mycelia", "mycelia.public_names"}
 
 
 @pytest.mark.parametrize("module", ["errors", "config", "log", "hookspecs", "plugins"])

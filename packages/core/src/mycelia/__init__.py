@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from types import ModuleType
 
-from mycelia import names as _names
+from mycelia import public_names as _names
 
 GRAPH_MODE = 0
 PYNATIVE_MODE = 1

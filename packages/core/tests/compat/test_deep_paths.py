@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mycelia as ms
-from mycelia import names
+from mycelia import public_names as names
 from mycelia.faces import compat
 from mycelia.faces.compat import paths
 
@@ -71,7 +71,7 @@ def test_messages_name_the_public_path(path):
 def test_no_class_of_a_module_with_a_public_path_shows_where_it_lies():
     hidden = set()
     for path in own_modules():
-        if names.public(path) != path:
+        if names.public(path) != path and path.startswith(("engine.", "faces.")):
             module = importlib.import_module(f"mycelia.{path}")
             hidden |= {v for v in vars(module).values() if getattr(v, "__module__", "") == module.__name__}
     assert {v for v in hidden if isinstance(v, type)} == set()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import config, errors, ignored
@@ -206,7 +207,7 @@ class Cell(CellState, CellHooks, CellMarks):
 
     # ---- calling -------------------------------------------------------------------------------------------
 
-    def construct(self, *args, **kwargs):
+    def construct(self, *args: Any, **kwargs: Any) -> Any:
         """The computation. Every Cell defines its own."""
         raise errors.error(
             errors.MyceliaAttributeError,
@@ -215,7 +216,7 @@ class Cell(CellState, CellHooks, CellMarks):
             hint="define what the cell computes",
         )
 
-    def __call__(self, *args, **kwargs):
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._detour or _Mode.graph or traces:
             return self._call_detour(args, kwargs)
         try:

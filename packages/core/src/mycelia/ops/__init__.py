@@ -39,12 +39,13 @@ _LATE |= dict.fromkeys(
 _LATE |= dict.fromkeys(
     """all_gather all_gather_into_tensor all_gather_into_tensor_uneven all_gather_object all_reduce all_to_all
     all_to_all_single barrier batch_isend_irecv broadcast broadcast_object_list destroy_process_group
-    gather_into_tensor gather_object get_backend get_global_rank get_group_rank get_process_group_ranks
+    gather_object get_backend get_global_rank get_group_rank get_process_group_ranks
     get_rank get_world_size init_process_group irecv is_available is_initialized isend new_group recv
     recv_object_list reduce_scatter reduce_scatter_tensor reduce_scatter_tensor_uneven scatter_object_list
-    scatter_tensor send send_object_list set_comm_ops_inplace""".split(),
+    send send_object_list set_comm_ops_inplace""".split(),
     "mycelia.faces.mint.distributed",
 )
+_LATE |= dict.fromkeys(("gather_into_tensor", "scatter_tensor"), "mycelia.faces.communication.comm_func")
 _LATE["rotated_iou"] = "mycelia.engine.ops.images.rotated_boxes"
 _LATE |= dict.fromkeys(
     """all_gather_matmul all_to_all_v_c flash_attention_score fused_infer_attention_score

@@ -7,6 +7,7 @@ documentation, its body the NumPy meaning. `.vjp`, `.infer`, `.samples` and `.de
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 import struct
@@ -140,6 +141,17 @@ class Attribute:
         return texts[self.kind] + (" or None" if self.optional else "")
 
     @property
+    def hint(self) -> str:
+        """The type of its values, as an annotation says it."""
+        if self.kind == "any":
+            return "Any"
+        texts = {
+            "int": "int", "float": "float", "bool": "bool", "str": "str", "ints": "int | Sequence[int]",
+            "code": "Sequence[int]", "dtype": "DTypeLike", "choice": f"Literal{list(self.choices)}",
+        }  # fmt: skip
+        return texts[self.kind] + (" | None" if self.optional else "")
+
+    @property
     def in_c(self) -> bool:
         """Whether kernels see it."""
         return self.kind not in ("str", "any")
@@ -257,6 +269,24 @@ class OpDef:
                 f"op {self.name} is defined twice: "
                 f"in {registry[self.name].definition.module} and {self.module}"
             )
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        """How the op is called: tensors, then attributes; for `help`, editors and the generated stubs."""
+        hints = {TENSOR: "TensorLike", OPTIONAL: "TensorLike | None", LIST: "Sequence[Tensor]"}
+        none = inspect.Parameter.empty
+        rows = [(name, hints[kind], None if kind == OPTIONAL else none) for name, kind in self.params]
+        rows += [(a.name, a.hint, a.default if a.has_default else none) for a in self.attrs]
+        parameters, optional = [], False
+        for name, hint, default in rows:
+            late = optional and default is none  # after one that may be left out: by its name only
+            kind = inspect.Parameter.KEYWORD_ONLY if late else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            optional |= default is not none
+            parameters.append(inspect.Parameter(name, kind, default=default, annotation=hint))
+        parameters.sort(key=lambda p: p.kind)
+        results = {None: "tuple[Tensor, ...]", 1: "Tensor"}
+        returned = results.get(self.outputs) or f"tuple[{', '.join(['Tensor'] * self.outputs)}]"
+        return inspect.Signature(parameters, return_annotation=returned)
 
     # decorators of the block; each gives the op back, so that the name stays bound to it
 

@@ -16,7 +16,7 @@ import sys
 import threading
 from types import ModuleType
 
-from mycelia import names
+from mycelia import public_names as names
 from mycelia.faces.compat import paths
 
 _FOREIGN, _OWN = "mindspore", "mycelia"

@@ -259,6 +259,7 @@ def _in_place(function):
         return self
 
     method.__doc__ = (function.__doc__ or "").split("\n")[0] + " Replaces the value of this Tensor."
+    method.__wrapped__ = function  # its parameters
     return method
 
 

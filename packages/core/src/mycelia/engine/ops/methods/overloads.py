@@ -61,9 +61,11 @@ for _table, _wrap in ((_NAMES, _renamed), (_SPREAD, _spread)):
     for _name, _names in _table.items():
         _found = getattr(_C.Tensor, _name)
         _method = _wrap(_found, _names)
-        if not isinstance(_found, _C.Op):
+        if isinstance(_found, _C.Op):
+            _method.__doc__ = _found.__doc__
+        else:
             _method = functools.wraps(_found)(_method)
-            _method.__signature__ = _with_more_names(_found)
+        _method.__signature__ = _with_more_names(_found)
         attach(_name, _method)
 
 __all__ = []

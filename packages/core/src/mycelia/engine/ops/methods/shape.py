@@ -264,6 +264,7 @@ def _in_place(function):
         return self._assign(function(self, *args, **kwargs))
 
     method.__doc__ = f"{function.__name__.strip('_')} in place; returns this tensor."
+    method.__wrapped__ = function  # its parameters
     return method
 
 

@@ -1,0 +1,3 @@
+# Written by tools/gen_stubs.py.
+from mycelia.dataset import *
+from mycelia.dataset.execution.iterator import *

@@ -1,0 +1,3 @@
+# Written by tools/gen_stubs.py.
+from mycelia.dataset.transforms import *
+from mycelia.dataset.vision import *

@@ -1,0 +1,6 @@
+# Written by tools/gen_stubs.py.
+from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
+
+__all__ = [
+    "TCPStore",
+]

@@ -1,0 +1,13 @@
+# Written by tools/gen_stubs.py.
+from mycelia.nn.optim.adaptive import (
+    AdaMax as AdaMax, Adadelta as Adadelta, Adagrad as Adagrad, Adam as Adam,
+    AdamWeightDecay as AdamWeightDecay, FTRL as FTRL, LARS as LARS, Lamb as Lamb, RMSProp as RMSProp,
+    Rprop as Rprop,
+)
+from mycelia.nn.optim.descent import Momentum as Momentum, SGD as SGD
+from mycelia.nn.optim.optimizer import Optimizer as Optimizer
+
+__all__ = [
+    "FTRL", "LARS", "SGD", "AdaMax", "Adadelta", "Adagrad", "Adam", "AdamWeightDecay", "Lamb", "Momentum",
+    "Optimizer", "RMSProp", "Rprop",
+]

@@ -1,0 +1,6 @@
+# Written by tools/gen_stubs.py.
+from mycelia.mint.ext import *
+from mycelia import *
+from mycelia.autodiff import *
+from mycelia.ops import *
+from mycelia.ops.operations import *

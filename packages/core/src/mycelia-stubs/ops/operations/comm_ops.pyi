@@ -1,0 +1,18 @@
+# Written by tools/gen_stubs.py.
+from mycelia.faces.communication.comm_func import P2POp as P2POp
+from mycelia.ops.operations import (
+    AllGather as AllGather, AllReduce as AllReduce, AlltoAll as AlltoAll, Barrier as Barrier,
+    Broadcast as Broadcast, CollectiveGather as CollectiveGather, CollectiveScatter as CollectiveScatter,
+    Reduce as Reduce, ReduceScatter as ReduceScatter,
+)
+from mycelia.ops.primitives.checks import anything as anything, integer as integer, text as text
+from mycelia.ops.primitives.comm_ops import ReduceOp as ReduceOp
+from mycelia.ops.primitives.define import (
+    Operation as Operation, primitive as primitive, register as register,
+)
+
+__all__ = [
+    "AllGather", "AllReduce", "AlltoAll", "Barrier", "Broadcast", "CollectiveGather", "CollectiveScatter",
+    "Operation", "P2POp", "Reduce", "ReduceOp", "ReduceScatter", "anything", "integer", "primitive",
+    "register", "text",
+]

@@ -1,0 +1,15 @@
+# Written by tools/gen_stubs.py.
+from mycelia.ops.primitive import Primitive as Primitive
+from mycelia.ops.primitives.checks import Misfit as Misfit, anything as anything
+from mycelia.ops.primitives.define import (
+    Operation as Operation, primitive as primitive, register as register, renamed as renamed,
+    table as table,
+)
+
+__all__ = [
+    "Misfit", "Operation", "Primitive", "absent", "anything", "primitive", "register", "registry",
+    "renamed", "table",
+]
+
+absent: dict
+registry: dict

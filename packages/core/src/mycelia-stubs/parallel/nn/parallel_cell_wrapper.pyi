@@ -1,0 +1,4 @@
+# Written by tools/gen_stubs.py.
+from mycelia import *
+from mycelia.communication import *
+from mycelia.parallel import *
