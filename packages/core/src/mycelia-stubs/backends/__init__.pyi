@@ -1,6 +1,9 @@
 # Written by tools/gen_stubs.py.
-from mycelia.engine.backends.base import Backend as Backend, Pass as Pass, include_dir as include_dir
+from mycelia.engine.backends.base import (
+    Backend as Backend, Buffer as Buffer, Event as Event, MemoryStatistics as MemoryStatistics,
+    Pass as Pass, Stream as Stream, include_dir as include_dir,
+)
 
 __all__ = [
-    "Backend", "Pass", "include_dir",
+    "Backend", "Buffer", "Event", "MemoryStatistics", "Pass", "Stream", "include_dir",
 ]

@@ -249,7 +249,7 @@ class TensorMethods:
         """Determinant of each matrix."""
     @property
     def device(self) -> str:
-        """Where it lies: 'CPU'."""
+        """Where it lies: 'CPU', or the device of a backend with memory of its own, such as 'Ascend:0'."""
     def diag(self, diagonal=None) -> Tensor:
         """The tensor on the diagonal of one of twice its rank; with `diagonal`: a matrix from a vector or the reverse."""
     def diag_embed(self, offset=0, dim1=-2, dim2=-1) -> Tensor:
@@ -572,7 +572,7 @@ class TensorMethods:
     def mm(self, mat2) -> Tensor:
         """Product of two matrices. Shapes: [m, k] and [k, n] -> [m, n]. Errors: ValueError for other ranks."""
     def move_to(self, to, blocking=True) -> Tensor:
-        """The tensor on another kind of device: here they all lie on the CPU."""
+        """A copy of the tensor on another kind of device, "CPU" or that of a backend; gradients flow back."""
     def moveaxis(self, source, destination) -> Tensor:
         """Move the axes `source` to the positions `destination`; the others keep their order."""
     def movedim(self, source, destination) -> Tensor:
@@ -831,7 +831,7 @@ class TensorMethods:
     def tile(self, dims: builtins.int | Sequence[builtins.int], **second_names) -> Tensor:
         """Repeat the whole tensor ``dims[i]`` times along axis i; missing leading entries count as 1."""
     def to(self, *args, device=None, dtype=None, other=None, non_blocking=False, copy=False) -> Tensor:
-        """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, that of `other`."""
+        """``to(dtype)``, ``to(device, dtype=None)`` or ``to(other)``: this Tensor in another dtype, on another device, or as `other` is."""
     def to_(self, device=None, non_blocking=False) -> Tensor:
         """`move_to` in place."""
     def to_coo(self) -> Any:

@@ -27,7 +27,7 @@ def max_memory_allocated(device_target=None) -> int:
     """The most bytes that tensors have held at once."""
 
 def max_memory_reserved(device_target=None) -> int:
-    """The most bytes that were taken from the system at once."""
+    """The most bytes that were taken from the system or the device at once."""
 
 def memory_allocated(device_target=None) -> int:
     """Bytes that tensors hold."""

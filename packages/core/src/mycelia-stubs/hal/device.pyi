@@ -1,4 +1,5 @@
 # Written by tools/gen_stubs.py.
+from mycelia.engine.backends.base import Backend as Backend
 from mycelia.faces.hal.device import (
     device_count as device_count, get_arch_list as get_arch_list,
     get_device_capability as get_device_capability, get_device_name as get_device_name,
@@ -7,6 +8,6 @@ from mycelia.faces.hal.device import (
 )
 
 __all__ = [
-    "device_count", "get_arch_list", "get_device_capability", "get_device_name", "get_device_properties",
-    "is_available", "is_initialized", "require_device",
+    "Backend", "device_count", "get_arch_list", "get_device_capability", "get_device_name",
+    "get_device_properties", "is_available", "is_initialized", "require_device",
 ]

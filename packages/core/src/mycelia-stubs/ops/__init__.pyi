@@ -10,7 +10,8 @@ from mycelia.engine.autodiff.taylor import derivative as derivative, jet as jet
 from mycelia.engine.autodiff.transforms import (
     get_grad as get_grad, grad as grad, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp,
 )
-from mycelia.engine.ops.arrays.index import is_tensor as is_tensor, strided_slice as strided_slice
+from mycelia.engine.ir.types import TensorType as TensorType
+from mycelia.engine.ops.arrays.index import is_tensor as is_tensor
 from mycelia.engine.ops.arrays.joining import (
     chunk as chunk, dsplit as dsplit, hsplit as hsplit, split as split, tensor_split as tensor_split,
     vsplit as vsplit,
@@ -23,7 +24,9 @@ from mycelia.engine.ops.arrays.shape import (
     atleast_1d as atleast_1d, atleast_2d as atleast_2d, atleast_3d as atleast_3d, rank as rank,
     shape as shape, size as size,
 )
+from mycelia.engine.ops.arrays.slicing import strided_slice as strided_slice
 from mycelia.engine.ops.control_flow.control import stop_gradient as stop_gradient
+from mycelia.engine.ops.define import find as find, op as op
 from mycelia.engine.ops.elementwise.clipping import (
     clip_by_norm as clip_by_norm, clip_by_value as clip_by_value,
 )
@@ -36,6 +39,9 @@ from mycelia.engine.ops.linalg.einsum import einsum as _einsum, einsum as einsum
 from mycelia.engine.ops.nn_ops.adaptive_pool import (
     adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d,
     adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool3d as adaptive_max_pool3d,
+)
+from mycelia.engine.ops.nn_ops.conv_geometry import (
+    full_attributes as full_attributes, output_size as output_size,
 )
 from mycelia.engine.ops.nn_ops.fractional_pool import (
     fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
@@ -348,28 +354,28 @@ __all__ = [
     "ModuleType", "kernel", "ms_kernel", "op_info_register", "AiCPURegOp", "AkgAscendRegOp", "AkgCpuRegOp",
     "AkgGpuRegOp", "CpuRegOp", "CustomRegOp", "DataType", "TBERegOp", "custom_info_register", "primitive",
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "get_vm_impl_fn",
-    "prim_arg_register", "prim_attr_register", "vm_impl_registry", "batch_to_space_nd", "col2im", "padding",
-    "pdist", "reverse_sequence", "space_to_batch_nd", "full", "zeros", "ones", "fill", "full_like",
-    "zeros_like", "ones_like", "fills", "empty", "empty_like", "eye", "arange", "range", "linspace",
-    "logspace", "vander", "sequence_mask", "is_tensor", "strided_slice", "narrow", "slice",
-    "select_scatter", "slice_scatter", "gather", "index_select", "take", "embedding", "gather_d",
-    "gather_elements", "gather_nd", "cat", "concat", "stack", "hstack", "vstack", "row_stack", "dstack",
-    "column_stack", "block_diag", "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unstack",
-    "unbind", "meshgrid", "cartesian_prod", "combinations", "where", "select", "masked_fill",
-    "masked_select", "masked_scatter", "nonzero", "argwhere", "one_hot", "tril", "triu", "diagonal",
-    "diag_embed", "diagflat", "diag", "diagonal_scatter", "tril_indices", "triu_indices", "sort", "argsort",
-    "msort", "topk", "top_k", "kthvalue", "intopk", "searchsorted", "bucketize", "unique",
-    "unique_consecutive", "pad", "mirror_pad", "tile", "repeat_interleave", "repeat_elements",
-    "tensor_scatter_update", "tensor_scatter_add", "tensor_scatter_sub", "tensor_scatter_mul",
-    "tensor_scatter_div", "tensor_scatter_max", "tensor_scatter_min", "tensor_scatter_elements",
-    "scatter_nd", "scatter_nd_update", "scatter_nd_add", "scatter_nd_sub", "scatter_nd_mul",
-    "scatter_nd_div", "scatter_nd_max", "scatter_nd_min", "scatter_update", "scatter_add", "scatter_sub",
-    "scatter_mul", "scatter_div", "scatter_max", "scatter_min", "scatter", "index_add", "inplace_index_add",
-    "index_fill", "inplace_update", "inplace_add", "inplace_sub", "reshape", "view", "view_as", "squeeze",
-    "expand_dims", "unsqueeze", "flatten", "ravel", "atleast_1d", "atleast_2d", "atleast_3d", "transpose",
+    "prim_arg_register", "prim_attr_register", "vm_impl_registry", "flatten", "ravel", "transpose",
     "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t", "flip", "reverse", "fliplr", "flipud",
-    "rot90", "roll", "broadcast_to", "expand", "expand_as", "broadcast_shapes", "shape", "rank", "size",
-    "numel", "dyn_shape", "stop_gradient", "assign", "assign_add", "assign_sub", "celu", "elu", "fast_gelu",
+    "rot90", "roll", "batch_to_space_nd", "col2im", "padding", "pdist", "reverse_sequence",
+    "space_to_batch_nd", "full", "zeros", "ones", "fill", "full_like", "zeros_like", "ones_like", "fills",
+    "empty", "empty_like", "eye", "arange", "range", "linspace", "logspace", "vander", "sequence_mask",
+    "gather", "index_select", "take", "embedding", "gather_d", "gather_elements", "gather_nd", "is_tensor",
+    "cat", "concat", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
+    "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unstack", "unbind", "meshgrid",
+    "cartesian_prod", "combinations", "where", "select", "masked_fill", "masked_select", "masked_scatter",
+    "nonzero", "argwhere", "one_hot", "tril", "triu", "diagonal", "diag_embed", "diagflat", "diag",
+    "diagonal_scatter", "tril_indices", "triu_indices", "sort", "argsort", "msort", "topk", "top_k",
+    "kthvalue", "intopk", "searchsorted", "bucketize", "unique", "unique_consecutive", "pad", "mirror_pad",
+    "tile", "repeat_interleave", "repeat_elements", "tensor_scatter_update", "tensor_scatter_add",
+    "tensor_scatter_sub", "tensor_scatter_mul", "tensor_scatter_div", "tensor_scatter_max",
+    "tensor_scatter_min", "tensor_scatter_elements", "scatter_nd", "scatter_nd_update", "scatter_nd_add",
+    "scatter_nd_sub", "scatter_nd_mul", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min",
+    "scatter_update", "scatter_add", "scatter_sub", "scatter_mul", "scatter_div", "scatter_max",
+    "scatter_min", "scatter", "index_add", "inplace_index_add", "index_fill", "inplace_update",
+    "inplace_add", "inplace_sub", "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze",
+    "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "expand", "expand_as", "broadcast_shapes",
+    "shape", "rank", "size", "numel", "dyn_shape", "strided_slice", "narrow", "slice", "select_scatter",
+    "slice_scatter", "stop_gradient", "assign", "assign_add", "assign_sub", "celu", "elu", "fast_gelu",
     "gelu", "glu", "logsigmoid", "mish", "selu", "sigmoid", "silu", "softplus", "softsign", "swiglu",
     "tanhshrink", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1",
     "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "cast", "type_as",
@@ -393,92 +399,93 @@ __all__ = [
     "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg",
     "sin", "sinc", "sinh", "tan", "identity", "depend", "bounding_box_decode", "bounding_box_encode",
     "check_valid", "iou", "channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
-    "affine_grid", "crop_and_resize", "deformable_conv2d", "grid_sample", "cdist", "cholesky",
+    "affine_grid", "crop_and_resize", "deformable_conv2d", "grid_sample", "adjoint", "batch_dot", "cross",
+    "dot", "ger", "inner", "kron", "outer", "tensor_dot", "trace", "vecdot", "cdist", "cholesky",
     "cholesky_inverse", "cholesky_solve", "cond", "eig", "eigvals", "geqrf", "lstsq", "lu_solve",
     "lu_unpack", "matrix_exp", "orgqr", "ormqr", "pinv", "qr", "renorm", "svd", "det", "inverse",
     "log_matrix_determinant", "logdet", "matrix_determinant", "matrix_power", "matrix_solve", "slogdet",
-    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "einsum", "addbmm", "addmm",
-    "addmv", "addr", "adjoint", "baddbmm", "batch_dot", "bias_add", "bmm", "cross", "dense", "dot", "ger",
-    "inner", "kron", "matmul", "mm", "mv", "outer", "tensor_dot", "trace", "vecdot", "adaptive_avg_pool1d",
+    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "einsum", "bias_add", "dense",
+    "matmul", "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm", "mv", "adaptive_avg_pool1d",
     "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "batch_norm",
-    "log_uniform_candidate_sampler", "uniform_candidate_sampler", "conv1d", "conv2d", "conv3d",
-    "conv3d_transpose", "conv_transpose2d", "fold", "unfold", "binary_cross_entropy",
-    "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss", "ctc_greedy_decoder", "ctc_loss",
-    "fractional_max_pool2d", "fractional_max_pool3d", "cosine_embedding_loss", "cosine_similarity",
-    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss",
-    "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "smooth_l1_loss", "soft_margin_loss",
-    "triplet_margin_loss", "add_layer_norm", "add_rms_norm", "group_norm", "layer_norm", "lrn", "rms_norm",
-    "max_pool2d", "max_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d", "approximate_equal",
-    "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod", "augassign_mul",
-    "augassign_sub", "bidense", "clamp_", "coalesce", "deepcopy", "dtype", "eps", "erfinv_", "is_complex",
-    "is_floating_point", "is_nonzero", "mixed_precision_cast", "move_to", "multilabel_margin_loss",
-    "print_", "shape_", "shape_mul", "soft_shrink", "tanh_", "tensor_slice", "unique_with_pad", "bernoulli",
-    "choice_with_mask", "dropout", "dropout1d", "dropout2d", "dropout3d", "exponential_", "gamma",
-    "gumbel_softmax", "laplace", "multinomial", "multinomial_with_replacement", "normal", "normal_",
-    "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like", "random_",
-    "random_categorical", "random_gamma", "random_poisson", "randperm", "rrelu", "shuffle",
-    "standard_laplace", "standard_normal", "uniform", "uniform_", "aminmax", "argmax", "argmin", "max",
-    "min", "cov", "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "std", "std_mean", "var",
-    "var_mean", "vector_norm", "all", "amax", "amin", "any", "count_nonzero", "mean", "prod", "reduce_max",
-    "reduce_mean", "reduce_min", "reduce_sum", "sum", "cummax", "cummin", "cumprod", "cumsum", "diff",
-    "logcumsumexp", "trapz", "log_softmax", "softmax", "softmin", "bincount", "histc", "median",
-    "nanmedian", "nanquantile", "quantile", "sparse_segment_mean", "unsorted_segment_max",
-    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum", "tuple_getitem",
-    "list_getitem", "dict_getitem", "tuple_setitem", "list_setitem", "dict_setitem", "tuple_len",
-    "list_len", "tuple_equal", "list_equal", "string_eq", "bool_eq", "scalar_ne", "tuple_reversed",
-    "tuple_div", "make_range", "make_tuple", "make_list", "make_dict", "make_slice", "string_concat",
-    "bool_not", "bool_or", "bool_and", "is_", "is_not", "in_dict", "not_in_dict", "broadcast_gradient_args",
-    "reduced_shape", "switch", "isconstant", "hastype", "is_tensor_bool_cond", "typeof", "scalar_add",
-    "scalar_sub", "scalar_mul", "scalar_div", "scalar_floordiv", "scalar_mod", "scalar_pow", "scalar_gt",
-    "scalar_ge", "scalar_lt", "scalar_le", "scalar_eq", "scalar_max", "scalar_min", "scalar_uadd",
-    "scalar_usub", "scalar_log", "scalar_cast", "scalar_to_array", "scalar_to_tensor", "tuple_to_array",
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
-    "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq",
-    "rfftn", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window", "stft",
-    "composite", "primitives", "operations", "clip_by_global_norm", "get_grad", "grad", "jvp",
-    "value_and_grad", "vjp", "jacfwd", "jacrev", "linearize", "derivative", "jet", "vmap", "ForiLoop",
-    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan", "WhileLoop", "add_flags",
-    "env_get", "hyper_add", "partial", "adaptive_avg_pool2d_ext", "baddbmm_ext", "bernoulli_ext",
-    "diff_ext", "einsum_ext", "isnan_ext", "mse_loss_ext", "all_gather", "all_gather_into_tensor",
-    "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
-    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
-    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
-    "get_rank", "get_world_size", "init_process_group", "irecv", "is_available", "is_initialized", "isend",
-    "new_group", "recv", "recv_object_list", "reduce_scatter", "reduce_scatter_tensor",
-    "reduce_scatter_tensor_uneven", "scatter_object_list", "send", "send_object_list",
-    "set_comm_ops_inplace", "gather_into_tensor", "scatter_tensor", "rotated_iou", "all_gather_matmul",
-    "all_to_all_v_c", "flash_attention_score", "fused_infer_attention_score", "incre_flash_attention",
-    "lightning_indexer", "matmul_reduce_scatter", "moe_distribute_combine", "moe_distribute_dispatch",
-    "moe_init_routing_v2", "multi_scale_deformable_attn_function", "nsa_compress", "nsa_compress_attention",
-    "nsa_select_attention", "prompt_flash_attention", "ring_attention_update", "sparse_flash_attention",
-    "speed_fusion_attention", "array_to_scalar", "bernoulli_", "coo_tensor_get_dense_shape",
-    "coo_tensor_get_indices", "coo_tensor_get_values", "csr_tensor_get_dense_shape",
-    "csr_tensor_get_indices", "csr_tensor_get_indptr", "csr_tensor_get_values", "inplace_sigmoid",
-    "is_dynamic_sequence_element_unknown", "is_sequence_shape_unknown", "is_sequence_value_unknown",
-    "make_coo_tensor", "make_csr_tensor", "make_row_tensor", "make_row_tensor_inner", "make_sparse_tensor",
-    "moe_token_permute", "moe_token_unpermute", "put_", "reshape_", "rotary_position_embedding",
-    "row_tensor_add", "row_tensor_get_dense_shape", "row_tensor_get_indices", "row_tensor_get_values",
-    "stop_gradient_", "tail", "tensor_muls", "tensor_range", "zero_", "ACos", "ACosGrad", "Abs", "AbsGrad",
-    "AccumulateNV2", "Acosh", "AcoshGrad", "Adam", "AdamNoUpdateParam", "AdamWeightDecay",
-    "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Add", "AddN",
-    "AddV2", "Addcdiv", "Addcmul", "AdjustHue", "AdjustSaturation", "AffineGrid", "AllGather", "AllGatherV",
-    "AllReduce", "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle", "ApplyAdaMax", "ApplyAdadelta",
-    "ApplyAdagrad", "ApplyAdagradDA", "ApplyAdagradV2", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
-    "ApplyAddSign", "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyKerasMomentum",
-    "ApplyMomentum", "ApplyPowerSign", "ApplyProximalAdagrad", "ApplyProximalGradientDescent",
-    "ApplyRMSProp", "ApplyRotaryPosEmb", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax",
-    "Argmin", "Asin", "AsinGrad", "Asinh", "AsinhGrad", "Assert", "Assign", "AssignAdd", "AssignSub",
-    "Atan", "Atan2", "Atan2Grad", "AtanGrad", "Atanh", "AvgPool", "AvgPool3D", "AvgPoolGrad",
-    "BCEWithLogitsLoss", "Barrier", "BartlettWindow", "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul",
-    "BatchNorm", "BatchNormGrad", "BatchToSpace", "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli",
-    "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
-    "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "BiasAdd", "BiasAddGrad",
-    "BinaryCrossEntropy", "BinaryCrossEntropyGrad", "Bincount", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
-    "BlackmanWindow", "BoundingBoxDecode", "BoundingBoxEncode", "Broadcast", "BroadcastTo", "Bucketize",
-    "CSRSparseMatrixToDense", "CSRSparseMatrixToSparseTensor", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2",
-    "Cast", "Cauchy", "Cdist", "CdistGrad", "CeLU", "Ceil", "ChannelShuffle", "CheckNumerics", "CheckValid",
-    "Cholesky", "CholeskyGrad", "CholeskyInverse", "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im",
+    "log_uniform_candidate_sampler", "uniform_candidate_sampler", "TensorType", "find", "op",
+    "full_attributes", "output_size", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss",
+    "ctc_greedy_decoder", "ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d", "group_norm",
+    "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss",
+    "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
+    "multilabel_soft_margin_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "lrn",
+    "add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "max_pool2d", "max_pool3d", "max_unpool1d",
+    "max_unpool2d", "max_unpool3d", "fold", "unfold", "approximate_equal", "augassign_add", "augassign_div",
+    "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "bidense", "clamp_",
+    "coalesce", "deepcopy", "dtype", "eps", "erfinv_", "is_complex", "is_floating_point", "is_nonzero",
+    "mixed_precision_cast", "move_to", "multilabel_margin_loss", "print_", "shape_", "shape_mul",
+    "soft_shrink", "tanh_", "tensor_slice", "unique_with_pad", "bernoulli", "choice_with_mask", "dropout",
+    "dropout1d", "dropout2d", "dropout3d", "exponential_", "gamma", "gumbel_softmax", "laplace",
+    "multinomial", "multinomial_with_replacement", "normal", "normal_", "poisson", "rand", "rand_like",
+    "randint", "randint_like", "randn", "randn_like", "random_", "random_categorical", "random_gamma",
+    "random_poisson", "randperm", "rrelu", "shuffle", "standard_laplace", "standard_normal", "uniform",
+    "uniform_", "aminmax", "argmax", "argmin", "max", "min", "cov", "dist", "logsumexp", "matrix_norm",
+    "nanmean", "nansum", "norm", "std", "std_mean", "var", "var_mean", "vector_norm", "all", "amax", "amin",
+    "any", "count_nonzero", "mean", "prod", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "sum",
+    "cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "trapz", "log_softmax", "softmax",
+    "softmin", "bincount", "histc", "median", "nanmedian", "nanquantile", "quantile", "sparse_segment_mean",
+    "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum",
+    "tuple_getitem", "list_getitem", "dict_getitem", "tuple_setitem", "list_setitem", "dict_setitem",
+    "tuple_len", "list_len", "tuple_equal", "list_equal", "string_eq", "bool_eq", "scalar_ne",
+    "tuple_reversed", "tuple_div", "make_range", "make_tuple", "make_list", "make_dict", "make_slice",
+    "string_concat", "bool_not", "bool_or", "bool_and", "is_", "is_not", "in_dict", "not_in_dict",
+    "broadcast_gradient_args", "reduced_shape", "switch", "isconstant", "hastype", "is_tensor_bool_cond",
+    "typeof", "scalar_add", "scalar_sub", "scalar_mul", "scalar_div", "scalar_floordiv", "scalar_mod",
+    "scalar_pow", "scalar_gt", "scalar_ge", "scalar_lt", "scalar_le", "scalar_eq", "scalar_max",
+    "scalar_min", "scalar_uadd", "scalar_usub", "scalar_log", "scalar_cast", "scalar_to_array",
+    "scalar_to_tensor", "tuple_to_array", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2",
+    "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2",
+    "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn", "bartlett_window", "blackman_window", "hamming_window",
+    "hann_window", "kaiser_window", "stft", "composite", "primitives", "operations", "clip_by_global_norm",
+    "get_grad", "grad", "jvp", "value_and_grad", "vjp", "jacfwd", "jacrev", "linearize", "derivative",
+    "jet", "vmap", "ForiLoop", "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan",
+    "WhileLoop", "add_flags", "env_get", "hyper_add", "partial", "adaptive_avg_pool2d_ext", "baddbmm_ext",
+    "bernoulli_ext", "diff_ext", "einsum_ext", "isnan_ext", "mse_loss_ext", "all_gather",
+    "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce",
+    "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
+    "destroy_process_group", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group", "irecv", "is_available",
+    "is_initialized", "isend", "new_group", "recv", "recv_object_list", "reduce_scatter",
+    "reduce_scatter_tensor", "reduce_scatter_tensor_uneven", "scatter_object_list", "send",
+    "send_object_list", "set_comm_ops_inplace", "gather_into_tensor", "scatter_tensor", "rotated_iou",
+    "all_gather_matmul", "all_to_all_v_c", "flash_attention_score", "fused_infer_attention_score",
+    "incre_flash_attention", "lightning_indexer", "matmul_reduce_scatter", "moe_distribute_combine",
+    "moe_distribute_dispatch", "moe_init_routing_v2", "multi_scale_deformable_attn_function",
+    "nsa_compress", "nsa_compress_attention", "nsa_select_attention", "prompt_flash_attention",
+    "ring_attention_update", "sparse_flash_attention", "speed_fusion_attention", "array_to_scalar",
+    "bernoulli_", "coo_tensor_get_dense_shape", "coo_tensor_get_indices", "coo_tensor_get_values",
+    "csr_tensor_get_dense_shape", "csr_tensor_get_indices", "csr_tensor_get_indptr",
+    "csr_tensor_get_values", "inplace_sigmoid", "is_dynamic_sequence_element_unknown",
+    "is_sequence_shape_unknown", "is_sequence_value_unknown", "make_coo_tensor", "make_csr_tensor",
+    "make_row_tensor", "make_row_tensor_inner", "make_sparse_tensor", "moe_token_permute",
+    "moe_token_unpermute", "put_", "reshape_", "rotary_position_embedding", "row_tensor_add",
+    "row_tensor_get_dense_shape", "row_tensor_get_indices", "row_tensor_get_values", "stop_gradient_",
+    "tail", "tensor_muls", "tensor_range", "zero_", "ACos", "ACosGrad", "Abs", "AbsGrad", "AccumulateNV2",
+    "Acosh", "AcoshGrad", "Adam", "AdamNoUpdateParam", "AdamWeightDecay", "AdaptiveAvgPool2D",
+    "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Add", "AddN", "AddV2", "Addcdiv",
+    "Addcmul", "AdjustHue", "AdjustSaturation", "AffineGrid", "AllGather", "AllGatherV", "AllReduce",
+    "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle", "ApplyAdaMax", "ApplyAdadelta", "ApplyAdagrad",
+    "ApplyAdagradDA", "ApplyAdagradV2", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign",
+    "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyKerasMomentum", "ApplyMomentum",
+    "ApplyPowerSign", "ApplyProximalAdagrad", "ApplyProximalGradientDescent", "ApplyRMSProp",
+    "ApplyRotaryPosEmb", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin",
+    "Asin", "AsinGrad", "Asinh", "AsinhGrad", "Assert", "Assign", "AssignAdd", "AssignSub", "Atan", "Atan2",
+    "Atan2Grad", "AtanGrad", "Atanh", "AvgPool", "AvgPool3D", "AvgPoolGrad", "BCEWithLogitsLoss", "Barrier",
+    "BartlettWindow", "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul", "BatchNorm", "BatchNormGrad",
+    "BatchToSpace", "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli", "BesselI0", "BesselI0e", "BesselI1",
+    "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0",
+    "BesselY1", "Betainc", "BiasAdd", "BiasAddGrad", "BinaryCrossEntropy", "BinaryCrossEntropyGrad",
+    "Bincount", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "BoundingBoxDecode",
+    "BoundingBoxEncode", "Broadcast", "BroadcastTo", "Bucketize", "CSRSparseMatrixToDense",
+    "CSRSparseMatrixToSparseTensor", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "Cast", "Cauchy", "Cdist",
+    "CdistGrad", "CeLU", "Ceil", "ChannelShuffle", "CheckNumerics", "CheckValid", "Cholesky",
+    "CholeskyGrad", "CholeskyInverse", "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im",
     "CollectiveGather", "CollectiveScatter", "CombinedNonMaxSuppression", "CompareAndBitpack", "Complex",
     "ComplexAbs", "ComputeAccidentalHits", "Concat", "ConcatOffset", "ConcatOffsetV1", "ConfusionMatrix",
     "Conj", "ConjugateTranspose", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput",
@@ -583,6 +590,51 @@ class ModuleType:
     """Create a module object."""
     def __init__(self, name, doc=None) -> None: ...
 
+def flatten(input, order='C', *, start_dim=1, end_dim=-1) -> Tensor:
+    """Merge the axes `start_dim` to `end_dim` into one; with `order` "F" all axes are reversed first."""
+
+def ravel(input) -> Tensor:
+    """All elements in one axis."""
+
+def transpose(input: TensorLike, dims: int | Sequence[int]) -> Tensor:
+    """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input."""
+
+def permute(input, axis) -> Tensor:
+    """`transpose` under its other name."""
+
+def swapaxes(input, axis0, axis1) -> Tensor:
+    """Exchange two axes."""
+
+def swapdims(input, dim0, dim1) -> Tensor:
+    """Exchange two axes."""
+
+def movedim(x, source, destination) -> Tensor:
+    """Move the axes `source` to the positions `destination`; the others keep their order."""
+
+def moveaxis(x, source, destination) -> Tensor:
+    """`movedim` under its NumPy name."""
+
+def t(input) -> Tensor:
+    """The transpose of a matrix; tensors of rank 0 and 1 as they are."""
+
+def flip(input: TensorLike, dims: int | Sequence[int]) -> Tensor:
+    """Reverse the order of the elements along `dims`."""
+
+def reverse(x, axis) -> Tensor:
+    """`flip` under its older name."""
+
+def fliplr(input) -> Tensor:
+    """Reverse the second axis."""
+
+def flipud(input) -> Tensor:
+    """Reverse the first axis."""
+
+def rot90(input, k, dims) -> Tensor:
+    """Rotate by ``k * 90`` degrees in the plane of the two axes `dims`, from the first towards the second."""
+
+def roll(input, shifts, dims=None) -> Tensor:
+    """Shift the elements along `dims` by `shifts` places, around the end; without `dims` in row-major order."""
+
 def batch_to_space_nd(input_x, block_shape, crops) -> Tensor:
     """Undoes `space_to_batch_nd`: batches become blocks of the last axes, `crops` is cut from their ends."""
 
@@ -651,18 +703,6 @@ def vander(x, N=None) -> Tensor:
 
 def sequence_mask(lengths, maxlen=None) -> Tensor:
     """Masks that are true for the first `lengths` places."""
-
-def narrow(input, axis, start, length) -> Tensor:
-    """`length` elements along `axis` from `start` on."""
-
-def slice(input_x, begin, size) -> Tensor:
-    """`size` elements along each axis from `begin` on; a size of -1 takes all that follow."""
-
-def select_scatter(input, src, axis, index) -> Tensor:
-    """`input` with `src` in place of its slice `index` along `axis`."""
-
-def slice_scatter(input, src, axis=0, start=None, end=None, step=1) -> Tensor:
-    """`input` with `src` in place of its part ``start:end:step`` along `axis`."""
 
 def gather(input_params: TensorLike, input_indices: TensorLike, axis: int, batch_dims: int = 0) -> Tensor:
     """The slices of `input_params` along `axis` at the given indices, which count from the end where negative."""
@@ -919,51 +959,6 @@ def expand_dims(input_x: TensorLike, axis: int) -> Tensor:
 def unsqueeze(input, dim) -> Tensor:
     """Insert an axis of size 1 at `dim`, counted in the result."""
 
-def flatten(input, order='C', *, start_dim=1, end_dim=-1) -> Tensor:
-    """Merge the axes `start_dim` to `end_dim` into one; with `order` "F" all axes are reversed first."""
-
-def ravel(input) -> Tensor:
-    """All elements in one axis."""
-
-def transpose(input: TensorLike, dims: int | Sequence[int]) -> Tensor:
-    """Put the axes in the order `dims`: axis i of the result is axis ``dims[i]`` of the input."""
-
-def permute(input, axis) -> Tensor:
-    """`transpose` under its other name."""
-
-def swapaxes(input, axis0, axis1) -> Tensor:
-    """Exchange two axes."""
-
-def swapdims(input, dim0, dim1) -> Tensor:
-    """Exchange two axes."""
-
-def movedim(x, source, destination) -> Tensor:
-    """Move the axes `source` to the positions `destination`; the others keep their order."""
-
-def moveaxis(x, source, destination) -> Tensor:
-    """`movedim` under its NumPy name."""
-
-def t(input) -> Tensor:
-    """The transpose of a matrix; tensors of rank 0 and 1 as they are."""
-
-def flip(input: TensorLike, dims: int | Sequence[int]) -> Tensor:
-    """Reverse the order of the elements along `dims`."""
-
-def reverse(x, axis) -> Tensor:
-    """`flip` under its older name."""
-
-def fliplr(input) -> Tensor:
-    """Reverse the second axis."""
-
-def flipud(input) -> Tensor:
-    """Reverse the first axis."""
-
-def rot90(input, k, dims) -> Tensor:
-    """Rotate by ``k * 90`` degrees in the plane of the two axes `dims`, from the first towards the second."""
-
-def roll(input, shifts, dims=None) -> Tensor:
-    """Shift the elements along `dims` by `shifts` places, around the end; without `dims` in row-major order."""
-
 def broadcast_to(input: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """Repeat along axes of size 1 (and new leading axes) up to `shape`; -1 keeps the input's size."""
 
@@ -978,6 +973,18 @@ def numel(input) -> int:
 
 def dyn_shape(input_x) -> Tensor:
     """The shape of a tensor as an int64 tensor."""
+
+def narrow(input, axis, start, length) -> Tensor:
+    """`length` elements along `axis` from `start` on."""
+
+def slice(input_x, begin, size) -> Tensor:
+    """`size` elements along each axis from `begin` on; a size of -1 takes all that follow."""
+
+def select_scatter(input, src, axis, index) -> Tensor:
+    """`input` with `src` in place of its slice `index` along `axis`."""
+
+def slice_scatter(input, src, axis=0, start=None, end=None, step=1) -> Tensor:
+    """`input` with `src` in place of its part ``start:end:step`` along `axis`."""
 
 def assign(variable, value) -> Tensor:
     """Overwrite the Parameter `variable` with `value`, cast to its dtype; returns the new value."""
@@ -1600,6 +1607,39 @@ def deformable_conv2d(x, weight, offsets, kernel_size, strides, padding, bias=No
 def grid_sample(input, grid, mode='bilinear', padding_mode='zeros', align_corners=None) -> Tensor:
     """`input` at the places `grid`, whose last axis is (x, y) or (x, y, z) in [-1, 1]."""
 
+def adjoint(x) -> Tensor:
+    """The last two axes swapped; complex numbers conjugated too. Shapes: [.., m, n] -> [.., n, m]."""
+
+def batch_dot(x1, x2, axes=None) -> Tensor:
+    """Contraction of one axis of each input, for every entry of the shared first axis."""
+
+def cross(input, other, dim=None) -> Tensor:
+    """Cross product of vectors of 3 along `dim`; the default is the first axis of size 3."""
+
+def dot(input, other) -> Tensor:
+    """Sum of products over the last axis of `input` and the second to last of `other`."""
+
+def ger(input, vec2) -> Tensor:
+    """All products of an element of `input` with one of `vec2`. Shapes: [m], [n] -> [m, n]."""
+
+def inner(input, other) -> Tensor:
+    """Sum of products over the last axes. Shapes: [A.., k] and [B.., k] -> [A.., B..]; a rank 0 input scales."""
+
+def kron(input, other) -> Tensor:
+    """Kronecker product: blocks ``input[i, j] * other``; the shorter shape is padded with ones in front."""
+
+def outer(input, vec2) -> Tensor:
+    """All products of an element of `input` with one of `vec2`, flattened. Shapes: [m], [n] -> [m, n]."""
+
+def tensor_dot(x1, x2, axes) -> Tensor:
+    """Contraction: sum of products over pairs of axes."""
+
+def trace(input) -> Tensor:
+    """Sum of the main diagonal of a matrix, in its dtype. Shapes: [m, n] -> []."""
+
+def vecdot(x, y, *, axis=-1) -> Tensor:
+    """Sum of products along `axis`, which both inputs share; the other axes broadcast."""
+
 def cdist(x1, x2, p=2.0) -> Tensor:
     """Distances between rows: `p`-norms of differences. Shapes: [.., m, d], [.., n, d] -> [.., m, n]."""
 
@@ -1681,6 +1721,15 @@ def matrix_diag_part(x, k, padding_value, align='RIGHT_LEFT') -> Tensor:
 def matrix_set_diag(x, diagonal, k=0, align='RIGHT_LEFT') -> Tensor:
     """Matrices with their diagonals `k` replaced by `diagonal`."""
 
+def bias_add(input_x: TensorLike, bias: TensorLike, data_format: Literal['NCHW', 'NHWC', 'NCDHW'] = 'NCHW') -> Tensor:
+    """Add one number per channel; the channels are axis 1, with `data_format` "NHWC" the last axis."""
+
+def dense(input, weight, bias=None) -> Tensor:
+    """Fully connected layer: ``input @ weight.T + bias``."""
+
+def matmul(input, other) -> Tensor:
+    """Matrix product with NumPy's rules: rank 1 is a row (left) or a column (right), leading axes broadcast."""
+
 def addbmm(input, batch1, batch2, *, beta=1, alpha=1) -> Tensor:
     """``beta * input + alpha * sum over b of batch1[b] @ batch2[b]``. Shapes: [B, m, k], [B, k, n] -> [m, n]."""
 
@@ -1693,59 +1742,17 @@ def addmv(input, mat, vec, *, beta=1, alpha=1) -> Tensor:
 def addr(x, vec1, vec2, *, beta=1, alpha=1) -> Tensor:
     """``beta * x + alpha * outer(vec1, vec2)``. Shapes: x like [m, n]; [m], [n] -> [m, n]."""
 
-def adjoint(x) -> Tensor:
-    """The last two axes swapped; complex numbers conjugated too. Shapes: [.., m, n] -> [.., n, m]."""
-
 def baddbmm(input, batch1, batch2, beta=1, alpha=1) -> Tensor:
     """``beta * input + alpha * (batch1 @ batch2)`` by matrices. Shapes: [B, m, k], [B, k, n] -> [B, m, n]."""
 
-def batch_dot(x1, x2, axes=None) -> Tensor:
-    """Contraction of one axis of each input, for every entry of the shared first axis."""
-
-def bias_add(input_x: TensorLike, bias: TensorLike, data_format: Literal['NCHW', 'NHWC', 'NCDHW'] = 'NCHW') -> Tensor:
-    """Add one number per channel; the channels are axis 1, with `data_format` "NHWC" the last axis."""
-
 def bmm(input_x, mat2) -> Tensor:
     """Products of the matrices in the last two axes. Shapes: [B.., m, k] and [B.., k, n] -> [B.., m, n]."""
-
-def cross(input, other, dim=None) -> Tensor:
-    """Cross product of vectors of 3 along `dim`; the default is the first axis of size 3."""
-
-def dense(input, weight, bias=None) -> Tensor:
-    """Fully connected layer: ``input @ weight.T + bias``."""
-
-def dot(input, other) -> Tensor:
-    """Sum of products over the last axis of `input` and the second to last of `other`."""
-
-def ger(input, vec2) -> Tensor:
-    """All products of an element of `input` with one of `vec2`. Shapes: [m], [n] -> [m, n]."""
-
-def inner(input, other) -> Tensor:
-    """Sum of products over the last axes. Shapes: [A.., k] and [B.., k] -> [A.., B..]; a rank 0 input scales."""
-
-def kron(input, other) -> Tensor:
-    """Kronecker product: blocks ``input[i, j] * other``; the shorter shape is padded with ones in front."""
-
-def matmul(input, other) -> Tensor:
-    """Matrix product with NumPy's rules: rank 1 is a row (left) or a column (right), leading axes broadcast."""
 
 def mm(input, mat2) -> Tensor:
     """Product of two matrices. Shapes: [m, k] and [k, n] -> [m, n]. Errors: ValueError for other ranks."""
 
 def mv(mat, vec) -> Tensor:
     """Matrix times vector. Shapes: [m, k] and [k] -> [m]. Errors: ValueError for other ranks."""
-
-def outer(input, vec2) -> Tensor:
-    """All products of an element of `input` with one of `vec2`, flattened. Shapes: [m], [n] -> [m, n]."""
-
-def tensor_dot(x1, x2, axes) -> Tensor:
-    """Contraction: sum of products over pairs of axes."""
-
-def trace(input) -> Tensor:
-    """Sum of the main diagonal of a matrix, in its dtype. Shapes: [m, n] -> []."""
-
-def vecdot(x, y, *, axis=-1) -> Tensor:
-    """Sum of products along `axis`, which both inputs share; the other axes broadcast."""
 
 def adaptive_avg_pool1d(input, output_size) -> Tensor:
     """Mean of each of `output_size` equal windows of a sequence."""
@@ -1792,12 +1799,6 @@ def conv3d_transpose(inputs, weight, pad_mode='valid', padding=0, stride=1, dila
 def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_padding=0, groups=1, dilation=1) -> Tensor:
     """Transposed convolution of images with explicit padding, see `conv_transpose` with pad mode 'pad'."""
 
-def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
-    """Sum of columns at the places `unfold` takes them from."""
-
-def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
-    """Sliding windows of a batch of images as columns."""
-
 def binary_cross_entropy(logits, labels, weight=None, reduction='mean') -> Tensor:
     """Cross entropy of two classes from probabilities: ``-w * (labels * log(p) + (1 - labels) * log(1 - p))``."""
 
@@ -1815,6 +1816,9 @@ def ctc_greedy_decoder(inputs, sequence_length, merge_repeated=True) -> tuple[Te
 
 def ctc_loss(log_probs, targets, input_lengths, target_lengths, blank=0, reduction='mean', zero_infinity=False) -> tuple[Tensor, Tensor]:
     """Loss of label sequences without alignment: ``-log p(target)``, and alpha."""
+
+def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
+    """Group normalization: each group of channels of each sample gets mean 0 and variance 1, then `weight` and `bias`."""
 
 def cosine_embedding_loss(input1, input2, target, margin=0.0, reduction='mean') -> Tensor:
     """``1 - cos(input1, input2)`` for pairs with target 1, ``max(0, cos - margin)`` for -1."""
@@ -1858,14 +1862,11 @@ def soft_margin_loss(input, target, reduction='mean') -> Tensor:
 def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, swap=False, reduction='mean') -> Tensor:
     """``max(0, d(anchor, positive) - d(anchor, negative) + margin)`` with the distance ``|x - y + eps|_p``."""
 
-def group_norm(input, num_groups, weight=None, bias=None, eps=1e-05) -> Tensor:
-    """Group normalization: each group of channels of each sample gets mean 0 and variance 1, then `weight` and `bias`."""
+def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region='ACROSS_CHANNELS') -> Tensor:
+    """Local response normalization: ``x / (bias + alpha * (sum of x^2 over nearby channels)) ^ beta``."""
 
 def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
     """Layer normalization over the last axes: ``weight * (input - mean) / sqrt(variance + eps) + bias``."""
-
-def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region='ACROSS_CHANNELS') -> Tensor:
-    """Local response normalization: ``x / (bias + alpha * (sum of x^2 over nearby channels)) ^ beta``."""
 
 def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
     """Divide by the root mean square over the axes of `gamma`: ``gamma * x / sqrt(mean(x^2) + epsilon)``."""
@@ -1878,6 +1879,12 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=No
 
 def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
     """Puts maxima of a volume back where `indices` (into D * H * W of the result) say, see `max_unpool1d`."""
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """Sum of columns at the places `unfold` takes them from."""
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
+    """Sliding windows of a batch of images as columns."""
 
 def approximate_equal(x, y, tolerance=1e-05) -> Tensor:
     """Where ``|x - y| < tolerance``. Shapes: broadcast. dtypes: real, promoted -> bool."""
@@ -1907,7 +1914,7 @@ def is_nonzero(input) -> bool:
     """Whether the only element of a Tensor is not zero."""
 
 def move_to(input, to='CPU', blocking=True) -> Tensor:
-    """`input` on another device. There is the CPU alone. Errors: ValueError for another device."""
+    """A copy of `input` on another kind of device: "CPU", or that of a backend with memory of its own."""
 
 def multilabel_margin_loss(input, target, reduction='mean') -> Tensor:
     """Mean over the classes of ``max(0, 1 - (input[label] - input[other]))``, over all pairs of a sample."""

@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.dtype import float32 as float32
-from mycelia.engine.ops.nn_ops.conv import spread as spread
+from mycelia.engine.ops.nn_ops.conv_geometry import spread as spread
 from mycelia.engine.tensors.initializer import (
     HeUniform as HeUniform, Uniform as Uniform, initializer as initializer,
 )
