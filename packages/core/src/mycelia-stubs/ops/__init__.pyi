@@ -10,7 +10,6 @@ from mycelia.engine.autodiff.taylor import derivative as derivative, jet as jet
 from mycelia.engine.autodiff.transforms import (
     get_grad as get_grad, grad as grad, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp,
 )
-from mycelia.engine.ir.types import TensorType as TensorType
 from mycelia.engine.ops.arrays.index import is_tensor as is_tensor
 from mycelia.engine.ops.arrays.joining import (
     chunk as chunk, dsplit as dsplit, hsplit as hsplit, split as split, tensor_split as tensor_split,
@@ -26,22 +25,19 @@ from mycelia.engine.ops.arrays.shape import (
 )
 from mycelia.engine.ops.arrays.slicing import strided_slice as strided_slice
 from mycelia.engine.ops.control_flow.control import stop_gradient as stop_gradient
-from mycelia.engine.ops.define import find as find, op as op
 from mycelia.engine.ops.elementwise.clipping import (
     clip_by_norm as clip_by_norm, clip_by_value as clip_by_value,
 )
 from mycelia.engine.ops.identity import depend as depend
 from mycelia.engine.ops.images.image import interpolate as interpolate, upsample as upsample
 from mycelia.engine.ops.infer import broadcast_shapes as broadcast_shapes
-from mycelia.engine.ops.linalg.decomposition import lu_unpack as lu_unpack, svd as svd
+from mycelia.engine.ops.linalg.decomposition import svd as svd
 from mycelia.engine.ops.linalg.determinants import matrix_power as matrix_power
 from mycelia.engine.ops.linalg.einsum import einsum as _einsum, einsum as einsum
+from mycelia.engine.ops.linalg.pivots import lu_unpack as lu_unpack
 from mycelia.engine.ops.nn_ops.adaptive_pool import (
     adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d,
     adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool3d as adaptive_max_pool3d,
-)
-from mycelia.engine.ops.nn_ops.conv_geometry import (
-    full_attributes as full_attributes, output_size as output_size,
 )
 from mycelia.engine.ops.nn_ops.fractional_pool import (
     fractional_max_pool2d as fractional_max_pool2d, fractional_max_pool3d as fractional_max_pool3d,
@@ -337,10 +333,11 @@ from mycelia.ops.primitive import (
 from mycelia.ops.primitives.comm_ops import ReduceOp as ReduceOp
 from mycelia.ops.primitives.custom_ops import Custom as Custom, CustomOpBuilder as CustomOpBuilder
 from mycelia.ops.primitives.define import Operation as _Operation
-from mycelia.ops.primitives.other_ops import (
-    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf, Morph as Morph, PyFunc as PyFunc,
+from mycelia.ops.primitives.effect_ops import (
+    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf,
 )
-from mycelia.ops.rare import (
+from mycelia.ops.primitives.python_ops import Morph as Morph, PyFunc as PyFunc
+from mycelia.ops.sequences import (
     array_to_scalar as array_to_scalar,
     is_dynamic_sequence_element_unknown as is_dynamic_sequence_element_unknown,
     is_sequence_value_unknown as is_sequence_value_unknown, tail as tail,
@@ -363,129 +360,128 @@ __all__ = [
     "cat", "concat", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
     "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unstack", "unbind", "meshgrid",
     "cartesian_prod", "combinations", "where", "select", "masked_fill", "masked_select", "masked_scatter",
-    "nonzero", "argwhere", "one_hot", "tril", "triu", "diagonal", "diag_embed", "diagflat", "diag",
-    "diagonal_scatter", "tril_indices", "triu_indices", "sort", "argsort", "msort", "topk", "top_k",
-    "kthvalue", "intopk", "searchsorted", "bucketize", "unique", "unique_consecutive", "pad", "mirror_pad",
-    "tile", "repeat_interleave", "repeat_elements", "tensor_scatter_update", "tensor_scatter_add",
+    "nonzero", "argwhere", "one_hot", "sort", "argsort", "msort", "topk", "top_k", "kthvalue", "intopk",
+    "searchsorted", "bucketize", "unique", "unique_consecutive", "pad", "mirror_pad", "tile",
+    "repeat_interleave", "repeat_elements", "index_add", "inplace_index_add", "index_fill",
+    "inplace_update", "inplace_add", "inplace_sub", "tensor_scatter_update", "tensor_scatter_add",
     "tensor_scatter_sub", "tensor_scatter_mul", "tensor_scatter_div", "tensor_scatter_max",
     "tensor_scatter_min", "tensor_scatter_elements", "scatter_nd", "scatter_nd_update", "scatter_nd_add",
     "scatter_nd_sub", "scatter_nd_mul", "scatter_nd_div", "scatter_nd_max", "scatter_nd_min",
     "scatter_update", "scatter_add", "scatter_sub", "scatter_mul", "scatter_div", "scatter_max",
-    "scatter_min", "scatter", "index_add", "inplace_index_add", "index_fill", "inplace_update",
-    "inplace_add", "inplace_sub", "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze",
+    "scatter_min", "scatter", "reshape", "view", "view_as", "squeeze", "expand_dims", "unsqueeze",
     "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_to", "expand", "expand_as", "broadcast_shapes",
     "shape", "rank", "size", "numel", "dyn_shape", "strided_slice", "narrow", "slice", "select_scatter",
-    "slice_scatter", "stop_gradient", "assign", "assign_add", "assign_sub", "celu", "elu", "fast_gelu",
-    "gelu", "glu", "logsigmoid", "mish", "selu", "sigmoid", "silu", "softplus", "softsign", "swiglu",
-    "tanhshrink", "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1",
-    "bessel_k0", "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "cast", "type_as",
-    "clamp", "clip", "clip_by_norm", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
-    "angle", "conj", "imag", "polar", "real", "view_as_real", "bitwise_and", "bitwise_left_shift",
-    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "eq", "equal", "ge", "greater",
-    "greater_equal", "gt", "invert", "isclose", "isfinite", "isinf", "isnan", "isneginf", "isposinf",
-    "isreal", "le", "less", "less_equal", "logical_and", "logical_not", "logical_or", "logical_xor", "lt",
-    "ne", "not_equal", "signbit", "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "abs", "absolute",
-    "accumulate_n", "add", "addcdiv", "addcmul", "addn", "copysign", "div", "divide", "heaviside", "inv",
-    "lerp", "mul", "multiply", "neg", "negative", "nextafter", "positive", "reciprocal", "sgn", "sign",
-    "square", "sub", "subtract", "tanh", "tensor_add", "tensor_div", "tensor_mul", "tensor_sub",
-    "true_divide", "exp", "exp2", "expm1", "float_power", "float_power_ext", "hypot", "ldexp", "log",
-    "log10", "log1p", "log2", "logaddexp", "logaddexp2", "pow", "pows", "rsqrt", "sqrt", "tensor_exp",
-    "tensor_expm1", "tensor_pow", "xdivy", "xlogy", "hardshrink", "hardsigmoid", "hardswish", "hardtanh",
-    "leaky_relu", "prelu", "relu", "relu6", "softshrink", "threshold", "ceil", "floor", "floor_div",
-    "floor_divide", "floor_mod", "floordiv", "floormod", "fmod", "frac", "remainder", "round",
-    "tensor_floordiv", "tensor_mod", "trunc", "truncate_div", "truncate_mod", "digamma", "erf", "erfc",
-    "erfinv", "gcd", "i0", "igamma", "igammac", "lcm", "lgamma", "logit", "mvlgamma", "polygamma",
-    "population_count", "zeta", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
-    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg",
-    "sin", "sinc", "sinh", "tan", "identity", "depend", "bounding_box_decode", "bounding_box_encode",
+    "slice_scatter", "tril", "triu", "diagonal", "diag_embed", "diagflat", "diag", "diagonal_scatter",
+    "tril_indices", "triu_indices", "stop_gradient", "assign", "assign_add", "assign_sub", "celu", "elu",
+    "glu", "logsigmoid", "mish", "selu", "sigmoid", "silu", "softplus", "softsign", "swiglu", "tanhshrink",
+    "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0",
+    "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "cast", "type_as", "clamp", "clip",
+    "clip_by_norm", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num", "accumulate_n",
+    "addcdiv", "addcmul", "addn", "heaviside", "lerp", "nextafter", "angle", "conj", "imag", "polar",
+    "real", "view_as_real", "digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "zeta",
+    "fast_gelu", "gelu", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "xdivy", "xlogy",
+    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
+    "eq", "equal", "ge", "greater", "greater_equal", "gt", "invert", "isclose", "isfinite", "isinf",
+    "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
+    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit", "tensor_ge", "tensor_gt", "tensor_le",
+    "tensor_lt", "abs", "absolute", "add", "copysign", "div", "divide", "inv", "mul", "multiply", "neg",
+    "negative", "positive", "reciprocal", "sgn", "sign", "square", "sub", "subtract", "tanh", "tensor_add",
+    "tensor_div", "tensor_mul", "tensor_sub", "true_divide", "exp", "exp2", "expm1", "float_power",
+    "float_power_ext", "hypot", "ldexp", "pow", "pows", "rsqrt", "sqrt", "tensor_exp", "tensor_expm1",
+    "tensor_pow", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "prelu", "relu",
+    "relu6", "softshrink", "threshold", "ceil", "floor", "floor_div", "floor_divide", "floor_mod",
+    "floordiv", "floormod", "fmod", "frac", "remainder", "round", "tensor_floordiv", "tensor_mod", "trunc",
+    "truncate_div", "truncate_mod", "erf", "erfc", "erfinv", "gcd", "i0", "lcm", "logit",
+    "population_count", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
+    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg", "sin",
+    "sinc", "sinh", "tan", "identity", "depend", "bounding_box_decode", "bounding_box_encode",
     "check_valid", "iou", "channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
     "affine_grid", "crop_and_resize", "deformable_conv2d", "grid_sample", "adjoint", "batch_dot", "cross",
-    "dot", "ger", "inner", "kron", "outer", "tensor_dot", "trace", "vecdot", "cdist", "cholesky",
-    "cholesky_inverse", "cholesky_solve", "cond", "eig", "eigvals", "geqrf", "lstsq", "lu_solve",
-    "lu_unpack", "matrix_exp", "orgqr", "ormqr", "pinv", "qr", "renorm", "svd", "det", "inverse",
+    "dot", "ger", "inner", "kron", "outer", "tensor_dot", "trace", "vecdot", "cholesky", "cholesky_inverse",
+    "cholesky_solve", "cond", "eig", "eigvals", "matrix_exp", "pinv", "svd", "det", "inverse",
     "log_matrix_determinant", "logdet", "matrix_determinant", "matrix_power", "matrix_solve", "slogdet",
-    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "einsum", "bias_add", "dense",
-    "matmul", "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm", "mv", "adaptive_avg_pool1d",
+    "matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag", "cdist", "renorm", "einsum",
+    "geqrf", "lstsq", "orgqr", "ormqr", "qr", "lu_solve", "lu_unpack", "bias_add", "dense", "matmul",
+    "addbmm", "addmm", "addmv", "addr", "baddbmm", "bmm", "mm", "mv", "adaptive_avg_pool1d",
     "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d", "adaptive_max_pool2d",
     "adaptive_max_pool3d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "lp_pool1d", "lp_pool2d", "batch_norm",
-    "log_uniform_candidate_sampler", "uniform_candidate_sampler", "TensorType", "find", "op",
-    "full_attributes", "output_size", "conv1d", "conv2d", "conv3d", "conv3d_transpose", "conv_transpose2d",
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "nll_loss",
-    "ctc_greedy_decoder", "ctc_loss", "fractional_max_pool2d", "fractional_max_pool3d", "group_norm",
-    "cosine_embedding_loss", "cosine_similarity", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss",
-    "kl_div", "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss",
-    "multilabel_soft_margin_loss", "smooth_l1_loss", "soft_margin_loss", "triplet_margin_loss", "lrn",
-    "add_layer_norm", "add_rms_norm", "layer_norm", "rms_norm", "max_pool2d", "max_pool3d", "max_unpool1d",
-    "max_unpool2d", "max_unpool3d", "fold", "unfold", "approximate_equal", "augassign_add", "augassign_div",
-    "augassign_floordiv", "augassign_mod", "augassign_mul", "augassign_sub", "bidense", "clamp_",
-    "coalesce", "deepcopy", "dtype", "eps", "erfinv_", "is_complex", "is_floating_point", "is_nonzero",
-    "mixed_precision_cast", "move_to", "multilabel_margin_loss", "print_", "shape_", "shape_mul",
-    "soft_shrink", "tanh_", "tensor_slice", "unique_with_pad", "bernoulli", "choice_with_mask", "dropout",
-    "dropout1d", "dropout2d", "dropout3d", "exponential_", "gamma", "gumbel_softmax", "laplace",
-    "multinomial", "multinomial_with_replacement", "normal", "normal_", "poisson", "rand", "rand_like",
-    "randint", "randint_like", "randn", "randn_like", "random_", "random_categorical", "random_gamma",
-    "random_poisson", "randperm", "rrelu", "shuffle", "standard_laplace", "standard_normal", "uniform",
-    "uniform_", "aminmax", "argmax", "argmin", "max", "min", "cov", "dist", "logsumexp", "matrix_norm",
-    "nanmean", "nansum", "norm", "std", "std_mean", "var", "var_mean", "vector_norm", "all", "amax", "amin",
-    "any", "count_nonzero", "mean", "prod", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "sum",
-    "cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "trapz", "log_softmax", "softmax",
-    "softmin", "bincount", "histc", "median", "nanmedian", "nanquantile", "quantile", "sparse_segment_mean",
-    "unsorted_segment_max", "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum",
-    "tuple_getitem", "list_getitem", "dict_getitem", "tuple_setitem", "list_setitem", "dict_setitem",
-    "tuple_len", "list_len", "tuple_equal", "list_equal", "string_eq", "bool_eq", "scalar_ne",
-    "tuple_reversed", "tuple_div", "make_range", "make_tuple", "make_list", "make_dict", "make_slice",
-    "string_concat", "bool_not", "bool_or", "bool_and", "is_", "is_not", "in_dict", "not_in_dict",
-    "broadcast_gradient_args", "reduced_shape", "switch", "isconstant", "hastype", "is_tensor_bool_cond",
-    "typeof", "scalar_add", "scalar_sub", "scalar_mul", "scalar_div", "scalar_floordiv", "scalar_mod",
-    "scalar_pow", "scalar_gt", "scalar_ge", "scalar_lt", "scalar_le", "scalar_eq", "scalar_max",
-    "scalar_min", "scalar_uadd", "scalar_usub", "scalar_log", "scalar_cast", "scalar_to_array",
-    "scalar_to_tensor", "tuple_to_array", "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2",
-    "hfftn", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2",
-    "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn", "bartlett_window", "blackman_window", "hamming_window",
-    "hann_window", "kaiser_window", "stft", "composite", "primitives", "operations", "clip_by_global_norm",
-    "get_grad", "grad", "jvp", "value_and_grad", "vjp", "jacfwd", "jacrev", "linearize", "derivative",
-    "jet", "vmap", "ForiLoop", "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan",
-    "WhileLoop", "add_flags", "env_get", "hyper_add", "partial", "adaptive_avg_pool2d_ext", "baddbmm_ext",
-    "bernoulli_ext", "diff_ext", "einsum_ext", "isnan_ext", "mse_loss_ext", "all_gather",
-    "all_gather_into_tensor", "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce",
-    "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
-    "destroy_process_group", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
-    "get_process_group_ranks", "get_rank", "get_world_size", "init_process_group", "irecv", "is_available",
-    "is_initialized", "isend", "new_group", "recv", "recv_object_list", "reduce_scatter",
-    "reduce_scatter_tensor", "reduce_scatter_tensor_uneven", "scatter_object_list", "send",
-    "send_object_list", "set_comm_ops_inplace", "gather_into_tensor", "scatter_tensor", "rotated_iou",
-    "all_gather_matmul", "all_to_all_v_c", "flash_attention_score", "fused_infer_attention_score",
-    "incre_flash_attention", "lightning_indexer", "matmul_reduce_scatter", "moe_distribute_combine",
-    "moe_distribute_dispatch", "moe_init_routing_v2", "multi_scale_deformable_attn_function",
-    "nsa_compress", "nsa_compress_attention", "nsa_select_attention", "prompt_flash_attention",
-    "ring_attention_update", "sparse_flash_attention", "speed_fusion_attention", "array_to_scalar",
-    "bernoulli_", "coo_tensor_get_dense_shape", "coo_tensor_get_indices", "coo_tensor_get_values",
-    "csr_tensor_get_dense_shape", "csr_tensor_get_indices", "csr_tensor_get_indptr",
-    "csr_tensor_get_values", "inplace_sigmoid", "is_dynamic_sequence_element_unknown",
+    "log_uniform_candidate_sampler", "uniform_candidate_sampler", "conv1d", "conv2d", "conv3d",
+    "conv3d_transpose", "conv_transpose2d", "binary_cross_entropy", "binary_cross_entropy_with_logits",
+    "cross_entropy", "nll_loss", "ctc_greedy_decoder", "ctc_loss", "fractional_max_pool2d",
+    "fractional_max_pool3d", "group_norm", "cosine_embedding_loss", "cosine_similarity",
+    "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div", "l1_loss", "margin_ranking_loss",
+    "mse_loss", "multi_margin_loss", "multilabel_soft_margin_loss", "smooth_l1_loss", "soft_margin_loss",
+    "triplet_margin_loss", "lrn", "max_unpool1d", "max_unpool2d", "max_unpool3d", "add_layer_norm",
+    "add_rms_norm", "layer_norm", "rms_norm", "max_pool2d", "max_pool3d", "fold", "unfold",
+    "approximate_equal", "augassign_add", "augassign_div", "augassign_floordiv", "augassign_mod",
+    "augassign_mul", "augassign_sub", "bidense", "clamp_", "coalesce", "deepcopy", "dtype", "eps",
+    "erfinv_", "is_complex", "is_floating_point", "is_nonzero", "mixed_precision_cast", "move_to",
+    "multilabel_margin_loss", "print_", "shape_", "shape_mul", "soft_shrink", "tanh_", "tensor_slice",
+    "unique_with_pad", "bernoulli", "choice_with_mask", "dropout", "dropout1d", "dropout2d", "dropout3d",
+    "exponential_", "gamma", "gumbel_softmax", "laplace", "multinomial", "multinomial_with_replacement",
+    "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
+    "random_", "random_categorical", "random_gamma", "random_poisson", "randperm", "rrelu", "shuffle",
+    "standard_laplace", "standard_normal", "uniform", "uniform_", "aminmax", "argmax", "argmin", "max",
+    "min", "cov", "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "std", "std_mean", "var",
+    "var_mean", "vector_norm", "amax", "amin", "mean", "prod", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_sum", "sum", "cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "trapz",
+    "log_softmax", "softmax", "softmin", "bincount", "histc", "median", "nanmedian", "nanquantile",
+    "quantile", "all", "any", "count_nonzero", "sparse_segment_mean", "unsorted_segment_max",
+    "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum", "tuple_getitem",
+    "list_getitem", "dict_getitem", "tuple_setitem", "list_setitem", "dict_setitem", "tuple_len",
+    "list_len", "tuple_equal", "list_equal", "string_eq", "bool_eq", "scalar_ne", "tuple_reversed",
+    "tuple_div", "make_range", "make_tuple", "make_list", "make_dict", "make_slice", "string_concat",
+    "bool_not", "bool_or", "bool_and", "is_", "is_not", "in_dict", "not_in_dict", "broadcast_gradient_args",
+    "reduced_shape", "switch", "isconstant", "hastype", "is_tensor_bool_cond", "typeof", "scalar_add",
+    "scalar_sub", "scalar_mul", "scalar_div", "scalar_floordiv", "scalar_mod", "scalar_pow", "scalar_gt",
+    "scalar_ge", "scalar_lt", "scalar_le", "scalar_eq", "scalar_max", "scalar_min", "scalar_uadd",
+    "scalar_usub", "scalar_log", "scalar_cast", "scalar_to_array", "scalar_to_tensor", "tuple_to_array",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
+    "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq",
+    "rfftn", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window", "stft",
+    "composite", "primitives", "operations", "clip_by_global_norm", "get_grad", "grad", "jvp",
+    "value_and_grad", "vjp", "jacfwd", "jacrev", "linearize", "derivative", "jet", "vmap", "ForiLoop",
+    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan", "WhileLoop", "add_flags",
+    "env_get", "hyper_add", "partial", "adaptive_avg_pool2d_ext", "baddbmm_ext", "bernoulli_ext",
+    "diff_ext", "einsum_ext", "isnan_ext", "mse_loss_ext", "all_gather", "all_gather_into_tensor",
+    "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
+    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
+    "get_rank", "get_world_size", "init_process_group", "irecv", "is_available", "is_initialized", "isend",
+    "new_group", "recv", "recv_object_list", "reduce_scatter", "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven", "scatter_object_list", "send", "send_object_list",
+    "set_comm_ops_inplace", "gather_into_tensor", "scatter_tensor", "rotated_iou", "all_gather_matmul",
+    "all_to_all_v_c", "flash_attention_score", "fused_infer_attention_score", "incre_flash_attention",
+    "lightning_indexer", "matmul_reduce_scatter", "moe_distribute_combine", "moe_distribute_dispatch",
+    "moe_init_routing_v2", "multi_scale_deformable_attn_function", "nsa_compress", "nsa_compress_attention",
+    "nsa_select_attention", "prompt_flash_attention", "ring_attention_update", "sparse_flash_attention",
+    "speed_fusion_attention", "array_to_scalar", "coo_tensor_get_dense_shape", "coo_tensor_get_indices",
+    "coo_tensor_get_values", "csr_tensor_get_dense_shape", "csr_tensor_get_indices",
+    "csr_tensor_get_indptr", "csr_tensor_get_values", "is_dynamic_sequence_element_unknown",
     "is_sequence_shape_unknown", "is_sequence_value_unknown", "make_coo_tensor", "make_csr_tensor",
-    "make_row_tensor", "make_row_tensor_inner", "make_sparse_tensor", "moe_token_permute",
-    "moe_token_unpermute", "put_", "reshape_", "rotary_position_embedding", "row_tensor_add",
-    "row_tensor_get_dense_shape", "row_tensor_get_indices", "row_tensor_get_values", "stop_gradient_",
-    "tail", "tensor_muls", "tensor_range", "zero_", "ACos", "ACosGrad", "Abs", "AbsGrad", "AccumulateNV2",
-    "Acosh", "AcoshGrad", "Adam", "AdamNoUpdateParam", "AdamWeightDecay", "AdaptiveAvgPool2D",
-    "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Add", "AddN", "AddV2", "Addcdiv",
-    "Addcmul", "AdjustHue", "AdjustSaturation", "AffineGrid", "AllGather", "AllGatherV", "AllReduce",
-    "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle", "ApplyAdaMax", "ApplyAdadelta", "ApplyAdagrad",
-    "ApplyAdagradDA", "ApplyAdagradV2", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign",
-    "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyKerasMomentum", "ApplyMomentum",
-    "ApplyPowerSign", "ApplyProximalAdagrad", "ApplyProximalGradientDescent", "ApplyRMSProp",
-    "ApplyRotaryPosEmb", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin",
-    "Asin", "AsinGrad", "Asinh", "AsinhGrad", "Assert", "Assign", "AssignAdd", "AssignSub", "Atan", "Atan2",
-    "Atan2Grad", "AtanGrad", "Atanh", "AvgPool", "AvgPool3D", "AvgPoolGrad", "BCEWithLogitsLoss", "Barrier",
-    "BartlettWindow", "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul", "BatchNorm", "BatchNormGrad",
-    "BatchToSpace", "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli", "BesselI0", "BesselI0e", "BesselI1",
-    "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0",
-    "BesselY1", "Betainc", "BiasAdd", "BiasAddGrad", "BinaryCrossEntropy", "BinaryCrossEntropyGrad",
-    "Bincount", "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "BoundingBoxDecode",
-    "BoundingBoxEncode", "Broadcast", "BroadcastTo", "Bucketize", "CSRSparseMatrixToDense",
-    "CSRSparseMatrixToSparseTensor", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "Cast", "Cauchy", "Cdist",
-    "CdistGrad", "CeLU", "Ceil", "ChannelShuffle", "CheckNumerics", "CheckValid", "Cholesky",
-    "CholeskyGrad", "CholeskyInverse", "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im",
+    "make_row_tensor", "make_row_tensor_inner", "make_sparse_tensor", "row_tensor_add",
+    "row_tensor_get_dense_shape", "row_tensor_get_indices", "row_tensor_get_values", "tail", "tensor_muls",
+    "tensor_range", "bernoulli_", "inplace_sigmoid", "put_", "reshape_", "stop_gradient_", "zero_",
+    "moe_token_permute", "moe_token_unpermute", "rotary_position_embedding", "ACos", "ACosGrad", "Abs",
+    "AbsGrad", "AccumulateNV2", "Acosh", "AcoshGrad", "Adam", "AdamNoUpdateParam", "AdamWeightDecay",
+    "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Add", "AddN",
+    "AddV2", "Addcdiv", "Addcmul", "AdjustHue", "AdjustSaturation", "AffineGrid", "AllGather", "AllGatherV",
+    "AllReduce", "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle", "ApplyAdaMax", "ApplyAdadelta",
+    "ApplyAdagrad", "ApplyAdagradDA", "ApplyAdagradV2", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
+    "ApplyAddSign", "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyKerasMomentum",
+    "ApplyMomentum", "ApplyPowerSign", "ApplyProximalAdagrad", "ApplyProximalGradientDescent",
+    "ApplyRMSProp", "ApplyRotaryPosEmb", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax",
+    "Argmin", "Asin", "AsinGrad", "Asinh", "AsinhGrad", "Assert", "Assign", "AssignAdd", "AssignSub",
+    "Atan", "Atan2", "Atan2Grad", "AtanGrad", "Atanh", "AvgPool", "AvgPool3D", "AvgPoolGrad",
+    "BCEWithLogitsLoss", "Barrier", "BartlettWindow", "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul",
+    "BatchNorm", "BatchNormGrad", "BatchToSpace", "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli",
+    "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
+    "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "BiasAdd", "BiasAddGrad",
+    "BinaryCrossEntropy", "BinaryCrossEntropyGrad", "Bincount", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
+    "BlackmanWindow", "BoundingBoxDecode", "BoundingBoxEncode", "Broadcast", "BroadcastTo", "Bucketize",
+    "CSRSparseMatrixToDense", "CSRSparseMatrixToSparseTensor", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2",
+    "Cast", "Cauchy", "Cdist", "CdistGrad", "CeLU", "Ceil", "ChannelShuffle", "CheckNumerics", "CheckValid",
+    "Cholesky", "CholeskyGrad", "CholeskyInverse", "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im",
     "CollectiveGather", "CollectiveScatter", "CombinedNonMaxSuppression", "CompareAndBitpack", "Complex",
     "ComplexAbs", "ComputeAccidentalHits", "Concat", "ConcatOffset", "ConcatOffsetV1", "ConfusionMatrix",
     "Conj", "ConjugateTranspose", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput",
@@ -788,33 +784,6 @@ def argwhere(input) -> Tensor:
 def one_hot(indices, depth, on_value=1, off_value=0, axis=-1) -> Tensor:
     """`on_value` at the position that the index names along a new axis of size `depth`, `off_value` elsewhere."""
 
-def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """The lower triangle of the last two axes, zero above the given diagonal."""
-
-def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
-    """The upper triangle of the last two axes, zero below the given diagonal."""
-
-def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The diagonal of the planes spanned by two axes, as the last axis of the result."""
-
-def diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor:
-    """Matrices with the last axis of the input on a diagonal, zero elsewhere, spanned by the new axes dim1 and dim2."""
-
-def diagflat(input, offset=0) -> Tensor:
-    """A matrix with the elements of the input, flattened, on the given diagonal."""
-
-def diag(input) -> Tensor:
-    """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``, zero elsewhere."""
-
-def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1) -> Tensor:
-    """`input` with `src` on the diagonal that `diagonal` reads."""
-
-def tril_indices(row, col, offset=0, *, dtype=...) -> Tensor:
-    """The positions of the lower triangle of a `row` x `col` matrix: a row of rows, a row of columns."""
-
-def triu_indices(row, col, offset=0, *, dtype=...) -> Tensor:
-    """The positions of the upper triangle of a `row` x `col` matrix: a row of rows, a row of columns."""
-
 def sort(input_x, axis=-1, descending=False) -> tuple[Tensor, Tensor]:
     """Values in order along `axis`, and the positions they had; equal values keep their order."""
 
@@ -850,6 +819,24 @@ def repeat_interleave(input, repeats, axis=None) -> Tensor:
 
 def repeat_elements(x, rep, axis=0) -> Tensor:
     """Repeat each element `rep` times along `axis`."""
+
+def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True) -> Tensor:
+    """`x` with the slices of `y` added along `axis` at the positions `indices`; a Parameter is updated in place."""
+
+def inplace_index_add(var, indices, updates, axis) -> Tensor:
+    """The Parameter `var` with the slices of `updates` added along `axis` at the positions `indices`; returns the new value."""
+
+def index_fill(x, axis, index, value) -> Tensor:
+    """`x` with its slices along `axis` at the positions `index` set to `value`, a number or a tensor of rank 0."""
+
+def inplace_update(x, v, indices) -> Tensor:
+    """`x` with its slices `indices` of the first axis replaced by those of `v`."""
+
+def inplace_add(x, v, indices) -> Tensor:
+    """`x` with the slices of `v` added at the positions `indices` of the first axis."""
+
+def inplace_sub(x, v, indices) -> Tensor:
+    """`x` with the slices of `v` subtracted at the positions `indices` of the first axis."""
 
 def tensor_scatter_update(input_x, indices, updates) -> Tensor:
     """`input_x` with the slices named by the rows of `indices` replaced by `updates`."""
@@ -923,24 +910,6 @@ def scatter_min(input_x, indices, updates) -> Tensor:
 def scatter(input, axis, index, src) -> Tensor:
     """`input` with elements of `src` (a tensor or one number) written along `axis`: ``y[i, index[i, j]] = src[i, j]``."""
 
-def index_add(x, indices, y, axis, use_lock=True, check_index_bound=True) -> Tensor:
-    """`x` with the slices of `y` added along `axis` at the positions `indices`; a Parameter is updated in place."""
-
-def inplace_index_add(var, indices, updates, axis) -> Tensor:
-    """The Parameter `var` with the slices of `updates` added along `axis` at the positions `indices`; returns the new value."""
-
-def index_fill(x, axis, index, value) -> Tensor:
-    """`x` with its slices along `axis` at the positions `index` set to `value`, a number or a tensor of rank 0."""
-
-def inplace_update(x, v, indices) -> Tensor:
-    """`x` with its slices `indices` of the first axis replaced by those of `v`."""
-
-def inplace_add(x, v, indices) -> Tensor:
-    """`x` with the slices of `v` added at the positions `indices` of the first axis."""
-
-def inplace_sub(x, v, indices) -> Tensor:
-    """`x` with the slices of `v` subtracted at the positions `indices` of the first axis."""
-
 def reshape(input: TensorLike, shape: int | Sequence[int]) -> Tensor:
     """The same elements in row-major order under another shape; one size may be -1 and is then computed."""
 
@@ -986,6 +955,33 @@ def select_scatter(input, src, axis, index) -> Tensor:
 def slice_scatter(input, src, axis=0, start=None, end=None, step=1) -> Tensor:
     """`input` with `src` in place of its part ``start:end:step`` along `axis`."""
 
+def tril(input: TensorLike, diagonal: int = 0) -> Tensor:
+    """The lower triangle of the last two axes, zero above the given diagonal."""
+
+def triu(input: TensorLike, diagonal: int = 0) -> Tensor:
+    """The upper triangle of the last two axes, zero below the given diagonal."""
+
+def diagonal(input: TensorLike, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """The diagonal of the planes spanned by two axes, as the last axis of the result."""
+
+def diag_embed(input, offset=0, dim1=-2, dim2=-1) -> Tensor:
+    """Matrices with the last axis of the input on a diagonal, zero elsewhere, spanned by the new axes dim1 and dim2."""
+
+def diagflat(input, offset=0) -> Tensor:
+    """A matrix with the elements of the input, flattened, on the given diagonal."""
+
+def diag(input) -> Tensor:
+    """A tensor of twice the rank with the input on its diagonal: ``y[i, j, i, j] = x[i, j]``, zero elsewhere."""
+
+def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1) -> Tensor:
+    """`input` with `src` on the diagonal that `diagonal` reads."""
+
+def tril_indices(row, col, offset=0, *, dtype=...) -> Tensor:
+    """The positions of the lower triangle of a `row` x `col` matrix: a row of rows, a row of columns."""
+
+def triu_indices(row, col, offset=0, *, dtype=...) -> Tensor:
+    """The positions of the upper triangle of a `row` x `col` matrix: a row of rows, a row of columns."""
+
 def assign(variable, value) -> Tensor:
     """Overwrite the Parameter `variable` with `value`, cast to its dtype; returns the new value."""
 
@@ -1000,12 +996,6 @@ def celu(x: TensorLike, alpha: float = 1.0) -> Tensor:
 
 def elu(input_x: TensorLike, alpha: float = 1.0) -> Tensor:
     """Exponential linear unit: ``x if x > 0 else alpha * (exp(x) - 1)``."""
-
-def fast_gelu(x: TensorLike) -> Tensor:
-    """Sigmoid form of gelu: ``x * sigmoid(1.702 * x)``."""
-
-def gelu(input: TensorLike, approximate: Literal['none', 'tanh'] = 'none') -> Tensor:
-    """Gaussian error unit: ``x * (1 + erf(x / sqrt(2))) / 2``."""
 
 def glu(x, axis=-1) -> Tensor:
     """Gated linear unit: the first half of `x` along `axis` times the sigmoid of the second half."""
@@ -1100,6 +1090,27 @@ def minimum(input: TensorLike, other: TensorLike) -> Tensor:
 def nan_to_num(input: TensorLike, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
     """Replaces NaN by `nan` (default 0), the infinities by `posinf`, `neginf` (default: the dtype's limits)."""
 
+def accumulate_n(x) -> Tensor:
+    """Sum of all tensors of the list `x`."""
+
+def addcdiv(input, tensor1, tensor2, value=1) -> Tensor:
+    """``input + value * tensor1 / tensor2``."""
+
+def addcmul(input, tensor1, tensor2, value=1) -> Tensor:
+    """``input + value * tensor1 * tensor2``."""
+
+def addn(x) -> Tensor:
+    """Sum of all tensors of the list `x`."""
+
+def heaviside(input, values) -> Tensor:
+    """Step function: 0 below zero, 1 above, `values` at zero."""
+
+def lerp(input, end, weight) -> Tensor:
+    """Linear interpolation: ``input + weight * (end - input)``; `weight` is a number or a tensor."""
+
+def nextafter(input: TensorLike, other: TensorLike) -> Tensor:
+    """Neighbouring floating number of `input` in the direction of `other`."""
+
 def angle(input) -> Tensor:
     """Argument of complex numbers in radians. Shapes: any -> same. dtypes: complex -> floating."""
 
@@ -1117,6 +1128,57 @@ def real(input) -> Tensor:
 
 def view_as_real(input) -> Tensor:
     """Real and imaginary parts side by side in a new last axis."""
+
+def digamma(input: TensorLike) -> Tensor:
+    """Derivative of lgamma; minus infinity at 0, NaN at the negative integers."""
+
+def igamma(input: TensorLike, other: TensorLike) -> Tensor:
+    """Regularized lower incomplete gamma function P(a = `input`, x = `other`); differentiable in `other`."""
+
+def igammac(input: TensorLike, other: TensorLike) -> Tensor:
+    """Regularized upper incomplete gamma function Q(a = `input`, x = `other`); differentiable in `other`."""
+
+def lgamma(input: TensorLike) -> Tensor:
+    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
+
+def mvlgamma(input, p) -> Tensor:
+    """Multivariate log-gamma function of dimension `p`."""
+
+def polygamma(n, input) -> Tensor:
+    """Derivative of digamma of order `n`, a number or a tensor with one integer; order 0 is digamma itself."""
+
+def zeta(input: TensorLike, other: TensorLike) -> Tensor:
+    """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at poles, NaN below 1."""
+
+def fast_gelu(x: TensorLike) -> Tensor:
+    """Sigmoid form of gelu: ``x * sigmoid(1.702 * x)``."""
+
+def gelu(input: TensorLike, approximate: Literal['none', 'tanh'] = 'none') -> Tensor:
+    """Gaussian error unit: ``x * (1 + erf(x / sqrt(2))) / 2``."""
+
+def log(input: TensorLike) -> Tensor:
+    """Elementwise natural logarithm; NaN below zero."""
+
+def log10(input: TensorLike) -> Tensor:
+    """Elementwise logarithm to base 10; NaN below zero."""
+
+def log1p(input: TensorLike) -> Tensor:
+    """Elementwise ``log(1 + input)``, accurate near zero; NaN below -1."""
+
+def log2(input: TensorLike) -> Tensor:
+    """Elementwise logarithm to base 2; NaN below zero."""
+
+def logaddexp(input: TensorLike, other: TensorLike) -> Tensor:
+    """``log(exp(input) + exp(other))`` without overflow on the way."""
+
+def logaddexp2(input: TensorLike, other: TensorLike) -> Tensor:
+    """``log2(2**input + 2**other)`` without overflow on the way."""
+
+def xdivy(x: TensorLike, y: TensorLike) -> Tensor:
+    """``x / y``, and 0 where `x` is 0, whatever `y` is (NaN excepted)."""
+
+def xlogy(input: TensorLike, other: TensorLike) -> Tensor:
+    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is (NaN excepted)."""
 
 def bitwise_and(input: TensorLike, other: TensorLike) -> Tensor:
     """Bits set in both operands."""
@@ -1229,20 +1291,8 @@ def abs(input: TensorLike) -> Tensor:
 def absolute(input) -> Tensor:
     """Elementwise absolute value."""
 
-def accumulate_n(x) -> Tensor:
-    """Sum of all tensors of the list `x`."""
-
 def add(input: TensorLike, other: TensorLike) -> Tensor:
     """Elementwise ``input + other``; "or" for bool."""
-
-def addcdiv(input, tensor1, tensor2, value=1) -> Tensor:
-    """``input + value * tensor1 / tensor2``."""
-
-def addcmul(input, tensor1, tensor2, value=1) -> Tensor:
-    """``input + value * tensor1 * tensor2``."""
-
-def addn(x) -> Tensor:
-    """Sum of all tensors of the list `x`."""
 
 def copysign(x: TensorLike, other: TensorLike) -> Tensor:
     """Magnitude of `x` with the sign of `other`; negative zero counts as negative."""
@@ -1253,14 +1303,8 @@ def div(input, other, *, rounding_mode=None) -> Tensor:
 def divide(input, other, *, rounding_mode=None) -> Tensor:
     """Elementwise quotient: true, or rounded by `rounding_mode` "floor" (down) or "trunc" (to zero)."""
 
-def heaviside(input, values) -> Tensor:
-    """Step function: 0 below zero, 1 above, `values` at zero."""
-
 def inv(x) -> Tensor:
     """Elementwise ``1 / x``."""
-
-def lerp(input, end, weight) -> Tensor:
-    """Linear interpolation: ``input + weight * (end - input)``; `weight` is a number or a tensor."""
 
 def mul(input: TensorLike, other: TensorLike) -> Tensor:
     """Elementwise ``input * other``; "and" for bool."""
@@ -1273,9 +1317,6 @@ def neg(input: TensorLike) -> Tensor:
 
 def negative(input) -> Tensor:
     """Elementwise ``-input``."""
-
-def nextafter(input: TensorLike, other: TensorLike) -> Tensor:
-    """Neighbouring floating number of `input` in the direction of `other`."""
 
 def positive(input) -> Tensor:
     """`input` itself."""
@@ -1337,24 +1378,6 @@ def hypot(input: TensorLike, other: TensorLike) -> Tensor:
 def ldexp(x, other) -> Tensor:
     """``x * 2 ** other``."""
 
-def log(input: TensorLike) -> Tensor:
-    """Elementwise natural logarithm; NaN below zero."""
-
-def log10(input: TensorLike) -> Tensor:
-    """Elementwise logarithm to base 10; NaN below zero."""
-
-def log1p(input: TensorLike) -> Tensor:
-    """Elementwise ``log(1 + input)``, accurate near zero; NaN below -1."""
-
-def log2(input: TensorLike) -> Tensor:
-    """Elementwise logarithm to base 2; NaN below zero."""
-
-def logaddexp(input: TensorLike, other: TensorLike) -> Tensor:
-    """``log(exp(input) + exp(other))`` without overflow on the way."""
-
-def logaddexp2(input: TensorLike, other: TensorLike) -> Tensor:
-    """``log2(2**input + 2**other)`` without overflow on the way."""
-
 def pow(input: TensorLike, exponent: TensorLike) -> Tensor:
     """Elementwise ``input ** exponent``; integers to negative powers are rounded to zero."""
 
@@ -1375,12 +1398,6 @@ def tensor_expm1(input: TensorLike) -> Tensor:
 
 def tensor_pow(input: TensorLike, exponent: TensorLike) -> Tensor:
     """Elementwise ``input ** exponent``; integers to negative powers are rounded to zero."""
-
-def xdivy(x: TensorLike, y: TensorLike) -> Tensor:
-    """``x / y``, and 0 where `x` is 0, whatever `y` is (NaN excepted)."""
-
-def xlogy(input: TensorLike, other: TensorLike) -> Tensor:
-    """``input * log(other)``, and 0 where `input` is 0, whatever `other` is (NaN excepted)."""
 
 def hardshrink(input: TensorLike, lambd: float = 0.5) -> Tensor:
     """Zero near the origin: `input` where ``|input| > lambd``, else 0."""
@@ -1460,9 +1477,6 @@ def truncate_div(x: TensorLike, y: TensorLike) -> Tensor:
 def truncate_mod(x: TensorLike, y: TensorLike) -> Tensor:
     """Remainder with the sign of the dividend: ``x - trunc(x / y) * y``; an integer modulo zero is itself."""
 
-def digamma(input: TensorLike) -> Tensor:
-    """Derivative of lgamma; minus infinity at 0, NaN at the negative integers."""
-
 def erf(input: TensorLike) -> Tensor:
     """Error function: ``2 / sqrt(pi) * integral of exp(-t**2) from 0 to input``."""
 
@@ -1478,32 +1492,14 @@ def gcd(input: TensorLike, other: TensorLike) -> Tensor:
 def i0(input: TensorLike) -> Tensor:
     """Modified Bessel function of the first kind, order 0."""
 
-def igamma(input: TensorLike, other: TensorLike) -> Tensor:
-    """Regularized lower incomplete gamma function P(a = `input`, x = `other`); differentiable in `other`."""
-
-def igammac(input: TensorLike, other: TensorLike) -> Tensor:
-    """Regularized upper incomplete gamma function Q(a = `input`, x = `other`); differentiable in `other`."""
-
 def lcm(input: TensorLike, other: TensorLike) -> Tensor:
     """Least common multiple, not negative; 0 if either is 0."""
-
-def lgamma(input: TensorLike) -> Tensor:
-    """Logarithm of the absolute value of the gamma function; infinite at 0, -1, -2, ..."""
 
 def logit(input, eps=None) -> Tensor:
     """``log(x / (1 - x))``; with `eps`, x is first limited to [eps, 1 - eps]."""
 
-def mvlgamma(input, p) -> Tensor:
-    """Multivariate log-gamma function of dimension `p`."""
-
-def polygamma(n, input) -> Tensor:
-    """Derivative of digamma of order `n`, a number or a tensor with one integer; order 0 is digamma itself."""
-
 def population_count(input_x: TensorLike) -> Tensor:
     """Number of bits that are set in each element."""
-
-def zeta(input: TensorLike, other: TensorLike) -> Tensor:
-    """Hurwitz zeta function: sum over k >= 0 of ``(other + k) ** -input``; infinite at poles, NaN below 1."""
 
 def acos(input: TensorLike) -> Tensor:
     """Elementwise inverse cosine in radians, in [0, pi]; NaN outside of [-1, 1]."""
@@ -1640,9 +1636,6 @@ def trace(input) -> Tensor:
 def vecdot(x, y, *, axis=-1) -> Tensor:
     """Sum of products along `axis`, which both inputs share; the other axes broadcast."""
 
-def cdist(x1, x2, p=2.0) -> Tensor:
-    """Distances between rows: `p`-norms of differences. Shapes: [.., m, d], [.., n, d] -> [.., m, n]."""
-
 def cholesky(input_x, upper=False) -> Tensor:
     """Triangular L with ``L @ L.T = input_x``; with `upper` its transpose."""
 
@@ -1661,32 +1654,11 @@ def eig(A: TensorLike) -> tuple[Tensor, Tensor]:
 def eigvals(A) -> Tensor:
     """Eigenvalues of square matrices, always complex. Shapes: [.., n, n] -> [.., n]."""
 
-def geqrf(input: TensorLike) -> tuple[Tensor, Tensor]:
-    """QR factorization as LAPACK keeps it: r and the reflectors in one matrix, and their factors tau."""
-
-def lstsq(input, A) -> Tensor:
-    """Least squares: the x that minimizes ``|input @ x - A|``, the shortest one if there are many."""
-
-def lu_solve(b, LU_data, LU_pivots) -> Tensor:
-    """The x of ``A @ x = b``, given the packed LU factorization of A with 1-based pivots."""
-
 def matrix_exp(input: TensorLike) -> Tensor:
     """Matrix exponential: the sum of ``input^i / i!``."""
 
-def orgqr(input: TensorLike, input2: TensorLike) -> Tensor:
-    """The first columns of Q from reflectors `input` and factors `input2`, as `geqrf` gives them."""
-
-def ormqr(input, tau, other, left=True, transpose=False) -> Tensor:
-    """``Q @ other`` (or ``other @ Q``) with Q, or its transpose, from reflectors as `geqrf` gives them."""
-
 def pinv(x, *, atol=None, rtol=None, hermitian=False) -> Tensor:
     """Pseudo-inverse (Moore-Penrose) by the singular values above ``max(atol, rtol * largest)``."""
-
-def qr(input, mode='reduced') -> tuple[Tensor, Tensor]:
-    """Orthogonal q and upper triangular r with ``input = q @ r``; `mode` "reduced" or "complete"."""
-
-def renorm(input, p, axis, maxnorm) -> Tensor:
-    """Scales each slice along `axis` whose `p`-norm exceeds `maxnorm` down to it."""
 
 def det(input: TensorLike) -> Tensor:
     """Determinant of each matrix."""
@@ -1720,6 +1692,30 @@ def matrix_diag_part(x, k, padding_value, align='RIGHT_LEFT') -> Tensor:
 
 def matrix_set_diag(x, diagonal, k=0, align='RIGHT_LEFT') -> Tensor:
     """Matrices with their diagonals `k` replaced by `diagonal`."""
+
+def cdist(x1, x2, p=2.0) -> Tensor:
+    """Distances between rows: `p`-norms of differences. Shapes: [.., m, d], [.., n, d] -> [.., m, n]."""
+
+def renorm(input, p, axis, maxnorm) -> Tensor:
+    """Scales each slice along `axis` whose `p`-norm exceeds `maxnorm` down to it."""
+
+def geqrf(input: TensorLike) -> tuple[Tensor, Tensor]:
+    """QR factorization as LAPACK keeps it: r and the reflectors in one matrix, and their factors tau."""
+
+def lstsq(input, A) -> Tensor:
+    """Least squares: the x that minimizes ``|input @ x - A|``, the shortest one if there are many."""
+
+def orgqr(input: TensorLike, input2: TensorLike) -> Tensor:
+    """The first columns of Q from reflectors `input` and factors `input2`, as `geqrf` gives them."""
+
+def ormqr(input, tau, other, left=True, transpose=False) -> Tensor:
+    """``Q @ other`` (or ``other @ Q``) with Q, or its transpose, from reflectors as `geqrf` gives them."""
+
+def qr(input, mode='reduced') -> tuple[Tensor, Tensor]:
+    """Orthogonal q and upper triangular r with ``input = q @ r``; `mode` "reduced" or "complete"."""
+
+def lu_solve(b, LU_data, LU_pivots) -> Tensor:
+    """The x of ``A @ x = b``, given the packed LU factorization of A with 1-based pivots."""
 
 def bias_add(input_x: TensorLike, bias: TensorLike, data_format: Literal['NCHW', 'NHWC', 'NCDHW'] = 'NCHW') -> Tensor:
     """Add one number per channel; the channels are axis 1, with `data_format` "NHWC" the last axis."""
@@ -1865,12 +1861,6 @@ def triplet_margin_loss(anchor, positive, negative, margin=1.0, p=2, eps=1e-06, 
 def lrn(x, depth_radius=5, bias=1.0, alpha=1.0, beta=0.5, norm_region='ACROSS_CHANNELS') -> Tensor:
     """Local response normalization: ``x / (bias + alpha * (sum of x^2 over nearby channels)) ^ beta``."""
 
-def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
-    """Layer normalization over the last axes: ``weight * (input - mean) / sqrt(variance + eps) + bias``."""
-
-def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
-    """Divide by the root mean square over the axes of `gamma`: ``gamma * x / sqrt(mean(x^2) + epsilon)``."""
-
 def max_unpool1d(x, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
     """Puts maxima of a sequence back where `indices` say, zero elsewhere."""
 
@@ -1879,6 +1869,12 @@ def max_unpool2d(x, indices, kernel_size, stride=None, padding=0, output_size=No
 
 def max_unpool3d(x, indices, kernel_size, stride=None, padding=0, output_size=None) -> Tensor:
     """Puts maxima of a volume back where `indices` (into D * H * W of the result) say, see `max_unpool1d`."""
+
+def layer_norm(input, normalized_shape, weight=None, bias=None, eps=1e-05) -> Tensor:
+    """Layer normalization over the last axes: ``weight * (input - mean) / sqrt(variance + eps) + bias``."""
+
+def rms_norm(x: TensorLike, gamma: TensorLike, epsilon: float = 1e-06) -> tuple[Tensor, Tensor]:
+    """Divide by the root mean square over the axes of `gamma`: ``gamma * x / sqrt(mean(x^2) + epsilon)``."""
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1) -> Tensor:
     """Sum of columns at the places `unfold` takes them from."""
@@ -2078,20 +2074,11 @@ def var_mean(input, axis=None, ddof=0, keepdims=False) -> tuple[Tensor, Tensor]:
 def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None) -> Tensor:
     """Vector norm over `axis`: ``sum(|x|**ord) ** (1 / ord)``; `ord` may be 0 (nonzero count), inf or -inf."""
 
-def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> Tensor:
-    """Whether every element along `axis` is true or not zero; true where there is none."""
-
 def amax(input, axis=None, keepdims=False, *, initial=None, where=None) -> Tensor:
     """Largest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`."""
 
 def amin(input, axis=None, keepdims=False, *, initial=None, where=None) -> Tensor:
     """Smallest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`."""
-
-def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> Tensor:
-    """Whether some element along `axis` is true or not zero; false where there is none."""
-
-def count_nonzero(x, axis=(), keep_dims=False, dtype=...) -> Tensor:
-    """Number of elements along `axis` that are not zero; NaN counts."""
 
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> Tensor:
     """Mean over `axis`; NaN where there is nothing to average; the mean of integers is cut to an integer."""
@@ -2161,6 +2148,15 @@ def nanquantile(input, q, axis=None, keepdims=False) -> Tensor:
 
 def quantile(input, q, axis=None, keepdims=False) -> Tensor:
     """The `q` quantile along `axis` (all elements by default), interpolated linearly; NaN where there is one."""
+
+def all(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> Tensor:
+    """Whether every element along `axis` is true or not zero; true where there is none."""
+
+def any(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> Tensor:
+    """Whether some element along `axis` is true or not zero; false where there is none."""
+
+def count_nonzero(x, axis=(), keep_dims=False, dtype=...) -> Tensor:
+    """Number of elements along `axis` that are not zero; NaN counts."""
 
 def sparse_segment_mean(x, indices, segment_ids) -> Tensor:
     """Means of the rows ``x[indices]`` that have the same number in the sorted `segment_ids`."""
@@ -2523,9 +2519,6 @@ def sparse_flash_attention(*args, **kwargs) -> Any:
 def speed_fusion_attention(query, key, value, head_num, input_layout, *args, **kwargs) -> Any:
     """`speed_fusion_attention` of MindSpore on Ascend. Errors: NotSupportedError."""
 
-def bernoulli_(input, p=0.5, *, generator=None) -> Tensor:
-    """Fill with ones of probability `p` and zeros, in place."""
-
 def coo_tensor_get_dense_shape(x) -> Any:
     """`dense_shape` of a COOTensor."""
 
@@ -2547,9 +2540,6 @@ def csr_tensor_get_indptr(x) -> Any:
 def csr_tensor_get_values(x) -> Any:
     """`values` of a CSRTensor."""
 
-def inplace_sigmoid(input) -> Tensor:
-    """Sigmoid in place."""
-
 def is_sequence_shape_unknown(sequence) -> bool:
     """Whether the length counts as unknown: what `mutable(..., True)` made in a graph, and made of that."""
 
@@ -2568,21 +2558,6 @@ def make_row_tensor_inner(*parts) -> Any:
 def make_sparse_tensor(*parts) -> Any:
     """A SparseTensor of its parts."""
 
-def moe_token_permute(tokens, indices, num_out_tokens=None, padded_mode=False) -> tuple[Tensor, Tensor]:
-    """Tokens in the order of their experts, and for each (expert's turn, token) its new place."""
-
-def moe_token_unpermute(permuted_tokens, sorted_indices, probs=None, padded_mode=False, restore_shape=None) -> Tensor:
-    """The tokens in their first order; those of several experts are summed, weighted by `probs` [n, k]."""
-
-def put_(input, index, source, accumulate=False) -> Tensor:
-    """Write `source` to the places `index` of the flat tensor, in place; `accumulate`: add."""
-
-def reshape_(input, shape) -> Tensor:
-    """The same memory under another shape."""
-
-def rotary_position_embedding(x, cos, sin, mode=0) -> Tensor:
-    """``x * cos + turned(x) * sin``; turned: halves (`mode` 0) or neighbours (1) exchanged, the first negated."""
-
 def row_tensor_add(x, y) -> Tensor:
     """A dense tensor plus the rows of a RowTensor at their places."""
 
@@ -2595,17 +2570,38 @@ def row_tensor_get_indices(x) -> Any:
 def row_tensor_get_values(x) -> Any:
     """`values` of a RowTensor."""
 
-def stop_gradient_(input) -> None:
-    """No gradient flows into this tensor from now on."""
-
 def tensor_muls(input, other) -> Tensor:
     """`input` times a number."""
 
 def tensor_range(start, end, step) -> Tensor:
     """Numbers from `start` to below `end` in steps."""
 
+def bernoulli_(input, p=0.5, *, generator=None) -> Tensor:
+    """Fill with ones of probability `p` and zeros, in place."""
+
+def inplace_sigmoid(input) -> Tensor:
+    """Sigmoid in place."""
+
+def put_(input, index, source, accumulate=False) -> Tensor:
+    """Write `source` to the places `index` of the flat tensor, in place; `accumulate`: add."""
+
+def reshape_(input, shape) -> Tensor:
+    """The same memory under another shape."""
+
+def stop_gradient_(input) -> None:
+    """No gradient flows into this tensor from now on."""
+
 def zero_(input) -> Tensor:
     """Fill with zeros in place."""
+
+def moe_token_permute(tokens, indices, num_out_tokens=None, padded_mode=False) -> tuple[Tensor, Tensor]:
+    """Tokens in the order of their experts, and for each (expert's turn, token) its new place."""
+
+def moe_token_unpermute(permuted_tokens, sorted_indices, probs=None, padded_mode=False, restore_shape=None) -> Tensor:
+    """The tokens in their first order; those of several experts are summed, weighted by `probs` [n, k]."""
+
+def rotary_position_embedding(x, cos, sin, mode=0) -> Tensor:
+    """``x * cos + turned(x) * sin``; turned: halves (`mode` 0) or neighbours (1) exchanged, the first negated."""
 
 class AddV2(_Operation):
     """Elementwise ``input + other``; "or" for bool."""

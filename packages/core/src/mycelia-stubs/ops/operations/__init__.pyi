@@ -9,13 +9,14 @@ from mycelia.ops.primitive import (
     PrimitiveWithInfer as PrimitiveWithInfer, constexpr as constexpr, get_vm_impl_fn as get_vm_impl_fn,
     prim_arg_register as prim_arg_register, prim_attr_register as prim_attr_register,
 )
+from mycelia.ops.primitives.ascend_only_ops import _AscendOnly as __AscendOnly
 from mycelia.ops.primitives.comm_ops import ReduceOp as ReduceOp, _Distributed as __Distributed
 from mycelia.ops.primitives.custom_ops import Custom as Custom, CustomOpBuilder as CustomOpBuilder
 from mycelia.ops.primitives.define import Operation as _Operation
-from mycelia.ops.primitives.elsewhere_ops import _Elsewhere as __Elsewhere
-from mycelia.ops.primitives.other_ops import (
-    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf, Morph as Morph, PyFunc as PyFunc,
+from mycelia.ops.primitives.effect_ops import (
+    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf,
 )
+from mycelia.ops.primitives.python_ops import Morph as Morph, PyFunc as PyFunc
 from typing import Any as Any
 
 __all__ = [
@@ -366,7 +367,7 @@ class ApplyRMSProp(_Operation):
     def __init__(self, use_locking=False) -> None: ...
     def __call__(self, var, mean_square, moment, learning_rate, grad, decay, momentum, epsilon) -> Any: ...
 
-class ApplyRotaryPosEmb(__Elsewhere):
+class ApplyRotaryPosEmb(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, cos_format=0) -> None: ...
 
@@ -490,7 +491,7 @@ class BartlettWindow(_Operation):
     def __init__(self, periodic=True, dtype=...) -> None: ...
     def __call__(self, window_length) -> Tensor: ...
 
-class BasicLSTMCell(__Elsewhere):
+class BasicLSTMCell(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, keep_prob=1.0, forget_bias=1.0, state_is_tuple=True, activation='tanh') -> None: ...
 
@@ -1058,11 +1059,11 @@ class DumpGradient(_Operation):
     def __init__(self) -> None: ...
     def __call__(self, path, x, input_output) -> Tensor: ...
 
-class DynamicGRUV2(__Elsewhere):
+class DynamicGRUV2(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, direction='UNIDIRECTIONAL', cell_depth=1, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True, activation='tanh', gate_order='rzh', reset_after=True, is_training=True) -> None: ...
 
-class DynamicRNN(__Elsewhere):
+class DynamicRNN(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, cell_type='LSTM', direction='UNIDIRECTIONAL', cell_depth=1, use_peephole=False, keep_prob=1.0, cell_clip=-1.0, num_proj=0, time_major=True, activation='tanh', forget_bias=0.0, is_training=True) -> None: ...
 
@@ -1156,7 +1157,7 @@ class Expm1(_Operation):
     def __init__(self) -> None: ...
     def __call__(self, input: TensorLike) -> Tensor: ...
 
-class ExtractGlimpse(__Elsewhere):
+class ExtractGlimpse(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, centered=True, normalized=True, uniform_noise=True, noise='uniform') -> None: ...
 
@@ -2150,15 +2151,15 @@ class NMSWithMask(_Operation):
     def __init__(self, iou_threshold=0.5) -> None: ...
     def __call__(self, bboxes) -> tuple[Tensor, Tensor, Tensor]: ...
 
-class NPUAllocFloatStatus(__Elsewhere):
+class NPUAllocFloatStatus(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self) -> None: ...
 
-class NPUClearFloatStatus(__Elsewhere):
+class NPUClearFloatStatus(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self) -> None: ...
 
-class NPUGetFloatStatus(__Elsewhere):
+class NPUGetFloatStatus(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self) -> None: ...
 
@@ -2300,11 +2301,11 @@ class Padding(_Operation):
     def __init__(self, pad_dim_size=8) -> None: ...
     def __call__(self, x) -> Tensor: ...
 
-class PagedAttention(__Elsewhere):
+class PagedAttention(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, head_num, scale_value, kv_head_num, kv_cache_quant_mode='DEFAULT', mask_mode='MASK_DEFAULT', mla_v_dim=0) -> None: ...
 
-class PagedAttentionMask(__Elsewhere):
+class PagedAttentionMask(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, head_num, scale_value, kv_head_num, kv_cache_quant_mode='DEFAULT') -> None: ...
 
@@ -2373,7 +2374,7 @@ class RGBToHSV(_Operation):
     def __init__(self) -> None: ...
     def __call__(self, images: TensorLike) -> Tensor: ...
 
-class RNNTLoss(__Elsewhere):
+class RNNTLoss(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self, blank_label=0) -> None: ...
 
@@ -2550,7 +2551,7 @@ class Reshape(_Operation):
     def __init__(self) -> None: ...
     def __call__(self, input, shape) -> Tensor: ...
 
-class ReshapeAndCache(__Elsewhere):
+class ReshapeAndCache(__AscendOnly):
     """An operator that runs on Ascend only."""
     def __init__(self) -> None: ...
 

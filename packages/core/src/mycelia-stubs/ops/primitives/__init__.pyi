@@ -250,9 +250,10 @@ from mycelia.ops.primitive import (
 from mycelia.ops.primitives.comm_ops import ReduceOp as ReduceOp
 from mycelia.ops.primitives.custom_ops import Custom as Custom, CustomOpBuilder as CustomOpBuilder
 from mycelia.ops.primitives.define import Operation as _Operation
-from mycelia.ops.primitives.other_ops import (
-    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf, Morph as Morph, PyFunc as PyFunc,
+from mycelia.ops.primitives.effect_ops import (
+    HookBackward as HookBackward, InsertGradientOf as InsertGradientOf,
 )
+from mycelia.ops.primitives.python_ops import Morph as Morph, PyFunc as PyFunc
 
 __all__ = [
     "ACos", "ACosGrad", "Abs", "AbsGrad", "AccumulateNV2", "Acosh", "AcoshGrad", "Adam",
