@@ -281,7 +281,7 @@ RENAMED: dict[str, dict[str, str]] = {
         "_Loss": "nn:LossBase", "_BatchNorm": "nn.norm:_BatchNorm", "_activation": "nn.activation:_BY_NAME",
         "opt_init_args_register": "compat.internals:opt_init_args_register",
         "_VirtualDatasetCell": "compat.internals:VirtualDatasetCell",
-        "_grad_overflow": "compat.internals:grad_overflow", "_gru_cell": "engine.ops.nn_ops.rnn:_gru_cell",
+        "_grad_overflow": "compat.internals:grad_overflow", "_gru_cell": "engine.ops.nn_ops.gru:_gru_cell",
     },
     "train": {
         "SummaryStep": "compat.legacy:SummaryStep", "Tensor": ".:Tensor",
