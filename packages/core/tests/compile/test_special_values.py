@@ -410,6 +410,28 @@ def test_normalization_joins_weights_only_where_values_stay(name, given):
     agree([fresh(x)], [network(x)], f"{name}, {given}, compiled with these values")
 
 
+def test_folding_is_given_up_at_every_size_and_under_a_tape():
+    network = nn.SequentialCell(nn.Conv2d(3, 16, 3, has_bias=True), nn.BatchNorm2d(16), nn.ReLU())
+    network.set_train(False)
+    gamma = network[1].gamma
+
+    def plain(x):
+        return network(x).sum((2, 3))
+
+    compiled = ms.jit(plain)
+    for value in (1.0, np.inf, 0.5):
+        array = gamma.asnumpy().copy()
+        array[3] = value
+        gamma.set_data(Tensor(array))
+        for n in (2, 3, 4):
+            x = Tensor(np.random.default_rng(n).normal(size=(n, 3, 7, 6)).astype(np.float32))
+            agree([compiled(x)], [plain(x)], f"{value}, {n} images")
+            found, expected = (
+                ms.grad(lambda x, call=call: (call(x) * 0.5).sum())(x) for call in (compiled, plain)
+            )
+            agree([found], [expected], f"{value}, {n} images, gradient")
+
+
 @pytest.mark.parametrize("value", [1.0, np.inf, np.nan])
 def test_constant_weights_are_folded_where_values_stay(value):
     rng = np.random.default_rng(9)
