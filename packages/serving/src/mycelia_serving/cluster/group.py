@@ -157,7 +157,7 @@ class Group:
         if self.suspects:
             self._dispatch_suspects(now, outbox)
         slots = self.worker_slots
-        queues = list(self.method_queues.values())
+        queues: Iterable[MethodQueue] = self.method_queues.values()
         while True:
             queue = self.next_queue(queues)
             if queue is None:
@@ -165,12 +165,14 @@ class Group:
             slot = slots.choose(queue, now)
             if slot is None:
                 outbox.extend([(one, None) for one in slots.pulling])
-                if not any(one.credit > 0 and not one.closing for one in slots):
-                    return
-                queues.remove(queue)  # workers of another kind may take what other methods have
+                if not queue.needs_models and not slots.pulling:
+                    return  # no worker has credit
+                queues = [one for one in queues if one is not queue]  # others may go to other workers
                 continue
-            works = self._pop(slot, queue, min(slot.credit, queue.chunk), now)
-            outbox.extend([(slot, work) for work in works])
+            for work in self._pop(slot, queue, min(slot.credit, queue.chunk), now):
+                outbox.append((slot, work))
+            if slot.credit <= 0 and len(slots) == 1:
+                return
 
     def take(self, slot: WorkerSlot, queues: tuple[MethodQueue, ...], count: int, now: float) -> list[Work]:
         """Up to `count` instances of some methods, for a worker that takes them when it can run them."""
@@ -192,17 +194,15 @@ class Group:
         self._turns += 1
         queue.served = self._turns
         works: list[Work] = []
-        batch: list[Item] = []
-        call = None
-        for item in queue.pop(count):
-            self._calls.taken(item.call)
-            if batch and item.call is not call:
-                works.append(self._hand_over(slot, queue, batch, now))
-                batch = []
-            call = item.call
-            batch.append(item)
-        if batch:
-            works.append(self._hand_over(slot, queue, batch, now))
+        items = queue.pop(count)
+        first, end = 0, len(items)
+        while first < end:
+            call, last = items[first].call, first + 1
+            while last < end and items[last].call is call:
+                last += 1
+            self._calls.taken(call, last - first)
+            works.append(self._hand_over(slot, queue, items[first:last], now))
+            first = last
         return works
 
     def _dispatch_suspects(self, now: float, outbox: Outbox) -> None:
@@ -222,7 +222,7 @@ class Group:
                 continue
             slot.suspects += 1
             slot.suspect_sent = now
-            self._calls.taken(item.call)
+            self._calls.taken(item.call, 1)
             outbox.append((slot, self._hand_over(slot, queue, [item], now)))
         self.suspects.extendleft(reversed(left))
 

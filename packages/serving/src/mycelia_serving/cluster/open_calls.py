@@ -34,24 +34,24 @@ class OpenCalls:
     def queued(self, call: PendingCall, count: int) -> None:
         """So many instances of a call have come into a queue."""
         if not call.queued:
-            self._count(call, 1)
+            self.waiting += 1
+            client = call.request.peer
+            if client:
+                self._waiting_of[client] = self._waiting_of.get(client, 0) + 1
         call.queued += count
 
-    def taken(self, call: PendingCall) -> None:
-        """An instance of a call has left its queue."""
-        call.queued -= 1
+    def taken(self, call: PendingCall, count: int) -> None:
+        """So many instances of a call have left their queue."""
+        call.queued -= count
         if not call.queued:
-            self._count(call, -1)
-
-    def _count(self, call: PendingCall, change: int) -> None:
-        self.waiting += change
-        client = call.request.peer
-        if client:
-            count = self._waiting_of.get(client, 0) + change
-            if count:
-                self._waiting_of[client] = count
-            else:
-                del self._waiting_of[client]
+            self.waiting -= 1
+            client = call.request.peer
+            if client:
+                left = self._waiting_of[client] - 1
+                if left:
+                    self._waiting_of[client] = left
+                else:
+                    del self._waiting_of[client]
 
     def watch(self, call: PendingCall) -> None:
         """Answer a call at its deadline: see `expire`."""
@@ -75,9 +75,8 @@ class OpenCalls:
         call.closed = True
         self._timed.discard(call)
         if call.queued:
-            self._count(call, -1)
             call.group.method_queues[call.request.method].forget(call.queued)
-            call.queued = 0
+            self.taken(call, call.queued)
 
     def fail(self, call: PendingCall, code: Code, text: str, answers: Answers) -> None:
         """Close a call with an error for what is not answered."""

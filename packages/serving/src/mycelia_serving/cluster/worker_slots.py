@@ -88,14 +88,12 @@ class WorkerSlots(list[WorkerSlot]):
             self.pulling.remove(slot)
 
     def choose_idle(self, method_queue: MethodQueue) -> WorkerSlot | None:
-        """A worker that takes from the queue itself, and could take one more instance of a method right now:
-        it need not go through the queue.
+        """A worker that takes from the queue itself, but runs nothing now: as long as it has credit it gets
+        what comes at once.
         """
         for slot in self.pulling:
-            worker = slot.worker
-            has = worker.capacity - slot.credit
-            if has < method_queue.chunk and slot.credit > 0 and not slot.closing and not worker.is_running:
-                return slot if method_queue.info.name in worker.pulls else None
+            if slot.credit > 0 and not slot.closing and not slot.worker.is_running:
+                return slot if method_queue.info.name in slot.worker.pulls else None
         return None
 
     def choose(self, method_queue: MethodQueue, now: float) -> WorkerSlot | None:
