@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+#include "gemm/tile_avx512.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
@@ -92,19 +93,13 @@ struct OuterStrip {
       : [x] "r"(&x), MYC_AT(a), MYC_AT(b), MYC_AT(c), MYC_AT(a_tile), MYC_AT(b_block), MYC_AT(c_row), MYC_AT(count), \
         MYC_AT(tiles), MYC_AT(blocks), MYC_AT(columns), MYC_AT(start), MYC_AT(start_step), \
         MYC_AT(fetch), MYC_AT(fetch_step), MYC_AT(left), MYC_AT(b_now), MYC_AT(start_now), MYC_AT(c_tile) \
-      : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "memory", "cc", "k1", \
-        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
-        "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", \
-        "xmm25", "xmm26", "xmm27", "xmm28", "xmm29")
+      : "rax", "rbx", "rcx", "rdx", "rsi", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", \
+        MYC_TILE_CLOBBERS)
 
 // At least one tile of 4 to 12 rows, one block and one k; `x` is changed.
 inline __attribute__((noinline)) void run_outer_strip(int64_t rows, OuterStrip& x) {
   switch (rows) {
-    case 12: MYC_OUTER(MYC_ROWS_12); break;
-    case 11: MYC_OUTER(MYC_ROWS_11); break;
-    case 10: MYC_OUTER(MYC_ROWS_10); break;
-    case 9: MYC_OUTER(MYC_ROWS_9); break;
-    case 8: MYC_OUTER(MYC_ROWS_8); break;
+    MYC_TALL_TILES(MYC_OUTER)
     case 7: MYC_OUTER(MYC_ROWS_7); break;
     case 6: MYC_OUTER(MYC_ROWS_6); break;
     case 5: MYC_OUTER(MYC_ROWS_5); break;

@@ -6,6 +6,7 @@
 
 #include <stddef.h>
 
+#include "gemm/tile_avx512.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {
@@ -130,19 +131,13 @@ struct Strip {
         MYC_AT(residual), MYC_AT(c_ahead), MYC_AT(add), MYC_AT(high), MYC_AT(fetch), MYC_AT(fetch_step), \
         MYC_AT(tiles), MYC_AT(columns), MYC_AT(blocks), MYC_AT(b_step), MYC_AT(start_step), MYC_AT(b_back), \
         MYC_AT(start_back), MYC_AT(left) \
-      : "rax", "rbx", "rcx", "rdx", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", "memory", "cc", "k1", \
-        "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", \
-        "xmm13", "xmm14", "xmm15", "xmm16", "xmm17", "xmm18", "xmm19", "xmm20", "xmm21", "xmm22", "xmm23", "xmm24", \
-        "xmm25", "xmm26", "xmm27", "xmm28", "xmm29")
+      : "rax", "rbx", "rcx", "rdx", "rdi", "r8", "r9", "r10", "r11", "r12", "r13", "r14", "r15", \
+        MYC_TILE_CLOBBERS)
 
 // At least one tile of 7 to 12 rows; `x` is changed.
 inline __attribute__((noinline)) void run_strip(int64_t rows, Strip& x) {
   switch (rows) {
-    case 12: MYC_STRIP(MYC_ROWS_12); break;
-    case 11: MYC_STRIP(MYC_ROWS_11); break;
-    case 10: MYC_STRIP(MYC_ROWS_10); break;
-    case 9: MYC_STRIP(MYC_ROWS_9); break;
-    case 8: MYC_STRIP(MYC_ROWS_8); break;
+    MYC_TALL_TILES(MYC_STRIP)
     default: MYC_STRIP(MYC_ROWS_7); break;
   }
 }
