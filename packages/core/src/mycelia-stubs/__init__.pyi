@@ -79,14 +79,14 @@ from mycelia.engine.tensors.sparse import (
 from mycelia.engine.tensors.tensor import (
     Parameter as Parameter, ParameterTuple as ParameterTuple, is_tensor as is_tensor, tensor as tensor,
 )
-from mycelia.faces.device_manager import (
-    DeviceCtx as DeviceCtx, get_current_device as get_current_device, run_check as run_check,
-    swap_tensors as swap_tensors,
-)
 from mycelia.faces.jit_options import (
     JitConfig as JitConfig, Symbol as Symbol, enable_dynamic as enable_dynamic, jit_class as jit_class,
     lazy_inline as lazy_inline, ms_memory_recycle as ms_memory_recycle, no_inline as no_inline,
     set_dump as set_dump,
+)
+from mycelia.faces.stand_ins.device_manager import (
+    DeviceCtx as DeviceCtx, get_current_device as get_current_device, run_check as run_check,
+    swap_tensors as swap_tensors,
 )
 from mycelia.faces.utils.detection import (
     comm_exec_order_check as comm_exec_order_check, get_sdc_detect_result as get_sdc_detect_result,

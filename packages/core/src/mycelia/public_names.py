@@ -39,7 +39,7 @@ NAMES: dict[str, str] = {
         reset_stream_limit set_cpu_affinity set_cur_stream set_device_limit set_kernel_launch_capture
         set_kernel_launch_group set_memory set_stream_limit synchronize use_mem_pool
     """,
-    "faces.device_manager": "DeviceCtx get_current_device run_check swap_tensors",
+    "faces.stand_ins.device_manager": "DeviceCtx get_current_device run_check swap_tensors",
     "engine.tensors.sparse": "COOTensor CSRTensor RowTensor SparseTensor",
     "faces.jit_options": """
         JitConfig Symbol enable_dynamic jit_class lazy_inline ms_memory_recycle no_inline set_dump
@@ -105,10 +105,11 @@ MODULES: dict[str, str] = {
     "common.initializer": "engine.tensors.initializer",
     **{
         path: f"faces.{path}"
-        for path in """
-            boost common communication compat context device_context device_manager experimental hal mint
-            numpy rewrite scipy utils
-        """.split()
+        for path in "boost common compat context experimental mint numpy rewrite scipy utils".split()
+    },
+    **{
+        path: f"faces.stand_ins.{path}"
+        for path in "communication device_context device_manager hal".split()
     },
 }
 

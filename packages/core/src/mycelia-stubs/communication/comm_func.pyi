@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
-from mycelia.faces.communication.comm_func import (
+from mycelia.faces.stand_ins.communication.comm_func import (
     P2POp as P2POp, all_gather_into_tensor as all_gather_into_tensor, all_reduce as all_reduce,
     all_to_all_single_with_output_shape as all_to_all_single_with_output_shape,
     all_to_all_v_c as all_to_all_v_c, all_to_all_with_output_shape as all_to_all_with_output_shape,

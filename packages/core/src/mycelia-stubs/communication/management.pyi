@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.communication import create_group as create_group
-from mycelia.faces.communication.management import (
+from mycelia.faces.stand_ins.communication.management import (
     GlobalComm as GlobalComm, destroy_group as destroy_group, get_comm_name as get_comm_name,
     get_group_rank_from_world_rank as get_group_rank_from_world_rank, get_group_size as get_group_size,
     get_local_rank as get_local_rank, get_local_rank_size as get_local_rank_size,

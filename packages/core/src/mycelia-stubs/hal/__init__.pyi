@@ -6,7 +6,7 @@ from mycelia.engine.runtime.stream import (
     current_stream as current_stream, default_stream as default_stream, set_cur_stream as set_cur_stream,
     synchronize as synchronize,
 )
-from mycelia.faces.hal.device import (
+from mycelia.faces.stand_ins.hal.device import (
     device_count as device_count, get_arch_list as get_arch_list,
     get_device_capability as get_device_capability, get_device_name as get_device_name,
     get_device_properties as get_device_properties, is_available as is_available,

@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine.runtime.memory import empty_cache as empty_cache
-from mycelia.faces.hal.device import require_device as require_device
+from mycelia.faces.stand_ins.hal.device import require_device as require_device
 from mycelia.hal import (
     max_memory_allocated as max_memory_allocated, max_memory_reserved as max_memory_reserved,
     memory_allocated as memory_allocated, memory_reserved as memory_reserved, memory_stats as memory_stats,

@@ -53,7 +53,6 @@ from mycelia.engine.ops.sequence import (
     scalar_cast as scalar_cast, scalar_to_array as scalar_to_array, scalar_to_tensor as scalar_to_tensor,
     tuple_to_array as tuple_to_array,
 )
-from mycelia.faces.communication.comm_func import P2POp as P2POp
 from mycelia.faces.mint.distributed.collectives import (
     all_gather as all_gather, all_gather_into_tensor as all_gather_into_tensor,
     all_gather_into_tensor_uneven as all_gather_into_tensor_uneven, all_reduce as all_reduce,
@@ -74,6 +73,7 @@ from mycelia.faces.mint.distributed.pairs import (
 )
 from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
 from mycelia.faces.mint.nn.windows import adaptive_avg_pool2d as _adaptive_avg_pool2d
+from mycelia.faces.stand_ins.communication.comm_func import P2POp as P2POp
 from mycelia.ops.composite import (
     ForiLoop as ForiLoop, GradOperation as GradOperation, HyperMap as HyperMap, HyperMap as _HyperMap,
     Map as Map, MultitypeFuncGraph as MultitypeFuncGraph, MultitypeFuncGraph as _MultitypeFuncGraph,

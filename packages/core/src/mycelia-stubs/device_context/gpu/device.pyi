@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from mycelia.faces.device_context.gpu.device import is_available as is_available
+from mycelia.faces.stand_ins.device_context.gpu.device import is_available as is_available
 
 __all__ = [
     "is_available",

@@ -1,8 +1,8 @@
 # Written by tools/gen_stubs.py.
 from collections.abc import Sequence as Sequence
 from mycelia.engine._C import Tensor as Tensor, TensorLike as TensorLike
-from mycelia.faces.communication.comm_func import P2POp as P2POp
 from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
+from mycelia.faces.stand_ins.communication.comm_func import P2POp as P2POp
 from mycelia.ops.composite import Partial as Partial
 from mycelia.ops.primitive import (
     Primitive as Primitive, PrimitiveWithCheck as PrimitiveWithCheck,

@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from mycelia.faces.communication.comm_func import P2POp as P2POp
+from mycelia.faces.stand_ins.communication.comm_func import P2POp as P2POp
 from mycelia.ops.operations import (
     AllGather as AllGather, AllReduce as AllReduce, AlltoAll as AlltoAll, Barrier as Barrier,
     Broadcast as Broadcast, CollectiveGather as CollectiveGather, CollectiveScatter as CollectiveScatter,

@@ -1,7 +1,7 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor, TensorLike as TensorLike
-from mycelia.faces.communication.comm_func import P2POp as P2POp
 from mycelia.faces.mint.distributed.store import TCPStore as TCPStore
+from mycelia.faces.stand_ins.communication.comm_func import P2POp as P2POp
 from mycelia.ops.composite import Partial as Partial
 from mycelia.ops.operations import (
     ACos as ACos, ACosGrad as ACosGrad, Abs as Abs, AbsGrad as AbsGrad, AccumulateNV2 as AccumulateNV2,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mycelia.engine.base import parallel_settings
 from mycelia.faces import context
-from mycelia.faces.communication import get_group_size, get_rank
+from mycelia.faces.stand_ins.communication import get_group_size, get_rank
 
 
 class _AutoParallelContext:

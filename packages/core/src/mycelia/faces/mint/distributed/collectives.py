@@ -12,19 +12,9 @@ from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.mint.distributed.groups import check_group, check_rank
+from mycelia.faces.stand_ins.communication.handle import done
 
 _REDUCTIONS = ("sum", "prod", "max", "min", "avg")
-
-
-class CommHandle:
-    """What an asynchronous operation returns: `wait()` comes back when it is done."""
-
-    def wait(self) -> None:
-        """Nothing is left to wait for."""
-
-
-def done(async_op: bool) -> CommHandle | None:
-    return CommHandle() if async_op else None
 
 
 def check_tensor(owner: str, name: str, value) -> None:

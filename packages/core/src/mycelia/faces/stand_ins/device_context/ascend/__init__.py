@@ -1,7 +1,7 @@
 """Ascend: no backend for it is installed, so it is not available, and its settings change nothing."""
 
-from mycelia.faces.device_context.ascend import op_debug, op_precision, op_tuning
-from mycelia.faces.device_context.checks import no_device
+from mycelia.faces.stand_ins.device_context.ascend import op_debug, op_precision, op_tuning
+from mycelia.faces.stand_ins.device_context.checks import no_device
 
 
 def is_available() -> bool:

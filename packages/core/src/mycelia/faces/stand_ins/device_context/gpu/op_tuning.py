@@ -1,6 +1,6 @@
 """Algorithms of convolutions on GPUs."""
 
-from mycelia.faces.device_context.checks import tell
+from mycelia.faces.stand_ins.device_context.checks import tell
 
 _FORWARD = (
     "normal", "performance", "implicit_gemm", "precomp_gemm", "gemm", "direct", "fft", "fft_tiling",

@@ -1,6 +1,6 @@
 """Settings of the tuning of ops on Ascend."""
 
-from mycelia.faces.device_context.checks import tell
+from mycelia.faces.stand_ins.device_context.checks import tell
 
 
 def op_compile(value: bool) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from mycelia.engine.runtime import memory
-from mycelia.faces.hal.device import require_device
+from mycelia.faces.stand_ins.hal.device import require_device
 
 
 def _of_device(function):

@@ -1,6 +1,6 @@
 """Settings that help to find errors of ops on Ascend."""
 
-from mycelia.faces.device_context.checks import tell
+from mycelia.faces.stand_ins.device_context.checks import tell
 
 
 def execute_timeout(op_timeout: int) -> None:

@@ -10,16 +10,11 @@ from __future__ import annotations
 
 from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import is_tensor
-from mycelia.faces.communication.management import HCCL_WORLD_COMM_GROUP, require_group
+from mycelia.faces.stand_ins.communication.handle import CommHandle as CommHandle
+from mycelia.faces.stand_ins.communication.handle import done
+from mycelia.faces.stand_ins.communication.management import HCCL_WORLD_COMM_GROUP, require_group
 
 _REDUCTIONS = ("sum", "prod", "max", "min")
-
-
-class CommHandle:
-    """An operation that was started: `wait()` comes back when it is done."""
-
-    def wait(self) -> None:
-        """All is done already."""
 
 
 def _given(owner: str, tensor, group, op: str = "sum"):
@@ -33,23 +28,19 @@ def _given(owner: str, tensor, group, op: str = "sum"):
     return tensor.copy()
 
 
-def _handle(async_op: bool):
-    return CommHandle() if async_op else None
-
-
 def all_reduce(tensor, op="sum", group=HCCL_WORLD_COMM_GROUP, async_op=False):
     """Reduced over all processes, to all. Returns (tensor, handle)."""
-    return _given("all_reduce", tensor, group, op), _handle(async_op)
+    return _given("all_reduce", tensor, group, op), done(async_op)
 
 
 def all_gather_into_tensor(tensor, group=HCCL_WORLD_COMM_GROUP, async_op=False):
     """Those of all processes joined along the first axis. Returns (tensor, handle)."""
-    return _given("all_gather_into_tensor", tensor, group), _handle(async_op)
+    return _given("all_gather_into_tensor", tensor, group), done(async_op)
 
 
 def reduce_scatter_tensor(tensor, op="sum", group=HCCL_WORLD_COMM_GROUP, async_op=False):
     """Reduced over all processes, each gets its part of the first axis. Returns (tensor, handle)."""
-    return _given("reduce_scatter_tensor", tensor, group, op), _handle(async_op)
+    return _given("reduce_scatter_tensor", tensor, group, op), done(async_op)
 
 
 def reduce(tensor, dst, op="sum", group=HCCL_WORLD_COMM_GROUP):
@@ -90,7 +81,7 @@ def all_to_all_with_output_shape(output_shape_list, input_tensor_list, group=Non
     owner = "all_to_all_with_output_shape"
     if len(output_shape_list) != 1 or len(input_tensor_list) != 1:
         raise errors.value_error(owner, "the group has one process, so one tensor goes in and one comes out")
-    return (_given(owner, input_tensor_list[0], group or HCCL_WORLD_COMM_GROUP),), _handle(async_op)
+    return (_given(owner, input_tensor_list[0], group or HCCL_WORLD_COMM_GROUP),), done(async_op)
 
 
 def all_to_all_single_with_output_shape(
@@ -100,14 +91,14 @@ def all_to_all_single_with_output_shape(
     del output_split_sizes, input_split_sizes  # one process keeps all
     owner = "all_to_all_single_with_output_shape"
     result = _given(owner, tensor, group or HCCL_WORLD_COMM_GROUP)
-    return result.reshape(tuple(getattr(output_shape, "shape", output_shape))), _handle(async_op)
+    return result.reshape(tuple(getattr(output_shape, "shape", output_shape))), done(async_op)
 
 
 def all_to_all_v_c(output, input, send_count_matrix, group=None, async_op=False):
     """Elements exchanged among all processes, into `output`; a matrix says how many go where."""
     del send_count_matrix  # one process keeps all
     output._assign(_given("all_to_all_v_c", input, group or HCCL_WORLD_COMM_GROUP))
-    return _handle(async_op)
+    return done(async_op)
 
 
 def _present(owner: str, rank) -> None:

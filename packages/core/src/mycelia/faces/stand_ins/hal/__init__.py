@@ -10,8 +10,8 @@ from mycelia.engine.runtime.stream import (
     set_cur_stream,
     synchronize,
 )
-from mycelia.faces.hal import contiguous_tensors_handle, device
-from mycelia.faces.hal.device import (
+from mycelia.faces.stand_ins.hal import contiguous_tensors_handle, device
+from mycelia.faces.stand_ins.hal.device import (
     device_count,
     get_arch_list,
     get_device_capability,
@@ -20,7 +20,7 @@ from mycelia.faces.hal.device import (
     is_available,
     is_initialized,
 )
-from mycelia.faces.hal.memory import (
+from mycelia.faces.stand_ins.hal.memory import (
     empty_cache,
     max_memory_allocated,
     max_memory_reserved,

@@ -1,7 +1,7 @@
 """Processes that work together. One process is a group of one; more need a backend with collectives."""
 
-from mycelia.faces.communication import comm_func, management
-from mycelia.faces.communication.management import (
+from mycelia.faces.stand_ins.communication import comm_func, management
+from mycelia.faces.stand_ins.communication.management import (
     HCCL_WORLD_COMM_GROUP,
     MCCL_WORLD_COMM_GROUP,
     NCCL_WORLD_COMM_GROUP,

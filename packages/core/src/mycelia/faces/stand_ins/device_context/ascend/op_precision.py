@@ -1,6 +1,6 @@
 """Settings that trade precision for speed on Ascend."""
 
-from mycelia.faces.device_context.checks import tell
+from mycelia.faces.stand_ins.device_context.checks import tell
 
 _MODES = (
     "force_fp16", "allow_fp32_to_fp16", "allow_mix_precision", "must_keep_origin_dtype", "force_fp32",

@@ -1,6 +1,6 @@
 """Settings that trade precision for speed on GPUs."""
 
-from mycelia.faces.device_context.checks import tell
+from mycelia.faces.stand_ins.device_context.checks import tell
 
 
 def matmul_allow_tf32(value: bool) -> None:

@@ -1,7 +1,7 @@
 """The CPU: always there, one device."""
 
-from mycelia.faces.device_context.cpu import op_tuning
-from mycelia.faces.device_context.cpu.op_tuning import threads_num
+from mycelia.faces.stand_ins.device_context.cpu import op_tuning
+from mycelia.faces.stand_ins.device_context.cpu.op_tuning import threads_num
 
 
 def is_available() -> bool:
