@@ -45,7 +45,9 @@ _LATE |= dict.fromkeys(
     send send_object_list set_comm_ops_inplace""".split(),
     "mycelia.faces.mint.distributed",
 )
-_LATE |= dict.fromkeys(("gather_into_tensor", "scatter_tensor"), "mycelia.faces.stand_ins.communication.comm_func")
+_LATE |= dict.fromkeys(
+    ("gather_into_tensor", "scatter_tensor"), "mycelia.faces.stand_ins.communication.comm_func"
+)
 _LATE["rotated_iou"] = "mycelia.engine.ops.images.rotated_boxes"
 _LATE |= dict.fromkeys(
     """all_gather_matmul all_to_all_v_c flash_attention_score fused_infer_attention_score

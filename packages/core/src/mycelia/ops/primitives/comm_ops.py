@@ -15,8 +15,8 @@ _WORLD = "hccl_world_group"
 _KEPT = {"no_eliminate": True}
 
 
-def _communication():
-    return importlib.import_module("mycelia.faces.stand_ins.communication.management")  # it lies above the ops
+def _communication():  # it lies above the ops
+    return importlib.import_module("mycelia.faces.stand_ins.communication.management")
 
 
 def _alone(owner, group, tensor=None):
