@@ -6,21 +6,6 @@ from mycelia.engine.base import errors, ignored
 from mycelia.nn.cell import Cell
 
 
-def _option(name: str, doc: str, parameters: str = ""):
-    """A method that notes a setting; its parameters have the names and defaults that users write."""
-    names = [p.split("=")[0].strip() for p in parameters.split(",") if p.strip()]
-    scope: dict = {"ignored": ignored}
-    values = ", ".join(f"{n!r}: {n}" for n in names)
-    exec(
-        f"def {name}(self{', ' if parameters else ''}{parameters}):\n"
-        f"    self.options[{name!r}] = {{{values}}}\n"
-        f"    ignored.tell('AutoParallel', {name!r}, self.options[{name!r}], 'one process computes all')",
-        scope,
-    )
-    scope[name].__doc__ = doc
-    return scope[name]
-
-
 class AutoParallel(Cell):
     """Divide `network` among devices. There is one, which does all: the settings are kept in `options`, and a
     warning says so.
@@ -55,32 +40,88 @@ class AutoParallel(Cell):
         """Stages of the pipeline: those that `pipeline` was told, else 1."""
         return self.options.get("pipeline", {}).get("stages", 1)
 
-    dataset_strategy = _option("dataset_strategy", "How batches are divided.", "config")
-    comm_fusion = _option("comm_fusion", "How collectives are joined.", "config")
-    transformer_opt = _option("transformer_opt", "A file with options of transformers.", "file_path")
-    load_param_strategy_file = _option("load_param_strategy_file", "Strategies of Parameters.", "file_path")
-    save_param_strategy_file = _option("save_param_strategy_file", "Where they are written.", "file_path")
-    load_operator_strategy_file = _option("load_operator_strategy_file", "Strategies of ops.", "file_path")
-    save_operator_strategy_file = _option(
-        "save_operator_strategy_file", "Where they are written.", "file_path"
-    )
-    set_group_ckpt_save_file = _option("set_group_ckpt_save_file", "Where groups are written.", "file_path")
-    dump_local_norm = _option("dump_local_norm", "Where norms of gradients are written.", "file_path")
-    no_init_parameters_in_compile = _option("no_init_parameters_in_compile", "Parameters are filled later.")
-    print_local_norm = _option("print_local_norm", "Norms of gradients are printed.")
-    enable_device_local_norm = _option("enable_device_local_norm", "Norms are those of a device.")
-    enable_gradients_mean = _option("enable_gradients_mean", "Gradients of devices are averaged, not added.")
-    enable_fp32_communication = _option("enable_fp32_communication", "Gradients are sent as float32.")
-    disable_gradient_fp32_sync = _option("disable_gradient_fp32_sync", "Gradients are sent as they are.")
-    disable_loss_repeated_mean = _option("disable_loss_repeated_mean", "Repeated losses are not averaged.")
-    disable_strategy_file_only_for_trainable_params = _option(
-        "disable_strategy_file_only_for_trainable_params", "Strategy files hold all Parameters."
-    )
-    hsdp = _option(
-        "hsdp", "Optimizer states are divided.", "shard_size=-1, threshold=64, optimizer_level='level1'"
-    )
-    pipeline = _option(
-        "pipeline",
-        "Layers are divided.",
-        "stages=1, output_broadcast=False, interleave=False, scheduler='1f1b'",
-    )
+    def _note(self, option: str, **values) -> None:
+        self.options[option] = values
+        ignored.tell("AutoParallel", option, values, "one process computes all")
+
+    def dataset_strategy(self, config):
+        """How batches are divided."""
+        self._note("dataset_strategy", config=config)
+
+    def comm_fusion(self, config):
+        """How collectives are joined."""
+        self._note("comm_fusion", config=config)
+
+    def transformer_opt(self, file_path):
+        """A file with options of transformers."""
+        self._note("transformer_opt", file_path=file_path)
+
+    def load_param_strategy_file(self, file_path):
+        """Strategies of Parameters."""
+        self._note("load_param_strategy_file", file_path=file_path)
+
+    def save_param_strategy_file(self, file_path):
+        """Where they are written."""
+        self._note("save_param_strategy_file", file_path=file_path)
+
+    def load_operator_strategy_file(self, file_path):
+        """Strategies of ops."""
+        self._note("load_operator_strategy_file", file_path=file_path)
+
+    def save_operator_strategy_file(self, file_path):
+        """Where they are written."""
+        self._note("save_operator_strategy_file", file_path=file_path)
+
+    def set_group_ckpt_save_file(self, file_path):
+        """Where groups are written."""
+        self._note("set_group_ckpt_save_file", file_path=file_path)
+
+    def dump_local_norm(self, file_path):
+        """Where norms of gradients are written."""
+        self._note("dump_local_norm", file_path=file_path)
+
+    def no_init_parameters_in_compile(self):
+        """Parameters are filled later."""
+        self._note("no_init_parameters_in_compile")
+
+    def print_local_norm(self):
+        """Norms of gradients are printed."""
+        self._note("print_local_norm")
+
+    def enable_device_local_norm(self):
+        """Norms are those of a device."""
+        self._note("enable_device_local_norm")
+
+    def enable_gradients_mean(self):
+        """Gradients of devices are averaged, not added."""
+        self._note("enable_gradients_mean")
+
+    def enable_fp32_communication(self):
+        """Gradients are sent as float32."""
+        self._note("enable_fp32_communication")
+
+    def disable_gradient_fp32_sync(self):
+        """Gradients are sent as they are."""
+        self._note("disable_gradient_fp32_sync")
+
+    def disable_loss_repeated_mean(self):
+        """Repeated losses are not averaged."""
+        self._note("disable_loss_repeated_mean")
+
+    def disable_strategy_file_only_for_trainable_params(self):
+        """Strategy files hold all Parameters."""
+        self._note("disable_strategy_file_only_for_trainable_params")
+
+    def hsdp(self, shard_size=-1, threshold=64, optimizer_level="level1"):
+        """Optimizer states are divided."""
+        self._note("hsdp", shard_size=shard_size, threshold=threshold, optimizer_level=optimizer_level)
+
+    def pipeline(self, stages=1, output_broadcast=False, interleave=False, scheduler="1f1b"):
+        """Layers are divided."""
+        self._note(
+            "pipeline",
+            stages=stages,
+            output_broadcast=output_broadcast,
+            interleave=interleave,
+            scheduler=scheduler,
+        )
