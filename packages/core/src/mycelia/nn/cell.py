@@ -48,8 +48,6 @@ class Cell(CellState, CellHooks, CellMarks):
     `auto_prefix`: parameters of sub-cells get the attribute path in front of their name.
     """
 
-    _hook_count = 0
-
     def __init__(self, auto_prefix: bool = True, flags: dict | None = None):
         # object.__setattr__ is not needed: plain values go to __dict__ whatever __setattr__ sees.
         d = self.__dict__

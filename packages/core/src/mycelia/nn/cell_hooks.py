@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 from mycelia.engine.base import errors
 
+hook_keys = itertools.count(1)  # of all hooks of all Cells
 # Keys of the hooks that take keyword arguments, and of those that run although `construct` failed.
 NO_OPTIONS: dict[str, frozenset] = {"with_kwargs": frozenset(), "always_call": frozenset()}
 
@@ -31,18 +33,16 @@ class CellHooks:
             raise errors.type_error(where, f"hook_fn must be callable, but got {type(hook).__name__}")
         if hasattr(hook, "memory_report"):
             raise errors.type_error(where, f"the hook function {hook.__name__} must not be compiled by jit")
-        from mycelia.nn.cell import Cell
-
-        Cell._hook_count += 1
-        table[Cell._hook_count] = hook
+        key = next(hook_keys)
+        table[key] = hook
         if prepend:
-            table.move_to_end(Cell._hook_count, last=False)
+            table.move_to_end(key, last=False)
         for option, wanted in options.items():
             if wanted:
-                keys = self._hook_options[option] | {Cell._hook_count}
+                keys = self._hook_options[option] | {key}
                 self.__dict__["_hook_options"] = {**self._hook_options, option: keys}
         self._refresh_route()
-        return HookHandle(self, table, Cell._hook_count)
+        return HookHandle(self, table, key)
 
     def register_forward_pre_hook(
         self, hook_fn: Callable, *, prepend: bool = False, with_kwargs: bool = False

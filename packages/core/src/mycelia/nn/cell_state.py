@@ -11,6 +11,7 @@ from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ops.control_flow.device import memory_of
 from mycelia.engine.tensors.tensor import Tensor
+from mycelia.nn.cell_hooks import hook_keys
 
 _EXTRA_STATE = "_extra_state"
 
@@ -45,12 +46,9 @@ class CellState:
         return self.__dict__.setdefault("_state_hook_tables", {}).setdefault(kind, OrderedDict())
 
     def _add_state_hook(self, kind: str, hook: Callable) -> StateHookHandle:
-        from mycelia.nn.cell import Cell
-
-        table = self._state_hooks(kind)
-        Cell._hook_count += 1
-        table[Cell._hook_count] = hook
-        return StateHookHandle(table, Cell._hook_count)
+        table, key = self._state_hooks(kind), next(hook_keys)
+        table[key] = hook
+        return StateHookHandle(table, key)
 
     def register_state_dict_pre_hook(self, hook: Callable) -> StateHookHandle:
         """Call ``hook(cell, prefix, keep_vars)`` before `state_dict`."""

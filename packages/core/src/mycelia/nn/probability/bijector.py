@@ -24,6 +24,8 @@ class Bijector(Cell):
     Errors: TypeError for values that do not float.
     """
 
+    _transformed: type  # TransformedDistribution, which is made of bijectors, puts itself here
+
     def __init__(self, is_constant_jacobian=False, is_injective=True, name=None, dtype=None, param=None):
         super().__init__()
         owner = type(self).__name__
@@ -97,10 +99,9 @@ class Bijector(Cell):
 
     def __call__(self, *args, **kwargs):
         from mycelia.nn.probability.base import Distribution
-        from mycelia.nn.probability.transformed import TransformedDistribution
 
         if args and isinstance(args[0], Distribution):
-            return TransformedDistribution(self, args[0])
+            return self._transformed(self, args[0])
         return super().__call__(*args, **kwargs)
 
     def construct(self, name, *args, **kwargs):

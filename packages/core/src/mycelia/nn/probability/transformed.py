@@ -79,6 +79,9 @@ class TransformedDistribution(Distribution):
         return super().get_dist_args(*args, **kwargs)
 
 
+Bijector._transformed = TransformedDistribution
+
+
 class LogNormal(TransformedDistribution):
     """The distribution of ``exp(x)`` for normal x; its parameters are those of x."""
 
