@@ -30,6 +30,7 @@ from mycelia_serving.cluster.codec import (
     encode_results,
     encode_work,
 )
+from mycelia_serving.cluster.deduplication import Deduplication
 from mycelia_serving.cluster.worker_api import Work
 from mycelia_serving.errors import Code, ServingError
 from mycelia_serving.request import Result
@@ -40,7 +41,6 @@ from mycelia_serving.rpc.sockets import connect
 PING_S = 1.0
 SILENCE_S = 10.0  # a master that says nothing for so long is gone, whatever the connection looks like
 LONGEST_PAUSE_S = 2.0  # between attempts to reach a master
-_KEPT_S = 60.0  # how long results are kept that could not be given back
 
 
 class WorkerProcess:
@@ -61,7 +61,7 @@ class WorkerProcess:
         self._heard = 0.0
         self._drain_seconds = 0.0
         self._arena: Arena | None = None
-        self._kept = Kept()
+        self._deduplication = Deduplication()
         self.model_calls: ModelCalls | None = None
         self.on_registered: Callable[[], None] | None = None  # called the first time
 
@@ -136,9 +136,9 @@ class WorkerProcess:
             received = decode_work(body, self._arena)
             done = self._answerer(link, number, received)
             if received.keys:
-                if self._kept.attach(received.keys, done):
+                if self._deduplication.attach(received.keys, done):
                     return
-                self._kept.begin(received.keys)
+                self._deduplication.begin(received.keys)
             if received.method.startswith(MODEL_STAGE):
                 from mycelia_serving.cluster.local import run_model_stage
 
@@ -165,7 +165,7 @@ class WorkerProcess:
                 error = ServingError(Code.SYSTEM_ERROR, f"the results cannot be passed on: {e}")
                 body = encode_results([error] * len(results), None, None)
             if received.keys:
-                self._kept.end(received.keys, results, link.closed)
+                self._deduplication.end(received.keys, results, link.closed)
             link.send((Kind.RESULTS, number, body))
 
         return done
@@ -187,52 +187,6 @@ class WorkerProcess:
         if self._link is not None:
             self._link.send((Kind.EXIT, 0, b""))
             self._link.flush(2.0)
-
-
-class Kept:
-    """Instances that ran when the connection to the master broke: sent again, they are not run again."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._running: dict[int, list] = {}  # key -> who else waits for its result
-        self._results: dict[int, tuple[float, Result]] = {}
-
-    def begin(self, keys: tuple[int, ...]) -> None:
-        """These run now."""
-        with self._lock:
-            for key in keys:
-                self._running[key] = []
-
-    def attach(self, keys: tuple[int, ...], done) -> bool:
-        """If a single instance runs or ran already, `done` gets its result."""
-        if len(keys) != 1:
-            return False
-        with self._lock:
-            waiting = self._running.get(keys[0])
-            if waiting is not None:
-                waiting.append(done)
-                return True
-            kept = self._results.pop(keys[0], None)
-        if kept is None:
-            return False
-        done([kept[1]])
-        return True
-
-    def end(self, keys: tuple[int, ...], results: list[Result], lost: bool) -> None:
-        """These have run; `lost`: their master cannot be told."""
-        now = time.monotonic()
-        waiting = []
-        with self._lock:
-            for key, result in zip(keys, results, strict=False):
-                others = self._running.pop(key, ())
-                waiting += [(done, result) for done in others]
-                if lost and not others:
-                    self._results[key] = now, result
-            if lost:
-                for key in [k for k, (at, _) in self._results.items() if now - at > _KEPT_S]:
-                    del self._results[key]
-        for done, result in waiting:
-            done([result])
 
 
 # ---- a child of the master -------------------------------------------------------------------------------
