@@ -112,6 +112,7 @@ def test_architecture_names_only_what_exists():
     inside = (
         "packages/core/src/mycelia",
         "packages/core/src/mycelia/engine",
+        "packages/core/src/mycelia-stubs",
         "packages/core/native",
         "packages/backend-cpu/native/kernels",
     )
