@@ -40,10 +40,16 @@ def parse_print(print_file_name: str) -> list[Tensor | str]:
 def _value(record: memoryview) -> Tensor | str:
     for number, content in wire.fields(record):
         if number == print_file.TEXT:
-            return bytes(content).decode()
+            return _text(content)
         if number == print_file.TENSOR:
             return _tensor(content)
     raise ValueError("a record holds neither a text nor a tensor")
+
+
+def _text(content: memoryview | int) -> str:
+    if isinstance(content, int):  # of which bytes() makes as many zeros
+        raise ValueError("a text is stored as a number")
+    return bytes(content).decode()
 
 
 def _tensor(record: memoryview) -> Tensor:
@@ -53,7 +59,7 @@ def _tensor(record: memoryview) -> Tensor:
         if number == print_file.DIMS:
             shape.append(wire.signed(content))
         elif number == print_file.TYPE:
-            kind = bytes(content).decode()
+            kind = _text(content)
         elif number == print_file.CONTENT:
             data = content
     return to_tensor(from_bytes(DTYPES[kind], tuple(shape), data))
