@@ -99,7 +99,8 @@ inline bool is_tensor(PyObject* o) { return Py_TYPE(o) == TensorType || PyType_I
 inline Tensor* as_tensor(PyObject* o) { return reinterpret_cast<Tensor*>(o); }
 
 Tensor* tensor_object();                                    // empty Tensor, data not set
-Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape, int32_t device = kHost);  // fresh memory
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape);  // fresh memory on the host
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape, int32_t device);
 Tensor* tensor_view(Tensor* base, int32_t rank, const int64_t* shape, int64_t offset_bytes);
 Tensor* tensor_from_array(PyObject* array, bool share);     // array: numpy.ndarray
 PyObject* tensor_to_array(Tensor* t);                       // shares memory that lies on the host, else a copy

@@ -110,7 +110,9 @@ bool needs_data(Op* op, Tensor* t) {
 }
 
 Tensor* output_there(const Plan* plan, int i) {
-  return tensor_empty(plan->out[i].dtype, plan->out[i].rank, plan->out[i].shape, plan->device);
+  const myc_tensor& type = plan->out[i];
+  if (plan->device == kHost) return tensor_empty(type.dtype, type.rank, type.shape);
+  return tensor_empty(type.dtype, type.rank, type.shape, plan->device);
 }
 
 // A kernel in Python of a device with memory of its own: it gets Tensors, those to read and those to write.
@@ -385,8 +387,8 @@ bool raise_kernel_error(Op* op, int32_t rc, const myc_context* ctx) {
 }
 
 bool run_plan_there(Op* op, Plan* plan, PyObject* const* inputs, Tensor** outputs) {
+  if (__builtin_expect(plan->kind == kKernel, 1)) return run_kernel(op, plan, inputs, outputs);
   switch (plan->kind) {
-    case kKernel: return run_kernel(op, plan, inputs, outputs);
     case kView: {
       if (!needs_data(op, as_tensor(inputs[0]))) return false;
       outputs[0] = tensor_view(as_tensor(inputs[0]), plan->out[0].rank, plan->out[0].shape, 0);

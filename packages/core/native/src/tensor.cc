@@ -747,22 +747,42 @@ Tensor* tensor_object() {
   return t;
 }
 
-Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape, int32_t device) {
+namespace {
+
+// Without memory; `bytes`: how much it needs.
+inline Tensor* tensor_of_type(int32_t dtype, int32_t rank, const int64_t* shape, int64_t* bytes) {
   Tensor* t = tensor_object();
   if (!t) return nullptr;
   t->t.dtype = dtype;
   t->t.rank = rank;
   for (int32_t i = 0; i < rank; ++i) t->t.shape[i] = shape[i];
   t->t.size = count_elements(rank, shape);
-  int64_t bytes;
-  if (__builtin_mul_overflow(t->t.size, kItemSize[dtype], &bytes)) bytes = kTooMany;
-  t->storage = device == kHost ? storage_alloc(bytes) : device_alloc(device, bytes);
-  if (!t->storage) {
+  if (__builtin_mul_overflow(t->t.size, kItemSize[dtype], bytes)) *bytes = kTooMany;
+  return t;
+}
+
+inline Tensor* with_memory(Tensor* t, Storage* memory) {
+  t->storage = memory;
+  if (!memory) {
     Py_DECREF(t);
     return nullptr;
   }
-  t->t.data = t->storage->data;
+  t->t.data = memory->data;
   return t;
+}
+
+}  // namespace
+
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape) {
+  int64_t bytes;
+  Tensor* t = tensor_of_type(dtype, rank, shape, &bytes);
+  return t ? with_memory(t, storage_alloc(bytes)) : nullptr;
+}
+
+Tensor* tensor_empty(int32_t dtype, int32_t rank, const int64_t* shape, int32_t device) {
+  int64_t bytes;
+  Tensor* t = tensor_of_type(dtype, rank, shape, &bytes);
+  return t ? with_memory(t, device_alloc(device, bytes)) : nullptr;
 }
 
 Tensor* tensor_view(Tensor* base, int32_t rank, const int64_t* shape, int64_t offset_bytes) {
