@@ -98,7 +98,6 @@ def device_convs(ms, case, only=None):
 
     `only`: this algorithm instead of the one that the backend chooses.
     """
-    from mycelia.backends import registry
     from mycelia.engine.ops.lowered import channels_last as last
 
     x, w, dy, stride, pad, groups = geometry(case)
@@ -107,10 +106,11 @@ def device_convs(ms, case, only=None):
     x, dy = (ms.Tensor(np.ascontiguousarray(a.transpose(0, 2, 3, 1))) for a in (x, dy))
     how = {"kernel": kernel, "stride": (stride,) * 2, "pad": (pad,) * 4, "group": groups}
     turned = {**how, "pad": tuple(k - 1 - pad for k in kernel * 2)}
-    choose = registry.target().backend.choose_convolution
+    if only is None:
+        from mycelia_backend_cpu.convolution import choose_convolution
 
     def algorithm(images, channels, window):
-        return only or choose(images.shape, channels, **window, dilation=(1, 1), strict=False)
+        return only or choose_convolution(images.shape, channels, **window, dilation=(1, 1), strict=False)
 
     def forward():
         name = algorithm(x, outputs, how)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from mycelia.backends import registry
 from mycelia_backend_cpu import convolution
 
 SAME = (1, 1, 1, 1)
@@ -12,7 +11,7 @@ SAME = (1, 1, 1, 1)
 
 def chosen(x, channels, kernel=(3, 3), **how):
     attrs = dict(stride=(1, 1), pad=SAME, dilation=(1, 1), group=1, strict=False) | how
-    return registry.load("cpu").backend.choose_convolution(x, channels, kernel, **attrs)
+    return convolution.choose_convolution(x, channels, kernel, **attrs)
 
 
 def test_large_planes_of_many_channels_are_transformed():

@@ -71,7 +71,7 @@ def test_every_height_of_a_tile(outputs):
 
 
 # rows, outputs, inputs: no lower half, odd halves, several blocks of rows, groups of columns, parts of k
-QUARTERED = [
+HALVED = [
     (1, 34, 6),
     (2, 32, 2),
     (3, 62, 30),
@@ -82,53 +82,54 @@ QUARTERED = [
 ]
 
 
-def in_quarters(w):
-    return w.reshape(2, w.shape[0] // 2, 2, w.shape[1] // 2)
+def halved(x, w, b=None, **attrs):
+    """x @ w.T + b by Strassen's product."""
+    pack = linear_pack(ms.Tensor(w), algorithm="strassen")
+    return linear(ms.Tensor(x), pack, None if b is None else ms.Tensor(b), algorithm="strassen", **attrs)
 
 
-@pytest.mark.parametrize("size", QUARTERED, ids=lambda s: "x".join(map(str, s)))
+@pytest.mark.parametrize("size", HALVED, ids=lambda s: "x".join(map(str, s)))
 @pytest.mark.parametrize("transpose_w", [True, False], ids=["out-in", "in-out"])
 @pytest.mark.parametrize("activation", ["none", "relu"])
-def test_linear_by_quarters(size, transpose_w, activation):
+def test_linear_by_strassens_product(size, transpose_w, activation):
     rows, outputs, inputs = size
     x, b, residual = random(rows, inputs), random(outputs), random(rows, outputs)
     w = random(*((outputs, inputs) if transpose_w else (inputs, outputs)))
-    pack = linear_pack(ms.Tensor(in_quarters(w)), transpose_w=transpose_w)
+    pack = linear_pack(ms.Tensor(w), transpose_w=transpose_w, algorithm="strassen")
     inputs_of = ms.Tensor(x), pack, ms.Tensor(b), ms.Tensor(residual)
-    y = linear(*inputs_of, channels=outputs, activation=activation)
+    attrs = dict(channels=outputs, algorithm="strassen", activation=activation)
+    y = linear(*inputs_of, **attrs)
     want = x.astype(np.float64) @ (w.T if transpose_w else w) + b + residual
     want = np.maximum(want, 0) if activation == "relu" else want
     np.testing.assert_allclose(y.asnumpy(), want, rtol=0, atol=1e-5 * max(inputs, 4) ** 0.5)
-    assert_same_bits(lambda: linear(*inputs_of, channels=outputs, activation=activation))
+    assert_same_bits(lambda: linear(*inputs_of, **attrs))
 
 
 @pytest.mark.parametrize("activation", sorted(set(ACTIVATIONS) - {"none"}))
-def test_linear_by_quarters_with_activation(activation):
+def test_strassens_product_with_activation(activation):
     x, w = 4 * random(13, 66), random(150, 66)
-    y = linear(ms.Tensor(x), linear_pack(ms.Tensor(in_quarters(w))), channels=150, activation=activation)
+    y = halved(x, w, channels=150, activation=activation)
     name, attrs = ACTIVATIONS[activation]
     want = find(name).definition.body((x.astype(np.float64) @ w.T).astype(np.float32), **attrs)
     np.testing.assert_allclose(y.asnumpy(), want, rtol=1e-5, atol=6e-5)
 
 
 @pytest.mark.parametrize("depth", [256, 1024, 4096])
-def test_error_of_products_by_quarters(depth):
+def test_error_of_strassens_product(depth):
     """Relative to the largest result, of normal factors; mycelia_backend_cpu.product states it."""
     x, w = (np.random.default_rng(depth).normal(size=(64, depth)).astype(np.float32) for _ in range(2))
     want = x.astype(np.float64) @ w.T
-    y = linear(ms.Tensor(x), linear_pack(ms.Tensor(in_quarters(w))), channels=64).asnumpy()
+    y = halved(x, w, channels=64).asnumpy()
     assert np.abs(y - want).max() < 3e-6 * np.abs(want).max()
 
 
 @pytest.mark.parametrize("rows, at", [(2, 0), (49, 10), (49, 40), (301, 7), (301, 298)])
 @pytest.mark.parametrize("odd", [np.nan, np.inf, 1e6, 1e-6])
-def test_rows_by_quarters_do_not_reach_each_other(rows, at, odd):
+def test_rows_of_strassens_product_do_not_reach_each_other(rows, at, odd):
     """A row that is not finite, or of another size than the rest, leaves the others exact."""
     x, w, b = random(rows, 130), random(96, 130), random(96)
     x[at] *= np.float32(odd)
-    pack = linear_pack(ms.Tensor(in_quarters(w)))
-    inputs_of = ms.Tensor(x), pack, ms.Tensor(b)
-    y = linear(*inputs_of, channels=96, activation="none").asnumpy()
+    y = halved(x, w, b, channels=96).asnumpy()
     with np.errstate(invalid="ignore"):
         want = x.astype(np.float64) @ w.T + b
     size = np.abs(want).max(1, keepdims=True)
@@ -138,7 +139,7 @@ def test_rows_by_quarters_do_not_reach_each_other(rows, at, odd):
         assert close[at].all()
     else:
         assert not np.isfinite(y[at]).any()
-    assert_same_bits(lambda: linear(*inputs_of, channels=96))
+    assert_same_bits(lambda: halved(x, w, b, channels=96))
 
 
 @pytest.mark.parametrize("rows, inputs", [(0, 5), (3, 0), (1, 0)])
@@ -189,3 +190,15 @@ def test_attention_of_many_keys(queries, keys, causal, threads):
     wanted = attention._attention_grad.definition.body(dy, q, k, v, *want, None, None, **settings)
     for g, w in zip(got, wanted):
         np.testing.assert_allclose(g.asnumpy(), w, rtol=1e-4, atol=2e-5)
+
+
+def test_an_algorithm_that_does_not_suit_is_refused():
+    """Odd sizes have no halves, and a pack is read by the algorithm that it was made for."""
+    for size in ((9, 6), (8, 5)):
+        with pytest.raises(ValueError, match="algorithm 'strassen' is for even numbers"):
+            linear_pack(ms.Tensor(random(*size)), algorithm="strassen")
+    x, w = ms.Tensor(random(3, 6)), ms.Tensor(random(8, 6))
+    plain, fast = linear_pack(w), linear_pack(w, algorithm="strassen")
+    for pack, algorithm in ((fast, "plain"), (plain, "strassen")):
+        with pytest.raises(ValueError, match=f"w must be the '{algorithm}' pack of 8 x 6 weights"):
+            linear(x, pack, channels=8, algorithm=algorithm)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from mycelia.backends import registry
+from mycelia_backend_cpu.product import choose_product
 
 
 def chosen(rows, columns, depth, strict=False):
-    return registry.load("cpu").backend.choose_product(rows, columns, depth, strict=strict)
+    return choose_product(rows, columns, depth, strict=strict)
 
 
 @pytest.mark.parametrize(

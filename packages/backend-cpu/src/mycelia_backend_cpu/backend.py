@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mycelia.backends.base import Backend
+from mycelia.backends import Backend, Pass
 
 
 class CpuBackend(Backend):
@@ -17,17 +17,14 @@ class CpuBackend(Backend):
 
         return _native.kernel_table()
 
-    def choose_convolution(self, x, channels, kernel, **how) -> str:
-        """By an estimate of cycles; remembered by the process."""
-        from mycelia_backend_cpu.convolution import choose_convolution
+    def passes(self, stable):
+        """The choice among algorithms of convolutions and products, by estimates of cycles."""
+        from mycelia_backend_cpu import convolution, product
 
-        return choose_convolution(x, channels, kernel, **how)
-
-    def choose_product(self, rows, columns, depth, *, strict) -> str:
-        """By an estimate of cycles."""
-        from mycelia_backend_cpu.product import choose_product
-
-        return choose_product(rows, columns, depth, strict=strict)
+        return (
+            Pass("winograd", convolution.run, after="layout"),
+            Pass("strassen", product.run, after="products"),
+        )
 
     def set_threads(self, count: int) -> None:
         """Let kernels use up to `count` threads; 0 means as many as the process has cores."""

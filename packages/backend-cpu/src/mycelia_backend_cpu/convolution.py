@@ -14,11 +14,47 @@ import functools
 import math
 from collections.abc import Sequence
 
+from mycelia.engine.compile.passes import accuracy
+from mycelia.engine.compile.passes.algorithms import choose
+from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.ir.sizes import hint_of
+
 PANEL = 16  # output channels computed together
 VECTOR = 8  # channels transformed together
 
 #: Cycles in which 64 bytes of weights, a panel's at one k, come from memory.
 STREAM = 16.0
+
+
+def run(graph: Graph) -> int:
+    """The pass `winograd`: returns how many convolutions and gradients of weights got another algorithm.
+
+    Only what is computed by plain sums has a choice, and with `accuracy="strict"` nothing has one.
+    """
+    if accuracy() == "strict":
+        return 0
+    return choose(graph, "conv_last", _algorithm_of) + sum(map(_transform_gradient, graph.nodes))
+
+
+def _algorithm_of(node: Node) -> str:
+    a = node.attrs
+    if a["algorithm"] != "direct":
+        return a["algorithm"]
+    return choose_convolution(
+        [hint_of(n) for n in node.inputs[0].type.shape], a["channels"], a["kernel"], stride=a["stride"],
+        pad=a["pad"], dilation=a["dilation"], group=a["group"], strict=False,
+    )  # fmt: skip
+
+
+def _transform_gradient(node: Node) -> bool:
+    """Lets the kernel of a gradient of weights transform tiles; it knows where that pays."""
+    a = node.attrs
+    if node.op.name != "conv_last_weight_grad" or a["algorithm"] != "direct" or tuple(a["kernel"]) != (3, 3):
+        return False
+    if (*a["stride"], *a["dilation"], a["group"]) != (1, 1, 1, 1, 1):
+        return False
+    node.attrs = {**a, "algorithm": "winograd4"}
+    return True
 
 
 def choose_convolution(

@@ -16,6 +16,11 @@ from __future__ import annotations
 
 import math
 
+from mycelia.engine.compile.passes import accuracy
+from mycelia.engine.compile.passes.algorithms import choose
+from mycelia.engine.ir.graph import Graph, Node
+from mycelia.engine.ir.sizes import hint_of
+from mycelia.engine.ir.types import UNKNOWN
 from mycelia_backend_cpu.convolution import PANEL, STREAM
 
 TILE_ROWS, DEPTH = 6, 512  # rows, and of k, that are multiplied at once
@@ -27,6 +32,17 @@ SUM = 2.5
 
 #: It rounds worse and needs more memory: so much less must be its estimate.
 CAUTION = 0.95
+
+
+def run(graph: Graph) -> int:
+    """The pass `strassen`: returns how many products it halves, none unless `accuracy` is "fast"."""
+    return choose(graph, "linear", _algorithm_of) if accuracy() == "fast" else 0
+
+
+def _algorithm_of(node: Node) -> str:
+    *batch, depth = node.inputs[0].type.shape
+    rows = UNKNOWN if UNKNOWN in batch else math.prod(map(hint_of, batch))
+    return choose_product(rows, node.attrs["channels"], hint_of(depth), strict=False)
 
 
 def choose_product(rows: int, columns: int, depth: int, *, strict: bool) -> str:

@@ -112,7 +112,9 @@ def lowered_ops(folder, function, *inputs):
 
 
 def is_halved(text):
-    return bool(re.search(r"reshape\([^\n]*\n[^\n]*linear_pack", text))
+    packed, multiplied = re.findall(r" linear(?:_pack)?\(.*algorithm=\"?(\w+)", text)
+    assert packed == multiplied
+    return packed == "strassen"
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """Channels-last layout and epilogues: what the lowered graphs hold, and that they give the eager numbers."""
 
 import re
+from functools import partial
 
 import numpy as np
 import pytest
@@ -8,7 +9,8 @@ import pytest
 import mycelia as ms
 from mycelia import Tensor, nn, ops
 from mycelia.backends import registry
-from mycelia.backends.base import Backend
+from mycelia.backends.base import Backend, Pass
+from mycelia.engine.compile.passes import algorithms
 from mycelia.ops.define import find
 from mycelia.testing.conformance import on_backend
 
@@ -25,11 +27,15 @@ class Images(Backend):
     def kernels(self):
         return {(name, "f32"): find(name).definition.body for name in PACKED}
 
-    def choose_convolution(self, x, channels, kernel, *, stride, pad, dilation, group, strict):
-        if group == channels == x[3]:
-            return "depthwise"
-        small = kernel == (3, 3) and (*stride, *dilation) == (1, 1, 1, 1) and group == 1
-        return "winograd4" if small and not strict else "direct"
+    def passes(self, stable):
+        return [Pass("tiles", partial(algorithms.choose, op="conv_last", algorithm_of=tiled), after="layout")]
+
+
+def tiled(node):
+    """Winograd's algorithm for all convolutions that it suits."""
+    a = node.attrs
+    small = tuple(a["kernel"]) == (3, 3) and (*a["stride"], *a["dilation"], a["group"]) == (1, 1, 1, 1, 1)
+    return "winograd4" if small else a["algorithm"]
 
 
 def targets():

@@ -25,9 +25,6 @@ class Rows(Backend):
         return {(name, "f32"): find(name).definition.body for name in FORMS + ("conv_last_input_grad",
                 "conv_last_weight_grad", "linear_pack", "linear", "batch_norm_fold")}  # fmt: skip
 
-    def choose_convolution(self, x, channels, kernel, *, stride, pad, dilation, group, strict):
-        return "depthwise" if group == channels == x[3] else "direct"
-
 
 @pytest.fixture(params=["rows", *(["cpu"] if "cpu" in registry.available() else [])])
 def joined(request, monkeypatch, tmp_path):

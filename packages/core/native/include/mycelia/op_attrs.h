@@ -101,9 +101,9 @@ typedef struct { int64_t begin_norm_axis; int64_t begin_params_axis; double epsi
 typedef struct { int64_t begin_norm_axis; int64_t params_rank; double epsilon; } myc_layer_norm_grad_attrs;
 typedef struct { double alpha; } myc_leaky_relu_attrs;
 typedef struct { double alpha; } myc_leaky_relu_grad_attrs;
-typedef struct { int64_t channels; int64_t activation; /* 0 none, 1 relu, 2 relu6, 3 hardswish, 4 silu, 5 sigmoid, 6 gelu, 7 gelu_tanh */ } myc_linear_attrs;
+typedef struct { int64_t channels; int64_t algorithm; /* 0 plain, 1 strassen */ int64_t activation; /* 0 none, 1 relu, 2 relu6, 3 hardswish, 4 silu, 5 sigmoid, 6 gelu, 7 gelu_tanh */ } myc_linear_attrs;
 typedef struct { myc_ints dims; } myc_linear_index_attrs;
-typedef struct { int64_t transpose_w; } myc_linear_pack_attrs;
+typedef struct { int64_t transpose_w; int64_t algorithm; /* 0 plain, 1 strassen */ } myc_linear_pack_attrs;
 typedef struct { int64_t maximize; } myc_linear_sum_assignment_attrs;
 typedef struct { int64_t axis; } myc_log_softmax_attrs;
 typedef struct { int64_t axis; } myc_log_softmax_grad_attrs;

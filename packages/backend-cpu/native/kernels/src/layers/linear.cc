@@ -1,7 +1,7 @@
 // Fully connected layers on weights packed once: rows of x are read in place, bias, residual and activation follow while
 // the tile is in registers or the first-level cache.  Flops: 2 rows in out.  Bytes: x, y, the residual and w once for up
-// to kMostRows rows; a single row runs at the speed at which memory delivers w.  Weights that were packed in quarters are
-// multiplied by gemm/strassen.cc.
+// to kMostRows rows; a single row runs at the speed at which memory delivers w.  Strassen's product is
+// that of gemm/strassen.cc.
 #include "gemm/pack.h"
 #include "gemm/rows.h"
 #include "gemm/strassen.h"
@@ -15,6 +15,8 @@ constexpr int64_t kDepth = kLanes == 16 ? 1024 : 512;
 constexpr int64_t kBlockFloats = 48 * 1024;  // of x in a block of rows, to stay in the second-level cache
 constexpr int64_t kMostRows = 384;
 constexpr int64_t kShare = 2 << 20;  // multiply-adds of 40 us: less is not worth a second thread
+
+constexpr int64_t kStrassen = 1;  // value of the attribute `algorithm` of both ops
 
 struct Layer {
   int64_t rows, depth, columns;
@@ -113,8 +115,8 @@ KERNEL_FN(linear_pack, f32) {
   const auto& a = attrs<myc_linear_pack_attrs>(call);
   const myc_tensor& w = input(call);
   const bool turned = a.transpose_w != 0;
-  if (w.rank == 4) {  // [2, rows / 2, 2, columns / 2]: in quarters
-    const int64_t rows = 2 * w.shape[1], length = 2 * w.shape[3];
+  if (a.algorithm == kStrassen) {
+    const int64_t rows = w.shape[0], length = w.shape[1];
     const float* data = in<float>(call);
     if (turned) {
       pack_strassen(call->ctx, {data, 1, length}, length, rows, out<float>(call));
@@ -154,7 +156,7 @@ KERNEL_FN(linear, f32) {
                    static_cast<Activation>(a.activation),
                    out<float>(call)};
   if (g.rows == 0 || g.columns == 0) return MYC_OK;
-  if (input(call, 1).size != g.depth * round_up(g.columns, kPackedColumns)) {
+  if (a.algorithm == kStrassen) {
     return multiply_strassen(call->ctx, {g.rows, g.depth, g.columns, g.x, g.packed, g.bias, g.residual, g.activation, g.y});
   }
   if (g.rows == 1) {

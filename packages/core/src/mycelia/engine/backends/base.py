@@ -149,7 +149,8 @@ class Backend:
         return True
 
     def passes(self, stable: Collection[int]) -> Sequence[Pass]:
-        """Steps of its own in the stage "lower", for graphs that are compiled for this backend.
+        """Steps of its own in the stage "lower", for graphs that are compiled for this backend: the choice
+        among algorithms of its kernels, say (`compile/passes/algorithms.py`).
 
         `stable`: positions of parameters that seldom change; what depends on nothing else is computed only
         when they do. A step may be one object for all compiles: it gets the graph, a copy that it may change.
@@ -262,33 +263,6 @@ class Backend:
     def set_deterministic(self, on: bool) -> None:
         """Let results depend on nothing but the inputs, not on the number of threads either. A backend whose
         results are such anyway has nothing to do."""
-
-    def choose_convolution(
-        self,
-        x: Sequence[int],
-        channels: int,
-        kernel: Sequence[int],
-        *,
-        stride: Sequence[int],
-        pad: Sequence[int],
-        dilation: Sequence[int],
-        group: int,
-        strict: bool,
-        constant: bool = True,
-    ) -> str:
-        """The `algorithm` of a channels-last convolution of images `x` [N, H, W, I] to `channels` outputs.
-
-        `strict`: none that rounds worse than a plain sum, such as Winograd's. `constant`: the weights are
-        packed once for many runs; otherwise in every run, and that counts too.
-        """
-        return "depthwise" if group == channels == x[3] else "direct"
-
-    def choose_product(self, rows: int, columns: int, depth: int, *, strict: bool) -> str:
-        """ "plain" or "strassen" for `rows` x `depth` times constant weights, `depth` x `columns`.
-
-        `strict`: nothing that rounds worse than a plain sum. Sizes below 0 are not known.
-        """
-        return "plain"
 
     def multiply_adds(self, rounds: int) -> float:
         """Do `rounds` rounds of multiply-adds with everything in registers, on the calling thread.

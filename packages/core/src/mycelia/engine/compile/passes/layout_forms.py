@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from mycelia.engine.compile.passes.selection import accuracy
 from mycelia.engine.ir.graph import Node, Value
-from mycelia.engine.ir.sizes import hint_of
-from mycelia.engine.ops.layout_rules import LayoutRule, float32_images, nhwc_shape
+from mycelia.engine.ops.layout_rules import LayoutRule, float32_images
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
 
 if TYPE_CHECKING:
@@ -32,20 +30,16 @@ def _pack(
     return rewriter.emit("conv_pack", [weight], attrs)[0]
 
 
-def _chosen(rewriter: NHWCRewriter, x: Sequence[int], channels: int, how: dict[str, Any]) -> str:
-    """The backend's algorithm for images `x` [N, H, W, I] and `channels` outputs."""
-    sizes = [hint_of(n) for n in x]
-    return rewriter.backend.backend.choose_convolution(
-        sizes, channels, how["kernel"], stride=how["stride"], pad=how["pad"], dilation=how["dilation"],
-        group=how["group"], strict=accuracy() == "strict",
-    )  # fmt: skip
+def _algorithm(inputs: int, channels: int, group: int) -> str:
+    """How a convolution is computed unless the backend knows a better way (`algorithms.py`)."""
+    return "depthwise" if group == channels == inputs else "direct"
 
 
 def _conv(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
     x, weight, bias = node.inputs
     how = _geometry(node, weight.type.shape[2:])
     channels = weight.type.shape[0]
-    algorithm = _chosen(rewriter, nhwc_shape(x.type.shape), channels, how)
+    algorithm = _algorithm(x.type.shape[1], channels, how["group"])
     pack = _pack(rewriter, weight, algorithm, how["group"])
     attrs = dict(channels=channels, algorithm=algorithm, **how)
     return rewriter.emit("conv_last", [rewriter.last(x), pack, bias, None], attrs)
@@ -59,12 +53,11 @@ def _conv_input_grad(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
     if how["stride"] == (1, 1) and all(p <= r for p, r in zip(pad, reach)):
         # Without a stride it is a convolution of dy with the turned weights.
         how["pad"] = tuple(r - p for p, r in zip(pad, reach))
-        algorithm = _chosen(rewriter, nhwc_shape(dy.type.shape), channels, how)
+        algorithm = _algorithm(dy.type.shape[1], channels, how["group"])
         pack = _pack(rewriter, weight, algorithm, how["group"], transposed=True)
         attrs = dict(channels=channels, algorithm=algorithm, **how)
         return rewriter.emit("conv_last", [rewriter.last(dy), pack, None, None], attrs)
-    alone = how["group"] == channels == weight.type.shape[0]
-    algorithm = "depthwise" if alone else "direct"
+    algorithm = _algorithm(weight.type.shape[0], channels, how["group"])
     pack = _pack(rewriter, weight, algorithm, how["group"], transposed=True)
     attrs = dict(channels=channels, size=node.attrs["size"], algorithm=algorithm, **how)
     return rewriter.emit("conv_last_input_grad", [rewriter.last(dy), pack], attrs)
@@ -76,8 +69,6 @@ def _weight_gradient_images(node: Node):
 
 def _conv_weight_grad(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
     how = _geometry(node, node.attrs["kernel"])
-    plain = how["kernel"] == (3, 3) and (*how["stride"], *how["dilation"], how["group"]) == (1, 1, 1, 1, 1)
-    how["algorithm"] = "winograd4" if plain and accuracy() != "strict" else "direct"
     return rewriter.emit("conv_last_weight_grad", [rewriter.last(v) for v in node.inputs], how)
 
 

@@ -2,8 +2,7 @@
 
 * A transpose of the last two axes that only a product reads is a flag of the product.
 * Where weights seldom change (inference), `dense`, `mat_mul` and `batch_matmul` with one matrix of weights
-  work on a pack of them: `linear`, which what follows can join. With `accuracy="fast"` the pack is for
-  Strassen's product where that pays: it rounds worse, and mixes columns of different size.
+  work on a pack of them: `linear`, which what follows can join.
 * ``softmax(q k^T * scale + mask) v``, or with keys hidden by `masked_fill` or `where`, is `attention`, which
   does without the scores in memory, where no gradient reads in between; with its gradient, where the scores
   are large, see `attention.py`.
@@ -13,18 +12,14 @@ All of them add in another order than the ops they replace: results differ by ro
 
 from __future__ import annotations
 
-import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from typing import Any
 
 from mycelia.engine.backends.registry import LoadedBackend
 from mycelia.engine.base import dtypes
 from mycelia.engine.compile.passes import attention
 from mycelia.engine.compile.passes.attention import PRODUCTS, fits, flags, read_scores, turns_last_two
-from mycelia.engine.compile.passes.selection import accuracy
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
-from mycelia.engine.ir.sizes import hint_of
-from mycelia.engine.ir.types import UNKNOWN
 from mycelia.engine.ir.walk import users
 from mycelia.engine.ops.define import find
 
@@ -38,7 +33,7 @@ def run(graph: Graph, backend: LoadedBackend, stable: Collection[int] = ()) -> i
 
 class _Products:
     def __init__(self, graph: Graph, backend: LoadedBackend, stable: Collection[int]) -> None:
-        self.graph, self.backend = graph, backend.backend
+        self.graph = graph
         self.uses = {value: len(found) for value, found in users(graph).items()}
         for value in graph.outputs:
             self.uses[value] = self.uses.get(value, 0) + 1
@@ -104,16 +99,9 @@ class _Products:
         if not weight.type.is_static or node.attrs.get("transpose_a") or len(x.type.shape) < 1:
             return None
         turned = node.attrs.get("transpose_b", True)
-        channels, depth = weight.type.shape if turned else weight.type.shape[::-1]
-        if self.choose(x.type.shape[:-1], channels, depth) == "strassen":
-            rows, columns = weight.type.shape
-            weight = self.emit("reshape", [weight], shape=(2, rows // 2, 2, columns // 2))[0]
+        channels = weight.type.shape[0 if turned else 1]
         pack = self.emit("linear_pack", [weight], transpose_w=turned)[0]
         return self.emit("linear", [x, pack, bias, None], channels=channels)[0]
-
-    def choose(self, batch: Sequence[int], channels: int, depth: int) -> str:
-        rows = math.prod(map(hint_of, batch)) if UNKNOWN not in batch else UNKNOWN
-        return self.backend.choose_product(rows, channels, depth, strict=accuracy() != "fast")
 
     # ---- attention ----
 

@@ -487,24 +487,30 @@ def conv_last_weight_grad(inputs, outputs, **_):
 # --------------------------------------------------------------------------------------------- products
 
 
-def _strassen_size(inputs, outputs):
-    """Size of a pack for Strassen's product: seven sums of quarters. None where there are no quarters."""
-    return None if inputs % 2 or outputs % 2 else 7 * (inputs // 2) * padded(outputs // 2)
+def _linear_pack_size(algorithm, inputs, outputs):
+    """Elements of the pack of a matrix: Strassen's holds seven sums of its quarters."""
+    if algorithm == "plain":
+        return inputs * padded(outputs)
+    if UNKNOWN in (inputs, outputs) or inputs % 2 or outputs % 2:
+        raise errors.value_error(
+            f"algorithm 'strassen' is for even numbers of inputs and outputs, got {inputs} and {outputs}"
+        )
+    return 7 * (inputs // 2) * padded(outputs // 2)
 
 
 @op(name="linear_pack", nondiff=True, cost=0)
-def linear_pack(w, *, transpose_w: "bool" = True):
-    """A matrix of weights in the form that `linear` reads.
+def linear_pack(w, *, transpose_w: "bool" = True, algorithm: "plain|strassen" = "plain"):
+    """A matrix of weights in the form that `linear` reads by the same algorithm.
 
-    In quarters, as [2, out / 2, 2, in / 2] or [2, in / 2, 2, out / 2], the weights are packed for Strassen's
-    product: one multiplication in eight less, 7/4 of the memory, a larger error.
-    Shapes: w [out, in], or [in, out] without `transpose_w` -> [in * padded(out)]; in quarters ->
-    [7 * (in / 2) * padded(out / 2)].  dtypes: float32.  Source: Winograd's form, Higham 2002, section 23.2.2.
+    Strassen's product has one multiplication in eight less, 7/4 of the memory and a larger error.
+    Shapes: w [out, in], or [in, out] without `transpose_w` -> plain [in * padded(out)], strassen
+    [7 * (in / 2) * padded(out / 2)].  dtypes: float32.  Errors: ValueError for strassen if a size is odd.
+    Source: Winograd's form, Higham 2002, section 23.2.2.
     """
-    if w.ndim == 2:
-        return _columns_padded(w.T if transpose_w else w).reshape(-1)
-    quarters = w.transpose(2, 0, 3, 1) if transpose_w else w.transpose(0, 2, 1, 3)  # [2, 2, in / 2, out / 2]
-    (b11, b12), (b21, b22) = quarters
+    w = w.T if transpose_w else w
+    if algorithm == "plain":
+        return _columns_padded(w).reshape(-1)
+    (b11, b12), (b21, b22) = (np.hsplit(half, 2) for half in np.vsplit(w, 2))
     t1, t2 = b12 - b11, b22 - (b12 - b11)
     terms = (b11, b21, b22, t2 - b21, t1, t2, b22 - b12)
     return np.stack([_columns_padded(term) for term in terms]).reshape(-1)
@@ -517,38 +523,36 @@ def _columns_padded(matrix):
 
 
 @linear_pack.infer
-def linear_pack(w, *, transpose_w):
+def linear_pack(w, *, transpose_w, algorithm):
     _need_float32(w=w)
-    if w.rank == 4 and w.shape[0] == w.shape[2] == 2:
-        outputs, inputs = (w.shape[1], w.shape[3]) if transpose_w else (w.shape[3], w.shape[1])
-        return TensorType(w.dtype, (_strassen_size(2 * inputs, 2 * outputs),))
     if w.rank != 2:
-        raise errors.value_error(f"w must be a matrix, or one in quarters [2, m, 2, n], got {w}")
+        raise errors.value_error(f"w must be a matrix, got {w}")
     outputs, inputs = w.shape if transpose_w else w.shape[::-1]
-    return TensorType(w.dtype, (inputs * padded(outputs),))
+    return TensorType(w.dtype, (_linear_pack_size(algorithm, inputs, outputs),))
 
 
 @linear_pack.samples
 def linear_pack(rand):
     yield rand(5, 3), dict(_value=False)
     yield rand(3, 17), dict(transpose_w=False, _value=False)
-    yield rand(2, 5, 2, 3), dict(_value=False)
-    yield rand(2, 3, 2, 17), dict(transpose_w=False, _value=False)
+    yield rand(10, 6), dict(algorithm="strassen", _value=False)
+    yield rand(6, 34), dict(algorithm="strassen", transpose_w=False, _value=False)
 
 
 @op(name="linear", nondiff=True)
 def linear(
     x, w, b: "tensor?" = None, residual: "tensor?" = None,
-    *, channels: "int", activation: "none|relu|relu6|hardswish|silu|sigmoid|gelu|gelu_tanh" = "none",
+    *, channels: "int", algorithm: "plain|strassen" = "plain",
+    activation: "none|relu|relu6|hardswish|silu|sigmoid|gelu|gelu_tanh" = "none",
 ):  # fmt: skip
     """Fully connected layer on packed weights: ``activation(x @ w.T + b + residual)``.
 
-    By Strassen's product, with one level, if the weights were packed in quarters.
-    Shapes: x [..., in], w what `linear_pack` made, b [out], residual like the result -> [..., out] with out
-    `channels`.  dtypes: float32.  Errors: ValueError if the pack or the epilogue's shapes do not fit.
+    Shapes: x [..., in], w what `linear_pack` made for `algorithm`, b [out], residual like the result ->
+    [..., out] with out `channels`.  dtypes: float32.
+    Errors: ValueError if the pack or the epilogue's shapes do not fit.
     """
     depth = x.shape[-1]
-    if w.size == depth * padded(channels):
+    if algorithm == "plain":
         y = x @ w.reshape(depth, padded(channels))[:, :channels]
     else:
         terms = w.reshape(7, depth // 2, padded(channels // 2))[:, :, : channels // 2]
@@ -559,14 +563,15 @@ def linear(
 
 
 @linear.infer
-def linear(x, w, b, residual, *, channels, activation):
+def linear(x, w, b, residual, *, channels, algorithm, activation):
     _need_float32(x=x, w=w)
     if x.rank < 1 or x.shape[-1] == UNKNOWN or channels < 0:
         raise errors.value_error(f"x must be [..., in] with a known in, got {x}, and channels {channels}")
-    size = x.shape[-1] * padded(channels)
-    if w.shape not in ((size,), (_strassen_size(x.shape[-1], channels),)):
+    size = _linear_pack_size(algorithm, x.shape[-1], channels)
+    if w.shape != (size,):
         raise errors.value_error(
-            f"w must be the pack of {channels} x {x.shape[-1]} weights: [{size}], got {list(w.shape)}"
+            f"w must be the '{algorithm}' pack of {channels} x {x.shape[-1]} weights: [{size}], "
+            f"got {list(w.shape)}"
         )
     y = TensorType(x.dtype, (*x.shape[:-1], channels))
     _check_epilogue(y, b, residual)
@@ -575,10 +580,10 @@ def linear(x, w, b, residual, *, channels, activation):
 
 @linear.samples
 def linear(rand):
-    def sample(x, w, b=None, residual=None, transpose_w=True, **how):
-        prepare = {1: partial(linear_pack, transpose_w=transpose_w)}
-        channels = w.size // x.shape[-1] if x.shape[-1] else w.shape[0]
-        return x, w, b, residual, dict(channels=channels, _prepare=prepare, **how)
+    def sample(x, w, b=None, residual=None, transpose_w=True, algorithm="plain", **how):
+        prepare = {1: partial(linear_pack, transpose_w=transpose_w, algorithm=algorithm)}
+        channels = w.shape[0 if transpose_w else 1]
+        return x, w, b, residual, dict(channels=channels, algorithm=algorithm, _prepare=prepare, **how)
 
     yield sample(rand(2, 3), rand(4, 3), rand(4))
     yield sample(rand(2, 5, 3), rand(3, 4), rand(4), rand(2, 5, 4), transpose_w=False, activation="relu")
@@ -590,8 +595,9 @@ def linear(rand):
     yield sample(rand(6, 16), rand(16, 16), activation="relu6")
     yield sample(rand(0, 3), rand(4, 3), rand(4))
     yield sample(rand(2, 0), rand(4, 0), rand(4))
-    yield sample(rand(5, 6), rand(2, 17, 2, 3), rand(34), rand(5, 34), activation="relu")
-    yield sample(rand(2, 13, 10), rand(2, 5, 2, 20), rand(40), transpose_w=False, activation="gelu")
+    halved = dict(algorithm="strassen")
+    yield sample(rand(5, 6), rand(34, 6), rand(34), rand(5, 34), activation="relu", **halved)
+    yield sample(rand(2, 13, 10), rand(10, 40), rand(40), transpose_w=False, activation="gelu", **halved)
 
 
 @linear.cost
