@@ -12,7 +12,7 @@
 // Bytes: x, y, the residual, and 7/4 of the weights for each block of rows.
 //
 // The sums mix each row of the upper half with one of the lower half, so rounding errors of the larger row reach
-// the smaller one, as infinities and NaN would. A block of rows where two are not of kindred size is multiplied
+// the smaller one, as infinities and NaN would. A block of rows where two are not of similar magnitude is multiplied
 // plainly, by the same pack, since b12 = b11 + t1: c12 = a11 b11 + a11 t1 + a12 b22, and c22 with a21 and a22.
 #include "gemm/strassen.h"
 
@@ -73,7 +73,7 @@ MYC_INLINE void write(float* to, f32v x, int64_t n) {
 }
 
 // Whether rows with these largest absolute values may be mixed; a row of zeros may, one with a NaN may not.
-bool are_kindred(float above, float below) {
+bool have_similar_magnitude(float above, float below) {
   if (above == 0 || below == 0) return above == above && below == below;
   return above <= kKindred * below && below <= kKindred * above;
 }
@@ -100,7 +100,7 @@ bool sum_quarters(const Halves& h, int64_t i, float* to) {
   if (k < h.depth) sum(k, h.depth - k);
   if (!has_below) return true;
   const float flaw = horizontal_sum(not_finite);
-  return are_kindred(horizontal_max(most_above) + flaw, horizontal_max(most_below) + flaw);
+  return have_similar_magnitude(horizontal_max(most_above) + flaw, horizontal_max(most_below) + flaw);
 }
 
 // A quarter or sum of A by the weights that belong to product `p`: `count` tiles of columns from `tile` on, to (or

@@ -80,7 +80,7 @@ struct Tiling {
   }
 
   // Whether the tile's pixels may be mixed. `size`: a line of zeros, then the magnitudes of each line.
-  bool is_kindred(int64_t tile, const int32_t* size) const {
+  bool has_similar_magnitude(int64_t tile, const int32_t* size) const {
     const Place p = place(tile);
     const int64_t rows = min<int64_t>(m, s.out[0] - p.row), cols = min<int64_t>(m, s.out[1] - p.col);
     int32_t most[kReach], least[kReach];  // of the windows of a column of results
@@ -221,7 +221,7 @@ struct Tiling {
       parallel_rows(call, lines - seen, s.in[1] * s.c * 4, [&](int64_t i) { measure(seen + i, size); });
       seen = lines;
       parallel_rows(call, count, kPlanes * width * 8, [&](int64_t t) {
-        plain[first + t] = !is_kindred(first + t, size);
+        plain[first + t] = !has_similar_magnitude(first + t, size);
         if (!plain[first + t]) transform_input(first + t, v + t * width);
       });
       if (std::all_of(plain + first, plain + first + count, [](bool p) { return p; })) continue;
