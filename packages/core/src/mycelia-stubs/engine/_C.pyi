@@ -101,6 +101,7 @@ class Node:
     hook: Callable[[int, Tensor], Tensor] | None
 
 def call_key(args: tuple, tensors: list[Tensor]) -> bytes | None: ...
+def call_kinds(pairs: tuple[tuple[type, int], ...]) -> None: ...
 
 class Program:
     """A compiled graph as a flat list of instructions over values; its doc names their forms."""

@@ -28,7 +28,8 @@ import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.control_flow.variable import MutableFloat, MutableInt
+from mycelia.engine.compile.signature import ENTRIES, ITEMS, KINDS, TYPED
+from mycelia.engine.ops.control_flow.variable import MutableFloat, MutableInt, VariableList
 from mycelia.engine.tensors.tensor import Tensor
 
 
@@ -113,20 +114,23 @@ class Walk:
     # -- values
 
     def argument(self, value: Any) -> None:
-        """An argument: of a tensor the type counts, as in `signature`."""
+        """An argument: what counts of it in `signature`; of objects that count by identity all they hold."""
         kind = type(value)
-        if kind is Tensor:
+        counts = KINDS.get(kind)
+        if counts == TYPED:
             self.put("variable", value.dtype.name, value.shape)
         elif kind is MutableInt or kind is MutableFloat:
             self.put("variable", kind.__name__)
-        elif kind is tuple or kind is list:
+        elif counts == ITEMS or kind is VariableList or isinstance(value, tuple):
             self.put(kind.__name__, len(value))
+            if counts != ITEMS:
+                self.kind(kind)
             for item in value:
                 self.argument(item)
-        elif kind is dict:
+        elif counts == ENTRIES:
             self.put("dict", len(value))
             for key, item in value.items():
-                self.value(key)
+                self.argument(key)
                 self.argument(item)
         else:
             self.value(value)

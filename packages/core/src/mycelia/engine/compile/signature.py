@@ -1,12 +1,19 @@
-"""What a compiled function is kept for: types of tensors, values of Python arguments, objects by identity."""
+"""What a compiled function is kept for: types of tensors, values of Python arguments, objects by identity.
+
+`KINDS` says for each type of argument what counts of it. Three keys follow it: `signature`, the key with the
+shapes apart; `_C.call_key`, one string of bytes for a call that is known; `fingerprint`, which is the same in
+another process.
+"""
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.capture.numbers import marked
 from mycelia.engine.compile.mutable import number_tensor
@@ -19,8 +26,26 @@ from mycelia.engine.ops.control_flow.variable import (
 )
 from mycelia.engine.tensors.tensor import Tensor
 
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
-_NUMBERS = (MutableInt, MutableFloat)
+# What counts of an argument besides its type, by the numbers that native code knows.
+TYPED, ALONE, INTEGER, FLOATS, TEXT, ITEMS, ENTRIES = range(7)
+
+#: Arguments that all three keys know, by their exact type.
+KINDS: dict[type, int] = {
+    Tensor: TYPED,  # dtype and sizes: the elements are an input of the graph
+    type(None): ALONE,
+    bool: INTEGER,
+    int: INTEGER,
+    float: FLOATS,  # bit for bit: -0.0 and each nan are values of their own
+    complex: FLOATS,
+    str: TEXT,
+    bytes: TEXT,
+    tuple: ITEMS,
+    list: ITEMS,
+    dict: ENTRIES,  # in order
+}
+_C.call_kinds(tuple(KINDS.items()))
+
+_NUMBERS = (MutableInt, MutableFloat)  # numbers whose value is an input of the graph
 Shape = tuple[int, ...]
 
 
@@ -44,24 +69,32 @@ def signature(
 
 def _part(value: Any, tensors: list[Tensor], kept: list[Any]) -> Any:
     kind = type(value)
-    if kind is Tensor:
+    counts = KINDS.get(kind)
+    if counts == TYPED:
         tensors.append(value)
         return value.dtype, value.ndim
-    if kind is MutableInt or kind is MutableFloat:
+    if counts in (ALONE, INTEGER, TEXT):
+        return kind, value
+    if counts == FLOATS:
+        return kind, float_bytes(value)
+    if counts == ITEMS or kind is VariableList or isinstance(value, tuple):
+        return (kind, *(_part(v, tensors, kept) for v in value))
+    if counts == ENTRIES:
+        return (kind, *((_part(k, tensors, kept), _part(v, tensors, kept)) for k, v in value.items()))
+    if kind in _NUMBERS:
         tensors.append(number_tensor(value))
         return kind
-    if kind in _PLAIN:  # -0.0 and nan are values of their own
-        return kind, repr(value) if kind is float or kind is complex else value
-    if kind is tuple or kind is list or kind is VariableList or isinstance(value, tuple):
-        return (kind, *(_part(v, tensors, kept) for v in value))
-    if kind is dict:
-        return (kind, *((k, _part(v, tensors, kept)) for k, v in value.items()))
-    if isinstance(value, np.ndarray):
+    if isinstance(value, (np.ndarray, np.generic)) and not value.dtype.hasobject:
         return kind, value.dtype.str, value.shape, value.tobytes()
-    if isinstance(value, (dtypes.DType, np.generic)):
+    if isinstance(value, dtypes.DType):
         return kind, value
     kept.append(value)
     return kind, id(value)
+
+
+def float_bytes(value: complex) -> bytes:
+    """A float or complex number bit for bit."""
+    return struct.pack("<d", value) if type(value) is float else struct.pack("<dd", value.real, value.imag)
 
 
 def replaced(value: Any, tensors: Iterator[Tensor]) -> Any:
