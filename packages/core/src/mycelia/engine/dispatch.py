@@ -29,8 +29,12 @@ class Typing:
 
     __slots__ = ("casts", "in_types", "out_types", "scalar_dtypes")
 
-    def __init__(self, definition: OpDef, types: tuple, counts: tuple, attrs: dict):
-        """`types`: flat, TensorType | None | type of a Python number."""
+    def __init__(
+        self, definition: OpDef, types: tuple, counts: tuple, attrs: dict, known: tuple | None = None
+    ):
+        """`types`: flat, TensorType | None | type of a Python number. `known`: the types of the results, if
+        they were inferred before; they hold if no cast is needed.
+        """
         target = self._target_dtypes(definition, types, counts)
         self.casts: dict[int, dtypes.DType] = {}
         scalars, seen = [], []
@@ -49,7 +53,10 @@ class Typing:
                 seen.append(TensorType(want, ()))
         self.scalar_dtypes = tuple(scalars)
         self.in_types = tuple(seen)
-        self.out_types = definition.infer_types(tuple(definition.group(self.in_types, counts)), attrs)
+        if known is not None and not self.casts:
+            self.out_types = known
+        else:
+            self.out_types = definition.infer_types(tuple(definition.group(self.in_types, counts)), attrs)
 
     @staticmethod
     def _target_dtypes(definition: OpDef, types: tuple, counts: tuple) -> list:
@@ -86,12 +93,16 @@ class Typing:
         return result
 
 
-def resolve(op: _C.Op, types: tuple, attr_values: tuple, counts: tuple) -> _C.Plan:
-    """The Plan for one signature. Errors name the op and the user's line."""
+def resolve(
+    op: _C.Op, types: tuple, attr_values: tuple, counts: tuple, known: tuple | None = None
+) -> _C.Plan:
+    """The Plan for one signature; `known`: the types of its results, where a graph has them. Errors name the
+    op and the user's line.
+    """
     definition: OpDef = op.definition
     try:
         attrs = definition.canonical_attrs(attr_values)
-        typing = Typing(definition, types, counts, attrs)
+        typing = Typing(definition, types, counts, attrs, known)
     except errors.MyceliaError as e:
         raise errors.about(op.name, e) from None
     except Exception as e:

@@ -20,7 +20,7 @@ import numpy as np
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.capture.numbers import gives_number, marked
-from mycelia.engine.ir.graph import Graph, Value
+from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import evaluate
 from mycelia.engine.ir.sizes import Size, SizeTable, hint_of, is_symbolic
 from mycelia.engine.ir.types import TensorType
@@ -105,9 +105,7 @@ class Trace:
             tuple[int, Any], tuple[Size, Tensor]
         ] = {}  # root only: numbers that follow from sizes
         self.cells: dict[int, Any] = {}  # root only: the Cells whose construct took part
-        self.place: errors.Place | None = (
-            None  # of the node that is evaluated again, instead of the line that runs
-        )
+        self.again: Node | None = None  # the node that is evaluated again: its place and types are known
         self.hooked: dict[Value, Any] = {}  # root only: values with a hook on their gradient -> whose code
         self.outside: dict[tuple[int, str], Any] = {}  # root only: what `capture/outside.py` notes
         self.guards: list[Any] = []  # root only: the `try` and `with` statements around the code that runs
@@ -280,14 +278,17 @@ class Trace:
         sizes_open = self.sizes is not None and self.sizes.open
         if sizes_open and definition is sized.definition:  # a region that is captured anew
             return definition.decomposition(*definition.group(tuple(flat), counts), **attrs)
-        typing = (self.sizes.typing if sizes_open else dispatch.Typing)(definition, types, counts, attrs)
+        if sizes_open:
+            typing = self.sizes.typing(definition, types, counts, attrs)
+        else:
+            typing = dispatch.Typing(definition, types, counts, attrs, self.known_types(op, types, attrs))
         for index, dtype in typing.casts.items():
             flat[index] = _cast(flat[index], dtype)
         for index, value in enumerate(flat):
             if value is not None and not isinstance(value, Tensor):
                 flat[index] = self.number(value, typing.in_types[index].dtype)
         values = [None if t is None else self.value_of(t) for t in flat]
-        place = self.place or errors.user_place(2)
+        place = (self.again and self.again.location) or errors.user_place(2)
         if sizes_open and op is not size_value and is_symbolic(attrs):
             node = self._sized(op, values, attrs, typing.out_types, place)
         else:
@@ -312,6 +313,14 @@ class Trace:
             return rest[0]
         return tuple(rest)
 
+    def known_types(self, op: Any, types: tuple, attrs: dict[str, Any]) -> tuple | None:
+        """The types of the results, if this is the node that is evaluated again."""
+        node = self.again
+        if node is None or node.op is not op or self.sizes is not None or op.definition.any_attrs:
+            return None
+        same = types == tuple(v and v.type for v in node.inputs) and attrs == node.attrs
+        return tuple(v.type for v in node.outputs) if same else None
+
     def _sized(self, op: Any, values: list, attrs: dict[str, Any], types: tuple, place: Any) -> Any:
         """A node whose attributes are made from open sizes: the tensors that have them are inputs too."""
         tensors, places = self.sizes.sources_of(attrs, self)
@@ -321,13 +330,13 @@ class Trace:
     def evaluate(self, graph: Graph, arguments: Iterable[Tensor]) -> list[Tensor]:
         """The outputs of `graph`, its nodes written into this trace with the places they had."""
 
-        def keep_place(node: Any) -> None:
-            self.place = node.location
+        def keep(node: Node) -> None:
+            self.again = node
 
         try:
-            return evaluate(graph, list(arguments), keep_place)
+            return evaluate(graph, list(arguments), keep)
         finally:
-            self.place = None
+            self.again = None
 
     # What stands on traces: a function with its own gradient as one node, given by `gradients`, and a hook on
     # the gradient of a tensor as a part of the graph, given by `hooks`.

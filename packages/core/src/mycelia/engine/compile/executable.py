@@ -278,7 +278,8 @@ class Builder:
     def plan(self, node: Node) -> _C.Plan | None:
         """What runs the node, or None for control flow, for what shows only at run time and for
         compositions."""
-        return plan_of(node, tuple(v and v.type for v in node.inputs), node.attrs)
+        inputs, outputs = tuple(v and v.type for v in node.inputs), tuple(v.type for v in node.outputs)
+        return plan_of(node, inputs, outputs, node.attrs)
 
     def hoisted(self, part: hoist.Part) -> _C.Hoisted:
         return _hoisted(part, self.tensors)
@@ -367,14 +368,14 @@ def _in_instructions(
             yield begin, tuple(ends)
 
 
-def plan_of(node: Node, types: tuple, attrs: Mapping[str, Any]) -> _C.Plan | None:
-    """What runs `node` with inputs of these types, or None (see `Builder.plan`)."""
+def plan_of(node: Node, inputs: tuple, outputs: tuple, attrs: Mapping[str, Any]) -> _C.Plan | None:
+    """What runs `node` with inputs and outputs of these types, or None (see `Builder.plan`)."""
     if node.op.name in _CONTROL or not all(
         v is None or v.type.is_static for v in (*node.inputs, *node.outputs)
     ):
         return None
     values = tuple(attrs[a.name] for a in node.op.definition.attrs)
-    plan = dispatch.resolve(node.op, types, values, dispatch.counts_of(node.op, len(types)))
+    plan = dispatch.resolve(node.op, inputs, values, dispatch.counts_of(node.op, len(inputs)), outputs)
     return None if plan.kind == _COMPOSE else plan
 
 

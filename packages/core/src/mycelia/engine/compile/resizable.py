@@ -187,8 +187,9 @@ class Variant(executable.Builder):
         return self.sizes.type(value.type)
 
     def plan(self, node: Node) -> _C.Plan | None:
-        types = tuple(v and self.sizes.type(v.type) for v in node.inputs)
-        return executable.plan_of(node, types, self.attributes(node))
+        inputs = tuple(v and self.sizes.type(v.type) for v in node.inputs)
+        outputs = tuple(self.sizes.type(v.type) for v in node.outputs)
+        return executable.plan_of(node, inputs, outputs, self.attributes(node))
 
     def attributes(self, node: Node) -> dict[str, Any]:
         return self.sizes.attribute(node.attrs) if is_symbolic(node.attrs) else node.attrs

@@ -144,14 +144,22 @@ class Builder:
         self.added: list[Node] = graph.nodes
 
     def emit(
-        self, op: Any, inputs: Sequence[Value | None], attrs: dict[str, Any] | None = None
+        self,
+        op: Any,
+        inputs: Sequence[Value | None],
+        attrs: dict[str, Any] | None = None,
+        known: Sequence[TensorType] | None = None,
     ) -> list[Value]:
-        """One use of `op` on flat `inputs`; attributes that are not given take their defaults."""
+        """One use of `op` on flat `inputs`; attributes that are not given take their defaults. `known`: the
+        types of the results, where they follow from those of another node.
+        """
         definition = op.definition
         given = attrs or {}
         complete = definition.canonical_attrs(tuple(given.get(a.name, a.default) for a in definition.attrs))
-        types = group_inputs(op, [v and v.type for v in inputs])
-        node = Node(op, inputs, complete, definition.infer_types(tuple(types), complete), self.location)
+        if known is None:
+            types = group_inputs(op, [v and v.type for v in inputs])
+            known = definition.infer_types(tuple(types), complete)
+        node = Node(op, inputs, complete, known, self.location)
         self.added.append(node)
         return node.outputs
 

@@ -7,7 +7,7 @@ say what their images are and set how they are rewritten by `@x.layout`: ``(rewr
 
 The rewriter (`compile/passes/layout.py`) has ``last(value)``: the NHWC value of an image; ``first(value)``: a
 value as it was; ``aligned(value)``: an operand that broadcasts against NHWC values; ``emit(op, inputs,
-attrs)``: a new node's outputs.
+attrs)``: a new node's outputs, which may be told to have ``types``, those that stand for the node's.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mycelia.engine.base import dtypes
-from mycelia.engine.ir.types import TensorType
 
 if TYPE_CHECKING:
     from mycelia.engine.ir.graph import Node, Value
@@ -67,7 +66,7 @@ def keeps_order(shape: Sequence[int]) -> bool:
 
 def same_attributes(rewriter: Any, node: Node, inputs: Sequence[Value | None], **changed: Any) -> list[Value]:
     """The node's op on other inputs, with its attributes but for those `changed`."""
-    return rewriter.emit(node.op, inputs, {**node.attrs, **changed})
+    return rewriter.emit(node.op, inputs, {**node.attrs, **changed}, rewriter.types)
 
 
 # ---- which values are images -------------------------------------------------------------------------------
@@ -112,9 +111,7 @@ def _elementwise_images(node: Node) -> Images | None:
 
 
 def _elementwise(rewriter: Any, node: Node) -> Sequence[Value]:
-    inputs = [rewriter.aligned(v) for v in node.inputs]
-    out = node.outputs[0].type
-    return rewriter.append(node, inputs, node.attrs, [TensorType(out.dtype, nhwc_shape(out.shape))])
+    return rewriter.emit(node.op, [rewriter.aligned(v) for v in node.inputs], node.attrs, rewriter.types)
 
 
 elementwise = LayoutRule(_elementwise_images, _elementwise)

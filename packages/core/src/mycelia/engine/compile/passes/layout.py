@@ -212,6 +212,7 @@ class NHWCRewriter:
         self.firsts: dict[Value, Value | None] = {}  # None: only its NHWC value exists so far
         self.builder = Builder(graph)
         self.builder.added = self.nodes
+        self.types: list[TensorType] = []  # of what stands for the outputs of the node at hand
         self.transpose, self.reshape = find("transpose"), find("reshape")
 
     def take(self, node: Node) -> None:
@@ -219,6 +220,10 @@ class NHWCRewriter:
         rule = _rule(node)
         images = rule.images(node)
         self.builder.location = node.location
+        self.types = [
+            TensorType(v.type.dtype, nhwc_shape(v.type.shape)) if i in images[1] else v.type
+            for i, v in enumerate(node.outputs)
+        ]
         found = rule.emit(self, node)
         for index, (old, new) in enumerate(zip(node.outputs, found, strict=True)):
             new.name = old.name
@@ -228,16 +233,14 @@ class NHWCRewriter:
             else:
                 self.firsts[old] = new
 
-    def emit(self, op: Any, inputs: Sequence[Value | None], attrs: dict[str, Any]) -> list[Value]:
-        return self.builder.emit(find(op) if isinstance(op, str) else op, inputs, attrs)
-
-    def append(
-        self, node: Node, inputs: Sequence[Value | None], attrs: dict[str, Any], types: Sequence[TensorType]
+    def emit(
+        self,
+        op: Any,
+        inputs: Sequence[Value | None],
+        attrs: dict[str, Any],
+        types: Sequence[TensorType] | None = None,
     ) -> list[Value]:
-        """A node like `node` whose output types are known."""
-        new = Node(node.op, inputs, attrs, types, node.location)
-        self.nodes.append(new)
-        return new.outputs
+        return self.builder.emit(find(op) if isinstance(op, str) else op, inputs, attrs, types)
 
     def first(self, value: Value) -> Value:
         """The value itself, with the channels first."""

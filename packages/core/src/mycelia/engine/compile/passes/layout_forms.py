@@ -42,7 +42,7 @@ def _conv(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
     algorithm = _algorithm(x.type.shape[1], channels, how["group"])
     pack = _pack(rewriter, weight, algorithm, how["group"])
     attrs = dict(channels=channels, algorithm=algorithm, **how)
-    return rewriter.emit("conv_last", [rewriter.last(x), pack, bias, None], attrs)
+    return rewriter.emit("conv_last", [rewriter.last(x), pack, bias, None], attrs, rewriter.types)
 
 
 def _conv_input_grad(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
@@ -56,11 +56,11 @@ def _conv_input_grad(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
         algorithm = _algorithm(dy.type.shape[1], channels, how["group"])
         pack = _pack(rewriter, weight, algorithm, how["group"], transposed=True)
         attrs = dict(channels=channels, algorithm=algorithm, **how)
-        return rewriter.emit("conv_last", [rewriter.last(dy), pack, None, None], attrs)
+        return rewriter.emit("conv_last", [rewriter.last(dy), pack, None, None], attrs, rewriter.types)
     algorithm = _algorithm(weight.type.shape[0], channels, how["group"])
     pack = _pack(rewriter, weight, algorithm, how["group"], transposed=True)
     attrs = dict(channels=channels, size=node.attrs["size"], algorithm=algorithm, **how)
-    return rewriter.emit("conv_last_input_grad", [rewriter.last(dy), pack], attrs)
+    return rewriter.emit("conv_last_input_grad", [rewriter.last(dy), pack], attrs, rewriter.types)
 
 
 def _weight_gradient_images(node: Node):
@@ -69,7 +69,8 @@ def _weight_gradient_images(node: Node):
 
 def _conv_weight_grad(rewriter: NHWCRewriter, node: Node) -> Sequence[Value]:
     how = _geometry(node, node.attrs["kernel"])
-    return rewriter.emit("conv_last_weight_grad", [rewriter.last(v) for v in node.inputs], how)
+    inputs = [rewriter.last(v) for v in node.inputs]
+    return rewriter.emit("conv_last_weight_grad", inputs, how, rewriter.types)
 
 
 #: op -> its channels-last form.

@@ -299,7 +299,7 @@ def broadcast_to(call):
 @broadcast_to.layout
 def broadcast_to(rewriter, node):
     shape = _layout.nhwc_shape(node.outputs[0].type.shape)
-    return rewriter.emit(node.op, [rewriter.aligned(node.inputs[0])], dict(shape=shape))
+    return rewriter.emit(node.op, [rewriter.aligned(node.inputs[0])], dict(shape=shape), rewriter.types)
 
 
 def expand(input_x, size):

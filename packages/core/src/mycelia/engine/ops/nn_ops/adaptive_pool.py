@@ -151,7 +151,7 @@ def _adaptive_avg_pool(rand):
 def _adaptive_avg_pool(rewriter, node):
     kernel = _even_window(node.inputs[0], node.outputs[0])
     how = dict(kernel=kernel, stride=kernel, data_format="NHWC")
-    return rewriter.emit("avg_pool", [rewriter.last(node.inputs[0])], how)
+    return rewriter.emit("avg_pool", [rewriter.last(node.inputs[0])], how, rewriter.types)
 
 
 @op(
@@ -193,7 +193,7 @@ def _adaptive_avg_pool_grad(rand):
 def _adaptive_avg_pool_grad(rewriter, node):
     kernel = _even_window(node.outputs[0], node.inputs[0])
     how = dict(size=node.outputs[0].type.shape[2:], kernel=kernel, stride=kernel, data_format="NHWC")
-    return rewriter.emit("avg_pool_grad", [rewriter.last(node.inputs[0])], how)
+    return rewriter.emit("avg_pool_grad", [rewriter.last(node.inputs[0])], how, rewriter.types)
 
 
 def _adaptive(owner, rank, x, output_size, pool):
