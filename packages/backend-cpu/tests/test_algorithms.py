@@ -30,7 +30,7 @@ def lowered(folder, function, *inputs, **settings):
 def test_passes_of_the_backend_follow_those_whose_ops_they_change():
     names = [step.name for step in pipeline("lower", registry.load("cpu"))]
     assert names[names.index("layout") + 1] == "winograd"
-    assert names[names.index("strassen") - 1] == "products"
+    assert names[names.index("strassen") - 1] == "matmul"
     assert "winograd" not in [step.name for step in pipeline("lower", registry.load("reference"))]
 
 

@@ -17,13 +17,13 @@ class CpuBackend(Backend):
 
         return _native.kernel_table()
 
-    def passes(self, stable):
+    def passes(self, frozen):
         """The choice among algorithms of convolutions and products, by estimates of cycles."""
         from mycelia_backend_cpu import convolution, product
 
         return (
             Pass("winograd", convolution.run, after="layout"),
-            Pass("strassen", product.run, after="products"),
+            Pass("strassen", product.run, after="matmul"),
         )
 
     def set_threads(self, count: int) -> None:

@@ -174,7 +174,7 @@ PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyO
 
 // ---- attributes --------------------------------------------------------------------------------------------------
 
-// The shape of the graph value that a tensor stands for: its sizes may be symbolic (ir/sizes.py). NULL without an error: there is
+// The shape of the graph value that a tensor stands for: its sizes may be symbolic (ir/symint.py). NULL without an error: there is
 // no such value.
 PyObject* traced_shape(PyObject* self) {
   PyObject* value = as_tensor(self)->traced;

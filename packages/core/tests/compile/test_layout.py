@@ -27,7 +27,7 @@ class Images(Backend):
     def kernels(self):
         return {(name, "f32"): find(name).definition.body for name in PACKED}
 
-    def passes(self, stable):
+    def passes(self, frozen):
         return [Pass("tiles", partial(algorithms.choose, op="conv_last", algorithm_of=tiled), after="layout")]
 
 

@@ -306,9 +306,9 @@ class WithPasses(Backend):
     def __init__(self, *steps):
         self.seen, self.steps = [], steps
 
-    def passes(self, stable):
+    def passes(self, frozen):
         return [
-            Pass(name, lambda graph, name=name: self.seen.append((name, tuple(stable))) or 0, before, after)
+            Pass(name, lambda graph, name=name: self.seen.append((name, tuple(frozen))) or 0, before, after)
             for name, before, after in self.steps
         ]
 

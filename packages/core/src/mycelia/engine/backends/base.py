@@ -148,11 +148,11 @@ class Backend:
         """
         return True
 
-    def passes(self, stable: Collection[int]) -> Sequence[Pass]:
+    def passes(self, frozen: Collection[int]) -> Sequence[Pass]:
         """Steps of its own in the stage "lower", for graphs that are compiled for this backend: the choice
         among algorithms of its kernels, say (`compile/passes/algorithms.py`).
 
-        `stable`: positions of parameters that seldom change; what depends on nothing else is computed only
+        `frozen`: positions of parameters that seldom change; what depends on nothing else is computed only
         when they do. A step may be one object for all compiles: it gets the graph, a copy that it may change.
         """
         return ()

@@ -20,7 +20,8 @@ from mycelia.engine.capture.numbers import is_number, kind_of, marked
 from mycelia.engine.capture.trace import active, is_traced, type_of
 from mycelia.engine.capture.values import Undefined
 from mycelia.engine.ir import types as ir_types
-from mycelia.engine.ir.sizes import Size, applied, is_open
+from mycelia.engine.ir.sizes import is_open
+from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ops.control_flow.variable import is_variable, of_variable_length
 
 
@@ -166,7 +167,7 @@ def _range(*limits: Any) -> Any:
 def _convert(kind: type, dtype: Any) -> Callable:
     def convert(*args: Any, **kwargs: Any) -> Any:
         if len(args) != 1 or not is_traced(args[0]):
-            if len(args) == 1 and type(args[0]) is Size:
+            if len(args) == 1 and type(args[0]) is SymInt:
                 return args[0].converted(kind)
             if len(args) == 1 and isinstance(args[0], np.ndarray) and args[0].size == 1:
                 return kind(args[0].item())
@@ -184,7 +185,7 @@ def _of_size(function: Callable) -> Callable:
     """A function of the `math` module; of a size that may change it is one, too."""
 
     def apply(*args: Any) -> Any:
-        if len(args) == 1 and type(args[0]) is Size:
+        if len(args) == 1 and type(args[0]) is SymInt:
             return args[0].table.combined(function, args[0])
         return function(*args)
 

@@ -17,7 +17,7 @@ from mycelia.engine.capture.calls import callee
 from mycelia.engine.capture.trace import Trace, active, traces
 from mycelia.engine.capture.values import close_over, flatten
 from mycelia.engine.ir.graph import Graph
-from mycelia.engine.ir.sizes import Size, SizeTable
+from mycelia.engine.ir.symint import SizeTable, SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import without_effects
 from mycelia.engine.ops.control_flow import control as ops
@@ -268,7 +268,7 @@ def _backward_step(
     rest_wanted: Sequence[int],
     rows_given: Sequence[int],
     histories_given: Sequence[int],
-) -> tuple[Graph, list[tuple[Size, DType]]]:
+) -> tuple[Graph, list[tuple[SymInt, DType]]]:
     """One round backwards: (cotangents, sums for the rest | values, rows, row cotangents, history
     cotangents | rest, numbers that follow from sizes), and those numbers with their dtypes."""
     first_rest = carried + scanned

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia.engine.ir.graph import Value
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.tensors.tensor import Tensor
 
-_PYTHON = (bool, int, float, Size)
+_PYTHON = (bool, int, float, SymInt)
 _OPERATORS = frozenset(
     """
     abs add bitwise_and bitwise_or bitwise_xor div equal floor_div floor_mod greater greater_equal less

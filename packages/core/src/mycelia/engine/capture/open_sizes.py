@@ -18,7 +18,8 @@ from mycelia.engine.capture.numbers import marked
 from mycelia.engine.capture.trace import Trace, UnknownSize, active
 from mycelia.engine.dispatch import Typing
 from mycelia.engine.ir.graph import Graph, Value
-from mycelia.engine.ir.sizes import Size, SizeTable, symbols_of
+from mycelia.engine.ir.sizes import symbols_of
+from mycelia.engine.ir.symint import SizeTable, SymInt
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ir.walk import all_graphs
 from mycelia.engine.ops.control_flow import sizes as ops
@@ -52,11 +53,11 @@ class OpenSizes(SizeTable):
             )
         return value
 
-    def _of(self, value: Value, axis: int) -> Size:
+    def _of(self, value: Value, axis: int) -> SymInt:
         self.sources.append((value, axis))
         return self.symbol(_HINT)
 
-    def number(self, size: Size, trace: Trace) -> Tensor:
+    def number(self, size: SymInt, trace: Trace) -> Tensor:
         """A size as a number of the graph of `trace`: a 0-d tensor of int64 or float32."""
         tensors, places = self.sources_of({"size": size}, trace)
         return marked(ops.size_value(tensors, size=size, places=places))
@@ -86,16 +87,16 @@ class OpenSizes(SizeTable):
             return typing
         raise undecided
 
-    def combined(self, function: Any, a: Size, b: Size | None = None) -> Size:
+    def combined(self, function: Any, a: SymInt, b: SymInt | None = None) -> SymInt:
         if function is min or function is max:
             below = self.decided(operator.le, a, b)
             if below is not None:
                 return a if below is (function is min) else b
         return super().combined(function, a, b)
 
-    # -- what SizeTable ties to a present value
+    # -- where SizeTable specializes to a present value
 
-    def tie(self, size: Size) -> Any:
+    def specialize(self, size: SymInt) -> Any:
         entry = self.entries[size.index]
         if entry[0] is None:
             return entry[1]
@@ -108,7 +109,7 @@ class OpenSizes(SizeTable):
             "for anything else give the input a size",
         )
 
-    def text(self, size: Size) -> str:
+    def text(self, size: SymInt) -> str:
         return size.formula()
 
     def symbol_name(self, position: int) -> str:
@@ -116,7 +117,7 @@ class OpenSizes(SizeTable):
         made = value.producer.op.name if value.producer is not None else "tensor"
         return f"{value.name or made}.shape[{axis}]"
 
-    def require(self, function: Any, a: Size, b: Size) -> Any:
+    def require(self, function: Any, a: SymInt, b: SymInt) -> Any:
         """The outcome of a comparison: a bool, or in the user's code a traced one."""
         module = sys._getframe(2).f_globals.get("__name__", "")  # of the code that compares
         ours = module.partition(".")[0] == "mycelia" and module != "mycelia.engine.capture.conditions"
@@ -134,12 +135,12 @@ class OpenSizes(SizeTable):
                 hint="give the input this size, or write the operators that are meant for all sizes",
             )
         outcome = function(
-            *(s if type(s) is not Size else self.number(s, trace) for s in map(_plain, (a, b)))
+            *(s if type(s) is not SymInt else self.number(s, trace) for s in map(_plain, (a, b)))
         )
         outcome.traced.name = text
         return outcome
 
-    def decided(self, function: Any, a: Size, b: Size, least: int = 0) -> bool | None:
+    def decided(self, function: Any, a: SymInt, b: SymInt, least: int = 0) -> bool | None:
         """The outcome of a comparison if it is the same for all symbols from `least` on, else None."""
         if function in _OTHERWISE:
             found = self.decided(_OTHERWISE[function], a, b, least)
@@ -221,7 +222,7 @@ def _sum(a: dict[tuple[int, ...], Any], b: dict[tuple[int, ...], Any], sign: int
     return total
 
 
-def _plain(size: Size) -> Any:
+def _plain(size: SymInt) -> Any:
     """The number itself for a constant."""
     function, value, _ = size.table.entries[size.index]
     return value if function is None else size
@@ -229,14 +230,14 @@ def _plain(size: Size) -> Any:
 
 def unopened(type_: TensorType) -> TensorType:
     """The type with -1 for each size that only the running graph knows."""
-    if not any(type(n) is Size or n == UNKNOWN for n in type_.shape):
+    if not any(type(n) is SymInt or n == UNKNOWN for n in type_.shape):
         return type_
     return TensorType(type_.dtype, tuple(_plain_or_unknown(n) for n in type_.shape))
 
 
 def _plain_or_unknown(n: Any) -> int:
-    found = _plain(n) if type(n) is Size else n
-    return _OPEN if type(found) is Size or n == UNKNOWN else found
+    found = _plain(n) if type(n) is SymInt else n
+    return _OPEN if type(found) is SymInt or n == UNKNOWN else found
 
 
 class OpenSize(int):
@@ -255,9 +256,9 @@ _OPEN = OpenSize(UNKNOWN)
 def without_sizes(value: Any) -> Any:
     """An attribute, or a type, with -1 for each open size."""
     kind = type(value)
-    if kind is Size:
+    if kind is SymInt:
         found = _plain(value)
-        return UNKNOWN if type(found) is Size else found
+        return UNKNOWN if type(found) is SymInt else found
     if kind is TensorType:
         return TensorType(value.dtype, without_sizes(value.shape))
     if kind is tuple or kind is list:

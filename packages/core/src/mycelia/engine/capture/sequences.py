@@ -7,7 +7,7 @@ from typing import Any
 
 from mycelia.engine.base import errors
 from mycelia.engine.capture.trace import active, is_traced
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.control_flow.variable import (
     VARIABLE_LENGTH,
     MutableInt,
@@ -81,7 +81,7 @@ def count(owner: Any, value: Any) -> Any:
 
 def length(owner: Any) -> int:
     """`len(owner)`; of a tensor whose first size may change it is that size."""
-    if isinstance(owner, Tensor) and owner.ndim and type(owner.shape[0]) is Size:
+    if isinstance(owner, Tensor) and owner.ndim and type(owner.shape[0]) is SymInt:
         return owner.shape[0]
     found = len(owner)
     return MutableInt(found) if active() is not None and has_unknown_length(owner) else found

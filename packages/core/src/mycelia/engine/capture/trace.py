@@ -22,7 +22,8 @@ from mycelia.engine.base import dtypes, errors
 from mycelia.engine.capture.numbers import gives_number, marked
 from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ir.interpret import evaluate
-from mycelia.engine.ir.sizes import Size, SizeTable, hint_of, is_symbolic
+from mycelia.engine.ir.sizes import hint_of, is_symbolic
+from mycelia.engine.ir.symint import SizeTable, SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.control_flow import variable
 from mycelia.engine.ops.control_flow.sizes import size_value, sized
@@ -102,7 +103,7 @@ class Trace:
         self.lifted: dict[int, Lifted] = {}  # root only
         self.constants: dict[int, Lifted] = {}  # root only
         self.numbers: dict[
-            tuple[int, Any], tuple[Size, Tensor]
+            tuple[int, Any], tuple[SymInt, Tensor]
         ] = {}  # root only: numbers that follow from sizes
         self.cells: dict[int, Any] = {}  # root only: the Cells whose construct took part
         self.again: Node | None = None  # the node that is evaluated again: its place and types are known
@@ -146,7 +147,7 @@ class Trace:
 
     def number(self, value: Any, dtype: dtypes.DType) -> Tensor:
         """A Python number as a 0-d tensor; one that follows from sizes is a graph input of its own."""
-        if type(value) is not Size or self.sizes is None:
+        if type(value) is not SymInt or self.sizes is None:
             return number_tensor(value, dtype)
         if self.sizes.open:
             return _cast(self.sizes.number(value, self), dtype)
@@ -413,7 +414,7 @@ def flatten_inputs(op: Any, inputs: Iterable[Any]) -> tuple[list, tuple[int, ...
     for index, value in enumerate(flat):
         if value is None or isinstance(value, Tensor):
             continue
-        if type(value) not in (bool, int, float, complex, Size):
+        if type(value) not in (bool, int, float, complex, SymInt):
             if not hasattr(value, "__array__"):
                 raise errors.type_error(
                     op.name, f"a tensor argument must be a Tensor or a number, got {type(value).__name__}"

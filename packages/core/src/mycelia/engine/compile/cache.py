@@ -2,7 +2,7 @@
 
 Types, ranks and Python values select a family, the shapes a member of it. The first shapes of a family are
 compiled as they are. When other shapes come, the axes that differ become symbolic and the function is
-compiled once more, for all sizes of these axes (`ir/sizes.py`); from then on new shapes cost the building of
+compiled once more, for all sizes of these axes (`ir/symint.py`); from then on new shapes cost the building of
 a program, no capture, differentiation or pass over the graph. An axis whose size the Python code looks at is
 fixed again.
 """
@@ -238,9 +238,9 @@ class Cache:
             log.logger(__name__).info("%s is compiled for each shape: %s", self.name, error)
             family.fixed.update(sizes)
             return None
-        tied = template.tied()
-        family.fixed.update(tied)
-        if len(tied) < len(sizes):
+        specialized = template.specialized()
+        family.fixed.update(specialized)
+        if len(specialized) < len(sizes):
             family.templates.append((template, guards))
         run = template.instance(shapes)
         return None if run is None else _Member(run, guards)

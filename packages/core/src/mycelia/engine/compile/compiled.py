@@ -25,7 +25,7 @@ class Compiled:
         "count",
         "build",
         "program",
-        "stable",
+        "frozen",
         "updates",
         "asked",
         "__weakref__",
@@ -40,7 +40,7 @@ class Compiled:
         self.count = count  # results that the function returns
         self.build = build
         self.program: _C.Program | None = None
-        self.stable: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
+        self.frozen: tuple[int, ...] = ()  # positions of parameters of the graph that seldom change
         self.updates: tuple[tuple[int, int], ...] = ()  # (output, parameter that becomes it)
         recorder.compiled.add(self)
         self.asked = NOTHING  # its own choice of algorithms and passes, see `passes.with_asked`
@@ -52,7 +52,7 @@ class Compiled:
                 program = self.prepare()
             if _C.tape_level():
                 with with_asked(self.asked):
-                    function = Differentiable(self.graph, self.stable, self.updates, self.tensors())
+                    function = Differentiable(self.graph, self.frozen, self.updates, self.tensors())
                     results = differentiate.run(function, tensors + self.inputs)
                 if results is not None:
                     return self.build(results)
@@ -74,15 +74,15 @@ class Compiled:
 
     def prepare(self) -> _C.Program:
         """The program, built at the first call."""
-        self.inputs, self.stable, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
+        self.inputs, self.frozen, self.updates = arranged(self.graph, self.inputs, self.targets, self.count)
         with clock.compiling(), with_asked(self.asked):
-            self.program = executable.program(self.graph, self.stable, self.updates, self.tensors())
+            self.program = executable.program(self.graph, self.frozen, self.updates, self.tensors())
         self.watch()
         return self.program
 
     def tensors(self) -> dict[int, Tensor]:
         """The tensors from outside, by position."""
-        return dict(zip(self.stable, self.inputs))
+        return dict(zip(self.frozen, self.inputs))
 
     def watch(self) -> None:
         if self.program.hoisted:
@@ -97,7 +97,7 @@ class Compiled:
     def keep_nothing(self) -> None:
         """Computes all values in each run from now on: the Parameters they depend on change all the time."""
         executable.discard(self.graph, self.program)
-        self.stable = ()
+        self.frozen = ()
         with with_asked(self.asked):
             self.program = executable.program(self.graph, (), self.updates)
 

@@ -36,18 +36,18 @@ class Differentiable:
     def __init__(
         self,
         graph: Graph,
-        stable: Collection[int] = (),
+        frozen: Collection[int] = (),
         updates: Sequence[tuple[int, int]] = (),
         tensors: Mapping[int, Any] | None = None,
     ) -> None:
-        self.graph, self.stable, self.updates, self.tensors = graph, stable, tuple(updates), tensors
+        self.graph, self.frozen, self.updates, self.tensors = graph, frozen, tuple(updates), tensors
 
     def derivative(self, wanted: tuple[bool, ...], given: tuple[bool, ...]) -> Derivative | None:
         """Gradients of the `wanted` inputs for cotangents of the `given` outputs; None if there are none."""
         forward, backward = split(self.graph, wanted, given)
-        steady = tuple(i for i in self.stable if not wanted[i])
+        frozen = tuple(i for i in self.frozen if not wanted[i])
         return Derivative(
-            program(forward, steady, self.updates, self.tensors),
+            program(forward, frozen, self.updates, self.tensors),
             lambda: program(backward),
             forward.parameters,
             forward.outputs[len(self.graph.outputs) :],

@@ -45,29 +45,29 @@ def live_programs() -> list[_C.Program]:
 
 def program(
     graph: Graph,
-    stable: Collection[int] = (),
+    frozen: Collection[int] = (),
     updates: Sequence[tuple[int, int]] = (),
     tensors: Mapping[int, Any] | None = None,
 ) -> _C.Program:
     """The program of `graph` for the present device target and settings, built once.
 
-    `program(*tensors)` gives a tuple of Tensors. `stable`: positions of parameters that seldom change; what
+    `program(*tensors)` gives a tuple of Tensors. `frozen`: positions of parameters that seldom change; what
     depends on nothing else is computed when they do. `updates`: (position of an output, position of a
     parameter); the Tensor given as that parameter becomes the output when all went well, written where it
     lies if nobody else looks there, and the output is not returned. `tensors`: the Tensors that are always
     given as parameters at some positions; what depends on them alone is shared with other programs.
     """
-    key = variant_key(stable, updates)
+    key = variant_key(frozen, updates)
     found = graph.cache.get(key)
     if found is None:
         with gc_paused():
-            found = graph.cache[key] = _build(graph, stable, updates, tensors or {})
+            found = graph.cache[key] = _build(graph, frozen, updates, tensors or {})
     return found
 
 
-def variant_key(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> tuple:
+def variant_key(frozen: Collection[int], updates: Sequence[tuple[int, int]]) -> tuple:
     """What a program depends on besides its graph."""
-    return registry.target(), choice(), tuple(stable), tuple(updates), inter_op.side_by_side()
+    return registry.target(), choice(), tuple(frozen), tuple(updates), inter_op.side_by_side()
 
 
 def discard(graph: Graph, unwanted: _C.Program) -> None:
@@ -77,16 +77,16 @@ def discard(graph: Graph, unwanted: _C.Program) -> None:
 
 
 def _build(
-    graph: Graph, stable: Collection[int], updates: Sequence[tuple[int, int]], tensors: Mapping[int, Any]
+    graph: Graph, frozen: Collection[int], updates: Sequence[tuple[int, int]], tensors: Mapping[int, Any]
 ) -> _C.Program:
-    steady = steady_of(stable, updates)
-    return Builder(lower(graph, registry.target(), steady), updates, steady, tensors).build()
+    frozen = frozen_of(frozen, updates)
+    return Builder(lower(graph, registry.target(), frozen), updates, frozen, tensors).build()
 
 
-def steady_of(stable: Collection[int], updates: Sequence[tuple[int, int]]) -> list[int]:
-    """The positions of `stable` that are not updated."""
+def frozen_of(frozen: Collection[int], updates: Sequence[tuple[int, int]]) -> list[int]:
+    """The positions of `frozen` that are not updated."""
     changed = {p for _, p in updates}
-    return [i for i in stable if i not in changed]
+    return [i for i in frozen if i not in changed]
 
 
 def announce(made: _C.Program, graph: Graph) -> None:
@@ -174,7 +174,7 @@ def _prologue_key(prologue: Graph, tensors: Sequence[Any]) -> Any:
     nodes = []
     for node in prologue.nodes:
         inputs = tuple(names[v] if v in names else cse.value_key(v) for v in node.inputs)
-        attrs = tuple((k, cse.frozen(a)) for k, a in node.attrs.items())
+        attrs = tuple((k, cse.hashable(a)) for k, a in node.attrs.items())
         nodes.append((node.op.name, inputs, attrs, tuple(v.type for v in node.outputs)))
         names.update((v, (len(nodes), i)) for i, v in enumerate(node.outputs))
     return registry.target(), inter_op.side_by_side(), tuple(nodes), tuple(names[v] for v in prologue.outputs)
@@ -184,16 +184,16 @@ def _prologue_key(prologue: Graph, tensors: Sequence[Any]) -> Any:
 
 
 class Builder:
-    """The program of a lowered graph, which nobody else has, or of a prologue (`stable` None)."""
+    """The program of a lowered graph, which nobody else has, or of a prologue (`frozen` None)."""
 
     def __init__(
         self,
         graph: Graph,
         updates: Sequence[tuple[int, int]] = (),
-        stable: Collection[int] | None = None,
+        frozen: Collection[int] | None = None,
         tensors: Mapping[int, Any] | None = None,
     ) -> None:
-        parts = None if stable is None else hoist.split(graph, stable)
+        parts = None if frozen is None else hoist.split(graph, frozen)
         self.graph = graph if parts is None else parts.main
         self.parts = [] if parts is None else parts.parts
         self.tensors = tensors or {}
@@ -284,9 +284,9 @@ class Builder:
     def hoisted(self, part: hoist.Part) -> _C.Hoisted:
         return _hoisted(part, self.tensors)
 
-    def inner(self, region: Graph, stable: Collection[int] = ()) -> _C.Program:
+    def inner(self, region: Graph, frozen: Collection[int] = ()) -> _C.Program:
         with unfolded():
-            return program(region, stable)
+            return program(region, frozen)
 
     def attributes(self, node: Node) -> dict[str, Any]:
         return node.attrs

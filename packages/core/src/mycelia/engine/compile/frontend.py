@@ -33,7 +33,8 @@ from mycelia.engine.compile.passes import NOTHING, optimize, with_asked
 from mycelia.engine.compile.resizable import OpenDerivative, Resizable
 from mycelia.engine.compile.signature import Shape, replaced, signature
 from mycelia.engine.ir.graph import Graph, Value
-from mycelia.engine.ir.sizes import Numbers, Size, SizeTable, instantiate
+from mycelia.engine.ir.sizes import Numbers, instantiate
+from mycelia.engine.ir.symint import SizeTable, SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.control_flow.variable import VARIABLE_LENGTH, plain
 from mycelia.engine.tensors.sparse import Sparse
@@ -52,7 +53,7 @@ class Template:
         table: SizeTable,
         places: list[Place],
         shapes: Sequence[Shape],
-        numbers: list[tuple[Size, Value]],
+        numbers: list[tuple[SymInt, Value]],
     ) -> None:
         self.like = like  # its graph has `numbers` as last parameters
         self.table, self.places = table, places
@@ -66,7 +67,7 @@ class Template:
         graph = self.graph = Graph(like.graph.name)
         graph.nodes, graph.outputs = like.graph.nodes, like.graph.outputs
         graph.parameters = like.graph.parameters[: len(like.graph.parameters) - len(numbers)]
-        self.inputs, self.stable, self.updates = arranged(graph, like.inputs, like.targets, like.count)
+        self.inputs, self.frozen, self.updates = arranged(graph, like.inputs, like.targets, like.count)
         graph.parameters += [value for _, value in numbers]
         self.resizables: dict[Any, Resizable] = {}
         self.derivatives: dict[Any, OpenDerivative] = {}
@@ -90,12 +91,12 @@ class Template:
 
     def program(self, sizes: tuple[int, ...], numbers: list) -> _C.Program | None:
         """The program for these sizes; None if it has to be built for them alone."""
-        key = executable.variant_key(self.stable, self.updates)
+        key = executable.variant_key(self.frozen, self.updates)
         with capture_lock:
             found = self.resizables.get(key)
             if found is None:
-                tensors = dict(zip(self.stable, self.inputs))
-                found = Resizable(self.graph, self.table, self.stable, self.updates, tensors)
+                tensors = dict(zip(self.frozen, self.inputs))
+                found = Resizable(self.graph, self.table, self.frozen, self.updates, tensors)
                 self.resizables[key] = found
             return found.program(sizes, numbers)
 
@@ -103,19 +104,19 @@ class Template:
         self, sizes: tuple[int, ...], wanted: tuple[bool, ...], given: tuple[bool, ...]
     ) -> differentiate.Derivative | None:
         """The programs of the function with its gradient for these sizes, likewise."""
-        key = (wanted, given, executable.variant_key(self.stable, self.updates))
+        key = (wanted, given, executable.variant_key(self.frozen, self.updates))
         with capture_lock:
             found = self.derivatives.get(key)
             if found is None:
-                tensors = dict(zip(self.stable, self.inputs))
+                tensors = dict(zip(self.frozen, self.inputs))
                 found = self.derivatives[key] = OpenDerivative(
-                    self.graph, self.table, sizes, wanted, given, self.stable, self.updates, tensors
+                    self.graph, self.table, sizes, wanted, given, self.frozen, self.updates, tensors
                 )
             return found.programs(sizes, self.table.resolve(sizes))
 
-    def tied(self) -> list[Place]:
+    def specialized(self) -> list[Place]:
         """Places whose size the captured code looked at, so that they are fixed after all."""
-        return [place for place, is_tied in zip(self.places, self.table.tied()) if is_tied]
+        return [place for place, is_fixed in zip(self.places, self.table.is_specialized()) if is_fixed]
 
 
 @gc_paused()
@@ -241,7 +242,7 @@ class Resized(Compiled):
         return super().memory_report()
 
     def keep_nothing(self) -> None:
-        self.template.stable = ()
+        self.template.frozen = ()
         self.template.resizables.clear()
         self.prepare()
 
@@ -327,7 +328,7 @@ def holds(guards: Sequence[Guard]) -> bool:
     return all(state.get(name) == value for state, name, value in guards)
 
 
-def _with_size(type_: TensorType, axis: int, size: Size) -> TensorType:
+def _with_size(type_: TensorType, axis: int, size: SymInt) -> TensorType:
     return TensorType(type_.dtype, (*type_.shape[:axis], size, *type_.shape[axis + 1 :]))
 
 
@@ -336,7 +337,7 @@ def _form(value: Any, trace: Trace, outputs: list[Value]) -> tuple[str, Any]:
     if isinstance(value, Tensor):
         outputs.append(trace.value_of(value))
         return "number" if is_number(value) else "tensor", len(outputs) - 1
-    value = value.fixed() if type(value) is Size else plain(value)
+    value = value.fixed() if type(value) is SymInt else plain(value)
     if isinstance(value, (tuple, list)):
         kind = next((k for k, v in VARIABLE_LENGTH.items() if type(value) is v), type(value))
         return "sequence", (kind, [_form(v, trace, outputs) for v in value])

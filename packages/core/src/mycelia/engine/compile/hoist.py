@@ -33,11 +33,11 @@ class Split(NamedTuple):
     main: Graph
 
 
-def split(graph: Graph, stable: Collection[int]) -> Split | None:
-    """Takes out of `graph` what depends only on constants and the parameters at `stable`. What has nothing in
+def split(graph: Graph, frozen: Collection[int]) -> Split | None:
+    """Takes out of `graph` what depends only on constants and the parameters at `frozen`. What has nothing in
     common is a part of its own, so that other programs may share it.
     """
-    _, hoisted, views = steady(graph, stable)
+    _, hoisted, views = frozen_part(graph, frozen)
     moved = set(hoisted)
     rest = [node for node in graph.nodes if node not in moved]
     used = {v for node in rest if node not in views for v in node.inputs} | set(graph.outputs)
@@ -61,11 +61,11 @@ def split(graph: Graph, stable: Collection[int]) -> Split | None:
     return Split(parts, main)
 
 
-def steady(graph: Graph, stable: Collection[int]) -> tuple[set[Value], list[Node], set[Node]]:
-    """The values that depend only on constants and the parameters at `stable` and are worth keeping, the
+def frozen_part(graph: Graph, frozen: Collection[int]) -> tuple[set[Value], list[Node], set[Node]]:
+    """The values that depend only on constants and the parameters at `frozen` and are worth keeping, the
     nodes that compute them, and those nodes that are views, which cost nothing on either side.
     """
-    values = {graph.parameters[i] for i in stable}
+    values = {graph.parameters[i] for i in frozen}
     hoisted: list[Node] = []
     views: set[Node] = set()
     for node in graph.nodes:

@@ -1,6 +1,6 @@
 """Programs of one graph for many sizes.
 
-A graph captured with sizes that stay open (`ir/sizes.py`) is lowered, scheduled and laid out once, with the
+A graph captured with sizes that stay open (`ir/symint.py`) is lowered, scheduled and laid out once, with the
 sizes open all the while: what these decisions compare become conditions. For given sizes a program is then a
 copy of that one with other numbers: types, attributes and places in the arena. Estimates go by the sizes of
 the time, so a `Variant` serves sizes up to twice as large and half as small; others get one of their own.
@@ -25,7 +25,8 @@ from mycelia.engine.compile.gc_pause import gc_paused
 from mycelia.engine.compile.memory import MemoryReport
 from mycelia.engine.compile.passes import lower, unfolded
 from mycelia.engine.ir.graph import Graph, Node, Value
-from mycelia.engine.ir.sizes import Conditions, Numbers, Size, SizeTable, holds, is_open_graph, is_symbolic
+from mycelia.engine.ir.sizes import Numbers, is_open_graph, is_symbolic
+from mycelia.engine.ir.symint import Conditions, SizeTable, SymInt, holds
 from mycelia.engine.ir.types import TensorType
 
 _VARIANTS = 16  # of one graph; the oldest goes
@@ -41,12 +42,12 @@ class Resizable:
         self,
         graph: Graph,
         table: SizeTable,
-        stable: Collection[int],
+        frozen: Collection[int],
         updates: Sequence[tuple[int, int]],
         tensors: Mapping[int, Any],
     ) -> None:
         self.graph, self.table = graph, table
-        self.stable, self.updates, self.tensors = stable, updates, tensors
+        self.frozen, self.updates, self.tensors = frozen, updates, tensors
         self.variants: list[tuple[tuple[int, ...], Conditions, Variant]] = []
         self.is_closed = False  # a decision needs the numbers themselves: no program serves other sizes
 
@@ -64,10 +65,10 @@ class Resizable:
     def another(self, sizes: Sequence[int]) -> _C.Program | None:
         """The program of a new variant."""
         with gc_paused(), self.table.learning(sizes) as conditions:
-            steady = executable.steady_of(self.stable, self.updates)
-            lowered = lower(self.graph, registry.target(), steady)
-            variant = Variant(lowered, self.table, self.updates, steady, self.tensors)
-            self.is_closed = bool(self.table.ties)
+            frozen = executable.frozen_of(self.frozen, self.updates)
+            lowered = lower(self.graph, registry.target(), frozen)
+            variant = Variant(lowered, self.table, self.updates, frozen, self.tensors)
+            self.is_closed = bool(self.table.specialized)
         if self.is_closed:
             log.logger(__name__).info("%s is lowered for each size", self.graph.name)
         else:
@@ -90,7 +91,7 @@ class OpenDerivative:
         sizes: Sequence[int],
         wanted: tuple[bool, ...],
         given: tuple[bool, ...],
-        stable: Collection[int],
+        frozen: Collection[int],
         updates: Sequence[tuple[int, int]],
         tensors: Mapping[int, Any],
     ) -> None:
@@ -98,10 +99,10 @@ class OpenDerivative:
             joint = joint_graph(graph, wanted, given, table)
             self.numbers = joint.cache.pop("open_numbers")
             forward, backward = differentiate.parted(joint, graph, sum(given))
-            self.is_closed = bool(table.ties)
-        steady = tuple(i for i in stable if not wanted[i])
+            self.is_closed = bool(table.specialized)
+        frozen = tuple(i for i in frozen if not wanted[i])
         self.parameters, self.kept = forward.parameters, forward.outputs[len(graph.outputs) :]
-        self.forward = Resizable(forward, table, steady, updates, tensors)
+        self.forward = Resizable(forward, table, frozen, updates, tensors)
         self.backward = Resizable(backward, table, (), (), {})
 
     def programs(self, sizes: Sequence[int], numbers: list) -> differentiate.Derivative | None:
@@ -131,7 +132,7 @@ class Variant(executable.Builder):
             (position, axis, size.index)
             for value, position in numbers.items()
             for axis, size in enumerate(value.type.shape)
-            if type(size) is Size
+            if type(size) is SymInt
         )
         self.blocks = _bytes(
             (numbers[v], i.first, i.last) for v, i in zip(self.places.values, self.places.intervals)
@@ -204,14 +205,14 @@ class Variant(executable.Builder):
             return _C.Hoisted(variant.model)
         return _C.Hoisted(variant.resized(self.sizes))
 
-    def inner(self, region: Graph, stable: Collection[int] = ()) -> _C.Program:
+    def inner(self, region: Graph, frozen: Collection[int] = ()) -> _C.Program:
         if not is_open_graph(region):
-            return super().inner(region, stable)
+            return super().inner(region, frozen)
         variant = self.regions.get(region)
         if variant is None:
             with unfolded():
-                lowered = lower(region, registry.target(), stable)
-            variant = self.regions[region] = Variant(lowered, self.table, (), stable)
+                lowered = lower(region, registry.target(), frozen)
+            variant = self.regions[region] = Variant(lowered, self.table, (), frozen)
             return variant.model
         return variant.resized(self.sizes)
 

@@ -24,7 +24,7 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.base.errors import Place
 from mycelia.engine.ir.graph import Graph, Value
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import all_graphs, constants
 
@@ -117,7 +117,7 @@ class _Printer:
         if isinstance(value, (tuple, list)):
             open_, close = "()" if isinstance(value, tuple) else "[]"
             return open_ + ", ".join(self.attribute(v, indent) for v in value) + close
-        if type(value) is Size:
+        if type(value) is SymInt:
             return value.formula()
         if isinstance(value, DType):
             return f"dtype.{value.name}"

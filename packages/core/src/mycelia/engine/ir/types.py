@@ -22,7 +22,7 @@ class TensorType:
     shape: tuple[int, ...]
 
     def __eq__(self, other: object) -> bool:
-        # Ranks first: sizes of shapes that cannot be equal are not compared (`ir/sizes.py` remembers that).
+        # Ranks first: sizes of shapes that cannot be equal are not compared (`ir/symint.py` remembers that).
         if not isinstance(other, TensorType):
             return NotImplemented
         return self is other or (
@@ -64,13 +64,13 @@ class TensorType:
 
 
 def _size_text(size: Any) -> str:
-    """A size as text; one that differs from call to call (`ir/sizes.py`) by its formula."""
+    """A size as text; one that differs from call to call (`ir/symint.py`) by its formula."""
     formula = getattr(size, "formula", None)
     return str(size) if formula is None else formula()
 
 
 def agree(m: Any, n: Any) -> bool | None:
-    """Whether two sizes are the same; None if only the finished graph knows (`ir/sizes.py`)."""
+    """Whether two sizes are the same; None if only the finished graph knows (`ir/symint.py`)."""
     for a, b in ((m, n), (n, m)):
         decide = getattr(a, "agrees", None)
         if decide is not None:

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors, plugins
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops.fusion import Fusion, step
 from mycelia.engine.ops.layout_rules import LayoutRule
@@ -86,7 +86,7 @@ class Attribute:
     def canonical(self, value):
         """`value` as the op's body, rule and kernel expect it; raises TypeError or ValueError."""
         kind = type(value)
-        if kind is Size and self.kind in ("int", "float"):
+        if kind is SymInt and self.kind in ("int", "float"):
             return value
         if value is None:
             if self.optional or self.kind == "any":
@@ -108,7 +108,7 @@ class Attribute:
             if self.kind == "ints":
                 if hasattr(kind, "__index__") and not getattr(value, "ndim", 0):
                     value = (value,)
-                items = tuple(v if type(v) is Size else self._int64(v) for v in value)
+                items = tuple(v if type(v) is SymInt else self._int64(v) for v in value)
                 if len(items) > MAX_INTS:
                     raise ValueError(
                         f"argument '{self.name}' has {len(items)} entries, at most {MAX_INTS} are taken"

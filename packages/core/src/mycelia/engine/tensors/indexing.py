@@ -19,7 +19,8 @@ import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ir.sizes import Size, applied, exact, is_open
+from mycelia.engine.ir.sizes import exact, is_open
+from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ops.arrays.axes import transpose
 from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.index import _linear_index
@@ -133,7 +134,7 @@ def iterate(x: _Tensor):
 def _first_axis(shape, key):
     """(begin, size, stride) for a key that is one int or one slice; None for all others."""
     kind = type(key)
-    if (kind is int or kind is Size) and shape:
+    if (kind is int or kind is SymInt) and shape:
         n = shape[0]
         if not is_open(n) and not -n <= key < n:
             raise _out_of_bounds(key, 0, shape)
@@ -153,7 +154,7 @@ _MAX_PLANS = 4096
 def _remembered(shape, key):
     """(begin, size, stride, shape of the result) of a tuple of ints, slices, None and Ellipsis; None for all
     others."""
-    if Size in map(type, shape):
+    if SymInt in map(type, shape):
         return None
     parts = []
     for k in key:
@@ -255,7 +256,7 @@ class SliceLimit(errors.MyceliaIndexError, TypeError):
 def _classify(k):
     """(what it is, the value to use, number of axes that it consumes)."""
     kind = type(k)
-    if kind is int or kind is Size:
+    if kind is int or kind is SymInt:
         return "int", k, 1
     if kind is slice:
         return "slice", k, 1
@@ -308,7 +309,7 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
     if is_open(n) and k.step in (None, 1):
         start, stop = _open_limit(k.start, n, 0), _open_limit(k.stop, n, n)
         return start, applied(max, stop - start, 0), 1
-    if Size in map(type, (n, k.start, k.stop)) and _is_step(k.step):
+    if SymInt in map(type, (n, k.start, k.stop)) and _is_step(k.step):
         return _open_range(k, n)
     try:
         start, stop, step = k.indices(n)

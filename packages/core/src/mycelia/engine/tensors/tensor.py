@@ -9,7 +9,7 @@ import numpy as np
 from mycelia.engine import _C, dispatch
 from mycelia.engine.base import config, dtypes, errors, ignored
 from mycelia.engine.base.dtypes import DType
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.methods import properties as tensor_properties
@@ -123,7 +123,7 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
         return cast(input_data, dtype=dtype)
     if isinstance(input_data, np.generic):
         input_data = np.asarray(input_data)
-    if type(input_data) is Size:  # only a graph has them
+    if type(input_data) is SymInt:  # only a graph has them
         return cast(input_data, dtype=dtype or dtypes.as_dtype(type(input_data.hint)))
     if not isinstance(input_data, np.ndarray):
         if dtype is None and isinstance(input_data, (list, tuple)) and _all_bfloat16(input_data):

@@ -18,7 +18,8 @@ from mycelia.engine.capture.open_sizes import OpenSize, OpenSizes, forget_sizes,
 from mycelia.engine.capture.trace import Trace, UnknownSize, capture_lock, type_of
 from mycelia.engine.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.engine.ir import Graph, Node, TensorType, Value
-from mycelia.engine.ir.sizes import Size, Symbol, is_symbolic
+from mycelia.engine.ir.sizes import is_symbolic
+from mycelia.engine.ir.symint import Symbol, SymInt
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
@@ -115,7 +116,7 @@ def _structure(result: Any, trace: Trace, outputs: list[Value]) -> Any:
         result = tuple(result.values())
     if isinstance(result, (tuple, list)):
         return tuple(_structure(r, trace, outputs) for r in result)
-    if type(result) is Size:
+    if type(result) is SymInt:
         result = trace.sizes.number(result, trace)
     outputs.append(trace.value_of(result if isinstance(result, Tensor) else Tensor(result)))
     return len(outputs) - 1
@@ -227,7 +228,7 @@ class GraphWriter:
         """
         if isinstance(value, Name):
             return value
-        if type(value) is Size:
+        if type(value) is SymInt:
             return self.scalar(value)
         if is_symbolic(value):
             return self.tuple(value)
@@ -237,7 +238,7 @@ class GraphWriter:
                 raise rules.Unsupported(f"a shape {value} with sizes that are left open")
         return self.constant(value)
 
-    def scalar(self, size: Size) -> Name:
+    def scalar(self, size: SymInt) -> Name:
         """A number that follows from the sizes of tensors."""
         function, *operands = size.made_of()
         if function is None:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia.engine.base import dtypes
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 
 
 class Misfit(Exception):
@@ -36,9 +36,9 @@ def boolean(value: Any) -> bool:
 
 def integer(value: Any) -> int:
     """An int, no bool."""
-    if isinstance(value, bool) or not isinstance(value, (int, Size)) and not _is_index(value):
+    if isinstance(value, bool) or not isinstance(value, (int, SymInt)) and not _is_index(value):
         raise Misfit(TypeError, "an int")
-    return value if isinstance(value, (int, Size)) else int(value)
+    return value if isinstance(value, (int, SymInt)) else int(value)
 
 
 def _is_index(value: Any) -> bool:

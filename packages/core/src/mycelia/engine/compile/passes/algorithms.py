@@ -1,6 +1,6 @@
 """The algorithm of lowered products and convolutions on packed weights, as a backend chooses it.
 
-`layout` and `products` emit these ops with a plain sum. A backend that has more to offer brings a pass that
+`layout` and `matmul` emit these ops with a plain sum. A backend that has more to offer brings a pass that
 calls `choose`: the op and the pack that it reads get the chosen value of their attribute `algorithm`.
 """
 

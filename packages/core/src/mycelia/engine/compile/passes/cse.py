@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia.engine.ir.graph import Graph, Node, Value
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.walk import substitute
 
 _SMALL = 16  # elements; larger constants are compared by identity only
@@ -40,7 +40,7 @@ def _merge(graph: Graph, stays: Callable[[Node], bool]) -> int:
         key = (
             node.op.name,
             tuple(map(value_key, node.inputs)),
-            tuple((k, frozen(a)) for k, a in node.attrs.items()),
+            tuple((k, hashable(a)) for k, a in node.attrs.items()),
         )
         earlier = first.setdefault(key, node)
         if earlier is node:
@@ -60,17 +60,17 @@ def value_key(value: Value | None) -> Any:
     return value.type, value.constant._bits().tobytes()
 
 
-def frozen(attr: Any) -> Any:
+def hashable(attr: Any) -> Any:
     """A hashable stand-in; values that are equal in Python but differ in type (1, 1.0, True) or sign of zero
     differ.
     """
     kind = type(attr)
     if kind in _PLAIN:
         return kind, attr
-    if kind is Size:
-        return Size, attr.index
+    if kind is SymInt:
+        return SymInt, attr.index
     if isinstance(attr, (list, tuple)):
-        return tuple(map(frozen, attr))
+        return tuple(map(hashable, attr))
     try:
         hash(attr)
     except TypeError:

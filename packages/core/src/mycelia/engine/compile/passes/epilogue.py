@@ -36,20 +36,20 @@ for _activation, (_name, _attrs) in ACTIVATIONS.items():
         _NAMES.setdefault(_name, {})[tuple(_attrs.items())] = _activation
 
 
-def run(graph: Graph, backend: LoadedBackend, stable: Collection[int] = ()) -> int:
+def run(graph: Graph, backend: LoadedBackend, frozen: Collection[int] = ()) -> int:
     """Returns how many nodes joined another. Hosts other than `conv` are there only where the backend has
-    kernels for them, and these take every epilogue. `stable`: positions of parameters that seldom change.
+    kernels for them, and these take every epilogue. `frozen`: positions of parameters that seldom change.
     """
     if not any(node.op.name in _HOSTS for node in graph.nodes):
         return 0
-    return _Epilogues(graph, backend, stable).run()
+    return _Epilogues(graph, backend, frozen).run()
 
 
 class _Epilogues:
-    def __init__(self, graph: Graph, backend: LoadedBackend, stable: Collection[int]) -> None:
+    def __init__(self, graph: Graph, backend: LoadedBackend, frozen: Collection[int]) -> None:
         self.graph, self.backend = graph, backend
-        self.prologues = bool(stable)
-        self.steady, _, _ = hoist.steady(graph, stable)
+        self.prologues = bool(frozen)
+        self.frozen, _, _ = hoist.frozen_part(graph, frozen)
         self.readers = users(graph)
         self.uses = {value: len(found) for value, found in self.readers.items()}
         for value in graph.outputs:
@@ -126,12 +126,12 @@ class _Epilogues:
 
     def emit(self, op: str, inputs: list[Value | None], **attrs: Any) -> Value:
         made = self.builder.emit(find(op), inputs, attrs)[0]
-        if all(self.is_steady(v) for v in inputs):
-            self.steady.add(made)
+        if all(self.is_frozen(v) for v in inputs):
+            self.frozen.add(made)
         return made
 
-    def is_steady(self, value: Value | None) -> bool:
-        return value is None or value.is_constant or value in self.steady
+    def is_frozen(self, value: Value | None) -> bool:
+        return value is None or value.is_constant or value in self.frozen
 
     def folds(self, inputs: Sequence[Value | None], attrs: dict[str, Any]) -> bool:
         """Whether weights of these values may be computed once, by a kernel of the backend."""
@@ -144,7 +144,7 @@ class _Epilogues:
             except errors.MyceliaValueError:
                 return False
             return True
-        return self.prologues and not is_off(FOLD) and all(map(self.is_steady, inputs))
+        return self.prologues and not is_off(FOLD) and all(map(self.is_frozen, inputs))
 
 
 def _activation(passes: _Epilogues, node: Node):

@@ -17,7 +17,8 @@ from dataclasses import dataclass
 from mycelia.engine.backends.registry import LoadedBackend
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.graph import Graph, Node, Value
-from mycelia.engine.ir.sizes import Size, key_of
+from mycelia.engine.ir.sizes import key_of
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import order, substitute
 from mycelia.engine.ops.define import find
@@ -179,7 +180,7 @@ class _Plan:
         count = math.prod(space[d] for d in axes)
         if out.size == 0 or count == 0:
             return None
-        if name == "mean" and type(count) is Size:  # the divisor is a number of the program
+        if name == "mean" and type(count) is SymInt:  # the divisor is a number of the program
             return None
         divisor = float(count) if name == "mean" else 1.0
         member = _Member(node, _REDUCE, space, fused.ALL, kept, "sum_all", divisor, reduced=reduced)

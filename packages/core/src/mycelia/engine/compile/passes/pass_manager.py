@@ -36,15 +36,15 @@ def _check_names(backend: registry.LoadedBackend) -> None:
 def _steps(
     stage: str,
     backend: registry.LoadedBackend,
-    stable: Collection[int] = (),
+    frozen: Collection[int] = (),
     draft: Draft | None = None,
 ) -> list[Pass]:
     """All passes of a stage, those of the backend and of plugins included."""
     from mycelia.engine.compile.passes import claim
 
-    steps = _pipeline(backend, stable, draft)[stage]
+    steps = _pipeline(backend, frozen, draft)[stage]
     if stage == "lower":
-        for own in backend.backend.passes(stable):
+        for own in backend.backend.passes(frozen):
             steps.insert(_place_of(own, steps, backend.backend.name), own)
         steps.append(Pass("claim", partial(claim.run, backend=backend.backend)))
     plugins.manager().hook.mycelia_passes(pipeline=steps, stage=stage, backend=backend)
@@ -64,11 +64,11 @@ def _place_of(own: Pass, steps: Sequence[Pass], backend: str) -> int:
 
 
 def _pipeline(
-    backend: registry.LoadedBackend, stable: Collection[int], draft: Draft | None
+    backend: registry.LoadedBackend, frozen: Collection[int], draft: Draft | None
 ) -> dict[str, list[Pass]]:
     """All passes of the compiler by stage, in the order in which they run.
 
-    Those of the stage "lower" may introduce an op only where `backend` has a kernel for it; `stable` are
+    Those of the stage "lower" may introduce an op only where `backend` has a kernel for it; `frozen` are
     positions of parameters that seldom change. Those of the stage "order" decide what `draft` holds.
     """
     from mycelia.engine.compile.passes import (
@@ -80,8 +80,8 @@ def _pipeline(
         inline,
         inter_op,
         layout,
+        matmul,
         norms,
-        products,
         recompute,
         schedule,
         separable,
@@ -103,8 +103,8 @@ def _pipeline(
             Pass("layout", partial(layout.run, backend=backend)),
             Pass("simplify", simplify.run_device),
             Pass("cse", cse.run_device),
-            Pass("products", partial(products.run, backend=backend, stable=stable)),
-            Pass("epilogue", partial(epilogue.run, backend=backend, stable=stable)),
+            Pass("matmul", partial(matmul.run, backend=backend, frozen=frozen)),
+            Pass("epilogue", partial(epilogue.run, backend=backend, frozen=frozen)),
             Pass("separable", partial(separable.run, backend=backend)),
             Pass("norms", partial(norms.run, backend=backend)),
             Pass("fold", fold.run),
@@ -122,12 +122,12 @@ def _pipeline(
 def pipeline(
     stage: str,
     backend: registry.LoadedBackend | None = None,
-    stable: Collection[int] = (),
+    frozen: Collection[int] = (),
     draft: Draft | None = None,
 ) -> list[Pass]:
     """The passes of `stage` that are switched on, in order, for `backend` (default: the present target).
 
-    `stable`: positions of parameters that seldom change. `draft`: what the passes of the stage "order" work
+    `frozen`: positions of parameters that seldom change. `draft`: what the passes of the stage "order" work
     on; without it they only have names.
 
     Errors: ValueError if the setting `passes` names an unknown pass.
@@ -136,7 +136,7 @@ def pipeline(
     _check_names(backend)
     if is_off(stage):
         return []
-    return [step for step in _steps(stage, backend, stable, draft) if not is_off(step.name)]
+    return [step for step in _steps(stage, backend, frozen, draft) if not is_off(step.name)]
 
 
 def checks() -> bool:
@@ -154,13 +154,13 @@ def optimize(graph: Graph, passes: Sequence[Pass] | None = None) -> None:
     files.write("validate")
 
 
-def lower(graph: Graph, backend: registry.LoadedBackend, stable: Collection[int] = ()) -> Graph:
+def lower(graph: Graph, backend: registry.LoadedBackend, frozen: Collection[int] = ()) -> Graph:
     """A copy of `graph` in the forms that `backend` runs best; regions stay as they are.
 
-    `stable`: positions of parameters that seldom change. What depends on nothing else is computed only when
+    `frozen`: positions of parameters that seldom change. What depends on nothing else is computed only when
     they do, and may cost.
     """
-    steps = pipeline("lower", backend, stable)
+    steps = pipeline("lower", backend, frozen)
     lowered = clone(graph)
     if is_off("lower"):
         return lowered

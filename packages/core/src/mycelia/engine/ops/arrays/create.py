@@ -10,7 +10,7 @@ import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors, ignored
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.shape import as_ints, broadcast_to, constant
@@ -131,7 +131,7 @@ def eye(n, m=None, dtype=None):
     dtypes: `dtype`, by default float32.  Errors: ValueError for a negative size.
     """
     rows, columns = _checked_shape((n, n if m is None else m), "n and m")
-    if Size in (type(rows), type(columns)):
+    if SymInt in (type(rows), type(columns)):
         from mycelia.engine.ops.elementwise.cast import cast
 
         on = arange(rows).reshape(rows, 1) == arange(columns)
@@ -165,7 +165,7 @@ def _progression(name, start, end, step, dtype):
         dtype = dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int64
     exact = np.int64 if all(isinstance(v, int) for v in numbers) else np.float64
     count = math.ceil((end - start) / step) if exact is np.float64 else -(-(end - start) // step)
-    if type(count) is Size and exact is np.int64:  # a sum of steps holds for all counts
+    if type(count) is SymInt and exact is np.int64:  # a sum of steps holds for all counts
         from mycelia.engine.ops.elementwise.cast import cast
         from mycelia.engine.ops.reductions.scan import cumsum
 
@@ -212,7 +212,7 @@ def _spaced(name, start, end, steps, dtype):
 
 def _evenly(start, end, steps):
     """`np.linspace` in float64."""
-    if type(steps) is not Size:
+    if type(steps) is not SymInt:
         return constant(np.linspace(start, end, steps), dtypes.float64)
     if steps == 1:
         return constant([start], dtypes.float64)

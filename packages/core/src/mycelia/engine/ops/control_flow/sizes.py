@@ -1,6 +1,6 @@
 """Ops of graphs whose sizes are open: what is computed from the sizes of tensors while the graph runs.
 
-`size` and the attributes hold formulas (`ir/sizes.py`); `places` gives, for each of the last tensors, the
+`size` and the attributes hold formulas (`ir/symint.py`); `places` gives, for each of the last tensors, the
 symbol that stands for one of its sizes and the axis.
 """
 
@@ -8,7 +8,8 @@ import numpy as np
 
 from mycelia.engine.base import dtypes
 from mycelia.engine.ir.graph import group_inputs
-from mycelia.engine.ir.sizes import Size, with_symbols
+from mycelia.engine.ir.sizes import with_symbols
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import op
 
@@ -31,7 +32,7 @@ def size_value(inputs: "tensors", *, size: "any", places: "any"):
 
 @size_value.infer
 def size_value(inputs, *, size, places):
-    hint = size.hint if type(size) is Size else size
+    hint = size.hint if type(size) is SymInt else size
     return TensorType(dtypes.float32 if isinstance(hint, float) else dtypes.int64, ())
 
 

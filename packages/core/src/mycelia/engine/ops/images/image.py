@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays import create as _create
 from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays.axes import transpose
@@ -105,9 +105,9 @@ def _numbers(count: int, n: int):
     """0, 1, ... up to `count`: an array, or where it or `n` is a size left open a float64 tensor of the
     graph, so that what is computed from them holds for all sizes.
     """
-    if type(count) is Size:
+    if type(count) is SymInt:
         return _cast(_create.arange(count), dtype=dtypes.float64)
-    return constant(np.arange(count), dtypes.float64) if type(n) is Size else np.arange(count)
+    return constant(np.arange(count), dtypes.float64) if type(n) is SymInt else np.arange(count)
 
 
 _OF_GRAPH = SimpleNamespace(

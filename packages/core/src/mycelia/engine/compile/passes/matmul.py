@@ -1,4 +1,4 @@
-"""Products of matrices: transposes become flags, steady weights are packed once, attention becomes one op.
+"""Products of matrices: transposes become flags, frozen weights are packed once, attention becomes one op.
 
 * A transpose of the last two axes that only a product reads is a flag of the product.
 * Where weights seldom change (inference), `dense`, `mat_mul` and `batch_matmul` with one matrix of weights
@@ -24,15 +24,15 @@ from mycelia.engine.ir.walk import users
 from mycelia.engine.ops.define import find
 
 
-def run(graph: Graph, backend: LoadedBackend, stable: Collection[int] = ()) -> int:
-    """Returns how many products changed. `stable`: positions of parameters that seldom change."""
+def run(graph: Graph, backend: LoadedBackend, frozen: Collection[int] = ()) -> int:
+    """Returns how many products changed. `frozen`: positions of parameters that seldom change."""
     if not any(node.op.name in (*PRODUCTS, "dense") for node in graph.nodes):
         return 0
-    return attention.run(graph, backend) + _Products(graph, backend, stable).run()
+    return attention.run(graph, backend) + _Products(graph, backend, frozen).run()
 
 
 class _Products:
-    def __init__(self, graph: Graph, backend: LoadedBackend, stable: Collection[int]) -> None:
+    def __init__(self, graph: Graph, backend: LoadedBackend, frozen: Collection[int]) -> None:
         self.graph = graph
         self.uses = {value: len(found) for value, found in users(graph).items()}
         for value in graph.outputs:
@@ -40,7 +40,7 @@ class _Products:
         has = {name: backend.kernel(name, ["f32"]) is not None for name in ("linear_pack", "linear")}
         self.packs = all(has.values())
         self.attends = backend.kernel("attention", ["f32", "f32", "f32", None, None]) is not None
-        self.steady = {graph.parameters[i] for i in stable}
+        self.frozen = {graph.parameters[i] for i in frozen}
         self.renamed: dict[Value, Value] = {}
         self.nodes: list[Node] = []
         self.builder = Builder(graph)
@@ -57,8 +57,8 @@ class _Products:
                 result = self.attention(node) or self.linear(node, *node.inputs, None)
             elif node.op.name == "dense":
                 result = self.linear(node, *node.inputs)
-            elif (node.op.definition.view or node.op.name == "cast") and node.inputs[0] in self.steady:
-                self.steady.update(node.outputs)
+            elif (node.op.definition.view or node.op.name == "cast") and node.inputs[0] in self.frozen:
+                self.frozen.update(node.outputs)
             if result is None:
                 self.nodes.append(node)
                 continue
@@ -91,7 +91,7 @@ class _Products:
     # ---- weights ----
 
     def linear(self, node: Node, x: Value, weight: Value, bias: Value | None) -> Value | None:
-        if not self.packs or not (weight in self.steady or weight.is_constant):
+        if not self.packs or not (weight in self.frozen or weight.is_constant):
             return None
         values = [v for v in (x, weight, bias) if v is not None]
         if len(weight.type.shape) != 2 or any(v.type.dtype is not dtypes.float32 for v in values):
