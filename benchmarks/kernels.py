@@ -99,6 +99,7 @@ def device_convs(ms, case, only=None):
     `only`: this algorithm instead of the one that the backend chooses.
     """
     from mycelia.engine.ops.lowered import channels_last as last
+    from mycelia.engine.ops.lowered.channels_last_grad import conv_last_input_grad, conv_last_weight_grad
 
     x, w, dy, stride, pad, groups = geometry(case)
     inputs, outputs, size, kernel = x.shape[1], w.shape[0], x.shape[2:], w.shape[2:]
@@ -126,14 +127,14 @@ def device_convs(ms, case, only=None):
         def run():
             pack = last.conv_pack(w, algorithm=name, group=groups, transposed=True)
             if stride > 1:
-                return last.conv_last_input_grad(dy, pack, channels=inputs, size=size, algorithm=name, **how)
+                return conv_last_input_grad(dy, pack, channels=inputs, size=size, algorithm=name, **how)
             return last.conv_last(dy, pack, channels=inputs, algorithm=name, **turned)
 
         return run
 
     def weights():
         name = only or ("winograd4" if has_winograd(case) else "direct")
-        return lambda: last.conv_last_weight_grad(x, dy, algorithm=name, **how)
+        return lambda: conv_last_weight_grad(x, dy, algorithm=name, **how)
 
     return {"forward": forward, "data": data, "weights": weights}
 

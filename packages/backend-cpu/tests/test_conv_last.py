@@ -9,6 +9,7 @@ import pytest
 
 import mycelia as ms
 from mycelia.engine.ops.lowered import channels_last as ops
+from mycelia.engine.ops.lowered.channels_last_grad import conv_last_input_grad
 from mycelia.engine.ops.nn_ops import conv as family
 from mycelia_backend_cpu import _native
 
@@ -129,7 +130,7 @@ def test_direct_input_gradient(case, threads):
     dy = rng.uniform(-1, 1, (x.shape[0], w.shape[0], *convolved(x, w, **how).shape[1:3])).astype(np.float32)
     want = last(family._conv_input_grad.definition.body(dy.astype(float), w.astype(float), size=size, **how))
     pack = ops.conv_pack(tensor(w), algorithm="direct", group=how["group"], transposed=True)
-    got = ops.conv_last_input_grad(
+    got = conv_last_input_grad(
         tensor(last(dy)), pack, channels=x.shape[1], size=size, kernel=w.shape[2:], algorithm="direct", **how
     )
     assert_near(got.asnumpy(), want, 2e-6)
@@ -157,7 +158,7 @@ def test_winograd_input_gradient(tiled, algorithm):
     dy = rng.uniform(-1, 1, (x.shape[0], w.shape[0], *convolved(x, w, **how).shape[1:3])).astype(np.float32)
     want = last(family._conv_input_grad.definition.body(dy.astype(float), w.astype(float), size=size, **how))
     pack = ops.conv_pack(tensor(w), algorithm=algorithm, transposed=True)
-    got = ops.conv_last_input_grad(
+    got = conv_last_input_grad(
         tensor(last(dy)), pack, channels=x.shape[1], size=size, kernel=(3, 3), algorithm=algorithm, **how
     )
     assert_near(got.asnumpy(), want, WINOGRAD[algorithm])

@@ -7,6 +7,7 @@ import pytest
 
 import mycelia as ms
 from mycelia.engine.ops.lowered import channels_last as family
+from mycelia.engine.ops.lowered.channels_last_grad import conv_last_input_grad, conv_last_weight_grad
 from mycelia.engine.ops.nn_ops.conv_geometry import output_size
 from mycelia_backend_cpu import _native
 
@@ -81,16 +82,16 @@ def assert_close(got, want):
 @pytest.mark.parametrize("case", DENSE.values(), ids=DENSE)
 def test_weight_gradient(case, threads):
     arrays, how = weight_gradient_case(*case)
-    want = family.conv_last_weight_grad.definition.body(*arrays, **how)
-    assert_close(native(family.conv_last_weight_grad, arrays, how), want)
+    want = conv_last_weight_grad.definition.body(*arrays, **how)
+    assert_close(native(conv_last_weight_grad, arrays, how), want)
 
 
 @pytest.mark.parametrize("case", DEPTHWISE.values(), ids=DEPTHWISE)
 def test_depthwise_weight_gradient(case, threads):
     n, channels, *geometry = case
     arrays, how = weight_gradient_case(n, channels, channels, *geometry, channels)
-    want = family.conv_last_weight_grad.definition.body(*arrays, **how)
-    assert_close(native(family.conv_last_weight_grad, arrays, how), want)
+    want = conv_last_weight_grad.definition.body(*arrays, **how)
+    assert_close(native(conv_last_weight_grad, arrays, how), want)
 
 
 WINOGRAD = {  # (n, inputs, outputs, size, pad)
@@ -111,8 +112,8 @@ def winograd_case(n, inputs, outputs, size, pad):
 @pytest.mark.parametrize("case", WINOGRAD.values(), ids=WINOGRAD)
 def test_winograd_weight_gradient(case, threads):
     arrays, how = winograd_case(*case)
-    want = family.conv_last_weight_grad.definition.body(*arrays, **how)
-    assert_close(native(family.conv_last_weight_grad, arrays, how), want)
+    want = conv_last_weight_grad.definition.body(*arrays, **how)
+    assert_close(native(conv_last_weight_grad, arrays, how), want)
 
 
 @pytest.mark.parametrize("activation", ["none", "relu6", "hardswish"])
@@ -138,8 +139,8 @@ def test_depthwise(case, activation, threads):
     how["size"] = size
     pack = native(family.conv_pack, (w,), dict(packing, transposed=True))
     by_body = family.conv_pack.definition.body(w, transposed=True, **packing)
-    want = family.conv_last_input_grad.definition.body(y, by_body, **how)
-    assert_close(native(family.conv_last_input_grad, (y, pack), how), want)
+    want = conv_last_input_grad.definition.body(y, by_body, **how)
+    assert_close(native(conv_last_input_grad, (y, pack), how), want)
 
 
 def test_weight_gradients_do_not_depend_on_threads():
@@ -151,6 +152,6 @@ def test_weight_gradients_do_not_depend_on_threads():
         results = []
         for count in (1, 2):
             _native.set_threads(count)
-            results.append(native(family.conv_last_weight_grad, arrays, how))
+            results.append(native(conv_last_weight_grad, arrays, how))
         np.testing.assert_array_equal(*results)
     _native.set_threads(before)

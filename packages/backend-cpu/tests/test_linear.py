@@ -7,7 +7,8 @@ import pytest
 
 import mycelia as ms
 from mycelia.engine.ops.linalg import products as linalg
-from mycelia.engine.ops.lowered.channels_last import ACTIVATIONS, linear, linear_pack
+from mycelia.engine.ops.lowered.linear import linear, linear_pack
+from mycelia.engine.ops.lowered.packed import ACTIVATIONS
 from mycelia.engine.ops.nn_ops import attention, gru, rnn
 from mycelia.ops.define import find
 from mycelia_backend_cpu import _native

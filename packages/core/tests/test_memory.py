@@ -12,7 +12,8 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.engine import _C
-from mycelia.engine.autodiff.transforms import custom_vjp, vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp
+from mycelia.engine.autodiff.jacobian_products import vjp
 
 
 def live_bytes() -> int:

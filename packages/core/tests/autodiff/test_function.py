@@ -4,8 +4,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, ops
+from mycelia.engine.autodiff.custom_rule import custom_vjp
 from mycelia.engine.autodiff.function import Function, no_grad
-from mycelia.engine.autodiff.transforms import custom_vjp
 
 X, Y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
 

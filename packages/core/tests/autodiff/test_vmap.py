@@ -5,7 +5,7 @@ import pytest
 
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
-from mycelia.engine.autodiff.transforms import custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp
 from mycelia.engine.ops import batch_rules
 from mycelia.ops.define import op, registry
 from mycelia.ops.infer import broadcast, same

@@ -333,13 +333,13 @@ def test_gradients_of_convolutions_keep_what_is_not_finite_where_it_belongs(valu
 
 
 def test_errors_of_weight_gradients_stay_in_a_pair_of_channels():
-    from mycelia.engine.ops.lowered import channels_last
+    from mycelia.engine.ops.lowered.channels_last_grad import conv_last_weight_grad
 
     rng = np.random.default_rng(4)
     x = images(rng, 2, 24, 20)
     dy = rng.normal(size=(2, 32, 20, 20)) * channel_scales(rng, 32)[:, None, None]
     x, dy = (v.transpose(0, 2, 3, 1).astype(np.float32) for v in (x, dy))
-    got = channels_last.conv_last_weight_grad(
+    got = conv_last_weight_grad(
         Tensor(x), Tensor(dy), kernel=(3, 3), pad=(1, 1, 1, 1), algorithm="winograd4"
     ).asnumpy()
     x, dy = x.astype(np.float64), dy.astype(np.float64)

@@ -9,7 +9,7 @@ import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.backends import registry
 from mycelia.engine.compile.passes import attention
-from mycelia.engine.ops.lowered import channels_last
+from mycelia.engine.ops.lowered.linear import linear, linear_pack
 
 pytestmark = pytest.mark.skipif("cpu" not in registry.available(), reason="needs kernels")
 
@@ -85,8 +85,8 @@ def test_large_products_are_halved_where_that_was_asked_for(tmp_path, accuracy):
     assert found == ["linear_pack", "linear"]
     assert_close(got, net(x))
     if accuracy != "fast":
-        pack = channels_last.linear_pack(net.weight)
-        want = channels_last.linear(x, pack, net.bias, channels=768, activation="relu")
+        pack = linear_pack(net.weight)
+        want = linear(x, pack, net.bias, channels=768, activation="relu")
         np.testing.assert_array_equal(got.asnumpy(), want.asnumpy())
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import mycelia as ms
 from mycelia import Tensor, nn, ops
-from mycelia.engine.autodiff.transforms import clip_by_global_norm, clip_by_value, stop_gradient
+from mycelia.engine.autodiff.clipping import clip_by_global_norm, clip_by_value
+from mycelia.engine.autodiff.transforms import stop_gradient
 
 X = np.array([0.3, -0.7, 1.1], np.float64)
 

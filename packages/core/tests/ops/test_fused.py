@@ -6,8 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mycelia import Tensor, config, dtypes
-from mycelia.engine.ops.lowered import fused
-from mycelia.engine.ops.lowered.fused import FULL, Program, fused_map
+from mycelia.engine.ops.fusion import INT
+from mycelia.engine.ops.lowered import fused_steps
+from mycelia.engine.ops.lowered.fused import fused_map
+from mycelia.engine.ops.lowered.fused_program import Program
+from mycelia.engine.ops.lowered.fused_steps import FULL
 
 DTYPES = {"float32": dtypes.float32, "int32": dtypes.int32, "bool": dtypes.bool_}
 SMOOTH = ["tanh", "sigmoid", "sin", "cos", "erf", "relu", "abs", "neg", "hardsigmoid", "relu6"]
@@ -62,8 +65,8 @@ def programs(draw):
             found = program.step(draw(st.sampled_from(["sum_row", "max_row", "min_row"])), a)
             values.append(program.step("tanh", found))
     for value in values[-3:]:
-        program.output(value, fused.FULL)
-    program.output(masks[-1], fused.FULL)
+        program.output(value, FULL)
+    program.output(masks[-1], FULL)
     bounded = program.step("tanh", values[-1])
     program.output(program.step("sum_all", bounded, program.constant(1.0)))
     if axes:
@@ -82,7 +85,7 @@ def test_random_programs_equal_their_meaning(drawn):
 
 def test_every_primitive_of_one_value_equals_its_meaning():
     x = np.concatenate([np.linspace(-5, 5, 77), [0.0, -0.0, 1e-3, -1e-3]]).astype(np.float32)
-    for name, (arity, type, function) in fused.PRIMITIVES.items():
+    for name, (arity, type, function) in fused_steps.PRIMITIVES.items():
         if arity != 1 or function is None or type is not None or name == "spread":
             continue
         program = Program()
@@ -107,11 +110,11 @@ def test_nan_and_infinities_pass_through():
 def test_integers_and_casts():
     program = Program()
     i, f, m = (program.input(DTYPES[name]) for name in ("int32", "float32", "bool"))
-    program.output(program.step("mul_int", i, program.constant(3, fused.INT)))
+    program.output(program.step("mul_int", i, program.constant(3, INT)))
     program.output(program.step("float_of_int", i))
     program.output(program.step("int_of_float", f))
     program.output(program.step("int_of_mask", m))
-    program.output(program.step("less_equal_int", i, program.constant(2, fused.INT)))
+    program.output(program.step("less_equal_int", i, program.constant(2, INT)))
     program.output(program.step("xor", m, program.step("mask_of_float", f)))
     arrays = [
         np.arange(-7, 30, dtype=np.int32),
@@ -163,7 +166,7 @@ def test_a_product_and_a_sum_become_one_step_that_rounds_twice():
     program = Program()
     x, y = program.input(dtypes.float32), program.input(dtypes.float32)
     program.output(program.step("add", program.step("mul", x, y), x))
-    assert len(fused._Code(program.code()).steps) == 1
+    assert len(fused_steps.Code(program.code()).steps) == 1
     rng = np.random.default_rng(0)
     arrays = [rng.standard_normal(1001).astype(np.float32) for _ in range(2)]
     np.testing.assert_array_equal(run(arrays, program)[0].asnumpy(), arrays[0] * arrays[1] + arrays[0])
@@ -172,7 +175,7 @@ def test_a_product_and_a_sum_become_one_step_that_rounds_twice():
 def test_a_program_past_the_limits_has_no_code():
     program = Program()
     value = program.input(dtypes.float32)
-    for _ in range(fused.MAX_STEPS + 1):
+    for _ in range(fused_steps.MAX_STEPS + 1):
         value = program.step("tanh", value)
     program.output(value)
     assert program.code() is None

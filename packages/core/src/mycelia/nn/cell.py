@@ -280,7 +280,7 @@ class Cell(CellState, CellHooks, CellMarks):
 
             construct = with_own_hooks(self, construct)
         if self._has_bprop():
-            from mycelia.engine.autodiff.transforms import custom_vjp
+            from mycelia.engine.autodiff.custom_rule import custom_vjp
 
             rule = self._checked_bprop if config.get("check_bprop") else self.bprop
             return custom_vjp(construct, rule)(*args, **kwargs)

@@ -65,7 +65,7 @@ def with_own_hooks(cell, construct):
 
 def call_with_backward_hooks(cell, args: tuple, kwargs: dict):
     """Run `cell` so that its backward hooks see, and may replace, the gradients of its output and inputs."""
-    from mycelia.engine.autodiff.transforms import custom_vjp
+    from mycelia.engine.autodiff.custom_rule import custom_vjp
 
     positions = [i for i, a in enumerate(args) if isinstance(a, Tensor) and a.dtype.is_floating]
     if not positions:

@@ -87,7 +87,7 @@ def _gradients(fn, weights, args: tuple, kwargs: dict, get_all: bool, get_by_lis
     parameters: list = []
     if get_by_list:
         chosen = _trainable(fn) if weights is None else weights
-        parameters = transforms._weights(chosen, "GradOperation")
+        parameters = transforms.weights_of(chosen, "GradOperation")
     _, of_args, of_weights = transforms.differentiate(called, args, positions, parameters, False, cotangent)
     if get_by_list:
         listed = of_weights[0] if isinstance(weights, Tensor) else tuple(of_weights)

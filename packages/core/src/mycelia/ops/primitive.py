@@ -159,7 +159,7 @@ class Primitive:
             rule = bprop_getters.get(self.name) or bprop_getters.get(type(self))
             if rule is None:
                 return implementation(*args)
-            from mycelia.engine.autodiff.transforms import custom_vjp
+            from mycelia.engine.autodiff.custom_rule import custom_vjp
 
             return custom_vjp(implementation, rule(self))(*args)
         return _run_by_name(self, args)

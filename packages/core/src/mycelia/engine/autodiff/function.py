@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from mycelia.engine import _C
-from mycelia.engine.autodiff.transforms import custom_vjp, no_gradients
+from mycelia.engine.autodiff.custom_rule import custom_vjp
+from mycelia.engine.autodiff.transforms import no_gradients
 from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import Tensor
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from mycelia.engine import _C
-from mycelia.engine.autodiff.transforms import _check_transform, _named, _positions, jvp, vjp
+from mycelia.engine.autodiff.jacobian_products import jvp, vjp
+from mycelia.engine.autodiff.transforms import _named, _positions, check_transform
 from mycelia.engine.base import errors
 
 Tensor = _C.Tensor
@@ -67,7 +68,7 @@ def jacrev(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
     A tuple over several positions, and around it one over several outputs; ``(jacobian, aux)`` with
     `has_aux`. Errors: as `grad`.
     """
-    _check_transform("jacrev", fn, has_aux)
+    check_transform("jacrev", fn, has_aux)
 
     def run(*args):
         from mycelia.engine.ops.arrays.create import zeros
@@ -99,7 +100,7 @@ def jacfwd(fn: Callable, grad_position: int | tuple[int, ...] = 0, has_aux: bool
     """A function that returns the Jacobian of `fn` column by column (forward mode):
     shape out.shape + in.shape; the result is arranged as `jacrev`'s.
     """
-    _check_transform("jacfwd", fn, has_aux)
+    check_transform("jacfwd", fn, has_aux)
 
     def run(*args):
         from mycelia.engine.ops.arrays.joining import stack

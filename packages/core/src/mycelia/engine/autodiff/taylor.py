@@ -9,7 +9,7 @@ import math
 from collections.abc import Callable
 
 from mycelia.engine import _C
-from mycelia.engine.autodiff.transforms import jvp
+from mycelia.engine.autodiff.jacobian_products import jvp
 from mycelia.engine.base import dtypes, errors
 
 Tensor = _C.Tensor

@@ -1,4 +1,4 @@
-"""Gradient transforms: grad, value_and_grad, vjp, jvp, custom rules.
+"""Gradients of functions: grad, value_and_grad, and what they are made of.
 
 All are built on `Recording` and `pullback`; they nest to any order and work inside and around `jit`.
 """
@@ -13,7 +13,7 @@ from operator import not_
 
 from mycelia.engine import _C, dispatch
 from mycelia.engine.autodiff.forward_pass import ForwardPass, take
-from mycelia.engine.autodiff.reverse import Recording, conjugated, ones_like, pullback, set_followed, zeros_of
+from mycelia.engine.autodiff.reverse import Recording, ones_like, pullback, set_followed, zeros_of
 from mycelia.engine.autodiff.structures import flatten
 from mycelia.engine.base import config, errors
 from mycelia.engine.ops.control_flow.control import stop_gradient
@@ -28,10 +28,7 @@ class _NoGradients(threading.local):
 
 no_gradients = _NoGradients()  # `active` inside of `no_grad`
 
-__all__ = [
-    "clip_by_global_norm", "clip_by_value", "custom_vjp", "differentiate", "get_grad", "grad", "jvp",
-    "split_cotangent", "stop_gradient", "value_and_grad", "vjp",
-]  # fmt: skip
+__all__ = ["differentiate", "get_grad", "grad", "split_cotangent", "stop_gradient", "value_and_grad"]
 
 
 def _positions(grad_position, n_args: int, where: str) -> tuple[int, ...]:
@@ -60,7 +57,7 @@ def _positions(grad_position, n_args: int, where: str) -> tuple[int, ...]:
     return positions
 
 
-def _weights(weights, where: str) -> list:
+def weights_of(weights, where: str) -> list:
     if isinstance(weights, Tensor):
         return [weights]
     if not isinstance(weights, (list, tuple)):
@@ -74,7 +71,7 @@ def _weights(weights, where: str) -> list:
     return found
 
 
-def _check_transform(where: str, fn, has_aux, return_ids=False, sens_param=False) -> None:
+def check_transform(where: str, fn, has_aux, return_ids=False, sens_param=False) -> None:
     if not callable(fn):
         raise errors.type_error(where, f"fn must be callable, but got {type(fn).__name__}")
     for name, value in (("has_aux", has_aux), ("return_ids", return_ids), ("sens_param", sens_param)):
@@ -103,7 +100,7 @@ def value_and_grad(
     """
     if grad_position is None and weights is None:
         raise errors.value_error("value_and_grad", "grad_position and weights cannot both be None")
-    _check_transform("value_and_grad", fn, has_aux, return_ids, sens_param)
+    check_transform("value_and_grad", fn, has_aux, return_ids, sens_param)
     if grad_position is not None and not isinstance(grad_position, (int, tuple)):
         raise errors.type_error(
             "value_and_grad", f"grad_position must be an int or a tuple of int, but got {grad_position!r}"
@@ -236,18 +233,18 @@ def differentiate(fn, args, positions: Sequence[int], parameters: list, has_aux=
         outputs = [o._detach() if o._node is not None else o for o in outputs]
 
     of_args = [
-        rebuild([_of_type(found[start + i], t) for i, t in enumerate(leaves)])
+        rebuild([of_type(found[start + i], t) for i, t in enumerate(leaves)])
         for rebuild, leaves, start in rebuild_args
     ]
     found_of_weights = [  # `fn` may have frozen one
         None if frozen and _is_frozen(w) else g for g, w in zip(found[first_weight:], parameters)
     ]
-    of_weights = [_of_type(g, w) for g, w in zip(found_of_weights, parameters)]
+    of_weights = [of_type(g, w) for g, w in zip(found_of_weights, parameters)]
     if eager:  # hooks see zeros too
         for i, (gradient, weight) in enumerate(zip(found_of_weights, parameters)):
             hooks = hooks_of(weight) if gradient is None else None
             if hooks:
-                of_weights[i] = _of_type(hooked(hooks, of_weights[i]), weight)
+                of_weights[i] = of_type(hooked(hooks, of_weights[i]), weight)
     return rebuild_result(outputs), of_args, of_weights
 
 
@@ -275,7 +272,7 @@ def _value_and_grad(fn, args, grad_position, weights, has_aux, return_ids, cotan
     if grad_position is not None:
         given = _positions(grad_position, len(args), "grad")
         positions = tuple(p for p in given if _holds_tensor(args[p]))  # numbers have no gradient
-    parameters = _weights(weights, "grad") if weights is not None else []
+    parameters = weights_of(weights, "grad") if weights is not None else []
     value, grads, of_weights = differentiate(fn, args, positions, parameters, has_aux, cotangent)
     of_args = None
     if grad_position is not None:
@@ -304,7 +301,7 @@ def grad(
 
     Arguments as `value_and_grad`.
     """
-    _check_transform("grad", fn, has_aux, return_ids, sens_param)
+    check_transform("grad", fn, has_aux, return_ids, sens_param)
     inner = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     def run(*args, **kwargs):
@@ -349,254 +346,8 @@ def split_aux(result, where: str) -> tuple:
     return result[0], (result[1] if len(result) == 2 else tuple(result[1:]))
 
 
-def vjp(fn: Callable, *inputs, weights=None, has_aux: bool = False):
-    """``(output, vjp_function)``, or ``(output, vjp_function, aux)`` with `has_aux`.
-
-    ``vjp_function(*cotangents)`` gives a tuple with the gradient of each input; with `weights` a pair of it
-    and the weights' gradients.  It may be called again and again.
-    """
-    _check_transform("vjp", fn, has_aux)
-    with Recording() as tape:
-        leaves: list = []
-        rebuild_inputs = flatten(inputs, leaves)
-        for i, x in enumerate(inputs):
-            if not isinstance(x, (Tensor, tuple, list)):
-                raise errors.type_error("vjp", f"input {i} must be a Tensor, but got {type(x).__name__}")
-        watched = [tape.watch(x) for x in leaves]
-        parameters = _weights(weights, "vjp") if weights is not None else []
-        nodes = [n for _, n in watched] + [tape.watch_in_place(w) for w in parameters]
-        result = fn(*rebuild_inputs([x for x, _ in watched]))
-    aux = None
-    if has_aux:
-        result, aux = split_aux(result, "vjp")
-    outputs: list = []
-    rebuild = flatten(result, outputs)
-    aux_leaves: list = []
-    rebuild_aux = flatten(aux, aux_leaves)
-    variables = [*leaves, *parameters]
-
-    def run(*cotangents):
-        given: list = []
-        flatten(cotangents, given)
-        if len(given) != len(outputs):
-            raise errors.value_error(
-                "vjp", f"{len(outputs)} cotangents are needed, one per output, but got {len(given)}"
-            )
-        for out, ct in zip(outputs, given):
-            if ct.shape != out.shape:
-                raise errors.shape_error(
-                    "vjp", f"a cotangent has shape {list(ct.shape)}, but its output {list(out.shape)}"
-                )
-        pairs = [(out, ct) for out, ct in zip(outputs, given) if out._node is not None]
-        found = pullback([out for out, _ in pairs], [ct for _, ct in pairs], nodes, release=False)
-        found = [_of_type(g, t) for g, t in zip(found, variables)]
-        of_inputs = rebuild_inputs(found[: len(leaves)])
-        if weights is None:
-            return of_inputs
-        of_weights = tuple(found[len(leaves) :])
-        return of_inputs, (of_weights[0] if isinstance(weights, Tensor) else of_weights)
-
-    if _C.tape_level() == 0:
-        plain = rebuild([o._detach() for o in outputs])
-        aux = rebuild_aux([o._detach() for o in aux_leaves])
-    else:
-        plain = rebuild(outputs)
-    return (plain, run, aux) if has_aux else (plain, run)
-
-
-def _of_type(gradient, tensor):
+def of_type(gradient, tensor):
     """The gradient of `tensor` in its dtype; zeros where nothing flowed."""
     if gradient is None:
         return zeros_of(tensor)
     return gradient if gradient.dtype is tensor.dtype else gradient.astype(tensor.dtype)
-
-
-def _tensor(value, where: str, index: int) -> Tensor:
-    if not isinstance(value, Tensor):
-        raise errors.type_error(where, f"input {index} must be a Tensor, but got {type(value).__name__}")
-    return value
-
-
-def jvp(fn: Callable, inputs, v, has_aux: bool = False):
-    """``(output, J v)``, the derivative along `v`; with `has_aux` also the auxiliary outputs.
-
-    `inputs`, `v`: a Tensor or a tuple of Tensors; `v` is broadcast to the shapes of `inputs`. The transpose
-    of the transpose: the vjp is linear in its cotangent, so its own vjp at any point is the jvp
-    (Townsend 2017).
-    """
-    xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
-    vs = (v,) if isinstance(v, Tensor) else tuple(v)
-    if len(xs) != len(vs):
-        raise errors.value_error("jvp", f"inputs has {len(xs)} members, but v has {len(vs)}")
-    vs = tuple(_direction(x, d, i) for i, (x, d) in enumerate(zip(xs, vs)))
-    with Recording() as outer:
-        output, pull, *aux = vjp(fn, *xs, has_aux=has_aux)
-        outputs: list = []
-        rebuild = flatten(output, outputs)
-        watched = [outer.watch(zeros_of(o)) for o in outputs]
-        pulled = pull(*(u for u, _ in watched))
-    pairs = [(p, d) for p, d in zip(pulled, vs) if p._node is not None]
-    found = pullback([p for p, _ in pairs], [d for _, d in pairs], [n for _, n in watched], release=False)
-    tangents = rebuild([_of_type(g, o) for g, o in zip(found, outputs)])
-    output = rebuild([o._detach() for o in outputs] if _C.tape_level() == 0 else outputs)
-    return (output, tangents, *aux)
-
-
-def _direction(x, d, index: int) -> Tensor:
-    """The tangent `d` of input `x`, in its shape."""
-    _tensor(x, "jvp", index)
-    _tensor(d, "jvp", index)
-    if x.shape == d.shape:
-        return d
-    try:
-        return d.broadcast_to(x.shape)
-    except ValueError:
-        raise errors.shape_error(
-            "jvp", f"inputs[{index}] has shape {list(x.shape)}, but v[{index}] has {list(d.shape)}"
-        ) from None
-
-
-class _WithRule:
-    """A function that is told its gradient later."""
-
-    def __init__(self, fn: Callable) -> None:
-        functools.update_wrapper(self, fn)
-        self._run = fn
-
-    def defbwd(self, bwd: Callable) -> None:
-        """Set the rule of the gradient."""
-        self._run = custom_vjp(self.__wrapped__, bwd)
-
-    def __call__(self, *args, **kwargs):
-        return self._run(*args, **kwargs)
-
-
-def custom_vjp(fn: Callable, rule: Callable | None = None, fill: Callable | None = None) -> Callable:
-    """`fn` with its own gradient: ``rule(*inputs, output, cotangent)`` returns the inputs' gradients.
-
-    Output and cotangent are as `fn` returns them (nested tuples for several outputs); the rule returns one
-    Tensor or None for one input, else a tuple.  This is what a Cell's `bprop` method means.
-    As a decorator, without a rule: the function gets it by `fn.defbwd(rule)`. `fill` says, after the call,
-    whether a cotangent that nothing flows into is zeros, else it is None.
-    """
-    if rule is None:
-        return _WithRule(fn)
-
-    def run(*args, **kwargs):
-        # While a graph is captured, the rule becomes part of it.
-        if dispatch.custom_rule is not None and _C.mode() & dispatch.TRACING:
-            return dispatch.custom_rule(fn, rule, args, kwargs)
-        inputs: list = []
-        flatten(args, inputs)
-        if _C.tape_level() == 0 or not any(t._node is not None for t in inputs):
-            return fn(*args, **kwargs)
-        level = _C.set_tape_level(0)
-        try:
-            result = fn(*_without_history(args), **kwargs)
-        finally:
-            _C.set_tape_level(level)
-        outputs: list = []
-        rebuild = flatten(result, outputs)
-        outputs = [o._detach() for o in outputs]
-        count = len(outputs)
-
-        def gradients(*values):  # the outputs, which the tape keeps, and their cotangents
-            made, cts = values[:count], values[count:]
-            if fill is None or fill():
-                cts = [zeros_of(o) if ct is None else ct for ct, o in zip(cts, made)]
-            cts = list(map(conjugated, cts))
-            found = rule(*args, rebuild(made), rebuild(cts))
-            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
-            if len(args) == 1 and len(found) != 1:
-                found = (found,)  # one argument that holds several Tensors
-            if len(found) < len(args):
-                raise errors.error(
-                    errors.MyceliaRuntimeError,
-                    name,
-                    f"bprop must return {len(args)} gradients, one per argument, but returned {len(found)}",
-                )
-            flat: list = []
-            for position, (arg, g) in enumerate(zip(args, found)):
-                leaves: list = []
-                flatten(arg, leaves)
-                if not leaves:
-                    continue
-                members: list = [None] * len(leaves) if g is None else []
-                flatten(g, members)
-                if len(members) != len(leaves):
-                    raise errors.error(
-                        errors.MyceliaRuntimeError,
-                        name,
-                        f"bprop must return {len(leaves)} Tensor(s) or None "
-                        f"as the gradient of argument {position}, "
-                        f"but returned {type(g).__name__}: {g!r:.60}",
-                    )
-                fitting = (_of_shape(m, leaf, name) for m, leaf in zip(members, leaves))
-                flat.extend(map(conjugated, fitting))
-            return tuple(flat)
-
-        name = getattr(fn, "__qualname__", "custom_vjp")
-        _C.custom(name, tuple(inputs), tuple(outputs), gradients, True)
-        return rebuild(outputs)
-
-    return run
-
-
-def _of_shape(gradient, tensor, name: str):
-    """What a bprop returned for `tensor`: summed over axes that broadcasting had repeated."""
-    if gradient is None or gradient.shape == tensor.shape:
-        return gradient
-    from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
-
-    try:
-        if broadcast_shapes(gradient.shape, tensor.shape) == gradient.shape:
-            return unbroadcast(gradient, tensor.shape)
-    except ValueError:
-        pass
-    raise errors.error(
-        errors.MyceliaRuntimeError,
-        name,
-        f"bprop returned a gradient of shape {list(gradient.shape)} "
-        f"for an input of shape {list(tensor.shape)}",
-    )
-
-
-def _without_history(args):
-    leaves: list = []
-    rebuild = flatten(args, leaves)
-    return rebuild([t._detach() for t in leaves])
-
-
-def clip_by_value(x, clip_value_min=None, clip_value_max=None):
-    """Limit the elements of a Tensor, or of each Tensor in a list or tuple,
-    to [clip_value_min, clip_value_max].
-    """
-    from mycelia.engine.ops.elementwise.clipping import clamp
-
-    if isinstance(x, (list, tuple)):
-        return type(x)(clip_by_value(t, clip_value_min, clip_value_max) for t in x)
-    return clamp(x, clip_value_min, clip_value_max)
-
-
-def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None):
-    """Scale the Tensors so that the 2-norm of all elements together is at most `clip_norm`.
-
-    `use_norm`: a norm that is already known.  Raises ValueError for a clip_norm that is not positive.
-    """
-    from mycelia.engine.ops.elementwise.clipping import maximum
-    from mycelia.engine.ops.elementwise.math import mul, square
-    from mycelia.engine.ops.elementwise.powers import sqrt as root
-
-    if not isinstance(x, (list, tuple)) or not x:
-        raise errors.type_error(
-            "clip_by_global_norm", f"x must be a list or tuple of Tensors, but got {type(x).__name__}"
-        )
-    if not clip_norm > 0:
-        raise errors.value_error("clip_by_global_norm", f"clip_norm must be positive, but got {clip_norm}")
-    if use_norm is None:
-        total = square(x[0]).sum()
-        for t in x[1:]:
-            total = total + square(t).sum()
-        use_norm = root(total)
-    scale = clip_norm / maximum(use_norm, clip_norm)
-    return tuple(mul(t, scale) for t in x)

@@ -11,7 +11,7 @@ from typing import Any
 from mycelia.engine.base import errors
 from mycelia.engine.capture.jumps import RESULT
 from mycelia.engine.capture.numbers import is_number, marked
-from mycelia.engine.capture.rewrite import Site
+from mycelia.engine.capture.rewrite_expressions import Site
 from mycelia.engine.capture.trace import Trace, UnknownValue, active, number_tensor, traces, type_of
 from mycelia.engine.capture.values import (
     NUMBERS,

@@ -23,7 +23,7 @@ from mycelia.engine.capture.branch import branch
 from mycelia.engine.capture.calls import TensorRange, callee
 from mycelia.engine.capture.conditions import and_, as_bool, in_, not_, or_, predicate
 from mycelia.engine.capture.loop import Loop
-from mycelia.engine.capture.rewrite import Site
+from mycelia.engine.capture.rewrite_expressions import Site
 from mycelia.engine.capture.sequences import get_item, put_item
 from mycelia.engine.capture.text import joined, percent, tell_now
 from mycelia.engine.capture.trace import UnknownSize, UnknownValue, active, is_traced

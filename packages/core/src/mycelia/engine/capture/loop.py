@@ -11,7 +11,7 @@ from mycelia.engine.base import dtypes, errors
 from mycelia.engine.capture.conditions import as_bool, predicate
 from mycelia.engine.capture.jumps import RESULT
 from mycelia.engine.capture.numbers import is_number, marked
-from mycelia.engine.capture.rewrite import Site
+from mycelia.engine.capture.rewrite_expressions import Site
 from mycelia.engine.capture.trace import (
     Trace,
     UnknownSize,

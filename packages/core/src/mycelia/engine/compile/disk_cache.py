@@ -27,8 +27,9 @@ from mycelia.engine import _C
 from mycelia.engine.base import config, dtypes, errors, log, plugins
 from mycelia.engine.base.errors import Place
 from mycelia.engine.compile import fingerprint
-from mycelia.engine.compile.fingerprint import NotKept, Walk
+from mycelia.engine.compile.fingerprint import Walk
 from mycelia.engine.compile.passes import choice
+from mycelia.engine.compile.purity import NotKept
 from mycelia.engine.ir.graph import Graph, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.verify import verify

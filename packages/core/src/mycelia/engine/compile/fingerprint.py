@@ -28,41 +28,20 @@ import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.compile.purity import (
+    IMPURE_BUILTINS,
+    IMPURE_NUMPY,
+    NotKept,
+    is_of_module,
+    is_ours,
+    is_pure,
+)
 from mycelia.engine.compile.signature import ENTRIES, ITEMS, KINDS, TYPED
 from mycelia.engine.ops.control_flow.variable import MutableFloat, MutableInt, VariableList
 from mycelia.engine.tensors.tensor import Tensor
 
-
-class NotKept(Exception):
-    """Why a function has no place in the cache on disk."""
-
-
 _JIT = os.path.join(errors.PACKAGE_ROOT, "engine", "compile", "jit.py")
 
-# Modules whose functions give the same results in every process; their own code counts by version.
-_PURE = frozenset(
-    ("mycelia", "mindspore", "numpy", "builtins", "math", "cmath", "operator", "functools", "itertools")
-    + ("typing", "collections", "abc", "dataclasses", "enum", "types", "numbers", "copy", "__future__")
-)
-_IMPURE_NUMPY = frozenset(
-    ("random", "load", "loadtxt", "genfromtxt", "fromfile", "memmap", "open_memmap", "empty", "empty_like")
-)
-_IMPURE_BUILTINS = frozenset(
-    (
-        "open",
-        "input",
-        "eval",
-        "exec",
-        "compile",
-        "globals",
-        "locals",
-        "vars",
-        "id",
-        "__import__",
-        "breakpoint",
-    )
-    + ("hash",)
-)
 _UNSAID = frozenset(  # entries of classes that say nothing about what they do
     ("__dict__", "__weakref__", "__doc__", "__annotations__", "__annotate__", "__annotate_func__")
     + ("__annotations_cache__", "__static_attributes__", "__firstlineno__", "__abstractmethods__")
@@ -95,7 +74,7 @@ class Walk:
             self.argument(kwargs)
         except RecursionError:
             raise NotKept("objects are nested too deeply") from None
-        self.hexdigest = _digest(repr(self.parts).encode("utf-8", "surrogatepass")).hex()
+        self.hexdigest = digest(repr(self.parts).encode("utf-8", "surrogatepass")).hex()
 
     def put(self, *parts: Any) -> None:
         """Adds plain parts; as literals of Python no two sequences look the same."""
@@ -166,7 +145,7 @@ class Walk:
         elif isinstance(value, np.ndarray):
             if value.dtype.hasobject:
                 raise NotKept("an array of Python objects")
-            self.put("array", value.dtype.str, value.shape, _digest(value.tobytes()))
+            self.put("array", value.dtype.str, value.shape, digest(value.tobytes()))
         elif isinstance(value, (tuple, list)):
             self.put("sequence", len(value))
             self.kind(kind)
@@ -203,7 +182,7 @@ class Walk:
             self.klass(value)
         elif kind is _C.Op:
             self.put("op", value.name)
-        elif kind is np.ufunc or (kind is types.BuiltinFunctionType and _is_of_module(value)):
+        elif kind is np.ufunc or (kind is types.BuiltinFunctionType and is_of_module(value)):
             self.builtin(value)
         elif isinstance(value, enum.Enum):
             self.put("enum", value.name)
@@ -221,7 +200,7 @@ class Walk:
         self.put("tensor", value.dtype.name, value.shape, value._is_parameter)
         self.kind(type(value))
         if id(value) not in self.variables:
-            self.put(_digest(content(value)))
+            self.put(digest(content(value)))
         self.attributes(value)
 
     def instance(self, value: Any, kind: type) -> None:
@@ -261,13 +240,13 @@ class Walk:
             self.klass(kind)
 
     def klass(self, kind: type) -> None:
-        if type(kind) not in (type, abc.ABCMeta, enum.EnumMeta) and not _is_pure(type(kind).__module__):
+        if type(kind) not in (type, abc.ABCMeta, enum.EnumMeta) and not is_pure(type(kind).__module__):
             raise NotKept(f"the class {kind.__qualname__} has a metaclass of its own")
         self.put("class", kind.__module__, kind.__qualname__)
         for base in kind.__mro__:
-            if _is_pure(base.__module__):
+            if is_pure(base.__module__):
                 for name, entry in vars(base).items():  # what others have put into a class of ours
-                    if type(entry) is types.FunctionType and not _is_ours(entry):
+                    if type(entry) is types.FunctionType and not is_ours(entry):
                         self.put(base.__qualname__, name)
                         self.value(entry)
                 continue
@@ -301,7 +280,7 @@ class Walk:
                 continue
             self.put(name)
             self.value(inside)
-        if _is_ours(function):
+        if is_ours(function):
             return
         names: set[str] = set()
         self.code(code, function.__globals__, names)
@@ -310,7 +289,7 @@ class Walk:
             if name in function.__globals__:
                 self.put(name)
                 self.glob(name, function.__globals__[name], found)
-            elif name in _IMPURE_BUILTINS and hasattr(builtins, name):
+            elif name in IMPURE_BUILTINS and hasattr(builtins, name):
                 raise NotKept(f"{function.__qualname__} uses {name}")
         for name, value in function.__dict__.items():
             if name != "__wrapped__":
@@ -346,7 +325,7 @@ class Walk:
             self.files.add(name)
             linecache.checkcache(name)
             text = "".join(linecache.getlines(name, namespace))
-            self.put("file", _digest(text.encode("utf-8", "surrogatepass")))
+            self.put("file", digest(text.encode("utf-8", "surrogatepass")))
 
     def glob(self, name: str, value: Any, names: frozenset[str]) -> None:
         """A global that code names."""
@@ -362,15 +341,15 @@ class Walk:
         self.modules.add((id(module), names))
         self.put("module", module.__name__)
         root = module.__name__.partition(".")[0]
-        if _is_pure(module.__name__):
-            if root == "numpy" and (names & _IMPURE_NUMPY or module.__name__.startswith("numpy.random")):
+        if is_pure(module.__name__):
+            if root == "numpy" and (names & IMPURE_NUMPY or module.__name__.startswith("numpy.random")):
                 raise NotKept("numpy's random numbers, files or unset memory may be used")
             if root not in ("mycelia", "mindspore"):
                 return
             for name in sorted(names & vars(module).keys()):
                 value = vars(module)[name]
                 if isinstance(value, types.ModuleType):
-                    if _is_pure(value.__name__):
+                    if is_pure(value.__name__):
                         self.module(value, names)
                 elif type(value) in (*_PLAIN, float, types.FunctionType):
                     self.put(name)
@@ -388,35 +367,13 @@ class Walk:
         """A function made in C."""
         name = getattr(value, "__name__", "")
         module = getattr(value, "__module__", None) or "numpy"
-        if not _is_pure(module.lstrip("_")) or "random" in module or name in _IMPURE_BUILTINS | _IMPURE_NUMPY:
+        if not is_pure(module.lstrip("_")) or "random" in module or name in IMPURE_BUILTINS | IMPURE_NUMPY:
             raise NotKept(f"{module}.{name} is used")
         self.put("builtin", module, name)
 
 
-def _digest(data: bytes) -> bytes:
+def digest(data: bytes) -> bytes:
     return hashlib.blake2b(data, digest_size=20).digest()
-
-
-def _is_of_module(value: types.BuiltinFunctionType) -> bool:
-    return value.__self__ is None or isinstance(value.__self__, types.ModuleType)
-
-
-def _is_pure(module: Any) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] in _PURE
-
-
-def _is_ours(function: types.FunctionType) -> bool:
-    """True for a function of Mycelia, NumPy or a pure module of Python, which counts by its version."""
-    file = function.__code__.co_filename
-    if file.startswith(errors.PACKAGE_ROOT):
-        return True
-    module = function.__module__ or ""
-    return _is_pure(module) and module.partition(".")[0] != "mycelia" and file.startswith(_trusted())
-
-
-@functools.cache
-def _trusted() -> tuple[str, ...]:
-    return (os.path.dirname(os.__file__) + os.sep, os.path.dirname(np.__file__) + os.sep, "<frozen")
 
 
 def content(tensor: Tensor) -> bytes:

@@ -12,7 +12,7 @@ def double_backward(composition, cts, *inputs):
 
     `composition` returns a tensor or a tuple of tensors; an entry of `cts` that is None counts as zero.
     """
-    from mycelia.engine.autodiff.transforms import vjp  # autodiff is built upon the ops
+    from mycelia.engine.autodiff.jacobian_products import vjp  # autodiff is built upon the ops
 
     given = [i for i, x in enumerate(inputs) if x is not None]
     used = [i for i, ct in enumerate(cts) if ct is not None]

@@ -4,7 +4,7 @@ leaves them as they are, and a pipeline has one stage.
 
 from __future__ import annotations
 
-from mycelia.engine.autodiff.transforms import vjp
+from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.base import errors, ignored
 from mycelia.nn.cell import Cell
 from mycelia.nn.optim.optimizer import Optimizer
@@ -123,7 +123,7 @@ class Jvp(Cell):
             self._cells["fn"] = fn
 
     def construct(self, *args):
-        from mycelia.engine.autodiff.transforms import jvp
+        from mycelia.engine.autodiff.jacobian_products import jvp
 
         inputs, v = args[:-1], args[-1]
         inputs = inputs[0] if len(inputs) == 1 else inputs

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia.engine.autodiff.transforms import custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp
 from mycelia.engine.base import dtypes, errors, ignored
 from mycelia.engine.ops.control_flow.python_call import call_python
 from mycelia.engine.tensors.tensor import Tensor

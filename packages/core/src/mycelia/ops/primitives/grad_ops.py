@@ -4,7 +4,7 @@ Where the gradient follows from the result it is a formula; the others ask the f
 """
 
 from mycelia import ops
-from mycelia.engine.autodiff.transforms import vjp
+from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays.shape import as_ints
 from mycelia.engine.tensors.tensor import Tensor

@@ -329,7 +329,7 @@ def _pool_grad_grad(called, forward, count):
         orig_input, orig_output, grad, *, kernel_size: anything = 1, strides: anything = 1,
         pad_mode: anything = "VALID", data_format: anything = "NCHW",
     ):  # fmt: skip
-        from mycelia.engine.autodiff.transforms import jvp
+        from mycelia.engine.autodiff.jacobian_products import jvp
 
         pool = registry[forward](_spatial(kernel_size, count), _spatial(strides, count), pad_mode)
         return jvp(pool, (orig_input,), (grad,))[1]

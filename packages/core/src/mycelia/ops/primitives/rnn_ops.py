@@ -141,7 +141,7 @@ def GRUV2Grad(
     bidirectional: boolean, dropout: within(real, 0.0, 1.0),
 ):  # fmt: skip
     """Gradients of `GRUV2` for x, hx and the weights that it used."""
-    from mycelia.engine.autodiff.transforms import vjp
+    from mycelia.engine.autodiff.jacobian_products import vjp
 
     sizes = dict(
         input_size=input_size, hidden_size=hidden_size, num_layers=num_layers, has_bias=has_bias,

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from mycelia.engine.autodiff.transforms import custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.python_call import call_python
 from mycelia.ops.primitives.checks import Misfit, positive, real

@@ -25,7 +25,7 @@ from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ir.walk import users
 from mycelia.engine.ops.define import find
-from mycelia.engine.ops.lowered.channels_last import ACTIVATIONS
+from mycelia.engine.ops.lowered.packed import ACTIVATIONS
 from mycelia.engine.tensors.tensor import Tensor
 
 _HOSTS = {"conv_last": True, "linear": True, "conv": False}  # whether residual and activation may join, too

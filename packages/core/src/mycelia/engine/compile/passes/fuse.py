@@ -24,7 +24,8 @@ from mycelia.engine.ir.walk import order, substitute
 from mycelia.engine.ops.define import find
 from mycelia.engine.ops.fusion import KINDS
 from mycelia.engine.ops.infer import broadcast_shapes, normalize_axes
-from mycelia.engine.ops.lowered import fused
+from mycelia.engine.ops.lowered import fused_steps
+from mycelia.engine.ops.lowered.fused_program import Program
 
 _SUMS = {"sum": ("dim", "keepdim"), "mean": ("axis", "keep_dims")}
 _EXTREMES = {"reduce_max": "max_row", "reduce_min": "min_row"}
@@ -39,7 +40,7 @@ class _Member:
     node: Node
     role: int
     space: tuple[int, ...]
-    width: int = fused.FULL  # of what it gives: FULL, ROW, ALL, COLUMN
+    width: int = fused_steps.FULL  # of what it gives: FULL, ROW, ALL, COLUMN
     kept: int = 0  # reduced axes that stay with size 1
     primitive: str = ""
     divisor: float = 1.0
@@ -112,9 +113,9 @@ class _Plan:
         Results of rows lie along the leading axes of the space. A reader takes them there only if the reduced
         axes were kept: else broadcasting lines them up with other axes, be their sizes equal or not.
         """
-        if source.width == fused.ROW and member.role != _ALIAS:
+        if source.width == fused_steps.ROW and member.role != _ALIAS:
             return value.type.shape == self._row_shape(source.space)
-        return source.width in (fused.FULL, fused.ROW)
+        return source.width in (fused_steps.FULL, fused_steps.ROW)
 
     def _member(self, node: Node) -> _Member | None:
         if len(node.outputs) != 1 or not node.outputs[0].type.is_static:
@@ -129,7 +130,7 @@ class _Plan:
         if name in _VIEWS:
             source = self._row_of(node.inputs[0])
             if source is not None and out.shape == self._row_shape(source.space):
-                return _Member(node, _ALIAS, source.space, fused.ROW)
+                return _Member(node, _ALIAS, source.space, fused_steps.ROW)
             return None
         fusion = node.op.definition.fusion
         if fusion is None or not fusion.fits(tuple(v.type.dtype for v in node.inputs), out.dtype):
@@ -139,12 +140,12 @@ class _Plan:
             if source is None or out.shape == source.space or out.shape != self._row_shape(source.space):
                 continue
             if value.type.shape == out.shape and all(_is_whole(v, out.shape) for v in node.inputs):
-                return _Member(node, _ELEMENTWISE, source.space, fused.ROW)
+                return _Member(node, _ELEMENTWISE, source.space, fused_steps.ROW)
         return _Member(node, _ELEMENTWISE, out.shape)
 
     def _row_of(self, value: Value) -> _Member | None:
         source = self.members.get(value.producer) if value.producer is not None else None
-        return source if source is not None and source.width == fused.ROW else None
+        return source if source is not None and source.width == fused_steps.ROW else None
 
     def _row_shape(self, space: tuple) -> tuple:
         axes = self.axes[key_of(space)]
@@ -161,7 +162,7 @@ class _Plan:
         maker = self.members.get(reduced.producer) if reduced.producer is not None else None
         if maker is None:
             reduced = source
-        elif maker.width != fused.FULL or reduced.type.shape != maker.space:
+        elif maker.width != fused_steps.FULL or reduced.type.shape != maker.space:
             return None
         space, out = source.type.shape, node.outputs[0].type
         if source.type.dtype is not dtypes.float32 or out.dtype is not dtypes.float32 or not space:
@@ -183,7 +184,7 @@ class _Plan:
         if name == "mean" and type(count) is SymInt:  # the divisor is a number of the program
             return None
         divisor = float(count) if name == "mean" else 1.0
-        member = _Member(node, _REDUCE, space, fused.ALL, kept, "sum_all", divisor, reduced=reduced)
+        member = _Member(node, _REDUCE, space, fused_steps.ALL, kept, "sum_all", divisor, reduced=reduced)
         if name in _EXTREMES:
             member.primitive = _EXTREMES[name]
         if len(axes) == rank:
@@ -196,13 +197,13 @@ class _Plan:
                 return None
             if self.axes.setdefault(key_of(member.space), left) != left:
                 return None
-            member.width, member.primitive = fused.COLUMN, "sum_columns"
+            member.width, member.primitive = fused_steps.COLUMN, "sum_columns"
             return member
         member.reduced = source
-        if axes == tuple(range(rank - len(axes), rank)) and count <= fused.MAX_ROW:
+        if axes == tuple(range(rank - len(axes), rank)) and count <= fused_steps.MAX_ROW:
             if kept not in (0, len(axes)) or self.axes.setdefault(key_of(space), len(axes)) != len(axes):
                 return None
-            member.width = fused.ROW
+            member.width = fused_steps.ROW
             member.primitive = _EXTREMES.get(name, "sum_row")
             return member
         return None
@@ -225,7 +226,7 @@ class _Plan:
         """
         for node in reversed(self.graph.nodes):
             member = self.members.get(node)
-            if member is None or member.width != fused.FULL or node.outputs[0] in self.outputs:
+            if member is None or member.width != fused_steps.FULL or node.outputs[0] in self.outputs:
                 continue
             latest = None
             for user in self.users.get(node.outputs[0], ()):
@@ -296,10 +297,10 @@ class _Writer:
         self.nodes = {m.node for m in group}
         self.inside = {m.node.outputs[0] for m in group}
         axes = plan.axes.get(key_of(self.space), 0)
-        rows = any(m.width == fused.ROW for m in group)
-        columns = any(m.width == fused.COLUMN for m in group)
+        rows = any(m.width == fused_steps.ROW for m in group)
+        columns = any(m.width == fused_steps.COLUMN for m in group)
         self.row_shape = self.space[: len(self.space) - axes] + (1,) * axes
-        self.program = fused.Program(axes if rows else 0, axes if columns else 0)
+        self.program = Program(axes if rows else 0, axes if columns else 0)
         self.inputs: list[Value] = []
         self.given: dict[tuple[Value, int], int] = {}  # input and width -> value of the program
         self.values: dict[Value, int] = {}
@@ -318,7 +319,7 @@ class _Writer:
             value = member.node.outputs[0]
             if not self.is_needed(value):
                 continue
-            is_kept = member.width == fused.ROW and member.role != _REDUCE
+            is_kept = member.width == fused_steps.ROW and member.role != _REDUCE
             kept = self.plan.axes[key_of(self.space)] if is_kept else member.kept
             self.program.output(self.values[value], member.width, kept, value.type.dtype)
             outputs.append(value)
@@ -350,8 +351,8 @@ class _Writer:
             values = [self.read(v, member.width) for v in node.inputs]
             found = node.op.definition.fusion.emit(p, *values, **node.attrs)
         else:
-            source = self.read(member.reads[0], fused.FULL)
-            if member.width == fused.ROW:
+            source = self.read(member.reads[0], fused_steps.FULL)
+            if member.width == fused_steps.ROW:
                 found = p.step(member.primitive, source)
                 if member.divisor != 1.0:
                     found = p.step("div", found, p.constant(member.divisor))
@@ -366,7 +367,7 @@ class _Writer:
         if number is not None and (self.see_through or value.type.size == 1):
             return self.program.constant(number, KINDS[value.type.dtype])
         source = _seen_through(value) if self.see_through else value
-        if width == fused.FULL or _is_whole(source, self.row_shape):
+        if width == fused_steps.FULL or _is_whole(source, self.row_shape):
             value = source
         key = value, width
         found = self.given.get(key)

@@ -21,7 +21,7 @@ from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import find
 from mycelia.engine.ops.layout_rules import LayoutRule, is_image, keeps_order, nhwc_shape, rule_of
-from mycelia.engine.ops.lowered.channels_last import padded
+from mycelia.engine.ops.lowered.packed import padded
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)  # `dims` of the transpose to channels last, and back
 _NEEDED = ("conv_pack", "conv_last", "conv_last_input_grad", "conv_last_weight_grad")

@@ -22,7 +22,7 @@ from mycelia.engine.compile import memory
 from mycelia.engine.compile.cost_model import nanoseconds
 from mycelia.engine.compile.draft import Draft, view_bases
 from mycelia.engine.ir.graph import Graph, Node, Value
-from mycelia.engine.ops.lowered.fused import is_light
+from mycelia.engine.ops.lowered.fused_steps import is_light
 
 _VIEW = 1  # kind of a Plan
 _LEAST_PEAK = 64 << 20  # bytes: a step that needs less is quicker than what it takes to find twins

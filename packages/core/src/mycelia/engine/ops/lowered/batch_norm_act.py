@@ -9,7 +9,7 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.lowered.channels_last import _np_activated
+from mycelia.engine.ops.lowered.packed import np_activated
 from mycelia.engine.ops.nn_ops.batch_norm import (
     _batch_norm_grad,
     _batch_norm_train,
@@ -49,7 +49,7 @@ def _batch_norm_act_train(
     settings = dict(epsilon=epsilon, momentum=momentum, data_format=data_format)
     new_mean, new_variance, y, *statistics = body(mean, variance, x, scale, bias, **settings)
     y = y if residual is None else y + residual
-    return new_mean, new_variance, _np_activated(y, activation), *statistics
+    return new_mean, new_variance, np_activated(y, activation), *statistics
 
 
 @_batch_norm_act_train.infer

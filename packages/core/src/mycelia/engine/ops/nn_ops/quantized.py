@@ -13,7 +13,7 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.lowered.channels_last import padded
+from mycelia.engine.ops.lowered.packed import padded
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes, output_size
 
 _INPUTS = (dtypes.int8, dtypes.uint8)

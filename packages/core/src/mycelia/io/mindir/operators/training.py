@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mycelia.engine import ops
-from mycelia.engine.autodiff.transforms import vjp
+from mycelia.engine.autodiff.jacobian_products import vjp
 from mycelia.engine.ops.elementwise.activation import _sigmoid_grad, _silu_grad
 from mycelia.engine.ops.elementwise.gelu import _gelu_grad
 from mycelia.engine.ops.elementwise.math import tanh_grad
