@@ -61,10 +61,10 @@ int add_argument(PyObject* v, int64_t* words, int room, int depth, PyObject* ten
     }
     case kFloats: {  // bit for bit
       words[0] = head(kind, 0);
-      const Py_complex number = PyComplex_AsCComplex(v);
-      std::memcpy(words + 1, &number.real, 8);
-      std::memcpy(words + 2, &number.imag, 8);
-      return 3;
+      const bool real = PyFloat_CheckExact(v);
+      const double parts[2] = {real ? PyFloat_AS_DOUBLE(v) : PyComplex_RealAsDouble(v), real ? 0 : PyComplex_ImagAsDouble(v)};
+      std::memcpy(words + 1, parts, sizeof parts);
+      return real ? 2 : 3;
     }
     case kText: {
       if (PyBytes_CheckExact(v)) return add_text(kind, PyBytes_AS_STRING(v), PyBytes_GET_SIZE(v), words, room);
