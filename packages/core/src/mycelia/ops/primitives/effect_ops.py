@@ -7,7 +7,7 @@ from typing import Any
 
 from mycelia import ops
 from mycelia.engine import _C, dispatch
-from mycelia.engine.autodiff.transforms import custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp
 from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.ops.composite import Partial

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mycelia import ops
-from mycelia.engine.autodiff.transforms import custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.python_call import call_python
 from mycelia.engine.tensors.tensor import Tensor

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import errors
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.arrays.shape import as_ints, shaped_by
 from mycelia.engine.ops.define import op
@@ -108,7 +108,7 @@ def _pad_from_itself(x, axis, before, after, mode):
             f"For 'pad', mode {mode!r} can pad axis {axis} of size {n} by at most {reach}, "
             f"but got ({before}, {after})"
         )
-    if type(n) is Size and min(before, after) >= 0:
+    if type(n) is SymInt and min(before, after) >= 0:
         return gather(x, _mirrored(n, before, after, mode), axis)
     kept = np.arange(max(-before, 0), n - max(-after, 0))
     return take_constant(x, np.pad(kept, (max(before, 0), max(after, 0)), mode=_PAD_MODES[mode]), axis)

@@ -9,7 +9,7 @@ import itertools
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ir.sizes import Size
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays.axes import swapaxes, transpose
 from mycelia.engine.ops.arrays.gathering import gather, gather_d
 from mycelia.engine.ops.arrays.masks import where
@@ -155,7 +155,7 @@ def affine_grid(theta, size, align_corners=False):
     mesh = np.stack([*np.meshgrid(*axes, indexing="ij")][::-1] + [np.ones(size[2:])], -1)
     base = constant(mesh.reshape(1, -1, rank + 1), theta.dtype)
     found = matmul(broadcast_to(base, (size[0], *base.shape[1:])), swapaxes(theta, 1, 2))
-    return reshape(found, (*(n if type(n) is Size else int(n) for n in (size[0], *size[2:])), rank))
+    return reshape(found, (*(n if type(n) is SymInt else int(n) for n in (size[0], *size[2:])), rank))
 
 
 def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", extrapolation_value=0.0):
