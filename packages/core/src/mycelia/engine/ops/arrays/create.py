@@ -250,7 +250,7 @@ def vander(x, N=None):
     count = x.shape[0] if N is None else N
     if count < 0:
         raise errors.value_error(f"For 'vander', N cannot be negative, but got {N}")
-    if type(count) is Size:
+    if type(count) is SymInt:
         exponents = (count - 1 - arange(count)).astype(x.dtype)
     else:
         exponents = constant(np.arange(count)[::-1], x.dtype)
