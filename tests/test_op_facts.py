@@ -20,7 +20,7 @@ EXCEPTIONS = {
         "add sub mul div neg abs pow maximum minimum equal not_equal less less_equal greater greater_equal "
         "bitwise_and bitwise_or square reshape transpose broadcast_to tanh relu relu6 clip cast sum_to",
     "products and convolutions: the compiler gives them forms of their own":
-        "conv conv_input_grad conv_weight_grad conv_last dense batch_matmul attention",
+        "conv conv_input_grad conv_weight_grad conv_last conv_pack dense batch_matmul attention",
     "control flow: each pass goes into its regions": "cond",
 }  # fmt: skip
 #: Files with a list of ops, and why it is no fact of an op.
@@ -30,8 +30,8 @@ LISTS = {
     "engine/compile/passes/recompute.py": "ops that are cheaper than memory",
     "engine/compile/passes/simplify.py": "ops that change nothing when they are done twice",
     "engine/compile/executable.py": "ops that run a program",
-    "engine/ops/lowered/fused.py": "steps of fused programs, and which are light",
-    "engine/ops/lowered/channels_last.py": "activations that kernels of products have",
+    "engine/ops/lowered/fused_steps.py": "steps of fused programs, and which are light",
+    "engine/ops/lowered/packed.py": "activations that kernels of products have",
     "engine/ops/linalg/sparse.py": "functions that MindSpore has for sparse tensors, too",
     "engine/ops/methods/numeric.py": "methods of Tensor whose signature is not that of the op",
     "engine/ops/methods/shape.py": "methods of Tensor whose signature is not that of the op",
