@@ -20,13 +20,14 @@ from mycelia.dtype import (
 from mycelia.engine._C import Tensor as Tensor
 from mycelia.engine.autodiff.batching import vmap as vmap
 from mycelia.engine.autodiff.jacobian import jacfwd as jacfwd, jacrev as jacrev
+from mycelia.engine.autodiff.jacobian_products import jvp as jvp, vjp as vjp
 from mycelia.engine.autodiff.recompute import recompute as recompute
 from mycelia.engine.autodiff.saved_tensors import (
     register_saved_tensors_hooks as register_saved_tensors_hooks,
     saved_tensors_hooks as saved_tensors_hooks,
 )
 from mycelia.engine.autodiff.transforms import (
-    get_grad as get_grad, grad as grad, jvp as jvp, value_and_grad as value_and_grad, vjp as vjp,
+    get_grad as get_grad, grad as grad, value_and_grad as value_and_grad,
 )
 from mycelia.engine.base.config import (
     get_context as get_context, get_seed as get_seed, set_context as set_context,

@@ -1,5 +1,4 @@
 # Written by tools/gen_stubs.py.
-from mycelia.engine.ir.types import TensorType as TensorType
 from mycelia.engine.ops.layout_rules import (
     LayoutRule as LayoutRule, LayoutRule as _LayoutRule, along as along, float32_images as float32_images,
     formatted as formatted, images as images, is_image as is_image, keeps_order as keeps_order,
@@ -9,9 +8,8 @@ from mycelia.engine.ops.layout_rules import (
 from typing import Any as Any
 
 __all__ = [
-    "AXIS", "Images", "LayoutRule", "TYPE_CHECKING", "TensorType", "along", "elementwise", "float32_images",
-    "formatted", "images", "is_image", "keeps_order", "nhwc_shape", "reduction", "rule_of",
-    "same_attributes", "where",
+    "AXIS", "Images", "LayoutRule", "TYPE_CHECKING", "along", "elementwise", "float32_images", "formatted",
+    "images", "is_image", "keeps_order", "nhwc_shape", "reduction", "rule_of", "same_attributes", "where",
 ]
 
 AXIS: dict

@@ -1,5 +1,5 @@
 # Written by tools/gen_stubs.py.
-from mycelia.engine.ir.sizes import Size as Size
+from mycelia.engine.ir.symint import SymInt as SymInt
 from mycelia.ops.operations.array_ops import natural as natural, positive as positive
 from mycelia.ops.primitives.checks import (
     Misfit as Misfit, anything as anything, boolean as boolean, choice as choice, dtype as dtype,
@@ -8,6 +8,6 @@ from mycelia.ops.primitives.checks import (
 )
 
 __all__ = [
-    "Misfit", "Size", "anything", "boolean", "choice", "dtype", "integer", "integer_tuple", "integers",
+    "Misfit", "SymInt", "anything", "boolean", "choice", "dtype", "integer", "integer_tuple", "integers",
     "natural", "number", "optional", "positive", "real", "text", "type_id", "within",
 ]

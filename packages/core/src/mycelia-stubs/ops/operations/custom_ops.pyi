@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
-from mycelia.engine.autodiff.transforms import custom_vjp as custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp as custom_vjp
 from mycelia.ops.primitive import Primitive as Primitive
 from mycelia.ops.primitives.custom_ops import Custom as Custom, CustomOpBuilder as CustomOpBuilder
 from mycelia.ops.primitives.define import register as register

@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
-from mycelia.engine.autodiff.transforms import custom_vjp as custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp as custom_vjp
 from mycelia.ops.composite import Partial as Partial
 from mycelia.ops.operations import (
     Depend as Depend, MoveTo as MoveTo, StopGradient as StopGradient, UpdateState as UpdateState,

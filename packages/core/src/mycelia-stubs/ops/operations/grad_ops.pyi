@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
-from mycelia.engine.autodiff.transforms import vjp as vjp
+from mycelia.engine.autodiff.jacobian_products import vjp as vjp
 from mycelia.engine.ops.arrays.shape import as_ints as as_ints
 from mycelia.ops.operations import (
     Atan2Grad as Atan2Grad, BiasAddGrad as BiasAddGrad, BinaryCrossEntropyGrad as BinaryCrossEntropyGrad,

@@ -1,6 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
-from mycelia.engine.autodiff.transforms import custom_vjp as custom_vjp
+from mycelia.engine.autodiff.custom_rule import custom_vjp as custom_vjp
 from mycelia.ops.operations import (
     DtypeToEnum as DtypeToEnum, ListToTuple as ListToTuple, Reusing as Reusing,
     TensorToTuple as TensorToTuple, TupleToList as TupleToList,
