@@ -81,7 +81,7 @@ def run(page: Path) -> None:
     for language, line, source in blocks(page):
         if language == "python" and not FILE.match(source.split("\n", 1)[0]):
             padded = "\n" * (line - 1) + raising(source)  # so that tracebacks show the page's lines
-            exec(compile(padded, str(page), "exec"), names)
+            exec(compile(padded, str(page), "exec", dont_inherit=True), names)
 
 
 if __name__ == "__main__":

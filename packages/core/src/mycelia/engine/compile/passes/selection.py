@@ -82,9 +82,12 @@ def with_asked(own: Asked) -> Iterator[None]:
 
 
 def without_folding(own: Asked, error: Exception) -> Asked | None:
-    """What a function asks for after `error`, if that says that weights cannot be folded; None if not."""
+    """What a function asks for after `error`, if that says that weights cannot be folded; None if not, or if
+    none are any more: then the op is the user's own.
+    """
     refused = isinstance(error, errors.MyceliaValueError) and error.subject == FOLD
-    return _without_folding(own) if refused else None
+    given_up = own.without is not None and FOLD in own.without
+    return _without_folding(own) if refused and not given_up else None
 
 
 def unfolded() -> AbstractContextManager[None]:
