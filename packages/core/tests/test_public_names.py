@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import subprocess
 import sys
 
@@ -55,3 +56,10 @@ def test_public_name_exists(name):
 def test_modes_are_mindspores_numbers():
     assert (ms.GRAPH_MODE, ms.PYNATIVE_MODE) == (0, 1)
     assert ms.context.GRAPH_MODE == ms.GRAPH_MODE
+
+
+def test_names_that_ops_looks_up_late_are_there():
+    from mycelia import ops
+
+    missing = [n for n, module in ops._LATE.items() if not hasattr(importlib.import_module(module), n)]
+    assert missing == []

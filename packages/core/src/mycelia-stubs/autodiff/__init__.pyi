@@ -1,6 +1,4 @@
 # Written by tools/gen_stubs.py.
-from collections.abc import Sequence as Sequence
-from mycelia.engine._C import Tensor as Tensor
 from mycelia.engine.autodiff.batching import vmap as vmap
 from mycelia.engine.autodiff.clipping import clip_by_value as clip_by_value
 from mycelia.engine.autodiff.custom_rule import custom_vjp as custom_vjp
@@ -14,13 +12,10 @@ from mycelia.engine.autodiff.transforms import (
     get_grad as get_grad, grad as grad, value_and_grad as value_and_grad,
 )
 from mycelia.engine.ops.control_flow.control import stop_gradient as stop_gradient
+from mycelia.ops import clip_by_global_norm as clip_by_global_norm
 
 __all__ = [
     "clip_by_global_norm", "clip_by_value", "custom_vjp", "derivative", "get_grad", "grad", "hessian",
     "jacfwd", "jacrev", "jet", "jvp", "linearize", "recompute", "stop_gradient", "value_and_grad", "vjp",
     "vmap",
 ]
-
-
-def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None) -> tuple[Tensor, ...]:
-    """Scale the Tensors so that the 2-norm of all elements together is at most `clip_norm`."""

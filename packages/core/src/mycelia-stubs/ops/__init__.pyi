@@ -6,6 +6,7 @@ from collections.abc import Sequence as Sequence
 from mycelia.engine._C import DTypeLike as DTypeLike, Tensor as Tensor, TensorLike as TensorLike
 from mycelia.engine.autodiff.batching import vmap as vmap
 from mycelia.engine.autodiff.jacobian import jacfwd as jacfwd, jacrev as jacrev, linearize as linearize
+from mycelia.engine.autodiff.jacobian_products import jvp as jvp, vjp as vjp
 from mycelia.engine.autodiff.taylor import derivative as derivative, jet as jet
 from mycelia.engine.autodiff.transforms import (
     get_grad as get_grad, grad as grad, value_and_grad as value_and_grad,
@@ -439,21 +440,21 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2", "ifftn",
     "ifftshift", "ihfft", "ihfft2", "ihfftn", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq",
     "rfftn", "bartlett_window", "blackman_window", "hamming_window", "hann_window", "kaiser_window", "stft",
-    "composite", "primitives", "operations", "get_grad", "grad", "value_and_grad", "jacfwd", "jacrev",
-    "linearize", "derivative", "jet", "vmap", "ForiLoop", "GradOperation", "HyperMap", "Map",
-    "MultitypeFuncGraph", "Partial", "Scan", "WhileLoop", "add_flags", "env_get", "hyper_add", "partial",
-    "adaptive_avg_pool2d_ext", "baddbmm_ext", "bernoulli_ext", "diff_ext", "einsum_ext", "isnan_ext",
-    "mse_loss_ext", "all_gather", "all_gather_into_tensor", "all_gather_into_tensor_uneven",
-    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv",
-    "broadcast", "broadcast_object_list", "destroy_process_group", "gather_object", "get_backend",
-    "get_global_rank", "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size",
-    "init_process_group", "irecv", "is_available", "is_initialized", "isend", "new_group", "recv",
-    "recv_object_list", "reduce_scatter", "reduce_scatter_tensor", "reduce_scatter_tensor_uneven",
-    "scatter_object_list", "send", "send_object_list", "set_comm_ops_inplace", "gather_into_tensor",
-    "scatter_tensor", "rotated_iou", "all_gather_matmul", "all_to_all_v_c", "flash_attention_score",
-    "fused_infer_attention_score", "incre_flash_attention", "lightning_indexer", "matmul_reduce_scatter",
-    "moe_distribute_combine", "moe_distribute_dispatch", "moe_init_routing_v2",
-    "multi_scale_deformable_attn_function", "nsa_compress", "nsa_compress_attention",
+    "composite", "primitives", "operations", "get_grad", "grad", "value_and_grad", "jvp", "vjp",
+    "clip_by_global_norm", "jacfwd", "jacrev", "linearize", "derivative", "jet", "vmap", "ForiLoop",
+    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "Partial", "Scan", "WhileLoop", "add_flags",
+    "env_get", "hyper_add", "partial", "adaptive_avg_pool2d_ext", "baddbmm_ext", "bernoulli_ext",
+    "diff_ext", "einsum_ext", "isnan_ext", "mse_loss_ext", "all_gather", "all_gather_into_tensor",
+    "all_gather_into_tensor_uneven", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group",
+    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_process_group_ranks",
+    "get_rank", "get_world_size", "init_process_group", "irecv", "is_available", "is_initialized", "isend",
+    "new_group", "recv", "recv_object_list", "reduce_scatter", "reduce_scatter_tensor",
+    "reduce_scatter_tensor_uneven", "scatter_object_list", "send", "send_object_list",
+    "set_comm_ops_inplace", "gather_into_tensor", "scatter_tensor", "rotated_iou", "all_gather_matmul",
+    "all_to_all_v_c", "flash_attention_score", "fused_infer_attention_score", "incre_flash_attention",
+    "lightning_indexer", "matmul_reduce_scatter", "moe_distribute_combine", "moe_distribute_dispatch",
+    "moe_init_routing_v2", "multi_scale_deformable_attn_function", "nsa_compress", "nsa_compress_attention",
     "nsa_select_attention", "prompt_flash_attention", "ring_attention_update", "sparse_flash_attention",
     "speed_fusion_attention", "array_to_scalar", "coo_tensor_get_dense_shape", "coo_tensor_get_indices",
     "coo_tensor_get_values", "csr_tensor_get_dense_shape", "csr_tensor_get_indices",
@@ -2412,6 +2413,9 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None) -> Ten
 
 def stft(x, n_fft, hop_length=None, win_length=None, window=None, center=True, pad_mode='REFLECT', normalized=False, onesided=None, return_complex=None) -> Tensor:
     """Fourier transforms of overlapping, windowed pieces of a signal."""
+
+def clip_by_global_norm(x: Sequence, clip_norm: float = 1.0, use_norm=None) -> tuple[Tensor, ...]:
+    """Scale the Tensors so that the 2-norm of all elements together is at most `clip_norm`."""
 env_get: _MultitypeFuncGraph
 hyper_add: _HyperMap
 adaptive_avg_pool2d_ext = _adaptive_avg_pool2d

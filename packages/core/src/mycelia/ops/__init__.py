@@ -18,9 +18,9 @@ globals().update(
 
 # What stands on the ops is imported when it is asked for: name -> its module.
 _LATE = {
-    **dict.fromkeys(
-        ("clip_by_global_norm", "get_grad", "grad", "jvp", "value_and_grad", "vjp"), "transforms"
-    ),
+    **dict.fromkeys(("get_grad", "grad", "value_and_grad"), "transforms"),
+    **dict.fromkeys(("jvp", "vjp"), "jacobian_products"),
+    "clip_by_global_norm": "clipping",
     **dict.fromkeys(("jacfwd", "jacrev", "linearize"), "jacobian"),
     **dict.fromkeys(("derivative", "jet"), "taylor"),
     "vmap": "batching",
