@@ -63,3 +63,8 @@ def test_names_that_ops_looks_up_late_are_there():
 
     missing = [n for n, module in ops._LATE.items() if not hasattr(importlib.import_module(module), n)]
     assert missing == []
+
+
+def test_ops_lists_the_same_names_whatever_was_looked_up():
+    code = "from mycelia import ops; a = set(ops.__all__); ops.csr_add, ops.vjp; assert a == set(ops.__all__)"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -36,6 +36,12 @@ from mycelia.engine.ops.linalg.decomposition import svd as svd
 from mycelia.engine.ops.linalg.determinants import matrix_power as matrix_power
 from mycelia.engine.ops.linalg.einsum import einsum as _einsum, einsum as einsum
 from mycelia.engine.ops.linalg.pivots import lu_unpack as lu_unpack
+from mycelia.engine.ops.linalg.sparse import (
+    coo2csr as coo2csr, coo_add as coo_add, coo_concat as coo_concat, csr2coo as csr2coo,
+    csr_add as csr_add, csr_div as csr_div, csr_gather as csr_gather, csr_mm as csr_mm, csr_mul as csr_mul,
+    csr_mv as csr_mv, csr_reduce_sum as csr_reduce_sum, csr_softmax as csr_softmax,
+    csr_to_coo as csr_to_coo, csr_to_dense as csr_to_dense,
+)
 from mycelia.engine.ops.nn_ops.adaptive_pool import (
     adaptive_avg_pool2d as adaptive_avg_pool2d, adaptive_avg_pool3d as adaptive_avg_pool3d,
     adaptive_max_pool2d as adaptive_max_pool2d, adaptive_max_pool3d as adaptive_max_pool3d,
@@ -53,6 +59,9 @@ from mycelia.engine.ops.reductions.moments import matrix_norm as matrix_norm, no
 from mycelia.engine.ops.sequence import (
     scalar_cast as scalar_cast, scalar_to_array as scalar_to_array, scalar_to_tensor as scalar_to_tensor,
     tuple_to_array as tuple_to_array,
+)
+from mycelia.engine.tensors.sparse import (
+    dense_to_sparse_coo as dense_to_sparse_coo, dense_to_sparse_csr as dense_to_sparse_csr,
 )
 from mycelia.faces.mint.distributed.collectives import (
     all_gather as all_gather, all_gather_into_tensor as all_gather_into_tensor,
@@ -463,54 +472,64 @@ __all__ = [
     "make_row_tensor", "make_row_tensor_inner", "make_sparse_tensor", "row_tensor_add",
     "row_tensor_get_dense_shape", "row_tensor_get_indices", "row_tensor_get_values", "tail", "tensor_muls",
     "tensor_range", "bernoulli_", "inplace_sigmoid", "put_", "reshape_", "stop_gradient_", "zero_",
-    "moe_token_permute", "moe_token_unpermute", "rotary_position_embedding", "ACos", "ACosGrad", "Abs",
-    "AbsGrad", "AccumulateNV2", "Acosh", "AcoshGrad", "Adam", "AdamNoUpdateParam", "AdamWeightDecay",
-    "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D", "AdaptiveMaxPool3D", "Add", "AddN",
-    "AddV2", "Addcdiv", "Addcmul", "AdjustHue", "AdjustSaturation", "AffineGrid", "AllGather", "AllGatherV",
-    "AllReduce", "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle", "ApplyAdaMax", "ApplyAdadelta",
-    "ApplyAdagrad", "ApplyAdagradDA", "ApplyAdagradV2", "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2",
-    "ApplyAddSign", "ApplyCenteredRMSProp", "ApplyFtrl", "ApplyGradientDescent", "ApplyKerasMomentum",
-    "ApplyMomentum", "ApplyPowerSign", "ApplyProximalAdagrad", "ApplyProximalGradientDescent",
-    "ApplyRMSProp", "ApplyRotaryPosEmb", "ApproximateEqual", "ArgMaxWithValue", "ArgMinWithValue", "Argmax",
-    "Argmin", "Asin", "AsinGrad", "Asinh", "AsinhGrad", "Assert", "Assign", "AssignAdd", "AssignSub",
-    "Atan", "Atan2", "Atan2Grad", "AtanGrad", "Atanh", "AvgPool", "AvgPool3D", "AvgPoolGrad",
-    "BCEWithLogitsLoss", "Barrier", "BartlettWindow", "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul",
-    "BatchNorm", "BatchNormGrad", "BatchToSpace", "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli",
-    "BesselI0", "BesselI0e", "BesselI1", "BesselI1e", "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e",
-    "BesselK1", "BesselK1e", "BesselY0", "BesselY1", "Betainc", "BiasAdd", "BiasAddGrad",
-    "BinaryCrossEntropy", "BinaryCrossEntropyGrad", "Bincount", "BitwiseAnd", "BitwiseOr", "BitwiseXor",
-    "BlackmanWindow", "BoundingBoxDecode", "BoundingBoxEncode", "Broadcast", "BroadcastTo", "Bucketize",
-    "CSRSparseMatrixToDense", "CSRSparseMatrixToSparseTensor", "CTCGreedyDecoder", "CTCLoss", "CTCLossV2",
-    "Cast", "Cauchy", "Cdist", "CdistGrad", "CeLU", "Ceil", "ChannelShuffle", "CheckNumerics", "CheckValid",
-    "Cholesky", "CholeskyGrad", "CholeskyInverse", "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im",
-    "CollectiveGather", "CollectiveScatter", "CombinedNonMaxSuppression", "CompareAndBitpack", "Complex",
-    "ComplexAbs", "ComputeAccidentalHits", "Concat", "ConcatOffset", "ConcatOffsetV1", "ConfusionMatrix",
-    "Conj", "ConjugateTranspose", "Conv2D", "Conv2DBackpropFilter", "Conv2DBackpropInput",
-    "Conv2DTranspose", "Conv3D", "Conv3DBackpropFilter", "Conv3DBackpropInput", "Conv3DTranspose",
-    "ConvertToDynamic", "CopyWithSlice", "Cos", "Cosh", "CountNonZero", "CropAndResize", "Cross", "CumProd",
-    "CumSum", "Cummax", "Cummin", "CumulativeLogsumexp", "Custom", "CustomOpBuilder", "DType",
-    "DataFormatDimMap", "DataFormatVecPermute", "DeformableOffsets", "DeformableOffsetsGrad", "Dense",
-    "DenseToCSRSparseMatrix", "Depend", "DepthToSpace", "DepthwiseConv2dNative", "Diag", "DiagPart",
-    "Digamma", "Dilation2D", "Div", "DivNoNan", "Dropout", "Dropout2D", "Dropout3D", "DropoutDoMask",
-    "DropoutGenMask", "DropoutGrad", "DtypeToEnum", "DumpGradient", "DynamicGRUV2", "DynamicRNN",
-    "DynamicShape", "EditDistance", "Eig", "Einsum", "Elu", "EluGrad", "EmbeddingLookup", "Eps", "Equal",
-    "EqualCount", "Erf", "Erfc", "Erfinv", "EuclideanNorm", "Exp", "Expand", "ExpandDims", "Expm1",
-    "ExtractGlimpse", "ExtractImagePatches", "ExtractVolumePatches", "Eye", "FFTWithSize", "FastGeLU",
-    "FastGeLUGrad", "FastGelu", "Fill", "FillDiagonal", "FillV2", "Fills", "Flatten", "FlattenGrad",
-    "FloatStatus", "Floor", "FloorDiv", "FloorMod", "Fmax", "Fmin", "FractionalAvgPool",
-    "FractionalAvgPoolGrad", "FractionalMaxPool", "FractionalMaxPool3DGradWithFixedKsize",
-    "FractionalMaxPool3DWithFixedKsize", "FractionalMaxPoolGrad", "FractionalMaxPoolGradWithFixedKsize",
-    "FractionalMaxPoolWithFixedKsize", "FusedAdaFactor", "FusedAdaFactorWithGlobalNorm",
-    "FusedCastAdamWeightDecay", "FusedSparseAdam", "FusedSparseFtrl", "FusedSparseLazyAdam",
-    "FusedSparseProximalAdagrad", "FusedWeightScaleApplyMomentum", "GLU", "GRUV2", "GRUV2Grad", "Gamma",
-    "Gather", "GatherD", "GatherNd", "GatherV2", "Gcd", "GeLU", "GeLUGrad", "Gelu", "Geqrf", "Ger",
-    "GluGrad", "Greater", "GreaterEqual", "GridSampler2D", "GridSampler2DGrad", "GridSampler3D",
-    "GridSampler3DGrad", "HSVToRGB", "HShrink", "HShrinkGrad", "HSigmoid", "HSigmoidGrad", "HSwish",
-    "HSwishGrad", "HammingWindow", "Heaviside", "Histogram", "HistogramFixedWidth", "HistogramSummary",
-    "HookBackward", "Hypot", "IOU", "Identity", "IdentityN", "Igamma", "Igammac", "Im2Col", "Imag",
-    "ImageSummary", "InSequence", "InTopK", "IndexAdd", "IndexFill", "IndexPut", "InplaceAdd",
-    "InplaceIndexAdd", "InplaceSub", "InplaceUpdate", "InplaceUpdateV2", "InsertGradientOf", "Inv",
-    "InvGrad", "Invert", "InvertPermutation", "IsClose", "IsFinite", "IsInf", "IsInstance", "IsNan",
+    "moe_token_permute", "moe_token_unpermute", "rotary_position_embedding", "dense_to_sparse_coo",
+    "dense_to_sparse_csr", "coo_abs", "csr_abs", "coo_acos", "csr_acos", "coo_acosh", "csr_acosh",
+    "coo_asin", "csr_asin", "coo_asinh", "csr_asinh", "coo_atan", "csr_atan", "coo_atanh", "csr_atanh",
+    "coo_ceil", "csr_ceil", "coo_cos", "csr_cos", "coo_cosh", "csr_cosh", "coo_exp", "csr_exp", "coo_expm1",
+    "csr_expm1", "coo_floor", "csr_floor", "coo_inv", "csr_inv", "coo_isfinite", "csr_isfinite",
+    "coo_isinf", "csr_isinf", "coo_isnan", "csr_isnan", "coo_log", "csr_log", "coo_log1p", "csr_log1p",
+    "coo_neg", "csr_neg", "coo_relu", "csr_relu", "coo_relu6", "csr_relu6", "coo_round", "csr_round",
+    "coo_sigmoid", "csr_sigmoid", "coo_sin", "csr_sin", "coo_sinh", "csr_sinh", "coo_softsign",
+    "csr_softsign", "coo_sqrt", "csr_sqrt", "coo_square", "csr_square", "coo_tan", "csr_tan", "coo_tanh",
+    "csr_tanh", "coo2csr", "csr2coo", "csr_gather", "csr_mul", "csr_div", "csr_mv", "csr_mm",
+    "csr_reduce_sum", "csr_to_coo", "csr_to_dense", "csr_add", "csr_softmax", "coo_add", "coo_concat",
+    "ACos", "ACosGrad", "Abs", "AbsGrad", "AccumulateNV2", "Acosh", "AcoshGrad", "Adam",
+    "AdamNoUpdateParam", "AdamWeightDecay", "AdaptiveAvgPool2D", "AdaptiveAvgPool3D", "AdaptiveMaxPool2D",
+    "AdaptiveMaxPool3D", "Add", "AddN", "AddV2", "Addcdiv", "Addcmul", "AdjustHue", "AdjustSaturation",
+    "AffineGrid", "AllGather", "AllGatherV", "AllReduce", "AlltoAll", "AlltoAllV", "AlltoAllVC", "Angle",
+    "ApplyAdaMax", "ApplyAdadelta", "ApplyAdagrad", "ApplyAdagradDA", "ApplyAdagradV2",
+    "ApplyAdamWithAmsgrad", "ApplyAdamWithAmsgradV2", "ApplyAddSign", "ApplyCenteredRMSProp", "ApplyFtrl",
+    "ApplyGradientDescent", "ApplyKerasMomentum", "ApplyMomentum", "ApplyPowerSign", "ApplyProximalAdagrad",
+    "ApplyProximalGradientDescent", "ApplyRMSProp", "ApplyRotaryPosEmb", "ApproximateEqual",
+    "ArgMaxWithValue", "ArgMinWithValue", "Argmax", "Argmin", "Asin", "AsinGrad", "Asinh", "AsinhGrad",
+    "Assert", "Assign", "AssignAdd", "AssignSub", "Atan", "Atan2", "Atan2Grad", "AtanGrad", "Atanh",
+    "AvgPool", "AvgPool3D", "AvgPoolGrad", "BCEWithLogitsLoss", "Barrier", "BartlettWindow",
+    "BasicLSTMCell", "BatchISendIRecv", "BatchMatMul", "BatchNorm", "BatchNormGrad", "BatchToSpace",
+    "BatchToSpaceND", "BatchToSpaceNDV2", "Bernoulli", "BesselI0", "BesselI0e", "BesselI1", "BesselI1e",
+    "BesselJ0", "BesselJ1", "BesselK0", "BesselK0e", "BesselK1", "BesselK1e", "BesselY0", "BesselY1",
+    "Betainc", "BiasAdd", "BiasAddGrad", "BinaryCrossEntropy", "BinaryCrossEntropyGrad", "Bincount",
+    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "BlackmanWindow", "BoundingBoxDecode", "BoundingBoxEncode",
+    "Broadcast", "BroadcastTo", "Bucketize", "CSRSparseMatrixToDense", "CSRSparseMatrixToSparseTensor",
+    "CTCGreedyDecoder", "CTCLoss", "CTCLossV2", "Cast", "Cauchy", "Cdist", "CdistGrad", "CeLU", "Ceil",
+    "ChannelShuffle", "CheckNumerics", "CheckValid", "Cholesky", "CholeskyGrad", "CholeskyInverse",
+    "CholeskySolve", "ClipByNorm", "Coalesce", "Col2Im", "CollectiveGather", "CollectiveScatter",
+    "CombinedNonMaxSuppression", "CompareAndBitpack", "Complex", "ComplexAbs", "ComputeAccidentalHits",
+    "Concat", "ConcatOffset", "ConcatOffsetV1", "ConfusionMatrix", "Conj", "ConjugateTranspose", "Conv2D",
+    "Conv2DBackpropFilter", "Conv2DBackpropInput", "Conv2DTranspose", "Conv3D", "Conv3DBackpropFilter",
+    "Conv3DBackpropInput", "Conv3DTranspose", "ConvertToDynamic", "CopyWithSlice", "Cos", "Cosh",
+    "CountNonZero", "CropAndResize", "Cross", "CumProd", "CumSum", "Cummax", "Cummin",
+    "CumulativeLogsumexp", "Custom", "CustomOpBuilder", "DType", "DataFormatDimMap", "DataFormatVecPermute",
+    "DeformableOffsets", "DeformableOffsetsGrad", "Dense", "DenseToCSRSparseMatrix", "Depend",
+    "DepthToSpace", "DepthwiseConv2dNative", "Diag", "DiagPart", "Digamma", "Dilation2D", "Div", "DivNoNan",
+    "Dropout", "Dropout2D", "Dropout3D", "DropoutDoMask", "DropoutGenMask", "DropoutGrad", "DtypeToEnum",
+    "DumpGradient", "DynamicGRUV2", "DynamicRNN", "DynamicShape", "EditDistance", "Eig", "Einsum", "Elu",
+    "EluGrad", "EmbeddingLookup", "Eps", "Equal", "EqualCount", "Erf", "Erfc", "Erfinv", "EuclideanNorm",
+    "Exp", "Expand", "ExpandDims", "Expm1", "ExtractGlimpse", "ExtractImagePatches", "ExtractVolumePatches",
+    "Eye", "FFTWithSize", "FastGeLU", "FastGeLUGrad", "FastGelu", "Fill", "FillDiagonal", "FillV2", "Fills",
+    "Flatten", "FlattenGrad", "FloatStatus", "Floor", "FloorDiv", "FloorMod", "Fmax", "Fmin",
+    "FractionalAvgPool", "FractionalAvgPoolGrad", "FractionalMaxPool",
+    "FractionalMaxPool3DGradWithFixedKsize", "FractionalMaxPool3DWithFixedKsize", "FractionalMaxPoolGrad",
+    "FractionalMaxPoolGradWithFixedKsize", "FractionalMaxPoolWithFixedKsize", "FusedAdaFactor",
+    "FusedAdaFactorWithGlobalNorm", "FusedCastAdamWeightDecay", "FusedSparseAdam", "FusedSparseFtrl",
+    "FusedSparseLazyAdam", "FusedSparseProximalAdagrad", "FusedWeightScaleApplyMomentum", "GLU", "GRUV2",
+    "GRUV2Grad", "Gamma", "Gather", "GatherD", "GatherNd", "GatherV2", "Gcd", "GeLU", "GeLUGrad", "Gelu",
+    "Geqrf", "Ger", "GluGrad", "Greater", "GreaterEqual", "GridSampler2D", "GridSampler2DGrad",
+    "GridSampler3D", "GridSampler3DGrad", "HSVToRGB", "HShrink", "HShrinkGrad", "HSigmoid", "HSigmoidGrad",
+    "HSwish", "HSwishGrad", "HammingWindow", "Heaviside", "Histogram", "HistogramFixedWidth",
+    "HistogramSummary", "HookBackward", "Hypot", "IOU", "Identity", "IdentityN", "Igamma", "Igammac",
+    "Im2Col", "Imag", "ImageSummary", "InSequence", "InTopK", "IndexAdd", "IndexFill", "IndexPut",
+    "InplaceAdd", "InplaceIndexAdd", "InplaceSub", "InplaceUpdate", "InplaceUpdateV2", "InsertGradientOf",
+    "Inv", "InvGrad", "Invert", "InvertPermutation", "IsClose", "IsFinite", "IsInf", "IsInstance", "IsNan",
     "IsSubClass", "KLDivLoss", "KLDivLossGrad", "L2Loss", "L2Normalize", "L2NormalizeGrad", "LARSUpdate",
     "LRN", "LRNGrad", "LSTM", "LayerNorm", "LayerNormGrad", "LayerNormGradGrad", "Lcm", "LeftShift", "Lerp",
     "LerpScalar", "Less", "LessEqual", "Lgamma", "LinSpace", "ListDiff", "ListToTensor", "ListToTuple",
@@ -2603,6 +2622,192 @@ def moe_token_unpermute(permuted_tokens, sorted_indices, probs=None, padded_mode
 
 def rotary_position_embedding(x, cos, sin, mode=0) -> Tensor:
     """``x * cos + turned(x) * sin``; turned: halves (`mode` 0) or neighbours (1) exchanged, the first negated."""
+
+def coo_abs(x) -> Any:
+    """The COOTensor of `abs` of each value that `x` holds."""
+
+def csr_abs(x) -> Any:
+    """The CSRTensor of `abs` of each value that `x` holds."""
+
+def coo_acos(x) -> Any:
+    """The COOTensor of `acos` of each value that `x` holds."""
+
+def csr_acos(x) -> Any:
+    """The CSRTensor of `acos` of each value that `x` holds."""
+
+def coo_acosh(x) -> Any:
+    """The COOTensor of `acosh` of each value that `x` holds."""
+
+def csr_acosh(x) -> Any:
+    """The CSRTensor of `acosh` of each value that `x` holds."""
+
+def coo_asin(x) -> Any:
+    """The COOTensor of `asin` of each value that `x` holds."""
+
+def csr_asin(x) -> Any:
+    """The CSRTensor of `asin` of each value that `x` holds."""
+
+def coo_asinh(x) -> Any:
+    """The COOTensor of `asinh` of each value that `x` holds."""
+
+def csr_asinh(x) -> Any:
+    """The CSRTensor of `asinh` of each value that `x` holds."""
+
+def coo_atan(x) -> Any:
+    """The COOTensor of `atan` of each value that `x` holds."""
+
+def csr_atan(x) -> Any:
+    """The CSRTensor of `atan` of each value that `x` holds."""
+
+def coo_atanh(x) -> Any:
+    """The COOTensor of `atanh` of each value that `x` holds."""
+
+def csr_atanh(x) -> Any:
+    """The CSRTensor of `atanh` of each value that `x` holds."""
+
+def coo_ceil(x) -> Any:
+    """The COOTensor of `ceil` of each value that `x` holds."""
+
+def csr_ceil(x) -> Any:
+    """The CSRTensor of `ceil` of each value that `x` holds."""
+
+def coo_cos(x) -> Any:
+    """The COOTensor of `cos` of each value that `x` holds."""
+
+def csr_cos(x) -> Any:
+    """The CSRTensor of `cos` of each value that `x` holds."""
+
+def coo_cosh(x) -> Any:
+    """The COOTensor of `cosh` of each value that `x` holds."""
+
+def csr_cosh(x) -> Any:
+    """The CSRTensor of `cosh` of each value that `x` holds."""
+
+def coo_exp(x) -> Any:
+    """The COOTensor of `exp` of each value that `x` holds."""
+
+def csr_exp(x) -> Any:
+    """The CSRTensor of `exp` of each value that `x` holds."""
+
+def coo_expm1(x) -> Any:
+    """The COOTensor of `expm1` of each value that `x` holds."""
+
+def csr_expm1(x) -> Any:
+    """The CSRTensor of `expm1` of each value that `x` holds."""
+
+def coo_floor(x) -> Any:
+    """The COOTensor of `floor` of each value that `x` holds."""
+
+def csr_floor(x) -> Any:
+    """The CSRTensor of `floor` of each value that `x` holds."""
+
+def coo_inv(x) -> Any:
+    """The COOTensor of `inv` of each value that `x` holds."""
+
+def csr_inv(x) -> Any:
+    """The CSRTensor of `inv` of each value that `x` holds."""
+
+def coo_isfinite(x) -> Any:
+    """The COOTensor of `isfinite` of each value that `x` holds."""
+
+def csr_isfinite(x) -> Any:
+    """The CSRTensor of `isfinite` of each value that `x` holds."""
+
+def coo_isinf(x) -> Any:
+    """The COOTensor of `isinf` of each value that `x` holds."""
+
+def csr_isinf(x) -> Any:
+    """The CSRTensor of `isinf` of each value that `x` holds."""
+
+def coo_isnan(x) -> Any:
+    """The COOTensor of `isnan` of each value that `x` holds."""
+
+def csr_isnan(x) -> Any:
+    """The CSRTensor of `isnan` of each value that `x` holds."""
+
+def coo_log(x) -> Any:
+    """The COOTensor of `log` of each value that `x` holds."""
+
+def csr_log(x) -> Any:
+    """The CSRTensor of `log` of each value that `x` holds."""
+
+def coo_log1p(x) -> Any:
+    """The COOTensor of `log1p` of each value that `x` holds."""
+
+def csr_log1p(x) -> Any:
+    """The CSRTensor of `log1p` of each value that `x` holds."""
+
+def coo_neg(x) -> Any:
+    """The COOTensor of `neg` of each value that `x` holds."""
+
+def csr_neg(x) -> Any:
+    """The CSRTensor of `neg` of each value that `x` holds."""
+
+def coo_relu(x) -> Any:
+    """The COOTensor of `relu` of each value that `x` holds."""
+
+def csr_relu(x) -> Any:
+    """The CSRTensor of `relu` of each value that `x` holds."""
+
+def coo_relu6(x) -> Any:
+    """The COOTensor of `relu6` of each value that `x` holds."""
+
+def csr_relu6(x) -> Any:
+    """The CSRTensor of `relu6` of each value that `x` holds."""
+
+def coo_round(x) -> Any:
+    """The COOTensor of `round` of each value that `x` holds."""
+
+def csr_round(x) -> Any:
+    """The CSRTensor of `round` of each value that `x` holds."""
+
+def coo_sigmoid(x) -> Any:
+    """The COOTensor of `sigmoid` of each value that `x` holds."""
+
+def csr_sigmoid(x) -> Any:
+    """The CSRTensor of `sigmoid` of each value that `x` holds."""
+
+def coo_sin(x) -> Any:
+    """The COOTensor of `sin` of each value that `x` holds."""
+
+def csr_sin(x) -> Any:
+    """The CSRTensor of `sin` of each value that `x` holds."""
+
+def coo_sinh(x) -> Any:
+    """The COOTensor of `sinh` of each value that `x` holds."""
+
+def csr_sinh(x) -> Any:
+    """The CSRTensor of `sinh` of each value that `x` holds."""
+
+def coo_softsign(x) -> Any:
+    """The COOTensor of `softsign` of each value that `x` holds."""
+
+def csr_softsign(x) -> Any:
+    """The CSRTensor of `softsign` of each value that `x` holds."""
+
+def coo_sqrt(x) -> Any:
+    """The COOTensor of `sqrt` of each value that `x` holds."""
+
+def csr_sqrt(x) -> Any:
+    """The CSRTensor of `sqrt` of each value that `x` holds."""
+
+def coo_square(x) -> Any:
+    """The COOTensor of `square` of each value that `x` holds."""
+
+def csr_square(x) -> Any:
+    """The CSRTensor of `square` of each value that `x` holds."""
+
+def coo_tan(x) -> Any:
+    """The COOTensor of `tan` of each value that `x` holds."""
+
+def csr_tan(x) -> Any:
+    """The CSRTensor of `tan` of each value that `x` holds."""
+
+def coo_tanh(x) -> Any:
+    """The COOTensor of `tanh` of each value that `x` holds."""
+
+def csr_tanh(x) -> Any:
+    """The CSRTensor of `tanh` of each value that `x` holds."""
 
 class AddV2(_Operation):
     """Elementwise ``input + other``; "or" for bool."""

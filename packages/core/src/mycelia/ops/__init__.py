@@ -90,7 +90,11 @@ def __getattr__(name: str):
         if name == "operations":
             return operations
         if name == "__all__":
-            return [*(n for n in globals() if not n.startswith("_")), *_LATE, *operations.__all__]
+            # The same whatever was looked up before: these are in the namespace from their first use on.
+            sparse = vars(importlib.import_module("mycelia.engine.ops.linalg.sparse"))
+            listed = (n for n in sparse if n.startswith(_SPARSE))
+            own = (n for n in globals() if not n.startswith("_"))
+            return list(dict.fromkeys((*own, *_LATE, *listed, *operations.__all__)))
         found = getattr(operations, name, None)
         if found is not None:
             return globals().setdefault(name, found)
