@@ -159,4 +159,28 @@ PyMethodDef functions[] = {
 
 int init_device(PyObject* module) { return PyModule_AddFunctions(module, functions); }
 
+Tensor* tensor_on(Tensor* t, int32_t device) {
+  if (t->storage->device == device) {
+    Py_INCREF(t);
+    return t;
+  }
+  Tensor* made = tensor_empty(t->t.dtype, t->t.rank, t->t.shape, device);
+  if (made && !copy_bytes(made->t.data, device, t->t.data, t->storage->device, t->t.size * kItemSize[t->t.dtype])) Py_CLEAR(made);
+  return made;
+}
+
+Tensor* tensor_brought(Tensor* t, int32_t device) {
+  Tensor* there = tensor_on(t, device);
+  if (!there || there == t) return there;
+  Storage* old = t->storage;
+  if (old->exports > 0 || old->bin == kForeign) return there;  // others may read and write the memory as this tensor's
+  t->storage = there->storage;
+  retain(t->storage);
+  t->t.data = there->t.data;
+  release(old);
+  Py_DECREF(there);
+  Py_INCREF(t);
+  return t;
+}
+
 }  // namespace mycelia

@@ -1,9 +1,4 @@
 // The Tensor type: a contiguous block of one dtype, or a symbolic value while a graph is captured.
-#define NO_IMPORT_ARRAY
-#define PY_ARRAY_UNIQUE_SYMBOL mycelia_array_api
-#define NPY_NO_DEPRECATED_API NPY_1_20_API_VERSION
-#include <numpy/arrayobject.h>
-
 #include <vector>
 
 #include "core.h"
@@ -21,62 +16,6 @@ namespace {
 constexpr int kFreeTensors = 256;
 Tensor* free_tensors[kFreeTensors];
 int n_free_tensors = 0;
-
-const int kNumpyType[MYC_DTYPE_COUNT] = {NPY_BOOL,   NPY_INT8,   NPY_INT16,  NPY_INT32, NPY_INT64, NPY_UINT8,   NPY_UINT16,    NPY_UINT32,
-                                         NPY_UINT64, NPY_HALF,   NPY_UINT16, NPY_FLOAT, NPY_DOUBLE, NPY_CFLOAT, NPY_CDOUBLE};
-
-// dtype code of a native-byte-order NumPy type number, or -1.
-int code_of_numpy(int type_num) {
-  switch (type_num) {
-    case NPY_BOOL: return MYC_BOOL;
-    case NPY_BYTE: return MYC_I8;
-    case NPY_SHORT: return MYC_I16;
-    case NPY_INT: return MYC_I32;
-    case NPY_LONG: return sizeof(long) == 8 ? MYC_I64 : MYC_I32;
-    case NPY_LONGLONG: return MYC_I64;
-    case NPY_UBYTE: return MYC_U8;
-    case NPY_USHORT: return MYC_U16;
-    case NPY_UINT: return MYC_U32;
-    case NPY_ULONG: return sizeof(long) == 8 ? MYC_U64 : MYC_U32;
-    case NPY_ULONGLONG: return MYC_U64;
-    case NPY_HALF: return MYC_F16;
-    case NPY_FLOAT: return MYC_F32;
-    case NPY_DOUBLE: return MYC_F64;
-    case NPY_CFLOAT: return MYC_C64;
-    case NPY_CDOUBLE: return MYC_C128;
-    default: return -1;
-  }
-}
-
-// ---- what a NumPy array holds on to: one reference to a Storage --------------------------------------------------
-
-struct StorageRef {
-  PyObject_HEAD
-  Storage* storage;
-};
-
-PyTypeObject* StorageRefType = nullptr;
-
-void storage_ref_dealloc(PyObject* self) {
-  Storage* s = reinterpret_cast<StorageRef*>(self)->storage;
-  release_export(s);
-  PyTypeObject* type = Py_TYPE(self);
-  type->tp_free(self);
-  Py_DECREF(type);
-}
-
-PyType_Slot storage_ref_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(storage_ref_dealloc)}, {0, nullptr}};
-PyType_Spec storage_ref_spec = {"mycelia.engine._C.StorageRef", sizeof(StorageRef), 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_DISALLOW_INSTANTIATION,
-                                storage_ref_slots};
-
-PyObject* storage_ref(Storage* s) {
-  StorageRef* ref = PyObject_New(StorageRef, StorageRefType);
-  if (!ref) return nullptr;
-  ref->storage = s;
-  retain(s);
-  ++s->exports;
-  return reinterpret_cast<PyObject*>(ref);
-}
 
 // ---- life of a Tensor --------------------------------------------------------------------------------------------
 
@@ -158,11 +97,7 @@ PyObject* tensor_new(PyTypeObject* type, PyObject*, PyObject*) {
 // Tensor(...) of a plain native array is copied right here; everything else is decided in Python.
 PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyObject* kwnames) {
   const Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-  if (n == 1 && !kwnames && PyArray_CheckExact(args[0])) {
-    PyArrayObject* a = reinterpret_cast<PyArrayObject*>(args[0]);
-    if (code_of_numpy(PyArray_TYPE(a)) >= 0 && PyArray_ISNOTSWAPPED(a) && PyArray_NDIM(a) <= MYC_MAX_RANK)
-      return reinterpret_cast<PyObject*>(tensor_from_array(args[0], false));
-  }
+  if (n == 1 && !kwnames && is_native_array(args[0])) return reinterpret_cast<PyObject*>(tensor_from_array(args[0], false));
   if (!hooks.construct) {
     PyErr_SetString(PyExc_RuntimeError, "mycelia.engine._C is used before mycelia.engine.tensors.tensor was imported");
     return nullptr;
@@ -287,8 +222,6 @@ PyGetSetDef getset[] = {
     {"__dict__", get_dict, PyObject_GenericSetDict, "Attributes that were set on this tensor.", nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
-// ---- conversion to Python values ---------------------------------------------------------------------------------
-
 }  // namespace
 
 bool has_data(Tensor* t) {
@@ -305,170 +238,6 @@ bool has_data(Tensor* t) {
 }
 
 namespace {
-
-float half_to_float(uint16_t h) {
-  const uint32_t sign = uint32_t(h & 0x8000) << 16, exponent = (h >> 10) & 31, mantissa = h & 1023;
-  uint32_t bits;
-  if (exponent == 0) {
-    float f = static_cast<float>(mantissa) * 5.9604644775390625e-08f;  // 2^-24: subnormal
-    return sign ? -f : f;
-  }
-  bits = exponent == 31 ? sign | 0x7f800000 | (mantissa << 13) : sign | ((exponent + 112) << 23) | (mantissa << 13);
-  float f;
-  std::memcpy(&f, &bits, 4);
-  return f;
-}
-
-// The first element of `tensor`, which may lie anywhere.
-PyObject* element(const Tensor* tensor) {
-  const myc_tensor& t = tensor->t;
-  const char* p = static_cast<const char*>(t.data);
-  char copied[16];
-  if (tensor->storage->device != kHost) {
-    if (!copy_bytes(copied, kHost, t.data, tensor->storage->device, kItemSize[t.dtype])) return nullptr;
-    p = copied;
-  }
-  switch (t.dtype) {
-    case MYC_BOOL: return PyBool_FromLong(*p);
-    case MYC_I8: return PyLong_FromLong(*reinterpret_cast<const int8_t*>(p));
-    case MYC_I16: return PyLong_FromLong(*reinterpret_cast<const int16_t*>(p));
-    case MYC_I32: return PyLong_FromLong(*reinterpret_cast<const int32_t*>(p));
-    case MYC_I64: return PyLong_FromLongLong(*reinterpret_cast<const int64_t*>(p));
-    case MYC_U8: return PyLong_FromLong(*reinterpret_cast<const uint8_t*>(p));
-    case MYC_U16: return PyLong_FromLong(*reinterpret_cast<const uint16_t*>(p));
-    case MYC_U32: return PyLong_FromUnsignedLong(*reinterpret_cast<const uint32_t*>(p));
-    case MYC_U64: return PyLong_FromUnsignedLongLong(*reinterpret_cast<const uint64_t*>(p));
-    case MYC_F16: return PyFloat_FromDouble(half_to_float(*reinterpret_cast<const uint16_t*>(p)));
-    case MYC_BF16: {
-      const uint32_t bits = uint32_t(*reinterpret_cast<const uint16_t*>(p)) << 16;
-      float f;
-      std::memcpy(&f, &bits, 4);
-      return PyFloat_FromDouble(f);
-    }
-    case MYC_F32: return PyFloat_FromDouble(*reinterpret_cast<const float*>(p));
-    case MYC_F64: return PyFloat_FromDouble(*reinterpret_cast<const double*>(p));
-    case MYC_C64: return PyComplex_FromDoubles(reinterpret_cast<const float*>(p)[0], reinterpret_cast<const float*>(p)[1]);
-    default: return PyComplex_FromDoubles(reinterpret_cast<const double*>(p)[0], reinterpret_cast<const double*>(p)[1]);
-  }
-}
-
-PyObject* only_element(PyObject* self, const char* what) {
-  Tensor* t = as_tensor(self);
-  if (!has_data(t)) return nullptr;
-  if (t->t.size != 1) {
-    OwnedRef shape(shape_tuple(t->t));
-    PyErr_Format(PyExc_ValueError, "%s needs a tensor with one element, but the shape is %R", what, shape.p);
-    place_error("Tensor");
-    return nullptr;
-  }
-  return element(t);
-}
-
-PyObject* to_int(PyObject* self) {
-  OwnedRef v(only_element(self, "int()"));
-  return v ? PyNumber_Long(v.p) : nullptr;
-}
-PyObject* to_float(PyObject* self) {
-  OwnedRef v(only_element(self, "float()"));
-  return v ? PyNumber_Float(v.p) : nullptr;
-}
-PyObject* to_index(PyObject* self) {
-  const int32_t d = as_tensor(self)->t.dtype;
-  if (d > MYC_U64) {
-    PyErr_Format(PyExc_ValueError, "only an integer or bool tensor with one element can be an index, but the dtype is %S", dtype_objects[d]);
-    place_error("Tensor");
-    return nullptr;
-  }
-  OwnedRef v(only_element(self, "an index"));
-  return v ? PyNumber_Index(v.p) : nullptr;
-}
-int to_bool(PyObject* self) {
-  Tensor* t = as_tensor(self);
-  if (!has_data(t)) return -1;
-  if (t->t.size != 1) {
-    OwnedRef shape(shape_tuple(t->t));
-    PyErr_Format(PyExc_ValueError, "The truth value of an array with %s is ambiguous. Use x.any() or x.all() (the shape is %R).",
-                 t->t.size ? "more than one element" : "no element", shape.p);
-    place_error("Tensor");
-    return -1;
-  }
-  OwnedRef v(element(t));
-  return v ? PyObject_IsTrue(v.p) : -1;
-}
-
-PyObject* method_item(PyObject* self, PyObject* const* args, Py_ssize_t n) {
-  Tensor* t = as_tensor(self);
-  if (n == 0) return only_element(self, "item()");
-  if (!has_data(t)) return nullptr;
-  OwnedRef array(tensor_to_array(t));
-  if (!array) return nullptr;
-  OwnedRef method(PyObject_GetAttrString(array.p, "item"));
-  return method ? PyObject_Vectorcall(method.p, args, n, nullptr) : nullptr;
-}
-
-// Rounds up to even: what the hardware conversion does as well.
-PyObject* bfloat16_array(Tensor* t) {
-  npy_intp dims[MYC_MAX_RANK];
-  for (int i = 0; i < t->t.rank; ++i) dims[i] = t->t.shape[i];
-  PyObject* a = PyArray_SimpleNew(t->t.rank, dims, NPY_FLOAT);
-  if (!a) return nullptr;
-  uint32_t* out = static_cast<uint32_t*>(PyArray_DATA(reinterpret_cast<PyArrayObject*>(a)));
-  const uint16_t* in = static_cast<const uint16_t*>(t->t.data);
-  for (int64_t i = 0; i < t->t.size; ++i) out[i] = uint32_t(in[i]) << 16;
-  return a;
-}
-
-PyObject* method_asnumpy(PyObject* self, PyObject*) {
-  Tensor* t = as_tensor(self);
-  if (!has_data(t)) return nullptr;
-  if (t->t.dtype != MYC_BF16) return tensor_to_array(t);
-  OwnedRef here(reinterpret_cast<PyObject*>(tensor_on(t, kHost)));
-  return here ? bfloat16_array(as_tensor(here.p)) : nullptr;
-}
-
-// __array__(dtype=None, copy=None): without a copy where NumPy allows it and the dtype is one of NumPy's.
-PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs) {
-  static const char* names[] = {"dtype", "copy", nullptr};
-  PyObject *dtype = Py_None, *copy = Py_None;
-  if (!PyArg_ParseTupleAndKeywords(args, kwargs, "|OO:__array__", const_cast<char**>(names), &dtype, &copy)) return nullptr;
-  const int wanted = copy == Py_None ? -1 : PyObject_IsTrue(copy);
-  if (wanted < 0 && PyErr_Occurred()) return nullptr;
-  OwnedRef array(method_asnumpy(self, nullptr));
-  if (!array) return nullptr;
-  const bool copied = as_tensor(self)->storage->device != kHost;
-  bool fresh = copied || as_tensor(self)->t.dtype == MYC_BF16;
-  if (dtype != Py_None) {
-    OwnedRef converted(PyObject_CallMethod(array.p, "astype", "OssOO", dtype, "K", "unsafe", Py_True, Py_False));
-    if (!converted) return nullptr;
-    fresh = fresh || converted.p != array.p;
-    Py_SETREF(array.p, converted.take());
-  }
-  if (wanted == 0 && fresh) {
-    PyErr_SetString(PyExc_ValueError, copied ? "copy must not be False: the tensor lies in the memory of a device"
-                                             : "copy must not be False where the dtype changes: bfloat16 is float32 in NumPy");
-    place_error("Tensor.__array__");
-    return nullptr;
-  }
-  if (wanted == 1 && !fresh) return PyObject_CallMethod(array.p, "copy", nullptr);
-  return array.take();
-}
-
-PyObject* method_from_numpy(PyObject*, PyObject* array) {
-  if (!PyArray_Check(array)) {
-    PyErr_Format(PyExc_TypeError, "array must be a numpy.ndarray, but got %s", Py_TYPE(array)->tp_name);
-    place_error("Tensor.from_numpy");
-    return nullptr;
-  }
-  PyObject* made = reinterpret_cast<PyObject*>(tensor_from_array(array, true));
-  if (!made) place_error("Tensor.from_numpy");
-  return made;
-}
-
-// Bit pattern access for dtypes NumPy does not know (bfloat16): a uint16 view.
-PyObject* method_bits(PyObject* self, PyObject*) {
-  if (!has_data(as_tensor(self))) return nullptr;
-  return tensor_to_array(as_tensor(self));
-}
 
 PyObject* method_assign(PyObject* self, PyObject* other) {
   if (!is_tensor(other)) {
@@ -697,23 +466,6 @@ PyObject* module_make_traced(PyObject*, PyObject* args) {
   return reinterpret_cast<PyObject*>(t);
 }
 
-// from_array(array, dtype, share): like Tensor(array), reading bit patterns for bfloat16.
-PyObject* module_from_array(PyObject*, PyObject* args) {
-  PyObject *array, *dtype;
-  int share;
-  if (!PyArg_ParseTuple(args, "O!Op", &PyArray_Type, &array, &dtype, &share)) return nullptr;
-  Tensor* t = tensor_from_array(array, share);
-  if (!t || dtype == Py_None) return reinterpret_cast<PyObject*>(t);
-  const int32_t code = dtype_code(dtype);
-  if (code < 0 || kItemSize[code] != kItemSize[t->t.dtype]) {
-    if (code >= 0) PyErr_SetString(PyExc_TypeError, "from_array: the item size does not fit the dtype");
-    Py_DECREF(t);
-    return nullptr;
-  }
-  t->t.dtype = code;
-  return reinterpret_cast<PyObject*>(t);
-}
-
 PyMethodDef functions[] = {
     {"set_operator", set_operator, METH_VARARGS, "set_operator(name, op): the Op behind a Tensor operator."},
     {"set_dtypes", set_dtypes, METH_O, "set_dtypes(list): DType objects by code."},
@@ -798,93 +550,6 @@ Tensor* tensor_view(Tensor* base, int32_t rank, const int64_t* shape, int64_t of
   return t;
 }
 
-Tensor* tensor_from_array(PyObject* object, bool share) {
-  PyArrayObject* a = reinterpret_cast<PyArrayObject*>(object);
-  const int32_t code = code_of_numpy(PyArray_TYPE(a));
-  if (code < 0 || !PyArray_ISNOTSWAPPED(a)) {
-    PyErr_Format(PyExc_TypeError, "a Tensor cannot hold a numpy array of dtype %S; supported are bool, integers, floating and complex numbers of native byte order",
-                 reinterpret_cast<PyObject*>(PyArray_DESCR(a)));
-    return nullptr;
-  }
-  if (PyArray_NDIM(a) > MYC_MAX_RANK) {
-    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, but the array has %d", MYC_MAX_RANK, PyArray_NDIM(a));
-    return nullptr;
-  }
-  const bool contiguous = PyArray_IS_C_CONTIGUOUS(a) && PyArray_ISALIGNED(a);
-  int64_t dims[MYC_MAX_RANK];
-  const int rank = PyArray_NDIM(a);
-  for (int i = 0; i < rank; ++i) dims[i] = PyArray_DIM(a, i);
-  if (share && contiguous && PyArray_ISWRITEABLE(a)) {  // updates in place would fault on a mapped file
-    Tensor* t = tensor_object();
-    if (!t) return nullptr;
-    t->t.dtype = code;
-    t->t.rank = rank;
-    for (int i = 0; i < rank; ++i) t->t.shape[i] = dims[i];
-    t->t.size = PyArray_SIZE(a);
-    t->t.data = PyArray_DATA(a);
-    t->storage = storage_wrap(t->t.data, PyArray_NBYTES(a), object);
-    if (!t->storage) {
-      Py_DECREF(t);
-      return nullptr;
-    }
-    return t;
-  }
-  Tensor* t = tensor_empty(code, rank, dims);
-  if (!t) return nullptr;
-  if (contiguous) {
-    std::memcpy(t->t.data, PyArray_DATA(a), static_cast<size_t>(t->t.size * kItemSize[code]));
-    return t;
-  }
-  OwnedRef target(tensor_to_array(t));
-  if (!target || PyArray_CopyInto(reinterpret_cast<PyArrayObject*>(target.p), a) < 0) {
-    Py_DECREF(t);
-    return nullptr;
-  }
-  return t;
-}
-
-Tensor* tensor_on(Tensor* t, int32_t device) {
-  if (t->storage->device == device) {
-    Py_INCREF(t);
-    return t;
-  }
-  Tensor* made = tensor_empty(t->t.dtype, t->t.rank, t->t.shape, device);
-  if (made && !copy_bytes(made->t.data, device, t->t.data, t->storage->device, t->t.size * kItemSize[t->t.dtype])) Py_CLEAR(made);
-  return made;
-}
-
-Tensor* tensor_brought(Tensor* t, int32_t device) {
-  Tensor* there = tensor_on(t, device);
-  if (!there || there == t) return there;
-  Storage* old = t->storage;
-  if (old->exports > 0 || old->bin == kForeign) return there;  // others may read and write the memory as this tensor's
-  t->storage = there->storage;
-  retain(t->storage);
-  t->t.data = there->t.data;
-  release(old);
-  Py_DECREF(there);
-  Py_INCREF(t);
-  return t;
-}
-
-PyObject* tensor_to_array(Tensor* t) {
-  if (t->storage->device != kHost) {
-    OwnedRef here(reinterpret_cast<PyObject*>(tensor_on(t, kHost)));
-    return here ? tensor_to_array(as_tensor(here.p)) : nullptr;
-  }
-  npy_intp dims[MYC_MAX_RANK];
-  for (int i = 0; i < t->t.rank; ++i) dims[i] = t->t.shape[i];
-  OwnedRef ref(storage_ref(t->storage));
-  if (!ref) return nullptr;
-  PyObject* a = PyArray_New(&PyArray_Type, t->t.rank, dims, kNumpyType[t->t.dtype], nullptr, t->t.data, 0, NPY_ARRAY_CARRAY, nullptr);
-  if (!a) return nullptr;
-  if (PyArray_SetBaseObject(reinterpret_cast<PyArrayObject*>(a), ref.take()) < 0) {
-    Py_DECREF(a);
-    return nullptr;
-  }
-  return a;
-}
-
 bool tensor_take(Tensor* target, Tensor* source) {
   if (target == source) return true;
   Storage* old_storage = target->storage;
@@ -939,9 +604,8 @@ PyObject* shape_tuple(const myc_tensor& t) {
 }
 
 int init_tensor(PyObject* module) {
-  StorageRefType = reinterpret_cast<PyTypeObject*>(PyType_FromSpec(&storage_ref_spec));
   TensorType = make_type();
-  if (!StorageRefType || !TensorType || init_interchange() < 0) return -1;
+  if (!TensorType || init_arrays() < 0 || init_interchange() < 0) return -1;
   TensorType->tp_vectorcall = tensor_vectorcall;
   if (PyModule_AddObjectRef(module, "Tensor", reinterpret_cast<PyObject*>(TensorType)) < 0) return -1;
   return PyModule_AddFunctions(module, functions);

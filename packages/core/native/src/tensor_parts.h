@@ -1,4 +1,4 @@
-// What the files of the Tensor type share: tensor.cc (life, attributes, conversion), operators.cc, interchange.cc.
+// What the files of the Tensor type share.
 #pragma once
 #include "core.h"
 
@@ -11,6 +11,22 @@ bool has_data(Tensor* t);
 extern const PyType_Slot operator_slots[];
 extern const int operator_slot_count;
 PyObject* set_operator(PyObject*, PyObject* args);  // set_operator(name, callable)
+
+// scalars.cc
+PyObject* to_int(PyObject* self);
+PyObject* to_float(PyObject* self);
+PyObject* to_index(PyObject* self);
+int to_bool(PyObject* self);
+PyObject* method_item(PyObject* self, PyObject* const* args, Py_ssize_t n);
+
+// arrays.cc
+bool is_native_array(PyObject* object);  // a numpy.ndarray itself whose elements and rank a Tensor can have
+PyObject* method_asnumpy(PyObject* self, PyObject*);
+PyObject* method_array(PyObject* self, PyObject* args, PyObject* kwargs);
+PyObject* method_from_numpy(PyObject*, PyObject* array);
+PyObject* method_bits(PyObject* self, PyObject*);  // of any dtype, by NumPy's of its size
+PyObject* module_from_array(PyObject*, PyObject* args);
+int init_arrays();
 
 // interchange.cc
 int get_buffer(PyObject* self, Py_buffer* view, int flags);
