@@ -184,3 +184,32 @@ def test_two_distributions_with_one_plugin_name_do_not_clash(install, tmp_path):
     (other / "good-9.dist-info" / "entry_points.txt").write_text("[mycelia]\ngood = no_such\n")
     result = run(NAMES, f"{install.path}{os.pathsep}{other}", MYCELIA_PLUGINS="good")
     assert result.stdout.splitlines()[-1] == "['core', 'good']", result.stderr
+
+
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("own_memory = True\n    def allocate(self, size): return 8",
+         "'half' has memory of its own (own_memory), but no free, copy_from_host, copy_to_host, copy"),
+        ("def claims(self, graph): return [graph.nodes]", "'half' has claims, but no compile"),
+    ],
+)  # fmt: skip
+def test_backend_that_lacks_methods_of_the_contract_says_which_at_its_first_use(install, body, message):
+    source = f"""
+from mycelia.backends import Backend
+from mycelia.hookspecs import hookimpl
+
+class Half(Backend):
+    name = "half"
+    {body}
+
+@hookimpl
+def mycelia_backends():
+    return [Half()]
+"""
+    install("half", source)
+    code = "import mycelia as ms\nms.set_context(device_target='half')\nprint(ms.Tensor([1.0]) + 1)"
+    result = run(code, install.path)
+    assert result.returncode != 0
+    assert "TypeError" in result.stderr
+    assert f"the backend {message}" in result.stderr

@@ -122,12 +122,32 @@ class Backend:
     #: channels last only then, and only if there are kernels for `ops/lowered/channels_last.py`.
     channels_last = False
 
-    #: Whether tensors lie in memory of the device, which the host must not touch. Such a backend has the
-    #: methods from `allocate` to `view`.
+    #: Whether tensors lie in memory of the device, which the host must not touch. Such a backend writes the
+    #: methods from `allocate` to `copy`, and `view` if it has kernels in Python.
     own_memory = False
 
     #: The number by which the native core knows its memory; set by core. 0: the host's.
     device = 0
+
+    def check(self) -> None:
+        """Raise TypeError if a method is missing that this backend must have written. Core asks at its first
+        use.
+        """
+        needed = []
+        if type(self).claims is not Backend.claims:
+            needed.append(("claims", ("compile",)))
+        if self.own_memory:
+            memory = ("allocate", "free", "copy_from_host", "copy_to_host", "copy")
+            needed.append(("memory of its own (own_memory)", memory))
+        for reason, names in needed:
+            missing = [name for name in names if getattr(type(self), name) is getattr(Backend, name)]
+            if missing:
+                raise TypeError(f"the backend '{self.name}' has {reason}, but no {', '.join(missing)}")
+
+    def _lacks(self, name: str) -> NotImplementedError:
+        return NotImplementedError(
+            f"the backend '{self.name}' has no {name} ({type(self).__qualname__}.{name})"
+        )
 
     # ---- what it runs
 
@@ -166,39 +186,38 @@ class Backend:
 
     def compile(self, graph: Graph) -> Callable[..., Sequence[Any]]:
         """A function for a graph of the nodes that `claims` named: from arrays, one per parameter, to arrays,
-        one per output, both of the kind that kernels get. It is asked once per program.
+        one per output, both of the kind that kernels get. It is asked once per program. Written by a backend
+        that writes `claims`.
         """
-        raise NotImplementedError(f"backend {self.name} claims nodes, but has no compile")
+        raise self._lacks("compile")
 
-    # ---- its memory, asked for only with `own_memory`
+    # ---- its memory: written by a backend with `own_memory`
 
     def allocate(self, size: int) -> int:
         """The address of `size` > 0 bytes that are free, a number from which core computes others by adding
         offsets. Raises MemoryError.
         """
-        raise NotImplementedError(f"backend {self.name} has memory of its own, but no allocate")
+        raise self._lacks("allocate")
 
     def free(self, address: int, size: int) -> None:
         """Take back what `allocate` gave. Work given before may still use it."""
-        raise NotImplementedError(f"backend {self.name} has memory of its own, but no free")
+        raise self._lacks("free")
 
     def copy_from_host(self, address: int, source: memoryview) -> None:
         """Copy bytes of the host to `address`; `source` may change when this returns."""
-        raise NotImplementedError(f"backend {self.name} has memory of its own, but no copy_from_host")
+        raise self._lacks("copy_from_host")
 
     def copy_to_host(self, target: memoryview, address: int) -> None:
         """Fill `target` with the bytes at `address`, after all work that was given before."""
-        raise NotImplementedError(f"backend {self.name} has memory of its own, but no copy_to_host")
+        raise self._lacks("copy_to_host")
 
     def copy(self, target: int, source: int, size: int) -> None:
         """Copy `size` bytes from one address of the device to another; they do not overlap."""
-        raise NotImplementedError(f"backend {self.name} has memory of its own, but no copy")
+        raise self._lacks("copy")
 
     def view(self, buffer: Buffer) -> Any:
         """What kernels in Python compute with: an array of the device that takes ``array[...] = values``."""
-        raise NotImplementedError(
-            f"backend {self.name} has memory of its own, but no view for kernels in Python"
-        )
+        raise self._lacks("view")
 
     def launch(
         self, function: Callable[..., Any], inputs: Sequence[Buffer | None], outputs: Sequence[Buffer]

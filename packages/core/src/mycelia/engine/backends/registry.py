@@ -46,9 +46,13 @@ class Kernel:
 
 
 class LoadedBackend:
-    """A backend with its kernels by op name."""
+    """A backend with its kernels by op name.
+
+    Errors: TypeError if the backend lacks what it must have (`Backend.check`).
+    """
 
     def __init__(self, backend: Backend):
+        backend.check()
         self.backend = backend
         if backend.own_memory and not backend.device:
             backend.device = _C.add_device(backend.name, backend)
