@@ -8,9 +8,8 @@ from mycelia.faces.experimental.optim.optimizer import (
     Optimizer as Optimizer, above as above, at_least as at_least, count_step as count_step,
     fractions as fractions,
 )
-from mycelia.ops import assign as assign
 
 __all__ = [
-    "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "Parameter", "RAdam", "Tensor", "above", "assign",
-    "at_least", "count_step", "fractions",
+    "Adam", "AdamW", "Adamax", "NAdam", "Optimizer", "Parameter", "RAdam", "Tensor", "above", "at_least",
+    "count_step", "fractions",
 ]

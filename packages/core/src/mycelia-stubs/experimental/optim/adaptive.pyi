@@ -6,8 +6,7 @@ from mycelia.faces.experimental.optim.adaptive import (
 from mycelia.faces.experimental.optim.optimizer import (
     Optimizer as Optimizer, above as above, at_least as at_least, count_step as count_step,
 )
-from mycelia.ops import assign as assign
 
 __all__ = [
-    "Adadelta", "Adagrad", "Optimizer", "RMSprop", "Tensor", "above", "assign", "at_least", "count_step",
+    "Adadelta", "Adagrad", "Optimizer", "RMSprop", "Tensor", "above", "at_least", "count_step",
 ]

@@ -5,8 +5,7 @@ from mycelia.faces.experimental.optim.descent import ASGD as ASGD, Rprop as Rpro
 from mycelia.faces.experimental.optim.optimizer import (
     Optimizer as Optimizer, above as above, at_least as at_least, count_step as count_step,
 )
-from mycelia.ops import assign as assign
 
 __all__ = [
-    "ASGD", "Optimizer", "Parameter", "Rprop", "SGD", "Tensor", "above", "assign", "at_least", "count_step",
+    "ASGD", "Optimizer", "Parameter", "Rprop", "SGD", "Tensor", "above", "at_least", "count_step",
 ]

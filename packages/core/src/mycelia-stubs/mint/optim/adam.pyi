@@ -1,5 +1,4 @@
 # Written by tools/gen_stubs.py.
-from mycelia.dtype import float32 as float32
 from mycelia.engine._C import Tensor as Tensor
 from mycelia.engine.tensors.tensor import Parameter as Parameter
 from mycelia.faces.experimental.optim.optimizer import (
@@ -8,5 +7,5 @@ from mycelia.faces.experimental.optim.optimizer import (
 from mycelia.faces.mint.optim.adam import Adam as Adam, AdamW as AdamW, FusedAdamW as FusedAdamW
 
 __all__ = [
-    "Adam", "AdamW", "FusedAdamW", "Optimizer", "Parameter", "Tensor", "at_least", "float32", "fractions",
+    "Adam", "AdamW", "FusedAdamW", "Optimizer", "Parameter", "Tensor", "at_least", "fractions",
 ]

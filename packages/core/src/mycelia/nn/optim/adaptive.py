@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors, ignored
-from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
@@ -13,6 +12,7 @@ from mycelia.engine.ops.elementwise.logic import equal
 from mycelia.engine.ops.nn_ops import adaptive_optim as _adaptive_optim
 from mycelia.engine.ops.nn_ops import optim as _optim
 from mycelia.engine.tensors.tensor import Parameter, Tensor
+from mycelia.nn.optim import rules
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
 
 
@@ -332,19 +332,8 @@ class Rprop(Optimizer):
         self.step_size = self.state_of("step_size")
 
     def update(self, index, parameter, gradient, learning_rate):
-        size = self.step_size[index]
-        first = equal(self.global_step, 1)
-        assign(size, where(first, cast(learning_rate, dtype=size.dtype), size))
-        _optim._rprop(
-            parameter,
-            self.prev[index],
-            size,
-            gradient,
-            eta_minus=self.etas[0],
-            eta_plus=self.etas[1],
-            step_min=self.step_sizes[0],
-            step_max=self.step_sizes[1],
-        )
+        row = parameter, self.prev[index], self.step_size[index], gradient
+        rules.rprop([row], equal(self.global_step, 1), learning_rate, self.etas, self.step_sizes)
 
 
 class LARS(Optimizer):

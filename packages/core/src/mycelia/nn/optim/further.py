@@ -9,6 +9,7 @@ from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.nn_ops import optim as _optim
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
+from mycelia.nn.optim import rules
 from mycelia.nn.optim.adaptive import Adam
 from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
 
@@ -33,16 +34,9 @@ class ASGD(Optimizer):
         self.ax = self.state_of("ax_")
 
     def update(self, index, parameter, gradient, learning_rate):
-        ax, mu = self.ax[index], self.mu[index]
+        row = parameter, self.ax[index], self.mu[index], self.eta[index], gradient
         step = ops.cast(self.global_step, dtypes.float32).reshape(())
-        eta = ops.where(step == 1, learning_rate, self.eta[index])
-        wide = ops.cast(parameter, dtypes.float32)
-        moved = wide * (1.0 - self.lambd * eta) - eta * ops.cast(gradient, dtypes.float32)
-        mean = ops.cast(ax, dtypes.float32)
-        assign(ax, ops.cast(mean + (moved - mean) * mu, ax.dtype))
-        assign(parameter, ops.cast(moved, parameter.dtype))
-        assign(self.eta[index], learning_rate / ops.pow(1.0 + self.lambd * learning_rate * step, self.alpha))
-        assign(mu, 1.0 / ops.maximum(step - self.t0, 1.0))
+        rules.asgd([row], step, learning_rate, self.lambd, self.alpha, self.t0)
 
 
 class ProximalAdagrad(Optimizer):

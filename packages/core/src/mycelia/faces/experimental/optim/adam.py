@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mycelia import ops
 from mycelia.engine.base import dtypes
-from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.nn_ops import adaptive_optim as _adaptive_optim
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.faces.experimental.optim.optimizer import Optimizer, above, at_least, count_step, fractions
+from mycelia.nn.optim import rules
 
 
 def _number(value) -> Tensor:
@@ -38,13 +38,6 @@ class _Moments(Optimizer):
             setattr(self, name, self.parameters.clone(prefix=name, init="zeros"))
         if self._counter == "state_step":  # in the order of MindSpore's checkpoints
             self.state_step = self._step_counter("state_step")
-
-    def _average(self, i: int, gradient, beta1: float, beta2: float):
-        """Both moments with a new gradient."""
-        m, v = self.exp_avg[i], self.exp_avg_sq[i]
-        assign(m, m * beta1 + gradient * (1 - beta1))
-        assign(v, v * beta2 + gradient * gradient * (1 - beta2))
-        return m, v
 
 
 class Adam(_Moments):
@@ -120,20 +113,16 @@ class AdamW(_Moments):
 
     def implementation(self, lr, weight_decay, beta1, beta2, amsgrad, eps, grads, start_id, end_id) -> bool:
         """One step of one group, whose gradients are `grads`."""
-        del end_id  # as many as there are gradients
         step = self.state_step.astype(dtypes.float32)
+        if amsgrad:
+            rows = self._rows(start_id, end_id, self.exp_avg, self.exp_avg_sq, self.max_exp_avg_sq, grads)
+            rules.adam(rows, step, lr, (beta1, beta2), eps, weight_decay)
+            return True
+        numbers = step, lr, _number(beta1), _number(beta2), _number(eps), _number(weight_decay)
         for i, gradient in enumerate(grads, start_id):
-            p = self.parameters[i]
-            if not amsgrad:
-                numbers = step, lr, _number(beta1), _number(beta2), _number(eps), _number(weight_decay)
-                _adaptive_optim._adamw(p, self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient)
-                continue
-            m, v = self._average(i, gradient, beta1, beta2)
-            most = self.max_exp_avg_sq[i]
-            assign(most, ops.maximum(most, v))
-            root = ops.sqrt(most) / ops.sqrt(1 - ops.pow(_number(beta2), step)) + eps
-            size = lr / (1 - ops.pow(_number(beta1), step))
-            assign(p, p * (1 - lr * weight_decay) - m / root * size)
+            _adaptive_optim._adamw(
+                self.parameters[i], self.exp_avg[i], self.exp_avg_sq[i], *numbers, gradient
+            )
         return True
 
     def construct(self, gradients):
@@ -164,12 +153,9 @@ class Adamax(_Moments):
     def implementation(self, group_id, lr, gradients, maximize, weight_decay, beta1, beta2, eps) -> bool:
         """One step of one group."""
         start, end = self._span(group_id)
-        rate = lr / (1 - ops.pow(_number(beta1), self.step_t.astype(dtypes.float32)))
-        for i, g in enumerate(self._gradients(gradients, start, end, maximize, weight_decay), start):
-            p, m, u = self.parameters[i], self.exp_avg[i], self.exp_inf[i]
-            assign(m, m * beta1 + g * (1 - beta1))
-            assign(u, ops.maximum(u * beta2, ops.abs(g) + eps))
-            assign(p, p - rate * m / u)
+        part = self._gradients(gradients, start, end, maximize, weight_decay)
+        rows = self._rows(start, end, self.exp_avg, self.exp_inf, part)
+        rules.adamax(rows, self.step_t.astype(dtypes.float32), lr, (beta1, beta2), eps)
         return True
 
     def construct(self, gradients):
@@ -200,19 +186,10 @@ class NAdam(_Moments):
         self, lr, beta1, beta2, weight_decay, momentum_decay, eps, start_id, end_id, gradients
     ) -> bool:
         """One step of one group."""
+        part = self._gradients(gradients, start_id, end_id, False, weight_decay)
+        rows = self._rows(start_id, end_id, self.exp_avg, self.exp_avg_sq, self.mu_product, part)
         step = self.step_t.astype(dtypes.float32)
-        # 0.96 is the decay of the momentum schedule in the paper.
-        mu = beta1 * (1.0 - 0.5 * ops.pow(_number(0.96), step * momentum_decay))
-        ahead = beta1 * (1.0 - 0.5 * ops.pow(_number(0.96), (step + 1) * momentum_decay))
-        correction = 1 - ops.pow(_number(beta2), step)
-        group = self._gradients(gradients, start_id, end_id, False, weight_decay)
-        for i, gradient in enumerate(group, start_id):
-            p, product = self.parameters[i], self.mu_product[i]
-            assign(product, product * mu)
-            m, v = self._average(i, gradient, beta1, beta2)
-            root = ops.sqrt(v / correction) + eps
-            now = lr * (1.0 - mu) / (1.0 - product) * gradient / root
-            assign(p, p - now - lr * ahead / (1.0 - product * ahead) * m / root)
+        rules.nadam(rows, step, lr, (beta1, beta2), eps, momentum_decay)
         return True
 
     def construct(self, gradients):
@@ -239,21 +216,9 @@ class RAdam(_Moments):
 
     def implementation(self, lr, beta1, beta2, weight_decay, eps, start_id, end_id, gradients) -> bool:
         """One step of one group."""
-        step = self.step_t.astype(dtypes.float32)
-        power = ops.pow(_number(beta2), step)
-        first, second = 1 - ops.pow(_number(beta1), step), 1 - power
-        longest = 2 / (1 - beta2) - 1
-        length = longest - 2 * step * power / second
-        # Up to length 5 the variance is not tractable and the step is one of plain momentum.
-        known = ops.maximum(length, 5.0)
-        scale = (longest - 4) * (longest - 2)
-        rect = ops.sqrt((known - 4) * (known - 2) * longest / (scale * known))
-        group = self._gradients(gradients, start_id, end_id, False, weight_decay)
-        for i, gradient in enumerate(group, start_id):
-            p = self.parameters[i]
-            m, v = self._average(i, gradient, beta1, beta2)
-            adaptive = ops.sqrt(second) / (ops.sqrt(v) + eps) * rect
-            assign(p, p - m / first * lr * ops.where(length > 5.0, adaptive, 1.0))
+        part = self._gradients(gradients, start_id, end_id, False, weight_decay)
+        rows = self._rows(start_id, end_id, self.exp_avg, self.exp_avg_sq, part)
+        rules.radam(rows, self.step_t.astype(dtypes.float32), lr, (beta1, beta2), eps)
         return True
 
     def construct(self, gradients):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from mycelia import ops
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.nn_ops import adaptive_optim as _adaptive_optim
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.faces.experimental.optim.optimizer import Optimizer, above, at_least, count_step
+from mycelia.nn.optim import rules
 
 
 class Adadelta(Optimizer):
@@ -140,19 +139,9 @@ class RMSprop(Optimizer):
     ) -> bool:
         """One step of one group."""
         start, end = self._span(group_id)
-        for i, g in enumerate(self._gradients(gradients, start, end, maximize, weight_decay), start):
-            p, square = self.parameters[i], self.mean_square[i]
-            assign(square, square * alpha + g * g * (1 - alpha))
-            variance = square
-            if centered:
-                mean = self.mean_grad[i]
-                assign(mean, mean * alpha + g * (1 - alpha))
-                variance = square - mean * mean
-            step = g / (ops.sqrt(variance) + eps)
-            if momentum > 0:
-                assign(self.moment[i], self.moment[i] * momentum + step)
-                step = self.moment[i]
-            assign(p, p - lr * step)
+        part = self._gradients(gradients, start, end, maximize, weight_decay)
+        rows = self._rows(start, end, self.mean_grad, self.mean_square, self.moment, part)
+        rules.rms_prop(rows, lr, alpha, eps, momentum, centered)
         return True
 
     def construct(self, gradients):

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from mycelia import ops
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.nn_ops import optim as _optim
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.faces.experimental.optim.optimizer import Optimizer, above, at_least, count_step
+from mycelia.nn.optim import rules
 
 
 class SGD(Optimizer):
@@ -110,15 +109,9 @@ class ASGD(Optimizer):
     def implementation(self, lambd, alpha, t0, lr, group_id, maximize, gradients, weight_decay) -> bool:
         """One step of one group."""
         start, end = self._span(group_id)
-        step = self.step_t.astype(dtypes.float32)
-        for i, g in enumerate(self._gradients(gradients, start, end, maximize, weight_decay), start):
-            p, ax, mu = self.parameters[i], self.ax[i], self.mu[i]
-            eta = ops.where(step == 1, lr, self.eta[i])
-            moved = (p * (1.0 - lambd * eta) - eta * g).astype(p.dtype)
-            assign(ax, (ax + (moved - ax) * mu).astype(ax.dtype))
-            assign(p, moved)
-            assign(self.eta[i], lr / ops.pow(1.0 + lambd * lr * step, alpha))
-            assign(mu, 1.0 / ops.maximum(step - t0, 1.0))
+        part = self._gradients(gradients, start, end, maximize, weight_decay)
+        rows = self._rows(start, end, self.ax, self.mu, self.eta, part)
+        rules.asgd(rows, self.step_t.astype(dtypes.float32), lr, lambd, alpha, t0)
         return True
 
     def construct(self, gradients):
@@ -155,19 +148,9 @@ class Rprop(Optimizer):
     ) -> bool:
         """One step of one group."""
         start, end = self._span(group_id)
-        for i, gradient in enumerate(self._gradients(gradients, start, end, maximize, 0.0), start):
-            size = self.step_size[i]
-            assign(size, ops.where(self.step_t == 1, lr.astype(size.dtype), size))
-            _optim._rprop(
-                self.parameters[i],
-                self.prev[i],
-                size,
-                gradient,
-                eta_minus=float(etaminus),
-                eta_plus=float(etaplus),
-                step_min=float(step_size_min),
-                step_max=float(step_size_max),
-            )
+        part = self._gradients(gradients, start, end, maximize, 0.0)
+        rows = self._rows(start, end, self.prev, self.step_size, part)
+        rules.rprop(rows, self.step_t == 1, lr, (etaminus, etaplus), (step_size_min, step_size_max))
         return True
 
     def construct(self, gradients):

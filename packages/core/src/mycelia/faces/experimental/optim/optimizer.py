@@ -130,6 +130,13 @@ class Optimizer(Cell):
         part = tuple(-g for g in gradients[start:end]) if maximize else tuple(gradients[start:end])
         return self._decay_weight(weight_decay, self.parameters[start:end], part)
 
+    def _rows(self, start: int, end: int, *states):
+        """What an update rule goes through: a Parameter, its states and its gradient, which come last and as
+        many as there are Parameters from `start` to `end`.
+        """
+        *states, gradients = states
+        return zip(self.parameters[start:end], *(state[start:end] for state in states), gradients)
+
     def _step_counter(self, name: str) -> Parameter:
         return Parameter(Tensor(0, dtypes.int32), name)
 

@@ -6,9 +6,9 @@ import numpy as np
 
 from mycelia import ops
 from mycelia.engine.base import errors
-from mycelia.engine.base.dtypes import float32
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.faces.experimental.optim.optimizer import Optimizer, at_least, fractions
+from mycelia.nn.optim import rules
 
 
 class Adam(Optimizer):
@@ -59,26 +59,12 @@ class Adam(Optimizer):
             part = self._gradients(
                 gradients, start, end, group["maximize"], 0.0 if self._decoupled else decay
             )
-            for i, gradient in enumerate(part, start):
-                parameter = self.parameters[i]
-                if self._decoupled and decay:
-                    ops.assign(parameter, parameter * (1 - rate * decay))
-                self._move(i, gradient, rate, step, group)
+            largest = self.max_exp_avg_sq[start:end] if group["amsgrad"] else [None] * (end - start)
+            m, v = self.exp_avg[start:end], self.exp_avg_sq[start:end]
+            part = [ops.cast(gradient, state.dtype) for gradient, state in zip(part, m)]
+            rows = zip(self.parameters[start:end], m, v, largest, part)
+            rules.adam(rows, step, rate, group["betas"], group["eps"], decay if self._decoupled else 0.0)
         return True
-
-    def _move(self, i: int, gradient, rate, step, group: dict) -> None:
-        """One step of one Parameter, after its decay."""
-        (beta1, beta2), m, v = group["betas"], self.exp_avg[i], self.exp_avg_sq[i]
-        gradient = ops.cast(gradient, m.dtype)
-        ops.assign(m, m * beta1 + gradient * (1 - beta1))
-        ops.assign(v, v * beta2 + gradient * gradient * (1 - beta2))
-        if group["amsgrad"]:
-            largest = self.max_exp_avg_sq[i]
-            ops.assign(largest, ops.maximum(largest, v))
-            v = largest
-        size = rate / (1 - ops.pow(Tensor(beta1, float32), step))
-        root = ops.sqrt(v) / ops.sqrt(1 - ops.pow(Tensor(beta2, float32), step))
-        ops.assign(self.parameters[i], self.parameters[i] - size * m / (root + group["eps"]))
 
 
 class AdamW(Adam):

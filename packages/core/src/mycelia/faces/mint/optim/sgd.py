@@ -6,6 +6,7 @@ from mycelia import ops
 from mycelia.engine.base import errors
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.faces.experimental.optim.optimizer import Optimizer, at_least, count_step
+from mycelia.nn.optim import rules
 
 
 class SGD(Optimizer):
@@ -56,12 +57,9 @@ class SGD(Optimizer):
             rate, momentum = self._rate_of(group_id), group["momentum"]
             start, end = self._span(group_id)
             part = self._gradients(gradients, start, end, group["maximize"], group["weight_decay"])
-            for i, gradient in enumerate(part, start):
-                if momentum:
-                    velocity = self.momentum_buf[i]
-                    gradient = ops.cast(gradient, velocity.dtype)
-                    moving = velocity * momentum + gradient * (1 - group["dampening"])
-                    ops.assign(velocity, ops.where(first, gradient, moving))
-                    gradient = gradient + velocity * momentum if group["nesterov"] else velocity
-                ops.assign(self.parameters[i], self.parameters[i] - rate * gradient)
+            velocity = self.momentum_buf[start:end]
+            if momentum:
+                part = [ops.cast(gradient, state.dtype) for gradient, state in zip(part, velocity)]
+            rows = zip(self.parameters[start:end], velocity, part)
+            rules.sgd(rows, first, rate, momentum, group["dampening"], group["nesterov"])
         return True
