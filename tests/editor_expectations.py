@@ -14,6 +14,7 @@ import mycelia as ms
 import mycelia.dataset.vision as vision
 from mycelia.mint.nn import functional as F
 x = ms.Tensor([1.0])
+rows = ms.dataset.GeneratorDataset([1], ["a"])
 """
 COMPLETIONS = {
     "ms.": "Tensor nn ops mint numpy set_context float32 Model jit save_checkpoint",
@@ -29,6 +30,8 @@ COMPLETIONS = {
     "vision.": "Resize Decode Normalize",
     "ms.experimental.optim.": "Adam SGD lr_scheduler",
     "ms.amp.": "auto_mixed_precision DynamicLossScaler",
+    "rows.": "batch map shuffle create_tuple_iterator save get_dataset_size",
+    "rows.batch(3).": "batch padded_batch take zip",
     "x.": "reshape asnumpy dtype shape sum astype T",
     "ms.Tensor([1]).": "reshape asnumpy sum",
     "(x + 1).": "reshape sum",
@@ -52,6 +55,7 @@ PARAMETERS = {
     "ms.mint.nn.Linear(": ["in_features", "out_features", "bias", "weight_init", "bias_init", "dtype"],
     "ms.mint.nn.NLLLoss(": ["weight", "ignore_index", "reduction"],
     "x.clamp(": ["min", "max"],
+    "rows.shuffle(4).take(": ["count"],
 }  # fmt: skip
 
 

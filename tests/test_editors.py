@@ -43,6 +43,9 @@ def test_every_public_name_has_a_type(tmp_path):
         module = importlib.import_module(f"mycelia.{path}")
         public = [name for name in module.__all__ if not isinstance(getattr(module, name), types.ModuleType)]
         lines += [f"reveal_type(ms.{path}.{name})" for name in public]
+    own = vars(ms.dataset.Dataset).items()
+    methods = [name for name, value in own if isinstance(value, types.FunctionType) and name[0] != "_"]
+    lines += [f"reveal_type(ms.dataset.Dataset.{name})" for name in methods]
     (tmp_path / "names.py").write_text("\n".join(lines))
     wrong = []
     for found in editor_tools.check(tmp_path, "names.py"):

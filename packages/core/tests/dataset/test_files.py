@@ -372,6 +372,23 @@ def test_a_pipeline_comes_back_from_its_dict(texts):
         ds.deserialize(ds.NumpySlicesDataset([1]).to_json())
 
 
+def test_a_pipeline_written_when_a_transform_lay_in_another_file_is_read(tmp_path):
+    ms.dataset.vision.write_png(str(tmp_path / "a.png"), np.zeros((9, 9, 3), np.uint8))
+    (tmp_path / "images" / "x").mkdir(parents=True)
+    (tmp_path / "a.png").rename(tmp_path / "images" / "x" / "a.png")
+    source = ds.ImageFolderDataset(str(tmp_path / "images"), decode=True)
+    table = source.map(ds.vision.CenterCrop(4), "image").to_json()
+    table["operations"][0]["python_module"] = "mycelia.dataset.vision.geometry"
+    assert ds.deserialize(table).output_shapes()[0] == [4, 4, 3]
+
+
+def test_a_sampler_of_the_user_is_not_made_from_a_dict():
+    table = ds.SequentialSampler().describe() | {"sampler_name": "Own"}
+    pipeline = {"op_type": "Cifar10Dataset", "children": [], "sampler": table, "dataset_dir": ""}
+    with pytest.raises(ms.errors.NotSupportedError, match="'Own'"):
+        ds.deserialize(pipeline)
+
+
 def test_rows_are_saved_as_mindrecord(tmp_path):
     from mycelia.mindrecord import FileReader
 

@@ -6,21 +6,19 @@ from . import (
 from mycelia.dataset.batching import BatchInfo as BatchInfo
 from mycelia.dataset.cache import DatasetCache as DatasetCache
 from mycelia.dataset.callback import DSCallback as DSCallback
+from mycelia.dataset.combining import zip_datasets as _zip_datasets
 from mycelia.dataset.config import ErrorSamplesMode as ErrorSamplesMode
 from mycelia.dataset.debug import DebugHook as DebugHook
+from mycelia.dataset.deserialize import deserialize as deserialize
 from mycelia.dataset.execution.profiling import profile as profile
-from mycelia.dataset.operations import zip_datasets as _zip_datasets
 from mycelia.dataset.pipeline import Dataset as Dataset
 from mycelia.dataset.samplers import (
-    DistributedSampler as DistributedSampler, IterSampler as IterSampler, PKSampler as PKSampler,
-    RandomSampler as RandomSampler, Sampler as Sampler, SequentialSampler as SequentialSampler,
-    Shuffle as Shuffle, SubsetRandomSampler as SubsetRandomSampler, SubsetSampler as SubsetSampler,
-    WeightedRandomSampler as WeightedRandomSampler,
+    DistributedSampler as DistributedSampler, PKSampler as PKSampler, RandomSampler as RandomSampler,
+    SequentialSampler as SequentialSampler, Shuffle as Shuffle, SubsetRandomSampler as SubsetRandomSampler,
+    SubsetSampler as SubsetSampler, WeightedRandomSampler as WeightedRandomSampler,
 )
 from mycelia.dataset.schema import Schema as Schema
-from mycelia.dataset.serialize import (
-    compare as compare, deserialize as deserialize, serialize as serialize, show as show,
-)
+from mycelia.dataset.serialize import compare as compare, serialize as serialize, show as show
 from mycelia.dataset.sources.audio import (
     CMUArcticDataset as CMUArcticDataset, GTZANDataset as GTZANDataset, LJSpeechDataset as LJSpeechDataset,
     LibriTTSDataset as LibriTTSDataset, SpeechCommandsDataset as SpeechCommandsDataset,
@@ -88,28 +86,29 @@ from mycelia.dataset.sources.vision.pairs import (
     CityscapesDataset as CityscapesDataset, DIV2KDataset as DIV2KDataset,
     PhotoTourDataset as PhotoTourDataset,
 )
+from mycelia.dataset.user_samplers import IterSampler as IterSampler, Sampler as Sampler
 from mycelia.dataset.utils.line_reader import LineReader as LineReader
 from mycelia.train.callbacks.waited import WaitedDSCallback as WaitedDSCallback
 
 __all__ = [
     "BatchInfo", "DSCallback", "Dataset", "DatasetCache", "DebugHook", "DistributedSampler",
-    "EMnistDataset", "ErrorSamplesMode", "FashionMnistDataset", "GeneratorDataset", "KMnistDataset",
-    "MappableDataset", "MindDataset", "MnistDataset", "NumpySlicesDataset", "PKSampler", "PaddedDataset",
-    "QMnistDataset", "RandomDataset", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle",
+    "ErrorSamplesMode", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler", "Shuffle",
     "SubsetRandomSampler", "SubsetSampler", "WaitedDSCallback", "WeightedRandomSampler", "audio", "config",
-    "debug", "text", "transforms", "utils", "vision", "zip", "IterSampler", "LineReader", "OBSMindDataset",
-    "sync_wait_for_dataset", "CLUEDataset", "CSVDataset", "Cifar100Dataset", "Cifar10Dataset",
-    "FakeImageDataset", "ImageFolderDataset", "Schema", "TFRecordDataset", "TextFileDataset", "compare",
-    "deserialize", "profile", "serialize", "show", "AGNewsDataset", "AmazonReviewDataset",
-    "CMUArcticDataset", "Caltech101Dataset", "Caltech256Dataset", "CelebADataset", "CityscapesDataset",
-    "CoNLL2000Dataset", "CocoDataset", "DBpediaDataset", "DIV2KDataset", "EnWik9Dataset", "FlickrDataset",
-    "Flowers102Dataset", "Food101Dataset", "GTZANDataset", "IMDBDataset", "IWSLT2016Dataset",
-    "IWSLT2017Dataset", "KITTIDataset", "LFWDataset", "LJSpeechDataset", "LSUNDataset", "LibriTTSDataset",
-    "ManifestDataset", "Multi30kDataset", "OmniglotDataset", "PennTreebankDataset", "PhotoTourDataset",
-    "Places365Dataset", "RenderedSST2Dataset", "SBDataset", "SBUDataset", "SQuADDataset", "SST2Dataset",
-    "STL10Dataset", "SUN397Dataset", "SVHNDataset", "SemeionDataset", "SogouNewsDataset",
-    "SpeechCommandsDataset", "TedliumDataset", "UDPOSDataset", "USPSDataset", "VOCDataset",
-    "WIDERFaceDataset", "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset", "YesNoDataset",
+    "debug", "text", "transforms", "utils", "vision", "zip", "IterSampler", "LineReader", "Schema",
+    "compare", "deserialize", "profile", "serialize", "show", "AGNewsDataset", "AmazonReviewDataset",
+    "CLUEDataset", "CMUArcticDataset", "CSVDataset", "Caltech101Dataset", "Caltech256Dataset",
+    "CelebADataset", "Cifar100Dataset", "Cifar10Dataset", "CityscapesDataset", "CoNLL2000Dataset",
+    "CocoDataset", "DBpediaDataset", "DIV2KDataset", "EMnistDataset", "EnWik9Dataset", "FakeImageDataset",
+    "FashionMnistDataset", "FlickrDataset", "Flowers102Dataset", "Food101Dataset", "GTZANDataset",
+    "GeneratorDataset", "IMDBDataset", "IWSLT2016Dataset", "IWSLT2017Dataset", "ImageFolderDataset",
+    "KITTIDataset", "KMnistDataset", "LFWDataset", "LJSpeechDataset", "LSUNDataset", "LibriTTSDataset",
+    "ManifestDataset", "MappableDataset", "MindDataset", "MnistDataset", "Multi30kDataset",
+    "NumpySlicesDataset", "OBSMindDataset", "OmniglotDataset", "PaddedDataset", "PennTreebankDataset",
+    "PhotoTourDataset", "Places365Dataset", "QMnistDataset", "RandomDataset", "RenderedSST2Dataset",
+    "SBDataset", "SBUDataset", "SQuADDataset", "SST2Dataset", "STL10Dataset", "SUN397Dataset",
+    "SVHNDataset", "SemeionDataset", "SogouNewsDataset", "SpeechCommandsDataset", "TFRecordDataset",
+    "TedliumDataset", "TextFileDataset", "UDPOSDataset", "USPSDataset", "VOCDataset", "WIDERFaceDataset",
+    "WikiTextDataset", "YahooAnswersDataset", "YelpReviewDataset", "YesNoDataset", "sync_wait_for_dataset",
 ]
 
 zip = _zip_datasets

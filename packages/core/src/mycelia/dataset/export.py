@@ -6,6 +6,8 @@ import re
 
 import numpy as np
 
+from mycelia.dataset import nodes
+from mycelia.dataset.pipeline import dataset_methods
 from mycelia.engine.base import errors
 
 _AS = {  # the types of MindRecord that hold each dtype
@@ -77,3 +79,19 @@ def to_mindrecord(dataset, file_name: str, num_files: int) -> None:
     if pending:
         writer.write_raw_data(pending)
     writer.commit()
+
+
+@dataset_methods
+class Export:
+    """The method that writes rows to files."""
+
+    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
+        """Write all rows to MindRecord files. TypeError, ValueError; RuntimeError for what cannot be."""
+        nodes.of_type("Dataset.save", "file_name", file_name, str)
+        if not 0 < nodes.of_type("Dataset.save", "num_files", num_files, int) <= 1000:
+            raise errors.value_error(
+                "Dataset.save", f"num_files should between 0 and 1000. It is {num_files}"
+            )
+        if nodes.of_type("Dataset.save", "file_type", file_type, str) != "mindrecord":
+            raise errors.value_error("Dataset.save", f"{file_type} dataset format is not supported.")
+        to_mindrecord(self, file_name, num_files)

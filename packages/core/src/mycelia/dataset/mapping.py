@@ -5,14 +5,17 @@ from __future__ import annotations
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 
 import numpy as np
 
 from mycelia.dataset import config, nodes
+from mycelia.dataset.cache import checked as checked_cache
 from mycelia.dataset.callback import DSCallback, Runner
 from mycelia.dataset.debug import DebugHook
 from mycelia.dataset.execution import rng_streams
+from mycelia.dataset.execution.fuse import Fused, fused
+from mycelia.dataset.execution.in_place_batch import Batches
 from mycelia.dataset.execution.worker_pool import (
     TRIED_ROWS,
     WORTH_S,
@@ -22,7 +25,7 @@ from mycelia.dataset.execution.worker_pool import (
     title,
 )
 from mycelia.dataset.execution.workers import Failure, Work, in_order
-from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.pipeline import Dataset, dataset_methods
 from mycelia.engine.base import errors
 
 _SPARE_ROWS = 64  # good rows that stand in for failed ones, in mode REPLACE
@@ -127,7 +130,7 @@ class MapDataset(_Computed):
         owner = "Dataset.map"
         nodes.workers(owner, num_parallel_workers)
         nodes.keywords(owner, kwargs, nodes.PARALLEL)
-        self.cache = nodes.cache(owner, cache)
+        self.cache = checked_cache(owner, cache)
         operations = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         for operation in operations:
             if not callable(operation):
@@ -168,7 +171,7 @@ class MapDataset(_Computed):
         """The operations of this run: native ones in one step, or each with the hooks of debug mode."""
         if not config.get_debug_mode():
             operations = [op for op in self.operations if not isinstance(op, DebugHook)]
-            return nodes.fused(operations)
+            return fused(operations) if config.get_enable_fusion() else operations
         chain, before = [], None
         for operation in self.operations:
             extra = [] if isinstance(operation, DebugHook) else config.debug_hooks()
@@ -221,9 +224,6 @@ class MapDataset(_Computed):
 
     def batches(self, epoch: int, size: int, drop_remainder: bool) -> Iterator[tuple] | None:
         """Batches whose images are written where they belong; None where the last step makes no image so."""
-        from mycelia.dataset.execution.fuse import Fused
-        from mycelia.dataset.execution.in_place_batch import Batches
-
         if self.callbacks or config.get_error_samples_mode() != config.ErrorSamplesMode.RETURN:
             return None
         names = self.children[0].get_col_names()
@@ -326,3 +326,25 @@ class FilterDataset(_Computed):
                 raise located(passed.error, self.children[0], epoch, number)
             if passed:
                 yield row
+
+
+@dataset_methods
+class Mapping:
+    """Methods that compute on each row."""
+
+    def map(
+        self,
+        operations,
+        input_columns=None,
+        output_columns=None,
+        num_parallel_workers: int | None = None,
+        **kwargs,
+    ) -> Dataset:
+        """Apply a function or a list of them to the input columns (default: the first)."""
+        return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers, **kwargs)
+
+    def filter(
+        self, predicate: Callable, input_columns=None, num_parallel_workers: int | None = None
+    ) -> Dataset:
+        """Only rows for which ``predicate(columns...)`` is true."""
+        return FilterDataset(self, predicate, input_columns, num_parallel_workers)

@@ -160,25 +160,7 @@ def at_row(error: errors.MyceliaError, row: str, origin: str) -> None:
     error.message += f"\nin {row}" + (f": {where}" if where else "")
 
 
-def cache(owner: str, value):
-    """What is given as `cache=`: a `DatasetCache` or None. TypeError otherwise."""
-    from mycelia.dataset import cache as module
-
-    return module.checked(owner, value)
-
-
 def batches(node, epoch: int, size: int, drop_remainder: bool):
     """The batches of a node that can make them faster than row by row, or None."""
     make = getattr(node, "batches", None)
     return None if make is None or node._run is None else make(epoch, size, drop_remainder)
-
-
-def fused(operations: list) -> list:
-    """The operations of a map, with runs of native ones as one (`fuse.fused`) unless that is switched off."""
-    from mycelia.dataset import config
-
-    if not config.get_enable_fusion():
-        return operations
-    from mycelia.dataset.execution.fuse import fused as join
-
-    return join(operations)

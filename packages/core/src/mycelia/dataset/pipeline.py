@@ -1,23 +1,49 @@
-"""Dataset nodes: each reads rows from its sources and passes them on.
+"""Dataset, the base of all nodes: each reads rows from its sources and passes them on.
 
 A row is a tuple of NumPy arrays, one per column. Nodes are built lazily and read once per epoch; nothing is
 computed before an iterator asks for it. What an iterator reads is a copy of the nodes that belongs to its
 `Run` (see rewrite.py); one that belongs to none computes its rows without workers, and gives the same.
+
+Methods that put a node above another, or read it, stand beside that node: `dataset_methods` adds them.
 """
 
 from __future__ import annotations
 
 import itertools
+import types
 from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
 from mycelia.dataset import config, nodes
-from mycelia.dataset.execution.iterator import DatasetIterator
 from mycelia.engine.base import errors
 
+if TYPE_CHECKING:  # what reads this file without running it finds the methods that are added
+    from mycelia.dataset.batching import Batching
+    from mycelia.dataset.columns import Columns
+    from mycelia.dataset.combining import Combining
+    from mycelia.dataset.execution.iterator import DatasetIterator, Reading
+    from mycelia.dataset.execution.profiling import Profiling
+    from mycelia.dataset.execution.transfer import Transfer
+    from mycelia.dataset.export import Export
+    from mycelia.dataset.gates import Gates
+    from mycelia.dataset.mapping import Mapping
+    from mycelia.dataset.padding import Padding
+    from mycelia.dataset.selection import Selection
+    from mycelia.dataset.serialize import Serialization
 
-class Dataset:
+    class _Added(
+        Batching, Padding, Mapping, Selection, Columns, Combining, Gates,
+        Reading, Transfer, Export, Profiling, Serialization,
+    ): ...  # fmt: skip
+else:
+    _Added = object
+
+_Holder = TypeVar("_Holder", bound=type)
+
+
+class Dataset(_Added):
     """Base of all nodes. `children` are the nodes it reads."""
 
     cache = None  # a `DatasetCache` for the rows of this node
@@ -131,232 +157,16 @@ class Dataset:
     def input_indexs(self, value) -> None:
         self._input_indexs = value
 
-    # ---- operations ----------------------------------------------------------------------------------------
-
-    def batch(
-        self, batch_size, drop_remainder: bool = False, num_parallel_workers: int | None = None, **kwargs
-    ) -> Dataset:
-        """Stack `batch_size` rows (an int, or a function of a BatchInfo).
-
-        `per_batch_map(column..., batch_info)` with `input_columns` and `output_columns` changes each batch.
-        """
-        from mycelia.dataset.batching import BatchDataset
-
-        return BatchDataset(self, batch_size, drop_remainder, num_parallel_workers, **kwargs)
-
-    def padded_batch(
-        self,
-        batch_size,
-        drop_remainder: bool = False,
-        num_parallel_workers: int | None = None,
-        pad_info: dict | None = None,
-    ) -> Dataset:
-        """Fill rows up to one shape and stack them. `pad_info`: {column: (shape, value)}, None in a shape for
-        the longest row of the batch, {} for all columns; longer rows are cut.
-        """
-        from mycelia.dataset.batching import PaddedBatchDataset
-
-        return PaddedBatchDataset(self, batch_size, drop_remainder, num_parallel_workers, pad_info)
-
-    def bucket_batch_by_length(
-        self,
-        column_names,
-        bucket_boundaries,
-        bucket_batch_sizes,
-        element_length_function: Callable | None = None,
-        pad_info: dict | None = None,
-        pad_to_bucket_boundary: bool = False,
-        drop_remainder: bool = False,
-    ) -> Dataset:
-        """Gather rows by length (of the one column, or what the function gives); a full bucket is a batch."""
-        from mycelia.dataset.batching import BucketBatchDataset
-
-        return BucketBatchDataset(
-            self, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function, pad_info,
-            pad_to_bucket_boundary, drop_remainder,
-        )  # fmt: skip
-
-    def map(
-        self,
-        operations,
-        input_columns=None,
-        output_columns=None,
-        num_parallel_workers: int | None = None,
-        **kwargs,
-    ) -> Dataset:
-        """Apply a function or a list of them to the input columns (default: the first)."""
-        from mycelia.dataset.mapping import MapDataset
-
-        return MapDataset(self, operations, input_columns, output_columns, num_parallel_workers, **kwargs)
-
-    def flat_map(self, func: Callable) -> Dataset:
-        """The datasets that `func` makes of each row, one after the other."""
-        from mycelia.dataset.operations import flat_map
-
-        return flat_map(self, func)
-
-    def shuffle(self, buffer_size: int) -> Dataset:
-        """Random order within a sliding window of `buffer_size` rows. RuntimeError behind `sync_wait`."""
-        self._nothing_waits("shuffle")
-        return _node("ShuffleDataset", self, buffer_size)
-
-    def _nothing_waits(self, operation: str) -> None:
-        from mycelia.dataset.operations import SyncWaitDataset
-
-        if any(isinstance(node, SyncWaitDataset) for node in self.walk()):
-            raise errors.runtime_error(
-                f"Dataset.{operation}", f"No {operation} after sync operators (sync_wait)"
-            )
-
-    def repeat(self, count: int | None = None) -> Dataset:
-        """`count` passes as one epoch; None or -1: no end."""
-        return _node("RepeatDataset", self, count)
-
-    def take(self, count: int = -1) -> Dataset:
-        """The first `count` rows; -1: all."""
-        return _node("TakeDataset", self, count)
-
-    def skip(self, count: int) -> Dataset:
-        """All but the first `count` rows."""
-        return _node("SkipDataset", self, count)
-
-    def zip(self, datasets) -> Dataset:
-        """Columns of several datasets side by side; the shortest decides the size."""
-        nodes.of_type("Dataset.zip", "datasets", datasets, tuple, Dataset)
-        others = datasets if isinstance(datasets, tuple) else (datasets,)
-        return _node("ZipDataset", (self, *others))
-
-    def concat(self, datasets) -> Dataset:
-        """The rows of several datasets one after the other."""
-        nodes.of_type("Dataset.concat", "datasets", datasets, list, Dataset)
-        others = datasets if isinstance(datasets, list) else [datasets]
-        return _node("ConcatDataset", (self, *others))
-
-    def __add__(self, other: Dataset) -> Dataset:
-        return self.concat(other)
-
-    def project(self, columns) -> Dataset:
-        """Only these columns, in this order."""
-        return _node("ProjectDataset", self, columns)
-
-    def rename(self, input_columns, output_columns) -> Dataset:
-        """Other names for columns."""
-        return _node("RenameDataset", self, input_columns, output_columns)
-
-    def filter(
-        self, predicate: Callable, input_columns=None, num_parallel_workers: int | None = None
-    ) -> Dataset:
-        """Only rows for which ``predicate(columns...)`` is true."""
-        from mycelia.dataset.mapping import FilterDataset
-
-        return FilterDataset(self, predicate, input_columns, num_parallel_workers)
-
-    def split(self, sizes: list, randomize: bool = True) -> list[Dataset]:
-        """Parts of the given sizes: ints that sum to the size, or fractions that sum to 1."""
-        from mycelia.dataset.operations import split
-
-        return split(self, sizes, randomize)
-
     def apply(self, apply_func: Callable[[Dataset], Dataset]) -> Dataset:
         """``apply_func(self)``."""
         if not callable(apply_func):
             raise errors.type_error("Dataset.apply", f"apply_func must be a function, but got {apply_func!r}")
         return nodes.of_type("Dataset.apply", "what apply_func returns", apply_func(self), Dataset)
 
-    def sync_wait(self, condition_name: str, num_batch: int = 1, callback: Callable | None = None) -> Dataset:
-        """A gate for `sync_update` of the same name, which hands its data to `callback`."""
-        return _node("SyncWaitDataset", self, condition_name, num_batch, callback)
-
-    def sync_update(self, condition_name: str, num_batch: int | None = None, data=None) -> None:
-        """Open the gate `condition_name` for the next rows. RuntimeError for an unknown name."""
-        from mycelia.dataset.operations import SyncWaitDataset
-
-        nodes.of_type("Dataset.sync_update", "condition_name", condition_name, str)
-        for node in self.walk():
-            if isinstance(node, SyncWaitDataset) and node.condition_name == condition_name:
-                node.update(num_batch, data)
-                return
-        raise errors.runtime_error("Dataset.sync_update", f"Condition name not found: {condition_name!r}")
-
-    def disable_sync(self) -> None:
-        """Open all gates of `sync_wait` for good."""
-        from mycelia.dataset.operations import SyncWaitDataset
-
-        for node in self.walk():
-            if isinstance(node, SyncWaitDataset):
-                node.open()
-
-    def device_que(
-        self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""
-    ) -> Dataset:
-        """A queue that a thread fills with the rows: see `transfer.TransferDataset`."""
-        from mycelia.dataset.execution.transfer import TransferDataset
-
-        return TransferDataset(self, send_epoch_end, create_data_info_queue, queue_name)
-
-    def save(self, file_name: str, num_files: int = 1, file_type: str = "mindrecord") -> None:
-        """Write all rows to MindRecord files. TypeError, ValueError; RuntimeError for what cannot be."""
-        nodes.of_type("Dataset.save", "file_name", file_name, str)
-        if not 0 < nodes.of_type("Dataset.save", "num_files", num_files, int) <= 1000:
-            raise errors.value_error(
-                "Dataset.save", f"num_files should between 0 and 1000. It is {num_files}"
-            )
-        if nodes.of_type("Dataset.save", "file_type", file_type, str) != "mindrecord":
-            raise errors.value_error("Dataset.save", f"{file_type} dataset format is not supported.")
-        from mycelia.dataset.export import to_mindrecord
-
-        to_mindrecord(self, file_name, num_files)
-
-    def profile(self, rows: int | None = None, *, show: bool = True):
-        """Read the pipeline once and tell where the time goes; see `mycelia.dataset.profile`."""
-        from mycelia.dataset.execution.profiling import profile
-
-        return profile(self, rows, show=show)
-
-    def to_json(self, filename: str = "") -> dict:
-        """The pipeline as a dict, also written to the file if one is named."""
-        from mycelia.dataset.serialize import serialize
-
-        return serialize(self, filename)
-
-    # ---- reading -------------------------------------------------------------------------------------------
-
-    def create_tuple_iterator(
-        self, columns=None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
-    ) -> DatasetIterator:
-        """An iterator over rows as lists of Tensors (arrays with `output_numpy`);
-        one ``for`` loop is one epoch.
-        """
-        source = self._shown() if columns is None else self.project(columns)
-        return DatasetIterator(source, num_epochs, output_numpy, do_copy, as_dict=False)
-
-    def create_dict_iterator(
-        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
-    ) -> DatasetIterator:
-        """An iterator over rows as dicts by column name; one ``for`` loop is one epoch."""
-        return DatasetIterator(self._shown(), num_epochs, output_numpy, do_copy, as_dict=True)
-
-    def _shown(self) -> Dataset:
-        """This dataset without columns of a source's metadata, which only a rename makes visible."""
-        names = self.get_col_names()
-        shown = [name for name in names if not name.startswith("_meta-")]
-        return self if len(shown) == len(names) else self.project(shown)
-
-    def next_epoch(self) -> DatasetIterator:
-        """One epoch for a training loop: each call goes on to the next epoch's order."""
-        if self._epochs is None:
-            self._epochs = self.create_tuple_iterator()
-        return self._epochs.next_epoch()
-
-    def __iter__(self):
-        return iter(self.create_tuple_iterator(num_epochs=1))
+    # ---- what is asked of it -------------------------------------------------------------------------------
 
     def __len__(self) -> int:
         return self.get_dataset_size()
-
-    def reset(self) -> None:
-        """Start from the first epoch again, also in a training loop; every iterator does anyway."""
-        self._epochs = None
 
     def get_init_step(self) -> int:
         """Step that an iterator starts from."""
@@ -401,7 +211,10 @@ def _type(column) -> np.dtype:
     return np.dtype(dtype.kind) if dtype.kind in "SU" else dtype  # texts of any length
 
 
-def _node(name: str, *args, **kwargs) -> Dataset:
-    from mycelia.dataset import operations
-
-    return getattr(operations, name)(*args, **kwargs)
+def dataset_methods(holder: _Holder) -> _Holder:
+    """Decorator of a class: each dataset gets its methods. The class itself is never made."""
+    for name, method in vars(holder).items():
+        if isinstance(method, types.FunctionType):
+            method.__qualname__ = f"Dataset.{name}"
+            setattr(Dataset, name, method)
+    return holder

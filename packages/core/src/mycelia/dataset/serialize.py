@@ -1,22 +1,20 @@
-"""Pipelines as dicts and JSON: written, shown, compared, and read back."""
+"""Pipelines as dicts and JSON: written, shown and compared; `deserialize.py` reads them."""
 
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import numpy as np
 
 from mycelia.dataset import config, nodes
-from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.pipeline import Dataset, dataset_methods
 from mycelia.dataset.samplers import BuiltinSampler, Shuffle
 from mycelia.engine.base import errors, log
 from mycelia.io.files import write_text
-from mycelia.io.reading import of_file
 
 # Attributes of a node that say what it does, by the name of its class.
-_FIELDS = {
+FIELDS = {
     "BatchDataset": ("Batch", ["batch_size", "drop_remainder", "input_columns", "output_columns"]),
     "PaddedBatchDataset": (
         "Batch",
@@ -38,16 +36,13 @@ _FIELDS = {
     "PaddedDataset": ("GeneratorDataset", []),
     "GeneratorDataset": ("GeneratorDataset", []),
 }
-_SOURCE_FIELDS = (
+SOURCE_FIELDS = (
     "dataset_dir", "usage", "decode", "class_indexing", "extensions", "dataset_files",
     "num_samples", "num_shards", "shard_id", "field_delim", "task", "columns_list",
     "shard_equal_rows", "compression_type", "name", "compat", "column_names", "column_defaults",
 )  # fmt: skip
-# What a dict of a sampler tells besides its arguments.
-_DERIVED = ("sampler_name", "child_sampler", "reshuffle_each_epoch", "shuffle_mode", "even_dist", "seed")
 _WITHOUT_WORKERS = ("Concat", "Project", "Rename", "Repeat", "Skip", "Take", "Shuffle")
-_SHUFFLES = {Shuffle.FALSE: 0, Shuffle.FILES: 1, Shuffle.GLOBAL: 2, Shuffle.INFILE: 3}
-_BY_FUNCTIONS = ("FilterDataset", "BucketBatchDataset", "SyncWaitDataset")  # no dict holds functions
+SHUFFLES = {Shuffle.FALSE: 0, Shuffle.FILES: 1, Shuffle.GLOBAL: 2, Shuffle.INFILE: 3}
 # What stands for None in a dict of a source.
 _NOT_GIVEN = {"num_samples": 0, "num_shards": 1, "shard_id": 0, "class_indexing": {}, "extensions": []}
 
@@ -55,7 +50,7 @@ _NOT_GIVEN = {"num_samples": 0, "num_shards": 1, "shard_id": 0, "class_indexing"
 def describe(node: Dataset) -> dict:
     """A node and all below it as a dict."""
     kind = type(node).__name__
-    name, fields = _FIELDS.get(kind, (kind, getattr(node, "source_fields", _SOURCE_FIELDS)))
+    name, fields = FIELDS.get(kind, (kind, getattr(node, "source_fields", SOURCE_FIELDS)))
     workers = getattr(node, "num_parallel_workers", None) or (
         1 if name == "GeneratorDataset" else config.get_num_parallel_workers()
     )
@@ -86,7 +81,7 @@ def describe(node: Dataset) -> dict:
     if node.cache is not None:
         table["cache"] = node.cache.describe()
     if hasattr(node, "shuffle_mode"):
-        table["shuffle"] = _SHUFFLES.get(node.shuffle_mode, node.shuffle_mode.value)
+        table["shuffle"] = SHUFFLES.get(node.shuffle_mode, node.shuffle_mode.value)
     return dict(sorted(table.items()))
 
 
@@ -131,93 +126,10 @@ def compare(pipeline1: Dataset, pipeline2: Dataset) -> bool:
     return describe(pipeline1) == describe(pipeline2)
 
 
-def deserialize(input_dict: dict | str | None = None, json_filepath: str | None = None) -> Dataset | None:
-    """The pipeline of a dict or of a JSON file, whose name may also come first; None without either.
+@dataset_methods
+class Serialization:
+    """The method that tells of the nodes as a dict."""
 
-    Errors: NotSupportedError for nodes made of Python objects (generators, functions): no dict holds them.
-    """
-    if input_dict is None and json_filepath is None:
-        return None
-    if isinstance(input_dict, str):
-        input_dict, json_filepath = None, input_dict
-    if input_dict is None:
-        path = Path(nodes.of_type("deserialize", "json_filepath", json_filepath, str))
-        try:
-            with of_file(path, "deserialize"):
-                return deserialize(json.loads(path.read_text(encoding="utf-8")))
-        except OSError as e:
-            raise errors.runtime_error("deserialize", f"{path} cannot be read as JSON: {e}") from None
-    nodes.of_type("deserialize", "input_dict", input_dict, dict)
-    if "tree" in input_dict:  # what autotune has written: its numbers of workers hold
-        return _made(input_dict["tree"], tuned=True)
-    return _made(input_dict) if input_dict else None
-
-
-def _made(table: dict, tuned: bool = False) -> Dataset:
-    import mycelia.dataset as ds
-
-    children = [_made(child, tuned) for child in table.get("children", [])]
-    name = table.get("op_type", "")
-    workers = min(table.get("num_parallel_workers", 1), os.cpu_count() or 1) if tuned else None
-    if name == "Map":
-        operations = [_made_operation(op) for op in table["operations"]]
-        columns = table["input_columns"] or None, table["output_columns"] or None
-        return children[0].map(operations, *columns, num_parallel_workers=workers)
-    if name in ("Zip", "Concat"):
-        return ds.zip(tuple(children)) if name == "Zip" else children[0].concat(children[1:])
-    for kind, (short, fields) in _FIELDS.items():
-        if name == short and children and kind not in _BY_FUNCTIONS and "pyfunc" not in table.values():
-            arguments = {f: table[f] for f in fields if f in table}
-            if name == "Batch":
-                arguments = {f: arguments[f] for f in ("batch_size", "drop_remainder")}
-                if "pad_info" in table:
-                    return children[0].padded_batch(**arguments, pad_info=table["pad_info"])
-            return getattr(children[0], short.lower())(**arguments)
-    source = getattr(ds, name, None)
-    if (
-        children
-        or name == "GeneratorDataset"
-        or not isinstance(source, type)
-        or not issubclass(source, Dataset)
-    ):
-        raise errors.error(
-            errors.NotSupportedError, "deserialize", f"a node {name!r} cannot be made from a dict"
-        )
-    fields = getattr(source, "source_fields", _SOURCE_FIELDS)
-    arguments = {f: table[f] for f in fields if f in table and table[f] not in ({}, [])}
-    if "sampler" not in table and table.get("num_shards") == 1:
-        del arguments["num_shards"], arguments["shard_id"]
-    if "sampler" in table:
-        for field in ("num_samples", "num_shards", "shard_id"):
-            arguments.pop(field, None)
-        arguments["sampler"] = _made_sampler(table["sampler"])
-    elif "shuffle" in table:
-        modes = {number: mode for mode, number in _SHUFFLES.items()}
-        arguments["shuffle"] = modes.get(table["shuffle"]) or ds.Shuffle(table["shuffle"])
-    if workers is not None:
-        arguments["num_parallel_workers"] = workers
-    return source(**arguments)
-
-
-def _made_sampler(table: dict) -> BuiltinSampler:
-    import mycelia.dataset as ds
-
-    arguments = {k: v for k, v in table.items() if k not in _DERIVED}
-    if table["sampler_name"] == "DistributedSampler":
-        arguments["shuffle"] = bool(table["shuffle_mode"])
-    arguments["num_samples"] = arguments.get("num_samples") or None
-    sampler = getattr(ds, table["sampler_name"])(**arguments)
-    for child in table.get("child_sampler", []):
-        sampler.add_child(_made_sampler(child))
-    return sampler
-
-
-def _made_operation(table: dict):
-    import importlib
-
-    name, module = table["tensor_op_name"], table.get("python_module", "")
-    if not module.startswith("mycelia.dataset.") or not name.isidentifier():
-        raise errors.error(
-            errors.NotSupportedError, "deserialize", f"the function {name!r} cannot be made from a dict"
-        )
-    return getattr(importlib.import_module(module), name)(**table.get("tensor_op_params", {}))
+    def to_json(self, filename: str = "") -> dict:
+        """The pipeline as a dict, also written to the file if one is named."""
+        return serialize(self, filename)

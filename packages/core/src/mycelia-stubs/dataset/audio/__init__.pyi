@@ -9,11 +9,8 @@ from mycelia.dataset.audio.effects import (
 from mycelia.dataset.audio.features import (
     AmplitudeToDB as AmplitudeToDB, Angle as Angle, ComplexNorm as ComplexNorm,
     ComputeDeltas as ComputeDeltas, DetectPitchFrequency as DetectPitchFrequency,
-    FrequencyMasking as FrequencyMasking, InverseMelScale as InverseMelScale, LFCC as LFCC, MFCC as MFCC,
-    Magphase as Magphase, MaskAlongAxis as MaskAlongAxis, MaskAlongAxisIID as MaskAlongAxisIID,
-    MelScale as MelScale, MelSpectrogram as MelSpectrogram, PhaseVocoder as PhaseVocoder,
-    PitchShift as PitchShift, Resample as Resample, SlidingWindowCmn as SlidingWindowCmn,
-    TimeMasking as TimeMasking, TimeStretch as TimeStretch,
+    InverseMelScale as InverseMelScale, LFCC as LFCC, MFCC as MFCC, Magphase as Magphase,
+    MelScale as MelScale, MelSpectrogram as MelSpectrogram, SlidingWindowCmn as SlidingWindowCmn,
 )
 from mycelia.dataset.audio.filters import (
     AllpassBiquad as AllpassBiquad, BandBiquad as BandBiquad, BandpassBiquad as BandpassBiquad,
@@ -21,6 +18,14 @@ from mycelia.dataset.audio.filters import (
     DeemphBiquad as DeemphBiquad, EqualizerBiquad as EqualizerBiquad, Filtfilt as Filtfilt,
     HighpassBiquad as HighpassBiquad, LFilter as LFilter, LowpassBiquad as LowpassBiquad,
     RiaaBiquad as RiaaBiquad, TrebleBiquad as TrebleBiquad,
+)
+from mycelia.dataset.audio.masks import (
+    FrequencyMasking as FrequencyMasking, MaskAlongAxis as MaskAlongAxis,
+    MaskAlongAxisIID as MaskAlongAxisIID, TimeMasking as TimeMasking,
+)
+from mycelia.dataset.audio.rate import (
+    PhaseVocoder as PhaseVocoder, PitchShift as PitchShift, Resample as Resample,
+    TimeStretch as TimeStretch,
 )
 from mycelia.dataset.audio.spectra import (
     GriffinLim as GriffinLim, InverseSpectrogram as InverseSpectrogram,

@@ -24,6 +24,11 @@ from mycelia.dataset.vision.color import (
     RandomPosterize as RandomPosterize, RandomSharpness as RandomSharpness,
     RandomSolarize as RandomSolarize, Solarize as Solarize,
 )
+from mycelia.dataset.vision.crops import (
+    CenterCrop as CenterCrop, Crop as Crop, FiveCrop as FiveCrop, RandomCrop as RandomCrop,
+    RandomCropDecodeResize as RandomCropDecodeResize, RandomResizedCrop as RandomResizedCrop,
+    ResizedCrop as ResizedCrop, SlicePatches as SlicePatches, TenCrop as TenCrop,
+)
 from mycelia.dataset.vision.enums import (
     AutoAugmentPolicy as AutoAugmentPolicy, Border as Border, ConvertMode as ConvertMode,
     ImageBatchFormat as ImageBatchFormat, ImageReadMode as ImageReadMode, Inter as Inter,
@@ -37,12 +42,9 @@ from mycelia.dataset.vision.files import (
     write_jpeg as write_jpeg, write_png as write_png,
 )
 from mycelia.dataset.vision.geometry import (
-    CenterCrop as CenterCrop, Crop as Crop, FiveCrop as FiveCrop, HorizontalFlip as HorizontalFlip,
-    Pad as Pad, PadToSize as PadToSize, RandomCrop as RandomCrop,
-    RandomCropDecodeResize as RandomCropDecodeResize, RandomHorizontalFlip as RandomHorizontalFlip,
-    RandomResize as RandomResize, RandomResizedCrop as RandomResizedCrop,
-    RandomVerticalFlip as RandomVerticalFlip, Resize as Resize, ResizedCrop as ResizedCrop,
-    SlicePatches as SlicePatches, TenCrop as TenCrop, VerticalFlip as VerticalFlip,
+    HorizontalFlip as HorizontalFlip, Pad as Pad, PadToSize as PadToSize,
+    RandomHorizontalFlip as RandomHorizontalFlip, RandomResize as RandomResize,
+    RandomVerticalFlip as RandomVerticalFlip, Resize as Resize, VerticalFlip as VerticalFlip,
 )
 from mycelia.dataset.vision.tensor import (
     ConvertColor as ConvertColor, Decode as Decode, Grayscale as Grayscale, HWC2CHW as HWC2CHW,

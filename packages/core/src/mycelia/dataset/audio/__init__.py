@@ -37,19 +37,11 @@ from mycelia.dataset.audio.features import (
     ComplexNorm,
     ComputeDeltas,
     DetectPitchFrequency,
-    FrequencyMasking,
     InverseMelScale,
     Magphase,
-    MaskAlongAxis,
-    MaskAlongAxisIID,
     MelScale,
     MelSpectrogram,
-    PhaseVocoder,
-    PitchShift,
-    Resample,
     SlidingWindowCmn,
-    TimeMasking,
-    TimeStretch,
 )
 from mycelia.dataset.audio.filters import (
     AllpassBiquad,
@@ -67,6 +59,8 @@ from mycelia.dataset.audio.filters import (
     RiaaBiquad,
     TrebleBiquad,
 )
+from mycelia.dataset.audio.masks import FrequencyMasking, MaskAlongAxis, MaskAlongAxisIID, TimeMasking
+from mycelia.dataset.audio.rate import PhaseVocoder, PitchShift, Resample, TimeStretch
 from mycelia.dataset.audio.spectra import (
     GriffinLim,
     InverseSpectrogram,

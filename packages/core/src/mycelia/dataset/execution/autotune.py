@@ -14,6 +14,7 @@ from pathlib import Path
 
 from mycelia.dataset import config
 from mycelia.dataset.execution.workers import Stats
+from mycelia.dataset.serialize import describe
 from mycelia.engine.base import config as settings
 from mycelia.engine.base import log
 from mycelia.io.files import write_text
@@ -73,8 +74,6 @@ class Tuner:
         """Write the pipeline with the numbers found, if a file was asked for."""
         if self._prefix is None:
             return
-        from mycelia.dataset.serialize import describe
-
         path = Path(f"{self._prefix}_{settings.get('rank')}.json")
         table = {
             "remark": "Made by autotune of a dataset pipeline; mycelia.dataset.deserialize reads it.",

@@ -16,7 +16,7 @@ import numpy as np
 
 from mycelia.dataset import nodes, transforms
 from mycelia.dataset.execution import rng_streams
-from mycelia.dataset.vision import color, geometry, native, tensor
+from mycelia.dataset.vision import color, crops, geometry, native, tensor
 from mycelia.dataset.vision.enums import Inter
 from mycelia.engine.base import errors
 
@@ -95,14 +95,14 @@ def _random_flip(op, frame: _Frame) -> None:
 _RESIZES = {
     geometry.Resize: lambda op, frame: frame.resize(op.size, op.interpolation),
     geometry.RandomResize: lambda op, frame: frame.resize(op.size, op.mode()),
-    geometry.ResizedCrop: _resized_crop,
-    geometry.RandomResizedCrop: _random_resized_crop,
-    geometry.RandomCropDecodeResize: _random_resized_crop,
+    crops.ResizedCrop: _resized_crop,
+    crops.RandomResizedCrop: _random_resized_crop,
+    crops.RandomCropDecodeResize: _random_resized_crop,
 }
 _CROPS = {
-    geometry.Crop: lambda op, frame: frame.crop(*op.coordinates, *op.size),
-    geometry.CenterCrop: _center_crop,
-    geometry.RandomCrop: _random_crop,
+    crops.Crop: lambda op, frame: frame.crop(*op.coordinates, *op.size),
+    crops.CenterCrop: _center_crop,
+    crops.RandomCrop: _random_crop,
 }
 _FLIPS = {
     geometry.HorizontalFlip: lambda op, frame: frame.mirror(op.axis),
@@ -111,7 +111,7 @@ _FLIPS = {
     geometry.RandomVerticalFlip: _random_flip,
 }
 _FRAMED = _RESIZES | _CROPS | _FLIPS
-_DECODES = (tensor.Decode, geometry.RandomCropDecodeResize)
+_DECODES = (tensor.Decode, crops.RandomCropDecodeResize)
 _PLANES = (tensor.HWC2CHW, tensor.ToTensor)  # channels first
 # What gives each byte a value that depends on nothing else but the channel.
 _POINTS = (

@@ -11,7 +11,9 @@ import numpy as np
 from mycelia.dataset import config, nodes
 from mycelia.dataset.execution import prefetch, profiling, rewrite
 from mycelia.dataset.execution.autotune import Tuner
+from mycelia.dataset.execution.reshard import go_on, place
 from mycelia.dataset.execution.run import Run
+from mycelia.dataset.pipeline import Dataset, dataset_methods
 from mycelia.engine.base import errors
 
 _STATE_VERSION = 1
@@ -155,8 +157,6 @@ class DatasetIterator:
         the same order and the same random values. The pipeline may have another number of shards, if all
         ranks have read equally far: the rest of the epoch is then dealt out anew.
         """
-        from mycelia.dataset.execution.reshard import place
-
         return {
             "version": _STATE_VERSION, "seed": self._run.seed, "shared_seed": self._run.shared_seed,
             "epoch": self._epoch, "row": self._row,
@@ -179,8 +179,6 @@ class DatasetIterator:
         nodes.integer(owner, "row", state["row"], 0, 2**63 - 1)
         self._close_rows()
         self._run.close()
-        from mycelia.dataset.execution.reshard import go_on
-
         self._start(Run(state["seed"], state.get("shared_seed", state["seed"])))
         self._epoch, self._row = epoch, go_on(self._tree, state)
 
@@ -241,3 +239,42 @@ def _to_tensor(column, share: bool):
     if isinstance(column, (list, tuple)):
         return type(column)(_to_tensor(v, share) for v in column)
     return _to_tensor(np.asarray(column), share)
+
+
+@dataset_methods
+class Reading:
+    """Methods that read the rows."""
+
+    def create_tuple_iterator(
+        self, columns=None, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> DatasetIterator:
+        """An iterator over rows as lists of Tensors (arrays with `output_numpy`);
+        one ``for`` loop is one epoch.
+        """
+        source = self._shown() if columns is None else self.project(columns)
+        return DatasetIterator(source, num_epochs, output_numpy, do_copy, as_dict=False)
+
+    def create_dict_iterator(
+        self, num_epochs: int = -1, output_numpy: bool = False, do_copy: bool = False
+    ) -> DatasetIterator:
+        """An iterator over rows as dicts by column name; one ``for`` loop is one epoch."""
+        return DatasetIterator(self._shown(), num_epochs, output_numpy, do_copy, as_dict=True)
+
+    def _shown(self) -> Dataset:
+        """This dataset without columns of a source's metadata, which only a rename makes visible."""
+        names = self.get_col_names()
+        shown = [name for name in names if not name.startswith("_meta-")]
+        return self if len(shown) == len(names) else self.project(shown)
+
+    def next_epoch(self) -> DatasetIterator:
+        """One epoch for a training loop: each call goes on to the next epoch's order."""
+        if self._epochs is None:
+            self._epochs = self.create_tuple_iterator()
+        return self._epochs.next_epoch()
+
+    def __iter__(self):
+        return iter(self.create_tuple_iterator(num_epochs=1))
+
+    def reset(self) -> None:
+        """Start from the first epoch again, also in a training loop; every iterator does anyway."""
+        self._epochs = None

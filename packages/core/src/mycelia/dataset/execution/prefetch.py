@@ -15,7 +15,9 @@ import time
 from collections.abc import Iterator
 
 from mycelia.dataset import config
+from mycelia.dataset.execution.worker_pool import own_transform
 from mycelia.dataset.execution.workers import Failure
+from mycelia.dataset.user_samplers import Sampler
 from mycelia.engine.base import errors
 
 _DEPTH = 2  # rows (batches, most often) that wait
@@ -159,9 +161,6 @@ def pace(root, run) -> Pace | None:
 
 def _own(node) -> bool:
     """Whether nothing in a node is the user's code, nor waits for the user's program."""
-    from mycelia.dataset.execution.worker_pool import own_transform
-    from mycelia.dataset.samplers import Sampler
-
     if not type(node).__module__.startswith(("mycelia.", "mycelia_cache.")) or not node.reads_ahead:
         return False
     sampler = getattr(node, "sampler", None)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from mycelia.dataset import nodes
 from mycelia.dataset.execution.worker_pool import title
+from mycelia.dataset.pipeline import Dataset, dataset_methods
 from mycelia.engine.base import errors
 
 _MOST_S = 10.0  # of a pipeline that `profile` reads itself
@@ -270,8 +271,6 @@ def profile(dataset=None, rows: int | None = None, *, show: bool = True) -> Prof
     made = Profile(show)
     if dataset is None:
         return made
-    from mycelia.dataset.pipeline import Dataset
-
     nodes.of_type("profile", "dataset", dataset, Dataset)
     if rows is not None:
         nodes.integer("profile", "rows", rows, 1)
@@ -283,3 +282,12 @@ def profile(dataset=None, rows: int | None = None, *, show: bool = True) -> Prof
                 break
         iterator.stop()
     return made
+
+
+@dataset_methods
+class Profiling:
+    """The method that tells where the time goes."""
+
+    def profile(self, rows: int | None = None, *, show: bool = True):
+        """Read the pipeline once and tell where the time goes; see `mycelia.dataset.profile`."""
+        return profile(self, rows, show=show)

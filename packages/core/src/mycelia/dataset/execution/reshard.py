@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.dataset.batching import BatchDataset
+from mycelia.dataset.columns import ProjectDataset, RenameDataset
 from mycelia.dataset.mapping import MapDataset
-from mycelia.dataset.operations import ProjectDataset, RenameDataset
 from mycelia.dataset.samplers import DistributedSampler, RandomSampler, SequentialSampler
 from mycelia.dataset.sources.numbered import MappableDataset
 from mycelia.engine.base import errors

@@ -8,7 +8,7 @@ import threading
 import uuid
 
 from mycelia.dataset import nodes
-from mycelia.dataset.pipeline import Dataset
+from mycelia.dataset.pipeline import Dataset, dataset_methods
 from mycelia.engine.base import errors
 
 _OWNER = "TransferDataset"
@@ -165,3 +165,14 @@ class _Filler:
         self._closed = True
         self.going.set()
         self._thread.join()
+
+
+@dataset_methods
+class Transfer:
+    """The method that hands rows to a queue."""
+
+    def device_que(
+        self, send_epoch_end: bool = True, create_data_info_queue: bool = False, queue_name: str = ""
+    ) -> Dataset:
+        """A queue that a thread fills with the rows: see `transfer.TransferDataset`."""
+        return TransferDataset(self, send_epoch_end, create_data_info_queue, queue_name)

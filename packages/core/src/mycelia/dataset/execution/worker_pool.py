@@ -12,6 +12,7 @@ import numpy as np
 from mycelia.dataset import config, nodes
 from mycelia.dataset.execution import rng_streams
 from mycelia.dataset.execution.workers import Failure, ThreadPool, Work, in_order
+from mycelia.dataset.gates import SyncWaitDataset
 from mycelia.engine.base import errors
 
 TRIED_ROWS = 8  # rows computed in the reader's thread before it is decided whether threads are worth it
@@ -60,8 +61,6 @@ def pool_spec(node, work: Work, *, processes: bool = False, max_rowsize=None) ->
 
 def _waits(node) -> bool:
     """Whether a gate below lets single rows through: reading ahead of it would wait for ever."""
-    from mycelia.dataset.operations import SyncWaitDataset
-
     return any(isinstance(below, SyncWaitDataset) for below in node.walk())
 
 

@@ -20,6 +20,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from mycelia.dataset import checks, config, nodes
+from mycelia.dataset.cache import checked as checked_cache
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import Shuffle
 from mycelia.engine.base import errors
@@ -68,7 +69,7 @@ class FileRowsDataset(Dataset):
         """Check and keep what all of these sources take."""
         owner = type(self).__name__
         nodes.workers(owner, num_parallel_workers)
-        self.cache = nodes.cache(owner, cache)
+        self.cache = checked_cache(owner, cache)
         nodes.samples(owner, num_samples)
         if shuffle is not None and not isinstance(shuffle, (bool, Shuffle)):
             raise errors.type_error(owner, f"shuffle must be a bool or a Shuffle, but got {shuffle!r}")

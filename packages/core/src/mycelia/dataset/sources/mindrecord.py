@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from mycelia.dataset import nodes
+from mycelia.dataset.cache import checked as checked_cache
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
     BuiltinSampler,
@@ -311,7 +311,7 @@ def _check_arguments(columns_list, num_parallel_workers, shuffle, num_samples, c
             raise errors.value_error(
                 "'Shuffle.FILES' or 'Shuffle.INFILE' and 'num_samples' cannot be specified at the same time."
             )
-    nodes.cache(_OWNER, cache)
+    checked_cache(_OWNER, cache)
 
 
 def _check_padding(columns_list, padded_sample, num_padded, num_shards) -> None:

@@ -9,18 +9,19 @@ from pathlib import Path
 import numpy as np
 
 from mycelia.dataset import nodes
+from mycelia.dataset.cache import checked as checked_cache
 from mycelia.dataset.execution.worker_pool import computed, integers
 from mycelia.dataset.execution.workers import Work
 from mycelia.dataset.pipeline import Dataset
 from mycelia.dataset.samplers import (
     BuiltinSampler,
     DistributedSampler,
-    IterSampler,
     PKSampler,
     RandomSampler,
     SequentialSampler,
     SubsetSampler,
 )
+from mycelia.dataset.user_samplers import IterSampler
 from mycelia.engine.base import errors
 
 
@@ -80,7 +81,7 @@ class MappableDataset(Dataset):
         owner = type(self).__name__
         self._columns = columns
         nodes.workers(owner, num_parallel_workers)
-        self.cache = nodes.cache(owner, cache)
+        self.cache = checked_cache(owner, cache)
         nodes.samples(owner, num_samples)
         nodes.of_type(owner, "shuffle", shuffle, bool, type(None))
         nodes.shards(owner, num_shards, shard_id, self.conflict)

@@ -51,6 +51,17 @@ from mycelia.dataset.vision.color import (
     RandomSolarize,
     Solarize,
 )
+from mycelia.dataset.vision.crops import (
+    CenterCrop,
+    Crop,
+    FiveCrop,
+    RandomCrop,
+    RandomCropDecodeResize,
+    RandomResizedCrop,
+    ResizedCrop,
+    SlicePatches,
+    TenCrop,
+)
 from mycelia.dataset.vision.enums import (
     AutoAugmentPolicy,
     Border,
@@ -76,22 +87,13 @@ from mycelia.dataset.vision.files import (
     write_png,
 )
 from mycelia.dataset.vision.geometry import (
-    CenterCrop,
-    Crop,
-    FiveCrop,
     HorizontalFlip,
     Pad,
     PadToSize,
-    RandomCrop,
-    RandomCropDecodeResize,
     RandomHorizontalFlip,
     RandomResize,
-    RandomResizedCrop,
     RandomVerticalFlip,
     Resize,
-    ResizedCrop,
-    SlicePatches,
-    TenCrop,
     VerticalFlip,
 )
 from mycelia.dataset.vision.tensor import (

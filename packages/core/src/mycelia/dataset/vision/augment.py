@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from mycelia.dataset.execution import rng_streams
-from mycelia.dataset.vision import checks, color, color_kernels, geometry, resample
+from mycelia.dataset.vision import checks, color, color_kernels, crops, resample
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import AutoAugmentPolicy, Inter
 from mycelia.engine.base import errors
@@ -296,7 +296,7 @@ class BoundingBoxAugment(ImageTransform):
         count = math.floor(self.ratio * len(boxes))
         for i in self.draws.generator().permutation(len(boxes))[:count]:
             x, y, width, height = (int(v) for v in boxes[i, :4])
-            part = self.transform(geometry.cut(self, image, y, x, height, width))
+            part = self.transform(crops.cut(self, image, y, x, height, width))
             if part.shape[:2] != (height, width):
                 part = resample.resize(part, height, width, Inter.LINEAR)
             image[y : y + height, x : x + width] = part

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from mycelia.dataset.execution import rng_streams
-from mycelia.dataset.vision import checks, geometry
+from mycelia.dataset.vision import checks, crops, geometry
 from mycelia.dataset.vision.base import ImageTransform, is_pil
 from mycelia.dataset.vision.enums import Inter
 from mycelia.engine.base import errors
@@ -120,7 +120,7 @@ class RandomResizeWithBBox(_WithBoxes):
         return _scaled(image, boxes, self._resize.on_array(image))
 
 
-class RandomCropWithBBox(_WithBoxes, geometry.RandomCrop):
+class RandomCropWithBBox(_WithBoxes, crops.RandomCrop):
     """`RandomCrop` of an image and its boxes."""
 
     def both(self, image, boxes):
@@ -129,15 +129,15 @@ class RandomCropWithBBox(_WithBoxes, geometry.RandomCrop):
         image = geometry.array_pad(self, image, padding, self.fill_value, self.padding_mode)
         boxes[:, 0] += padding[0]
         boxes[:, 1] += padding[1]
-        return geometry.cut(self, image, top, left, *self.size), _cropped(boxes, top, left, *self.size)
+        return crops.cut(self, image, top, left, *self.size), _cropped(boxes, top, left, *self.size)
 
 
-class RandomResizedCropWithBBox(_WithBoxes, geometry.RandomResizedCrop):
+class RandomResizedCropWithBBox(_WithBoxes, crops.RandomResizedCrop):
     """`RandomResizedCrop` of an image and its boxes."""
 
     def both(self, image, boxes):
         """The image and the boxes."""
         top, left, rows, columns = self.choose(*image.shape[:2])
-        part = geometry.cut(self, image, top, left, rows, columns)
+        part = crops.cut(self, image, top, left, rows, columns)
         boxes = _cropped(boxes, top, left, rows, columns)
         return _scaled(part, boxes, geometry.array_resize(self, part, self.size, self.interpolation))
