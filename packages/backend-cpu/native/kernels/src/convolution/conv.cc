@@ -37,28 +37,45 @@ ConvShape conv_shape(const myc_tensor& x, const myc_tensor& y, const int64_t* ke
   return s;
 }
 
+ConvLayout channels_first(int64_t channels, int64_t plane) { return {channels * plane, plane, 1}; }
+
+// `a`, `b`, `to` as conv_restore_border has them.
+int32_t restore_border(const myc_call* call, ConvResult kind, const ConvShape& s, const float* a, const float* b,
+                       const float* bias, float* to, int32_t status) {
+  if (status == MYC_OK)
+    conv_restore_border(call, kind, s, channels_first(s.c, s.in_plane()), channels_first(s.o, s.out_plane()), a, b,
+                        bias, to);
+  return status;
+}
+
 }  // namespace
 
 KERNEL_FN(conv, f32) {
   const auto& a = attrs<myc_conv_attrs>(call);
   const ConvShape s = conv_shape(input(call, 0), output(call), input(call, 1).shape + 2, a.stride, a.pad,
                                  a.dilation, a.group);
-  return choose(s).forward(call, s, in<float>(call, 0), in<float>(call, 1), in<float>(call, 2),
-                           out<float>(call));
+  const float *x = in<float>(call, 0), *w = in<float>(call, 1), *bias = in<float>(call, 2);
+  float* y = out<float>(call);
+  return restore_border(call, ConvResult::forward, s, x, w, bias, y, choose(s).forward(call, s, x, w, bias, y));
 }
 
 KERNEL_FN(conv_input_grad, f32) {
   const auto& a = attrs<myc_conv_input_grad_attrs>(call);
   const ConvShape s = conv_shape(output(call), input(call, 0), input(call, 1).shape + 2, a.stride, a.pad,
                                  a.dilation, a.group);
-  return choose(s).input_grad(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
+  const float *dy = in<float>(call, 0), *w = in<float>(call, 1);
+  float* dx = out<float>(call);
+  return restore_border(call, ConvResult::input_grad, s, dy, w, nullptr, dx, choose(s).input_grad(call, s, dy, w, dx));
 }
 
 KERNEL_FN(conv_weight_grad, f32) {
   const auto& a = attrs<myc_conv_weight_grad_attrs>(call);
   const ConvShape s = conv_shape(input(call, 0), input(call, 1), output(call).shape + 2, a.stride, a.pad,
                                  a.dilation, a.group);
-  return choose(s).weight_grad(call, s, in<float>(call, 0), in<float>(call, 1), out<float>(call));
+  const float *x = in<float>(call, 0), *dy = in<float>(call, 1);
+  float* dw = out<float>(call);
+  return restore_border(call, ConvResult::weight_grad, s, x, dy, nullptr, dw,
+                        choose(s).weight_grad(call, s, x, dy, dw));
 }
 
 }  // namespace mycelia::MYC_ISA

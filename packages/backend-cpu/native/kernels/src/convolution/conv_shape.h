@@ -49,6 +49,20 @@ int32_t conv_planes_input_grad(const myc_call* call, const ConvShape& s, const f
 int32_t conv_planes_weight_grad(const myc_call* call, const ConvShape& s, const float* x, const float* dy,
                                 float* dw);
 
+// Which of the three tensors of a convolution is computed from the other two.
+enum class ConvResult { forward, input_grad, weight_grad };
+
+// Floats between images, channels and places side by side.
+struct ConvLayout {
+  int64_t image, channel, place;
+};
+
+// Behind an algorithm that multiplies zeros around an image: results that are NaN are computed again from the terms
+// that exist.  x and y: layouts of the convolution's own input and output; `to` = sums of a * b, where a is x (dy for
+// the input gradient) and b is w (dy for the gradient of w).  conv_border.cc
+void conv_restore_border(const myc_call* call, ConvResult kind, const ConvShape& s, const ConvLayout& x,
+                         const ConvLayout& y, const float* a, const float* b, const float* bias, float* to);
+
 }  // namespace mycelia::MYC_ISA
 
 #endif  // MYCELIA_CONV_SHAPE_H_

@@ -32,20 +32,10 @@ struct ConvEpilogue {
 // Values of the attribute `algorithm`.
 enum class ConvAlgorithm : int64_t { direct, winograd4, winograd6, depthwise };
 
-// Zero padding times a weight that is not finite is NaN. The sums left it out: they skip taps outside of x.
-// conv_last.cc
-struct PaddingProducts {
-  ConvLast s;
-  char* spoils;  // whether padding at a tap makes an output channel NaN: [tap][o]
-
-  // `packed`: the direct form's pack. False if there is no memory.
-  bool make(Scratch& scratch, const ConvLast& s, const float* packed);
-  // What the sums left out of rows [first, first + rows) of an image of y, which begin at `y`.
-  void run(int64_t first, int64_t rows, float* y) const;
-};
+// All algorithms add the terms that exist alone: zeros around an image are never multiplied by what is not finite.
 
 // Any geometry: rows of x against packed panels, pixel by pixel in groups that see the same taps.  direct.cc
-// Packed weights: [group][panel][tap][c of the group][16], and 16 times 0, or -1 where weights are not finite.
+// Packed weights: [group][panel][tap][c of the group][16].
 int32_t conv_last_direct(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                          const ConvEpilogue& e, float* y);
 // The same for a rectangle of y.
@@ -73,13 +63,6 @@ int32_t conv_last_winograd(const myc_call* call, const ConvLast& s, int size, co
 // Packed weights: [panel][tap][16]; for the gradient the taps are flipped.
 int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float* x, const float* packed,
                             const ConvEpilogue& e, float* y);
-// Whether all of its weights are.
-bool conv_last_depthwise_finite(const ConvLast& s, const float* packed);
-// Its pack is that of the direct form for one input channel.
-inline ConvLast conv_last_depthwise_as_direct(ConvLast s) {
-  s.group = s.c = 1;
-  return s;
-}
 int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy,
                                        const float* packed, float* dx);
 int32_t conv_last_depthwise_weight_grad(const myc_call* call, const ConvLast& s, const float* x,

@@ -1,11 +1,13 @@
 // Depthwise convolution with the channels last and its input gradient: every channel has its own
 // kernel, so lanes are channels and a vector of sums stays in registers over all taps.
 //
-// 3x3 and 5x5 have loops of their own over two rows at once; rows above and below the image are rows of zeros.
+// 3x3 and 5x5 have loops of their own over two rows at once, if weights are finite; rows above and below the image are
+// rows of zeros.
 // Everything else goes pixel by pixel through a list of taps.  All add taps in the same order, column by column of the
 // kernel.
 // Cost: 2 n positions channels taps flops; x and y are touched once in memory, weights stay in L1.
 #include "convolution/channels_last/depthwise.h"
+#include "convolution/channels_last/magnitude.h"
 
 #include <cmath>
 
@@ -48,12 +50,19 @@ void pixel(const DepthwiseLanes& l, int64_t panel, const DepthwiseTap* taps, int
   }
 }
 
+// Loops that multiply zeros outside of an image are for weights that are finite.
+bool all_finite(const ConvLast& s, const float* packed) {
+  return magnitude_of(magnitude(packed, round_up(s.c, kPackedColumns) * s.taps())) < INFINITY;
+}
+
 }  // namespace
 
 bool DepthwiseRows::make(Scratch& scratch, int64_t workers, const ConvLast& shape, const float* packed,
                          const ConvEpilogue& epilogue) {
   s = shape, e = epilogue, weights = packed;
-  group_rows = depthwise_slides(s) || depthwise_has_blocks(s) ? kDepthwiseRows : 1;
+  const bool finite = all_finite(s, packed);
+  slides = finite && depthwise_slides(s);
+  group_rows = slides || (finite && depthwise_has_blocks(s)) ? kDepthwiseRows : 1;
   const int64_t zero_floats = max(s.in[1] * s.c, round_up(s.c, kPackedColumns));
   float* empty = scratch.take<float>(zero_floats);
   taps = scratch.take<DepthwiseTap>(workers * s.taps());
@@ -88,7 +97,7 @@ void DepthwiseRows::run(const float* const* under, int64_t rows, const float* re
   const float* x[kMostRows];
   for (int64_t r = 0; group_rows > 1 && r < rows_under(rows); ++r) x[r] = under[r] ? under[r] : zeros;
   const DepthwiseCall call = {s, l, x, weights, residual, to, rows};
-  if (depthwise_slides(s)) {
+  if (slides) {
     depthwise_slide(call);
   } else {
     for (int64_t p = 0; p < s.out[1];) {
@@ -130,13 +139,6 @@ int32_t conv_last_depthwise(const myc_call* call, const ConvLast& s, const float
   return MYC_OK;
 }
 
-bool conv_last_depthwise_finite(const ConvLast& s, const float* packed) {
-  const int64_t count = ceil_div(s.c, kPackedColumns) * s.taps() * kPackedColumns;
-  bool all = true;
-  for (int64_t i = 0; i < count; ++i) all &= std::isfinite(packed[i]);
-  return all;
-}
-
 // A pixel of dx collects the positions whose windows hold it; the flipped pack has the taps in falling order.
 int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, const float* dy, const float* packed,
                                        float* dx) {
@@ -148,7 +150,7 @@ int32_t conv_last_depthwise_input_grad(const myc_call* call, const ConvLast& s, 
   DepthwiseTap* lists = scratch.take<DepthwiseTap>(max_workers(call) * s.taps());
   if (!zeros || !spares || !lists) return MYC_E_MEMORY;
   memset(zeros, 0, n * sizeof(float));
-  const bool doubles = depthwise_doubles(s);
+  const bool doubles = depthwise_doubles(s) && all_finite(s, packed);
   const DepthwiseLanes l = {n, n, zeros, splat(-INFINITY), splat(INFINITY), false};
 
   // The position of which pixel p is tap t; -1 for none.

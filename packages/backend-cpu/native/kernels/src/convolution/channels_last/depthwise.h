@@ -79,6 +79,7 @@ struct DepthwiseRows {
   ConvLast s;
   ConvEpilogue e;
   int64_t group_rows;  // rows that are best computed together
+  bool slides;         // whether by depthwise_slide
   const float *weights, *zeros;
   DepthwiseTap* taps;
 

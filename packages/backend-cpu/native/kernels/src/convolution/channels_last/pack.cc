@@ -126,23 +126,14 @@ KERNEL_FN(conv_pack, f32) {
   };
   const Weights one = weights(0);
   const int64_t panels = ceil_div(one.columns, kPackedColumns), panel = one.depth * kPackedColumns;
-  Scratch scratch(call);
-  int32_t* most = scratch.take<int32_t>(group * panels);
-  if (!most) return MYC_E_MEMORY;
-  // Behind the panels lie 16 times `limit(the largest magnitude of a weight)`.
-  const auto finish = [&](float* at, const auto& limit) {
-    int32_t largest = 0;
-    for (int64_t p = 0; p < group * panels; ++p) largest = max(largest, most[p]);
-    for (int64_t i = 0; i < kPackedColumns; ++i) at[i] = limit(magnitude_of(largest));
-  };
   if (algorithm == ConvAlgorithm::direct) {
-    parallel_rows(call, group * panels, taps * panel * 8, [&](int64_t p) {
-      pack_panel(weights(p / panels), p % panels, to + p * taps * panel);
-      most[p] = magnitude(to + p * taps * panel, taps * panel);
-    });
-    finish(to + group * panels * taps * panel, [](float weight) { return weight <= FLT_MAX ? 0.0f : -1.0f; });
+    parallel_rows(call, group * panels, taps * panel * 8,
+                  [&](int64_t p) { pack_panel(weights(p / panels), p % panels, to + p * taps * panel); });
     return MYC_OK;
   }
+  Scratch scratch(call);
+  int32_t* most = scratch.take<int32_t>(panels);
+  if (!most) return MYC_E_MEMORY;
   const bool small = algorithm == ConvAlgorithm::winograd4;
   float* all = to + (small ? 36 : 64) * panels * panel;
   parallel_for(call, panels, 1, [&](int64_t begin, int64_t end) {
@@ -157,7 +148,10 @@ KERNEL_FN(conv_pack, f32) {
       }
     }
   });
-  finish(all + panels * taps * panel, [&](float weight) { return largest_pixel(small ? 4 : 6, one.depth, weight); });
+  int32_t largest = 0;
+  for (int64_t p = 0; p < panels; ++p) largest = max(largest, most[p]);
+  const float limit = largest_pixel(small ? 4 : 6, one.depth, magnitude_of(largest));
+  for (int64_t i = 0; i < kPackedColumns; ++i) all[panels * taps * panel + i] = limit;
   return MYC_OK;
 }
 

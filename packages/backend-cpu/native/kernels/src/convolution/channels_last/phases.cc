@@ -4,9 +4,13 @@
 // Positions of x with one remainder by the stride (a phase) are a convolution of dy with the taps that reach this
 // remainder, and three channels leave most lanes of a vector idle. Here all phases of a place are columns of one
 // product: a convolution of dy with stride 1, over the union of their taps, whose results are then put side by side.
-// Weights are zero where a phase lacks a tap; so an infinite dy reaches all phases of a place.
+// Weights are zero where a phase lacks a tap; so an infinite dy makes all phases of a place NaN. Then the direct form
+// computes all of it once more.
 // Flops: 2 places union o 16, where the definition has 2 places taps o c.
 #include "convolution/channels_last/conv_last.h"
+#include "convolution/channels_last/magnitude.h"
+
+#include <cmath>
 
 namespace mycelia::MYC_ISA {
 namespace {
@@ -73,7 +77,8 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
   Scratch scratch(call);
   float* joined = scratch.take<float>(t.taps() * t.c * t.o);
   float* all_phases = scratch.take<float>(images * places * t.o);
-  if (!joined || !all_phases) return MYC_E_MEMORY;
+  bool* unknown = scratch.take<bool>(images * s.in[0]);  // of each line of x: whether there is a NaN
+  if (!joined || !all_phases || !unknown) return MYC_E_MEMORY;
   join_phases(s, all, packed, joined);
   const int64_t width = s.in[1] * s.c, step = s.stride[1] * s.c;  // floats of a line of x, of a line's place
   for (int64_t first = 0; first < s.n; first += images) {
@@ -83,10 +88,13 @@ int32_t conv_last_phases_input_grad(const myc_call* call, const ConvLast& s, con
     parallel_rows(call, t.n * s.in[0], width * 8, [&](int64_t line) {
       const int64_t image = line / s.in[0], i = line % s.in[0];
       const float* from = all_phases + (image * t.out[0] + i / s.stride[0]) * t.out[1] * t.o + i % s.stride[0] * step;
-      float* to = dx + (first * s.in[0] + line) * width;
+      float *begin = dx + (first * s.in[0] + line) * width, *to = begin;
       for (int64_t left = width; left > 0; left -= step, from += t.o, to += step)
         for (int64_t j = 0; j < min(left, step); ++j) to[j] = from[j];
+      unknown[line] = std::isnan(magnitude_of(magnitude(begin, width)));
     });
+    for (int64_t line = 0; line < t.n * s.in[0]; ++line)
+      if (unknown[line]) return conv_last_direct_input_grad(call, s, dy, packed, dx);
   }
   return MYC_OK;
 }

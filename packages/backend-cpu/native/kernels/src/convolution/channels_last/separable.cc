@@ -97,10 +97,6 @@ KERNEL_FN(conv_last_separable, f32) {
   if (!depthwise.make(scratch, workers, s, in<float>(call, 1),
                       {in<float>(call, 3), nullptr, activation(a.hidden_activation)}))
     return MYC_E_MEMORY;
-  const float* deep = in<float>(call, 1);
-  const bool finite = conv_last_depthwise_finite(s, deep);
-  PaddingProducts padding = {};
-  if (!finite && !padding.make(scratch, conv_last_depthwise_as_direct(s), deep)) return MYC_E_MEMORY;
   const int64_t rows_each = depthwise.group_rows, most = depthwise.rows_under(rows_each);
   const int64_t line = s.in[1] * s.c, ring_floats = expanding ? most * line : 0;
   const int64_t middle_floats = rows_each * s.out[1] * s.c, own = ring_floats + middle_floats;
@@ -130,7 +126,6 @@ KERNEL_FN(conv_last_separable, f32) {
         under[i] = here;
       }
       depthwise.run(under, rows, nullptr, middle, worker);
-      if (!finite) padding.run(first, rows, middle);
       const int64_t at = (image * s.out[0] + first) * s.out[1] * y.shape[3];
       project.run(rows * s.out[1], middle, residual ? residual + at : nullptr, to + at);
     }

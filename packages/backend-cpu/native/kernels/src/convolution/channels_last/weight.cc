@@ -9,6 +9,7 @@
 // Cost: 2 n positions O (I / group) taps flops.  The sum over positions is cut into parts by the shape alone and every
 // tile of a part has one owner: the result does not depend on the number of threads.
 #include "convolution/channels_last/sum.h"
+#include "convolution/conv_shape.h"
 #include "gemm/gemm.h"
 
 namespace mycelia::MYC_ISA {
@@ -264,6 +265,19 @@ int32_t tiles_weight_grad(const myc_call* call, const ConvLast& s, const float* 
   return MYC_OK;
 }
 
+// Both ways multiply zeros around x.
+void restore_border(const myc_call* call, const ConvLast& s, const float* x, const float* dy, float* dw) {
+  const auto layout = [](const int64_t (&size)[2], int64_t channels) {
+    return ConvLayout{size[0] * size[1] * channels, 1, channels};
+  };
+  ConvShape shape = {s.n, s.c, s.o, s.group, {1}, {1}, {1}, {1}, {1}, {0}};
+  for (int d = 0; d < 2; ++d) {
+    shape.in[1 + d] = s.in[d], shape.out[1 + d] = s.out[d], shape.kernel[1 + d] = s.kernel[d];
+    shape.stride[1 + d] = s.stride[d], shape.dilation[1 + d] = s.dilation[d], shape.pad[1 + d] = s.pad[d];
+  }
+  conv_restore_border(call, ConvResult::weight_grad, shape, layout(s.in, s.c), layout(s.out, s.o), x, dy, nullptr, dw);
+}
+
 }  // namespace
 
 KERNEL_FN(conv_last_weight_grad, f32) {
@@ -282,13 +296,16 @@ KERNEL_FN(conv_last_weight_grad, f32) {
                 s.c, out<float>(call), s.c);
   const bool depthwise = s.group > 1 && s.group == s.c && s.group == s.o;
   const float *images = in<float>(call, 0), *gradient = in<float>(call, 1);
-  if (depthwise) return conv_last_depthwise_weight_grad(call, s, images, gradient, out<float>(call));
-  if (a.algorithm == 1 && winograd_weight_grad_pays(s)) {
-    bool done;
-    const int32_t status = winograd_weight_grad(call, s, images, gradient, out<float>(call), done);
-    if (status != MYC_OK || done) return status;
-  }
-  return tiles_weight_grad(call, s, images, gradient, out<float>(call));
+  float* dw = out<float>(call);
+  int32_t status = MYC_OK;
+  bool done = false;
+  if (a.algorithm == 1 && !depthwise && winograd_weight_grad_pays(s))
+    status = winograd_weight_grad(call, s, images, gradient, dw, done);
+  if (status != MYC_OK || done) return status;
+  status = depthwise ? conv_last_depthwise_weight_grad(call, s, images, gradient, dw)
+                     : tiles_weight_grad(call, s, images, gradient, dw);
+  if (status == MYC_OK) restore_border(call, s, images, gradient, dw);
+  return status;
 }
 
 }  // namespace mycelia::MYC_ISA

@@ -29,7 +29,7 @@ def pack_size(algorithm, channels, per_group, kernel, group):
     if algorithm == "depthwise":
         return math.prod(kernel) * padded(channels)
     if algorithm == "direct":
-        return group * math.prod(kernel) * per_group * padded(channels // group) + PANEL
+        return group * math.prod(kernel) * per_group * padded(channels // group)
     return _TAPS[algorithm] * per_group * padded(channels) + PANEL
 
 
@@ -65,7 +65,7 @@ def conv_pack(
 
     `transposed`: for the input gradient, channels swapped and taps flipped.
     Shapes: w [O, I / group, kh, kw] -> [k], with O and I swapped if `transposed`: direct ``k = kh * kw * I *
-    padded(O / group) + 16``, winograd4 ``(36 + 9) * I * padded(O) + 16``, winograd6 ``(64 + 9) * I *
+    padded(O / group)``, winograd4 ``(36 + 9) * I * padded(O) + 16``, winograd6 ``(64 + 9) * I *
     padded(O) + 16``, depthwise ``kh * kw * padded(O)``.  dtypes: float32.
     Errors: ValueError if the algorithm does not suit the shape.
     """

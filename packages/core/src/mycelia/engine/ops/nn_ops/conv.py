@@ -1,4 +1,4 @@
-"""Convolution over one to three spatial dimensions: forward, gradients, transposed forms, unfold and fold.
+"""Convolution over one to three spatial dimensions: forward, gradients, transposed forms.
 
 One op serves every rank. Paddings of the ops are explicit (all begins, then all ends); `same_pads` and
 `explicit_pads` turn MindSpore's pad modes into them. Layout is channels first: x [N, C, *spatial], w [O, C /
@@ -26,40 +26,32 @@ def _check_groups(channels, per_group, outputs, group):
         )
 
 
-def _np_windows(x, kernel, stride, pad, dilation):
-    """Columns of a zero-padded array: [N, C, *spatial] -> [N, C, *kernel, *positions]."""
-    rank = len(kernel)
-    size = output_size(x.shape[2:], kernel, stride, pad, dilation)
-    if any(pad):
-        x = np.pad(x, [(0, 0), (0, 0), *zip(pad[:rank], pad[rank:], strict=True)])
-    steps = x.strides[2:]
-    strides = (*x.strides[:2], *(s * d for s, d in zip(steps, dilation, strict=True)),
-               *(s * d for s, d in zip(steps, stride, strict=True)))  # fmt: skip
-    view = np.lib.stride_tricks.as_strided(x, (*x.shape[:2], *kernel, *size), strides, writeable=False)
-    return np.ascontiguousarray(view)
+def _np_meetings(tap, size, positions, stride, pad, dilation):
+    """Where a tap meets an image of `size`: slices of its positions, and of the places that they read.
+
+    None if all of them lie on padding.
+    """
+    at, read = [], []
+    for d, t in enumerate(tap):
+        offset = t * dilation[d] - pad[d]
+        first = max(0, -(offset // stride[d]))
+        last = min(positions[d] - 1, (size[d] - 1 - offset) // stride[d])
+        if first > last:
+            return None
+        at.append(slice(first, last + 1))
+        read.append(slice(first * stride[d] + offset, last * stride[d] + offset + 1, stride[d]))
+    return (..., *at), (..., *read)
 
 
-def _np_add_windows(columns, size, stride, pad, dilation):
-    """Transpose of `_np_windows`: every column element is added where it came from; -> [N, C, *size]."""
-    rank = len(size)
-    kernel, positions = columns.shape[2 : 2 + rank], columns.shape[2 + rank :]
-    padded = tuple(n + pad[d] + pad[rank + d] for d, n in enumerate(size))
-    out = np.zeros((*columns.shape[:2], *padded), columns.dtype)
-    for tap in np.ndindex(*kernel):
-        where = tuple(
-            slice(t * dl, t * dl + (p - 1) * s + 1 if p else t * dl, s)
-            for t, dl, p, s in zip(tap, dilation, positions, stride, strict=True)
-        )
-        out[(..., *where)] += columns[(slice(None), slice(None), *tap)]
-    inside = tuple(slice(pad[d], pad[d] + n) for d, n in enumerate(size))
-    return np.ascontiguousarray(out[(..., *inside)])
+def _np_grouped(x, group, axis):
+    """The channels of `axis` as groups of channels; float16 becomes float32, in which sums are taken."""
+    x = x.astype(np.float32) if x.dtype == np.float16 else x
+    return x.reshape(*x.shape[:axis], group, x.shape[axis] // group, *x.shape[axis + 1 :])
 
 
-def _np_product(a, b):
-    """Batched matrix product; half precision is summed in float32."""
-    if a.dtype == np.float16:
-        return np.matmul(a.astype(np.float32), b.astype(np.float32)).astype(np.float16)
-    return np.matmul(a, b)
+def _np_flat(x, rank):
+    """The last `rank` axes as one."""
+    return x.reshape(*x.shape[: x.ndim - rank], int(np.prod(x.shape[x.ndim - rank :])))
 
 
 def _side_by_side(x, axis: int):
@@ -89,19 +81,26 @@ def _conv(
     """Cross-correlation: each output is the inner product of a filter and a window, plus a bias.
 
     ``y[n, o, p] = b[o] + sum over c, k of w[o, c, k] * x[n, c, p * stride + k * dilation - pad]``;
-    `pad` holds all begins, then all ends.
+    `pad` holds all begins, then all ends. A sum has the terms whose places lie inside of x: padding is never
+    multiplied, neither here nor in the gradients, so that weights that are not finite reach no further.
     Shapes: x [N, C, *size], w [O, C / group, *kernel], b [O] -> [N, O, *positions], one to three dimensions.
     dtypes: floating, integers.
     Errors: ValueError if channels, groups or window sizes disagree.
     """
     _, stride, pad, dilation = full_attributes(x.ndim - 2, w.shape[2:], stride, pad, dilation)
-    columns = _np_windows(x, w.shape[2:], stride, pad, dilation)
-    positions = columns.shape[w.ndim :]
-    y = _np_product(
-        w.reshape(group, w.shape[0] // group, int(np.prod(w.shape[1:]))),
-        columns.reshape(x.shape[0], group, int(np.prod(w.shape[1:])), int(np.prod(positions))),
-    ).reshape(x.shape[0], w.shape[0], *positions)
-    return y if b is None else y + b.reshape(-1, *[1] * len(positions))
+    rank, size = x.ndim - 2, x.shape[2:]
+    positions = output_size(size, w.shape[2:], stride, pad, dilation)
+    xs, ws = _np_grouped(x, group, 1), _np_grouped(w, group, 0)
+    y = np.zeros((*xs.shape[:2], ws.shape[1], *positions), xs.dtype)
+    for tap in np.ndindex(*w.shape[2:]):
+        if meetings := _np_meetings(tap, size, positions, stride, pad, dilation):
+            at, read = meetings
+            window = xs[read]
+            y[at] += np.matmul(ws[(..., *tap)], _np_flat(window, rank)).reshape(
+                *y.shape[:3], *window.shape[3:]
+            )
+    y = y.reshape(x.shape[0], w.shape[0], *positions).astype(x.dtype)
+    return y if b is None else y + b.reshape(-1, *[1] * rank)
 
 
 @_conv.infer
@@ -184,12 +183,15 @@ def _conv_input_grad(
     Errors: ValueError if `conv` over `size` would not give dy's positions.
     """
     _, stride, pad, dilation = full_attributes(dy.ndim - 2, w.shape[2:], stride, pad, dilation)
-    positions = dy.shape[2:]
-    columns = _np_product(
-        w.reshape(group, w.shape[0] // group, int(np.prod(w.shape[1:]))).swapaxes(1, 2),
-        dy.reshape(dy.shape[0], group, w.shape[0] // group, int(np.prod(positions))),
-    ).reshape(dy.shape[0], w.shape[1] * group, *w.shape[2:], *positions)
-    return _np_add_windows(columns, tuple(size), stride, pad, dilation)
+    rank, size = dy.ndim - 2, tuple(size)
+    ys, ws = _np_grouped(dy, group, 1), _np_grouped(w, group, 0).swapaxes(1, 2)
+    x = np.zeros((*ys.shape[:2], ws.shape[1], *size), ys.dtype)
+    for tap in np.ndindex(*w.shape[2:]):
+        if meetings := _np_meetings(tap, size, dy.shape[2:], stride, pad, dilation):
+            at, read = meetings
+            part = ys[at]
+            x[read] += np.matmul(ws[(..., *tap)], _np_flat(part, rank)).reshape(*x.shape[:3], *part.shape[3:])
+    return x.reshape(dy.shape[0], w.shape[1] * group, *size).astype(dy.dtype)
 
 
 @_conv_input_grad.infer
@@ -268,18 +270,19 @@ def _conv_weight_grad(
     Errors: ValueError if `conv` would not give dy's positions.
     """
     kernel, stride, pad, dilation = full_attributes(x.ndim - 2, kernel, stride, pad, dilation)
-    n, o, positions = x.shape[0], dy.shape[1], int(np.prod(dy.shape[2:]))
-    per_group = x.shape[1] // group
-    columns = _np_windows(x, kernel, stride, pad, dilation).reshape(
-        n, group, per_group * int(np.prod(kernel)), positions
-    )
-    a = (
-        dy.reshape(n, group, o // group, positions)
-        .transpose(1, 2, 0, 3)
-        .reshape(group, o // group, n * positions)
-    )
-    b = columns.transpose(1, 0, 3, 2).reshape(group, n * positions, per_group * int(np.prod(kernel)))
-    return _np_product(a, b).reshape(o, per_group, *kernel)
+    rank = x.ndim - 2
+    xs, ys = _np_grouped(x, group, 1), _np_grouped(dy, group, 1)
+    w = np.zeros((group, ys.shape[2], xs.shape[2], *kernel), xs.dtype)
+
+    def columns(part):
+        """[N, group, channels, *places] -> [group, channels, N * places]"""
+        return _np_flat(np.moveaxis(part, 0, 2), rank + 1)
+
+    for tap in np.ndindex(*kernel):
+        if meetings := _np_meetings(tap, x.shape[2:], dy.shape[2:], stride, pad, dilation):
+            at, read = meetings
+            w[(..., *tap)] = np.matmul(columns(ys[at]), columns(xs[read]).swapaxes(1, 2))
+    return w.reshape(dy.shape[1], x.shape[1] // group, *kernel).astype(x.dtype)
 
 
 @_conv_weight_grad.infer

@@ -9,8 +9,36 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import shape as _shape
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.nn_ops.conv import _np_add_windows, _np_windows
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes, output_size, spread
+
+
+def _np_windows(x, kernel, stride, pad, dilation):
+    """Columns of a zero-padded array: [N, C, *spatial] -> [N, C, *kernel, *positions]."""
+    rank = len(kernel)
+    size = output_size(x.shape[2:], kernel, stride, pad, dilation)
+    if any(pad):
+        x = np.pad(x, [(0, 0), (0, 0), *zip(pad[:rank], pad[rank:], strict=True)])
+    steps = x.strides[2:]
+    strides = (*x.strides[:2], *(s * d for s, d in zip(steps, dilation, strict=True)),
+               *(s * d for s, d in zip(steps, stride, strict=True)))  # fmt: skip
+    view = np.lib.stride_tricks.as_strided(x, (*x.shape[:2], *kernel, *size), strides, writeable=False)
+    return np.ascontiguousarray(view)
+
+
+def _np_add_windows(columns, size, stride, pad, dilation):
+    """Transpose of `_np_windows`: every column element is added where it came from; -> [N, C, *size]."""
+    rank = len(size)
+    kernel, positions = columns.shape[2 : 2 + rank], columns.shape[2 + rank :]
+    padded = tuple(n + pad[d] + pad[rank + d] for d, n in enumerate(size))
+    out = np.zeros((*columns.shape[:2], *padded), columns.dtype)
+    for tap in np.ndindex(*kernel):
+        where = tuple(
+            slice(t * dl, t * dl + (p - 1) * s + 1 if p else t * dl, s)
+            for t, dl, p, s in zip(tap, dilation, positions, stride, strict=True)
+        )
+        out[(..., *where)] += columns[(slice(None), slice(None), *tap)]
+    inside = tuple(slice(pad[d], pad[d] + n) for d, n in enumerate(size))
+    return np.ascontiguousarray(out[(..., *inside)])
 
 
 @op(name="im2col", batch=_batch.joined(0), cost=0)
