@@ -244,7 +244,7 @@ class OpDef:
         self.effect = effect or bool(updates)
         self.decomposition: Callable | None = None
         self.copies = False  # a copy to another device, which no kernel does
-        self.composed = False  # the decomposition is the meaning: there is nothing to compute on arrays
+        self.composed = False  # the decomposition is the meaning (`on_tensors`)
         self.sample_function: Callable | None = None
         self.vjp_function: Callable | None = None
         flags = (
@@ -336,6 +336,14 @@ class OpDef:
         """Set an equal composition of other ops, for backends without a kernel."""
         self.decomposition = function
         return self.op
+
+    def on_tensors(self, function: Callable) -> _C.Op:
+        """Set the meaning of an op that computes nothing on arrays: it runs graphs, or does something with the
+        Tensors themselves. Like a decomposition it takes and returns Tensors; it serves every backend, and
+        the body of the op is its documentation alone.
+        """
+        self.composed = True
+        return self.decompose(function)
 
     def batch(self, function: Callable) -> _C.Op:
         """Set the rule for a batch of examples, see `ops/batch_rules.py`: ``(call) -> outputs``."""

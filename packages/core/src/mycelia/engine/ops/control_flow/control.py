@@ -40,7 +40,6 @@ def cond(inputs: "tensors", pred, *, then: "any", otherwise: "any"):
     pred: one element of any dtype.  Both graphs take the same inputs and give results of the same types;
     sizes that differ are unknown in the result.
     """
-    raise NotImplementedError("regions run on Tensors")
 
 
 @cond.infer
@@ -59,7 +58,7 @@ def cond(inputs, pred, *, then, otherwise):
     return tuple(joined)
 
 
-@cond.decompose
+@cond.on_tensors
 def cond(inputs, pred, *, then, otherwise):
     return tuple(evaluate(then if pred else otherwise, inputs))
 
@@ -89,7 +88,6 @@ def while_loop(inputs: "tensors", *, test: "any", body: "any", carried: "int"):
 
     The first `carried` inputs are the values, the rest stays the same in every round.
     """
-    raise NotImplementedError("regions run on Tensors")
 
 
 @while_loop.infer
@@ -97,7 +95,7 @@ def while_loop(inputs, *, test, body, carried):
     return tuple(_infer_while(inputs, test, body, carried))
 
 
-@while_loop.decompose
+@while_loop.on_tensors
 def while_loop(inputs, *, test, body, carried):
     values, rest = list(inputs[:carried]), list(inputs[carried:])
     while evaluate(test, values + rest)[0]:
@@ -111,7 +109,6 @@ def while_history(inputs: "tensors", *, test: "any", body: "any", carried: "int"
 
     Returns: the values after the loop, then their histories [rounds, ...].
     """
-    raise NotImplementedError("regions run on Tensors")
 
 
 @while_history.infer
@@ -120,7 +117,7 @@ def while_history(inputs, *, test, body, carried):
     return (*types, *(TensorType(t.dtype, (UNKNOWN, *t.shape)) for t in types))
 
 
-@while_history.decompose
+@while_history.on_tensors
 def while_history(inputs, *, test, body, carried):
     return run_while_history(
         inputs, lambda *v: evaluate(test, v), lambda *v: evaluate(body, v), body.parameter_types[:carried]
@@ -151,7 +148,6 @@ def scan(inputs: "tensors", *, body: "any", carried: "int", scanned: "int", reve
     which is the number of rounds; the rest stays the same. With `reverse` the last row comes first, and
     results are stacked in the order of the rows all the same.
     """
-    raise NotImplementedError("regions run on Tensors")
 
 
 @scan.infer
@@ -169,7 +165,7 @@ def scan(inputs, *, body, carried, scanned, reverse):
     return (*body.parameter_types[:carried], *(TensorType(t.dtype, (length, *t.shape)) for t in made))
 
 
-@scan.decompose
+@scan.on_tensors
 def scan(inputs, *, body, carried, scanned, reverse):
     return run_scan(
         inputs, lambda *v: evaluate(body, v), carried, scanned, reverse, body.output_types[carried:]
@@ -271,7 +267,6 @@ def _recomputed(call):
 @op(name="custom_call", outputs=None)
 def custom_call(inputs: "tensors", *, graph: "any", rule: "any"):
     """The results of `graph`; its gradient is ``rule(inputs, results, cotangents)``: what `bprop` means."""
-    raise NotImplementedError("regions run on Tensors")
 
 
 @custom_call.infer
@@ -280,7 +275,7 @@ def custom_call(inputs, *, graph, rule):
     return graph.output_types
 
 
-@custom_call.decompose
+@custom_call.on_tensors
 def custom_call(inputs, *, graph, rule):
     return tuple(evaluate(graph, inputs))
 
@@ -288,10 +283,6 @@ def custom_call(inputs, *, graph, rule):
 @custom_call.vjp
 def custom_call(cts, outs, inputs, rule):
     return rule(inputs, outs, cts)
-
-
-for _op in (cond, while_loop, while_history, scan, custom_call):
-    _op.definition.composed = True
 
 
 # ---- assertions --------------------------------------------------------------------------------------------

@@ -29,7 +29,6 @@ def is_captured() -> bool:
 @op(name="print_lines", outputs=None, effect=True, nondiff=True)
 def _print_lines(inputs: "tensors", *, pieces: "any"):
     """Prints a line for each of `pieces`; an int k among them stands for inputs[k]."""
-    raise NotImplementedError("printing needs the Tensors themselves")
 
 
 @_print_lines.infer
@@ -37,7 +36,7 @@ def _print_lines(inputs, *, pieces):
     return ()
 
 
-@_print_lines.decompose
+@_print_lines.on_tensors
 def _print_lines(inputs, *, pieces):
     shown = [piece.shown(inputs) if hasattr(piece, "shown") else piece for piece in pieces]  # `capture.text`
     path = config.get("print_file_path")
@@ -47,9 +46,6 @@ def _print_lines(inputs, *, pieces):
     for piece in shown:
         builtins.print(_graph_text(inputs[piece]) if type(piece) is int else piece, flush=True)
     return ()
-
-
-_print_lines.definition.composed = True
 
 
 def _text(tensor) -> str:
@@ -158,7 +154,6 @@ def _assert_true(rand):
 @op(name="summary", outputs=None, effect=True, nondiff=True)
 def _summary(value, *, kind: "scalar|image|tensor|histogram", name: "str"):
     """Hands a value to the summary records that are open, under `name`."""
-    raise NotImplementedError("a record takes the Tensor itself")
 
 
 @_summary.infer
@@ -166,13 +161,10 @@ def _summary(value, *, kind, name):
     return ()
 
 
-@_summary.decompose
+@_summary.on_tensors
 def _summary(value, *, kind, name):
     summary_sink.record(kind, name, value)
     return ()
-
-
-_summary.definition.composed = True
 
 
 def summarize(kind: str, name: str, value) -> None:
@@ -188,7 +180,6 @@ def summarize(kind: str, name: str, value) -> None:
 @op(name="dump_tensor", outputs=None, effect=True, nondiff=True)
 def _dump_tensor(value, *, file: "str"):
     """Writes a value to ``{file}_{dtype}_{number}.npy``, the number counting the files of this process."""
-    raise NotImplementedError("the file's name has the Tensor's dtype")
 
 
 @_dump_tensor.infer
@@ -199,16 +190,13 @@ def _dump_tensor(value, *, file):
 _dumped = [0]
 
 
-@_dump_tensor.decompose
+@_dump_tensor.on_tensors
 def _dump_tensor(value, *, file):
     stem = file[:-4] if file.endswith(".npy") else file
     data = value.float().asnumpy() if value.dtype.name == "bfloat16" else value.asnumpy()
     np.save(f"{stem}_{value.dtype.name}_{_dumped[0]}.npy", data)
     _dumped[0] += 1
     return ()
-
-
-_dump_tensor.definition.composed = True
 
 
 @op(name="dump_gradient")
