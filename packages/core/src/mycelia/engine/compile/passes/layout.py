@@ -15,12 +15,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mycelia.engine.backends.registry import LoadedBackend
-from mycelia.engine.compile.passes.layout_forms import CONVOLUTIONS
 from mycelia.engine.ir.graph import Builder, Graph, Node, Value
 from mycelia.engine.ir.interpret import apply
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.define import find
-from mycelia.engine.ops.layout_rules import LayoutRule, is_image, keeps_order, nhwc_shape, rule_of
+from mycelia.engine.ops.layout_rules import is_image, keeps_order, nhwc_shape, rule_of
 from mycelia.engine.ops.lowered.packed import padded
 
 TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)  # `dims` of the transpose to channels last, and back
@@ -90,10 +89,6 @@ def _has_unit_stride(node: Node) -> bool:
     return {*node.attrs["stride"], *node.attrs["dilation"]} == {1}
 
 
-def _rule(node: Node) -> LayoutRule | None:
-    return CONVOLUTIONS.get(node.op.name) or rule_of(node.op.definition)
-
-
 class _Assignment:
     """The labels: `last` holds the nodes that are to work on channels last."""
 
@@ -104,7 +99,7 @@ class _Assignment:
         self.fixed: set[Value] = {v for v in graph.outputs if is_image(v)}  # read as they are
         self.sources: dict[Value, Node] = {}
         for node in graph.nodes:
-            rule = _rule(node)
+            rule = rule_of(node.op.definition)
             found = None if rule is None else rule.images(node)
             if found is None:
                 self.fixed.update(filter(is_image, node.inputs))
@@ -217,7 +212,7 @@ class NHWCRewriter:
 
     def take(self, node: Node) -> None:
         """Appends the channels-last form of `node`."""
-        rule = _rule(node)
+        rule = rule_of(node.op.definition)
         images = rule.images(node)
         self.builder.location = node.location
         self.types = [

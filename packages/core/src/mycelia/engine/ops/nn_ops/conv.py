@@ -12,6 +12,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops.define import find, op
+from mycelia.engine.ops.layout_rules import float32_images
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes, output_size
 from mycelia.engine.ops.reductions import reduce as _reduce
 
@@ -73,7 +74,31 @@ def _groups(call):
     return {"group": call.attrs["group"] * call.size}
 
 
-@op(name="conv", promote=("x", "w"), precision="short")
+# ---- convolutions with the channels last -------------------------------------------------------------------
+
+
+def _geometry_last(node, kernel):
+    """The attributes that the forms on channels last share."""
+    kernel, stride, pad, dilation = full_attributes(
+        2, kernel, node.attrs["stride"], node.attrs["pad"], node.attrs["dilation"]
+    )
+    return dict(kernel=kernel, stride=stride, pad=pad, dilation=dilation, group=node.attrs["group"])
+
+
+def _pack(rewriter, weight, algorithm, group, transposed=False):
+    attrs = dict(algorithm=algorithm, group=group, transposed=transposed)
+    return rewriter.emit("conv_pack", [weight], attrs)[0]
+
+
+def _algorithm(inputs, channels, group):
+    """How a convolution is computed unless the backend knows a better way (`passes/algorithms.py`)."""
+    return "depthwise" if group == channels == inputs else "direct"
+
+
+# ---- the ops -----------------------------------------------------------------------------------------------
+
+
+@op(name="conv", promote=("x", "w"), precision="short", layout=float32_images((0,), (0,), 1))
 def _conv(
     x, w, b: "tensor?" = None,
     *, stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), group: "int" = 1,
@@ -171,7 +196,18 @@ def _conv(inputs, outputs, **_):
     return _cost.window(outputs[0], inputs[1])
 
 
-@op(name="conv_input_grad", promote=("dy", "w"), precision="short")
+@_conv.layout
+def _conv(rewriter, node):
+    x, weight, bias = node.inputs
+    how = _geometry_last(node, weight.type.shape[2:])
+    channels = weight.type.shape[0]
+    algorithm = _algorithm(x.type.shape[1], channels, how["group"])
+    pack = _pack(rewriter, weight, algorithm, how["group"])
+    attrs = dict(channels=channels, algorithm=algorithm, **how)
+    return rewriter.emit("conv_last", [rewriter.last(x), pack, bias, None], attrs, rewriter.types)
+
+
+@op(name="conv_input_grad", promote=("dy", "w"), precision="short", layout=float32_images((0,), (0,), 1))
 def _conv_input_grad(
     dy, w,
     *, size: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), group: "int" = 1,
@@ -258,7 +294,26 @@ def _conv_input_grad(inputs, outputs, **_):
     return _cost.window(inputs[0], inputs[1])
 
 
-@op(name="conv_weight_grad", promote=("x", "dy"))
+@_conv_input_grad.layout
+def _conv_input_grad(rewriter, node):
+    dy, weight = node.inputs
+    how = _geometry_last(node, weight.type.shape[2:])
+    channels, pad = weight.type.shape[1] * how["group"], how["pad"]
+    reach = [d * (k - 1) for d, k in zip(how["dilation"], how["kernel"])] * 2
+    if how["stride"] == (1, 1) and all(p <= r for p, r in zip(pad, reach)):
+        # Without a stride it is a convolution of dy with the turned weights.
+        how["pad"] = tuple(r - p for p, r in zip(pad, reach))
+        algorithm = _algorithm(dy.type.shape[1], channels, how["group"])
+        pack = _pack(rewriter, weight, algorithm, how["group"], transposed=True)
+        attrs = dict(channels=channels, algorithm=algorithm, **how)
+        return rewriter.emit("conv_last", [rewriter.last(dy), pack, None, None], attrs, rewriter.types)
+    algorithm = _algorithm(weight.type.shape[0], channels, how["group"])
+    pack = _pack(rewriter, weight, algorithm, how["group"], transposed=True)
+    attrs = dict(channels=channels, size=node.attrs["size"], algorithm=algorithm, **how)
+    return rewriter.emit("conv_last_input_grad", [rewriter.last(dy), pack], attrs, rewriter.types)
+
+
+@op(name="conv_weight_grad", promote=("x", "dy"), layout=float32_images((0, 1), ()))
 def _conv_weight_grad(
     x, dy,
     *, kernel: "ints", stride: "ints" = (1,), pad: "ints" = (0,), dilation: "ints" = (1,), group: "int" = 1,
@@ -343,3 +398,10 @@ def _conv_weight_grad(call):
 @_conv_weight_grad.cost
 def _conv_weight_grad(inputs, outputs, **_):
     return _cost.window(inputs[1], outputs[0])
+
+
+@_conv_weight_grad.layout
+def _conv_weight_grad(rewriter, node):
+    how = _geometry_last(node, node.attrs["kernel"])
+    inputs = [rewriter.last(v) for v in node.inputs]
+    return rewriter.emit("conv_last_weight_grad", inputs, how, rewriter.types)
