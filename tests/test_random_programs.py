@@ -1,6 +1,6 @@
 """Programs of random_programs.py give what eager runs give when compiled, compiled without optional passes,
 run by the reference backend, and at other sizes; gradients and Parameters included. A third of them
-each on one, two and three threads, where even the smallest paths become strands.
+each on one, two and three threads, where even the smallest paths become tasks.
 
 The same in every run; tools/fuzz.py tries others.
 """

@@ -271,7 +271,7 @@ def test_ops_of_a_program_run_one_by_one_if_asked_to():
 
     def windows(**settings):
         with config.context(**settings):
-            return [p.strands for p in _programs(lambda: ms.jit(lambda x: wide(x))(x))]
+            return [p.task_groups for p in _programs(lambda: ms.jit(lambda x: wide(x))(x))]
 
     assert windows(pynative_synchronize=True) == [()]
     assert windows(inter_op_parallel_num=1) == [()]

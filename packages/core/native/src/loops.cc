@@ -1,5 +1,5 @@
 // Loops of a Program: rounds of inner programs, without Python between them.
-#include "program.h"
+#include "frame.h"
 
 namespace mycelia {
 namespace {

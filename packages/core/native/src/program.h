@@ -1,13 +1,9 @@
-// What the files of the Program type share: program.cc builds programs and shows them to Python, run.cc runs them.
+// What the files of the Program type share.
 //
 // A program computes values. Each value has one home, fixed when the program is built: a place in the arena, a constant, an
 // input, a value that another one is a view of, or memory of its own, which is allocated in every run: results, and what Python
-// code may keep. A Frame is all that one run needs: a description of every value and a prepared call of every kernel.
-// Frames are kept, so that a run only fills in where inputs and memory of its own lie. Runs that overlap, from other threads or
-// by recursion, have a frame each. The arena is there for the time of a run, so programs that do not run at the same time lie in
-// the same memory.
+// code may keep.
 #pragma once
-#include <memory>
 #include <vector>
 
 #include "core.h"
@@ -40,11 +36,11 @@ struct Step {
   int64_t work;  // elements touched
   Ints fresh;    // values that get memory of their own before it
   Ints free;
-  Ints strands;  // ends of the parts that may run at the same time; empty: all kernels in order
+  Ints tasks;    // ends of the tasks that may run at the same time; empty: all kernels in order
 };
 
-// Kernels from `begin` on that are independent strands; `ends` of these, in order.
-struct Group {
+// Kernels from `begin` on in independent tasks; `ends` of these, in order.
+struct TaskGroup {
   int32_t begin;
   Ints ends;
 };
@@ -54,24 +50,7 @@ struct Update {
   bool in_place;         // nothing reads the old value when the new one is written
 };
 
-// What a run holds for a value with a Tensor: the object if others get to see it, and its memory, which another thread may
-// meanwhile exchange in the object.
-struct Held {
-  PyObject* object = nullptr;
-  Storage* storage = nullptr;
-};
-
-struct Frame {
-  Storage* arena = nullptr;           // of the present run
-  const char* placed = nullptr;       // where the arena lay when the values in it got their addresses
-  std::vector<myc_tensor> values;
-  std::vector<const myc_tensor*> in;  // of all kernels, one after the other
-  std::vector<myc_tensor*> out;
-  std::vector<myc_call> calls;        // per instruction
-  std::vector<myc_context*> contexts;
-  std::vector<Held> held;
-  std::vector<uint8_t> in_place;      // per update of this run
-};
+struct Frame;
 
 struct Timing {
   int64_t calls = 0, nanoseconds = 0;
@@ -108,7 +87,7 @@ struct Source {
 struct Body {
   std::vector<Instruction> code;
   std::vector<Step> steps;
-  std::vector<Group> groups;            // in order
+  std::vector<TaskGroup> task_groups;   // in order
   std::vector<myc_tensor> types;        // per value; data: of constants
   std::vector<uint8_t> fixed;           // per value: its type is known
   std::vector<int64_t> offset;          // per value: place in the arena or -1
@@ -129,7 +108,7 @@ struct Body {
   std::vector<Frame*> idle;
 
   std::vector<Source> sources;
-  PyObject* unsteady = nullptr;  // called when hoisted values had to be computed too often
+  PyObject* unfreeze = nullptr;  // called when hoisted values had to be computed too often
 
   std::vector<Timing> timings;   // per instruction while it is profiled
   PyObject* observer = nullptr;  // called after each instruction: observer(index, outputs)
@@ -147,32 +126,39 @@ struct Program {
   PyObject* weakrefs;
 };
 
-// Runs the program; appends new references to its outputs. False with an error set, nothing appended.
-bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results);
-
-void free_frame(Frame* frame);
-
 extern PyTypeObject* ProgramType;
 extern PyTypeObject* HoistedType;
 inline Program* as_program(PyObject* o) { return reinterpret_cast<Program*>(o); }
 
-// ---- how programs are built ----------------------------------------------------------------------------------------
-
-bool read_ints(PyObject* tuple, size_t n_values, bool absent_allowed, Ints* out);
-bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins);
-void clear_instruction(Instruction* ins);
-bool read_source(PyObject* tuple, const Body* body, Source* source);
-void derive(Body* body);  // what follows from values and instructions
+// program.cc
 Program* new_program();
+void clear_instruction(Instruction* ins);
+
+// read_program.cc
+PyObject* program_new(PyTypeObject* type, PyObject* args, PyObject* kwargs);
+bool read_instruction(PyObject* tuple, size_t n_values, Instruction* ins);
+bool read_source(PyObject* tuple, const Body* body, Source* source);
+
+// steps.cc
+void derive(Body* body);  // what follows from values and instructions
+void group_steps(Body* body);
 
 // resize.cc
 PyObject* program_resized(PyObject* self, PyObject* args);
 PyObject* plan_offsets(PyObject* module, PyObject* args);
 
-// ---- for instructions that are more than a kernel ------------------------------------------------------------------
+// frame.cc
+void free_frame(Frame* frame);
 
-// Tensors of values, NULL for -1.
-bool collect_tensors(const Body* body, const Frame* f, const Ints& values, Tensors* out);
+// run.cc
+// Runs the program; appends new references to its outputs. False with an error set, nothing appended.
+bool run_program(Program* p, PyObject* const* inputs, size_t n, std::vector<PyObject*>* results);
+bool run_kernels(const Body* body, Frame* f, int32_t begin, int32_t end, int64_t work);  // instructions [begin, end)
+
+// instructions.cc
+bool run_instruction(const Body* body, const Instruction& ins, Frame* f);
+// A reference body, or what replaces a kernel that declined.
+bool run_reference_instruction(const Body* body, const Instruction& ins, Frame* f);
 bool store_results(const Body* body, const Instruction& ins, PyObject* const* results, size_t count, Frame* f);
 bool run_inner(PyObject* program, const std::vector<PyObject*>& args, Tensors* results);
 
@@ -180,5 +166,12 @@ bool run_inner(PyObject* program, const std::vector<PyObject*>& args, Tensors* r
 bool run_while(const Body* body, const Instruction& ins, Frame* f);
 bool run_history(const Body* body, const Instruction& ins, Frame* f);
 bool run_scan(const Body* body, const Instruction& ins, Frame* f);
+
+// instrument.cc
+bool run_instrumented(Body* body, Frame* f);
+
+// hoisted.cc
+bool take_hoisted(Body* body, Frame* f, PyObject* const* inputs);  // computes them again if what they depend on has changed
+int init_hoisted(PyObject* module);
 
 }  // namespace mycelia

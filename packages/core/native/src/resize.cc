@@ -64,7 +64,7 @@ void copy_body(const Body& from, Body* to) {
     for (PyObject* o : {reinterpret_cast<PyObject*>(ins.op), reinterpret_cast<PyObject*>(ins.plan), ins.callable, ins.programs[0], ins.programs[1]})
       Py_XINCREF(o);
   }
-  to->groups = from.groups;
+  to->task_groups = from.task_groups;
   to->types = from.types;
   to->fixed = from.fixed;
   to->offset = from.offset;

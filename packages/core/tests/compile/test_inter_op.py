@@ -42,12 +42,12 @@ class Wide(nn.Cell):
         return self.last(ops.relu(ops.concat(made, 1)))
 
 
-def test_paths_of_a_wide_net_are_strands(two_threads, built):
+def test_paths_of_a_wide_net_are_tasks(two_threads, built):
     net, x = Wide(), rand(33, 96)
     got = ms.jit(net)(x)
     np.testing.assert_allclose(got.asnumpy(), net(x).asnumpy(), rtol=2e-5, atol=2e-5)
-    (program,) = (p for p in built if p.strands)
-    ((begin, ends),) = program.strands
+    (program,) = (p for p in built if p.task_groups)
+    ((begin, ends),) = program.task_groups
     names = [n.op.name for n in program.nodes]
     assert len(ends) == 2 and names[begin : ends[-1]].count("linear") == 8
     parts = [names[begin : ends[0]], names[ends[0] : ends[1]]]
@@ -74,9 +74,9 @@ def test_training_step_gives_the_same_bits_with_and_without(monkeypatch, built):
         return losses, [p.asnumpy() for p in net.get_parameters()]
 
     alone, weights = trained(1)
-    assert not any(p.strands for p in built)
+    assert not any(p.task_groups for p in built)
     together, others = trained(2)
-    assert any(p.strands for p in built)
+    assert any(p.task_groups for p in built)
     assert alone == together and all((a == b).all() for a, b in zip(weights, others))
 
 
@@ -88,10 +88,10 @@ def test_training_step_gives_the_same_bits_with_and_without(monkeypatch, built):
 def test_what_gains_nothing_stays_in_order(two_threads, built, make):
     x = rand(64, 64)
     np.testing.assert_allclose(ms.jit(make)(x).asnumpy(), make(x).asnumpy(), rtol=1e-4, atol=1e-3)
-    assert built and not any(p.strands for p in built)
+    assert built and not any(p.task_groups for p in built)
 
 
-def test_an_error_in_a_strand_is_the_users(two_threads, built):
+def test_an_error_in_a_task_is_the_users(two_threads, built):
     """Indices out of range are found while the kernels run."""
     table, x = rand(300, 200), rand(33, 200)
 
@@ -106,15 +106,15 @@ def test_an_error_in_a_strand_is_the_users(two_threads, built):
         f(x, Tensor(np.full(33, 300, np.int32)))
 
 
-def test_strands_are_checked(two_threads, built):
+def test_task_groups_are_checked(two_threads, built):
     ms.jit(Wide())(rand(33, 96))
-    program = next(p for p in built if p.strands)
+    program = next(p for p in built if p.task_groups)
     count = program.instruction_count
     for bad in (((0, (count + 1, count + 2)),), ((3, (3, 4)),), ((0, (2,)),), ((4, (5, 6)), (0, (1, 2)))):
-        with pytest.raises(ValueError, match="strands"):
-            program.strands = bad
-    with pytest.raises(TypeError, match="strands"):
-        program.strands = None
+        with pytest.raises(ValueError, match="task_groups"):
+            program.task_groups = bad
+    with pytest.raises(TypeError, match="task_groups"):
+        program.task_groups = None
 
 
 @pytest.mark.parametrize("threads", [2, 3])

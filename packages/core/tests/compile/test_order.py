@@ -75,8 +75,8 @@ def test_what_is_switched_off_is_not_done_and_changes_no_bit(eager_passes, tmp_p
     everything, usual = trained("", save_graphs=2, save_graphs_path=str(tmp_path / "all"))
     without, program = trained(f"-{off}", save_graphs=2, save_graphs_path=str(tmp_path / "some"))
     assert all((a == b).all() for a, b in zip(everything, without, strict=True))
-    assert usual.strands and usual.info.recomputed
-    assert bool(program.strands) is (off not in ("inter_op", "order"))
+    assert usual.task_groups and usual.info.recomputed
+    assert bool(program.task_groups) is (off not in ("inter_op", "order"))
     assert bool(program.info.recomputed) is (off not in ("recompute", "order"))
     files = {name: " ".join(p.stem for p in (tmp_path / name).iterdir()) for name in ("all", "some")}
     for name in NAMES:

@@ -112,7 +112,7 @@ class Program:
     info: Any
     prologue: Program | None
     prologue_runs: int
-    unsteady: Callable[[], Any] | None
+    unfreeze: Callable[[], Any] | None
     def __init__(
         self, types: tuple[TensorType, ...], places: tuple[int | tuple[int] | None, ...],
         instructions: list[tuple], inputs: tuple[int, ...], outputs: tuple[int, ...],

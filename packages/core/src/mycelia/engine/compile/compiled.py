@@ -87,7 +87,7 @@ class Compiled:
     def watch(self) -> None:
         if self.program.hoisted:
             method = weakref.WeakMethod(self.keep_nothing)
-            self.program.unsteady = lambda: _call(method)
+            self.program.unfreeze = lambda: _call(method)
 
     def memory_report(self) -> MemoryReport:
         """How the program uses its arena."""

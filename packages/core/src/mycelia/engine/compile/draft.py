@@ -20,7 +20,7 @@ VIEW = 1  # kind of a Plan
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """Nodes [begin, end) of an order; `ends`: where its strands end."""
+    """Nodes [begin, end) of an order; `ends`: where its tasks end."""
 
     begin: int
     end: int
@@ -79,15 +79,15 @@ class Draft:
                 raise InvalidGraph(f"{name}: nothing is known to run the new node {node.op.name}")
         base = view_bases(graph.nodes, self.plans)
         positions = {node: i for i, node in enumerate(graph.nodes)}
-        strand = _strands(self.windows)
+        task = _tasks(self.windows)
         written = {p: u.producer for u, p in self.updates if u in self.in_place}
         for position, node in enumerate(graph.nodes):
             for value in {base.get(v, v) for v in node.inputs if v is not None}:
                 maker, writer = value.producer, written.get(value, node)
-                if maker in positions and _may_meet(strand, positions[maker], position):
+                if maker in positions and _may_meet(task, positions[maker], position):
                     what = f"what node {positions[maker]} ({maker.op.name}) makes at the same time"
                 elif writer is not node and (
-                    positions[writer] < position or _may_meet(strand, positions[writer], position)
+                    positions[writer] < position or _may_meet(task, positions[writer], position)
                 ):
                     what = f"a parameter that node {positions[writer]} ({writer.op.name}) overwrites before"
                 else:
@@ -95,8 +95,8 @@ class Draft:
                 raise InvalidGraph(f"{name}, node {position} ({node.op.name}): it reads {what}")
 
 
-def _strands(windows: Sequence[Window]) -> dict[int, tuple[int, int]]:
-    """Position in the order -> its window, and its strand there."""
+def _tasks(windows: Sequence[Window]) -> dict[int, tuple[int, int]]:
+    """Position in the order -> its window, and its task there."""
     found = {}
     for number, window in enumerate(windows):
         begin = window.begin
@@ -106,9 +106,9 @@ def _strands(windows: Sequence[Window]) -> dict[int, tuple[int, int]]:
     return found
 
 
-def _may_meet(strand: dict[int, tuple[int, int]], one: int, other: int) -> bool:
+def _may_meet(task: dict[int, tuple[int, int]], one: int, other: int) -> bool:
     """Whether the nodes at two positions may run at the same time."""
-    a, b = strand.get(one), strand.get(other)
+    a, b = task.get(one), task.get(other)
     return a is not None and b is not None and a[0] == b[0] and a[1] != b[1]
 
 

@@ -265,7 +265,7 @@ class Builder:
             self.home, {self.numbers[v]: d for v, d in self.elsewhere.items() if v in self.numbers},
         )  # fmt: skip
         made.nodes = tuple(node for node, *_ in self.order)
-        made.strands = tuple(_in_instructions(nodes, draft.windows, made.nodes))
+        made.task_groups = tuple(_in_instructions(nodes, draft.windows, made.nodes))
         made.info = report
         announce(made, self.graph)
         return made

@@ -1,7 +1,7 @@
 """Parts of a program that run at the same time: where a graph is wide and its ops are too small to be split.
 
 Between a fork and the join behind it, kernels fall into components that do not depend on each other. A window
-of the order is worth threads if its components, dealt out to strands, end sooner than one after another. An
+of the order is worth threads if its components, dealt out to tasks, end sooner than one after another. An
 op that is large enough to use all threads by itself is left alone.
 """
 
@@ -58,7 +58,7 @@ def arrange(
     threads: int,
     in_place: Collection[Value] = (),
 ) -> tuple[list[Node], list[Window]]:
-    """The nodes with the strands of each window one behind the other, and the windows in order.
+    """The nodes with the tasks of each window one behind the other, and the windows in order.
 
     `outside`: values that others than kernels get. A view that is one of them is an instruction of its own,
     so it runs behind the window. `in_place`: values that are written over a parameter, which others read.
@@ -78,12 +78,12 @@ def arrange(
         if found is None:
             begin += 1
             continue
-        strands, later = found
-        moved = [n for strand in strands for n in strand] + later
+        tasks, later = found
+        moved = [n for task in tasks for n in task] + later
         price_of = dict(zip(order[begin:], prices[begin:]))
         order[begin : begin + len(moved)] = moved
         prices[begin : begin + len(moved)] = [price_of[n] for n in moved]
-        ends = list(itertools.accumulate(map(len, strands), initial=begin))
+        ends = list(itertools.accumulate(map(len, tasks), initial=begin))
         windows.append(Window(begin, ends[-1], tuple(ends[1:])))
         begin = ends[-1]
     return order, windows
@@ -107,7 +107,7 @@ def _widest(
     outside: set[Value],
     threads: int,
 ) -> tuple[list[list[Node]], list[Node]] | None:
-    """Strands of the window from `begin` on that saves most, and nodes among them that run after it: those
+    """Tasks of the window from `begin` on that saves most, and nodes among them that run after it: those
     that join what is long enough to be apart, views that leave, and what depends on them."""
     component: dict[Node, int] = {}
     members: dict[int, list[Node]] = {}
@@ -140,19 +140,19 @@ def _widest(
             busy = _deal(total, threads)
             saved = sum(total.values()) - max(spent for spent, _ in busy) - _HANDOVER
             if saved > most:
-                strands = [[n for c in parts for n in members[c]] for _, parts in busy]
-                best, most = (strands, list(later)), saved
+                tasks = [[n for c in parts for n in members[c]] for _, parts in busy]
+                best, most = (tasks, list(later)), saved
     if best is None:
         return None
     places = {node: i for i, node in enumerate(order[begin : begin + _LONGEST])}
-    return [sorted(strand, key=places.__getitem__) for strand in best[0]], best[1]
+    return [sorted(task, key=places.__getitem__) for task in best[0]], best[1]
 
 
 def _deal(total: dict[int, float], threads: int) -> list[tuple[float, list[int]]]:
-    """Components to strands: the longest first, each to the strand that has least."""
-    strands: list[tuple[float, list[int]]] = [(0.0, []) for _ in range(min(threads, len(total)))]
+    """Components to tasks: the longest first, each to the task that has least."""
+    tasks: list[tuple[float, list[int]]] = [(0.0, []) for _ in range(min(threads, len(total)))]
     for part in sorted(total, key=lambda c: (-total[c], c)):
-        least = min(range(len(strands)), key=lambda i: strands[i][0])
-        spent, parts = strands[least]
-        strands[least] = (spent + total[part], [*parts, part])
-    return strands
+        least = min(range(len(tasks)), key=lambda i: tasks[i][0])
+        spent, parts = tasks[least]
+        tasks[least] = (spent + total[part], [*parts, part])
+    return tasks
