@@ -195,7 +195,8 @@ extern PyTypeObject* PlanType;
 int init_op(PyObject* module);
 int init_plan(PyObject* module);
 
-// A 0-d tensor of a Python number.
+// A Python number as one element, and as a 0-d tensor.
+bool fill_scalar(int32_t dtype, PyObject* number, void* out);
 Tensor* scalar_tensor(int32_t dtype, PyObject* number);
 
 // Runs a plan on flat inputs (Tensor, number or NULL). Fills `outputs` with new references; an entry that is set already

@@ -1,4 +1,4 @@
-// One element of a Tensor as a number of Python: int(), float(), an index, a truth value, item().
+// One element of a Tensor as a number of Python: int(), float(), an index, a truth value, item(); and a number as an element.
 #include "core.h"
 #include "tensor_parts.h"
 
@@ -106,6 +106,86 @@ PyObject* method_item(PyObject* self, PyObject* const* args, Py_ssize_t n) {
   if (!array) return nullptr;
   OwnedRef method(PyObject_GetAttrString(array.p, "item"));
   return method ? PyObject_Vectorcall(method.p, args, n, nullptr) : nullptr;
+}
+
+bool fill_scalar(int32_t dtype, PyObject* number, void* out) {
+  if (dtype == MYC_C64 || dtype == MYC_C128) {
+    const Py_complex z = PyComplex_AsCComplex(number);
+    if (z.real == -1.0 && PyErr_Occurred()) return false;
+    if (dtype == MYC_C128) {
+      static_cast<double*>(out)[0] = z.real;
+      static_cast<double*>(out)[1] = z.imag;
+    } else {
+      static_cast<float*>(out)[0] = static_cast<float>(z.real);
+      static_cast<float*>(out)[1] = static_cast<float>(z.imag);
+    }
+    return true;
+  }
+  if (dtype == MYC_BOOL) {
+    const int truth = PyObject_IsTrue(number);
+    if (truth < 0) return false;
+    *static_cast<uint8_t*>(out) = static_cast<uint8_t>(truth);
+    return true;
+  }
+  if (dtype <= MYC_U64) {
+    int64_t v;
+    if (PyFloat_CheckExact(number)) {
+      v = static_cast<int64_t>(PyFloat_AS_DOUBLE(number));
+    } else {
+      v = static_cast<int64_t>(PyLong_AsUnsignedLongLongMask(number));  // wraps like a cast
+      if (v == -1 && PyErr_Occurred()) return false;
+    }
+    std::memcpy(out, &v, static_cast<size_t>(kItemSize[dtype]));  // little endian: the low bytes come first
+    return true;
+  }
+  const double d = PyFloat_AsDouble(number);
+  if (d == -1.0 && PyErr_Occurred()) return false;
+  if (dtype == MYC_F64) {
+    *static_cast<double*>(out) = d;
+    return true;
+  }
+  const float f = static_cast<float>(d);
+  if (dtype == MYC_F32) {
+    *static_cast<float*>(out) = f;
+    return true;
+  }
+  uint32_t bits;
+  std::memcpy(&bits, &f, 4);
+  if (dtype == MYC_BF16) {
+    const bool nan = f != f;
+    *static_cast<uint16_t*>(out) = nan ? 0x7fc0 : static_cast<uint16_t>((bits + 0x7fff + ((bits >> 16) & 1)) >> 16);
+    return true;
+  }
+  // float16, rounded to even
+  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000);
+  const int exponent = static_cast<int>((bits >> 23) & 255) - 112;
+  uint32_t mantissa = bits & 0x7fffff;
+  uint16_t half;
+  if (f != f) {
+    half = 0x7e00;
+  } else if (exponent >= 31) {
+    half = sign | 0x7c00;
+  } else if (exponent <= 0) {
+    if (exponent < -10) {
+      half = sign;
+    } else {
+      mantissa |= 0x800000;
+      const int shift = 14 - exponent;
+      const uint32_t rounded = mantissa + (1u << (shift - 1)) - 1 + ((mantissa >> shift) & 1);
+      half = static_cast<uint16_t>(sign | (rounded >> shift));
+    }
+  } else {
+    const uint32_t rounded = (static_cast<uint32_t>(exponent) << 23 | mantissa) + 0xfff + ((mantissa >> 13) & 1);
+    half = static_cast<uint16_t>(sign | (rounded >> 13));
+  }
+  *static_cast<uint16_t*>(out) = half;
+  return true;
+}
+
+Tensor* scalar_tensor(int32_t dtype, PyObject* number) {
+  Tensor* t = tensor_empty(dtype, 0, nullptr);
+  if (t && !fill_scalar(dtype, number, t->t.data)) Py_CLEAR(t);
+  return t;
 }
 
 }  // namespace mycelia

@@ -110,20 +110,34 @@ class Program:
     arena_bytes: int
     nodes: tuple
     info: Any
-    prologue: Program | None
-    prologue_runs: int
+    task_groups: tuple[tuple[int, tuple[int, ...]], ...]
+    hoisted: tuple[Hoisted, ...]
     unfreeze: Callable[[], Any] | None
     def __init__(
         self, types: tuple[TensorType, ...], places: tuple[int | tuple[int] | None, ...],
         instructions: list[tuple], inputs: tuple[int, ...], outputs: tuple[int, ...],
         constants: dict[int, Tensor], arena_bytes: int, updates: tuple[tuple[int, int, bool], ...],
-        prologue: tuple[Program, tuple[int, ...], tuple[int, ...]] | None, /,
+        sources: tuple[tuple[Hoisted, tuple[int, ...], tuple[int, ...]], ...],
+        home: int = 0, elsewhere: dict[int, int] = {}, /,
     ) -> None: ...  # fmt: skip
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]: ...
     def run(self, first: list[Tensor], second: list[Tensor], /) -> tuple[Tensor, ...]: ...
     def profile(self, on: bool, /) -> None: ...
     def timings(self) -> list[tuple[int, int]]: ...
     def observe(self, function: Callable[[int, tuple], Any] | None, /) -> None: ...
+
+    def resized(
+        self, numbers: list[int], open: bytes, blocks: bytes, followers: bytes,
+        instructions: dict[int, tuple], sources: tuple[Hoisted | None, ...] | None, /,
+    ) -> Program: ...  # fmt: skip
+
+class Hoisted:
+    """The results of a Program, kept until the content of one of its inputs changes."""
+
+    program: Program
+    info: Any
+    runs: int
+    def __init__(self, program: Program, /) -> None: ...
 
 def empty(dtype: DType, shape: Sequence[int], /) -> Tensor: ...
 def make_traced(value: Value | None, dtype: DType, shape: Sequence[int], /) -> Tensor: ...
