@@ -14,8 +14,8 @@ import pytest
 import mycelia as ms
 from mycelia import log
 from mycelia.backends import registry
-from mycelia.testing.conformance import on_backend
-from mycelia.testing.device_contract import train_lenet
+from mycelia.testing.comparison import on_backend
+from mycelia.testing.training_contract import train_lenet
 
 
 def far():

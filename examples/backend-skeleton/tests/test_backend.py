@@ -8,7 +8,7 @@ from acme_backend import kernels
 
 import mycelia as ms
 from mycelia.backends import registry
-from mycelia.testing.conformance import on_backend
+from mycelia.testing.comparison import on_backend
 
 
 @pytest.fixture

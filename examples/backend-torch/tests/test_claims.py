@@ -7,8 +7,8 @@ import pytest
 from torch_backend.backend import TorchBackend
 
 import mycelia as ms
-from mycelia.testing.conformance import on_backend
-from mycelia.testing.device_contract import train_lenet
+from mycelia.testing.comparison import on_backend
+from mycelia.testing.training_contract import train_lenet
 
 
 @pytest.fixture

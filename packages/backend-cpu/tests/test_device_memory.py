@@ -15,8 +15,9 @@ import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.backends import Backend, registry
 from mycelia.engine.compile.executable import live_programs
-from mycelia.testing.conformance import backend_suite, contract_suite, on_backend
-from mycelia.testing.device_contract import train_lenet
+from mycelia.testing.comparison import on_backend
+from mycelia.testing.conformance import backend_suite, contract_suite
+from mycelia.testing.training_contract import train_lenet
 
 RUBBISH = 0xA5
 

@@ -12,7 +12,7 @@ from mycelia.backends import registry
 from mycelia.backends.base import Backend, Pass
 from mycelia.engine.compile.passes import algorithms
 from mycelia.ops.define import find
-from mycelia.testing.conformance import on_backend
+from mycelia.testing.comparison import on_backend
 
 PACKED = ("conv_pack", "conv_last", "conv_last_input_grad", "conv_last_weight_grad", "linear_pack", "linear",
           "batch_norm_fold")  # fmt: skip

@@ -13,7 +13,7 @@ from mycelia.engine.compile.memory import ALIGNMENT, Interval, plan_offsets
 from mycelia.engine.compile.passes import cse, dce, fold, inline, optimize, pipeline, simplify
 from mycelia.ir import evaluate, verify
 from mycelia.ir.walk import all_graphs, all_nodes, clone
-from mycelia.testing.conformance import on_backend
+from mycelia.testing.comparison import on_backend
 
 
 def capture(function, *tensors):

@@ -10,7 +10,7 @@ from mycelia import Tensor, nn
 from mycelia.backends import registry
 from mycelia.backends.base import Backend
 from mycelia.ops.define import find
-from mycelia.testing.conformance import on_backend
+from mycelia.testing.comparison import on_backend
 
 FORMS = ("conv_pack", "conv_last", "conv_last_separable")
 

@@ -12,7 +12,8 @@ import pytest
 import mycelia as ms
 from mycelia import Parameter, Tensor, nn
 from mycelia.io import checkpoint, files
-from mycelia.io.checkpoint import load_checkpoint, load_param_into_net, save_checkpoint
+from mycelia.io.checkpoint import load_checkpoint, save_checkpoint
+from mycelia.io.into_net import load_param_into_net
 
 FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures/formats/ckpt"
 

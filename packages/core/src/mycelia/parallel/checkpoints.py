@@ -137,7 +137,8 @@ def load_segmented_checkpoints(
     """
     from pathlib import Path
 
-    from mycelia.io.checkpoint import load_checkpoint, load_param_into_net
+    from mycelia.io.checkpoint import load_checkpoint
+    from mycelia.io.into_net import load_param_into_net
 
     files = sorted(Path(ckpt_file_dir).glob("*.ckpt"))
     if not files:

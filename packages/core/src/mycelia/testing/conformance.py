@@ -9,48 +9,11 @@ import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.autodiff.transforms import grad
-from mycelia.engine.base import config
 from mycelia.engine.ops.elementwise.math import mul
 from mycelia.engine.ops.reductions.reduce import sum as total_of
+from mycelia.testing.comparison import assert_close, on_backend
 from mycelia.testing.gradcheck import check_gradient
 from mycelia.testing.samples import Sample, all_samples
-from mycelia.testing.tolerances import tolerance
-
-
-class on_backend:
-    """``with on_backend(name):`` runs ops on that backend and goes back afterwards."""
-
-    def __init__(self, name: str):
-        self.name = name
-
-    def __enter__(self):
-        self.block = config.context(device_target=self.name)
-        self.block.__enter__()
-
-    def __exit__(self, *exc):
-        self.block.__exit__(*exc)
-
-
-def assert_close(got: _C.Tensor, want: _C.Tensor, rtol: float | None = None, what: str = "") -> None:
-    """Compare Tensors within the tolerance of their dtype. Raises AssertionError with the worst place."""
-    assert got.dtype is want.dtype, f"{what}: dtype {got.dtype}, the reference has {want.dtype}"
-    assert got.shape == want.shape, f"{what}: shape {got.shape}, the reference has {want.shape}"
-    a, b = got.asnumpy(), want.asnumpy()
-    if a.dtype.kind not in "fc":
-        np.testing.assert_array_equal(a, b, err_msg=what)
-        return
-    relative, share = tolerance(want.dtype)
-    if rtol is not None:  # sums that cancel: small results have the error of large ones
-        relative, share = rtol, max(share, 0.05 * rtol)
-    finite = np.abs(b[np.isfinite(b)])
-    np.testing.assert_allclose(
-        a,
-        b,
-        rtol=relative,
-        atol=share * float(finite.max()) if finite.size else 0.0,
-        err_msg=what,
-        equal_nan=True,
-    )
 
 
 def check_value(sample: Sample, backend: str) -> None:

@@ -1,4 +1,4 @@
-"""Checks of a backend beyond single ops: memory, copies, streams, updates, graphs, interchange, training.
+"""Checks of a backend beyond single ops: memory, copies, streams, fallback, interchange, training.
 
 Each check is a function of the backend's name and raises AssertionError where the backend does not keep the
 contract (`mycelia.backends.Backend`). Expected values come from the reference backend.
@@ -10,9 +10,8 @@ import copy
 import gc
 import pickle
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,14 +22,11 @@ from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes
 from mycelia.engine.compile.executable import live_programs
 from mycelia.engine.ops.control_flow.device import device_copy
-from mycelia.testing.conformance import assert_close, on_backend
+from mycelia.testing import training_contract
+from mycelia.testing.comparison import compare, device_of, draw, on_backend
 from mycelia.testing.samples import Sample, all_samples
 
 SHAPES = ((), (0,), (1,), (3, 5), (0, 4), (1025,))
-
-
-def _draw(*shape: int, seed: int = 0) -> np.ndarray:
-    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
 def _bits(dtype: dtypes.DType, shape: tuple[int, ...], seed: int) -> np.ndarray:
@@ -47,27 +43,9 @@ def _same_bits(tensor: Tensor, bits: np.ndarray, what: str) -> None:
     )
 
 
-def _compare(backend: str, function: Callable[[], Sequence[Tensor]], rtol: float = 1e-4) -> None:
-    """`function` gives the same Tensors on `backend` as on the reference."""
-    with on_backend("reference"):
-        want = function()
-    with on_backend(backend):
-        got = function()
-    assert len(got) == len(want)
-    for i, (g, w) in enumerate(zip(got, want)):
-        assert_close(g, w, rtol, f"result {i} on {backend}")
-
-
-def _device(backend: str) -> int:
-    return registry.load(backend).device
-
-
-# ---- memory ------------------------------------------------------------------------------------------------
-
-
 def check_copies(backend: str) -> None:
     """What is copied to the device, on it and back is the same bytes, for all dtypes and sizes 0 and 1."""
-    device = _device(backend)
+    device = device_of(backend)
     with on_backend(backend):
         for seed, dtype in enumerate(dtypes.ALL):
             for shape in SHAPES:
@@ -82,7 +60,7 @@ def check_copies(backend: str) -> None:
 
 def check_sources_may_change(backend: str) -> None:
     """Memory that was copied may be written when the copy has returned, and fresh memory is nobody else's."""
-    device = _device(backend)
+    device = device_of(backend)
     with on_backend(backend):
         source = np.arange(64, dtype=np.int32)
         shared = Tensor.from_numpy(source)
@@ -105,7 +83,7 @@ def check_statistics(backend: str) -> None:
         ms.runtime.synchronize()
         before = ms.runtime.memory_allocated()
         ms.runtime.reset_peak_memory_stats()
-        held = [_C.empty(dtypes.uint8, (size,), _device(backend)) for _ in range(3)]
+        held = [_C.empty(dtypes.uint8, (size,), device_of(backend)) for _ in range(3)]
         now = ms.runtime.memory_allocated()
         assert before + 3 * size <= now <= before + 6 * size, f"3 tensors of {size} bytes: {before} -> {now}"
         assert ms.runtime.memory_reserved() >= now and ms.runtime.max_memory_allocated() >= now
@@ -121,11 +99,11 @@ def check_statistics(backend: str) -> None:
 
 def check_limit(backend: str) -> None:
     """More memory than there is is a MemoryError, and what was there stays."""
-    kept = _draw(100)
+    kept = draw(100)
     with on_backend(backend):
-        x = _C.on_device(Tensor(kept), _device(backend))
+        x = _C.on_device(Tensor(kept), device_of(backend))
         try:
-            _C.empty(dtypes.uint8, (1 << 45,), _device(backend))
+            _C.empty(dtypes.uint8, (1 << 45,), device_of(backend))
         except MemoryError:
             np.testing.assert_array_equal(x.asnumpy(), kept)
             return
@@ -134,8 +112,8 @@ def check_limit(backend: str) -> None:
 
 def check_copies_in_graphs(backend: str) -> None:
     """Copies that a program asks for keep values and gradients, in graphs too, whatever the target."""
-    name = backend if _device(backend) else "CPU"
-    x = _draw(3, 4)
+    name = backend if device_of(backend) else "CPU"
+    x = draw(3, 4)
 
     def there_and_back(t: Tensor) -> Tensor:
         y = (t * 2).move_to(name)
@@ -145,7 +123,9 @@ def check_copies_in_graphs(backend: str) -> None:
     for target in (backend, registry.host().backend.name):
         with on_backend(target):
             moved = Tensor(x).move_to(name)
-            assert moved.device == registry.device_name(_device(backend)) and moved.to("CPU").device == "CPU"
+            assert (
+                moved.device == registry.device_name(device_of(backend)) and moved.to("CPU").device == "CPU"
+            )
             for function in (there_and_back, ms.jit(there_and_back)):
                 want = np.maximum(2 * x + 1, 0) * x
                 np.testing.assert_allclose(function(Tensor(x)).asnumpy(), want, rtol=1e-5, atol=1e-6)
@@ -153,13 +133,10 @@ def check_copies_in_graphs(backend: str) -> None:
                 np.testing.assert_allclose(got, gradient, rtol=1e-5, atol=1e-6)
 
 
-# ---- streams and events ------------------------------------------------------------------------------------
-
-
 def check_streams(backend: str) -> None:
     """Work of one stream runs in order; another waits for an event; waiting ends when all is done."""
     with on_backend(backend):
-        x = Tensor(_draw(8, 8))
+        x = Tensor(draw(8, 8))
         want = (x.asnumpy() @ x.asnumpy() + 1) * 2
         side = ms.runtime.Stream()
         ms.runtime.current_stream().synchronize()
@@ -177,7 +154,7 @@ def check_streams(backend: str) -> None:
 def check_events(backend: str) -> None:
     """Events are reached in order, their times do not go back, and `synchronize` reaches all of them."""
     with on_backend(backend):
-        x = Tensor(_draw(16, 16))
+        x = Tensor(draw(16, 16))
         first, last = (ms.runtime.Event(enable_timing=True) for _ in range(2))
         first.record()
         for _ in range(3):
@@ -190,9 +167,6 @@ def check_events(backend: str) -> None:
         side.wait_stream(ms.runtime.current_stream())
         ms.runtime.synchronize()
         assert side.query() and ms.runtime.current_stream().query(), "work is left after synchronize()"
-
-
-# ---- fallback ----------------------------------------------------------------------------------------------
 
 
 def _without_kernel(backend: str) -> Sample | None:
@@ -236,13 +210,13 @@ def check_fallback(backend: str) -> None:
 
     registry.fallbacks.pop((name, backend), None)
     _C.clear_plans()
-    _compare(backend, lambda: sample.call())
+    compare(backend, lambda: sample.call())
     assert registry.fallbacks[name, backend] > 0, f"{name} was not counted as a fallback"
     with on_backend(backend):
-        assert first(*tensors)._device == _device(backend), "the result of a fallback stayed on the host"
+        assert first(*tensors)._device == device_of(backend), "the result of a fallback stayed on the host"
     compiled = ms.jit(lambda *given: (first(*(g * 1 for g in given)) * 2,))
-    _compare(backend, lambda: compiled(*sample.tensors()))
-    if _device(backend):
+    compare(backend, lambda: compiled(*sample.tensors()))
+    if device_of(backend):
         copies = [n.op.name for p in live_programs() for n in p.nodes if n.op.name in ("device_copy", name)]
         assert {"device_copy", name} <= set(copies), "the copies are not nodes of the program"
     with on_backend(backend), ms.config.context(fallback="error"):
@@ -253,89 +227,12 @@ def check_fallback(backend: str) -> None:
     raise AssertionError(f"{name} fell back although that was forbidden")
 
 
-# ---- updates -----------------------------------------------------------------------------------------------
-
-
-def check_updates(backend: str) -> None:
-    """Updates change the Parameter and what NumPy sees of it, and no other Tensor on its memory."""
-    for compiled in (False, True):
-        with on_backend(backend):
-            parameter = Parameter(Tensor(_draw(4, 3)), name="p")
-            kept, before = parameter.value(), parameter.asnumpy().copy()
-            addition = Tensor(_draw(4, 3, seed=1))
-
-            def add(x, parameter=parameter):
-                ops.assign_add(parameter, x)
-                return parameter * 1
-
-            step = ms.jit(add) if compiled else add
-            after = step(addition)
-            want = before + addition.asnumpy()
-            np.testing.assert_allclose(after.asnumpy(), want, rtol=1e-6)
-            np.testing.assert_allclose(parameter.asnumpy(), want, rtol=1e-6)
-            np.testing.assert_array_equal(kept.asnumpy(), before, err_msg="an update changed another Tensor")
-            exported = Tensor(before)
-            seen = exported.asnumpy()
-            ops.assign(exported, addition)
-            np.testing.assert_array_equal(exported.asnumpy(), addition.asnumpy())
-            if not _device(backend):
-                np.testing.assert_array_equal(seen, addition.asnumpy())
-            moved = Parameter(Tensor(before), name="moved")
-            seen = moved.asnumpy()  # while it lies on the host
-            ops.assign(moved, addition)
-            np.testing.assert_array_equal(seen, addition.asnumpy(), err_msg="NumPy missed an update")
-
-
-def check_optimizers(backend: str) -> None:
-    """Steps of optimizers give what they give on the reference, eagerly and compiled."""
-    made: tuple[Callable[[Any], nn.Optimizer], ...] = (
-        lambda p: nn.SGD(p, 0.1), lambda p: nn.Momentum(p, 0.1, 0.9), lambda p: nn.Adam(p, 0.1),
-    )  # fmt: skip
-
-    def train(make: Callable[[Any], nn.Optimizer], compiled: bool) -> list[Tensor]:
-        weights = [Parameter(Tensor(_draw(5, n, seed=n)), name=f"w{n}") for n in (1, 4)]
-        optimizer = make(ms.ParameterTuple(weights))
-
-        def step(x):
-            gradients = ms.grad(lambda x: sum(((x @ w) ** 2).sum() for w in weights), None, weights)(x)
-            optimizer(tuple(gradients))
-            return x
-
-        run = ms.jit(step) if compiled else step
-        for seed in range(3):
-            run(Tensor(0.3 * _draw(3, 5, seed=10 + seed)))
-        return [*weights]
-
-    for make in made:
-        for compiled in (False, True):
-            _compare(backend, lambda make=make, compiled=compiled: train(make, compiled))
-
-
-def check_kept_values(backend: str) -> None:
-    """What compiled functions keep of Parameters is computed anew when these change."""
-    with on_backend(backend):
-        weight = Parameter(Tensor(_draw(6, 5)), name="w")
-        function = ms.jit(lambda x: x @ weight.T)
-        x = Tensor(_draw(2, 5, seed=1))
-        for seed in range(3):
-            np.testing.assert_allclose(
-                function(x).asnumpy(), x.asnumpy() @ weight.asnumpy().T, rtol=1e-4, atol=1e-6
-            )
-            if seed == 0:
-                weight.set_data(Tensor(_draw(6, 5, seed=2)))
-            else:
-                ops.assign_add(weight, Tensor(_draw(6, 5, seed=3)))
-
-
-# ---- interchange -------------------------------------------------------------------------------------------
-
-
 def check_interchange(backend: str) -> None:
     """NumPy, buffers, DLPack, pickles, texts and Python numbers see the values of tensors of the device."""
-    array = _draw(3, 4)
+    array = draw(3, 4)
     with on_backend(backend):
         x = Tensor(array) * 1
-        assert x._device == _device(backend)
+        assert x._device == device_of(backend)
         np.testing.assert_array_equal(x.asnumpy(), array)
         np.testing.assert_array_equal(np.asarray(x), array)
         np.testing.assert_array_equal(np.from_dlpack(x), array)
@@ -360,12 +257,12 @@ def check_dtypes(backend: str) -> None:
         number = [d for d in dtypes.ALL if d is not dtypes.bool_]
         return [(x.astype(d) * 2 + 1).astype(ms.float32) for d in number if d.is_signed and not d.is_complex]
 
-    _compare(backend, compute)
+    compare(backend, compute)
 
 
 def check_shared_arrays(backend: str) -> None:
     """A tensor on the memory of a NumPy array follows what is written there, wherever it is used."""
-    array = _draw(4)
+    array = draw(4)
     with on_backend(backend):
         x = Tensor.from_numpy(array)
         double = ms.jit(lambda x: x * 2)
@@ -377,7 +274,7 @@ def check_shared_arrays(backend: str) -> None:
 
 def check_targets_in_turn(backend: str) -> None:
     """The same tensors serve this target and others in turn."""
-    parameter, x = Parameter(Tensor(_draw(3, 3)), name="p"), Tensor(_draw(3, 3, seed=1))
+    parameter, x = Parameter(Tensor(draw(3, 3)), name="p"), Tensor(draw(3, 3, seed=1))
     want, step = parameter.asnumpy().copy(), ms.jit(lambda x: x @ parameter)
     for target in (backend, "reference", backend, registry.host().backend.name, backend):
         with on_backend(target):
@@ -385,7 +282,7 @@ def check_targets_in_turn(backend: str) -> None:
             np.testing.assert_allclose(step(x).asnumpy(), x.asnumpy() @ want, rtol=1e-4, atol=1e-6)
             ops.assign_add(parameter, x)
             want = want + x.asnumpy()
-            assert parameter.device == registry.device_name(_device(target))
+            assert parameter.device == registry.device_name(device_of(target))
     np.testing.assert_allclose(parameter.asnumpy(), want, rtol=1e-6)
 
 
@@ -393,7 +290,7 @@ def check_checkpoints(backend: str) -> None:
     """Parameters go to files and come back."""
     with on_backend(backend), tempfile.TemporaryDirectory() as folder:
         net = nn.Dense(4, 3)
-        net(Tensor(_draw(2, 4)))  # they lie on the device now
+        net(Tensor(draw(2, 4)))  # they lie on the device now
         want = {p.name: p.asnumpy().copy() for p in net.get_parameters()}
         for name, save in (("net.ckpt", ms.save_checkpoint), ("net.safetensors", None)):
             path = str(Path(folder) / name)
@@ -408,84 +305,12 @@ def check_checkpoints(backend: str) -> None:
             assert not missing
             for parameter in net.get_parameters():
                 np.testing.assert_array_equal(parameter.asnumpy(), want[parameter.name])
-            _compare(backend, lambda: (net(Tensor(_draw(2, 4))),))
-
-
-# ---- graphs and training -----------------------------------------------------------------------------------
-
-
-def check_control_flow(backend: str) -> None:
-    """Conditions and loops over tensors, their gradients, and constants in graphs."""
-    table = Tensor(_draw(3, 3, seed=5))
-
-    def branch(x):
-        if x.sum() > 0:
-            return x * 2 + table
-        return x - table
-
-    def loop(x):
-        n = ms.Tensor(0)
-        while n < 3:
-            x, n = ops.tanh(x @ table), n + 1
-        return x
-
-    for function in (branch, loop):
-        for seed in (0, 1):
-            x = _draw(3, 3, seed=seed)
-            _compare(backend, lambda f=function, x=x: (ms.jit(f)(Tensor(x)),))
-            _compare(backend, lambda f=function, x=x: (ms.jit(ms.grad(f))(Tensor(x)),))
-    scanned = ms.jit(lambda x: ops.cumsum(x, 0) * x.max())
-    _compare(backend, lambda: [scanned(Tensor(_draw(n, 3))) for n in (2, 3, 5, 1)])  # other sizes each time
-
-
-class LeNet(nn.Cell):
-    """LeNet-5 (LeCun et al. 1998) with weights that are the same each time: [n, 1, 32, 32] -> [n, 10]."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.features = nn.SequentialCell(
-            nn.Conv2d(1, 6, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2),
-            nn.Conv2d(6, 16, 5, pad_mode="valid"), nn.ReLU(), nn.MaxPool2d(2, 2), nn.Flatten(),
-        )  # fmt: skip
-        self.classifier = nn.SequentialCell(
-            nn.Dense(400, 120), nn.ReLU(), nn.Dense(120, 84), nn.ReLU(), nn.Dense(84, 10)
-        )
-        for seed, parameter in enumerate(self.trainable_params()):
-            shape = parameter.shape
-            scale = 1 / np.sqrt(max(np.prod(shape[1:]), 1))
-            parameter.set_data(Tensor((scale * _draw(*shape, seed=seed)).astype(np.float32)))
-
-    def construct(self, x):
-        return self.classifier(self.features(x))
-
-
-def train_lenet(compiled: str, steps: int = 4) -> list[Tensor]:
-    """The losses of `steps` on one batch, and then the Parameters. `compiled`: "", "step" for the whole step
-    as one graph, or "forward", which leaves gradient and optimizer to eager calls.
-    """
-    net, loss = LeNet(), nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean")
-    optimizer = nn.Momentum(net.trainable_params(), 0.02, 0.9)
-    forward = ms.jit(lambda x: net(x)) if compiled == "forward" else net
-    gradient = ms.value_and_grad(lambda x, y: loss(forward(x), y), None, optimizer.parameters)
-
-    def step(x, y):
-        value, gradients = gradient(x, y)
-        optimizer(gradients)
-        return value
-
-    run = ms.jit(step) if compiled == "step" else step
-    images = Tensor(_draw(6, 1, 32, 32))
-    labels = Tensor(np.array([0, 9, 3, 3, 5, 1], np.int32))
-    return [*(run(images, labels) for _ in range(steps)), *net.trainable_params()]
-
-
-def check_training(backend: str) -> None:
-    """LeNet learns as on the reference: eagerly, as one graph, and with a compiled forward pass."""
-    for compiled in ("", "step", "forward"):
-        _compare(backend, lambda compiled=compiled: train_lenet(compiled), rtol=1e-3)
+            compare(backend, lambda: (net(Tensor(draw(2, 4))),))
 
 
 #: The checks of every backend, by name.
 CHECKS: dict[str, Callable[[str], None]] = {
-    name.removeprefix("check_"): check for name, check in dict(globals()).items() if name.startswith("check_")
+    name.removeprefix("check_"): check
+    for name, check in (dict(globals()) | vars(training_contract)).items()
+    if name.startswith("check_")
 }

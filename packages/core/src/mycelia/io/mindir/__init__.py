@@ -24,8 +24,8 @@ def load(file_name, **kwargs):
     new, or uses unknown operators; a call of the graph raises it where a node gets what its operator does not
     take. ValueError if the file is missing.
     """
+    from mycelia.io.mindir.build import build
     from mycelia.io.mindir.read import damaged, opened
-    from mycelia.io.mindir.run import build
 
     dec_key, dec_mode = kwargs.pop("dec_key", None), kwargs.pop("dec_mode", "AES-GCM")
     path = _checked_path(file_name, "load")
@@ -130,7 +130,8 @@ def _export_mindir(
     **kwargs: Any,
 ) -> None:
     from mycelia.io.mindir import save
-    from mycelia.io.mindir.write import capture, to_model
+    from mycelia.io.mindir.capture import capture
+    from mycelia.io.mindir.write import to_model
     from mycelia.io.raw import of_tensor
 
     if enc_key is not None and not callable(enc_mode):

@@ -7,20 +7,15 @@ is an input (numbers as Constant nodes), of the others the arguments that are no
 
 from __future__ import annotations
 
-import inspect
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from mycelia.engine.capture.control import callee
-from mycelia.engine.capture.effects import collect
-from mycelia.engine.capture.open_sizes import OpenSize, OpenSizes, forget_sizes, unopened
-from mycelia.engine.capture.trace import Trace, UnknownSize, capture_lock, type_of
-from mycelia.engine.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.engine.capture.open_sizes import OpenSize, unopened
+from mycelia.engine.capture.trace import UnknownSize
 from mycelia.engine.ir import Graph, Node, TensorType, Value
 from mycelia.engine.ir.sizes import is_symbolic
 from mycelia.engine.ir.symint import Symbol, SymInt
-from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
 from mycelia.io.mindir.rules.sizes import SCALAR_OPERATORS
@@ -38,88 +33,6 @@ from mycelia.io.raw import of_tensor
 
 MODEL_VERSION = "2.10.0"  # the framework whose form of MindIR this is
 _IR_VERSION = "1.1"
-
-
-def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
-    """What `to_model` takes, from running a Cell or a function on tensors without data.
-
-    A name of an input is that of construct's argument. Weights of the net that the run does not use are
-    written all the same, in the order of the net's parameters.
-    """
-    trace = Trace("construct", sizes=OpenSizes())
-    flat: list[str] = []
-    parameters = list(net.get_parameters()) if hasattr(net, "get_parameters") else []
-    taken = {parameter.name for parameter in parameters}
-    with capture_lock:
-        try:
-            with trace:
-                arguments = []
-                for name, value in zip(_argument_names(net, len(inputs), taken), inputs):
-                    if isinstance(value, Tensor):
-                        _require_rank(value, name)
-                        arguments.append(trace.parameter(type_of(value), name))
-                        flat.append(name)
-                    else:
-                        arguments.append(value)
-                for parameter in parameters:
-                    trace.lift(parameter, parameter.name)
-                result = callee(net)(*arguments)
-                outputs: list[Value] = []
-                structure = _structure(result, trace, outputs)
-                del arguments, result
-            effects = collect(trace)
-        finally:
-            trace.close()
-    trace.graph.outputs = outputs + effects.results
-    forget_sizes(trace.graph)
-    optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
-    names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
-    title = type(net).__name__ if hasattr(net, "construct") else getattr(net, "__name__", "function")
-    if None in names:
-        raise ValueError(f"{title} changes a tensor that is no Parameter, which MindIR cannot express")
-    if len(set(names)) != len(names):
-        twice = sorted({name for name in names if names.count(name) > 1})
-        raise ValueError(f"parameters of {title} have the same name: {', '.join(twice)}")
-    return {
-        "graph": trace.graph,
-        "input_names": flat,
-        "weights": {value: tensor for tensor, value in effects.inputs},
-        "updates": list(zip(effects.targets, trace.graph.outputs[len(outputs) :])),
-        "name": f"{title}_construct" if hasattr(net, "construct") else title,
-        "structure": structure,
-    }
-
-
-def _require_rank(value: Tensor, name: str) -> None:
-    if -2 in value.shape:
-        raise NotImplementedError(
-            f"For 'export', the input '{name}' has no known number of axes, which is not supported: give its "
-            "shape, with None for each size that is left open"
-        )
-
-
-def _argument_names(net: Any, count: int, taken: set[str]) -> list[str]:
-    """Names for `count` inputs: those of construct's arguments, apart from the names that are taken."""
-    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    names = [
-        p.name
-        for p in inspect.signature(getattr(net, "construct", net)).parameters.values()
-        if p.kind in kinds
-    ][:count]
-    names += [f"input{i}" for i in range(len(names), count)]
-    return [f"{name}_input" if name in taken else name for name in names]
-
-
-def _structure(result: Any, trace: Trace, outputs: list[Value]) -> Any:
-    """A result as nested tuples of output positions; a dict gives a tuple of its values."""
-    if isinstance(result, dict):
-        result = tuple(result.values())
-    if isinstance(result, (tuple, list)):
-        return tuple(_structure(r, trace, outputs) for r in result)
-    if type(result) is SymInt:
-        result = trace.sizes.number(result, trace)
-    outputs.append(trace.value_of(result if isinstance(result, Tensor) else Tensor(result)))
-    return len(outputs) - 1
 
 
 class Name(str):

@@ -378,7 +378,8 @@ class BackupAndRestore(Callback):
     def on_train_begin(self, run_context):
         if not self.file.is_file():
             return
-        from mycelia.io.checkpoint import load_checkpoint, load_param_into_net
+        from mycelia.io.checkpoint import load_checkpoint
+        from mycelia.io.into_net import load_param_into_net
 
         params = run_context.original_args()
         saved = load_checkpoint(str(self.file))

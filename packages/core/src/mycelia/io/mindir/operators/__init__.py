@@ -4,11 +4,13 @@
 """
 
 from mycelia.io.mindir.operators import (  # noqa: F401  (they fill the table)
+    images,
     math,
     nn,
     shape,
     structure,
     training,
+    windows,
 )
 from mycelia.io.mindir.operators.table import Operator, find, has_effect
 

@@ -12,8 +12,8 @@ from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_grad
 from mycelia.engine.ops.nn_ops.norm import _layer_norm_grad
 from mycelia.engine.ops.nn_ops.optim import _sgd
 from mycelia.io.mindir.operators.arguments import ints, is_channels_last
-from mycelia.io.mindir.operators.nn import AvgPool, Conv2D, MaxPool
 from mycelia.io.mindir.operators.table import operator, writes
+from mycelia.io.mindir.operators.windows import AvgPool, Conv2D, MaxPool
 
 
 @operator

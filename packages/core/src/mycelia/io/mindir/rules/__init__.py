@@ -12,9 +12,11 @@ from mycelia.io.mindir.rules import (  # noqa: F401  (they fill the table)
     control,
     math,
     nn,
+    normalization,
     shape,
     sizes,
     training,
+    windows,
 )
 from mycelia.io.mindir.rules.table import Unsupported, decomposed, find
 

@@ -12,9 +12,9 @@ from mycelia.engine.ir import Node
 from mycelia.engine.ops.nn_ops.conv import _conv
 from mycelia.engine.ops.nn_ops.conv_geometry import full_attributes
 from mycelia.io.mindir.rules.compositions import composition
-from mycelia.io.mindir.rules.nn import max_windows, pool
 from mycelia.io.mindir.rules.shape import part_of
 from mycelia.io.mindir.rules.table import Unsupported, require_static, rule
+from mycelia.io.mindir.rules.windows import max_windows, pool
 
 _GROUPS = 32  # the gradient of a convolution in more groups would fill the file with operators
 
