@@ -358,8 +358,8 @@ from operator import (
 from typing import Any as Any, Literal as Literal
 
 __all__ = [
-    "ModuleType", "kernel", "ms_kernel", "op_info_register", "AiCPURegOp", "AkgAscendRegOp", "AkgCpuRegOp",
-    "AkgGpuRegOp", "CpuRegOp", "CustomRegOp", "DataType", "TBERegOp", "custom_info_register", "primitive",
+    "ModuleType", "primitive", "kernel", "ms_kernel", "op_info_register", "AiCPURegOp", "AkgAscendRegOp",
+    "AkgCpuRegOp", "AkgGpuRegOp", "CpuRegOp", "CustomRegOp", "DataType", "TBERegOp", "custom_info_register",
     "Primitive", "PrimitiveWithCheck", "PrimitiveWithInfer", "constexpr", "get_vm_impl_fn",
     "prim_arg_register", "prim_attr_register", "vm_impl_registry", "flatten", "ravel", "transpose",
     "permute", "swapaxes", "swapdims", "movedim", "moveaxis", "t", "flip", "reverse", "fliplr", "flipud",

@@ -1,4 +1,5 @@
 # Written by tools/gen_stubs.py.
+from mycelia.faces.rewrite.handlers import NodeHandler as NodeHandler
 from mycelia.faces.rewrite.nodes import (
     Block as Block, Else as Else, Node as Node, NodeType as NodeType, check_type as check_type,
     statements as statements,
@@ -10,8 +11,8 @@ from mycelia.nn.cell import Cell as Cell
 from mycelia.ops.primitive import Primitive as Primitive
 
 __all__ = [
-    "Block", "BuiltinFunctionType", "Cell", "Else", "FunctionType", "Node", "NodeType", "NoneType",
-    "Primitive", "ScopedValue", "check_type", "expression_of", "statements", "value_of",
+    "Block", "BuiltinFunctionType", "Cell", "Else", "FunctionType", "Node", "NodeHandler", "NodeType",
+    "NoneType", "Primitive", "ScopedValue", "check_type", "expression_of", "statements", "value_of",
 ]
 
 

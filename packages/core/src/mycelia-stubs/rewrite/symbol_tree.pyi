@@ -1,5 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.faces.rewrite.flatten import unique as unique
+from mycelia.faces.rewrite.handlers import TreeHandler as TreeHandler
 from mycelia.faces.rewrite.nodes import (
     Block as Block, Node as Node, NodeType as NodeType, check_type as check_type, statements as statements,
 )
@@ -17,6 +18,6 @@ from mycelia.rewrite.nodes import FunctionType as FunctionType
 
 __all__ = [
     "Block", "Cell", "Container", "Function", "FunctionType", "Node", "NodeType", "Position", "SymbolTree",
-    "check_type", "definition_of", "expression_of", "is_ours", "is_users", "method", "statements", "unique",
-    "write_text",
+    "TreeHandler", "check_type", "definition_of", "expression_of", "is_ours", "is_users", "method",
+    "statements", "unique", "write_text",
 ]

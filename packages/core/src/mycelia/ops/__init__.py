@@ -1,8 +1,11 @@
 """`mycelia.ops`: MindSpore's public function names, and its primitives."""
 
+import importlib as _importlib
+import sys as _sys
 from types import ModuleType
 
 from mycelia.engine import ops as _families
+from mycelia.ops import primitive as _primitive
 from mycelia.ops.hybrid import *
 from mycelia.ops.op_info_register import *
 from mycelia.ops.primitive import *
@@ -75,23 +78,28 @@ _LATE |= dict.fromkeys(
 _SPARSE = ("coo_", "csr_", "coo2", "csr2", "dense_to_sparse_")
 
 
-def __getattr__(name: str):
-    import importlib
-    import sys
+def _primitives() -> ModuleType:
+    """The classes of primitives, which are made when one is asked for."""
+    return _importlib.import_module("mycelia.ops.primitives")
 
+
+_primitive.registry.load = _primitives
+
+
+def __getattr__(name: str):
     if name.startswith(_SPARSE):
-        found = getattr(importlib.import_module("mycelia.engine.ops.linalg.sparse"), name, None)
+        found = getattr(_importlib.import_module("mycelia.engine.ops.linalg.sparse"), name, None)
         if found is not None:
             return globals().setdefault(name, found)
     if name in _LATE:
-        return globals().setdefault(name, getattr(importlib.import_module(_LATE[name]), name))
-    if name in ("__all__", "operations") or name[:1].isupper():  # the classes are made when one is asked for
-        operations = importlib.import_module("mycelia.ops.primitives")
+        return globals().setdefault(name, getattr(_importlib.import_module(_LATE[name]), name))
+    if name in ("__all__", "operations") or name[:1].isupper():
+        operations = _primitives()
         if name == "operations":
             return operations
         if name == "__all__":
             # The same whatever was looked up before: these are in the namespace from their first use on.
-            sparse = vars(importlib.import_module("mycelia.engine.ops.linalg.sparse"))
+            sparse = vars(_importlib.import_module("mycelia.engine.ops.linalg.sparse"))
             listed = (n for n in sparse if n.startswith(_SPARSE))
             own = (n for n in globals() if not n.startswith("_"))
             return list(dict.fromkeys((*own, *_LATE, *listed, *operations.__all__)))
@@ -99,5 +107,5 @@ def __getattr__(name: str):
         if found is not None:
             return globals().setdefault(name, found)
     raise AttributeError(
-        f"module {__name__!r} has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        f"module {__name__!r} has no attribute {name!r}", name=name, obj=_sys.modules[__name__]
     )

@@ -8,11 +8,21 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 from mycelia.engine.base import errors, ignored
 
 _HIDDEN = ("input_names", "output_names")
+
+
+class _Registry(dict):
+    """Classes of primitives by name, which `mycelia.ops.primitives` enters when it is imported."""
+
+    load: Callable[[], object]  # imports it; `mycelia.ops`, which knows all its parts, sets this
+
+
+registry: _Registry = _Registry()
 
 
 class Primitive:
@@ -193,9 +203,9 @@ def _layout(part: Any) -> Any:
 
 def _run_by_name(primitive: Primitive, args: tuple) -> Any:
     """The op of the primitive's name on `args`: its tensors, then those constants that no attribute gives."""
-    from mycelia.ops import primitives as operations
-
-    kind = operations.registry.get(primitive.name)
+    if not registry:
+        registry.load()
+    kind = registry.get(primitive.name)
     if kind is None:
         raise errors.runtime_error(
             primitive.name,

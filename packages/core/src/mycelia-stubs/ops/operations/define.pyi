@@ -5,6 +5,7 @@ from mycelia.ops.primitives.define import (
     Operation as Operation, derive as derive, primitive as primitive, register as register,
     renamed as renamed, table as table,
 )
+from typing import Any as Any
 
 __all__ = [
     "Misfit", "Operation", "Primitive", "absent", "anything", "derive", "ops_by_name", "primitive",
@@ -13,4 +14,4 @@ __all__ = [
 
 absent: dict
 ops_by_name: dict
-registry: dict
+registry: Any

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from mycelia.faces.rewrite.nodes import Node
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mycelia.faces.rewrite.nodes import Node
 
 
 class _Handler:
@@ -55,7 +58,7 @@ class NodeHandler(_Handler):
         """The function, body, container or network that it is in."""
         block = self.target.block
         owner = None if block is None else block.owner
-        if isinstance(owner, Node):
+        if isinstance(owner, type(self.target)):
             return NodeHandler(owner)
         return TreeHandler(self.target.tree)
 
@@ -120,7 +123,7 @@ class TreeHandler(_Handler):
 
     def erase_node(self, node) -> NodeHandler:
         """Take a node out."""
-        return NodeHandler(self.target.erase(Node(node)))
+        return NodeHandler(self.target.erase(getattr(node, "node", node)))
 
     def get_handler(self) -> TreeHandler:
         """Itself."""

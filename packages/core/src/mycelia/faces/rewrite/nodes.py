@@ -7,11 +7,12 @@ import copy
 import enum
 import itertools
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import BuiltinFunctionType, FunctionType, NoneType
 
 from mycelia.engine import _C
 from mycelia.engine.base import errors
+from mycelia.faces.rewrite.handlers import NodeHandler
 from mycelia.faces.rewrite.values import ScopedValue, expression_of, value_of
 from mycelia.nn import Cell
 from mycelia.ops.primitive import Primitive
@@ -72,6 +73,9 @@ class Node:
     Nodes come from `SymbolTree.create`, or from `create_call_cell` and `create_call_function`.
     """
 
+    #: `SymbolTree.create`. Trees are made of nodes, so their module sets it.
+    tree_of: Callable[[Cell], object]
+
     def __new__(cls, kind, *arguments, **options):
         found = getattr(kind, "node", kind)  # Node(node.get_handler()) is node
         return found if isinstance(found, Node) else super().__new__(cls)
@@ -111,9 +115,7 @@ class Node:
         function = ast.Attribute(ast.Name("self", ast.Load()), name, ast.Load())
         node = Node(kind, name, _call(function, targets, args, kwargs), cell)
         if is_sub_net and isinstance(cell, Cell):
-            from mycelia.faces.rewrite.symbol_tree import SymbolTree
-
-            node.kind, node.sub_tree = NodeType.Tree, SymbolTree.create(cell)
+            node.kind, node.sub_tree = NodeType.Tree, Node.tree_of(cell)
         return node
 
     @staticmethod
@@ -138,8 +140,6 @@ class Node:
 
     def get_handler(self):
         """What scripts use that go below this interface; see `handlers`."""
-        from mycelia.faces.rewrite.handlers import NodeHandler
-
         return NodeHandler(self)
 
     def set_attribute(self, key: str, value) -> None:

@@ -12,6 +12,7 @@ from types import FunctionType
 from mycelia.engine.base import errors
 from mycelia.faces.rewrite import source, static
 from mycelia.faces.rewrite.flatten import unique
+from mycelia.faces.rewrite.handlers import TreeHandler
 from mycelia.faces.rewrite.nodes import Block, Node, NodeType, check_type, statements
 from mycelia.faces.rewrite.scopes import Function, definition_of, is_ours, is_users, method
 from mycelia.faces.rewrite.values import expression_of
@@ -132,8 +133,6 @@ class SymbolTree:
 
     def get_handler(self):
         """What scripts use that go below this interface; see `handlers`."""
-        from mycelia.faces.rewrite.handlers import TreeHandler
-
         return TreeHandler(self)
 
     def get_origin_network(self) -> Cell:
@@ -349,6 +348,9 @@ class SymbolTree:
     def save_network_to_file(self) -> None:
         """Write the source of the network as it is now to a file."""
         write_text(self._file, self.get_code())
+
+
+Node.tree_of = staticmethod(SymbolTree.create)
 
 
 def _add_argument(arguments: ast.arguments, node: Node, place: int) -> None:

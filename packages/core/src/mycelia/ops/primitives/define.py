@@ -10,10 +10,9 @@ from typing import Any
 from mycelia.engine import _C
 from mycelia.engine.base import errors
 from mycelia.engine.ops.define import registry as ops_by_name
-from mycelia.ops.primitive import Primitive
+from mycelia.ops.primitive import Primitive, registry
 from mycelia.ops.primitives.checks import Misfit, anything
 
-registry: dict[str, type[Primitive]] = {}
 absent: dict[str, str] = {}  # lines of tables whose function does not exist
 
 
