@@ -26,8 +26,8 @@ def test_the_engine_imports_nothing_that_stands_on_it():
     assert up == []
 
 
-#: The table of public names asks, when a name is in no module of ours, the module that knows MindSpore's paths;
-#: that one reads the table.
+#: For a name that is in no module of ours the table of public names asks the one that knows MindSpore's paths,
+#: and that reads the table.
 CIRCLES = [["mycelia.faces.compat", "mycelia.public_names"]]
 
 

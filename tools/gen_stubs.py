@@ -442,8 +442,10 @@ def public_names(module: types.ModuleType) -> list[str]:
     for name in dir(module):
         value = getattr(module, name, None)
         home = (getattr(value, "__module__", None) or type(value).__module__ or "").split(".")[0]
-        if name.startswith("_") or (
-            not isinstance(value, types.ModuleType) and home in ("__future__", "typing")
+        if (
+            name.startswith("_")
+            or name == "TYPE_CHECKING"
+            or (not isinstance(value, types.ModuleType) and home in ("__future__", "typing"))
         ):
             continue
         if home in ("mycelia", "builtins", "numpy") or isinstance(value, types.ModuleType):

@@ -7,13 +7,12 @@ from mycelia.engine.base.plugins import (
 from typing import Any as Any
 
 __all__ = [
-    "BUILTIN", "CLI_GROUP", "Distribution", "EntryPoint", "Found", "GROUP", "TYPE_CHECKING", "backends",
-    "distribution_of", "entry_points", "found", "kernels", "load_ops", "manager",
+    "BUILTIN", "CLI_GROUP", "Distribution", "EntryPoint", "Found", "GROUP", "backends", "distribution_of",
+    "entry_points", "found", "kernels", "load_ops", "manager",
 ]
 
 BUILTIN: str
 CLI_GROUP: str
 GROUP: str
-TYPE_CHECKING: bool
 backends: Any
 load_ops: Any

@@ -6,7 +6,5 @@ from mycelia.engine.ops.cost import (
 )
 
 __all__ = [
-    "Cost", "TYPE_CHECKING", "TensorType", "cost", "picks", "product", "recurrent", "traffic", "window",
+    "Cost", "TensorType", "cost", "picks", "product", "recurrent", "traffic", "window",
 ]
-
-TYPE_CHECKING: bool

@@ -8,11 +8,10 @@ from mycelia.engine.ops.layout_rules import (
 from typing import Any as Any
 
 __all__ = [
-    "AXIS", "Images", "LayoutRule", "TYPE_CHECKING", "along", "elementwise", "float32_images", "formatted",
-    "images", "is_image", "keeps_order", "nhwc_shape", "reduction", "rule_of", "same_attributes", "where",
+    "AXIS", "Images", "LayoutRule", "along", "elementwise", "float32_images", "formatted", "images",
+    "is_image", "keeps_order", "nhwc_shape", "reduction", "rule_of", "same_attributes", "where",
 ]
 
 AXIS: dict
 Images: Any
-TYPE_CHECKING: bool
 elementwise: _LayoutRule

@@ -2,7 +2,5 @@
 from mycelia.faces.rewrite.handlers import NodeHandler as NodeHandler, TreeHandler as TreeHandler
 
 __all__ = [
-    "NodeHandler", "TYPE_CHECKING", "TreeHandler",
+    "NodeHandler", "TreeHandler",
 ]
-
-TYPE_CHECKING: bool
