@@ -40,39 +40,15 @@ class Conv2dBnAct(_Combined):
 
     @ignored.arguments(after_fake="no fake quantization is put in")
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init="normal",
-        bias_init="zeros",
-        has_bn=False,
-        momentum=0.997,
-        eps=1e-5,
-        activation=None,
-        alpha=0.2,
-        after_fake=True,
-    ):
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1,
+        group=1, has_bias=False, weight_init="normal", bias_init="zeros", has_bn=False, momentum=0.997,
+        eps=1e-5, activation=None, alpha=0.2, after_fake=True,
+    ):  # fmt: skip
         super().__init__()
         self.conv = Conv2d(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-        )
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+            weight_init, bias_init,
+        )  # fmt: skip
         self.has_bn, self.has_act = bool(has_bn), activation is not None
         if self.has_bn:
             self.batchnorm = BatchNorm2d(out_channels, eps, momentum)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from mycelia.engine.base import errors
@@ -13,47 +11,20 @@ from mycelia.engine.ops.arrays.shape import reshape
 from mycelia.engine.ops.nn_ops import conv as _conv
 from mycelia.engine.ops.nn_ops import conv_functions as _conv_functions
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
-from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
-from mycelia.engine.tensors.tensor import Parameter
-from mycelia.nn.cell import Cell
+from mycelia.nn.parameters import Convolution
 from mycelia.nn.parts import operator
 
 
-class _Conv(Cell):
-    """What all convolution layers share: checks, weight and bias."""
-
-    _rank = 2
-    _transposed = False
+class _Conv(Convolution):
+    """What all convolution layers share; the constructor is that of images."""
 
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride,
-        pad_mode,
-        padding,
-        dilation,
-        group,
-        has_bias,
-        weight_init,
-        bias_init,
-        data_format,
-        dtype,
-    ):
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1,
+        group=1, has_bias=False, weight_init=None, bias_init=None, data_format="NCHW", dtype=float32,
+    ):  # fmt: skip
         super().__init__()
         owner, rank = type(self).__name__, self._rank
-        for name, value in (("in_channels", in_channels), ("out_channels", out_channels), ("group", group)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
-            if value < 1:
-                raise errors.value_error(owner, f"{name} must be positive, but got {value}")
-        if in_channels % group or out_channels % group:
-            raise errors.value_error(
-                owner,
-                f"in_channels {in_channels} and out_channels {out_channels} must be divisible by group "
-                f"{group}",
-            )
+        self._init_channels(in_channels, out_channels, group=group)
         if pad_mode not in ("same", "valid", "pad"):
             raise errors.one_of(pad_mode, ["same", "valid", "pad"], subject=owner, what="pad_mode")
         if pad_mode != "pad" and np.any(padding):
@@ -66,7 +37,6 @@ class _Conv(Cell):
                 owner,
                 f"data_format {data_format!r}: only channels-first layouts are computed",
             )
-        self.in_channels, self.out_channels, self.group = in_channels, out_channels, group
         self._kernel = _conv_geometry.spread("kernel_size", kernel_size, rank, 1, owner)
         self._stride = _conv_geometry.spread("stride", stride, rank, 1, owner)
         self._dilation = _conv_geometry.spread("dilation", dilation, rank, 1, owner)
@@ -77,18 +47,10 @@ class _Conv(Cell):
         self.pad_mode, self.has_bias, self.format = pad_mode, has_bias, data_format
         self._padding = padding
         self.padding = (0, 0, padding, padding) if rank == 1 else padding
-        weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
-        first, second = (in_channels, out_channels) if self._transposed else (out_channels, in_channels)
-        shape = (first, second // group, *self.kernel_size)
-        weight = initializer(weight_init, shape, dtype)
-        self.weight = Parameter(weight, name="weight")
         self._pads = None if pad_mode == "same" else self._pads_for((1,) * rank)
-        self.bias = None
-        if has_bias:
-            fan_in = shape[1] * math.prod(self._kernel)
-            bias_init = Uniform(1 / math.sqrt(fan_in)) if bias_init is None else bias_init
-            self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), name="bias")
-        self.weight_init, self.bias_init = weight_init, bias_init
+        self.weight_init, self.bias_init = self._init_parameters(
+            group, self.kernel_size, dtype, has_bias, weight_init, bias_init
+        )
 
     def _pads_for(self, size: tuple[int, ...]) -> tuple[int, ...]:
         return _conv_geometry.explicit_pads(
@@ -128,45 +90,27 @@ class _Conv(Cell):
         )
 
 
-class Conv1d(_Conv):
+class _Conv1d(_Conv):
+    """The constructor of layers of sequences, which have no `data_format`."""
+
+    _rank = 1
+
+    def __init__(
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1,
+        group=1, has_bias=False, weight_init=None, bias_init=None, dtype=float32,
+    ):  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+            weight_init, bias_init, dtype=dtype,
+        )  # fmt: skip
+
+
+class Conv1d(_Conv1d):
     """1-D convolution. The weight is [out_channels, in_channels / group, 1, kernel_size].
 
     Shapes: x [N, in_channels, L] -> [N, out_channels, L']. `pad_mode`: 'same',
     'valid', or 'pad' with `padding`.
     """
-
-    _rank = 1
-
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init=None,
-        bias_init=None,
-        dtype=float32,
-    ):
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-            "NCHW",
-            dtype,
-        )
 
 
 class Conv2d(_Conv):
@@ -176,7 +120,6 @@ class Conv2d(_Conv):
     `padding` (one int, or top, bottom, left, right).
     """
 
-    _rank = 2
     bias_add = operator("BiasAdd")
     conv2d = operator(
         "Conv2D",
@@ -190,38 +133,6 @@ class Conv2d(_Conv):
         group=lambda cell: cell.group,
     )
 
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init=None,
-        bias_init=None,
-        data_format="NCHW",
-        dtype=float32,
-    ):
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-            data_format,
-            dtype,
-        )
-
 
 class Conv3d(_Conv):
     """3-D convolution.
@@ -232,39 +143,16 @@ class Conv3d(_Conv):
     _rank = 3
 
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init=None,
-        bias_init=None,
-        data_format="NCDHW",
-        dtype=float32,
-    ):
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1,
+        group=1, has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW", dtype=float32,
+    ):  # fmt: skip
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-            data_format,
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+            weight_init, bias_init, data_format, dtype,
+        )  # fmt: skip
 
 
-class _ConvTranspose(_Conv):
+class _Transposed(_Conv):
     """A convolution run backwards: its gradient with respect to the input as a layer."""
 
     _transposed = True
@@ -298,47 +186,14 @@ class _ConvTranspose(_Conv):
         )
 
 
-class Conv1dTranspose(_ConvTranspose):
+class Conv1dTranspose(_Transposed, _Conv1d):
     """Transposed 1-D convolution. The weight is [in_channels, out_channels / group, 1, kernel_size].
 
     Shapes: x [N, in_channels, L] -> [N, out_channels, L'], L' = L * stride with pad_mode 'same'.
     """
 
-    _rank = 1
 
-    def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init=None,
-        bias_init=None,
-        dtype=float32,
-    ):
-        super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-            "NCHW",
-            dtype,
-        )
-
-
-class Conv2dTranspose(_ConvTranspose):
+class Conv2dTranspose(_Transposed):
     """Transposed 2-D convolution. The weight is [in_channels, out_channels / group, *kernel_size].
 
     Shapes: x [N, in_channels, H, W] -> [N, out_channels, H', W']: the size times the stride with pad_mode
@@ -346,39 +201,14 @@ class Conv2dTranspose(_ConvTranspose):
     as MindSpore's layer does.
     """
 
-    _rank = 2
-
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        output_padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init=None,
-        bias_init=None,
-        dtype=float32,
-    ):
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, output_padding=0,
+        dilation=1, group=1, has_bias=False, weight_init=None, bias_init=None, dtype=float32,
+    ):  # fmt: skip
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-            "NCHW",
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+            weight_init, bias_init, dtype=dtype,
+        )  # fmt: skip
         self._set_output_padding(output_padding)
         extra, self.output_padding = self.output_padding, 0
         self._zeros = (0, extra[1], 0, extra[0]) if any(extra) else None
@@ -388,7 +218,7 @@ class Conv2dTranspose(_ConvTranspose):
         return y if self._zeros is None else pad(y, self._zeros)
 
 
-class Conv3dTranspose(_ConvTranspose):
+class Conv3dTranspose(_Transposed):
     """Transposed 3-D convolution. The weight is [in_channels, out_channels / group, *kernel_size].
 
     Shapes: x [N, in_channels, D, H, W] -> [N, out_channels, D', H', W'].
@@ -397,35 +227,12 @@ class Conv3dTranspose(_ConvTranspose):
     _rank = 3
 
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        output_padding=0,
-        has_bias=False,
-        weight_init=None,
-        bias_init=None,
-        data_format="NCDHW",
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1,
+        group=1, output_padding=0, has_bias=False, weight_init=None, bias_init=None, data_format="NCDHW",
         dtype=float32,
-    ):
+    ):  # fmt: skip
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-            data_format,
-            dtype,
-        )
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+            weight_init, bias_init, data_format, dtype,
+        )  # fmt: skip
         self._set_output_padding(output_padding)

@@ -8,20 +8,34 @@ from mycelia.engine.ops.nn_ops.batch_norm import _batch_norm_infer, _batch_norm_
 from mycelia.engine.ops.nn_ops.group_norm import _instance_norm, group_norm
 from mycelia.engine.ops.nn_ops.lrn import lrn
 from mycelia.engine.ops.nn_ops.norm import _layer_norm, rms_norm
-from mycelia.engine.tensors.initializer import initializer
-from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.cell import Cell
+from mycelia.nn.parameters import check_group_norm, check_positive, parameters
 from mycelia.nn.parts import operator
 
 
-def _check_features(owner: str, name: str, value) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
-    if value < 1:
-        raise errors.value_error(owner, f"{name} must be positive, but got {value}")
+class _ChannelNorm(Cell):
+    """Scale and offset of each channel, and the moving statistics that checkpoints of MindSpore hold."""
+
+    def _init_features(
+        self, num_features, eps, momentum, affine, gamma_init, beta_init, mean_init, var_init, dtype
+    ) -> None:
+        self.num_features, self.eps, self.momentum = num_features, eps, momentum
+        self.moving_mean, self.moving_variance = parameters(
+            (num_features,), dtype, False, mean=mean_init, variance=var_init
+        )
+        self.gamma, self.beta = parameters(
+            (num_features,), dtype, bool(affine), gamma=gamma_init, beta=beta_init
+        )
+
+    def extend_repr(self):
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"gamma={self.gamma}, beta={self.beta}, "
+            f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
+        )
 
 
-class _BatchNorm(Cell):
+class _BatchNorm(_ChannelNorm):
     """Batch normalization per channel; `momentum` is the share of the old moving statistics that is kept."""
 
     _ranks = (2, 3, 4, 5)
@@ -42,24 +56,23 @@ class _BatchNorm(Cell):
     ):
         super().__init__()
         owner = type(self).__name__
-        _check_features(owner, "num_features", num_features)
+        check_positive(owner, num_features=num_features)
         if not 0 <= momentum <= 1:
             raise errors.value_error(owner, f"momentum must be in [0, 1], but got {momentum}")
         if data_format not in ("NCHW", "NHWC"):
             raise errors.one_of(data_format, ["NCHW", "NHWC"], subject=owner, what="data_format")
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
         self.use_batch_statistics, self.data_format = use_batch_statistics, data_format
-        shape = (num_features,)
-        self.moving_mean = Parameter(
-            initializer(moving_mean_init, shape, dtype), name="mean", requires_grad=False
+        self._init_features(
+            num_features,
+            eps,
+            momentum,
+            affine,
+            gamma_init,
+            beta_init,
+            moving_mean_init,
+            moving_var_init,
+            dtype,
         )
-        self.moving_variance = Parameter(
-            initializer(moving_var_init, shape, dtype), name="variance", requires_grad=False
-        )
-        self.gamma = Parameter(
-            initializer(gamma_init, shape, dtype), name="gamma", requires_grad=bool(affine)
-        )
-        self.beta = Parameter(initializer(beta_init, shape, dtype), name="beta", requires_grad=bool(affine))
 
     def construct(self, x):
         if x.ndim not in self._ranks:
@@ -83,13 +96,6 @@ class _BatchNorm(Cell):
             data_format=self.data_format,
         )
 
-    def extend_repr(self):
-        return (
-            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"gamma={self.gamma}, beta={self.beta}, "
-            f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
-        )
-
 
 class BatchNorm1d(_BatchNorm):
     """Batch normalization. Shapes: x [N, C] or [N, C, L] -> same."""
@@ -109,30 +115,13 @@ class BatchNorm3d(_BatchNorm):
     _ranks = (5,)
 
     def __init__(
-        self,
-        num_features,
-        eps=1e-5,
-        momentum=0.9,
-        affine=True,
-        gamma_init="ones",
-        beta_init="zeros",
-        moving_mean_init="zeros",
-        moving_var_init="ones",
-        use_batch_statistics=None,
-        dtype=float32,
-    ):
+        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
+        moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, dtype=float32,
+    ):  # fmt: skip
         super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            gamma_init,
-            beta_init,
-            moving_mean_init,
-            moving_var_init,
-            use_batch_statistics,
-            dtype=dtype,
-        )
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+            use_batch_statistics, dtype=dtype,
+        )  # fmt: skip
 
 
 class LayerNorm(Cell):
@@ -171,8 +160,9 @@ class LayerNorm(Cell):
             begin_params_axis,
             epsilon,
         )
-        self.gamma = Parameter(initializer(gamma_init, tuple(normalized_shape), dtype), name="gamma")
-        self.beta = Parameter(initializer(beta_init, tuple(normalized_shape), dtype), name="beta")
+        self.gamma, self.beta = parameters(
+            tuple(normalized_shape), dtype, True, gamma=gamma_init, beta=beta_init
+        )
 
     def construct(self, x):
         return _layer_norm(x, self.gamma, self.beta, begin_norm_axis=self.begin_norm_axis,
@@ -201,18 +191,10 @@ class GroupNorm(Cell):
         dtype=float32,
     ):
         super().__init__()
-        _check_features("GroupNorm", "num_groups", num_groups)
-        _check_features("GroupNorm", "num_channels", num_channels)
-        if num_channels % num_groups:
-            raise errors.value_error(
-                "GroupNorm", f"num_channels {num_channels} must be divisible by num_groups {num_groups}"
-            )
+        check_group_norm(num_groups, num_channels)
         self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
-        self.gamma = Parameter(
-            initializer(gamma_init, (num_channels,), dtype), name="gamma", requires_grad=bool(affine)
-        )
-        self.beta = Parameter(
-            initializer(beta_init, (num_channels,), dtype), name="beta", requires_grad=bool(affine)
+        self.gamma, self.beta = parameters(
+            (num_channels,), dtype, bool(affine), gamma=gamma_init, beta=beta_init
         )
 
     def construct(self, x):
@@ -222,7 +204,7 @@ class GroupNorm(Cell):
         return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
-class _InstanceNorm(Cell):
+class _InstanceNorm(_ChannelNorm):
     _rank = 4
 
     def __init__(
@@ -236,20 +218,10 @@ class _InstanceNorm(Cell):
         dtype=float32,
     ):
         super().__init__()
-        _check_features(type(self).__name__, "num_features", num_features)
-        self.num_features, self.eps, self.momentum = num_features, eps, momentum
-        # Each sample is normalized by itself; these two are what checkpoints of MindSpore hold.
-        self.moving_mean = Parameter(
-            initializer("zeros", (num_features,), dtype), name="mean", requires_grad=False
-        )
-        self.moving_variance = Parameter(
-            initializer("ones", (num_features,), dtype), name="variance", requires_grad=False
-        )
-        self.gamma = Parameter(
-            initializer(gamma_init, (num_features,), dtype), name="gamma", requires_grad=bool(affine)
-        )
-        self.beta = Parameter(
-            initializer(beta_init, (num_features,), dtype), name="beta", requires_grad=bool(affine)
+        check_positive(type(self).__name__, num_features=num_features)
+        # Each sample is normalized by itself: the moving statistics stay.
+        self._init_features(
+            num_features, eps, momentum, affine, gamma_init, beta_init, "zeros", "ones", dtype
         )
 
     def construct(self, x):
@@ -258,11 +230,6 @@ class _InstanceNorm(Cell):
                 type(self).__name__, f"x must have rank {self._rank}, but its shape is {list(x.shape)}"
             )
         return _instance_norm(x, self.gamma, self.beta, self.eps)
-
-    def extend_repr(self):
-        numbers = f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}"
-        moving = f"moving_mean={self.moving_mean}, moving_variance={self.moving_variance}"
-        return f"{numbers}, gamma={self.gamma}, beta={self.beta}, {moving}"
 
 
 class InstanceNorm1d(_InstanceNorm):
@@ -292,7 +259,7 @@ class RMSNorm(Cell):
         super().__init__()
         shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
         self.normalized_shape, self.epsilon = shape, epsilon
-        self.gamma = Parameter(initializer(gamma_init, shape, dtype), name="gamma")
+        (self.gamma,) = parameters(shape, dtype, True, gamma=gamma_init)
 
     def construct(self, x):
         return rms_norm(x, self.gamma, epsilon=self.epsilon)[0]
@@ -322,30 +289,12 @@ class SyncBatchNorm(_BatchNorm):
 
     @ignored.arguments(process_groups="no other process takes part")
     def __init__(
-        self,
-        num_features,
-        eps=1e-5,
-        momentum=0.9,
-        affine=True,
-        gamma_init="ones",
-        beta_init="zeros",
-        moving_mean_init="zeros",
-        moving_var_init="ones",
-        use_batch_statistics=None,
-        process_groups=None,
+        self, num_features, eps=1e-5, momentum=0.9, affine=True, gamma_init="ones", beta_init="zeros",
+        moving_mean_init="zeros", moving_var_init="ones", use_batch_statistics=None, process_groups=None,
         dtype=float32,
-    ):
+    ):  # fmt: skip
         super().__init__(
-            num_features,
-            eps,
-            momentum,
-            affine,
-            gamma_init,
-            beta_init,
-            moving_mean_init,
-            moving_var_init,
-            use_batch_statistics,
-            "NCHW",
-            dtype,
-        )
+            num_features, eps, momentum, affine, gamma_init, beta_init, moving_mean_init, moving_var_init,
+            use_batch_statistics, dtype=dtype,
+        )  # fmt: skip
         self.process_groups = process_groups

@@ -11,6 +11,24 @@ from mycelia.engine.ops.nn_ops.conv_geometry import explicit_pads, spread
 from mycelia.nn.cell import Cell
 
 
+def batched(owner: str, rank: int, compute, *tensors):
+    """`compute` of tensors [N, C, *spatial], or [C, *spatial], which get a batch dimension that results lose.
+
+    `rank`: of the spatial dimensions.  Errors: MYC-SHAPE for another rank of the first tensor.
+    """
+    from mycelia.engine.ops.arrays.shape import expand_dims, squeeze
+
+    first = tensors[0]
+    if first.ndim == rank + 2:
+        return compute(*tensors)
+    if first.ndim != rank + 1:
+        raise errors.shape_error(
+            owner, f"the input must have rank {rank + 1} or {rank + 2}, but its shape is {list(first.shape)}"
+        )
+    result = compute(*(expand_dims(x, 0) for x in tensors))
+    return tuple(squeeze(r, 0) for r in result) if isinstance(result, tuple) else squeeze(result, 0)
+
+
 class _Pool(Cell):
     """Settings that max and average pooling share."""
 
@@ -37,21 +55,6 @@ class _Pool(Cell):
         return explicit_pads(
             type(self).__name__, self.pad_mode.lower(), 0, size, self._kernel, self._stride, self._dilation
         )
-
-    def _batched(self, x, compute):
-        """Run on a tensor that has a batch dimension."""
-        if x.ndim == self._rank + 2:
-            return compute(x)
-        if x.ndim != self._rank + 1:
-            raise errors.shape_error(
-                type(self).__name__,
-                f"the input must have rank {self._rank + 1} or {self._rank + 2}, but its shape is "
-                f"{list(x.shape)}",
-            )
-        from mycelia.engine.ops.arrays.shape import expand_dims, squeeze
-
-        result = compute(expand_dims(x, 0))
-        return tuple(squeeze(r, 0) for r in result) if isinstance(result, tuple) else squeeze(result, 0)
 
     def extend_repr(self):
         return f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}"
@@ -83,7 +86,7 @@ class _MaxPool(_Pool):
                 self.return_indices,
             )
 
-        return self._batched(x, compute)
+        return batched(type(self).__name__, self._rank, compute, x)
 
 
 class MaxPool1d(_MaxPool):
@@ -150,7 +153,7 @@ class _AvgPool(_Pool):
                 x, self._kernel, self._stride, self._pads(x), self.ceil_mode, include, self.divisor_override
             )
 
-        return self._batched(x, compute)
+        return batched(type(self).__name__, self._rank, compute, x)
 
 
 class AvgPool1d(_AvgPool):

@@ -38,32 +38,13 @@ class Conv2dThor(Conv2d):
     """`Conv2d` for thor."""
 
     def __init__(
-        self,
-        in_channels,
-        out_channels,
-        kernel_size,
-        stride=1,
-        pad_mode="same",
-        padding=0,
-        dilation=1,
-        group=1,
-        has_bias=False,
-        weight_init="normal",
-        bias_init="zeros",
-    ):
+        self, in_channels, out_channels, kernel_size, stride=1, pad_mode="same", padding=0, dilation=1,
+        group=1, has_bias=False, weight_init="normal", bias_init="zeros",
+    ):  # fmt: skip
         super().__init__(
-            in_channels,
-            out_channels,
-            kernel_size,
-            stride,
-            pad_mode,
-            padding,
-            dilation,
-            group,
-            has_bias,
-            weight_init,
-            bias_init,
-        )
+            in_channels, out_channels, kernel_size, stride, pad_mode, padding, dilation, group, has_bias,
+            weight_init, bias_init,
+        )  # fmt: skip
 
     def save_gradient(self, dout):
         """The gradient itself: its covariance is gathered on Ascend and GPU only."""

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.nn_ops.conv_geometry import spread
-from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
-from mycelia.engine.tensors.tensor import Parameter
 from mycelia.faces.mint.nn import functional as F
 from mycelia.faces.mint.nn.windows import named_pads
-from mycelia.nn.cell import Cell
+from mycelia.nn.parameters import Convolution
 
 _PAD_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
-class _Conv(Cell):
-    """Checks, weight and bias of all convolution layers; weight and bias are uniform as torch's are."""
+class _Conv(Convolution):
+    """What all convolution layers share."""
 
-    _rank = 2
     _function = staticmethod(F.conv2d)
     transposed = False
 
@@ -38,17 +33,9 @@ class _Conv(Cell):
     ):
         super().__init__()
         owner, rank = type(self).__name__, self._rank
-        for name, value in (("in_channels", in_channels), ("out_channels", out_channels), ("groups", groups)):
-            if isinstance(value, bool) or not isinstance(value, int):
-                raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
-            if value < 1:
-                raise errors.value_error(owner, f"{name} must be positive, but got {value}")
-        for name, value in (("in_channels", in_channels), ("out_channels", out_channels)):
-            if value % groups:
-                raise errors.value_error(owner, f"{name} {value} must be divisible by groups {groups}")
+        self._init_channels(in_channels, out_channels, groups=groups)
         if padding_mode not in _PAD_MODES:
             raise errors.one_of(padding_mode, list(_PAD_MODES), subject=owner, what="padding_mode")
-        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = spread("kernel_size", kernel_size, rank, 1, owner)
         self.stride = spread("stride", stride, rank, 1, owner)
         self.dilation = spread("dilation", dilation, rank, 1, owner)
@@ -61,14 +48,7 @@ class _Conv(Cell):
             pads = self.padding * 2
         # For `pad`: begin and end of the last dimension first.
         self._border = [n for i in reversed(range(rank)) for n in (pads[i], pads[rank + i])]
-        first, second = (in_channels, out_channels) if self.transposed else (out_channels, in_channels)
-        shape = (first, second // groups, *self.kernel_size)
-        dtype = float32 if dtype is None else dtype
-        self.weight = Parameter(initializer(HeUniform(math.sqrt(5)), shape, dtype), name="weight")
-        self.bias = None
-        if bias:
-            bound = Uniform(1 / math.sqrt(math.prod(shape[1:])))
-            self.bias = Parameter(initializer(bound, (out_channels,), dtype), name="bias")
+        self._init_parameters(groups, self.kernel_size, float32 if dtype is None else dtype, bias)
 
     def construct(self, input):
         padding = self.padding
@@ -107,7 +87,7 @@ class Conv3d(_Conv):
 class ConvTranspose2d(_Conv):
     """Transposed convolution of images. Shapes: [N, C, H, W] or [C, H, W] -> [..., out_channels, *sizes]."""
 
-    transposed = True
+    transposed = _transposed = True
 
     def __init__(
         self,

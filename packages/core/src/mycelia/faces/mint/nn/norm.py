@@ -8,17 +8,10 @@ from mycelia import ops
 from mycelia.engine.base import errors, ignored
 from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.control_flow.state import assign, assign_add
-from mycelia.engine.tensors.initializer import initializer
 from mycelia.engine.tensors.tensor import Parameter, Tensor
 from mycelia.faces.mint.nn import functional as F
 from mycelia.nn.cell import Cell
-
-
-def _positive(owner: str, name: str, value) -> None:
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
-    if value < 1:
-        raise errors.value_error(owner, f"{name} must be positive, but got {value}")
+from mycelia.nn.parameters import check_group_norm, check_positive, parameters
 
 
 class _BatchNorm(Cell):
@@ -35,7 +28,7 @@ class _BatchNorm(Cell):
     ):
         super().__init__()
         owner = type(self).__name__
-        _positive(owner, "num_features", num_features)
+        check_positive(owner, num_features=num_features)
         if momentum is not None and not 0 <= momentum <= 1:
             raise errors.value_error(owner, f"momentum must be in [0, 1] or None, but got {momentum}")
         self.num_features, self.eps, self.momentum = num_features, eps, momentum
@@ -43,14 +36,10 @@ class _BatchNorm(Cell):
         dtype, shape = float32 if dtype is None else dtype, (num_features,)
         self.weight = self.bias = self.running_mean = self.running_var = self.num_batches_tracked = None
         if affine:
-            self.weight = Parameter(initializer("ones", shape, dtype), name="weight")
-            self.bias = Parameter(initializer("zeros", shape, dtype), name="bias")
+            self.weight, self.bias = parameters(shape, dtype, True, weight="ones", bias="zeros")
         if track_running_stats:
-            self.running_mean = Parameter(
-                initializer("zeros", shape, dtype), name="running_mean", requires_grad=False
-            )
-            self.running_var = Parameter(
-                initializer("ones", shape, dtype), name="running_var", requires_grad=False
+            self.running_mean, self.running_var = parameters(
+                shape, dtype, False, running_mean="zeros", running_var="ones"
             )
             count = Tensor(np.zeros((), np.int64))
             self.num_batches_tracked = Parameter(count, name="num_batches_tracked", requires_grad=False)
@@ -126,20 +115,14 @@ class GroupNorm(Cell):
 
     def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, dtype=None):
         super().__init__()
-        _positive("GroupNorm", "num_groups", num_groups)
-        _positive("GroupNorm", "num_channels", num_channels)
-        if num_channels % num_groups:
-            raise errors.value_error(
-                "GroupNorm", f"num_channels {num_channels} must be divisible by num_groups {num_groups}"
-            )
+        check_group_norm(num_groups, num_channels)
         if not isinstance(eps, float):
             raise errors.type_error("GroupNorm", f"eps must be a float, but got {eps!r}")
         if not isinstance(affine, bool):
             raise errors.type_error("GroupNorm", f"affine must be a bool, but got {affine!r}")
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         dtype, shape = float32 if dtype is None else dtype, (num_channels,)
-        self.weight = Parameter(initializer("ones", shape, dtype), name="weight", requires_grad=affine)
-        self.bias = Parameter(initializer("zeros", shape, dtype), name="bias", requires_grad=affine)
+        self.weight, self.bias = parameters(shape, dtype, affine, weight="ones", bias="zeros")
 
     def construct(self, input):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
@@ -171,9 +154,9 @@ class LayerNormExt(Cell):
         dtype = float32 if dtype is None else dtype
         self.weight = self.bias = None
         if elementwise_affine:
-            self.weight = Parameter(initializer("ones", self.normalized_shape, dtype), name="weight")
+            (self.weight,) = parameters(self.normalized_shape, dtype, True, weight="ones")
             if bias:
-                self.bias = Parameter(initializer("zeros", self.normalized_shape, dtype), name="bias")
+                (self.bias,) = parameters(self.normalized_shape, dtype, True, bias="zeros")
 
     def construct(self, input):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)

@@ -12,20 +12,7 @@ from mycelia.engine.ops.nn_ops import average_pool as _average_pool
 from mycelia.engine.ops.nn_ops import conv as _conv
 from mycelia.engine.ops.nn_ops import conv_geometry as _conv_geometry
 from mycelia.engine.ops.nn_ops import pool as _pool
-
-
-def _batched(owner: str, rank: int, compute, *tensors):
-    """`compute` of tensors with a batch dimension, which is added and taken away again if there is none."""
-    first = tensors[0]
-    if first.ndim == rank + 2:
-        return compute(*tensors)
-    if first.ndim != rank + 1:
-        raise errors.value_error(
-            owner, f"input must have rank {rank + 1} or {rank + 2}, but its shape is {list(first.shape)}"
-        )
-    result = compute(*(ops.expand_dims(x, 0) for x in tensors))
-    return tuple(ops.squeeze(r, 0) for r in result) if isinstance(result, tuple) else ops.squeeze(result, 0)
-
+from mycelia.nn.pooling import batched
 
 # ---------------------------------------------------------------------------------------------- convolution
 
@@ -45,7 +32,7 @@ def _convolve(owner, rank, input, weight, bias, stride, padding, dilation, group
     def compute(x):
         return _conv._conv(x, weight, bias, stride=stride, pad=pads, dilation=dilation, group=groups)
 
-    return _batched(owner, rank, compute, input)
+    return batched(owner, rank, compute, input)
 
 
 def named_pads(owner: str, padding: str, kernel, stride, dilation) -> tuple[int, ...]:
@@ -99,7 +86,7 @@ def conv_transpose2d(input, weight, bias=None, stride=1, padding=0, output_paddi
     def compute(x):
         return ops.conv_transpose2d(x, weight, bias, stride, padding, output_padding, groups, dilation)
 
-    return _batched("conv_transpose2d", 2, compute, input)
+    return batched("conv_transpose2d", 2, compute, input)
 
 
 # --------------------------------------------------------------------------------------------------- pooling
@@ -127,7 +114,7 @@ def _average(owner, rank, input, kernel_size, stride, padding, ceil_mode, count_
     def compute(x):
         return _average_pool.avg_pool(x, *how, ceil_mode, count_include_pad, divisor)
 
-    return _batched(owner, rank, compute, input)
+    return batched(owner, rank, compute, input)
 
 
 def avg_pool1d(input, kernel_size, stride=None, padding=0, ceil_mode=False, count_include_pad=True):
@@ -174,7 +161,7 @@ def max_pool2d(input, kernel_size, stride=None, padding=0, dilation=1, ceil_mode
     def compute(x):
         return _pool.max_pool(x, kernel, stride, pads, dilation, ceil_mode, return_indices, "max_pool2d")
 
-    return _batched("max_pool2d", 2, compute, input)
+    return batched("max_pool2d", 2, compute, input)
 
 
 def max_unpool2d(input, indices, kernel_size, stride=None, padding=0, output_size=None):
@@ -241,7 +228,7 @@ def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
 
     Shapes: input [N, C, H, W] or [C, H, W] -> [..., C * KH * KW, positions].
     """
-    return _batched("unfold", 2, lambda x: ops.unfold(x, kernel_size, dilation, padding, stride), input)
+    return batched("unfold", 2, lambda x: ops.unfold(x, kernel_size, dilation, padding, stride), input)
 
 
 def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
@@ -249,7 +236,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
     Shapes: input [N, C * KH * KW, positions] or [C * KH * KW, positions] -> [..., C, *output_size].
     """
-    return _batched(
+    return batched(
         "fold", 1, lambda x: ops.fold(x, output_size, kernel_size, dilation, padding, stride), input
     )
 
