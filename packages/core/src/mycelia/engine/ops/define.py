@@ -339,8 +339,8 @@ class OpDef:
 
     def on_tensors(self, function: Callable) -> _C.Op:
         """Set the meaning of an op that computes nothing on arrays: it runs graphs, or does something with
-        the Tensors themselves. Like a decomposition it takes and returns Tensors; it serves every backend, and
-        the body of the op is its documentation alone.
+        the Tensors themselves. Like a decomposition it takes and returns Tensors; it serves every backend,
+        and the body of the op is its documentation alone.
         """
         self.composed = True
         return self.decompose(function)
