@@ -5,9 +5,10 @@ from mycelia.engine.base.config import (
     set_recursion_limit as set_recursion_limit, set_seed as set_seed,
 )
 from mycelia.engine.base.settings import (
-    Setting as Setting, context as context, get as get, gigabytes as gigabytes, is_set as is_set,
-    on_change as on_change, read_again as read_again, reset as reset, set_value as set_value,
+    context as context, get as get, is_set as is_set, on_change as on_change, read_again as read_again,
+    reset as reset, set_value as set_value,
 )
+from mycelia.engine.base.settings_table import Setting as Setting, gigabytes as gigabytes
 
 __all__ = [
     "COMPATIBLE", "DEBUG", "DEVICE_ALIASES", "GRAPH_MODE", "LAX", "PYNATIVE_MODE", "RELEASE", "SETTINGS",

@@ -385,26 +385,26 @@ __all__ = [
     "tril_indices", "triu_indices", "stop_gradient", "assign", "assign_add", "assign_sub", "celu", "elu",
     "glu", "logsigmoid", "mish", "selu", "sigmoid", "silu", "softplus", "softsign", "swiglu", "tanhshrink",
     "bessel_i0", "bessel_i0e", "bessel_i1", "bessel_i1e", "bessel_j0", "bessel_j1", "bessel_k0",
-    "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "cast", "type_as", "clamp", "clip",
-    "clip_by_norm", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num", "accumulate_n",
-    "addcdiv", "addcmul", "addn", "heaviside", "lerp", "nextafter", "angle", "conj", "imag", "polar",
-    "real", "view_as_real", "digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "zeta",
-    "fast_gelu", "gelu", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "xdivy", "xlogy",
-    "bitwise_and", "bitwise_left_shift", "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor",
-    "eq", "equal", "ge", "greater", "greater_equal", "gt", "invert", "isclose", "isfinite", "isinf",
-    "isnan", "isneginf", "isposinf", "isreal", "le", "less", "less_equal", "logical_and", "logical_not",
-    "logical_or", "logical_xor", "lt", "ne", "not_equal", "signbit", "tensor_ge", "tensor_gt", "tensor_le",
-    "tensor_lt", "abs", "absolute", "add", "copysign", "div", "divide", "inv", "mul", "multiply", "neg",
-    "negative", "positive", "reciprocal", "sgn", "sign", "square", "sub", "subtract", "tanh", "tensor_add",
-    "tensor_div", "tensor_mul", "tensor_sub", "true_divide", "exp", "exp2", "expm1", "float_power",
-    "float_power_ext", "hypot", "ldexp", "pow", "pows", "rsqrt", "sqrt", "tensor_exp", "tensor_expm1",
-    "tensor_pow", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu", "prelu", "relu",
-    "relu6", "softshrink", "threshold", "ceil", "floor", "floor_div", "floor_divide", "floor_mod",
-    "floordiv", "floormod", "fmod", "frac", "remainder", "round", "tensor_floordiv", "tensor_mod", "trunc",
-    "truncate_div", "truncate_mod", "erf", "erfc", "erfinv", "gcd", "i0", "lcm", "logit",
-    "population_count", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg", "sin",
-    "sinc", "sinh", "tan", "identity", "depend", "bounding_box_decode", "bounding_box_encode",
+    "bessel_k0e", "bessel_k1", "bessel_k1e", "bessel_y0", "bessel_y1", "bitwise_and", "bitwise_left_shift",
+    "bitwise_not", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "invert", "cast", "type_as", "clamp",
+    "clip", "clip_by_norm", "clip_by_value", "fmax", "fmin", "maximum", "minimum", "nan_to_num",
+    "accumulate_n", "addcdiv", "addcmul", "addn", "heaviside", "lerp", "nextafter", "eq", "equal", "ge",
+    "greater", "greater_equal", "gt", "isclose", "le", "less", "less_equal", "lt", "ne", "not_equal",
+    "tensor_ge", "tensor_gt", "tensor_le", "tensor_lt", "angle", "conj", "imag", "polar", "real",
+    "view_as_real", "digamma", "igamma", "igammac", "lgamma", "mvlgamma", "polygamma", "zeta", "fast_gelu",
+    "gelu", "log", "log10", "log1p", "log2", "logaddexp", "logaddexp2", "xdivy", "xlogy", "isfinite",
+    "isinf", "isnan", "isneginf", "isposinf", "isreal", "logical_and", "logical_not", "logical_or",
+    "logical_xor", "signbit", "abs", "absolute", "add", "copysign", "div", "divide", "inv", "mul",
+    "multiply", "neg", "negative", "positive", "reciprocal", "sgn", "sign", "square", "sub", "subtract",
+    "tanh", "tensor_add", "tensor_div", "tensor_mul", "tensor_sub", "true_divide", "exp", "exp2", "expm1",
+    "float_power", "float_power_ext", "hypot", "ldexp", "pow", "pows", "rsqrt", "sqrt", "tensor_exp",
+    "tensor_expm1", "tensor_pow", "hardshrink", "hardsigmoid", "hardswish", "hardtanh", "leaky_relu",
+    "prelu", "relu", "relu6", "softshrink", "threshold", "ceil", "floor", "floor_div", "floor_divide",
+    "floor_mod", "floordiv", "floormod", "fmod", "frac", "remainder", "round", "tensor_floordiv",
+    "tensor_mod", "trunc", "truncate_div", "truncate_mod", "erf", "erfc", "erfinv", "gcd", "i0", "lcm",
+    "logit", "population_count", "acos", "acosh", "arccos", "arccosh", "arcsin", "arcsinh", "arctan",
+    "arctan2", "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "rad2deg",
+    "sin", "sinc", "sinh", "tan", "identity", "depend", "bounding_box_decode", "bounding_box_encode",
     "check_valid", "iou", "channel_shuffle", "interpolate", "pixel_shuffle", "pixel_unshuffle", "upsample",
     "affine_grid", "crop_and_resize", "deformable_conv2d", "grid_sample", "adjoint", "batch_dot", "cross",
     "dot", "ger", "inner", "kron", "outer", "tensor_dot", "trace", "vecdot", "cholesky", "cholesky_inverse",
@@ -431,11 +431,11 @@ __all__ = [
     "exponential_", "gamma", "gumbel_softmax", "laplace", "multinomial", "multinomial_with_replacement",
     "normal", "normal_", "poisson", "rand", "rand_like", "randint", "randint_like", "randn", "randn_like",
     "random_", "random_categorical", "random_gamma", "random_poisson", "randperm", "rrelu", "shuffle",
-    "standard_laplace", "standard_normal", "uniform", "uniform_", "aminmax", "argmax", "argmin", "max",
-    "min", "cov", "dist", "logsumexp", "matrix_norm", "nanmean", "nansum", "norm", "std", "std_mean", "var",
-    "var_mean", "vector_norm", "amax", "amin", "mean", "prod", "reduce_max", "reduce_mean", "reduce_min",
-    "reduce_sum", "sum", "cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp", "trapz",
-    "log_softmax", "softmax", "softmin", "bincount", "histc", "median", "nanmedian", "nanquantile",
+    "standard_laplace", "standard_normal", "uniform", "uniform_", "amax", "amin", "reduce_max",
+    "reduce_min", "aminmax", "argmax", "argmin", "max", "min", "cov", "dist", "logsumexp", "matrix_norm",
+    "nanmean", "nansum", "norm", "std", "std_mean", "var", "var_mean", "vector_norm", "mean", "prod",
+    "reduce_mean", "reduce_sum", "sum", "cummax", "cummin", "cumprod", "cumsum", "diff", "logcumsumexp",
+    "trapz", "log_softmax", "softmax", "softmin", "bincount", "histc", "median", "nanmedian", "nanquantile",
     "quantile", "all", "any", "count_nonzero", "sparse_segment_mean", "unsorted_segment_max",
     "unsorted_segment_min", "unsorted_segment_prod", "unsorted_segment_sum", "tuple_getitem",
     "list_getitem", "dict_getitem", "tuple_setitem", "list_setitem", "dict_setitem", "tuple_len",
@@ -1083,6 +1083,27 @@ def bessel_y0(x: TensorLike) -> Tensor:
 def bessel_y1(x: TensorLike) -> Tensor:
     """Bessel function Y1; minus infinity below 0."""
 
+def bitwise_and(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits set in both operands."""
+
+def bitwise_left_shift(input: TensorLike, other: TensorLike) -> Tensor:
+    """``input * 2**other`` in the dtype's width; counts outside of it give 0."""
+
+def bitwise_not(x: TensorLike) -> Tensor:
+    """Flips every bit: ``-x - 1`` for signed integers, "not" for bool."""
+
+def bitwise_or(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits set in either operand."""
+
+def bitwise_right_shift(input: TensorLike, other: TensorLike) -> Tensor:
+    """``floor(input / 2**other)``: arithmetic shift; counts outside of the width give 0 or -1."""
+
+def bitwise_xor(input: TensorLike, other: TensorLike) -> Tensor:
+    """Bits set in exactly one operand."""
+
+def invert(x: TensorLike) -> Tensor:
+    """Flips every bit: ``-x - 1`` for signed integers, "not" for bool."""
+
 def cast(input: TensorLike, dtype: DTypeLike) -> Tensor:
     """`input` with elements of `dtype`: rounded to the nearest floating number, cut to zero for integers."""
 
@@ -1130,6 +1151,57 @@ def lerp(input, end, weight) -> Tensor:
 
 def nextafter(input: TensorLike, other: TensorLike) -> Tensor:
     """Neighbouring floating number of `input` in the direction of `other`."""
+
+def eq(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input == other``; NaN equals nothing."""
+
+def equal(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input == other``; NaN equals nothing."""
+
+def ge(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input >= other``."""
+
+def greater(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input > other``."""
+
+def greater_equal(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input >= other``."""
+
+def gt(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input > other``."""
+
+def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Elementwise ``|input - other| <= atol + rtol * |other|``; equal infinities are close."""
+
+def le(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input <= other``."""
+
+def less(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input < other``."""
+
+def less_equal(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input <= other``."""
+
+def lt(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input < other``."""
+
+def ne(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input != other``; NaN differs from everything."""
+
+def not_equal(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input != other``; NaN differs from everything."""
+
+def tensor_ge(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input >= other``."""
+
+def tensor_gt(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input > other``."""
+
+def tensor_le(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input <= other``."""
+
+def tensor_lt(input: TensorLike, other: TensorLike) -> Tensor:
+    """Elementwise ``input < other``."""
 
 def angle(input) -> Tensor:
     """Argument of complex numbers in radians. Shapes: any -> same. dtypes: complex -> floating."""
@@ -1200,48 +1272,6 @@ def xdivy(x: TensorLike, y: TensorLike) -> Tensor:
 def xlogy(input: TensorLike, other: TensorLike) -> Tensor:
     """``input * log(other)``, and 0 where `input` is 0, whatever `other` is (NaN excepted)."""
 
-def bitwise_and(input: TensorLike, other: TensorLike) -> Tensor:
-    """Bits set in both operands."""
-
-def bitwise_left_shift(input: TensorLike, other: TensorLike) -> Tensor:
-    """``input * 2**other`` in the dtype's width; counts outside of it give 0."""
-
-def bitwise_not(x: TensorLike) -> Tensor:
-    """Flips every bit: ``-x - 1`` for signed integers, "not" for bool."""
-
-def bitwise_or(input: TensorLike, other: TensorLike) -> Tensor:
-    """Bits set in either operand."""
-
-def bitwise_right_shift(input: TensorLike, other: TensorLike) -> Tensor:
-    """``floor(input / 2**other)``: arithmetic shift; counts outside of the width give 0 or -1."""
-
-def bitwise_xor(input: TensorLike, other: TensorLike) -> Tensor:
-    """Bits set in exactly one operand."""
-
-def eq(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input == other``; NaN equals nothing."""
-
-def equal(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input == other``; NaN equals nothing."""
-
-def ge(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input >= other``."""
-
-def greater(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input > other``."""
-
-def greater_equal(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input >= other``."""
-
-def gt(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input > other``."""
-
-def invert(x: TensorLike) -> Tensor:
-    """Flips every bit: ``-x - 1`` for signed integers, "not" for bool."""
-
-def isclose(input: TensorLike, other: TensorLike, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
-    """Elementwise ``|input - other| <= atol + rtol * |other|``; equal infinities are close."""
-
 def isfinite(input: TensorLike) -> Tensor:
     """Where `input` is neither infinite nor NaN."""
 
@@ -1260,15 +1290,6 @@ def isposinf(input: TensorLike) -> Tensor:
 def isreal(input: TensorLike) -> Tensor:
     """Where the imaginary part of `input` is zero; true for all real dtypes."""
 
-def le(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input <= other``."""
-
-def less(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input < other``."""
-
-def less_equal(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input <= other``."""
-
 def logical_and(input: TensorLike, other: TensorLike) -> Tensor:
     """Elementwise "and"; numbers count as true where they are not zero."""
 
@@ -1281,29 +1302,8 @@ def logical_or(input: TensorLike, other: TensorLike) -> Tensor:
 def logical_xor(input: TensorLike, other: TensorLike) -> Tensor:
     """Elementwise "exclusive or"; numbers count as true where they are not zero."""
 
-def lt(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input < other``."""
-
-def ne(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input != other``; NaN differs from everything."""
-
-def not_equal(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input != other``; NaN differs from everything."""
-
 def signbit(input: TensorLike) -> Tensor:
     """Where the sign bit of `input` is set: negative numbers and negative zero."""
-
-def tensor_ge(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input >= other``."""
-
-def tensor_gt(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input > other``."""
-
-def tensor_le(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input <= other``."""
-
-def tensor_lt(input: TensorLike, other: TensorLike) -> Tensor:
-    """Elementwise ``input < other``."""
 
 def abs(input: TensorLike) -> Tensor:
     """Elementwise absolute value; the most negative integer stays as it is."""
@@ -2049,6 +2049,18 @@ def uniform(shape, minval, maxval, seed=None, dtype=...) -> Tensor:
 def uniform_(input, from_=0, to=1, *, generator=None) -> Tensor:
     """Overwrites `input` with numbers of the uniform distribution over [from_, to)."""
 
+def amax(input, axis=None, keepdims=False, *, initial=None, where=None) -> Tensor:
+    """Largest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`."""
+
+def amin(input, axis=None, keepdims=False, *, initial=None, where=None) -> Tensor:
+    """Smallest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`."""
+
+def reduce_max(x, axis=()) -> Tensor:
+    """Largest element over `axis`, all axes by default."""
+
+def reduce_min(x, axis=()) -> Tensor:
+    """Smallest element over `axis`, all axes by default."""
+
 def aminmax(input, *, axis=0, keepdims=False) -> tuple[Tensor, Tensor]:
     """Smallest and largest element along `axis`, without regard to NaN; None means all axes."""
 
@@ -2094,26 +2106,14 @@ def var_mean(input, axis=None, ddof=0, keepdims=False) -> tuple[Tensor, Tensor]:
 def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None) -> Tensor:
     """Vector norm over `axis`: ``sum(|x|**ord) ** (1 / ord)``; `ord` may be 0 (nonzero count), inf or -inf."""
 
-def amax(input, axis=None, keepdims=False, *, initial=None, where=None) -> Tensor:
-    """Largest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`."""
-
-def amin(input, axis=None, keepdims=False, *, initial=None, where=None) -> Tensor:
-    """Smallest element over `axis` (all by default), of those that the mask `where` admits, and of `initial`."""
-
 def mean(x: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False) -> Tensor:
     """Mean over `axis`; NaN where there is nothing to average; the mean of integers is cut to an integer."""
 
 def prod(input: TensorLike, axis: int | Sequence[int] | None = None, keep_dims: bool = False, dtype: DTypeLike | None = None) -> Tensor:
     """Product over `axis`; 1 where there is nothing to multiply."""
 
-def reduce_max(x, axis=()) -> Tensor:
-    """Largest element over `axis`, all axes by default."""
-
 def reduce_mean(x, axis=()) -> Tensor:
     """Mean over `axis`, all axes by default."""
-
-def reduce_min(x, axis=()) -> Tensor:
-    """Smallest element over `axis`, all axes by default."""
 
 def reduce_sum(x, axis=()) -> Tensor:
     """Sum over `axis`, all axes by default, in the dtype of `x`."""

@@ -4,6 +4,17 @@ from __future__ import annotations
 
 from mycelia.engine.base import errors, ignored, plugins, settings
 from mycelia.engine.base.settings import (
+    checked,
+    context,
+    get,
+    is_set,
+    on_change,
+    read_again,
+    reset,
+    set_value,
+    unknown,
+)
+from mycelia.engine.base.settings_table import (
     COMPATIBLE,
     DEBUG,
     DEVICE_ALIASES,
@@ -14,16 +25,7 @@ from mycelia.engine.base.settings import (
     SETTINGS,
     STRICT,
     Setting,
-    checked,
-    context,
-    get,
     gigabytes,
-    is_set,
-    on_change,
-    read_again,
-    reset,
-    set_value,
-    unknown,
 )
 
 __all__ = [

@@ -21,9 +21,11 @@ from mycelia.engine.ops.control_flow.observe import *
 from mycelia.engine.ops.control_flow.state import *
 from mycelia.engine.ops.elementwise.activation import *
 from mycelia.engine.ops.elementwise.bessel import *
+from mycelia.engine.ops.elementwise.bitwise import *
 from mycelia.engine.ops.elementwise.cast import *
 from mycelia.engine.ops.elementwise.clipping import *
 from mycelia.engine.ops.elementwise.combined import *
+from mycelia.engine.ops.elementwise.comparison import *
 from mycelia.engine.ops.elementwise.complex_numbers import *
 from mycelia.engine.ops.elementwise.gamma import *
 from mycelia.engine.ops.elementwise.gelu import *
@@ -70,6 +72,7 @@ from mycelia.engine.ops.nn_ops.rnn import *
 from mycelia.engine.ops.nn_ops.unfold import *
 from mycelia.engine.ops.predicates import *
 from mycelia.engine.ops.random.random import *
+from mycelia.engine.ops.reductions.extreme_values import *
 from mycelia.engine.ops.reductions.extremes import *
 from mycelia.engine.ops.reductions.moments import *
 from mycelia.engine.ops.reductions.reduce import *

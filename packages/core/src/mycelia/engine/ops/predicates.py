@@ -16,7 +16,7 @@ from mycelia.engine.ops.arrays.shape import constant, reshape
 from mycelia.engine.ops.arrays.slicing import narrow
 from mycelia.engine.ops.control_flow import debug
 from mycelia.engine.ops.control_flow.device import on_device
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.rectifiers import relu, softshrink
@@ -91,7 +91,7 @@ def move_to(input, to="CPU", blocking=True):
 
 def approximate_equal(x, y, tolerance=1e-5):
     """Where ``|x - y| < tolerance``. Shapes: broadcast.  dtypes: real, promoted -> bool."""
-    return _logic.less(_math.abs(_math.sub(x, y)), tolerance)
+    return _comparison.less(_math.abs(_math.sub(x, y)), tolerance)
 
 
 def mixed_precision_cast(dst_dtype, x):

@@ -8,7 +8,7 @@ from mycelia.engine.base import dtypes, errors, ignored
 from mycelia.engine.ops.control_flow.state import assign
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
-from mycelia.engine.ops.elementwise.logic import equal
+from mycelia.engine.ops.elementwise.comparison import equal
 from mycelia.engine.ops.nn_ops import adaptive_optim as _adaptive_optim
 from mycelia.engine.ops.nn_ops import optim as _optim
 from mycelia.engine.tensors.tensor import Parameter, Tensor

@@ -16,7 +16,7 @@ from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
 from mycelia.engine.ops.arrays.slicing import strided_slice
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
-from mycelia.engine.ops.elementwise.logic import less
+from mycelia.engine.ops.elementwise.comparison import less
 from mycelia.engine.ops.nn_ops.unfold import fold
 from mycelia.engine.ops.reductions.moments import vector_norm
 

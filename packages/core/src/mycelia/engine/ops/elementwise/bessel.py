@@ -204,9 +204,9 @@ bessel_k1e = _block("bessel_k1e", lambda x: _k_scaled(1, x), "``exp(x) * K1(x)``
 def _over(y, x):
     """``y / x``; at 0 the limit 1/2 of J1 and I1."""
     from mycelia.engine.ops.arrays.masks import where
-    from mycelia.engine.ops.elementwise import logic
+    from mycelia.engine.ops.elementwise import comparison
 
-    zero = logic.equal(x, 0.0)
+    zero = comparison.equal(x, 0.0)
     return where(zero, 0.5, _math.true_div(y, where(zero, 1.0, x)))
 
 

@@ -6,6 +6,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.math import SPECIAL, add, div, mul, sub, true_div
@@ -63,7 +64,9 @@ def _extreme_grad(ct, high, low, input_shape, other_shape, needs):
     """`ct` flows to the larger operand; ties share it by halves, and beside a NaN both have all of it."""
 
     def part(smaller, larger, shape):
-        lost = add(cast(_logic.less(smaller, larger), kind), cast(_logic.less_equal(smaller, larger), kind))
+        lost = add(
+            cast(_comparison.less(smaller, larger), kind), cast(_comparison.less_equal(smaller, larger), kind)
+        )
         if kind.is_floating:
             return unbroadcast(mul(ct, sub(1.0, mul(lost, 0.5))), shape)
         halves = mul(cast(ct, kind), sub(2, lost))
@@ -103,7 +106,7 @@ def fmax(input, other):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    return _ignore_nan(_logic.greater_equal, input, other)
+    return _ignore_nan(_comparison.greater_equal, input, other)
 
 
 def fmin(input, other):
@@ -111,7 +114,7 @@ def fmin(input, other):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    return _ignore_nan(_logic.less_equal, input, other)
+    return _ignore_nan(_comparison.less_equal, input, other)
 
 
 def _bound(value, dtype):
@@ -271,7 +274,7 @@ def clip_by_norm(x, max_norm, norm_type=2.0, error_if_nonfinite=False):
         text = f"the norm of order {norm_type} is not finite"
         raise errors.error(errors.MyceliaRuntimeError, "clip_by_norm", text)
     share = true_div(float(max_norm), add(total, 1e-6))
-    share = ops.where(_logic.less(share, 1.0), share, 1.0)  # NaN leaves the values alone
+    share = ops.where(_comparison.less(share, 1.0), share, 1.0)  # NaN leaves the values alone
     found = [mul(t, cast(share, t.dtype)) for t in tensors]
     return found[0] if single else tuple(found)
 

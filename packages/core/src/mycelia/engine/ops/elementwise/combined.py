@@ -4,7 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import errors
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.math import add, mul, sub, true_div
 from mycelia.engine.ops.infer import broadcast, unbroadcast
@@ -44,8 +44,8 @@ def heaviside(input, values):
 
     Shapes: broadcast.  dtypes: real, promoted.
     """
-    step = cast(_logic.greater(input, 0), input.dtype)
-    return ops.where(_logic.equal(input, 0), values, step)
+    step = cast(_comparison.greater(input, 0), input.dtype)
+    return ops.where(_comparison.equal(input, 0), values, step)
 
 
 @op(mindir="NextAfter", method=True, primitive=True)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.math import add, binary_samples, mul, neg, sub, true_div, unary_samples
 from mycelia.engine.ops.infer import broadcast, same, unbroadcast
@@ -164,7 +164,7 @@ def xlogy(ct, input, other, input_shape, other_shape, needs):
 
 def _where_nonzero(x, ct):
     """`ct` where `x` is not zero, else 0."""
-    return mul(ct, cast(_logic.not_equal(x, 0.0), ct.dtype))
+    return mul(ct, cast(_comparison.not_equal(x, 0.0), ct.dtype))
 
 
 @xlogy.samples

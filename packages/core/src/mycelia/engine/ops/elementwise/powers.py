@@ -7,7 +7,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.logarithms import _LN2, log
 from mycelia.engine.ops.elementwise.math import SPECIAL, add, mul, square, sub, true_div, unary_samples
@@ -42,9 +42,9 @@ def pow(ct, input, exponent, out, input_shape, exponent_shape, needs):
     base_ct = exponent_ct = None
     if needs[0]:  # the power below is infinite at 0 ** (0 - 1), where the slope is 0
         slope = mul(exponent, pow(input, sub(exponent, 1.0)))
-        base_ct = unbroadcast(mul(ct, ops.where(_logic.equal(exponent, 0.0), 0.0, slope)), input_shape)
+        base_ct = unbroadcast(mul(ct, ops.where(_comparison.equal(exponent, 0.0), 0.0, slope)), input_shape)
     if needs[1]:
-        slope = ops.where(_logic.equal(out, 0.0), 0.0, mul(out, log(input)))
+        slope = ops.where(_comparison.equal(out, 0.0), 0.0, mul(out, log(input)))
         exponent_ct = unbroadcast(mul(ct, slope), exponent_shape)
     return base_ct, exponent_ct
 

@@ -5,6 +5,7 @@ import numpy as np
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.joining import stack, unstack
 from mycelia.engine.ops.arrays.shape import constant, expand_dims
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import powers as _powers
@@ -100,9 +101,9 @@ def check_valid(bboxes, img_metas):
     _need_boxes("check_valid", bboxes=bboxes)
     x0, y0, x1, y1 = _columns(bboxes)
     height, width, ratio = unstack(img_metas, 0)
-    inside = _logic.logical_and(_logic.greater_equal(x0, 0), _logic.greater_equal(y0, 0))
+    inside = _logic.logical_and(_comparison.greater_equal(x0, 0), _comparison.greater_equal(y0, 0))
     for end, size in ((x1, width), (y1, height)):
-        inside = _logic.logical_and(inside, _logic.less_equal(end, size * ratio - 1))
+        inside = _logic.logical_and(inside, _comparison.less_equal(end, size * ratio - 1))
     return inside
 
 

@@ -14,6 +14,7 @@ from mycelia.engine.ops.arrays.axes import swapaxes, transpose
 from mycelia.engine.ops.arrays.gathering import gather, gather_d
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.shape import broadcast_to, constant, expand_dims, reshape
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
@@ -25,7 +26,7 @@ from mycelia.engine.ops.nn_ops.conv_functions import conv2d
 
 def _inside(place, size):
     """1 where a whole-numbered place lies in [0, size), else 0."""
-    inner = _logic.logical_and(_logic.greater_equal(place, 0), _logic.less(place, size))
+    inner = _logic.logical_and(_comparison.greater_equal(place, 0), _comparison.less(place, size))
     return cast(inner, place.dtype)
 
 
@@ -221,7 +222,9 @@ def crop_and_resize(image, boxes, box_indices, crop_size, method="bilinear", ext
         found = _mixed(upper, lower, share_y)
 
     def within(p, size):
-        return _logic.logical_and(_logic.greater_equal(p, 0.0), _logic.less_equal(p, (size - 1) * 1.0))
+        return _logic.logical_and(
+            _comparison.greater_equal(p, 0.0), _comparison.less_equal(p, (size - 1) * 1.0)
+        )
 
     inside = _logic.logical_and(expand_dims(within(y, height), 2), expand_dims(within(x, width), 1))
     return where(expand_dims(inside, -1), found, float(extrapolation_value))

@@ -17,7 +17,7 @@ from mycelia.engine.ops.arrays import triangles as _triangles
 from mycelia.engine.ops.arrays.create import eye as _eye
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.linalg.determinants import (
     _in_float32,
@@ -31,8 +31,8 @@ from mycelia.engine.ops.linalg.determinants import (
     inverse,
     matrix_solve,
 )
+from mycelia.engine.ops.reductions import extreme_values as _extreme_values
 from mycelia.engine.ops.reductions import moments as _moments
-from mycelia.engine.ops.reductions import reduce as _reduce
 from mycelia.engine.tensors.attach import attach
 
 
@@ -186,8 +186,8 @@ def pinv(x, *, atol=None, rtol=None, hermitian=False):
     s, u, v = svd(x)
     if rtol is None:
         rtol = 0.0 if atol is not None else max(x.shape[-2:]) * float(np.finfo(x.dtype.np).eps)
-    limit = _math.mul(_reduce.amax(s, -1, True), rtol * 1.0)
-    keep = _logic.greater(s, _clipping.maximum(limit, float(atol or 0.0)))
+    limit = _math.mul(_extreme_values.amax(s, -1, True), rtol * 1.0)
+    keep = _comparison.greater(s, _clipping.maximum(limit, float(atol or 0.0)))
     inverted = _masks.where(keep, _math.true_div(1.0, _masks.where(keep, s, 1.0)), 0.0)
     return _mm(_math.mul(v, _shape.expand_dims(inverted, -2)), u, False, True)
 

@@ -3,7 +3,7 @@
 from mycelia.engine.base import errors
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays import shape as _shape
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast as _cast
 from mycelia.engine.ops.reductions import moments as _moments
@@ -23,7 +23,9 @@ def renorm(input, p, axis, maxnorm):
     axis = _shape.positive_axis(axis, input.ndim)
     others = tuple(d for d in range(input.ndim) if d != axis)
     norm = _moments.vector_norm(input, p, others, True)
-    scale = _masks.where(_logic.greater(norm, maxnorm), _math.true_div(maxnorm, _math.add(norm, 1e-7)), 1.0)
+    scale = _masks.where(
+        _comparison.greater(norm, maxnorm), _math.true_div(maxnorm, _math.add(norm, 1e-7)), 1.0
+    )
     return _math.mul(input, _cast(scale, input.dtype))
 
 

@@ -10,11 +10,12 @@ from mycelia.engine.backends import registry
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.device import on_device
 from mycelia.engine.ops.elementwise import (
+    bitwise,
     clipping,
     combined,
+    comparison,
     gamma,
     logarithms,
-    logic,
     math,
     powers,
     rounding,
@@ -22,7 +23,7 @@ from mycelia.engine.ops.elementwise import (
     trig,
 )
 from mycelia.engine.ops.elementwise.cast import cast, type_as
-from mycelia.engine.ops.reductions import extremes, moments, reduce, scan, statistics, truth
+from mycelia.engine.ops.reductions import extreme_values, extremes, moments, reduce, scan, statistics, truth
 from mycelia.engine.tensors.attach import attach
 
 # ------------------------------------------------------------------------------------------------- casts
@@ -194,7 +195,7 @@ def _spread(function):
 
 def _ptp(self, axis=None, keepdims=False):
     """Range over `axis`: the largest element less the smallest."""
-    return math.sub(reduce.amax(self, axis, keepdims), reduce.amin(self, axis, keepdims))
+    return math.sub(extreme_values.amax(self, axis, keepdims), extreme_values.amin(self, axis, keepdims))
 
 
 def _cumsum(self, axis=None, dtype=None, *, dim=None):
@@ -250,7 +251,7 @@ def _multiply(self, value):
 
 def _allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
     """Whether all elements are close: ``|self - other| <= atol + rtol * |other|``; a Python bool."""
-    return bool(np.all(logic.isclose(self, other, rtol, atol, equal_nan).asnumpy()))
+    return bool(np.all(comparison.isclose(self, other, rtol, atol, equal_nan).asnumpy()))
 
 
 def _in_place(function):
@@ -265,9 +266,9 @@ def _in_place(function):
 
 _METHODS = {
     "astype": _astype, "to": _to, "type": _type, "type_as": type_as, "sum": _sum, "mean": _mean,
-    "prod": _prod, "all": _all, "any": _any, "max": _extreme("max", extremes.max, reduce.amax),
-    "min": _extreme("min", extremes.min, reduce.amin), "amax": reduce.amax, "amin": reduce.amin,
-    "aminmax": extremes.aminmax, "argmax": _argmax, "argmin": _argmin,
+    "prod": _prod, "all": _all, "any": _any, "max": _extreme("max", extremes.max, extreme_values.amax),
+    "min": _extreme("min", extremes.min, extreme_values.amin), "amax": extreme_values.amax,
+    "amin": extreme_values.amin, "aminmax": extremes.aminmax, "argmax": _argmax, "argmin": _argmin,
     "argmax_with_value": _argmax_with_value, "argmin_with_value": _argmin_with_value,
     "var": _spread(moments.var), "std": _spread(moments.std), "ptp": _ptp, "norm": moments.norm,
     "renorm": moments.renorm, "cov": moments.cov, "diff": scan.diff, "logsumexp": moments.logsumexp,
@@ -286,8 +287,9 @@ _METHODS = {
     "inv": math.inv, "deg2rad": trig.deg2rad, "rad2deg": trig.rad2deg, "arcsin": trig.asin,
     "arccos": trig.acos, "arctan": trig.atan, "arctan2": trig.atan2, "arcsinh": trig.asinh,
     "arccosh": trig.acosh, "arctanh": trig.atanh, "logit": special.logit, "mvlgamma": gamma.mvlgamma,
-    "equal": logic.equal, "ne": logic.not_equal, "lt": logic.less, "le": logic.less_equal,
-    "gt": logic.greater, "ge": logic.greater_equal, "bitwise_not": logic.invert, "allclose": _allclose,
+    "equal": comparison.equal, "ne": comparison.not_equal, "lt": comparison.less, "le": comparison.less_equal,
+    "gt": comparison.greater, "ge": comparison.greater_equal, "bitwise_not": bitwise.invert,
+    "allclose": _allclose,
     "float": _cast_to(dtypes.float32), "half": _cast_to(dtypes.float16), "double": _cast_to(dtypes.float64),
     "bfloat16": _cast_to(dtypes.bfloat16), "int": _cast_to(dtypes.int32), "long": _cast_to(dtypes.int64),
     "short": _cast_to(dtypes.int16), "byte": _cast_to(dtypes.uint8), "bool": _cast_to(dtypes.bool_),

@@ -25,6 +25,7 @@ from mycelia.engine.ops.random.draws import (
 )
 from mycelia.engine.ops.random.generator import Generator, _draw_key
 from mycelia.engine.ops.random.stream import uniform_doubles
+from mycelia.engine.ops.reductions import extreme_values as _extreme_values
 from mycelia.engine.ops.reductions import reduce as _reduce
 from mycelia.engine.ops.reductions import scan as _scan
 from mycelia.engine.ops.reductions import softmaxes as _softmaxes
@@ -271,7 +272,7 @@ def _categories(key, logits, count, dtype, seeded):
         return _random_choice(key, _softmaxes.softmax(logits, -1), count=count, dtype=dtype)
     kind = dtypes.float64 if logits.dtype is dtypes.float64 else dtypes.float32
     logits = cast(logits, kind)
-    bounds = _scan.cumsum(_powers.exp(logits - _reduce.amax(logits, -1, True)), -1)
+    bounds = _scan.cumsum(_powers.exp(logits - _extreme_values.amax(logits, -1, True)), -1)
     u = cast(cast(uniform_doubles(key, count), dtypes.float32), kind)
     wanted = cast(bounds[..., -1:] * u, dtypes.float32)
     passed = cast(bounds, kind)[..., None, :] < wanted[..., None]
@@ -298,7 +299,7 @@ def gumbel_softmax(logits, tau=1.0, hard=False, dim=-1):
         return soft
     from mycelia.engine.ops.control_flow.control import stop_gradient
 
-    best = cast(soft == _reduce.amax(soft, dim, True), soft.dtype)
+    best = cast(soft == _extreme_values.amax(soft, dim, True), soft.dtype)
     return soft + stop_gradient(best - soft)
 
 

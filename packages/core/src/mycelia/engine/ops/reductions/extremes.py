@@ -10,7 +10,8 @@ from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import normalize_axis
-from mycelia.engine.ops.reductions.reduce import amax, amin, extreme_shape, keep_reduced, masked
+from mycelia.engine.ops.reductions.extreme_values import amax, amin, extreme_shape, masked
+from mycelia.engine.ops.reductions.reduce import keep_reduced
 
 
 def _place_type(input, *, axis, keepdims):

@@ -7,6 +7,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import logarithms as _logarithms
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
@@ -14,9 +15,8 @@ from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import normalize_axis, reduced_shape
 from mycelia.engine.ops.late import ops
+from mycelia.engine.ops.reductions.extreme_values import amax, amin
 from mycelia.engine.ops.reductions.reduce import (
-    amax,
-    amin,
     count_reduced,
     keep_reduced,
     l2_norm,
@@ -171,7 +171,7 @@ def vector_norm(x, ord=2, axis=None, keepdims=False, *, dtype=None):
     if ord == 1:
         return sum(size, axis, keepdims)
     if ord == 0:
-        return sum(cast(_logic.not_equal(x, 0), x.dtype), axis, keepdims)
+        return sum(cast(_comparison.not_equal(x, 0), x.dtype), axis, keepdims)
     if ord == float("inf"):
         return amax(size, axis, keepdims)
     if ord == float("-inf"):

@@ -6,12 +6,14 @@ from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op, registry
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise import powers as _powers
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import normalize_axis
 from mycelia.engine.ops.late import ops
+from mycelia.engine.ops.reductions import extreme_values as _extreme_values
 from mycelia.engine.ops.reductions import reduce as _reduce
 
 
@@ -87,10 +89,10 @@ def _cumprod(ct, x, *, axis):
     rows, flows = moveaxis(x, axis, -1), moveaxis(ct, axis, -1)
     n = rows.shape[-1]
     square = (*rows.shape[:-1], n, n)
-    diagonal = _logic.equal(_index_column(n), _index_row(n))
+    diagonal = _comparison.equal(_index_column(n), _index_row(n))
     without = ops.where(diagonal, 1.0, broadcast_to(expand_dims(rows, -2), square))  # row k lacks x[k]
     table = ops.where(
-        _logic.greater_equal(_index_row(n), _index_column(n)), _cumprod(without, axis=-1), 0.0
+        _comparison.greater_equal(_index_row(n), _index_column(n)), _cumprod(without, axis=-1), 0.0
     )  # [k, i]
     return moveaxis(_reduce.sum(_math.mul(table, expand_dims(flows, -2)), -1), -1, axis)
 
@@ -210,7 +212,7 @@ def _logcumsumexp(x, *, axis: "int"):
 @_logcumsumexp.vjp
 def _logcumsumexp(ct, x, out, *, axis):
     # exp(x[k]) * sum over i >= k of ct[i] exp(-out[i]), shifted so that no factor overflows.
-    peak = _reduce.amax(out, axis, True) if out.shape else out
+    peak = _extreme_values.amax(out, axis, True) if out.shape else out
     weights = _math.mul(ct, _powers.exp(_math.sub(peak, out)))
     return _math.mul(_cumsum(weights, axis=axis, reverse=True), _powers.exp(_math.sub(x, peak)))
 

@@ -8,12 +8,14 @@ from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise import clipping as _clipping
 from mycelia.engine.ops.elementwise import combined as _combined
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import logic as _logic
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.infer import reduced_shape
+from mycelia.engine.ops.reductions.extreme_values import amax, amin
 from mycelia.engine.ops.reductions.extremes import place_along
-from mycelia.engine.ops.reductions.reduce import amax, amin, keep_reduced, sum
+from mycelia.engine.ops.reductions.reduce import keep_reduced, sum
 
 
 def _median_type(input, *, axis, keepdims, ignore_nan):
@@ -104,7 +106,7 @@ def _quantile(name, input, q, axis, keepdims, ignore_nan):
     above = gather_elements(ordered, axis, _clipping.minimum(_math.add(low, 1), count))
     result = _combined.lerp(below, above, _math.sub(at, cast(low, input.dtype)))
     if not ignore_nan:
-        result = where(_logic.greater(missing, 0), float("nan"), result)
+        result = where(_comparison.greater(missing, 0), float("nan"), result)
     return reshape(result, shape)
 
 
@@ -182,8 +184,8 @@ def histc(input, bins=100, min=0.0, max=0.0):
     low, high = (min, max) if min != max else (amin(x), amax(x))
     width = _clipping.maximum(_math.sub(high, low), 1e-30) if min == max else high - low
     place = cast(_math.mul(_math.true_div(_math.sub(x, low), width), float(bins)), dtypes.int64)
-    inside = _logic.logical_and(_logic.greater_equal(x, low), _logic.less_equal(x, high))
-    hit = _logic.equal(_clipping.minimum(place, bins - 1), arange(bins))
+    inside = _logic.logical_and(_comparison.greater_equal(x, low), _comparison.less_equal(x, high))
+    hit = _comparison.equal(_clipping.minimum(place, bins - 1), arange(bins))
     return cast(sum(_logic.logical_and(hit, inside), 0), input.dtype)
 
 

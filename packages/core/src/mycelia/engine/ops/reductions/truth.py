@@ -7,7 +7,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.infer import reduced_shape
 from mycelia.engine.ops.reductions.reduce import _np_axes, sum
 
@@ -72,7 +72,7 @@ def count_nonzero(x, axis=(), keep_dims=False, dtype=dtypes.int32):
     Shapes: reduced axes vanish, or become 1 with `keep_dims`.  dtypes: any -> `dtype`.
     Errors: ValueError for an axis out of range or given twice.
     """
-    return sum(_logic.not_equal(x, 0), axis, keep_dims, dtype)
+    return sum(_comparison.not_equal(x, 0), axis, keep_dims, dtype)
 
 
 __all__ = ["all", "any", "count_nonzero"]

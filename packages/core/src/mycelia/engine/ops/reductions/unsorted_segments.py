@@ -9,7 +9,7 @@ from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.shape import constant, reshape
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.elementwise import logic as _logic
+from mycelia.engine.ops.elementwise import comparison as _comparison
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.elementwise.clipping import maximum
@@ -61,7 +61,7 @@ def _segment(ct, x, segment_ids, out, count, how):
     def spread(y):  # to each row what its segment has; 0 to rows that take no part
         rows = gather(y, maximum(segment_ids, 0), 0)
         mask = reshape(
-            _logic.greater_equal(segment_ids, 0),
+            _comparison.greater_equal(segment_ids, 0),
             (*segment_ids.shape, *([1] * (len(x.shape) - len(segment_ids.shape)))),
         )
         return where(mask, rows, 0.0)
@@ -70,18 +70,18 @@ def _segment(ct, x, segment_ids, out, count, how):
         return spread(ct), None
     if how == "prod":
         return _math.mul(spread(ct), _others(x, segment_ids, count, spread)), None
-    best = cast(_logic.equal(x, spread(out)), x.dtype)  # equals share
+    best = cast(_comparison.equal(x, spread(out)), x.dtype)  # equals share
     ties = maximum(_segment(best, segment_ids, count=count), 1.0)
     return _math.mul(best, spread(_math.true_div(ct, ties))), None
 
 
 def _others(x, segment_ids, count, spread):
     """For each element the product of the others of its segment, also where some are zero."""
-    zero = _logic.equal(x, 0.0)
+    zero = _comparison.equal(x, 0.0)
     rest = where(zero, 1.0, x)
     zeros = spread(_segment(cast(zero, x.dtype), segment_ids, count=count))
     product = spread(_segment(rest, segment_ids, count=count, how="prod"))
-    alone = _logic.equal(zeros, cast(zero, x.dtype))  # no zero among the others
+    alone = _comparison.equal(zeros, cast(zero, x.dtype))  # no zero among the others
     return where(alone, _math.true_div(product, rest), 0.0)
 
 
