@@ -2,9 +2,9 @@
 
 A key is read once (`index_keys`) into a basic part, one strided slice that also drops and inserts axes, and
 an advanced part, index tensors on axes of what the slice gives. The advanced part becomes one `gather` along
-one axis: neighbouring indexed axes are merged by a reshape, others are first brought to the front by a transpose.
-An assignment runs the same plan backwards, on the value as it was before: overlapping assignments give what
-they say.
+one axis: neighbouring indexed axes are merged by a reshape, others are first brought to the front by a
+transpose. An assignment runs the same plan backwards, on the value as it was before: overlapping assignments
+give what they say.
 """
 
 from __future__ import annotations
