@@ -108,8 +108,19 @@ MYC_INLINE u32v rounded_upper(f32v x) {
 #endif
 }
 
-MYC_INLINE u16h narrowed(f32v x, Brain) {
-  const u32v y = rounded_upper(x);
+// The same for lanes none of which is NaN.
+MYC_INLINE u32v rounded_upper_of_numbers(f32v x) {
+#if MYC_VECTOR_BYTES == 64
+  const __m512i bits = (__m512i)x, up = _mm512_add_epi32(bits, _mm512_set1_epi32(0x7fff));
+  const __mmask16 odd = _mm512_test_epi32_mask(bits, _mm512_set1_epi32(0x10000));
+  return (u32v)_mm512_mask_sub_epi32(up, odd, up, _mm512_set1_epi32(-1));
+#else
+  const u32v bits = (u32v)x;
+  return bits + ((bits >> 16) & 1) + 0x7fff;
+#endif
+}
+
+MYC_INLINE u16h upper_halves(u32v y) {
 #if MYC_VECTOR_BYTES == 64
   const __m512i upper = _mm512_set_epi16(0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  //
                                          31, 29, 27, 25, 23, 21, 19, 17, 15, 13, 11, 9, 7, 5, 3, 1);
@@ -121,6 +132,7 @@ MYC_INLINE u16h narrowed(f32v x, Brain) {
   return __builtin_convertvector(y >> 16, u16h);
 #endif
 }
+MYC_INLINE u16h narrowed(f32v x, Brain) { return upper_halves(rounded_upper(x)); }
 MYC_INLINE u16h narrowed(f32v x, Half) {
 #if MYC_VECTOR_BYTES == 64
   return (u16h)_mm512_cvtps_ph((__m512)x, _MM_FROUND_TO_NEAREST_INT);
@@ -185,6 +197,13 @@ MYC_INLINE f32v load(const Half* p) { return load_16_bits(p); }
 MYC_INLINE f32v load(const Brain* p) { return load_16_bits(p); }
 MYC_INLINE void store(Half* p, f32v x) { store_16_bits(p, x); }
 MYC_INLINE void store(Brain* p, f32v x) { store_16_bits(p, x); }
+// `store` of numbers: no lane is NaN.
+MYC_INLINE void store_numbers(float* p, f32v x) { store(p, x); }
+MYC_INLINE void store_numbers(Half* p, f32v x) { store(p, x); }
+MYC_INLINE void store_numbers(Brain* p, f32v x) {
+  const u16h v = upper_halves(rounded_upper_of_numbers(x));
+  memcpy(p, &v, sizeof(v));
+}
 MYC_INLINE f32v load_partial(const Half* p, int64_t n) { return load_16_bits_partial(p, n); }
 MYC_INLINE f32v load_partial(const Brain* p, int64_t n) { return load_16_bits_partial(p, n); }
 MYC_INLINE void store_partial(Half* p, f32v x, int64_t n) { store_16_bits_partial(p, x, n); }

@@ -1,6 +1,7 @@
 // Layer, group and root-mean-square normalization with their gradients.  What is normalized, and its gradients, has T:
 // float or a float of 16 bits; parameters and statistics are float32.  A row (the elements that share a mean) is read two or
 // three times out of L1 or L2; compulsory traffic is 8 bytes an element forward, 12 backward, half of that for 16 bits.
+#include "convolution/channels_last/magnitude.h"
 #include "reductions/sums.h"
 
 namespace mycelia::MYC_ISA {
@@ -11,10 +12,14 @@ struct Moments {
   float mean, inv_std;
 };
 
-// One pass about a pivot, the mean of the first elements; where it lies so far off the mean that digits would be lost,
-// a second one about the mean.
+// Sums of a row about a pivot, the mean of its first elements.
+struct PivotSums {
+  float pivot;
+  double sum, square;
+};
+
 template <class T>
-Moments moments_of(const T* x, int64_t n, double epsilon) {
+PivotSums pivot_sums(const T* x, int64_t n) {
   const float pivot = n >= kLanes ? horizontal_sum(load(x)) / kLanes : widen_one(x[0]);
   const f32v origin = splat(pivot);
   double sum = 0, square = 0;
@@ -39,23 +44,44 @@ Moments moments_of(const T* x, int64_t n, double epsilon) {
     sum += horizontal_sum((s[0] + s[1]) + (s[2] + s[3]));
     square += horizontal_sum((q[0] + q[1]) + (q[2] + q[3]));
   }
-  const double offset = sum / n, mean = pivot + offset;
-  double variance = square / n - offset * offset;
+  return {pivot, sum, square};
+}
+
+// A second pass about the mean follows where the pivot lies so far off that digits would be lost.
+template <class T>
+MYC_INLINE Moments moments_of(const T* x, int64_t n, const PivotSums& p, double epsilon) {
+  const double offset = p.sum / n, mean = p.pivot + offset;
+  double variance = p.square / n - offset * offset;
   if (!(offset * offset <= 4 * variance))
     variance = sum_of_squares_about(x, n, static_cast<float>(mean)) / n;
   return {static_cast<float>(mean), static_cast<float>(1 / ::sqrt(variance + epsilon))};
 }
 
+template <class T>
+Moments moments_of(const T* x, int64_t n, double epsilon) {
+  return moments_of(x, n, pivot_sums(x, n), epsilon);
+}
+
+// Rows whose moments are taken together, as many as stay in the first-level cache: a row's moments are one long chain
+// of dependent operations, those of several rows overlap.
+constexpr int64_t kRowsAtOnce = 8, kFloatsAtOnce = 4096;
+
 // ---- rows with a factor and a summand an element: layer and root-mean-square normalization ----
 
-// y = (x - mean) inv_std gamma + beta; gamma and beta may be null.
-template <class T>
+// Whether no result of a row is NaN, if gamma and beta are finite: (x - mean) inv_std is at most the root of n.
+MYC_INLINE bool gives_numbers(Moments m) { return fabsf(m.mean) < 1e30f && m.inv_std < INFINITY; }
+
+// y = (x - mean) inv_std gamma + beta; gamma and beta may be null. `numbers`: no result is NaN.
+template <bool numbers, class T>
 void normalize_row(const T* x, T* y, int64_t n, Moments m, const float* gamma, const float* beta) {
   const f32v mean = splat(m.mean), inv_std = splat(m.inv_std);
   if (gamma && beta) {
     int64_t i = 0;
-    for (; i + kLanes <= n; i += kLanes)
-      store(y + i, (load(x + i) - mean) * inv_std * load(gamma + i) + load(beta + i));
+    for (; i + kLanes <= n; i += kLanes) {
+      const f32v v = (load(x + i) - mean) * inv_std * load(gamma + i) + load(beta + i);
+      if constexpr (numbers) store_numbers(y + i, v);
+      else store(y + i, v);
+    }
     if (i == n) return;
     x += i, y += i, gamma += i, beta += i, n -= i;
   }
@@ -150,10 +176,22 @@ int32_t layer_norm_of(const myc_call* call) {
   if ((gamma && input(call, 1).size != n) || (beta && input(call, 2).size != n)) return MYC_E_UNSUPPORTED;
   T* y = out<T>(call);
   float *mean = out<float>(call, 1), *inv_std = out<float>(call, 2);
-  parallel_rows(call, rows, n * kForwardWork, [&](int64_t r) {
-    const Moments m = moments_of(x + r * n, n, a.epsilon);
-    mean[r] = m.mean, inv_std[r] = m.inv_std;
-    normalize_row(x + r * n, y + r * n, n, m, gamma, beta);
+  const auto all_finite = [=](const float* p) { return !p || magnitude_of(magnitude(p, n)) < INFINITY; };
+  const bool finite = all_finite(gamma) && all_finite(beta);
+  const int64_t each = clamp(kFloatsAtOnce / n, int64_t{1}, kRowsAtOnce);
+  parallel_rows(call, ceil_div(rows, each), each * n * kForwardWork, [&](int64_t block) {
+    const int64_t first = block * each, count = min(each, rows - first);
+    PivotSums sums[kRowsAtOnce];
+    for (int64_t i = 0; i < count; ++i) sums[i] = pivot_sums(x + (first + i) * n, n);
+    for (int64_t i = 0; i < count; ++i) {
+      const Moments m = moments_of(x + (first + i) * n, n, sums[i], a.epsilon);
+      mean[first + i] = m.mean, inv_std[first + i] = m.inv_std;
+    }
+    for (int64_t r = first; r < first + count; ++r) {
+      const Moments m = {mean[r], inv_std[r]};
+      const auto run = finite && gives_numbers(m) ? normalize_row<true, T> : normalize_row<false, T>;
+      run(x + r * n, y + r * n, n, m, gamma, beta);
+    }
   });
   return MYC_OK;
 }
@@ -195,7 +233,7 @@ int32_t rms_norm_of(const myc_call* call) {
   parallel_rows(call, rows, n * kForwardWork, [&](int64_t r) {
     const float scale = static_cast<float>(1 / ::sqrt(sum_of_squares(x + r * n, n) / n + a.epsilon));
     r_std[r] = scale;
-    normalize_row(x + r * n, y + r * n, n, {0.0f, scale}, gamma, nullptr);
+    normalize_row<false>(x + r * n, y + r * n, n, {0.0f, scale}, gamma, nullptr);
   });
   return MYC_OK;
 }
