@@ -55,10 +55,12 @@ static Entry<K>* radix_sort(Entry<K>* e, Entry<K>* other, int64_t n) {
     insertion_sort(e, n);
     return e;
   }
+  K varying = 0;  // bits in which keys differ
+  for (int64_t i = 0; i < n; ++i) varying |= e[i].key ^ e[0].key;
   for (unsigned shift = 0; shift < 8 * sizeof(K); shift += 8) {
+    if ((varying >> shift & 255) == 0) continue;
     int32_t count[256] = {};
     for (int64_t i = 0; i < n; ++i) ++count[e[i].key >> shift & 255];
-    if (count[e[0].key >> shift & 255] == n) continue;
     int32_t position = 0;
     for (int d = 0; d < 256; ++d) {
       const int32_t size = count[d];

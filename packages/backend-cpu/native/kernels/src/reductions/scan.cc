@@ -39,6 +39,22 @@ MYC_INLINE int32_t scan_narrow(const myc_call* call, int64_t axis, bool reverse,
   const T* x = in<T>(call);
   T* y = out<T>(call);
   if (input(call).size == 0) return MYC_OK;
+  if (v.inner == 1 && v.n <= kHalfBlock) {  // whole rows, as many as are worth a conversion
+    const int64_t each = kHalfBlock / v.n;
+    parallel_rows(call, ceil_div(v.outer, each), kHalfBlock * 8, [&](int64_t part) {
+      const int64_t first = part * each, rows = min(each, v.outer - first);
+      float block[kHalfBlock];
+      widen(x + first * v.n, block, rows * v.n);
+      const int64_t stride = reverse ? -1 : 1;
+      for (int64_t r = 0; r < rows; ++r) {
+        float* at = block + r * v.n + (reverse ? v.n - 1 : 0);
+        float total = *at;
+        for (int64_t j = 1; j < v.n; ++j) at[j * stride] = total = step(total, at[j * stride]);
+      }
+      narrow(block, y + first * v.n, rows * v.n);
+    });
+    return MYC_OK;
+  }
   const int64_t strips = ceil_div(v.inner, kHalfBlock);  // of columns, whose running values stay in L1
   parallel_rows(call, v.outer * strips, v.n * min(v.inner, kHalfBlock) * 8, [&](int64_t strip) {
     const int64_t column = strip % strips * kHalfBlock, start = strip / strips * v.n * v.inner + column;
