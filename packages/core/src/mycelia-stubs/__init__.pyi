@@ -50,7 +50,7 @@ from mycelia.engine.base.parallel_settings import (
 )
 from mycelia.engine.compile.jit import jit as jit
 from mycelia.engine.compile.mutable import mutable as mutable
-from mycelia.engine.ops.methods.properties import UntypedStorage as UntypedStorage
+from mycelia.engine.ops.methods.conversions import UntypedStorage as UntypedStorage
 from mycelia.engine.ops.random.generator import (
     Generator as Generator, Generator as _Generator, get_rng_state as get_rng_state,
     initial_seed as initial_seed, manual_seed as manual_seed, seed as seed,

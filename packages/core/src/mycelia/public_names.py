@@ -62,7 +62,7 @@ NAMES: dict[str, str] = {
     "engine.autodiff": "get_grad grad value_and_grad vjp jvp jacfwd jacrev recompute",
     "engine.autodiff.batching": "vmap",
     "engine.autodiff.saved_tensors": "saved_tensors_hooks register_saved_tensors_hooks",
-    "engine.ops.methods.properties": "frombuffer UntypedStorage",
+    "engine.ops.methods.conversions": "frombuffer UntypedStorage",
     "engine.compile": "jit mutable",
     "ops.primitive": "constexpr",
     "profiler": "Profiler",

@@ -118,6 +118,7 @@ from mycelia.engine.ops.late import provide as _provide
 _provide(globals())
 
 # isort: split
+import mycelia.engine.ops.methods.conversions  # noqa: E402
 import mycelia.engine.ops.methods.functions  # noqa: E402
 import mycelia.engine.ops.methods.hooks  # noqa: E402
 import mycelia.engine.ops.methods.overloads  # noqa: E402
