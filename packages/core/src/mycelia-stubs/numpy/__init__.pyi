@@ -8,9 +8,9 @@ from mycelia.engine.base.dtypes import DType as DType
 from mycelia.faces.numpy.creation import (
     linspace as linspace, promote_types as promote_types, result_type as result_type,
 )
-from mycelia.faces.numpy.elementwise import clip as clip
 from mycelia.faces.numpy.grids import diag_indices as diag_indices
 from mycelia.faces.numpy.padding import pad as pad
+from mycelia.faces.numpy.pairwise import clip as clip
 from mycelia.faces.numpy.products import (
     cross as cross, matrix_power as matrix_power, multi_dot as multi_dot,
 )

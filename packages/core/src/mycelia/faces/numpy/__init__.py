@@ -9,13 +9,16 @@ from importlib import import_module
 
 _HOMES = {
     "elementwise": """
-        abs absolute add arccos arccosh arcsin arcsinh arctan arctan2 arctanh around bitwise_and bitwise_not
-        bitwise_or bitwise_xor cbrt ceil clip copysign cos cosh deg2rad divide divmod equal exp exp2 expm1
-        fabs fix float_power floor floor_divide fmod gcd greater greater_equal heaviside hypot invert
-        isfinite isinf isnan isneginf isposinf lcm less less_equal log log10 log1p log2 logaddexp logaddexp2
-        logical_and logical_not logical_or logical_xor maximum minimum mod multiply negative not_equal
-        positive power rad2deg radians reciprocal remainder rint round sign signbit sin sinh sqrt square
-        subtract tan tanh true_divide trunc
+        abs absolute arccos arccosh arcsin arcsinh arctan arctanh around bitwise_not cbrt ceil cos cosh
+        deg2rad exp exp2 expm1 fabs fix floor invert isfinite isinf isnan isneginf isposinf log log10 log1p
+        log2 logical_not negative positive rad2deg radians reciprocal rint round sign signbit sin sinh sqrt
+        square tan tanh trunc
+    """,
+    "pairwise": """
+        add arctan2 bitwise_and bitwise_or bitwise_xor clip copysign divide divmod equal float_power
+        floor_divide fmod gcd greater greater_equal heaviside hypot lcm less less_equal logaddexp logaddexp2
+        logical_and logical_or logical_xor maximum minimum mod multiply not_equal power remainder subtract
+        true_divide
     """,
     "creation": """
         arange array asarray asfarray copy empty empty_like eye full full_like geomspace identity linspace
