@@ -9,7 +9,9 @@ from mycelia.nn.activation import (
     SoftShrink as SoftShrink, Softmax as Softmax, Softmax2d as Softmax2d, Softmin as Softmin,
     Threshold as Threshold, get_activation as get_activation,
 )
+from mycelia.nn.attention import MultiheadAttention as MultiheadAttention
 from mycelia.nn.cell import Cell as Cell, Cell as _Cell
+from mycelia.nn.clipping import ClipByNorm as ClipByNorm
 from mycelia.nn.combined import Conv2dBnAct as Conv2dBnAct, DenseBnAct as DenseBnAct
 from mycelia.nn.container import (
     CellDict as CellDict, CellList as CellList, SequentialCell as SequentialCell,
@@ -19,16 +21,20 @@ from mycelia.nn.conv import (
     Conv2dTranspose as Conv2dTranspose, Conv3d as Conv3d, Conv3dTranspose as Conv3dTranspose,
 )
 from mycelia.nn.dense import (
-    BiDense as BiDense, ClipByNorm as ClipByNorm, Dense as Dense, Dropout as Dropout,
-    Dropout1d as Dropout1d, Dropout2d as Dropout2d, Dropout3d as Dropout3d, Embedding as Embedding,
-    EmbeddingLookup as EmbeddingLookup, Flatten as Flatten, Identity as Identity, Linear as Linear,
-    OneHot as OneHot, Unflatten as Unflatten,
+    BiDense as BiDense, Dense as Dense, Flatten as Flatten, Identity as Identity, Linear as Linear,
+    Unflatten as Unflatten,
+)
+from mycelia.nn.dropout import (
+    Dropout as Dropout, Dropout1d as Dropout1d, Dropout2d as Dropout2d, Dropout3d as Dropout3d,
 )
 from mycelia.nn.dynamic_lr import (
     cosine_decay_lr as cosine_decay_lr, exponential_decay_lr as exponential_decay_lr,
     inverse_decay_lr as inverse_decay_lr, natural_exp_decay_lr as natural_exp_decay_lr,
     piecewise_constant_lr as piecewise_constant_lr, polynomial_decay_lr as polynomial_decay_lr,
     warmup_lr as warmup_lr,
+)
+from mycelia.nn.embedding import (
+    Embedding as Embedding, EmbeddingLookup as EmbeddingLookup, OneHot as OneHot,
 )
 from mycelia.nn.graph_cell import GraphCell as GraphCell
 from mycelia.nn.image import (
@@ -119,9 +125,9 @@ from mycelia.nn.second_order import (
 )
 from mycelia.nn.similarity import ImageGradients as ImageGradients, MSSSIM as MSSSIM, SSIM as SSIM
 from mycelia.nn.transformer import (
-    MultiheadAttention as MultiheadAttention, Transformer as Transformer,
-    TransformerDecoder as TransformerDecoder, TransformerDecoderLayer as TransformerDecoderLayer,
-    TransformerEncoder as TransformerEncoder, TransformerEncoderLayer as TransformerEncoderLayer,
+    Transformer as Transformer, TransformerDecoder as TransformerDecoder,
+    TransformerDecoderLayer as TransformerDecoderLayer, TransformerEncoder as TransformerEncoder,
+    TransformerEncoderLayer as TransformerEncoderLayer,
 )
 from mycelia.nn.wrap.cell_wrapper import (
     ForwardValueAndGrad as ForwardValueAndGrad, GradAccumulationCell as GradAccumulationCell,

@@ -19,15 +19,17 @@ _FAMILIES = {
     "conv": "Conv1d Conv2d Conv3d Conv1dTranspose Conv2dTranspose Conv3dTranspose",
     "combined": "Conv2dBnAct DenseBnAct",
     "image": "Upsample PixelShuffle PixelUnshuffle ChannelShuffle CentralCrop PSNR ReduceLogSumExp",
-    "dense": """Dense Linear BiDense Flatten Unflatten Identity Dropout Dropout1d Dropout2d Dropout3d
-    Embedding EmbeddingLookup
-        OneHot ClipByNorm""",
+    "dense": "Dense Linear BiDense Flatten Unflatten Identity",
+    "dropout": "Dropout Dropout1d Dropout2d Dropout3d",
+    "embedding": "Embedding EmbeddingLookup OneHot",
+    "clipping": "ClipByNorm",
     "norm": """BatchNorm1d BatchNorm2d BatchNorm3d LayerNorm GroupNorm InstanceNorm1d InstanceNorm2d
     InstanceNorm3d RMSNorm
         LRN SyncBatchNorm""",
     "rnn": "RNN LSTM GRU RNNCell LSTMCell GRUCell",
-    "transformer": """MultiheadAttention TransformerEncoderLayer TransformerDecoderLayer TransformerEncoder
-        TransformerDecoder Transformer""",
+    "attention": "MultiheadAttention",
+    "transformer": """TransformerEncoderLayer TransformerDecoderLayer TransformerEncoder TransformerDecoder
+        Transformer""",
     "padding": """Pad ReflectionPad1d ReflectionPad2d ReflectionPad3d ReplicationPad1d ReplicationPad2d
     ReplicationPad3d
         ZeroPad2d ConstantPad1d ConstantPad2d ConstantPad3d""",

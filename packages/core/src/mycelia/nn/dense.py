@@ -1,25 +1,18 @@
-"""Fully connected layers and the layers that select or rearrange: Flatten, Dropout, Embedding, OneHot, ..."""
+"""Fully connected layers, and those that give the same elements another shape."""
 
 from __future__ import annotations
 
 import math
 
-from mycelia.engine.base import errors, ignored
+from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import float32
 from mycelia.engine.ops.linalg import products as _linalg
 from mycelia.engine.tensors.initializer import HeUniform, Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter
 from mycelia.nn.activation import get_activation
 from mycelia.nn.cell import Cell
+from mycelia.nn.parameters import check_positive
 from mycelia.nn.parts import Part, operator
-
-
-def _positive(owner: str, **values) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
-        if value < 1:
-            raise errors.value_error(owner, f"{name} must be positive, but got {value}")
 
 
 class Dense(Cell):
@@ -43,7 +36,7 @@ class Dense(Cell):
         dtype=float32,
     ):
         super().__init__()
-        _positive("Dense", in_channels=in_channels, out_channels=out_channels)
+        check_positive("Dense", in_channels=in_channels, out_channels=out_channels)
         self.in_channels, self.out_channels, self.has_bias = in_channels, out_channels, has_bias
         default = HeUniform(math.sqrt(5))
         shape = (out_channels, in_channels)
@@ -78,7 +71,7 @@ class Linear(Cell):
 
     def __init__(self, in_features, out_features, bias=True, weight_init=None, bias_init=None, dtype=None):
         super().__init__()
-        _positive("Linear", in_features=in_features, out_features=out_features)
+        check_positive("Linear", in_features=in_features, out_features=out_features)
         if not isinstance(bias, bool):
             raise errors.type_error("Linear", f"bias must be a bool, but got {bias!r}")
         dtype = float32 if dtype is None else dtype
@@ -116,7 +109,9 @@ class BiDense(Cell):
         dtype=float32,
     ):
         super().__init__()
-        _positive("BiDense", in1_channels=in1_channels, in2_channels=in2_channels, out_channels=out_channels)
+        check_positive(
+            "BiDense", in1_channels=in1_channels, in2_channels=in2_channels, out_channels=out_channels
+        )
         if not isinstance(has_bias, bool):
             raise errors.type_error("BiDense", f"has_bias must be a bool, but got {has_bias!r}")
         self.in1_channels, self.in2_channels, self.out_channels = in1_channels, in2_channels, out_channels
@@ -215,256 +210,3 @@ class Identity(Cell):
 
     def construct(self, input):
         return input
-
-
-class Dropout(Cell):
-    """In training, zero each element with probability `p` and scale the rest by ``1 / (1 - p)``.
-
-    `keep_prob` is the old name for ``1 - p``. Raises ValueError for a probability outside [0, 1).
-    """
-
-    @ignored.arguments(dtype="the result has the dtype of the input")
-    def __init__(self, keep_prob: float = 0.5, p: float | None = None, dtype=float32):
-        super().__init__()
-        if p is None:
-            if (
-                isinstance(keep_prob, bool)
-                or not isinstance(keep_prob, (int, float))
-                or not 0 < keep_prob <= 1
-            ):
-                raise errors.value_error("Dropout", f"keep_prob must be in (0, 1], but got {keep_prob!r}")
-            self._shown = f"keep_prob={keep_prob}"
-            p = 1 - keep_prob
-        else:
-            if isinstance(p, bool) or not isinstance(p, (int, float)) or not 0 <= p < 1:
-                raise errors.value_error("Dropout", f"p must be in [0, 1), but got {p!r}")
-            self._shown = f"p={p}"
-        self.p, self.keep_prob = float(p), keep_prob
-
-    def construct(self, x):
-        from mycelia.engine.ops.random.random import dropout
-
-        return dropout(x, self.p, self.training) if self.training and self.p > 0 else x
-
-    def extend_repr(self):
-        return self._shown
-
-
-class _ChannelDropout(Cell):
-    """In training, zero whole channels with probability `p` and scale the rest by ``1 / (1 - p)``."""
-
-    def __init__(self, p: float = 0.5):
-        super().__init__()
-        owner = type(self).__name__
-        if not isinstance(p, float):
-            raise errors.type_error(owner, f"p must be a float, but got {p!r}")
-        if not 0 <= p <= 1:
-            raise errors.value_error(owner, f"p must be in [0, 1], but got {p}")
-        self.p = p
-
-    def construct(self, x):
-        if not self.training or self.p == 0:
-            return x
-        if self.p == 1:
-            return x * 0.0
-        from mycelia.engine.ops.random import random
-
-        return getattr(random, self._function)(x, self.p)
-
-    def extend_repr(self):
-        return f"p={1 - self.p}"  # MindSpore prints how many it keeps
-
-
-class Dropout1d(_ChannelDropout):
-    """Dropout of whole channels. Shapes: [N, C, L] or [C, L] -> same.
-    Errors: ValueError for p outside [0, 1].
-    """
-
-    _function = "dropout1d"
-
-    def extend_repr(self):
-        return ""
-
-
-class Dropout2d(_ChannelDropout):
-    """Dropout of whole channels. Shapes: [N, C, H, W] -> same. Errors: ValueError for p outside [0, 1]."""
-
-    _function = "dropout2d"
-
-
-class Dropout3d(_ChannelDropout):
-    """Dropout of whole channels. Shapes: [N, C, D, H, W] -> same. Errors: ValueError for p outside [0, 1]."""
-
-    _function = "dropout3d"
-
-
-class EmbeddingLookup(Cell):
-    """A table of vectors looked up by integer ids; an id outside the table gives zeros.
-
-    `max_norm` scales longer vectors down to it; `target`, `slice_mode`, `manual_shapes` and `sparse` speak
-    of clusters and have no effect. Shapes: x [...] of int -> [..., embedding_size]; `embedding_table`
-    [vocab_size, embedding_size].
-    """
-
-    BATCH_SLICE = "batch_slice"
-    FIELD_SLICE = "field_slice"
-    TABLE_ROW_SLICE = "table_row_slice"
-    TABLE_COLUMN_SLICE = "table_column_slice"
-
-    @ignored.arguments(
-        slice_mode="the table is not cut among devices",
-        manual_shapes="the table is not cut among devices",
-        sparse="the table's gradient is dense",
-    )
-    def __init__(
-        self,
-        vocab_size,
-        embedding_size,
-        param_init="normal",
-        target="CPU",
-        slice_mode="batch_slice",
-        manual_shapes=None,
-        max_norm=None,
-        sparse=True,
-        dtype=float32,
-    ):
-        super().__init__()
-        _positive("EmbeddingLookup", vocab_size=vocab_size, embedding_size=embedding_size)
-        if target not in ("CPU", "DEVICE"):
-            raise errors.one_of(target, ["CPU", "DEVICE"], subject="EmbeddingLookup", what="target")
-        if max_norm is not None and (
-            isinstance(max_norm, bool) or not isinstance(max_norm, (int, float)) or max_norm <= 0
-        ):
-            raise errors.value_error(
-                "EmbeddingLookup", f"max_norm must be a positive number or None, but got {max_norm!r}"
-            )
-        self.vocab_size, self.embedding_size, self.max_norm, self.target = (
-            vocab_size,
-            embedding_size,
-            max_norm,
-            target,
-        )
-        self.embedding_table = Parameter(
-            initializer(param_init, (vocab_size, embedding_size), dtype), name="embedding_table"
-        )
-
-    def construct(self, indices):
-        from mycelia.engine.ops.arrays.gathering import embedding
-        from mycelia.engine.ops.arrays.shape import expand_dims
-        from mycelia.engine.ops.elementwise.cast import cast
-        from mycelia.engine.ops.elementwise.clipping import maximum, minimum
-
-        inside = cast((indices >= 0) & (indices < self.vocab_size), self.embedding_table.dtype)
-        rows = embedding(minimum(maximum(indices, 0), self.vocab_size - 1), self.embedding_table)
-        rows = rows * expand_dims(inside, -1)
-        return rows if self.max_norm is None else _clipped(rows, float(self.max_norm), (-1,))
-
-    def extend_repr(self):
-        return f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}"
-
-
-def _clipped(x, limit, axes):
-    """x scaled down along `axes` where its Euclidean norm is above `limit`."""
-    from mycelia.engine.ops.elementwise.clipping import maximum
-    from mycelia.engine.ops.elementwise.powers import sqrt
-    from mycelia.engine.ops.reductions.reduce import sum as total
-
-    length = sqrt(total(x * x, axes, True))
-    return x * limit / maximum(length, limit)
-
-
-class ClipByNorm(Cell):
-    """``x * clip_norm / max(norm(x), clip_norm)``, the norm over `axis` (all by default), in float32.
-
-    Shapes: x any, clip_norm a scalar or broadcastable to x -> as x.
-    """
-
-    def __init__(self, axis=None):
-        super().__init__()
-        items = axis if isinstance(axis, tuple) else () if axis is None else (axis,)
-        if any(isinstance(a, bool) or not isinstance(a, int) for a in items):
-            raise errors.type_error(
-                "ClipByNorm", f"axis must be None, an int or a tuple of ints, but got {axis!r}"
-            )
-        self.axis = axis
-
-    def construct(self, x, clip_norm):
-        from mycelia.engine.ops.elementwise.cast import cast
-
-        axes = tuple(range(x.ndim)) if self.axis is None else self.axis
-        return _clipped(cast(x, float32), cast(clip_norm, float32), axes)
-
-
-class Embedding(Cell):
-    """A table of vectors looked up by integer ids; the row `padding_idx` starts as zeros.
-
-    Shapes: x [...] of int -> [..., embedding_size]; `embedding_table` [vocab_size, embedding_size].
-    Errors: IndexError for an id outside [0, vocab_size).
-    """
-
-    def __init__(
-        self,
-        vocab_size,
-        embedding_size,
-        use_one_hot=False,
-        embedding_table="normal",
-        dtype=float32,
-        padding_idx=None,
-    ):
-        super().__init__()
-        _positive("Embedding", vocab_size=vocab_size, embedding_size=embedding_size)
-        self.vocab_size, self.embedding_size, self.use_one_hot = vocab_size, embedding_size, use_one_hot
-        self.dtype, self.padding_idx = dtype, padding_idx
-        table = initializer(embedding_table, (vocab_size, embedding_size), dtype)
-        if padding_idx is not None:
-            if not 0 <= padding_idx < vocab_size:
-                raise errors.value_error(
-                    "Embedding", f"padding_idx must be in [0, {vocab_size}), but got {padding_idx}"
-                )
-            values = table.asnumpy().copy()
-            values[padding_idx] = 0
-            from mycelia.engine.tensors.tensor import Tensor
-
-            table = Tensor(values, dtype)
-        self.embedding_table = Parameter(table, name="embedding_table")
-
-    def construct(self, ids):
-        from mycelia.engine.ops.arrays.gathering import embedding
-
-        return embedding(ids, self.embedding_table)
-
-    def extend_repr(self):
-        return (
-            f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, "
-            f"use_one_hot={self.use_one_hot}, "
-            f"embedding_table={self.embedding_table}, dtype={self.dtype}, padding_idx={self.padding_idx}"
-        )
-
-
-class OneHot(Cell):
-    """`on_value` at each index along a new `axis` of size `depth`, else `off_value`.
-
-    Shapes: indices [...] -> [..., depth] for axis=-1.
-    """
-
-    def __init__(self, axis=-1, depth=1, on_value=1.0, off_value=0.0, dtype=float32):
-        super().__init__()
-        self.axis, self.depth, self.on_value, self.off_value, self.dtype = (
-            axis,
-            depth,
-            on_value,
-            off_value,
-            dtype,
-        )
-
-    def construct(self, indices):
-        from mycelia.engine.ops.arrays.masks import one_hot
-        from mycelia.engine.tensors.tensor import Tensor
-
-        return one_hot(
-            indices,
-            self.depth,
-            Tensor(self.on_value, self.dtype),
-            Tensor(self.off_value, self.dtype),
-            self.axis,
-        )

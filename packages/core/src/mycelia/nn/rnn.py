@@ -17,14 +17,7 @@ from mycelia.engine.ops.nn_ops import rnn as _rnn
 from mycelia.engine.tensors.initializer import Uniform, initializer
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
 from mycelia.nn.cell import Cell
-
-
-def _positive(owner: str, **values) -> None:
-    for name, value in values.items():
-        if isinstance(value, bool) or not isinstance(value, int):
-            raise errors.type_error(owner, f"{name} must be an int, but got {value!r}")
-        if value < 1:
-            raise errors.value_error(owner, f"{name} must be positive, but got {value}")
+from mycelia.nn.parameters import check_positive
 
 
 def _reverse_steps(x, lengths):
@@ -68,7 +61,7 @@ class _Recurrent(Cell):
     ):
         super().__init__()
         owner = type(self).__name__
-        _positive(owner, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
+        check_positive(owner, input_size=input_size, hidden_size=hidden_size, num_layers=num_layers)
         for name, value in (
             ("has_bias", has_bias),
             ("batch_first", batch_first),
@@ -257,7 +250,7 @@ class _CellBase(Cell):
     def __init__(self, input_size, hidden_size, has_bias=True, dtype=float32):
         super().__init__()
         owner = type(self).__name__
-        _positive(owner, input_size=input_size, hidden_size=hidden_size)
+        check_positive(owner, input_size=input_size, hidden_size=hidden_size)
         if not isinstance(has_bias, bool):
             raise errors.type_error(owner, f"has_bias must be a bool, but got {has_bias!r}")
         self.input_size, self.hidden_size, self.has_bias = input_size, hidden_size, has_bias

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mycelia.engine.base import errors, ignored
 from mycelia.engine.base.dtypes import float32
 from mycelia.nn.conv import Conv2d
-from mycelia.nn.dense import Dense, Embedding, EmbeddingLookup
+from mycelia.nn.dense import Dense
+from mycelia.nn.embedding import Embedding, EmbeddingLookup
 from mycelia.nn.optim.descent import Momentum
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mycelia.engine.base import errors
 from mycelia.nn.cell import Cell
 from mycelia.nn.conv import Conv2d
-from mycelia.nn.dense import Dense, Embedding
+from mycelia.nn.dense import Dense
+from mycelia.nn.embedding import Embedding
 from mycelia.nn.second_order import Conv2dThor, DenseThor, EmbeddingThor
 
 
