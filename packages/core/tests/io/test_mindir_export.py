@@ -186,8 +186,8 @@ STATISTICS = {
 }  # outputs of use in inference
 
 
-@pytest.mark.parametrize("sample", list(first_samples()))
-def test_each_op_is_read_back_with_its_results(tmp_path, sample):
+def written(sample):
+    """The model of a sample's op, and the Tensors that it takes."""
     definition = sample.op.definition
     graph, tensors, values = Graph("op"), [], []
 
@@ -200,15 +200,39 @@ def test_each_op_is_read_back_with_its_results(tmp_path, sample):
     for array in [*sample.args, *[None] * (len(definition.params) - len(sample.args))]:
         values += [value_of(a) for a in array] if isinstance(array, (tuple, list)) else [value_of(array)]
     attrs = {name: value for name, value in sample.attrs.items() if not name.startswith("_")}
-    count = STATISTICS.get(sample.op.name)
-    graph.outputs = Builder(graph).emit(sample.op, values, attrs)[:count]
-    model = to_model(graph, [v.name for v in graph.parameters], {})
+    graph.outputs = Builder(graph).emit(sample.op, values, attrs)[: STATISTICS.get(sample.op.name)]
+    return to_model(graph, [v.name for v in graph.parameters], {}), tensors
+
+
+@pytest.mark.parametrize("sample", list(first_samples()))
+def test_each_op_is_read_back_with_its_results(tmp_path, sample):
+    model, tensors = written(sample)
     (tmp_path / "op.mindir").write_bytes(model.SerializeToString())
     got = ms.load(str(tmp_path / "op.mindir"))(*tensors)
-    want = sample.call()[:count]
+    want = sample.call()[: STATISTICS.get(sample.op.name)]
     for a, b in zip(got if isinstance(got, tuple) else (got,), want, strict=True):
         assert a.dtype == b.dtype
         np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-5)
+
+
+def test_blocks_say_how_files_keep_the_arguments_of_their_operator():
+    forms = {True: pb.PrimitiveProto.PRIMITIVE, False: pb.PrimitiveProto.PRIMITIVE_FUNCTION}
+    own = [(p.values[0], p.values[0].op.definition) for p in first_samples()]
+    own = [(sample, definition) for sample, definition in own if definition.mindir]
+    differ = [
+        definition.name
+        for sample, definition in own
+        for primitive in written(sample)[0].primitives
+        if primitive.op_type == definition.mindir
+        and primitive.prim_type != forms[definition.mindir_attributes]
+    ]
+    assert differ == [] and len(own) > 100
+
+
+def test_attributes_of_a_class_are_no_inputs():
+    sample = next(s for s in all_samples(["matrix_solve"]) if "adjoint" in s.attrs)
+    (primitive,) = written(sample)[0].primitives
+    assert [a.name for a in primitive.attribute] == ["adjoint"]
 
 
 # ---- files

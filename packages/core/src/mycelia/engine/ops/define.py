@@ -67,7 +67,7 @@ class OpDef:
     def __init__(
         self, body: Callable, *, name, infer, outputs, promote, float_result, view, updates, dynamic, nondiff,
         method, mindir, effect, elementwise=None, batch=None, cost=None, fuse=None, layout=None,
-        precision=None, primitive=False, moves=False, exact=False,
+        precision=None, primitive=False, moves=False, exact=False, mindir_attributes=False,
     ):  # fmt: skip
         code, defaults, notes = body.__code__, body.__defaults__ or (), body.__annotations__
         self.name = name or body.__name__.strip("_")
@@ -110,7 +110,11 @@ class OpDef:
                 f"op {self.name}: precision must be None or one of {list(PRECISIONS)}, got {precision!r}"
             )
         self.precision = precision
-        self.mindir = mindir
+        if mindir_attributes and mindir is None:
+            raise TypeError(
+                f"op {self.name}: mindir_attributes is about the operator of mindir, which is not given"
+            )
+        self.mindir, self.mindir_attributes = mindir, mindir_attributes
         if primitive is True and mindir is None:
             raise TypeError(
                 f"op {self.name}: primitive=True stands for the name of mindir, which is not given"
@@ -305,6 +309,7 @@ def op(
     primitive: bool | str = False,
     moves: bool = False,
     exact: bool = False,
+    mindir_attributes: bool = False,
 ):
     """Define an op from a function; see docs/adding-an-op.md.
 
@@ -312,7 +317,8 @@ def op(
     `promote`: parameters brought to a common dtype; `float_result`: integers become float32 first; `view`:
     the result is the first input's memory with a new shape; `updates`: inputs that the leading results
     overwrite; `dynamic`: the shape depends on the data; `nondiff`: no gradient flows; `method`: also a Tensor
-    method; `mindir`: MindSpore's operator name; `primitive`: name of a class of `ops.primitives` that only
+    method; `mindir`: MindSpore's operator name, `mindir_attributes`: files have its arguments beyond tensors
+    as attributes, not as inputs; `primitive`: name of a class of `ops.primitives` that only
     calls it, True: that of `mindir`; `effect`: the order of calls matters; `elementwise`: an element of the
     result depends only on those at its place in the inputs, which have one shape ("same") or
     are broadcast against each other ("broadcast"), so that one call serves a batch of examples and the axes
@@ -333,6 +339,7 @@ def op(
             view=view, updates=updates, dynamic=dynamic, nondiff=nondiff, method=method, mindir=mindir,
             effect=effect, elementwise=elementwise, batch=batch, cost=cost, fuse=fuse, layout=layout,
             precision=precision, primitive=primitive, moves=moves, exact=exact,
+            mindir_attributes=mindir_attributes,
         ).op  # fmt: skip
 
     return define

@@ -123,7 +123,9 @@ def _stack_type(types, axis):
     return shaped_by(lambda shape: (*shape[:at], len(types), *shape[at:]))(first)
 
 
-@op(infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack", moves=True)
+@op(
+    infer=lambda tensors, axis: _stack_type(tensors, axis), mindir="Stack", mindir_attributes=True, moves=True
+)
 def stack(tensors: "tensors", *, axis: "int" = 0):
     """Join tensors of one shape along a new axis.
 
@@ -357,6 +359,7 @@ def _unstack_types(x, axis):
     infer=lambda input_x, axis: _unstack_types(input_x, axis),
     outputs=None,
     mindir="Unstack",
+    mindir_attributes=True,
     batch=_batch.along("axis"),
     moves=True,
 )

@@ -45,6 +45,7 @@ def _sorted_types(x, axis, descending):
     infer=lambda x, axis, descending: _sorted_types(x, axis, descending),
     outputs=2,
     mindir="Sort",
+    mindir_attributes=True,
     batch=_batch.along("axis"),
     cost=0,
     exact=True,
@@ -267,7 +268,14 @@ def _unique_types(x):
     return TensorType(x.dtype, (-1,)), TensorType(index, x.shape)
 
 
-@op(infer=lambda x: _unique_types(x), outputs=2, dynamic=True, nondiff=True, mindir="Unique")
+@op(
+    infer=lambda x: _unique_types(x),
+    outputs=2,
+    dynamic=True,
+    nondiff=True,
+    mindir="Unique",
+    mindir_attributes=True,
+)
 def unique(input):
     """The different elements in the order of their first appearance,
     and for each element which of them it is.

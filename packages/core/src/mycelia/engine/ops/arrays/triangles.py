@@ -32,7 +32,14 @@ def _triangle_samples(rand):
     yield rand(0, 3)
 
 
-@op(infer=shaped_by(_is_matrix), mindir="Tril", method=True, batch=_batch.leading, moves=True)
+@op(
+    infer=shaped_by(_is_matrix),
+    mindir="Tril",
+    mindir_attributes=True,
+    method=True,
+    batch=_batch.leading,
+    moves=True,
+)
 def tril(input, *, diagonal: "int" = 0):
     """The lower triangle of the last two axes, zero above the given diagonal.
 

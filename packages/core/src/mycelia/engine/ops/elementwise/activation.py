@@ -98,7 +98,9 @@ SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
 
-@op(elementwise="same", infer=same(), mindir="SeLU", float_result=True, primitive=True)
+@op(
+    elementwise="same", infer=same(), mindir="SeLU", mindir_attributes=True, float_result=True, primitive=True
+)
 def selu(input_x):
     """Scaled exponential unit: ``1.0507 * (x if x > 0 else 1.67326 * (exp(x) - 1))``,
     which keeps mean and variance.
@@ -246,7 +248,15 @@ def _silu_grad(rand):
     yield rand(3, 5), rand(3, 5, low=-5, high=5)
 
 
-@op(elementwise="same", infer=same(), mindir="Mish", float_result=True, fuse="mish", primitive=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    mindir="Mish",
+    mindir_attributes=True,
+    float_result=True,
+    fuse="mish",
+    primitive=True,
+)
 def mish(x):
     """Self regularized unit: ``x * tanh(log(1 + exp(x)))``.
 
@@ -267,7 +277,14 @@ def mish(rand):
     yield rand(0)
 
 
-@op(elementwise="same", infer=same(), mindir="Softplus", float_result=True, precision="wide")
+@op(
+    elementwise="same",
+    infer=same(),
+    mindir="Softplus",
+    mindir_attributes=True,
+    float_result=True,
+    precision="wide",
+)
 def _softplus(input, *, beta: "float" = 1.0, threshold: "float" = 20.0):
     """Smooth rectifier: ``log(1 + exp(beta * input)) / beta``; `input` itself where
     ``beta * input > threshold``.
@@ -333,7 +350,14 @@ def softplus(input, beta=1, threshold=20):
     return _softplus(input, beta=float(beta), threshold=float(threshold))
 
 
-@op(elementwise="same", infer=same(), mindir="Softsign", float_result=True, primitive=True)
+@op(
+    elementwise="same",
+    infer=same(),
+    mindir="Softsign",
+    mindir_attributes=True,
+    float_result=True,
+    primitive=True,
+)
 def softsign(x):
     """``x / (1 + |x|)``.
 

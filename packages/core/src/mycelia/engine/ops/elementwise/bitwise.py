@@ -32,6 +32,7 @@ def _invert_type(x):
     promote=("input", "other"),
     nondiff=True,
     mindir="BitwiseAnd",
+    mindir_attributes=True,
     method=True,
     primitive=True,
 )
@@ -49,6 +50,7 @@ def bitwise_and(input, other):
     promote=("input", "other"),
     nondiff=True,
     mindir="BitwiseOr",
+    mindir_attributes=True,
     method=True,
     primitive=True,
 )
@@ -66,6 +68,7 @@ def bitwise_or(input, other):
     promote=("input", "other"),
     nondiff=True,
     mindir="BitwiseXor",
+    mindir_attributes=True,
     method=True,
     primitive=True,
 )
@@ -89,7 +92,15 @@ for _bitwise in (bitwise_and, bitwise_or, bitwise_xor):
     _bitwise.samples(_bitwise_samples)
 
 
-@op(elementwise="same", infer=_invert_type, nondiff=True, mindir="Invert", method=True, primitive=True)
+@op(
+    elementwise="same",
+    infer=_invert_type,
+    nondiff=True,
+    mindir="Invert",
+    mindir_attributes=True,
+    method=True,
+    primitive=True,
+)
 def invert(x):
     """Flips every bit: ``-x - 1`` for signed integers, "not" for bool.
 

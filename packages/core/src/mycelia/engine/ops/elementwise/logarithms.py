@@ -185,6 +185,7 @@ def xlogy(rand):
     promote=("x", "y"),
     float_result=True,
     mindir="Xdivy",
+    mindir_attributes=True,
     method=True,
     primitive=True,
 )

@@ -15,7 +15,7 @@ _property = functools.partial(
 )
 
 
-@_property(mindir="IsNan", primitive=True)
+@_property(mindir="IsNan", mindir_attributes=True, primitive=True)
 def isnan(input):
     """Where `input` is not a number; false for integers.
 

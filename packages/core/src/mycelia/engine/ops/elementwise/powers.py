@@ -160,6 +160,7 @@ rsqrt.samples(unary_samples(0.3, 4.0))
     promote=("input", "other"),
     float_result=True,
     mindir="Hypot",
+    mindir_attributes=True,
     method=True,
     primitive=True,
 )

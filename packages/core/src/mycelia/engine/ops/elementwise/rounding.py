@@ -78,7 +78,14 @@ def _of_numbers(x, y, **attrs):
     return broadcast()(x, y)
 
 
-@op(infer=_of_numbers, promote=("x", "y"), nondiff=True, mindir="TruncateDiv", primitive=True)
+@op(
+    infer=_of_numbers,
+    promote=("x", "y"),
+    nondiff=True,
+    mindir="TruncateDiv",
+    mindir_attributes=True,
+    primitive=True,
+)
 def truncate_div(x, y):
     """Quotient rounded to zero: ``trunc(x / y)``; integers by 0 give the largest, the smallest or (0 / 0) 0.
 
@@ -123,7 +130,7 @@ def floor_mod(ct, x, y, x_shape, y_shape, needs):
 floor_mod.samples(_division_samples)
 
 
-@op(infer=_of_numbers, promote=("x", "y"), mindir="TruncateMod", primitive=True)
+@op(infer=_of_numbers, promote=("x", "y"), mindir="TruncateMod", mindir_attributes=True, primitive=True)
 def truncate_mod(x, y):
     """Remainder with the sign of the dividend: ``x - trunc(x / y) * y``; an integer modulo zero is itself.
 

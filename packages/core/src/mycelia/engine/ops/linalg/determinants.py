@@ -172,7 +172,13 @@ def _matrix_solve_type(matrix, rhs, *, adjoint):
     return TensorType(rhs.dtype, (*broadcast_shapes(batch, rhs_batch), n, columns))
 
 
-@op(infer=_matrix_solve_type, promote=("matrix", "rhs"), mindir="MatrixSolve", batch=_batch.leading)
+@op(
+    infer=_matrix_solve_type,
+    promote=("matrix", "rhs"),
+    mindir="MatrixSolve",
+    mindir_attributes=True,
+    batch=_batch.leading,
+)
 def matrix_solve(matrix, rhs, *, adjoint: "bool" = False):
     """The x of ``matrix @ x = rhs``; with `adjoint` of ``matrix.T @ x = rhs``.
 

@@ -43,6 +43,7 @@ def _check_matrix(logits):
     name="softmax_cross_entropy_with_logits",
     outputs=2,
     mindir="SoftmaxCrossEntropyWithLogits",
+    mindir_attributes=True,
     batch=_batch.joined(0, 1),
 )
 def _softmax_cross_entropy(logits, labels):
@@ -338,6 +339,7 @@ def binary_cross_entropy(logits, labels, weight=None, reduction="mean"):
     infer=same(),
     name="sigmoid_cross_entropy_with_logits",
     mindir="SigmoidCrossEntropyWithLogits",
+    mindir_attributes=True,
 )
 def _sigmoid_cross_entropy(logits, label):
     """Cross entropy of two classes from logits: ``max(x, 0) - x * label + log(1 + exp(-|x|))``.

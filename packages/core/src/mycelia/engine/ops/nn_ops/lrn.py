@@ -16,7 +16,13 @@ def _type_along_axes(x, *, axis, epsilon):
     return x
 
 
-@op(infer=_type_along_axes, name="l2_normalize", mindir="L2Normalize", batch=_batch.along("axis"))
+@op(
+    infer=_type_along_axes,
+    name="l2_normalize",
+    mindir="L2Normalize",
+    mindir_attributes=True,
+    batch=_batch.along("axis"),
+)
 def _l2_normalize(x, *, axis: "ints" = (0,), epsilon: "float" = 1e-4):
     """Scale to length one along `axis`: ``x / sqrt(max(sum(x^2), epsilon))``.
 
@@ -73,7 +79,7 @@ def _channel_window_sum(rand):
     yield rand(2, 3), dict(radius=0)
 
 
-@op(infer=same(), mindir="LRN", batch=_batch.joined(0))
+@op(infer=same(), mindir="LRN", mindir_attributes=True, batch=_batch.joined(0))
 def _lrn(
     x, *, depth_radius: "int" = 5, bias: "float" = 1.0, alpha: "float" = 1.0, beta: "float" = 0.5,
     norm_region: "str" = "ACROSS_CHANNELS",

@@ -23,7 +23,14 @@ def _median_type(input, *, axis, keepdims, ignore_nan):
     return TensorType(input.dtype, shape), TensorType(dtypes.int64, shape)
 
 
-@op(name="median", infer=_median_type, outputs=2, mindir="Median", batch=_batch.along("axis"))
+@op(
+    name="median",
+    infer=_median_type,
+    outputs=2,
+    mindir="Median",
+    mindir_attributes=True,
+    batch=_batch.along("axis"),
+)
 def _median(input, *, axis: "int" = -1, keepdims: "bool" = False, ignore_nan: "bool" = False):
     """Lower median along `axis` and its place; NaN where there is one, unless `ignore_nan`.
 

@@ -15,13 +15,6 @@ from mycelia.engine.ir.types import agree
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.values import id_of_dtype
 
-# Operators that ops name and that are no functions: their arguments beyond tensors are attributes.
-_ATTRIBUTE_STYLE = frozenset((
-    "BitwiseAnd", "BitwiseOr", "BitwiseXor", "Hypot", "Invert", "IsNan", "L2Normalize", "LRN", "Mish",
-    "SeLU", "SigmoidCrossEntropyWithLogits", "SoftmaxCrossEntropyWithLogits", "Softplus", "Softsign",
-    "Sort", "Stack", "Tril", "TruncateDiv", "TruncateMod", "Unique", "Unstack", "Xdivy",
-))  # fmt: skip
-
 _rules: dict[str, Callable] = {}
 
 
@@ -80,7 +73,7 @@ def by_name(w: Any, node: Node, inputs: list) -> Any:
     arguments = definition.group(tuple(inputs), (len(inputs) - len(definition.params) + 1,))
     arguments = [w.tuple(a) if isinstance(a, tuple) else a for a in arguments]
     attributes = {name: plain(value) for name, value in node.attrs.items()}
-    if operator in _ATTRIBUTE_STYLE:
+    if definition.mindir_attributes:
         name = w.primitive(operator, *arguments, out=out, **attributes)
     else:
         name = w.op(operator, *arguments, *attributes.values(), out=out)
