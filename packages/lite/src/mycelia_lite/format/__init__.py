@@ -1,0 +1,1 @@
+"""The .ms file format of MindSpore Lite."""
