@@ -146,6 +146,23 @@ def test_no_list_of_ops_beside_the_blocks():
     assert found == set()
 
 
+def _operators() -> set[str]:
+    """What the operators of ops are called in files."""
+    find("add")  # all families are loaded
+    return {op.definition.mindir for op in registry.values() if op.definition.mindir}
+
+
+def test_no_list_of_operators_in_what_reads_and_writes_files():
+    names = _operators()
+    found = {
+        file: sorted(set(_lists(tree, names)) - _exported(tree))
+        for file, tree in _sources()
+        if file.startswith(("io/", "engine/"))
+    }
+    assert {file: lines for file, lines in found.items() if lines} == {}
+    assert list(_lists(ast.parse("STYLE = ('LRN', 'Mish', 'SeLU', 'Tril', 'Stack')"), names)) == [1]
+
+
 def test_a_list_of_ops_is_found():
     tree = ast.parse("_MOVES = frozenset('reshape flip tile roll transpose'.split())")
     assert list(_lists(tree, _names())) == [1]

@@ -16,7 +16,7 @@ import mycelia as ms
 from mycelia import Parameter, Tensor, nn, ops
 from mycelia.io import mindir
 from mycelia.io.mindir import mindir_pb2 as pb
-from mycelia.io.mindir import read, save
+from mycelia.io.mindir import operators, read, save
 from mycelia.io.mindir.rules import find
 from mycelia.io.mindir.text import to_text
 from mycelia.io.mindir.write import to_model
@@ -233,6 +233,24 @@ def test_attributes_of_a_class_are_no_inputs():
     sample = next(s for s in all_samples(["matrix_solve"]) if "adjoint" in s.attrs)
     (primitive,) = written(sample)[0].primitives
     assert [a.name for a in primitive.attribute] == ["adjoint"]
+
+
+@pytest.mark.parametrize(
+    ("name", "further", "attributes", "want"),
+    [
+        ("Svd", (True, False), {}, [3, 2]),
+        ("Eig", (True,), {}, [2, 3]),
+        ("MatrixInverse", (), {"adjoint": True}, [[1 / 2, 0], [0, 1 / 3]]),
+    ],
+)
+def test_matrix_operators_take_all_that_mindspore_gives(name, further, attributes, want):
+    operator = operators.find(name)
+    arguments, keywords = operator.bind(
+        [Tensor(np.diag([2.0, 3.0]).astype(np.float32)), *further], attributes
+    )
+    found = operator.function(*arguments, **keywords)
+    found = found[0] if isinstance(found, tuple) else found
+    np.testing.assert_allclose(found.asnumpy(), np.asarray(want, np.float32), rtol=1e-6)
 
 
 # ---- files

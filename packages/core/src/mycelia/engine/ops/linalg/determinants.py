@@ -67,7 +67,7 @@ def _well_conditioned(rand, *batch, n=3):
 # ------------------------------------------------------------------------------- determinant and inverse
 
 
-@op(infer=_same_square, mindir="MatrixInverse", method=True, batch=_batch.leading)
+@op(infer=_same_square, mindir="MatrixInverse", mindir_attributes=True, method=True, batch=_batch.leading)
 def inverse(input):
     """Inverse of each matrix. A singular one gives infinities or an error of LAPACK.
 

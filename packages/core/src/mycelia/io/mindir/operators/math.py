@@ -7,6 +7,7 @@ from typing import Any
 
 from mycelia.engine import ops
 from mycelia.engine.base import dtypes
+from mycelia.engine.ops.linalg.decomposition import _svd
 from mycelia.engine.ops.linalg.products import batch_matmul, bias_add, mat_mul
 from mycelia.engine.tensors.tensor import Tensor
 from mycelia.io.mindir.operators.arguments import (
@@ -366,3 +367,19 @@ def Addbmm(x, a, b, beta=1, alpha=1):
 @operator
 def BiasAdd(x, bias, *, data_format="NCHW"):
     return bias_add(x, bias, data_format="NHWC" if is_channels_last(data_format) else "NCHW")
+
+
+@operator
+def MatrixInverse(x, *, adjoint=False):
+    found = ops.inverse(x)
+    return ops.conj(ops.swapaxes(found, -1, -2)) if adjoint else found
+
+
+@operator
+def Svd(x, full_matrices=False, compute_uv=True):
+    return _svd(x, full_matrices=bool(full_matrices))  # without `compute_uv` nobody uses the others
+
+
+@operator
+def Eig(x, compute_v=False):
+    return ops.eig(x)  # without `compute_v` nobody uses the vectors

@@ -235,3 +235,22 @@ def _dense(w, node, inputs):
         sizes = w.op("Shape", inputs[0])
         target = w.tuple([w.item(sizes, i) if n == -1 else n for i, n in enumerate(target)])
     return w.op("Reshape", name, target, out=out)
+
+
+@rule("inverse")
+def _inverse(w, node, inputs):
+    return w.primitive("MatrixInverse", inputs[0], adjoint=False, out=result_type(node))
+
+
+@rule("svd")
+def _svd(w, node, inputs):
+    types = result_type(node)
+    found = w.op("Svd", inputs[0], node.attrs["full_matrices"], True, out=types)
+    return [w.item(found, i, t) for i, t in enumerate(types)]
+
+
+@rule("eig")
+def _eig(w, node, inputs):
+    types = result_type(node)
+    found = w.op("Eig", inputs[0], True, out=types)
+    return [w.item(found, i, t) for i, t in enumerate(types)]
