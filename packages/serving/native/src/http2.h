@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 namespace mycelia::serving::http2 {
 
@@ -82,5 +83,10 @@ struct Library {
 
 // Loads a library by path or name, once a process; empty, or why it does not serve.
 std::string load(const char* path, Library* library);
+
+inline Header header(std::string_view name, std::string_view value) {
+  return {reinterpret_cast<uint8_t*>(const_cast<char*>(name.data())), reinterpret_cast<uint8_t*>(const_cast<char*>(value.data())),
+          name.size(), value.size(), 0};
+}
 
 }  // namespace mycelia::serving::http2

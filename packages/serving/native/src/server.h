@@ -6,7 +6,6 @@
 // except while it waits for the network; then another thread that answers sends by itself, if the answer is small.
 // Otherwise it leaves the answer in `inbox_`, and wakes the taking thread. No lock is held across a system call that waits.
 #pragma once
-#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -19,6 +18,7 @@
 
 #include "grpc.h"
 #include "http2.h"
+#include "shares.h"
 
 namespace mycelia::serving {
 
@@ -78,53 +78,6 @@ struct Statistics {
   std::atomic<uint64_t> connections{0}, accepted{0}, refused{0}, calls{0}, open_calls{0}, bytes_in{0}, bytes_out{0}, errors{0};
 };
 
-// What somebody holds of a Share.
-struct Part {
-  size_t all = 0;
-  size_t beyond = 0;  // of it what is more than its own
-};
-
-// A limit that nobody can use up for the others. A half is divided among the connections that there may be: each has its
-// own part for sure. Of the other half nobody gets more than he leaves: a connection as much as its client could still
-// get, and a client so as much as is free.
-struct Share {
-  size_t own, common, used = 0;  // used: of common
-
-  Share(size_t limit, size_t connections)
-      : own(std::max<size_t>(limit / 2 / std::max<size_t>(connections, 1), 1)), common(limit - limit / 2) {}
-
-  size_t beyond(const Part& connection, size_t more) const {
-    return std::max(connection.all + more, own) - std::max(connection.all, own);
-  }
-  bool may_take(const Part& client, const Part& connection, size_t more) const {
-    const size_t extra = beyond(connection, more);
-    return !extra || extra + connection.beyond + client.beyond + used <= common;
-  }
-  void take(Part* client, Part* connection, size_t more) {
-    const size_t extra = beyond(*connection, more);
-    for (Part* part : {client, connection}) {
-      part->all += more;
-      part->beyond += extra;
-    }
-    used += extra;
-  }
-  void give_back(Part* client, Part* connection, size_t less) {
-    const size_t extra = std::max(connection->all, own) - std::max(connection->all - less, own);
-    for (Part* part : {client, connection}) {
-      part->all -= less;
-      part->beyond -= extra;
-    }
-    used -= extra;
-  }
-};
-
-// A client: all connections from an IPv4 address, an IPv6 network of 64 bits, or a process of this host.
-struct Peer {
-  std::string name;
-  size_t connections = 0;
-  Part calls, bytes;
-};
-
 struct Call;
 struct Connection;
 
@@ -147,7 +100,6 @@ class Server {
   Statistics statistics;
 
  private:
-  friend struct Connection;
   friend struct Callbacks;
 
   void step(double until, std::unique_lock<std::mutex>* state);

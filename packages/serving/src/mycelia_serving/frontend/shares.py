@@ -1,7 +1,7 @@
 """What one client may hold of what a port has.
 
 A client is all that comes from one IPv4 address, from one IPv6 network of 64 bits, or from one process of
-this host. The native front end keeps the same accounts in C++ (native/src/server.h).
+this host. The native front end keeps the same accounts in C++ (native/src/shares.h).
 """
 
 from __future__ import annotations
