@@ -44,16 +44,16 @@ def _replaced(node: Dataset, source: Dataset, other: Dataset) -> Dataset:
 def _reading(source: MappableDataset, sampler: BuiltinSampler) -> MappableDataset:
     """The same source, which reads what a sampler of ours says."""
     source.source_size()  # sources that open their files late choose a sampler then
-    twin = with_children(source, [])
-    twin.cache, twin.sampler = None, sampler
-    if hasattr(twin, "_given_sampler"):
-        twin._given_sampler = sampler
-    return twin
+    clone = with_children(source, [])
+    clone.cache, clone.sampler = None, sampler
+    if hasattr(clone, "_given_sampler"):
+        clone._given_sampler = sampler
+    return clone
 
 
 def _whole(source: Dataset) -> Dataset:
     """The same source, all of it in the order of its files."""
-    twin = with_children(source, [])
-    twin.cache = twin.num_samples = twin.num_shards = twin.shard_id = None
-    twin.shuffle_mode, twin.num_parallel_workers = Shuffle.FALSE, 1
-    return twin
+    clone = with_children(source, [])
+    clone.cache = clone.num_samples = clone.num_shards = clone.shard_id = None
+    clone.shuffle_mode, clone.num_parallel_workers = Shuffle.FALSE, 1
+    return clone

@@ -11,8 +11,8 @@ from mycelia_serving.frontend import start_rest
 from mycelia_serving.frontend.grpc_server import GrpcioServer, _client
 from mycelia_serving.frontend.shares import Share, client_of
 
-from ..native_front.conftest import EchoService
-from ..native_front.test_hostile import (
+from .native_server.conftest import EchoService
+from .native_server.test_hostile import (
     CALL,
     DATA,
     END_HEADERS,
@@ -25,7 +25,7 @@ from ..native_front.test_hostile import (
     request,
     still_serves,
 )
-from ..native_front.test_shares import settle
+from .native_server.test_shares import settle
 
 OTHER = "127.0.0.2"
 

@@ -158,6 +158,6 @@ def _exchanged(node: Dataset) -> Dataset:
 
 def with_children(node: Dataset, children: list[Dataset]) -> Dataset:
     """A copy of a node that reads from `children`; it is in no pipeline of the user's."""
-    twin = copy.copy(node)
-    twin.children, twin.parent = children, []
-    return twin
+    clone = copy.copy(node)
+    clone.children, clone.parent = children, []
+    return clone

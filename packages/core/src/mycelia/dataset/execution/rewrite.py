@@ -48,12 +48,12 @@ def adopt(root: Dataset, run: Run) -> Dataset:
 def _copied(node: Dataset, run: Run, made: dict[int, Dataset]) -> Dataset:
     if id(node) not in made:
         node.prepare()
-        twin = made[id(node)] = copy.copy(node)
+        clone = made[id(node)] = copy.copy(node)
         # The random numbers of a node do not change when a rewriter puts others below it.
-        twin._salt = node.salt()
-        twin.passes_above = 1
-        twin.children = [_copied(child, run, made) for child in node.children]
-        twin.parent = []
-        for child in twin.children:
-            child.parent.append(twin)
+        clone._salt = node.salt()
+        clone.passes_above = 1
+        clone.children = [_copied(child, run, made) for child in node.children]
+        clone.parent = []
+        for child in clone.children:
+            child.parent.append(clone)
     return made[id(node)]

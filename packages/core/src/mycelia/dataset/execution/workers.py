@@ -105,9 +105,9 @@ class Stats:
 
     def copy(self) -> Stats:
         """The figures as they are now."""
-        twin = Stats()
-        twin.__dict__.update(self.__dict__)
-        return twin
+        clone = Stats()
+        clone.__dict__.update(self.__dict__)
+        return clone
 
 
 class ThreadPool:

@@ -48,7 +48,7 @@ class Draft:
     #: New values of `updates` that are written into their parameter's own memory.
     in_place: set[Value] = field(default_factory=set)
     #: Nodes that compute a value for the second time.
-    twins: list[Node] = field(default_factory=list)
+    clones: list[Node] = field(default_factory=list)
     #: Parts of the order whose nodes may run at the same time, in order.
     windows: list[Window] = field(default_factory=list)
 

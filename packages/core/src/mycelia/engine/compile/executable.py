@@ -248,7 +248,7 @@ class Builder:
         self.add_frees(base)
         used = {v for node in nodes for v in node.inputs} | outside | {p for _, p in self.updates}
         offsets = self.places.offsets
-        report = self.places.report(recomputed=len(draft.twins))
+        report = self.places.report(recomputed=len(draft.clones))
         made = _C.Program(
             tuple(self.type(v) for v in self.numbers),
             tuple((self.numbers[base[v]],) if v in base else offsets.get(v) for v in self.numbers),

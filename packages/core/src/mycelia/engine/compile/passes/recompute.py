@@ -2,7 +2,7 @@
 
 What follows from other values by little work, and is read again only after the moment when most memory is in
 use, is let go after its last reader before that moment and computed once more before the next: in a training
-step the activations behind normalizations, whose inputs the gradients keep anyway. The twin runs the same
+step the activations behind normalizations, whose inputs the gradients keep anyway. The clone runs the same
 kernel on the same bytes, so its bits are the same. It reads nothing that would be kept for its sake alone;
 what draws random numbers or runs Python code has none, and running statistics that the kernel of a
 normalization moves as well go to a place that nobody reads.
@@ -25,7 +25,7 @@ from mycelia.engine.ir.graph import Graph, Node, Value
 from mycelia.engine.ops.lowered.fused_steps import is_light
 
 _VIEW = 1  # kind of a Plan
-_LEAST_PEAK = 64 << 20  # bytes: a step that needs less is quicker than what it takes to find twins
+_LEAST_PEAK = 64 << 20  # bytes: a step that needs less is quicker than what it takes to find clones
 _LEAST_SIZE = 1 << 20  # bytes of a value that is worth it
 _LEAST_FALL = 0.02  # of the peak
 _BUDGET = 0.02  # of the time of all nodes
@@ -38,7 +38,7 @@ _STAND_INS = {"batch_norm_train": {0: 3, 1: 4}, "batch_norm_act_train": {0: 3, 1
 
 
 @dataclass(slots=True)
-class _Twin:
+class _Clone:
     """`value` is let go after position `end` and is there again before position `begin`."""
 
     value: Value
@@ -52,11 +52,11 @@ def run(graph: Graph, draft: Draft) -> int:
     overwritten = {p: u for u, p in draft.updates if u in draft.in_place}
     with draft.estimating():
         in_arena = draft.in_arena(graph.nodes, base)
-        order, twins = arrange(graph.nodes, draft.plans, base, in_arena, overwritten)
-    draft.plans.update((twin, draft.plans[node]) for twin, node in twins.items())
-    draft.twins.extend(twins)
+        order, clones = arrange(graph.nodes, draft.plans, base, in_arena, overwritten)
+    draft.plans.update((clone, draft.plans[node]) for clone, node in clones.items())
+    draft.clones.extend(clones)
     graph.nodes = order
-    return len(twins)
+    return len(clones)
 
 
 def arrange(
@@ -66,10 +66,10 @@ def arrange(
     wanted: set[Value],
     overwritten: Mapping[Value, Value],
 ) -> tuple[list[Node], dict[Node, Node]]:
-    """The order with the twins in it, and the node whose twin each of them is.
+    """The order with the clones in it, and the node whose clone each of them is.
 
     `base`: the value whose memory a value shows, for views; `wanted`: values in the arena; `overwritten`:
-    parameter -> the new value that is written there. Readers of what a twin gives are changed.
+    parameter -> the new value that is written there. Readers of what a clone gives are changed.
     """
     if sum(v.type.nbytes for v in wanted) < _LEAST_PEAK:
         return list(nodes), {}
@@ -79,7 +79,7 @@ def arrange(
 
 
 class _Search:
-    """What lies in the arena when, and which twins lower the peak."""
+    """What lies in the arena when, and which clones lower the peak."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class _Search:
                     self.last[base.get(value, value)] = i
         self.until = {p: self.position[v.producer] for p, v in overwritten.items()}
         self.in_place = set(overwritten.values())
-        self.twins: dict[Value, _Twin] = {}
+        self.clones: dict[Value, _Clone] = {}
         viewed = set(base.values())
         self.price = {
             v: nanoseconds(node)
@@ -113,31 +113,31 @@ class _Search:
             self.alive = memory.alive_bytes(memory.blocks(nodes, plans, base, wanted)[1], len(nodes))
             self.budget = _BUDGET * sum(nanoseconds(node) or 0.0 for node in nodes)
 
-    def choose(self) -> list[_Twin]:
-        """The twins up to the lowest peak within the budget."""
+    def choose(self) -> list[_Clone]:
+        """The clones up to the lowest peak within the budget."""
         if not self.price:
             return []
         first = lowest = int(self.alive.max())
         if first < _LEAST_PEAK:
             return []
-        chosen: list[_Twin] = []
+        chosen: list[_Clone] = []
         worth = 0
-        while (twin := self.next()) is not None:
-            chosen.append(twin)
-            node = twin.value.producer
-            self.twins[twin.value] = twin
-            self.budget -= self.price.pop(twin.value)
-            self.alive[twin.end + 1 : twin.begin] -= twin.value.type.nbytes
+        while (clone := self.next()) is not None:
+            chosen.append(clone)
+            node = clone.value.producer
+            self.clones[clone.value] = clone
+            self.budget -= self.price.pop(clone.value)
+            self.alive[clone.end + 1 : clone.begin] -= clone.value.type.nbytes
             for value in _inputs(node):
                 uses = self.uses.setdefault(value, [])
-                uses.insert(bisect(uses, twin.begin), twin.begin)
+                uses.insert(bisect(uses, clone.begin), clone.begin)
             peak = int(self.alive.max())
             if peak < lowest:
                 lowest, worth = peak, len(chosen)
         return chosen[:worth] if first - lowest >= _LEAST_FALL * first else []
 
-    def next(self) -> _Twin | None:
-        """The twin that takes most from the peak for its price."""
+    def next(self) -> _Clone | None:
+        """The clone that takes most from the peak for its price."""
         peak = int(self.alive.argmax())
         best, most = None, (0.0, 0)
         for value, price in self.price.items():
@@ -152,7 +152,7 @@ class _Search:
             gain = value.type.nbytes / price, end
             if made <= end < peak < begin and gain > most:
                 if all(self.is_there(v, begin) for v in _inputs(value.producer)):
-                    best, most = _Twin(value, end, begin), gain
+                    best, most = _Clone(value, end, begin), gain
         return best
 
     def is_there(self, value: Value, position: int) -> bool:
@@ -162,8 +162,8 @@ class _Search:
             return position <= self.until.get(root, position)
         if root in self.in_place or self.last.get(root, -1) < position:
             return False
-        twin = self.twins.get(root)
-        return twin is None or value is root and not twin.end < position < twin.begin
+        clone = self.clones.get(root)
+        return clone is None or value is root and not clone.end < position < clone.begin
 
 
 def _is_light(node: Node) -> bool:
@@ -172,7 +172,7 @@ def _is_light(node: Node) -> bool:
 
 
 def _inputs(node: Node) -> list[Value]:
-    """What the twin of `node` reads."""
+    """What the clone of `node` reads."""
     stand_ins = _STAND_INS.get(node.op.name, {})
     return [
         node.outputs[stand_ins[i]] if i in stand_ins else v
@@ -182,45 +182,45 @@ def _inputs(node: Node) -> list[Value]:
 
 
 class _Writer:
-    """Puts the twins into the order."""
+    """Puts the clones into the order."""
 
-    def __init__(self, nodes: Sequence[Node], chosen: Sequence[_Twin]) -> None:
+    def __init__(self, nodes: Sequence[Node], chosen: Sequence[_Clone]) -> None:
         self.nodes = nodes
-        self.twins = {twin.value: twin for twin in chosen}
-        self.made: dict[Value, Value] = {}  # a value -> what its twin gives
+        self.clones = {clone.value: clone for clone in chosen}
+        self.made: dict[Value, Value] = {}  # a value -> what its clone gives
         self.copies: dict[Node, Node] = {}
 
     def write(self) -> tuple[list[Node], dict[Node, Node]]:
-        due: dict[int, list[_Twin]] = {}
-        for twin in self.twins.values():
-            due.setdefault(twin.begin, []).append(twin)
+        due: dict[int, list[_Clone]] = {}
+        for clone in self.clones.values():
+            due.setdefault(clone.begin, []).append(clone)
         order: list[Node] = []
         for position, node in enumerate(self.nodes):
-            for twin in due.get(position, ()):
-                self.emit(twin, position, order)
+            for clone in due.get(position, ()):
+                self.emit(clone, position, order)
             node.inputs = [self.present(v, position, order) for v in node.inputs]
             order.append(node)
         return order, self.copies
 
     def present(self, value: Value | None, position: int, order: list[Node]) -> Value | None:
         """What holds `value` at `position`."""
-        twin = self.twins.get(value)
-        if twin is None or position < twin.begin:
+        clone = self.clones.get(value)
+        if clone is None or position < clone.begin:
             return value
-        self.emit(twin, position, order)
+        self.emit(clone, position, order)
         return self.made[value]
 
-    def emit(self, twin: _Twin, position: int, order: list[Node]) -> None:
-        if twin.value in self.made:
+    def emit(self, clone: _Clone, position: int, order: list[Node]) -> None:
+        if clone.value in self.made:
             return
-        node = twin.value.producer
+        node = clone.value.producer
         stand_ins = _STAND_INS.get(node.op.name, {})
         inputs = [
             self.present(node.outputs[stand_ins[i]] if i in stand_ins else v, position, order)
             for i, v in enumerate(node.inputs)
         ]
         again = Node(node.op, inputs, node.attrs, [v.type for v in node.outputs], node.location)
-        self.made[twin.value] = again.outputs[node.outputs.index(twin.value)]
-        self.made[twin.value].name = twin.value.name
+        self.made[clone.value] = again.outputs[node.outputs.index(clone.value)]
+        self.made[clone.value].name = clone.value.name
         self.copies[again] = node
         order.append(again)

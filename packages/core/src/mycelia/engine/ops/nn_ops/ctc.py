@@ -119,7 +119,7 @@ _CTC_SAMPLE = (
 
 @_ctc_loss.samples
 def _ctc_loss(rand):
-    # alpha holds -inf, of which there are no differences: tests/ops/test_ctc.py checks the gradient.
+    # alpha holds -inf, of which there are no differences: tests/engine/ops/test_ctc.py checks the gradient.
     yield rand(5, 3, 4), *_CTC_SAMPLE, dict(_grad=False)
     yield rand(5, 3, 4), *_CTC_SAMPLE, dict(blank=3, _grad=False)
 

@@ -11,7 +11,7 @@ from mycelia import dataset as ds
 from mycelia import mindrecord
 from mycelia.dataset.samplers import Shuffle
 
-FIXTURES = pathlib.Path(__file__).parents[1] / "fixtures/formats/mindrecord"
+FIXTURES = pathlib.Path(__file__).parents[2] / "fixtures/formats/mindrecord"
 MIXED = str(FIXTURES / "mixed.mindrecord")
 SHARDS = [str(FIXTURES / f"shards.mindrecord{k}") for k in (0, 1)]
 PADDED = {"columns_list": ["label", "token"], "padded_sample": {"label": -1, "token": np.zeros(4, np.int64)}}
