@@ -26,7 +26,7 @@ def test_the_engine_imports_nothing_that_stands_on_it():
     assert up == []
 
 
-#: For a name that is in no module of ours the table of public names asks the one that knows MindSpore's paths,
+#: For a name that no module of ours has the table of public names asks the one that knows MindSpore's paths,
 #: and that reads the table.
 CIRCLES = [["mycelia.faces.compat", "mycelia.public_names"]]
 
