@@ -1,6 +1,6 @@
 // The kernels of one instruction set as an array; compiled once per variant like every kernel source.
 #include "mycelia/kernels.h"
-#include "narrow.h"
+#include "narrow/narrow.h"
 
 #define KERNEL_ENTRY(op, suffix, dtypes, flags) KERNEL_FN(op, suffix);
 #define NARROW_ENTRY(op, suffix, dtypes, flags)

@@ -4,7 +4,7 @@
 #include "arrays/index_common.h"
 #include "arrays/shape_copy.h"
 #include "mycelia/kernels.h"
-#include "narrow.h"
+#include "narrow/narrow.h"
 
 namespace mycelia::MYC_ISA {
 

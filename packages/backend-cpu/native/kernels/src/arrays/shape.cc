@@ -2,7 +2,7 @@
 // (shape_copy.h); none reads an element.
 #include "arrays/shape_copy.h"
 #include "mycelia/kernels.h"
-#include "narrow.h"
+#include "narrow/narrow.h"
 
 namespace mycelia::MYC_ISA {
 

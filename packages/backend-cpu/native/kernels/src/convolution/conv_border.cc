@@ -4,7 +4,7 @@
 // the image. Algorithms that copy images into planes with zeros around them multiply these zeros too, which changes
 // nothing until the other factor is not finite: then the result is NaN, and its own terms are added here one by one.
 // Cost: a look at the smaller of the result and what meets zeros (b below); the definition, without vectors, for results that are NaN.
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 #include "convolution/conv_shape.h"
 
 #include <cmath>

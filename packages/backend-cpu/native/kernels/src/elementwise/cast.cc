@@ -3,7 +3,7 @@
 // Floating numbers are cut to integers of 32 and 64 bits, see `cut`; narrower and unsigned ones are the low bits of one
 // of 64.
 #include "elementwise/elementwise.h"
-#include "elementwise/half.h"
+#include "simd/half.h"
 
 namespace mycelia::MYC_ISA {
 

@@ -5,7 +5,7 @@
 #ifndef MYCELIA_ELEMENTWISE_H_
 #define MYCELIA_ELEMENTWISE_H_
 
-#include "elementwise/half.h"
+#include "simd/half.h"
 #include "mycelia/kernels.h"
 #include "simd/vec.h"
 

@@ -3,7 +3,7 @@
 #include "elementwise/fused_steps.h"
 
 #include "elementwise/elementwise.h"
-#include "elementwise/half.h"
+#include "simd/half.h"
 #include "simd/activations.h"
 
 namespace mycelia::MYC_ISA {

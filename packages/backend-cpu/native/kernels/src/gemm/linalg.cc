@@ -1,5 +1,5 @@
 // Matrix products: adapters from the ops' tensors to gemm.  Cost: 2 m n k flops each.
-#include "elementwise/half.h"
+#include "simd/half.h"
 #include "gemm/gemm.h"
 #include "mycelia/kernels.h"
 #include "simd/vec.h"

@@ -3,7 +3,7 @@
 #ifndef MYCELIA_SUMS_H_
 #define MYCELIA_SUMS_H_
 
-#include "elementwise/half.h"
+#include "simd/half.h"
 #include "simd/vec.h"
 
 namespace mycelia::MYC_ISA {

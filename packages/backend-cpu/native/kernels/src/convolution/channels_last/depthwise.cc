@@ -7,7 +7,7 @@
 // kernel.
 // Cost: 2 n positions channels taps flops; x and y are touched once in memory, weights stay in L1.
 #include "convolution/channels_last/depthwise.h"
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 
 #include <cmath>
 

@@ -4,7 +4,7 @@
 
 #include <cfloat>
 
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 #include "convolution/channels_last/winograd.h"
 #include "simd/transpose.h"
 

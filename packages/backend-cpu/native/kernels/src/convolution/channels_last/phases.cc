@@ -8,7 +8,7 @@
 // computes all of it once more.
 // Flops: 2 places union o 16, where the definition has 2 places taps o c.
 #include "convolution/channels_last/conv_last.h"
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 
 #include <cmath>
 

@@ -7,7 +7,7 @@
 //
 // Sums over points mix the pixels of a tile: where large ones cancel, their rounding errors stay. How much cancels is
 // measured on the way back; beyond the usual, or where something is not finite, the result is of no use.
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 #include "convolution/channels_last/sum.h"
 
 namespace mycelia::MYC_ISA {

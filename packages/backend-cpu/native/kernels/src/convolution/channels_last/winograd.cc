@@ -11,7 +11,7 @@
 #include <algorithm>
 
 #include "convolution/channels_last/conv_last.h"
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 
 namespace mycelia::MYC_ISA {
 namespace {

@@ -2,7 +2,7 @@
 // Bound by memory: 4 bytes read an input element, 4 written an output element.
 #include <type_traits>
 
-#include "layers/pool.h"
+#include "nn_ops/pool.h"
 
 namespace mycelia::MYC_ISA {
 namespace {

@@ -1,6 +1,6 @@
 // Batch normalization for training and inference and its gradient, and the forms with a residual and an activation
 // behind it that the compiler makes.
-#include "layers/norm_batch.h"
+#include "nn_ops/norm_batch.h"
 
 #include <atomic>
 #include <cfloat>

@@ -1,6 +1,6 @@
 // Largest elements of windows, regular and adaptive, with the channels first, their indices and their gradient.
 // All of them are bound by memory: 4 bytes read an input element, 4 written an output element.
-#include "layers/pool.h"
+#include "nn_ops/pool.h"
 #include "simd/transpose.h"
 
 namespace mycelia::MYC_ISA {

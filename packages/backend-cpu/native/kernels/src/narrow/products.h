@@ -5,7 +5,7 @@
 #ifndef MYCELIA_NARROW_PRODUCTS_H_
 #define MYCELIA_NARROW_PRODUCTS_H_
 
-#include "narrow_blocks.h"
+#include "narrow/blocks.h"
 
 namespace mycelia::MYC_ISA {
 

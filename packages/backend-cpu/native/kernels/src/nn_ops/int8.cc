@@ -1,6 +1,6 @@
 // Quantized layers: products and channels-last convolutions of 8-bit integers on packed weights, exact sums, the result
 // scaled to 8 bits or float32.  Ops: 2 rows k columns.  Bytes: x, y and w once for some ten to hundred rows.
-#include "layers/int8.h"
+#include "nn_ops/int8.h"
 
 namespace mycelia::MYC_ISA {
 namespace {

@@ -1,9 +1,9 @@
 // How a kernel for float32 gets 16-bit floats: whole tensors that are widened before and rounded behind, or block by block,
-// in memory that stays in the cache.  narrow.h says which kernel works in which way.
+// in memory that stays in the cache.  narrow/narrow.h says which kernel works in which way.
 #ifndef MYCELIA_NARROW_BLOCKS_H_
 #define MYCELIA_NARROW_BLOCKS_H_
 
-#include "elementwise/half.h"
+#include "simd/half.h"
 #include "mycelia/kernels.h"
 
 namespace mycelia::MYC_ISA {

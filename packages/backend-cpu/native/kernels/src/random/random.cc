@@ -1,7 +1,7 @@
 // Random numbers from Philox4x32-10 counters: words, uniform and normal float32, dropout.  About 2 cycles a word with AVX2;
 // a word is one element.
 #include "elementwise/elementwise.h"
-#include "randomness/philox.h"
+#include "random/philox.h"
 #include "simd/math.h"
 
 namespace mycelia::MYC_ISA {

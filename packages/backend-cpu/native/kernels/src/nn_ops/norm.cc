@@ -1,7 +1,7 @@
 // Layer, group and root-mean-square normalization with their gradients.  What is normalized, and its gradients, has T:
 // float or a float of 16 bits; parameters and statistics are float32.  A row (the elements that share a mean) is read two or
 // three times out of L1 or L2; compulsory traffic is 8 bytes an element forward, 12 backward, half of that for 16 bits.
-#include "convolution/channels_last/magnitude.h"
+#include "simd/magnitude.h"
 #include "reductions/sums.h"
 
 namespace mycelia::MYC_ISA {

@@ -1,6 +1,6 @@
 // Means of windows, regular and adaptive, with the channels first, their gradients, and elements by index.
 // All of them are bound by memory: 4 bytes read an input element, 4 written an output element.
-#include "layers/pool.h"
+#include "nn_ops/pool.h"
 
 namespace mycelia::MYC_ISA {
 namespace {

@@ -7,8 +7,8 @@
 #ifndef MYCELIA_NARROW_H_
 #define MYCELIA_NARROW_H_
 
-#include "narrow_blocks.h"
-#include "narrow_products.h"
+#include "narrow/blocks.h"
+#include "narrow/products.h"
 
 namespace mycelia::MYC_ISA {
 
