@@ -17,6 +17,11 @@ from mycelia.engine.ops.nn_ops.optim import (
 # ------------------------------------------------------------------------ Adam and relatives
 
 
+def _np_moments(m, v, g, b1, b2):
+    """The running means of the gradient and of its square with a new one."""
+    return m + (g - m) * (1 - b1), v + (g * g - v) * (1 - b2)
+
+
 @op(name="adam", updates=("var", "m", "v"), mindir="Adam", **_UPDATE, cost=12)
 def _adam(
     var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, gradient,
@@ -33,8 +38,7 @@ def _adam(
         var, beta1_power, beta2_power, lr, beta1, beta2, epsilon
     )
     g = _np_decayed(gradient, var, gradient_scale, weight_decay)
-    m = m + (g - m) * (1 - b1)
-    v = v + (g * g - v) * (1 - b2)
+    m, v = _np_moments(m, v, g, b1, b2)
     rate = lr * np.sqrt(1 - b2_power) / (1 - b1_power)
     direction = m * b1 + (1 - b1) * g if use_nesterov else m
     return var - rate * direction / (np.sqrt(v) + eps), m, v
@@ -77,8 +81,7 @@ def _adam_amsgrad(var, m, v, vhat, beta1_power, beta2_power, lr, beta1, beta2, e
     b1_power, b2_power, lr, b1, b2, eps = _np_numbers(
         var, beta1_power, beta2_power, lr, beta1, beta2, epsilon
     )
-    m = m + (gradient - m) * (1 - b1)
-    v = v + (gradient * gradient - v) * (1 - b2)
+    m, v = _np_moments(m, v, gradient, b1, b2)
     vhat = np.maximum(vhat, v)
     rate = lr * np.sqrt(1 - b2_power) / (1 - b1_power)
     return var - rate * m / (np.sqrt(vhat) + eps), m, v, vhat
@@ -103,8 +106,7 @@ def _adam_weight_decay(var, m, v, lr, beta1, beta2, epsilon, decay, gradient, *,
     Shapes: var, m, v, gradient equal, the others [].  dtypes: floating.  Source: Loshchilov and Hutter 2019.
     """
     lr, b1, b2, eps, decay = _np_numbers(var, lr, beta1, beta2, epsilon, decay)
-    m = m + (gradient - m) * (1 - b1)
-    v = v + (gradient * gradient - v) * (1 - b2)
+    m, v = _np_moments(m, v, gradient, b1, b2)
     return var - lr * (m / (np.sqrt(v) + eps) + decay * var), m, v
 
 
@@ -131,8 +133,7 @@ def _adamw(var, m, v, step, lr, beta1, beta2, epsilon, decay, gradient):
     Shapes: var, m, v, gradient equal, the others [].  dtypes: floating.  Source: Loshchilov and Hutter 2019.
     """
     step, lr, b1, b2, eps, decay = _np_numbers(var, step, lr, beta1, beta2, epsilon, decay)
-    m = m + (gradient - m) * (1 - b1)
-    v = v + (gradient * gradient - v) * (1 - b2)
+    m, v = _np_moments(m, v, gradient, b1, b2)
     root = np.sqrt(v) / np.sqrt(1 - b2**step) + eps
     return var * (1 - lr * decay) - lr / (1 - b1**step) * m / root, m, v
 
@@ -185,8 +186,7 @@ def _lamb(var, m, v, lr, beta1, beta2, epsilon, decay, global_step, gradient):
     Shapes: var, m, v, gradient equal, the others [].  dtypes: floating.  Source: You et al. 2020.
     """
     lr, b1, b2, eps, decay, step = _np_numbers(var, lr, beta1, beta2, epsilon, decay, global_step)
-    m = m + (gradient - m) * (1 - b1)
-    v = v + (gradient * gradient - v) * (1 - b2)
+    m, v = _np_moments(m, v, gradient, b1, b2)
     update = m / (1 - b1**step) / (np.sqrt(v / (1 - b2**step)) + eps) + decay * var
     var_norm, update_norm = np.sqrt((var * var).sum()), np.sqrt((update * update).sum())
     trust = var_norm / update_norm if var_norm > 0 and update_norm > 0 else var.dtype.type(1)
