@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[1] / "packages" / "core" / "src" / "mycelia"
 MOST = 4  # files that name an op, its own among them
 
 #: Folders whose tables are their public names, or the formats' (a name of an operator and what it becomes).
-FACES = ("faces", "ops/functional.py", "ops/hybrid.py", "nn/activation.py", "nn/old_losses.py", "names.py")
+FACES = ("faces", "ops/functional.py", "ops/hybrid.py", "nn/activation.py", "nn/class_losses.py", "names.py")
 #: Texts that are choices of an attribute or names of methods far more often than names of ops.
 WORDS = frozenset("all any where sum mean prod real round log linear conj split unique inverse stack".split())
 #: Ops that passes of the compiler, tracing and the formats look for, and why.

@@ -11,6 +11,10 @@ from mycelia.nn.activation import (
 )
 from mycelia.nn.attention import MultiheadAttention as MultiheadAttention
 from mycelia.nn.cell import Cell as Cell, Cell as _Cell
+from mycelia.nn.class_losses import (
+    MultiClassDiceLoss as MultiClassDiceLoss, MultilabelMarginLoss as MultilabelMarginLoss,
+    SampledSoftmaxLoss as SampledSoftmaxLoss,
+)
 from mycelia.nn.clipping import ClipByNorm as ClipByNorm
 from mycelia.nn.combined import Conv2dBnAct as Conv2dBnAct, DenseBnAct as DenseBnAct
 from mycelia.nn.container import (
@@ -90,20 +94,16 @@ from mycelia.nn.norm import (
     InstanceNorm3d as InstanceNorm3d, LRN as LRN, LayerNorm as LayerNorm, RMSNorm as RMSNorm,
     SyncBatchNorm as SyncBatchNorm,
 )
-from mycelia.nn.old_losses import (
-    MultiClassDiceLoss as MultiClassDiceLoss, MultilabelMarginLoss as MultilabelMarginLoss,
-    SampledSoftmaxLoss as SampledSoftmaxLoss,
+from mycelia.nn.optim.adafactor import AdaFactor as AdaFactor
+from mycelia.nn.optim.adam import (
+    AdaMax as AdaMax, Adam as Adam, AdamOffload as AdamOffload, AdamWeightDecay as AdamWeightDecay,
+    Lamb as Lamb, LazyAdam as LazyAdam,
 )
 from mycelia.nn.optim.adaptive import (
-    AdaMax as AdaMax, Adadelta as Adadelta, Adagrad as Adagrad, Adam as Adam,
-    AdamWeightDecay as AdamWeightDecay, FTRL as FTRL, LARS as LARS, Lamb as Lamb, RMSProp as RMSProp,
-    Rprop as Rprop,
+    Adadelta as Adadelta, Adagrad as Adagrad, FTRL as FTRL, LARS as LARS,
+    ProximalAdagrad as ProximalAdagrad, RMSProp as RMSProp, Rprop as Rprop,
 )
-from mycelia.nn.optim.descent import Momentum as Momentum, SGD as SGD
-from mycelia.nn.optim.further import (
-    ASGD as ASGD, AdaFactor as AdaFactor, AdamOffload as AdamOffload, LazyAdam as LazyAdam,
-    ProximalAdagrad as ProximalAdagrad,
-)
+from mycelia.nn.optim.descent import ASGD as ASGD, Momentum as Momentum, SGD as SGD
 from mycelia.nn.optim.optimizer import Optimizer as Optimizer
 from mycelia.nn.padding import (
     ConstantPad1d as ConstantPad1d, ConstantPad2d as ConstantPad2d, ConstantPad3d as ConstantPad3d,

@@ -57,7 +57,7 @@ _FAMILIES = {
         ConfusionMatrixMetric CosineSimilarity Dice HausdorffDistance MeanSurfaceDistance
         OcclusionSensitivity Perplexity ROC RootMeanSquareDistance auc""",
     "optim.optimizer": "Optimizer",
-    "optim.descent": "Momentum SGD",
+    "optim.descent": "Momentum SGD ASGD",
     # Layers of mint that MindSpore has here, too; mint builds upon this package: it is asked late.
     ".mint.nn.layers": """AvgPool1dExt AvgPool2dExt AvgPool3dExt Dropout2dExt DropoutExt L1LossExt
         LogSoftmaxExt MaxPool2dExt SoftmaxExt UnfoldExt UpsampleExt""",
@@ -67,13 +67,14 @@ _FAMILIES = {
         MatrixSetDiag Tril Triu Norm Range Roll L1Regularizer SparseToDense SparseTensorDenseMatmul
         TimeDistributed Unfold""",
     "similarity": "SSIM MSSSIM ImageGradients",
-    "old_losses": "MultiClassDiceLoss SampledSoftmaxLoss MultilabelMarginLoss",
+    "class_losses": "MultiClassDiceLoss SampledSoftmaxLoss MultilabelMarginLoss",
     "second_order": "DenseThor Conv2dThor EmbeddingThor EmbeddingLookupThor thor",
     "wrap.distributed": """DistributedGradReducer PipelineGradReducer PipelineCell VirtualDatasetCellTriple
         Jvp Vjp GetNextSingleOp AdaSumByGradWrapCell AdaSumByDeltaWeightWrapCell OptTFTWrapper""",
     "utils": "no_init_parameters",
-    "optim.further": "ASGD AdaFactor AdamOffload LazyAdam ProximalAdagrad",
-    "optim.adaptive": "FTRL LARS Adadelta Adagrad Adam AdaMax AdamWeightDecay Lamb RMSProp Rprop",
+    "optim.adam": "Adam AdaMax AdamWeightDecay Lamb LazyAdam AdamOffload",
+    "optim.adafactor": "AdaFactor",
+    "optim.adaptive": "FTRL LARS Adadelta Adagrad ProximalAdagrad RMSProp Rprop",
 }  # fmt: skip
 
 _HOMES = {name: module for module, names in _FAMILIES.items() for name in names.split()}

@@ -1,4 +1,4 @@
-"""Losses of older scripts: Dice over classes, sampled softmax; and the margin of several labels."""
+"""Losses over several classes: Dice of each class, sampled softmax, margins between labels."""
 
 from __future__ import annotations
 

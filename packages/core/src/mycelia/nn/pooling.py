@@ -47,6 +47,14 @@ class _Pool(Cell):
         self._stride = spread("stride", stride, self._rank, 1, owner)
         self._dilation = spread("dilation", dilation, self._rank, 1, owner)
 
+    def _check_format(self, data_format) -> None:
+        if data_format != "NCHW":
+            raise errors.error(
+                errors.NotSupportedError,
+                type(self).__name__,
+                f"data_format {data_format!r}: only NCHW is computed",
+            )
+
     def _pads(self, x) -> tuple[int, ...]:
         size = x.shape[-self._rank :]
         if self.pad_mode == "PAD":
@@ -116,10 +124,7 @@ class MaxPool2d(_MaxPool):
         data_format="NCHW",
     ):
         super().__init__(kernel_size, stride, pad_mode, padding, dilation, return_indices, ceil_mode)
-        if data_format != "NCHW":
-            raise errors.error(
-                errors.NotSupportedError, "MaxPool2d", f"data_format {data_format!r}: only NCHW is computed"
-            )
+        self._check_format(data_format)
 
 
 class MaxPool3d(_MaxPool):
@@ -186,10 +191,7 @@ class AvgPool2d(_AvgPool):
         super().__init__(
             kernel_size, stride, pad_mode, padding, ceil_mode, count_include_pad, divisor_override
         )
-        if data_format != "NCHW":
-            raise errors.error(
-                errors.NotSupportedError, "AvgPool2d", f"data_format {data_format!r}: only NCHW is computed"
-            )
+        self._check_format(data_format)
 
 
 class AvgPool3d(_AvgPool):

@@ -1,7 +1,9 @@
 # Written by tools/gen_stubs.py.
+from mycelia.nn.optim.adam import (
+    AdaMax as AdaMax, Adam as Adam, AdamWeightDecay as AdamWeightDecay, Lamb as Lamb,
+)
 from mycelia.nn.optim.adaptive import (
-    AdaMax as AdaMax, Adadelta as Adadelta, Adagrad as Adagrad, Adam as Adam,
-    AdamWeightDecay as AdamWeightDecay, FTRL as FTRL, LARS as LARS, Lamb as Lamb, RMSProp as RMSProp,
+    Adadelta as Adadelta, Adagrad as Adagrad, FTRL as FTRL, LARS as LARS, RMSProp as RMSProp,
     Rprop as Rprop,
 )
 from mycelia.nn.optim.descent import Momentum as Momentum, SGD as SGD

@@ -1,17 +1,7 @@
 """Optimizers."""
 
-from mycelia.nn.optim.adaptive import (
-    FTRL,
-    LARS,
-    Adadelta,
-    Adagrad,
-    Adam,
-    AdaMax,
-    AdamWeightDecay,
-    Lamb,
-    RMSProp,
-    Rprop,
-)
+from mycelia.nn.optim.adam import Adam, AdaMax, AdamWeightDecay, Lamb
+from mycelia.nn.optim.adaptive import FTRL, LARS, Adadelta, Adagrad, RMSProp, Rprop
 from mycelia.nn.optim.descent import SGD, Momentum
 from mycelia.nn.optim.optimizer import Optimizer
 

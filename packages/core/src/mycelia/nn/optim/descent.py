@@ -1,11 +1,13 @@
-"""Gradient descent: SGD and Momentum."""
+"""Gradient descent: SGD, Momentum, and averaged descent."""
 
 from __future__ import annotations
 
+from mycelia.engine import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.nn_ops import optim as _optim
-from mycelia.engine.tensors.tensor import Parameter, Tensor
-from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
+from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
+from mycelia.nn.optim import rules
+from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_floats, check_number
 
 
 class Momentum(Optimizer):
@@ -69,3 +71,22 @@ class SGD(Optimizer):
             dampening=self.dampening,
             nesterov=self.nesterov,
         )
+
+
+class ASGD(Optimizer):
+    """Averaged stochastic gradient descent (Polyak and Juditsky 1992); the means are in `ax`."""
+
+    _one_result = True
+
+    def __init__(self, params, learning_rate=0.1, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
+        super().__init__(learning_rate, params, weight_decay)
+        check_floats("ASGD", lambd=lambd, alpha=alpha, t0=t0)
+        self.lambd, self.alpha, self.t0 = lambd, alpha, t0
+        self.mu = ParameterTuple(Parameter(Tensor(1.0), f"mu_{p.name}") for p in self.parameters)
+        self.eta = ParameterTuple(Parameter(Tensor(0.0), f"eta_{p.name}") for p in self.parameters)
+        self.ax = self.state_of("ax_")
+
+    def update(self, index, parameter, gradient, learning_rate):
+        row = parameter, self.ax[index], self.mu[index], self.eta[index], gradient
+        step = ops.cast(self.global_step, dtypes.float32).reshape(())
+        rules.asgd([row], step, learning_rate, self.lambd, self.alpha, self.t0)

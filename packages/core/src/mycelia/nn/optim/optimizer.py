@@ -362,3 +362,15 @@ def check_number(
         if value < low or (open_low and value == low) or (high is not None and value >= high):
             span = f"{'(' if open_low else '['}{low}, {'inf' if high is None else high})"
             raise errors.value_error(owner, f"{name} must be in {span}, but got {value}")
+
+
+def check_floats(owner: str, **values) -> None:
+    """Raise TypeError unless each value is a float."""
+    for name, value in values.items():
+        if not isinstance(value, float):
+            raise errors.type_error(owner, f"{name} must be a float, but got {value!r}")
+
+
+def scalar(value: float, name: str) -> Parameter:
+    """A number of the state: a float32 Parameter [] without gradient."""
+    return Parameter(Tensor(value, dtypes.float32), name=name, requires_grad=False)

@@ -1,95 +1,12 @@
-"""ASGD, AdaFactor, ProximalAdagrad, and forms of Adam for sparse gradients and little memory."""
+"""AdaFactor: Adam in little memory."""
 
 from __future__ import annotations
-
-import numpy as np
 
 from mycelia.engine import ops
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.control_flow.state import assign
-from mycelia.engine.ops.nn_ops import optim as _optim
 from mycelia.engine.tensors.tensor import Parameter, ParameterTuple, Tensor
-from mycelia.nn.optim import rules
-from mycelia.nn.optim.adaptive import Adam
-from mycelia.nn.optim.optimizer import Optimizer, check_flags, check_number
-
-
-def _floats(owner: str, **values) -> None:
-    for name, value in values.items():
-        if not isinstance(value, float):
-            raise errors.type_error(owner, f"{name} must be a float, but got {value!r}")
-
-
-class ASGD(Optimizer):
-    """Averaged stochastic gradient descent (Polyak and Juditsky 1992); the means are in `ax`."""
-
-    _one_result = True
-
-    def __init__(self, params, learning_rate=0.1, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0.0):
-        super().__init__(learning_rate, params, weight_decay)
-        _floats("ASGD", lambd=lambd, alpha=alpha, t0=t0)
-        self.lambd, self.alpha, self.t0 = lambd, alpha, t0
-        self.mu = ParameterTuple(Parameter(Tensor(1.0), f"mu_{p.name}") for p in self.parameters)
-        self.eta = ParameterTuple(Parameter(Tensor(0.0), f"eta_{p.name}") for p in self.parameters)
-        self.ax = self.state_of("ax_")
-
-    def update(self, index, parameter, gradient, learning_rate):
-        row = parameter, self.ax[index], self.mu[index], self.eta[index], gradient
-        step = ops.cast(self.global_step, dtypes.float32).reshape(())
-        rules.asgd([row], step, learning_rate, self.lambd, self.alpha, self.t0)
-
-
-class ProximalAdagrad(Optimizer):
-    """Adagrad with l1 and l2 regularization by proximal steps (Duchi and Singer 2009)."""
-
-    def __init__(
-        self,
-        params,
-        accum=0.1,
-        learning_rate=0.001,
-        l1=0.0,
-        l2=0.0,
-        use_locking=False,
-        loss_scale=1.0,
-        weight_decay=0.0,
-    ):
-        super().__init__(learning_rate, params, weight_decay, loss_scale)
-        check_number("ProximalAdagrad", accum=accum, l1=l1, l2=l2)
-        check_flags("ProximalAdagrad", use_locking=use_locking)
-        self.l1, self.l2 = Tensor(l1, dtypes.float32), Tensor(l2, dtypes.float32)
-        self.accum = self.state_of("accum", float(accum))
-
-    def update(self, index, parameter, gradient, learning_rate):
-        _optim._apply_proximal_adagrad(
-            parameter, self.accum[index], learning_rate, self.l1, self.l2, gradient
-        )
-
-
-class LazyAdam(Adam):
-    """Adam whose sparse gradients move only the rows they name: gradients are dense here, so it is Adam."""
-
-    def __init__(
-        self,
-        params,
-        learning_rate=1e-3,
-        beta1=0.9,
-        beta2=0.999,
-        eps=1e-8,
-        use_locking=False,
-        use_nesterov=False,
-        weight_decay=0.0,
-        loss_scale=1.0,
-    ):
-        super().__init__(
-            params, learning_rate, beta1, beta2, eps, use_locking, use_nesterov, weight_decay, loss_scale
-        )
-        for name in ("beta1_power", "beta2_power"):  # checkpoints have them as vectors of one element
-            one = Parameter(Tensor(np.ones(1, np.float32)), name=name, requires_grad=False)
-            setattr(self, name, one)
-
-
-class AdamOffload(LazyAdam):
-    """Adam whose state is in the memory of the host: that is where all state is here, so it is Adam."""
+from mycelia.nn.optim.optimizer import Optimizer, check_floats, check_number
 
 
 class AdaFactor(Optimizer):
@@ -129,7 +46,7 @@ class AdaFactor(Optimizer):
             raise errors.type_error(owner, f"eps must be a tuple of two floats, but got {eps!r}")
         if len(eps) != 2:
             raise errors.value_error(owner, f"eps must have two members, but got {eps}")
-        _floats(
+        check_floats(
             owner,
             clip_threshold=clip_threshold,
             decay_rate=decay_rate,
