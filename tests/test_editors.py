@@ -18,7 +18,7 @@ for folder in (ROOT / "tools", ROOT / "tests"):
     sys.path.insert(0, str(folder))
 try:
     import editor_tools
-    import gen_stubs
+    import public_paths
     import return_types
     from editor_expectations import *  # noqa: F403
 finally:
@@ -62,7 +62,7 @@ def test_what_stubs_say_about_results_is_so(path):
     kinds = {"Tensor": ms.Tensor, "int": int, "float": float, "bool": bool, "str": str}
     kinds["None"] = type(None)
     checked, wrong = 0, []
-    for name in gen_stubs.public_names(owner) if owner is not ms.Tensor else dir(owner):
+    for name in public_paths.public_names(owner) if owner is not ms.Tensor else dir(owner):
         function = getattr(owner, name, None)
         if name.startswith("_") or not isinstance(function, (types.FunctionType, type(ms.ops.add))):
             continue

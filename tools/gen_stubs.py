@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import ast
 import enum
-import functools
 import importlib
 import inspect
 import re
@@ -21,221 +20,33 @@ import types
 from pathlib import Path
 
 import return_types
+from public_paths import (
+    ROOT,
+    folders_below,
+    full_path,
+    is_hidden,
+    is_module,
+    is_shown,
+    moved_modules,
+    own_modules,
+    public_modules,
+    public_names,
+    readable_path,
+    written,
+)
+from stub_file import BUILTIN, HEAD, IMPORTED, Stub, summary
 
-import mycelia as ms
-from mycelia import public_names as names
 from mycelia.engine import _C
 from mycelia.faces.compat import paths
 
-ROOT = Path(ms.__file__).resolve().parent
 STUBS = ROOT.with_name("mycelia-stubs")
 METHODS = STUBS / "engine" / "_tensor_methods.pyi"
-HEAD = "# Written by tools/gen_stubs.py.\n"
-_BUILTIN = {
-    "bool", "bytes", "complex", "dict", "float", "frozenset", "int", "list", "object", "set", "slice", "str",
-    "tuple", "type",
-}  # fmt: skip
-_FROM = {
-    **dict.fromkeys(["Callable", "Iterable", "Iterator", "Mapping", "Sequence"], "collections.abc"),
-    **dict.fromkeys(["Any", "Literal"], "typing"),
-    **dict.fromkeys(["DTypeLike", "Tensor", "TensorLike"], "mycelia.engine._C"),
-    "DType": "mycelia.engine.base.dtypes",
-    "Parameter": "mycelia.engine.tensors.tensor",
-}
 _OPERATORS = {
     "TensorLike": "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift",
     "compared": "lt le gt ge eq ne",
     "": "neg pos abs invert",
 }
 _CONVERSIONS = {"bool": "bool", "int": "int", "float": "float", "index": "int", "len": "int", "hash": "int"}
-
-
-class Text:
-    """What `repr` shows as it is: annotations and defaults in a signature."""
-
-    def __init__(self, text: str) -> None:
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-class Stub:
-    """One file: what it imports, what it defines."""
-
-    def __init__(self, path: str, shadowed: set[str] | None = None) -> None:
-        self.path = path
-        self.shadowed = shadowed or set()  # builtins whose names mean something else here
-        self.imports: dict[str, set[str]] = {}  # module -> "name" or "name as other"
-        self.body: list[str] = []
-        self.names: list[str] = []
-        self.uses_builtins = False
-
-    def take(self, module: str, name: str, called: str | None = None) -> None:
-        self.imports.setdefault(module, set()).add(f"{name} as {called or name}")
-
-    def export(self, module: str, name: str, called: str) -> None:
-        """Import a name that is public here, under a name of its own if it has one."""
-        if name == called:
-            self.take(module, name)
-        else:
-            self.take(module, name, f"_{name}")
-            self.body.append(f"{called} = _{name}\n")
-
-    def annotation(self, note) -> str | None:
-        """The text of an annotation, with imports for its names; None if it has others than `_FROM`."""
-        if isinstance(note, type) and note.__module__ == "builtins":
-            note = note.__name__
-        if note is types.NoneType or note == "None":
-            return "None"
-        if note in return_types.KINDS:
-            note = return_types.KINDS[note]
-        if not isinstance(note, str):
-            return None
-        try:
-            tree = ast.parse(note, mode="eval").body
-        except SyntaxError:
-            return None
-        literal = {id(c) for n in ast.walk(tree) if isinstance(n, ast.Subscript) for c in ast.walk(n.slice)}
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Attribute):
-                return None
-            if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in literal:
-                return None
-            if isinstance(node, ast.Name):
-                if node.id in _FROM:
-                    if node.id in self.shadowed:
-                        return None
-                    self.take(_FROM[node.id], node.id)
-                elif node.id not in _BUILTIN:
-                    return None
-                elif node.id in self.shadowed:
-                    self.uses_builtins = True
-                    node.id = f"builtins.{node.id}"
-        return ast.unparse(tree)
-
-    def signature(self, value, returned: str | None, first: str = "") -> str:
-        """`(x: int, y=None) -> str` as a stub has it; `first`: a parameter before the others."""
-        try:
-            own = inspect.signature(value)
-        except ValueError:
-            own = inspect.Signature([inspect.Parameter(n, getattr(inspect.Parameter, k)) for n, k in _ANY])
-        parameters = []
-        for parameter in own.parameters.values():
-            note = self.annotation(parameter.annotation)
-            parameters.append(
-                parameter.replace(
-                    annotation=inspect.Parameter.empty if note is None else Text(note),
-                    default=parameter.default
-                    if parameter.default is inspect.Parameter.empty
-                    else Text(_default(parameter.default)),
-                )
-            )
-        if first:
-            parameters = [p for p in parameters if p.name != first]
-            kind = inspect.Parameter.POSITIONAL_ONLY
-            if all(p.kind is not kind for p in parameters):
-                kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-            parameters.insert(0, inspect.Parameter(first, kind))
-        note = self.annotation(returned)
-        text = str(inspect.Signature(parameters, return_annotation=Text(note or "Any")))
-        if note is None:
-            self.take("typing", "Any")
-        return text
-
-    def function(self, name: str, value, returned: str | None, *, indent="", first="", decorator="") -> str:
-        lines = [f"{indent}@{decorator}\n"] if decorator else []
-        text = self.signature(value, returned, first)
-        doc = _summary(getattr(value, "__doc__", None))
-        wrong = "  # type: ignore" if indent and name in ("__eq__", "__ne__") else ""
-        lines.append(f"{indent}def {name}{text}:{wrong}" + ("\n" if doc else " ...\n"))
-        if doc:
-            lines.append(f'{indent}    """{doc}"""\n')
-        return "".join(lines)
-
-    def text(self) -> str:
-        lines = [HEAD]
-        if self.uses_builtins:
-            lines.append("import builtins\n")
-        for module in sorted(self.imports):
-            found = sorted(self.imports[module])
-            line = f"from {module} import {', '.join(found)}\n"
-            lines.append(line if len(line) < 110 else _long(f"from {module} import (", found, ")"))
-        if self.names:
-            lines.append(_long("\n__all__ = [", [f'"{n}"' for n in self.names], "]"))
-        return "".join(lines) + ("\n" if self.body else "") + "".join(self.body)
-
-
-_ANY = (("args", "VAR_POSITIONAL"), ("kwargs", "VAR_KEYWORD"))
-
-
-def _long(start: str, items: list[str], end: str) -> str:
-    rows, row = [], "   "
-    for item in items:
-        if len(row) + len(item) > 106:
-            rows.append(row)
-            row = "   "
-        row += f" {item},"
-    return "\n".join([start, *rows, row, end]) + "\n"
-
-
-def _default(value) -> str:
-    """A default as a stub may show it."""
-    if isinstance(value, (bool, int, str, type(None))) and not isinstance(value, enum.Enum):
-        text = repr(value)
-    elif isinstance(value, float):
-        text = repr(value) if value - value == 0 else "..."
-    elif type(value) is tuple:
-        text = f"({', '.join(map(_default, value))}{',' if len(value) == 1 else ''})"
-    else:
-        return "..."
-    return text if len(text) < 40 else "..."
-
-
-def _summary(doc: str | None) -> str:
-    """The first paragraph of a docstring, on lines of one text."""
-    if not isinstance(doc, str):
-        return ""
-    text = " ".join(inspect.cleandoc(doc).split("\n\n")[0].split())
-    return text.replace("\\", "\\\\").replace('"""', "'''").removesuffix('"') + (
-        '" ' if text.endswith('"') else ""
-    )
-
-
-@functools.cache
-def _statements(module: str) -> dict[str, ast.stmt]:
-    """The `def` and `class` statements of a module's own file, by name."""
-    file = getattr(importlib.import_module(module), "__file__", None)
-    if file is None or not file.endswith(".py"):
-        return {}
-    return {
-        n.name: n
-        for n in ast.parse(Path(file).read_text()).body
-        if isinstance(n, (ast.FunctionDef, ast.ClassDef))
-    }
-
-
-_PLAIN_DECORATORS = {"contextmanager", "contextlib.contextmanager", "functools.cache", "functools.lru_cache"}
-
-
-def written(value) -> str | None:
-    """The module that has the statement which made this class or function; None if it was made otherwise."""
-    if value is _C.Tensor:
-        return "mycelia.engine._C"
-    module = getattr(value, "__module__", None) or ""
-    below = module.removeprefix("mycelia").removeprefix(".")
-    if not module.startswith("mycelia"):
-        return None
-    module = f"mycelia.{names.home(below) or below}" if below else module
-    if _own().get(below) == (below, True) and not below.startswith(("engine", "faces")):
-        return None  # the stub is in the place of this file
-    node = _statements(module).get(value.__name__)
-    if node is None or getattr(importlib.import_module(module), value.__name__, None) is not value:
-        return None
-    if isinstance(value, type):
-        return module if isinstance(node, ast.ClassDef) else None
-    decorators = {ast.unparse(d).partition("(")[0] for d in node.decorator_list}
-    return module if decorators <= _PLAIN_DECORATORS else None
 
 
 class Stubs:
@@ -247,10 +58,10 @@ class Stubs:
 
     def module(self, path: str) -> None:
         """The stub of the public module `path`, with what it has now."""
-        module = importlib.import_module(_full(path))
+        module = importlib.import_module(full_path(path))
         public = public_names(module)
         stub = Stub(
-            path, shadowed={n for n in public if n in _BUILTIN or n in _FROM and not _is_itself(module, n)}
+            path, shadowed={n for n in public if n in BUILTIN or n in IMPORTED and not _is_itself(module, n)}
         )
         for name in public:
             try:
@@ -261,7 +72,7 @@ class Stubs:
                 stub.names.append(name)
         if not path:
             stub.body.append("__version__: str\n")
-        for name in _folders_below(path):
+        for name in folders_below(path):
             if name not in stub.names and not name.startswith("_") and hasattr(module, name):
                 stub.take(".", name)
         self.files[path] = stub.text()
@@ -270,11 +81,11 @@ class Stubs:
         """Add one name; False for what is none of the public names of this module."""
         if isinstance(value, types.ModuleType):
             below = f"{stub.path}.{name}".strip(".")
-            listed = name in vars(importlib.import_module(_full(stub.path))).get("__all__", ())
+            listed = name in vars(importlib.import_module(full_path(stub.path))).get("__all__", ())
             if (
-                _is_module(below)
-                and (listed or _is_shown(below))
-                and importlib.import_module(_full(below)) is value
+                is_module(below)
+                and (listed or is_shown(below))
+                and importlib.import_module(full_path(below)) is value
             ):
                 stub.take(".", name)  # by its full path the stub would import from itself
                 return True
@@ -292,7 +103,7 @@ class Stubs:
             and first[1] == name
             and not isinstance(value, (str, int, float, list))
         ):
-            stub.take(_full(first[0]), name)
+            stub.take(full_path(first[0]), name)
             return True
         if is_class:
             stub.body.append(self.made_class(stub, name, value))
@@ -311,7 +122,7 @@ class Stubs:
             note = stub.annotation(kind.__name__)
             if note is not None:
                 return note
-        elif kind.__name__ in _FROM and written(kind) == _FROM[kind.__name__]:
+        elif kind.__name__ in IMPORTED and written(kind) == IMPORTED[kind.__name__]:
             return stub.annotation(kind.__name__) or "Any"
         elif written(kind) and not kind.__name__.startswith("_"):
             stub.take(written(kind), kind.__name__, f"_{kind.__name__}")
@@ -340,7 +151,7 @@ class Stubs:
                 members.append(self.call(stub, body.__func__, set(inspect.signature(value).parameters)))
         elif issubclass(value, enum.Enum):
             members = [f"    {member} = ...\n" for member in value.__members__]
-        doc = _summary(value.__doc__)
+        doc = summary(value.__doc__)
         inner = (f'    """{doc}"""\n' if doc else "") + "".join(
             re.sub(r'\n +""".*"""\n$', " ...\n", m) for m in members
         )
@@ -374,7 +185,7 @@ def tensor_methods() -> str:
     tensor = next(n for n in native.body if isinstance(n, ast.ClassDef) and n.name == "Tensor")
     known = {getattr(n, "name", None) for n in tensor.body}
     public = [n for n in dir(_C.Tensor) if not n.startswith("_") and n not in known]
-    stub = Stub("", shadowed=set(public) & _BUILTIN)
+    stub = Stub("", shadowed=set(public) & BUILTIN)
     lines = []
     for kind, listed in _OPERATORS.items():
         for name in listed.split():
@@ -434,109 +245,10 @@ def _operator(stub: Stub, name: str, kind: str) -> list[str]:
     return lines
 
 
-def public_names(module: types.ModuleType) -> list[str]:
-    listed = getattr(module, "__all__", None)
-    if listed is not None:
-        return list(dict.fromkeys(listed))
-    found = []
-    for name in dir(module):
-        value = getattr(module, name, None)
-        home = (getattr(value, "__module__", None) or type(value).__module__ or "").split(".")[0]
-        if (
-            name.startswith("_")
-            or name == "TYPE_CHECKING"
-            or (not isinstance(value, types.ModuleType) and home in ("__future__", "typing"))
-        ):
-            continue
-        if home in ("mycelia", "builtins", "numpy") or isinstance(value, types.ModuleType):
-            found.append(name)
-    return found
-
-
-def _folders_below(path: str) -> list[str]:
-    """The names of the folders right below a public path."""
-    start = f"{path}." if path else ""
-    below = [
-        p.removeprefix(start) for p, (_, is_folder) in _own().items() if is_folder and p.startswith(start)
-    ]
-    return [] if not path else sorted(name for name in below if name and "." not in name)
-
-
-def _full(path: str) -> str:
-    return f"mycelia.{path}" if path else "mycelia"
-
-
 def _is_itself(module: types.ModuleType, name: str) -> bool:
     """Whether a public name means what annotations mean by it."""
     value = getattr(module, name, None)
-    return isinstance(value, type) and written(value) == _FROM[name]
-
-
-@functools.cache
-def _own() -> dict[str, tuple[str, bool]]:
-    """Public path of every module of ours -> where it lies, whether it is a folder."""
-    found = {}
-    for file in sorted(ROOT.rglob("*.py")):
-        parts = file.relative_to(ROOT).with_suffix("").parts
-        is_folder = parts[-1] == "__init__"
-        real = ".".join(parts[:-1] if is_folder else parts)
-        for path in {real, names.public(real), *_second_paths(real)}:
-            found[path] = (real, is_folder)
-    return found
-
-
-def _second_paths(real: str) -> list[str]:
-    """Public paths of a module beside the first."""
-    return [
-        path + real[len(home) :] for path, home in names.MODULES.items() if f"{real}.".startswith(f"{home}.")
-    ]
-
-
-def _is_module(path: str) -> bool:
-    return path in _own() and not path.startswith(("engine", "faces"))
-
-
-def _readable(path: str) -> str | None:
-    """The full path by which stubs and sources have a module of ours; None if there is none."""
-    path = path.removeprefix(".")
-    if path and path not in _own():
-        return None
-    return _full(_own()[path][0] if path and _is_hidden(path) else path)
-
-
-def _is_shown(path: str) -> bool:
-    """Whether a module is an attribute of the one above it that scripts use: not every file is."""
-    return _own()[path][1] or path in names.MODULES or paths.modules(path) is not None
-
-
-def _is_hidden(path: str) -> bool:
-    return any(part.startswith("_") for part in path.split(".")) or path.split(".")[0] in (
-        "names",
-        "compat",
-        "cli",
-    )
-
-
-def _moved_modules() -> dict[str, str]:
-    """Public path -> place of the modules that have a public path and are no private ones."""
-    found = {path: real for path, (real, _) in _own().items() if not path.startswith(("engine", "faces"))}
-    return {path: real for path, real in found.items() if not _is_hidden(path)}
-
-
-def public_modules() -> list[str]:
-    """The paths whose stubs list every name: packages, and whatever lies in the faces."""
-    found = []
-    for path, real in _moved_modules().items():
-        is_engine = real.startswith("engine.") and path not in names.MODULES
-        if real == path:
-            listed = _own()[path][1]
-        else:
-            listed = not is_engine
-        if listed and path != "ops.operations":
-            found.append(path)
-    # A function or class with two public paths is written out in the stub where most people look for it.
-    found.sort(key=lambda path: (path.count(".") if path else 9, path not in ("ops", "nn"), path))
-    return ["ops.operations", *found]
+    return isinstance(value, type) and written(value) == IMPORTED[name]
 
 
 def generate() -> dict[Path, str]:
@@ -545,20 +257,20 @@ def generate() -> dict[Path, str]:
     whole = public_modules()
     for path in whole:
         stubs.module(path)
-    starred = [(path, real) for path, real in _moved_modules().items() if real != path and path not in whole]
+    starred = [(path, real) for path, real in moved_modules().items() if real != path and path not in whole]
     for path, real in starred:
-        stubs.stars(path, [_full(real)])
+        stubs.stars(path, [full_path(real)])
     for path in sorted(
-        p for p in paths.KNOWN - _own().keys() if not _is_hidden(p)
+        p for p in paths.KNOWN - own_modules().keys() if not is_hidden(p)
     ):  # deep paths of MindSpore
-        behind = [p for p in map(_readable, paths.modules(path) or ()) if p is not None]
+        behind = [p for p in map(readable_path, paths.modules(path) or ()) if p is not None]
         stubs.stars(path, behind)
     files = {METHODS: tensor_methods(), STUBS / "py.typed": "partial\n"}
     for path, text in stubs.files.items():
         is_folder = (
             not path
-            or path in _own()
-            and _own()[path][1]
+            or path in own_modules()
+            and own_modules()[path][1]
             or any(p.startswith(f"{path}.") for p in stubs.files)
         )
         place = STUBS / path.replace(".", "/")

@@ -1,9 +1,10 @@
 """Both-way check of files: what one framework writes, the other reads, and computes the same with.
 
-The entries are in `oracle_networks.py`. One framework runs a network, saves a checkpoint and MindIR, and its
-outputs; the other builds the network with other weights, loads the checkpoint, loads the MindIR as well, and
-compares. Checkpoints of other kinds are written by one and shown by both. Then the two change places. Each
-framework goes through all entries in one process, and in a new one when an entry ends the process.
+The entries are in `oracle_networks.py` and `oracle_checkpoints.py`. One framework runs a network, saves a
+checkpoint and MindIR, and its outputs; the other builds the network with other weights, loads the checkpoint,
+loads the MindIR as well, and compares. Checkpoints of other kinds are written by one and shown by both. Then
+the two change places. Each framework goes through all entries in one process, and in a new one when an entry
+ends the process.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import tempfile
 from pathlib import Path
 
 from oracle import HEAD, Oracle
-from oracle_networks import CHECKPOINTS, NETWORKS, zoo
+from oracle_checkpoints import CHECKPOINTS
+from oracle_networks import NETWORKS, zoo
 
 # What both processes share: the entries are modules, so that compilers find their source.
 _DRIVER = """

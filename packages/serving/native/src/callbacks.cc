@@ -110,7 +110,7 @@ int Callbacks::on_frame_recv(http2::Session* session, const http2::Frame* frame,
         return;
       }
       case http2::kSettings:
-        if (!(head.flags & http2::kAck)) c->greeted = true;
+        if (!(head.flags & http2::kAck)) c->has_settings = true;
         break;
       case http2::kPing:
       case http2::kReset:
@@ -119,8 +119,8 @@ int Callbacks::on_frame_recv(http2::Session* session, const http2::Frame* frame,
       default:
         return;
     }
-    if (c->over_rate(s->now_, s->limits_) && !c->last_words) {
-      c->last_words = true;
+    if (c->over_rate(s->now_, s->limits_) && !c->terminated) {
+      c->terminated = true;
       ++s->statistics.errors;
       s->h2_.terminate(session, http2::kEnhanceYourCalm);
     }
@@ -151,7 +151,7 @@ ssize_t Callbacks::read(http2::Session* session, int32_t stream, uint8_t* buffer
   const size_t count = std::min(size, call->output.size() - call->sent);
   std::memcpy(buffer, call->output.data() + call->sent, count);
   call->sent += count;
-  c->server->moved(&call->due, count);
+  c->server->extend_timeout(&call->due, count);
   if (call->sent < call->output.size()) return static_cast<ssize_t>(count);
   c->server->discharge(call, call->output.size());
   call->output = {};

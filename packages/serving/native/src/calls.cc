@@ -13,7 +13,7 @@ constexpr size_t kUnread = 4 << 20;       // bytes of a streaming call's answers
 
 }  // namespace
 
-// ---- shares and patience ------------------------------------------------------------------------------------------
+// ---- shares and timeouts ------------------------------------------------------------------------------------------
 
 bool Server::may_charge(const Call* call, size_t bytes) const {
   const Connection* c = call->connection;
@@ -33,7 +33,7 @@ void Server::discharge(Call* call, size_t bytes) {
 }
 
 // Bytes have come or gone: a client that is quick enough has all of its time again, a slow one a part of it.
-void Server::moved(double* due, size_t bytes) const {
+void Server::extend_timeout(double* due, size_t bytes) const {
   *due = std::min(now_ + limits_.stall_s, *due + static_cast<double>(bytes) / limits_.slowest);
 }
 
@@ -90,11 +90,11 @@ bool Server::begin_message(Call* call) {
 
 void Server::data(Call* call, const uint8_t* bytes, size_t size) {
   if (!call->token) return;
-  if (!call->owes && size) {  // another message begins
-    call->owes = true;
+  if (!call->incomplete && size) {  // another message begins
+    call->incomplete = true;
     call->due = now_ + limits_.stall_s;
   }
-  moved(&call->due, size);
+  extend_timeout(&call->due, size);
   for (;;) {
     if (call->whole) {
       if (size) fail(call, grpc::kInternal, "a unary call has one message");
@@ -126,14 +126,14 @@ void Server::data(Call* call, const uint8_t* bytes, size_t size) {
     push({Kind::kMessage, call->token, call->method, encoding, std::move(call->body), {}, -1, {}});
     call->body = {};
     call->prefix_size = 0;
-    call->owes = false;
+    call->incomplete = false;
     if (!size) return;
   }
 }
 
 void Server::half_closed(Call* call) {
   call->remote_closed = true;
-  call->owes = false;
+  call->incomplete = false;
   if (!call->token || call->ended) return;
   const bool streaming = methods_[static_cast<size_t>(call->method)].streaming;
   if (streaming) {
@@ -184,8 +184,8 @@ void Server::apply(Action&& action) {
 // HEADERS of the answer; without data it is the whole answer.
 void Server::submit(Call* call, bool with_data) {
   const std::string code = std::to_string(call->status);
-  http2::Header headers[] = {http2::header(":status", "200"), http2::header("content-type", "application/grpc"), http2::header("grpc-status", code),
-                             http2::header("grpc-message", call->text)};
+  http2::Header headers[] = {http2::header(":status", "200"), http2::header("content-type", "application/grpc"),
+                             http2::header("grpc-status", code), http2::header("grpc-message", call->text)};
   http2::DataProvider provider{{}, Callbacks::read};
   provider.source.ptr = call;
   const size_t count = with_data ? 2 : call->text.empty() ? 3 : 4;

@@ -22,8 +22,8 @@ struct Call {
   bool post = false, too_many_headers = false, headers_done = false, bad_timeout = false;
   grpc::Encoding encoding = grpc::kIdentity;
   double timeout = -1, deadline = grpc::kForever;
-  bool owes = true;  // the client: the rest of headers or of a message
-  double due = 0;    // when the client's patience with it ends: more must have come, or been taken, by then
+  bool incomplete = true;  // the rest of headers or of a message is still to come
+  double due = 0;    // of its stall timeout: more must have come, or been taken, by then
   size_t held = 0;   // bytes that are charged to the client
   uint8_t prefix[grpc::kPrefix];
   size_t prefix_size = 0, declared = 0;
@@ -51,7 +51,7 @@ struct Connection {
   std::string output;
   size_t sent = 0;
   size_t index;  // in the server's list
-  bool is_dirty = false, dead = false, writable_watched = false, greeted = false, last_words = false, said_goodbye = false;
+  bool is_dirty = false, dead = false, writable_watched = false, has_settings = false, terminated = false, write_closed = false;
   double opened, idle_since, due;  // due: as that of a call, for its output
   double control_tokens, control_time;
 

@@ -22,7 +22,7 @@ constexpr size_t kOutput = 256 << 10;     // a connection's frames are gathered 
 constexpr uint32_t kStreamWindow = 1 << 20;
 constexpr int32_t kConnectionWindow = 16 << 20;
 constexpr uint32_t kFrame = 256 << 10;
-constexpr double kGoodbye = 2;            // seconds until a connection that is over is closed from this side
+constexpr double kLinger = 2;            // seconds until a connection that is over is closed from this side
 constexpr int kTurns = 16;                // of one connection's output before others have theirs
 
 }  // namespace
@@ -117,7 +117,7 @@ void Server::on_readable(Connection* c) {
   const ssize_t count = recv(c->fd, input_.data(), input_.size(), 0);
   if (count < 0 && (errno == EAGAIN || errno == EINTR)) return;
   if (count <= 0) return close(c);
-  if (c->said_goodbye) return;
+  if (c->write_closed) return;
   statistics.bytes_in += static_cast<uint64_t>(count);
   const ssize_t used = h2_.receive(c->session, input_.data(), static_cast<size_t>(count));
   if (used != count) {
@@ -148,9 +148,9 @@ void Server::flush(Connection* c) {
     }
     if (c->output.empty()) {
       watch(c, false);
-      if (!c->said_goodbye && !h2_.want_read(c->session) && !h2_.want_write(c->session)) {
-        c->said_goodbye = true;  // the client closes when it has read all; closing first could cut off the last answer
-        c->due = now_ + kGoodbye;
+      if (!c->write_closed && !h2_.want_read(c->session) && !h2_.want_write(c->session)) {
+        c->write_closed = true;  // the client closes when it has read all; closing first could cut off the last answer
+        c->due = now_ + kLinger;
         shutdown(c->fd, SHUT_WR);
       }
       return;
@@ -161,7 +161,7 @@ void Server::flush(Connection* c) {
       break;
     }
     statistics.bytes_out += static_cast<uint64_t>(count);
-    moved(&c->due, static_cast<size_t>(count));
+    extend_timeout(&c->due, static_cast<size_t>(count));
     c->sent += static_cast<size_t>(count);
     if (c->sent == c->output.size()) {
       c->output.clear();
@@ -185,7 +185,7 @@ void Server::close(Connection* c) {
   connections_[c->index] = connections_.back();
   connections_.pop_back();
   if (!--c->peer->connections) peers_.erase(c->peer->name);
-  buried_.push_back(c);  // events of this round may still name it
+  closed_.push_back(c);  // events of this round may still name it
   --statistics.connections;
 }
 
@@ -195,14 +195,14 @@ void Server::sweep(double now) {
   next_deadline_ = grpc::kForever;
   for (size_t i = connections_.size(); i-- > 0;) {
     Connection* c = connections_[i];
-    if ((now > c->due && (c->said_goodbye || !c->output.empty())) || (!c->greeted && now - c->opened > limits_.handshake_s)) {
+    if ((now > c->due && (c->write_closed || !c->output.empty())) || (!c->has_settings && now - c->opened > limits_.handshake_s)) {
       close(c);
       continue;
     }
     for (Call *call = c->calls, *after; call; call = after) {
       after = call->after;
       const bool late = now > call->due;
-      const bool waits = call->owes && !call->ended;
+      const bool waits = call->incomplete && !call->ended;
       if (call->token && !call->ended && now >= call->deadline) {
         fail(call, grpc::kDeadlineExceeded, "the deadline has passed");
       } else if (waits && late && !call->token) {

@@ -146,13 +146,13 @@ void Server::step(double until, std::unique_lock<std::mutex>* state) {
   }
   if (now_ >= next_sweep_ || now_ >= next_deadline_) sweep(now_);
   flush_all();
-  bury();
+  free_closed();
   if (draining_ && (connections_.empty() || now_ >= drain_end_)) end();
 }
 
 void Server::end() {
   while (!connections_.empty()) close(connections_.back());
-  bury();
+  free_closed();
   ended_ = true;
 }
 
@@ -165,9 +165,9 @@ void Server::flush_all() {
 }
 
 // Frees closed connections, which events of the round and the list of dirty ones may have named.
-void Server::bury() {
-  for (Connection* c : buried_) delete c;
-  buried_.clear();
+void Server::free_closed() {
+  for (Connection* c : closed_) delete c;
+  closed_.clear();
 }
 
 void Server::push(Event event) {

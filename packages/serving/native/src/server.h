@@ -105,7 +105,7 @@ class Server {
   void step(double until, std::unique_lock<std::mutex>* state);
   void end();
   void flush_all();
-  void bury();
+  void free_closed();
   void accept_from(int listener, double now);
   void on_readable(Connection* c);
   void flush(Connection* c);
@@ -121,7 +121,7 @@ class Server {
   bool may_charge(const Call* call, size_t bytes) const;
   void charge(Call* call, size_t bytes);
   void discharge(Call* call, size_t bytes);
-  void moved(double* due, size_t bytes) const;
+  void extend_timeout(double* due, size_t bytes) const;
 
   void headers_complete(Call* call);
   bool begin_message(Call* call);
@@ -143,7 +143,7 @@ class Server {
 
   int epoll_ = -1, wake_ = -1, reserve_ = -1;
   std::vector<std::unique_ptr<int>> listeners_;
-  std::vector<Connection*> connections_, dirty_, buried_;
+  std::vector<Connection*> connections_, dirty_, closed_;
   std::unordered_map<uint64_t, Call*> calls_;
   std::unordered_map<std::string, Peer> peers_;  // of those with a connection
   Share call_share_, byte_share_;

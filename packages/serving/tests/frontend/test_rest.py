@@ -261,7 +261,7 @@ def test_what_is_no_request(server, data, status):
 
 
 def test_slow_clients_are_not_waited_for(echo):
-    server = start_rest(echo, "127.0.0.1:0", patience_s=0.2, idle_s=0.2)
+    server = start_rest(echo, "127.0.0.1:0", stall_s=0.2, idle_s=0.2)
     try:
         assert raw(server, b"") == b""  # nothing is ever sent
         assert raw(server, b"POST /model/add:add_common HT").startswith(b"HTTP/1.1 408 ")

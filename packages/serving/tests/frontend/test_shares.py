@@ -137,7 +137,7 @@ def test_requests_of_rest_name_their_client(echo):
     ids=["head", "body"],
 )
 def test_request_that_comes_byte_by_byte_is_refused(echo, data):
-    server = start_rest(echo, "127.0.0.1:0", patience_s=0.2)
+    server = start_rest(echo, "127.0.0.1:0", stall_s=0.2)
     try:
         with connect(server) as client:
             client.sendall(data[:40])

@@ -23,7 +23,7 @@ def node() -> Node:
     with _making:
         if _current is None or _current.stopped.is_set():
             _current = Node(**_options)
-            threading.Thread(target=_current.stopped.wait, name="serving-keeper").start()
+            threading.Thread(target=_current.stopped.wait, name="serving-main").start()
             _catch_signals(_current)
         return _current
 

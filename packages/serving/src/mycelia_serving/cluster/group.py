@@ -27,7 +27,7 @@ Answered = Callable[[DispatchBatch, list[Result]], None]
 class Group:
     """The queues and workers of one version.
 
-    calls: the ledger of the master. answered: takes what a worker gave for a batch, in any thread.
+    calls: the open calls of the master. answered: takes what a worker gave for a batch, in any thread.
     """
 
     def __init__(self, name: str, version: int, calls: OpenCalls, answered: Answered) -> None:

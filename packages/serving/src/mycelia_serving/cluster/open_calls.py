@@ -14,7 +14,7 @@ Answers = list[tuple[PendingCall, Reply]]  # given to callers when the lock is f
 
 
 class OpenCalls:
-    """The ledger of a master; it changes under the master's lock.
+    """The open calls of a master; they change under the master's lock.
 
     A call is *waiting* while an instance of it is in a queue, and *closed* once it is answered or cancelled.
     """

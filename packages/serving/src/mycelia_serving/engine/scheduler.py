@@ -321,7 +321,7 @@ class Scheduler:
                     due = executor.due(now, more)
                     if due <= now:
                         self._add_thread()
-                        due = now + TICK_S  # if it is still there then, more hands are needed
+                        due = now + TICK_S  # if it is still there then, more threads are needed
                     again = min(again, due)
             if self._timed:
                 again = min(again, now + TICK_S)

@@ -1,6 +1,6 @@
 """The REST port's application on uvicorn: whole requests in, whole replies out.
 
-uvicorn speaks HTTP/1.1; what it leaves to others is here: limits of headers and bodies, and no patience with
+uvicorn speaks HTTP/1.1; what it leaves to others is here: limits of headers and bodies, and a time limit for
 slow clients.
 """
 
@@ -28,7 +28,7 @@ _LINGER_S = 2.0  # how long a refused body is still read, so that the client see
 class RestApp:
     """An ASGI application that answers from `application`.
 
-    max_body: bytes of a request's body. patience: seconds that a client may be silent inside of a request.
+    max_body: bytes of a request's body. stall_s: seconds that a client may be silent inside of a request.
     connections: that may be open; one client gets as many as it leaves to others. buffered: bytes of requests
     that are not answered yet, see `shares.Share`.
     """
@@ -38,13 +38,13 @@ class RestApp:
         application: Application,
         *,
         max_body: int,
-        patience: float,
+        stall_s: float,
         connections: int | None = None,
         buffered: int | None = None,
     ) -> None:
         self.application = application
         self.max_body = max_body
-        self.patience = patience
+        self.stall_s = stall_s
         self.connections = connections or most_connections()
         self.bytes = Share(buffered or most_bytes(max_body), self.connections)
         self.clients: Counter[str] = Counter()  # client -> its connections
@@ -122,19 +122,19 @@ class RestApp:
         headers = request.headers
         if headers.get("content-length", "0") == "0" and "transfer-encoding" not in headers:
             return b""
-        message = await self._next(receive, self.patience)
+        message = await self._next(receive, self.stall_s)
         if message["type"] == "http.disconnect":
             return None
         body = message["body"]
         self._hold(held, len(body))
         if message["more_body"]:
             parts, size = [body], len(body)
-            end = self._loop_of_server().time() + self.patience
+            end = self._loop_of_server().time() + self.stall_s
             while message["more_body"]:
                 if size > self.max_body:
                     raise _Refused(self._too_large())
                 left = end + size / SLOWEST - self._loop.time()
-                message = await self._next(receive, min(self.patience, left))
+                message = await self._next(receive, min(self.stall_s, left))
                 if message["type"] == "http.disconnect":
                     return None
                 self._hold(held, len(message["body"]))
@@ -298,7 +298,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._head_bytes = 0
         self._head_since: float | None = self.loop.time()  # None: no head is being read
         self._unsent, self._unsent_due = 0, 0.0
-        self._timer = self.loop.call_later(self.app.patience, self._look_at_clock)
+        self._timer = self.loop.call_later(self.app.stall_s, self._look_at_clock)
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._timer.cancel()
@@ -372,20 +372,20 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _look_at_clock(self) -> None:
         """Ends connections of clients that do nothing; called a few times in the time they have."""
-        now, patience = self.loop.time(), self.app.patience
+        now, stall_s = self.loop.time(), self.app.stall_s
         unsent = self.transport.get_write_buffer_size()
         if not unsent or not self._unsent:
-            self._unsent_due = now + patience
+            self._unsent_due = now + stall_s
         else:
             taken = max(self._unsent - unsent, 0)
-            self._unsent_due = min(now + patience, self._unsent_due + taken / SLOWEST)
+            self._unsent_due = min(now + stall_s, self._unsent_due + taken / SLOWEST)
         self._unsent = unsent
         if unsent and now >= self._unsent_due:
             self.transport.abort()
             return
-        if self._head_since is not None and not self._deaf and now >= self._head_since + patience:
+        if self._head_since is not None and not self._deaf and now >= self._head_since + stall_s:
             if self.scope is None:
                 self.transport.close()  # never said a word
             else:
                 self._end(self.app.application.broken(408, "the request came too slowly"))
-        self._timer = self.loop.call_later(patience / 4, self._look_at_clock)
+        self._timer = self.loop.call_later(stall_s / 4, self._look_at_clock)

@@ -25,7 +25,7 @@ def start_rest(
     token: str | None = None,
     repository=None,
     admin_token: str | None = None,
-    patience_s: float = 20.0,
+    stall_s: float = 20.0,
     idle_s: float = 75.0,
     connections: int | None = None,
     buffered: int | None = None,
@@ -35,7 +35,7 @@ def start_rest(
     address: "ip:port" (port 0: any that is free). max_msg_mb_size: of a request's body, 1 to 512.
     token: what callers must send as `Authorization: Bearer TOKEN`.
     repository, admin_token: who may load and unload servables, see `kserve.Repository`.
-    patience_s: how long a client may be silent inside of a request; idle_s: between two of them.
+    stall_s: how long a client may be silent inside of a request; idle_s: between two of them.
     connections, buffered: see `asgi.RestApp`.
     Errors: RuntimeError that names the parameter or the address.
     """
@@ -48,7 +48,7 @@ def start_rest(
     app = RestApp(
         application,
         max_body=max_msg_mb_size << 20,
-        patience=patience_s,
+        stall_s=stall_s,
         connections=connections,
         buffered=buffered,
     )

@@ -1,4 +1,4 @@
-"""Activation functions made of straight pieces: ReLU and its kin, the hard forms, shrinking, thresholds."""
+"""Activation functions made of straight pieces: the ReLU family, the hard forms, shrinking, thresholds."""
 
 import numpy as np
 

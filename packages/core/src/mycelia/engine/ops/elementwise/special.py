@@ -1,4 +1,4 @@
-"""Special functions: error function and its kin, gamma function and its kin, number theory, digits."""
+"""Special functions: error functions, gamma functions, number theory, digits."""
 
 import math
 

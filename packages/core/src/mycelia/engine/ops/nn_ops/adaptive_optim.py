@@ -1,4 +1,4 @@
-"""Optimizer steps whose rate is the parameter's own: Adam and its kin, RMSProp, Adagrad, Adadelta."""
+"""Optimizer steps whose rate is the parameter's own: the Adam family, RMSProp, Adagrad, Adadelta."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
 """Optimizer steps that update parameters and their state in place, one fused pass over memory each.
 
-Here are those of gradient descent, momentum and their relatives; `adaptive_optim.py` has Adam's and its kin.
+Here are those of gradient descent, momentum and their relatives; `adaptive_optim.py` has Adam's family.
 
 Hyperparameters that may change from step to step (learning rate, momentum, decay) are tensor inputs of one
 element, so that a schedule needs no new compilation. The formulas are those of MindSpore's operators, whose
