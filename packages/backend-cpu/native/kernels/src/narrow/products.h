@@ -11,7 +11,8 @@ namespace mycelia::MYC_ISA {
 
 constexpr int64_t kThinSide = 64;              // up to here memory decides
 constexpr int64_t kPieceFloats = 1 << 14;      // of what is cut: 64 KB, of L2
-constexpr int64_t kPieceStep = 64;             // rows or columns of a piece: whole tiles and cache lines
+constexpr int64_t kPieceStep = 64;             // columns of a piece: whole tiles and cache lines
+constexpr int64_t kPieceRows = 128;            // rows, at least: the other matrix is packed for each piece
 constexpr int64_t kProductScratch = 1 << 19;   // bytes that a product may take for itself
 constexpr int64_t kMostOfStack = 1 << 15;      // elements of a matrix in a stack that goes matrix by matrix
 
@@ -130,7 +131,8 @@ inline int32_t run_product(const myc_call* call, myc_kernel_fn fn, const char* o
     else if (most == p.k * p.n) by_rows = false, thin = p.m <= kThinSide;
     else by_rows = p.m >= p.n, thin = p.k <= kThinSide;
     const int64_t part = p.k + (by_rows ? p.n : p.m);
-    const int64_t each = max(kPieceFloats / part / kPieceStep, int64_t{1}) * kPieceStep;
+    const int64_t unit = by_rows ? kPieceRows : kPieceStep;
+    const int64_t each = max(kPieceFloats / part / unit, int64_t{1}) * unit;
     if (thin && (by_rows ? p.m : p.n) >= 2 * each) rc = run_pieces(call, fn, p, by_rows, each);
   }
   return rc == MYC_E_MEMORY || rc == MYC_E_UNSUPPORTED ? run_whole(call, fn) : rc;
