@@ -18,8 +18,9 @@ struct PivotSums {
   double sum, square;
 };
 
-template <class T>
-PivotSums pivot_sums(const T* x, int64_t n) {
+// keep: the row is put into `wide` in float32.
+template <bool keep, class T>
+PivotSums pivot_sums(const T* x, int64_t n, float* wide) {
   const float pivot = n >= kLanes ? horizontal_sum(load(x)) / kLanes : widen_one(x[0]);
   const f32v origin = splat(pivot);
   double sum = 0, square = 0;
@@ -30,14 +31,16 @@ PivotSums pivot_sums(const T* x, int64_t n) {
     for (; i + 4 * kLanes <= end; i += 4 * kLanes) {
 #pragma GCC unroll 4
       for (int k = 0; k < 4; ++k) {
-        const f32v d = load(x + i + k * kLanes) - origin;
+        const f32v v = load(x + i + k * kLanes), d = v - origin;
+        if constexpr (keep) store(wide + i + k * kLanes, v);
         s[k] += d;
         q[k] += d * d;
       }
     }
     for (; i < end; i += kLanes) {
       const int64_t lanes = min(int64_t{kLanes}, end - i);
-      const f32v d = keep_lanes(load_lanes(x + i, lanes) - origin, lanes);
+      const f32v v = load_lanes(x + i, lanes), d = keep_lanes(v - origin, lanes);
+      if constexpr (keep) store_lanes(wide + i, v, lanes);
       s[0] += d;
       q[0] += d * d;
     }
@@ -59,7 +62,7 @@ MYC_INLINE Moments moments_of(const T* x, int64_t n, const PivotSums& p, double 
 
 template <class T>
 Moments moments_of(const T* x, int64_t n, double epsilon) {
-  return moments_of(x, n, pivot_sums(x, n), epsilon);
+  return moments_of(x, n, pivot_sums<false>(x, n, nullptr), epsilon);
 }
 
 // Rows whose moments are taken together, as many as stay in the first-level cache: a row's moments are one long chain
@@ -72,8 +75,8 @@ constexpr int64_t kRowsAtOnce = 8, kFloatsAtOnce = 4096;
 MYC_INLINE bool gives_numbers(Moments m) { return fabsf(m.mean) < 1e30f && m.inv_std < INFINITY; }
 
 // y = (x - mean) inv_std gamma + beta; gamma and beta may be null. `numbers`: no result is NaN.
-template <bool numbers, class T>
-void normalize_row(const T* x, T* y, int64_t n, Moments m, const float* gamma, const float* beta) {
+template <bool numbers, class X, class T>
+void normalize_row(const X* x, T* y, int64_t n, Moments m, const float* gamma, const float* beta) {
   const f32v mean = splat(m.mean), inv_std = splat(m.inv_std);
   if (gamma && beta) {
     int64_t i = 0;
@@ -179,18 +182,27 @@ int32_t layer_norm_of(const myc_call* call) {
   const auto all_finite = [=](const float* p) { return !p || magnitude_of(magnitude(p, n)) < INFINITY; };
   const bool finite = all_finite(gamma) && all_finite(beta);
   const int64_t each = clamp(kFloatsAtOnce / n, int64_t{1}, kRowsAtOnce);
+  const bool widened = sizeof(T) != sizeof(float) && n <= kFloatsAtOnce;
   parallel_rows(call, ceil_div(rows, each), each * n * kForwardWork, [&](int64_t block) {
     const int64_t first = block * each, count = min(each, rows - first);
     PivotSums sums[kRowsAtOnce];
-    for (int64_t i = 0; i < count; ++i) sums[i] = pivot_sums(x + (first + i) * n, n);
+    float wide[sizeof(T) == sizeof(float) ? 1 : kFloatsAtOnce];  // rows of 16 bits are widened once
+    for (int64_t i = 0; i < count; ++i) {
+      const T* row = x + (first + i) * n;
+      sums[i] = widened ? pivot_sums<true>(row, n, wide + i * n) : pivot_sums<false>(row, n, nullptr);
+    }
     for (int64_t i = 0; i < count; ++i) {
       const Moments m = moments_of(x + (first + i) * n, n, sums[i], a.epsilon);
       mean[first + i] = m.mean, inv_std[first + i] = m.inv_std;
     }
     for (int64_t r = first; r < first + count; ++r) {
       const Moments m = {mean[r], inv_std[r]};
-      const auto run = finite && gives_numbers(m) ? normalize_row<true, T> : normalize_row<false, T>;
-      run(x + r * n, y + r * n, n, m, gamma, beta);
+      const auto run = [&](const auto* row) {
+        if (finite && gives_numbers(m)) normalize_row<true>(row, y + r * n, n, m, gamma, beta);
+        else normalize_row<false>(row, y + r * n, n, m, gamma, beta);
+      };
+      if (widened) run(wide + (r - first) * n);
+      else run(x + r * n);
     }
   });
   return MYC_OK;
