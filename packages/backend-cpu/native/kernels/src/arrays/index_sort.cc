@@ -48,19 +48,26 @@ static void insertion_sort(Entry<K>* e, int64_t n) {
   }
 }
 
-// Least significant digit first, 8 bits a pass.  The result is in the returned one of the two buffers.
+// Least significant digit first, 8 bits a pass; the digits of all passes are counted together, since counting one alone
+// waits for the count before it.  The result is in the returned one of the two buffers.
 template <class K>
 static Entry<K>* radix_sort(Entry<K>* e, Entry<K>* other, int64_t n) {
   if (n <= 48) {  // below this length counting costs more than comparing
     insertion_sort(e, n);
     return e;
   }
+  constexpr int kDigits = sizeof(K);
   K varying = 0;  // bits in which keys differ
-  for (int64_t i = 0; i < n; ++i) varying |= e[i].key ^ e[0].key;
-  for (unsigned shift = 0; shift < 8 * sizeof(K); shift += 8) {
+  int32_t counts[kDigits][256] = {};
+  for (int64_t i = 0; i < n; ++i) {
+    varying |= e[i].key ^ e[0].key;
+#pragma GCC unroll 8
+    for (int d = 0; d < kDigits; ++d) ++counts[d][e[i].key >> 8 * d & 255];
+  }
+  for (int digit = 0; digit < kDigits; ++digit) {
+    const unsigned shift = 8 * digit;
+    int32_t(&count)[256] = counts[digit];
     if ((varying >> shift & 255) == 0) continue;
-    int32_t count[256] = {};
-    for (int64_t i = 0; i < n; ++i) ++count[e[i].key >> shift & 255];
     int32_t position = 0;
     for (int d = 0; d < 256; ++d) {
       const int32_t size = count[d];
