@@ -299,7 +299,7 @@ PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program
                        SLOT(Py_tp_clear, program_clear), SLOT(Py_tp_call, PyVectorcall_Call), SLOT(Py_tp_getset, getset),
                        SLOT(Py_tp_methods, methods), SLOT(Py_tp_members, members),
                        {Py_tp_doc, const_cast<char*>(
-                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources, home=0, elsewhere={})\n\n"
+                           "Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources, home=0, devices={})\n\n"
                            "A compiled graph over values 0..n-1. types: a TensorType each. places: an offset in the arena, (value,) for\n"
                            "a view of another value, None for anything else. Instructions, `in`, `out`, `free` being tuples of values\n"
                            "(-1: absent): ('op', op, plan, in, out, free), ('view', in, out, free), ('python', callable, in, out, free),\n"
@@ -309,7 +309,7 @@ PyType_Slot slots[] = {SLOT(Py_tp_new, program_new), SLOT(Py_tp_dealloc, program
                            "updates: ((value, input, in place), ...): the Tensor given as that input takes the value when the run has\n"
                            "succeeded. sources: (Hoisted, positions of its inputs, values that it gives), ...: computed again when one\n"
                            "of these inputs has changed. What Python callables or inner programs receive and what the program returns\n"
-                           "must not lie in the arena. home: the device of the arena and of all values but those in elsewhere, {value: device}.")},
+                           "must not lie in the arena. home: the device of the arena and of all values but those in devices, {value: device}.")},
                        {0, nullptr}};
 #undef SLOT
 PyMethodDef functions[] = {{"plan_offsets", plan_offsets, METH_VARARGS,

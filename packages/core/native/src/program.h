@@ -92,7 +92,7 @@ struct Body {
   std::vector<uint8_t> fixed;           // per value: its type is known
   std::vector<int64_t> offset;          // per value: place in the arena or -1
   int32_t home = kHost;                 // the device in whose memory it runs
-  std::vector<int32_t> elsewhere;       // per value: where it lies; empty: all of them at home
+  std::vector<int32_t> devices;       // per value: where it lies; empty: all of them at home
   Ints base;                            // per value: the value whose memory it shares, or itself
   std::vector<Ints> views;              // per value: its views
   std::vector<PyObject*> constants;     // per value, NULL when none
@@ -117,7 +117,7 @@ struct Body {
   bool profiled = false;
 };
 
-inline int32_t device_of(const Body* body, int32_t v) { return body->elsewhere.empty() ? body->home : body->elsewhere[v]; }
+inline int32_t device_of(const Body* body, int32_t v) { return body->devices.empty() ? body->home : body->devices[v]; }
 
 struct Program {
   PyObject_HEAD

@@ -138,21 +138,21 @@ bool read_constants(PyObject* constants, Body* body) {
   return true;
 }
 
-// home: where the arena lies and what else has no other device in `elsewhere`, a dict {value: device}.
-bool read_devices(int home, PyObject* elsewhere, Body* body) {
+// home: where the arena lies and what else has no other device in `devices`, a dict {value: device}.
+bool read_devices(int home, PyObject* devices, Body* body) {
   if (!is_device(home)) return false;
   body->home = home;
   PyObject *key, *value;
   Py_ssize_t at = 0;
-  while (PyDict_Next(elsewhere, &at, &key, &value)) {
+  while (PyDict_Next(devices, &at, &key, &value)) {
     const long v = PyLong_AsLong(key), device = PyLong_AsLong(value);
     if (PyErr_Occurred() || !is_device(device)) return false;
     if (v < 0 || v >= static_cast<long>(body->types.size())) {
       PyErr_Format(PyExc_IndexError, "Program: value %ld is not among the %zu values", v, body->types.size());
       return false;
     }
-    if (body->elsewhere.empty()) body->elsewhere.assign(body->types.size(), home);
-    body->elsewhere[v] = static_cast<int32_t>(device);
+    if (body->devices.empty()) body->devices.assign(body->types.size(), home);
+    body->devices[v] = static_cast<int32_t>(device);
   }
   return true;
 }
@@ -263,14 +263,14 @@ bool read_sources(PyObject* sources, Body* body) {
 
 }  // namespace
 
-// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources, home=0, elsewhere={})
+// Program(types, places, instructions, inputs, outputs, constants, arena_bytes, updates, sources, home=0, devices={})
 PyObject* program_new(PyTypeObject*, PyObject* args, PyObject*) {
   long long arena_bytes;
   int home = kHost;
-  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *sources, *elsewhere = nullptr;
+  PyObject *types, *places, *instructions, *inputs, *outputs, *constants, *updates, *sources, *devices = nullptr;
   if (!PyArg_ParseTuple(args, "O!O!O!OOO!LO!O!|iO!", &PyTuple_Type, &types, &PyTuple_Type, &places, &PyList_Type, &instructions, &inputs, &outputs,
                         &PyDict_Type, &constants, &arena_bytes, &PyTuple_Type, &updates, &PyTuple_Type,
-                        &sources, &home, &PyDict_Type, &elsewhere))
+                        &sources, &home, &PyDict_Type, &devices))
     return nullptr;
   Program* p = new_program();
   if (!p) return nullptr;
@@ -278,7 +278,7 @@ PyObject* program_new(PyTypeObject*, PyObject* args, PyObject*) {
   Body* body = p->body;
   body->arena_bytes = arena_bytes;
   const size_t count = static_cast<size_t>(PyTuple_GET_SIZE(types));
-  if (!read_types(types, body) || (elsewhere && !read_devices(home, elsewhere, body))) return nullptr;
+  if (!read_types(types, body) || (devices && !read_devices(home, devices, body))) return nullptr;
   if (!read_constants(constants, body) || !read_places(places, body)) return nullptr;
   if (!read_ints(inputs, count, true, &body->inputs) || !read_ints(outputs, count, false, &body->outputs)) return nullptr;
   body->code.resize(PyList_GET_SIZE(instructions));

@@ -73,7 +73,7 @@ void copy_body(const Body& from, Body* to) {
   to->constants = from.constants;
   for (PyObject* c : to->constants) Py_XINCREF(c);
   to->home = from.home;
-  to->elsewhere = from.elsewhere;
+  to->devices = from.devices;
   to->inputs = from.inputs;
   to->outputs = from.outputs;
   to->updates = from.updates;

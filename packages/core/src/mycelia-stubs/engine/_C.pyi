@@ -118,7 +118,7 @@ class Program:
         instructions: list[tuple], inputs: tuple[int, ...], outputs: tuple[int, ...],
         constants: dict[int, Tensor], arena_bytes: int, updates: tuple[tuple[int, int, bool], ...],
         sources: tuple[tuple[Hoisted, tuple[int, ...], tuple[int, ...]], ...],
-        home: int = 0, elsewhere: dict[int, int] = {}, /,
+        home: int = 0, devices: dict[int, int] = {}, /,
     ) -> None: ...  # fmt: skip
     def __call__(self, *inputs: Tensor) -> tuple[Tensor, ...]: ...
     def run(self, first: list[Tensor], second: list[Tensor], /) -> tuple[Tensor, ...]: ...

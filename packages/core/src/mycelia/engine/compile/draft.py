@@ -34,7 +34,7 @@ class Draft:
     `plans`: of each node, None for what Python code or inner programs do; `outside`: values that these get or
     that the program returns; `updates`: (new value, parameter that takes it); `hoisted`: parameters of the
     graph that a prologue computes. `estimating` makes a context in which open sizes may be compared without a
-    condition: for what is right whatever the sizes. `elsewhere`: values that lie on another device than the
+    condition: for what is right whatever the sizes. `off_device`: values that lie on another device than the
     program's arena.
     """
 
@@ -43,7 +43,7 @@ class Draft:
     updates: Sequence[tuple[Value, Value]]
     hoisted: Collection[Value] = ()
     estimating: Callable[[], AbstractContextManager] = contextlib.nullcontext
-    elsewhere: Collection[Value] = ()
+    off_device: Collection[Value] = ()
 
     #: New values of `updates` that are written into their parameter's own memory.
     in_place: set[Value] = field(default_factory=set)
@@ -67,7 +67,7 @@ class Draft:
             and v not in base
             and v not in apart
             and v.type.nbytes > 0
-            and v not in self.elsewhere
+            and v not in self.off_device
         }
 
     def verify(self, graph: Graph) -> None:

@@ -205,20 +205,20 @@ class Builder:
         self.plans: dict[Node, _C.Plan | None] = {n: self.plan(n) for n in self.graph.nodes}
         self.home = registry.target().device
         apart = self.home or any(plan and plan.device != self.home for plan in self.plans.values())
-        self.elsewhere = self.placed() if apart else {}  # devices of values that do not lie at home
+        self.devices = self.placed() if apart else {}  # devices of values that do not lie at home
         self.numbers: dict[Value, int] = {}
         self.constants: dict[int, Any] = {}
 
     def placed(self) -> dict[Value, int]:
-        """Puts copies into the graph of the program, and gives the devices of values elsewhere."""
+        """Puts copies into the graph of the program, and gives the devices of values that lie on others."""
         before = {u: o for o, u in enumerate(self.graph.outputs)}
-        elsewhere = placement.place(self.graph, self.plans, self.home)
+        devices = placement.place(self.graph, self.plans, self.home)
         GraphFiles(self.graph).write("placed")
         now = {u: self.graph.outputs[o] for u, o in before.items()}
         self.outputs = [now[v] for v in self.outputs]
         self.updates = [(now[u], p) for u, p in self.updates]
         self.plans = {n: self.plans[n] if n in self.plans else self.plan(n) for n in self.graph.nodes}
-        return elsewhere
+        return devices
 
     def number(self, value: Value | None) -> int:
         if value is None:
@@ -232,8 +232,8 @@ class Builder:
 
     def build(self) -> _C.Program:
         hoisted = {v for part in self.parts for v in part.values}
-        elsewhere = self.elsewhere.keys()
-        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating, elsewhere)
+        off_device = self.devices.keys()
+        draft = Draft(self.plans, self.outside(), self.updates, hoisted, self.estimating, off_device)
         order(self.graph, registry.target(), draft)
         nodes, outside = self.graph.nodes, draft.seen()
         base = view_bases(nodes, self.plans)
@@ -262,7 +262,7 @@ class Builder:
                 (self.hoisted(part), tuple(part.inputs), tuple(self.numbers[v] for v in part.values))
                 for part in self.parts
             ),
-            self.home, {self.numbers[v]: d for v, d in self.elsewhere.items() if v in self.numbers},
+            self.home, {self.numbers[v]: d for v, d in self.devices.items() if v in self.numbers},
         )  # fmt: skip
         made.nodes = tuple(node for node, *_ in self.order)
         made.task_groups = tuple(_in_instructions(nodes, draft.windows, made.nodes))

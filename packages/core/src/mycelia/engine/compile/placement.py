@@ -27,19 +27,19 @@ def place(graph: Graph, plans: Mapping[Node, _C.Plan | None], home: int) -> dict
         placing.add(node, plans[node])
     outputs = [placing.on(v, home) for v in graph.outputs]
     graph.nodes, graph.outputs = placing.nodes, outputs
-    return placing.elsewhere
+    return placing.devices
 
 
 class _Placing:
     def __init__(self, home: int) -> None:
         self.home = home
         self.nodes: list[Node] = []
-        self.elsewhere: dict[Value, int] = {}
+        self.devices: dict[Value, int] = {}
         self.copies: dict[tuple[Value, int], Value] = {}
 
     def add(self, node: Node, plan: _C.Plan | None) -> None:
         if plan is not None and plan.kind == _VIEW:
-            device = self.elsewhere.get(node.inputs[0], self.home)
+            device = self.devices.get(node.inputs[0], self.home)
         else:
             device = self.home if plan is None else plan.device
             if plan is None or plan.kind != _COPY:
@@ -49,11 +49,11 @@ class _Placing:
 
     def put(self, node: Node, device: int) -> None:
         if device != self.home:
-            self.elsewhere.update((v, device) for v in node.outputs)
+            self.devices.update((v, device) for v in node.outputs)
 
     def on(self, value: Value, device: int) -> Value:
         """`value` on `device`: itself, or a copy."""
-        if self.elsewhere.get(value, self.home) == device:
+        if self.devices.get(value, self.home) == device:
             return value
         found = self.copies.get((value, device))
         if found is None:
@@ -63,7 +63,7 @@ class _Placing:
     def copy(self, value: Value, device: int) -> Value:
         if value.is_constant:  # the program has it there from the start
             made = Value(value.type, value.name, constant=value.constant)
-            self.elsewhere[made] = device
+            self.devices[made] = device
             return made
         attrs = {"device": registry.device_name(device)}
         node = Node(device_copy, [value], attrs, [value.type])
