@@ -26,14 +26,14 @@ def _power(base: float, exponent):
     return ops.pow(Tensor(float(base), dtypes.float32), exponent)
 
 
-def average(state, new, beta: float) -> None:
+def _average(state, new, beta: float) -> None:
     """The running mean ``state = beta * state + (1 - beta) * new``."""
     assign(state, state * beta + new * (1 - beta))
 
 
 def _moments(m, v, betas, g) -> None:
-    average(m, g, betas[0])
-    average(v, g * g, betas[1])
+    _average(m, g, betas[0])
+    _average(v, g * g, betas[1])
 
 
 def adam(rows, step, lr, betas, eps: float, weight_decay: float = 0.0) -> None:
@@ -65,7 +65,7 @@ def adamax(rows, step, lr, betas, eps: float) -> None:
     """
     rate = lr / (1 - _power(betas[0], step))
     for p, m, u, g in rows:
-        average(m, g, betas[0])
+        _average(m, g, betas[0])
         assign(u, ops.maximum(u * betas[1], ops.abs(g) + eps))
         assign(p, p - rate * m / u)
 
@@ -112,10 +112,10 @@ def rms_prop(rows, lr, alpha: float, eps: float, momentum: float, centered: bool
     Tieleman and Hinton 2012.
     """
     for p, mean, square, moment, g in rows:
-        average(square, g * g, alpha)
+        _average(square, g * g, alpha)
         variance = square
         if centered:
-            average(mean, g, alpha)
+            _average(mean, g, alpha)
             variance = square - mean * mean
         move = g / (ops.sqrt(variance) + eps)
         if momentum > 0:
