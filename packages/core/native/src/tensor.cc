@@ -69,22 +69,6 @@ int tensor_clear(PyObject* self) {
   return 0;
 }
 
-void track_dict(PyObject* self) {
-  if (as_tensor(self)->dict && !PyObject_GC_IsTracked(self)) PyObject_GC_Track(self);
-}
-
-int set_attribute(PyObject* self, PyObject* name, PyObject* value) {
-  const int result = PyObject_GenericSetAttr(self, name, value);
-  track_dict(self);
-  return result;
-}
-
-PyObject* get_dict(PyObject* self, void* context) {
-  PyObject* dict = PyObject_GenericGetDict(self, context);
-  track_dict(self);
-  return dict;
-}
-
 // Subclasses (Parameter) come here; Tensor itself is made by tensor_vectorcall.
 PyObject* tensor_new(PyTypeObject* type, PyObject*, PyObject*) {
   PyObject* self = type == TensorType ? reinterpret_cast<PyObject*>(tensor_object()) : type->tp_alloc(type, 0);
@@ -106,121 +90,6 @@ PyObject* tensor_vectorcall(PyObject*, PyObject* const* args, size_t nargsf, PyO
   if (!made) place_error("Tensor");
   return made;
 }
-
-// ---- attributes --------------------------------------------------------------------------------------------------
-
-// The shape of the graph value that a tensor stands for: its sizes may be symbolic (ir/symint.py). NULL without an error: there is
-// no such value.
-PyObject* traced_shape(PyObject* self) {
-  PyObject* value = as_tensor(self)->traced;
-  if (!value) return nullptr;
-  OwnedRef type(PyObject_GetAttrString(value, "type"));
-  return type ? PyObject_GetAttrString(type.p, "shape") : nullptr;
-}
-PyObject* get_shape(PyObject* self, void*) {
-  PyObject* shape = traced_shape(self);
-  return shape || PyErr_Occurred() ? shape : shape_tuple(as_tensor(self)->t);
-}
-PyObject* get_dtype(PyObject* self, void*) {
-  PyObject* d = dtype_objects[as_tensor(self)->t.dtype];
-  if (!d) Py_RETURN_NONE;
-  Py_INCREF(d);
-  return d;
-}
-PyObject* get_ndim(PyObject* self, void*) { return PyLong_FromLong(as_tensor(self)->t.rank); }
-PyObject* get_size(PyObject* self, void*) {
-  OwnedRef shape(traced_shape(self));
-  if (!shape) return PyErr_Occurred() ? nullptr : PyLong_FromLongLong(as_tensor(self)->t.size);
-  OwnedRef size(PyLong_FromLong(1));
-  for (Py_ssize_t i = 0; size && i < PyTuple_GET_SIZE(shape.p); ++i) {
-    PyObject* product = PyNumber_Multiply(size.p, PyTuple_GET_ITEM(shape.p, i));
-    Py_XSETREF(size.p, product);
-  }
-  return size.take();
-}
-PyObject* get_itemsize(PyObject* self, void*) { return PyLong_FromLongLong(kItemSize[as_tensor(self)->t.dtype]); }
-PyObject* get_nbytes(PyObject* self, void*) {
-  OwnedRef size(get_size(self, nullptr)), item(PyLong_FromLongLong(kItemSize[as_tensor(self)->t.dtype]));
-  return size && item ? PyNumber_Multiply(size.p, item.p) : nullptr;
-}
-PyObject* get_traced(PyObject* self, void*) {
-  PyObject* v = as_tensor(self)->traced ? as_tensor(self)->traced : Py_None;
-  Py_INCREF(v);
-  return v;
-}
-PyObject* get_node(PyObject* self, void*) {
-  PyObject* v = as_tensor(self)->node ? reinterpret_cast<PyObject*>(as_tensor(self)->node) : Py_None;
-  Py_INCREF(v);
-  return v;
-}
-int set_node(PyObject* self, PyObject* value, void*) {
-  Tensor* t = as_tensor(self);
-  Node* fresh = nullptr;
-  if (value && value != Py_None) {
-    if (Py_TYPE(value) != NodeType) {
-      PyErr_SetString(PyExc_TypeError, "Tensor._node must be a tape node or None");
-      return -1;
-    }
-    Py_INCREF(value);
-    fresh = reinterpret_cast<Node*>(value);
-  }
-  Node* old = t->node;
-  t->node = fresh;
-  t->node_output = 0;
-  Py_XDECREF(old);
-  return 0;
-}
-PyObject* get_node_output(PyObject* self, void*) { return PyLong_FromLong(as_tensor(self)->node_output); }
-PyObject* get_tape_place(PyObject* self, void*) {
-  const Tensor* t = as_tensor(self);
-  if (!t->node) Py_RETURN_NONE;
-  return Py_BuildValue("(Oi)", reinterpret_cast<PyObject*>(t->node), static_cast<int>(t->node_output));
-}
-int set_tape_place(PyObject* self, PyObject* value, void*) {
-  if (!value || value == Py_None) return set_node(self, Py_None, nullptr);
-  PyObject* node;
-  int output;
-  if (!PyTuple_Check(value)) {
-    PyErr_SetString(PyExc_TypeError, "Tensor._tape_place must be (tape node, number of its output) or None");
-    return -1;
-  }
-  if (!PyArg_ParseTuple(value, "Oi", &node, &output) || set_node(self, node, nullptr) < 0) return -1;
-  as_tensor(self)->node_output = output;
-  return 0;
-}
-PyObject* get_initialized(PyObject* self, void*) {
-  return PyBool_FromLong(as_tensor(self)->storage != nullptr || as_tensor(self)->traced != nullptr);
-}
-PyObject* get_is_parameter(PyObject* self, void*) { return PyBool_FromLong(as_tensor(self)->flags & kParameter); }
-int set_is_parameter(PyObject* self, PyObject* value, void*) {
-  const int truth = value ? PyObject_IsTrue(value) : 0;
-  if (truth < 0) return -1;
-  as_tensor(self)->flags = truth ? as_tensor(self)->flags | kParameter : as_tensor(self)->flags & ~kParameter;
-  return 0;
-}
-PyObject* get_data_ptr(PyObject* self, void*) { return PyLong_FromVoidPtr(as_tensor(self)->t.data); }
-PyObject* get_device(PyObject* self, void*) {
-  const Storage* s = as_tensor(self)->storage;
-  return PyLong_FromLong(s ? s->device : kHost);
-}
-
-PyGetSetDef getset[] = {
-    {"shape", get_shape, nullptr, "Sizes of the dimensions, a tuple of int.", nullptr},
-    {"dtype", get_dtype, nullptr, "Element type.", nullptr},
-    {"ndim", get_ndim, nullptr, "Number of dimensions.", nullptr},
-    {"size", get_size, nullptr, "Number of elements.", nullptr},
-    {"itemsize", get_itemsize, nullptr, "Bytes of one element.", nullptr},
-    {"nbytes", get_nbytes, nullptr, "Bytes of all elements.", nullptr},
-    {"traced", get_traced, nullptr, "The ir.Value this tensor stands for while a graph is captured, else None.", nullptr},
-    {"_node", get_node, set_node, "Tape node that produced this tensor, or None.", nullptr},
-    {"_node_output", get_node_output, nullptr, "Which output of the tape node this tensor is.", nullptr},
-    {"_tape_place", get_tape_place, set_tape_place, "(tape node, which of its outputs), or None: to keep and to give back.", nullptr},
-    {"_is_parameter", get_is_parameter, set_is_parameter, "Reads inside a trace become graph inputs.", nullptr},
-    {"_has_value", get_initialized, nullptr, "False for a tensor whose memory was not set yet.", nullptr},
-    {"_data_ptr", get_data_ptr, nullptr, "Address of the first element.", nullptr},
-    {"_device", get_device, nullptr, "Number of the device in whose memory it lies; 0: the host.", nullptr},
-    {"__dict__", get_dict, PyObject_GenericSetDict, "Attributes that were set on this tensor.", nullptr},
-    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 
 }  // namespace
 
@@ -368,7 +237,7 @@ const PyType_Slot base_slots[] = {
     SLOT(Py_tp_clear, tensor_clear),
     SLOT(Py_tp_setattro, set_attribute),
     SLOT(Py_tp_methods, methods),
-    SLOT(Py_tp_getset, getset),
+    SLOT(Py_tp_getset, tensor_attributes),
     SLOT(Py_tp_members, members),
     SLOT(Py_tp_repr, repr),
     SLOT(Py_tp_str, str),
@@ -404,66 +273,6 @@ PyObject* set_dtypes(PyObject*, PyObject* list) {
     Py_XSETREF(dtype_objects[i], d);
   }
   Py_RETURN_NONE;
-}
-
-bool parse_shape(PyObject* shape, int32_t* rank, int64_t* out) {
-  OwnedRef fast(PySequence_Fast(shape, "shape must be a tuple or list of int"));
-  if (!fast) return false;
-  const Py_ssize_t n = PySequence_Fast_GET_SIZE(fast.p);
-  if (n > MYC_MAX_RANK) {
-    PyErr_Format(PyExc_ValueError, "a tensor has at most %d dimensions, but shape is %R", MYC_MAX_RANK, shape);
-    return false;
-  }
-  *rank = static_cast<int32_t>(n);
-  for (Py_ssize_t i = 0; i < n; ++i) {
-    out[i] = PyLong_AsLongLong(PySequence_Fast_GET_ITEM(fast.p, i));
-    if (out[i] == -1 && PyErr_Occurred()) return false;
-  }
-  return true;
-}
-
-// empty(dtype, shape, device=0): fresh memory, content undefined.
-PyObject* module_empty(PyObject*, PyObject* args) {
-  PyObject *dtype, *shape;
-  int device = kHost;
-  if (!PyArg_ParseTuple(args, "OO|i", &dtype, &shape, &device) || !is_device(device)) return nullptr;
-  int32_t rank;
-  int64_t dims[MYC_MAX_RANK];
-  const int32_t code = dtype_code(dtype);
-  if (code < 0 || !parse_shape(shape, &rank, dims)) return nullptr;
-  for (int i = 0; i < rank; ++i)
-    if (dims[i] < 0) return PyErr_Format(PyExc_ValueError, "a tensor's sizes must not be negative, but shape is %R", shape);
-  return reinterpret_cast<PyObject*>(tensor_empty(code, rank, dims, device));
-}
-
-// on_device(tensor, device): itself if it lies there, else a copy.
-PyObject* module_on_device(PyObject*, PyObject* args) {
-  PyObject* tensor;
-  int device;
-  if (!PyArg_ParseTuple(args, "O!i", TensorType, &tensor, &device) || !is_device(device) || !has_data(as_tensor(tensor))) return nullptr;
-  return reinterpret_cast<PyObject*>(tensor_on(as_tensor(tensor), device));
-}
-
-// make_traced(value, dtype, shape): a tensor that stands for an ir.Value; sizes may be -1.
-PyObject* module_make_traced(PyObject*, PyObject* args) {
-  PyObject *value, *dtype, *shape;
-  if (!PyArg_ParseTuple(args, "OOO", &value, &dtype, &shape)) return nullptr;
-  const int32_t code = dtype_code(dtype);
-  if (code < 0) return nullptr;
-  Tensor* t = tensor_object();
-  if (!t) return nullptr;
-  t->t.data = nullptr;
-  t->t.dtype = code;
-  if (!parse_shape(shape, &t->t.rank, t->t.shape)) {
-    Py_DECREF(t);
-    return nullptr;
-  }
-  t->t.size = count_elements(t->t.rank, t->t.shape);
-  if (value != Py_None) {  // None: a type without a value, as for Cell.set_inputs
-    Py_INCREF(value);
-    t->traced = value;
-  }
-  return reinterpret_cast<PyObject*>(t);
 }
 
 PyMethodDef functions[] = {

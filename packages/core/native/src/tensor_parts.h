@@ -7,6 +7,18 @@ namespace mycelia {
 // True when the tensor has memory; else an error is set that says why it has none.
 bool has_data(Tensor* t);
 
+// attributes.cc
+extern PyGetSetDef tensor_attributes[];
+// The shape of the graph value that a tensor stands for: its sizes may be symbolic (ir/symint.py). NULL without an error: there is
+// no such value.
+PyObject* traced_shape(PyObject* self);
+int set_attribute(PyObject* self, PyObject* name, PyObject* value);
+
+// creation.cc
+PyObject* module_empty(PyObject*, PyObject* args);
+PyObject* module_on_device(PyObject*, PyObject* args);
+PyObject* module_make_traced(PyObject*, PyObject* args);
+
 // operators.cc
 extern const PyType_Slot operator_slots[];
 extern const int operator_slot_count;
