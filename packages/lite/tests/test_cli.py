@@ -3,13 +3,76 @@
 from __future__ import annotations
 
 from importlib.metadata import version
+from pathlib import Path
 
+import pytest
 from typer.testing import CliRunner
 
 from mycelia_lite.cli import app
+from mycelia_lite.format import Table, read, write
+
+FIXTURES = Path(__file__).parent / "fixtures"
+
+
+def run(*arguments: object, code: int = 0) -> str:
+    result = CliRunner().invoke(app, [str(a) for a in arguments])
+    assert result.exit_code == code, result.output
+    return result.output
 
 
 def test_version_command_prints_the_installed_version():
-    result = CliRunner().invoke(app, ["version"])
-    assert result.exit_code == 0, result.output
-    assert result.output.strip() == version("mycelia-lite")
+    assert run("version").strip() == version("mycelia-lite")
+
+
+def test_inspect_shows_borders_operators_and_memory():
+    lines = [
+        line.replace("│", " ").split() for line in run("inspect", FIXTURES / "convnet_w4.ms").splitlines()
+    ]
+    assert (
+        lines[0] == "convnet_w4.ms: 5.9 KB, no name, no version, from ONNX, 11 operators in 1 graphs".split()
+    )
+    assert ["input", "x", "FLOAT32", "[1,", "16,", "16,", "3]", "NHWC"] in lines
+    assert ["output", "y", "FLOAT32", "[1,", "10]", "NCHW"] in lines
+    assert ["Conv2DFusion", "3", "2"] in lines and ["Softmax", "1", "-"] in lines
+    assert ["constants", "INT8", "3", "764", "B", "-"] in lines
+    assert ["activations", "FLOAT32", "12", "17.3", "KB", "-"] in lines
+
+
+def test_inspect_shows_a_model_with_holes(tmp_path):
+    tensor = Table("Tensor", name="[red]t", dims=[-1, 3], dataType=99)
+    write(
+        tmp_path / "odd.ms",
+        Table("MetaGraph", inputIndex=[0, 7], nodes=[Table("CNode")], allTensors=[tensor]),
+    )
+    output = run("inspect", tmp_path / "odd.ms")
+    assert "tensor 7, which is not there" in output and "[red]t" in output and "[-1, 3]" in output
+
+
+@pytest.mark.parametrize("data", ["inline", "hash"])
+def test_a_model_goes_through_its_text(data, tmp_path):
+    model, text, again = FIXTURES / "convnet.ms", tmp_path / "model.txt", tmp_path / "again.ms"
+    run("inspect", model, "--text", text, "--data", data)
+    assert run("inspect", model, "--text", "-", "--data", data) == text.read_text()
+    from_model = [model] if data == "hash" else []
+    run("inspect", *from_model, "--from-text", text, "--output-file", again)
+    assert read(again) == read(model)
+
+
+def test_errors_are_one_message_that_names_the_file(tmp_path):
+    (tmp_path / "broken.ms").write_bytes(b"\x10\0\0\0MSL1")
+    assert "broken.ms: MetaGraph: the file identifier is b'MSL1'" in run(
+        "inspect", tmp_path / "broken.ms", code=1
+    )
+    (tmp_path / "broken.txt").write_text("MetaGraph {\n  nmae: 1\n}\n")
+    out = tmp_path / "out.ms"
+    output = run("inspect", "--from-text", tmp_path / "broken.txt", "--output-file", out, code=1)
+    assert "broken.txt: line 2: MetaGraph has no field 'nmae'" in output and not out.exists()
+    assert "absent.ms" in run("inspect", tmp_path / "absent.ms", code=1)
+    assert "'inline' or 'hash'" in run(
+        "inspect", FIXTURES / "mixed.ms", "--text", "-", "--data", "all", code=1
+    )
+
+
+@pytest.mark.parametrize("arguments", [[], ["--from-text", "a.txt"], ["a.ms", "--output-file", "b.ms"]])
+def test_options_that_do_not_fit_are_refused(arguments):
+    assert "--output-file" in run("inspect", *arguments, code=2)

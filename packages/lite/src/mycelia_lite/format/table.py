@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import enum
 import math
 import struct
 from collections.abc import Iterable
@@ -141,11 +142,7 @@ class Table:
     __copy__ = copy
 
     def __reduce__(self):
-        plain = {
-            name: bytes(value) if isinstance(value, memoryview) else value
-            for name, value in self._values.items()
-        }
-        return _restored, (self.kind, plain, self.unknown_fields)
+        return _restored, (self.kind, {k: _plain(v) for k, v in self._values.items()}, self.unknown_fields)
 
     def __repr__(self) -> str:
         fields = [f"{field.name}={_shown(value)}" for field, value in self.items()]
@@ -156,10 +153,16 @@ class Table:
 
 
 def _restored(kind: str, values: dict[str, Any], unknown: tuple[int, ...]) -> Table:
-    made = Table(kind)
-    made._values.update(values)
+    made = Table(kind, **values)
     object.__setattr__(made, "unknown_fields", unknown)
     return made
+
+
+def _plain(value: Any) -> Any:
+    """`value` as it can cross to another process: not mapped, numbers for members of enums."""
+    if isinstance(value, memoryview):
+        return bytes(value)
+    return int(value) if isinstance(value, enum.IntEnum) else value
 
 
 def is_list(field: Field) -> bool:
