@@ -45,3 +45,15 @@ def test_defaults_are_what_a_reader_of_32_bit_floats_gets():
     assert TABLES["FormatTranspose"].fields["src_format"].default is ENUMS["Format"]["NHWC"]
     assert TABLES["Conv2DFusion"].fields["kernel_size"].default is None
     assert TABLES["CNode"].fields["deviceType"].default == -1
+
+
+def test_no_table_holds_itself():
+    """Reading follows the schema, so how deep a file can lead is bounded by it."""
+
+    def depth(name: str, above: tuple[str, ...]) -> int:
+        assert name not in above, above
+        inner = [f.type for f in TABLES[name].fields.values()]
+        tables = {t for kind in inner for t in (PRIMITIVES[1:] if kind == UNION else [kind]) if t in TABLES}
+        return 1 + max((depth(t, (*above, name)) for t in tables), default=0)
+
+    assert depth("MetaGraph", ()) == 6  # MetaGraph, CNode, Primitive, PadFusion, Vec2D, Vec
