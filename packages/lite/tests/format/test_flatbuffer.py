@@ -282,6 +282,23 @@ def test_parts_that_are_used_over_and_over_are_refused():
         decode(bytes(data))
 
 
+def test_vtables_that_overlap_are_refused():
+    """Every 20 bytes another vtable of 64 KB begins, of fields of a newer version: they would take gigabytes."""
+    many = 20000
+    vtables = struct.pack("<10H", 65532, 4, *[0] * 8) * (many + 4000)
+    nodes_slot = TABLES["MetaGraph"].fields["nodes"].slot
+    root_vtable = struct.pack(f"<{nodes_slot // 2 + 1}H", nodes_slot + 2, 8, *[0] * (nodes_slot // 2 - 2), 4)
+    root_vtable += bytes(-len(root_vtable) % 4)
+    at = 8 + len(root_vtable)
+    first = at + 8 + 4 + 4 * many  # tables, after the root and the vector of offsets to them
+    start = first + 4 * many  # of the vtables
+    data = struct.pack("<I4s", at, b"MSL2") + root_vtable + struct.pack("<iI", len(root_vtable), 4)
+    data += struct.pack(f"<{1 + many}I", many, *[first - (at + 12)] * many)
+    data += struct.pack(f"<{many}i", *[first + 4 * i - (start + 20 * i) for i in range(many)]) + vtables
+    with pytest.raises(FormatError, match=r"nodes\[\d\]: parts are used many times"):
+        decode(data)
+
+
 def test_fields_of_a_newer_version_are_reported_and_never_lost_in_silence(monkeypatch):
     from mycelia_lite.format import to_text
 

@@ -68,7 +68,7 @@ class _Reader:
             raise self.error(f"{self.size} bytes are too few for a .ms file")
         found = bytes(self.data[4:8])
         if found != IDENTIFIER:
-            others = "no .ms file, an encrypted one, or one of MindSpore Lite before 1.1"
+            others = "no .ms file, an encrypted one, or an older one"
             raise self.error(f"the file identifier is {found!r}, not {IDENTIFIER!r}: {others}")
         return self.table(self.follow(0), kind)
 
@@ -104,6 +104,7 @@ class _Reader:
                 raise self.error(
                     f"the vtable at {start} has a length of {length} in a file of {self.size} bytes"
                 )
+            self.spend(length)
             self.vtables[start] = struct.unpack_from(f"<{length // 2 - 1}H", self.data, start + 2)
         found = self.vtables[start]
         if found[0] < 4 or at + found[0] > self.size:
@@ -113,7 +114,7 @@ class _Reader:
     def fields(self, at: int, kind: TableType) -> tuple[dict[str, Any], tuple[int, ...]]:
         """Values of the fields that are there, and ids of those that the schema does not have."""
         size, *offsets = self.vtable(at)
-        self.spend(size)
+        self.spend(size + 2 * max(0, len(offsets) - kind.ids))  # of these ids each table has a list
         values = {}
         for name, field in kind.fields.items():
             if field.id >= len(offsets):
