@@ -205,6 +205,12 @@ def test_a_value_that_does_not_fit_is_named_with_its_place(table, message):
         encode(table)
 
 
+def test_a_file_of_more_than_2_gib_is_refused():
+    half = np.zeros(1 << 30, np.uint8)  # never touched, so it takes no memory
+    with pytest.raises(FormatError, match="MetaGraph: more than 2147483647 bytes(.|\n)*externalData"):
+        encode(Table("MetaGraph", allTensors=[Table("Tensor", data=half), Table("Tensor", data=half)]))
+
+
 def changed(data: bytes, at: int, new: bytes) -> bytes:
     return data[:at] + new + data[at + len(new) :]
 
@@ -283,7 +289,7 @@ def test_parts_that_are_used_over_and_over_are_refused():
 
 
 def test_vtables_that_overlap_are_refused():
-    """Every 20 bytes another vtable of 64 KB begins, of fields of a newer version: they would take gigabytes."""
+    """Every 20 bytes another vtable of 64 KB begins, with fields of a newer version: gigabytes in all."""
     many = 20000
     vtables = struct.pack("<10H", 65532, 4, *[0] * 8) * (many + 4000)
     nodes_slot = TABLES["MetaGraph"].fields["nodes"].slot
