@@ -82,6 +82,7 @@ def test_hashes_stand_for_the_weights_of_another_model():
         ("Tensor { data: INT8[1, 2", "expected a number, found 'the end'"),
         ("Tensor { data: @0 }\n@0 base64\n!!!\n", "line 2: @0 is not base64"),
         ("Tensor {}\n@0 base64\nAAAA\n@1 base65\n", "line 4: expected `@n base64`"),
+        ("Tensor {}\n@0 base64\nAAAA\n@0 base64\nAAAA\n", "line 4: @0 stands here a second time"),
         ("Tensor {} }", "line 1: expected the end of the model, found '}'"),
         ("Tensor { ; }", "line 1: '; }' cannot be read"),
         ("Dropout { keep_prob: 1.5.2 }", "line 1: keep_prob is '1.5.2': float is expected"),

@@ -197,24 +197,25 @@ class _Parser:
         split = re.search(r"^@\d+ (?:base64|sha256)\b", text, re.MULTILINE)
         self.text = text[: split.start()] if split else text
         self.at = 0
-        self.blobs = dict(self.sections(text, split.start() if split else len(text), weights))
+        self.blobs: dict[str, bytes | memoryview] = {}
+        self.sections(text, split.start() if split else len(text), weights)
 
     def error(self, what: str, at: int | None = None) -> FormatError:
         line = self.text.count("\n", 0, self.at if at is None else at) + 1
         return FormatError(f"line {line}: {what}")
 
-    def sections(
-        self, text: str, start: int, weights: Table | None
-    ) -> Iterator[tuple[str, bytes | memoryview]]:
-        """Bytes of each `@n` behind the model."""
+    def sections(self, text: str, start: int, weights: Table | None) -> None:
+        """Take up the bytes of each `@n` behind the model."""
         known = None
         line = text.count("\n", 0, start) + 1
         for section in re.split(r"^(?=@)", text[start:], flags=re.MULTILINE):
             head, _, body = section.partition("\n")
             words = head.partition("#")[0].split()
+            if words and words[0] in self.blobs:
+                raise FormatError(f"line {line}: {words[0]} stands here a second time")
             if words and words[1:] == ["base64"]:
                 try:
-                    yield words[0], base64.b64decode(re.sub(r"#.*|\s+", "", body), validate=True)
+                    self.blobs[words[0]] = _from_base64(body)
                 except (binascii.Error, ValueError) as e:
                     raise FormatError(f"line {line}: {words[0]} is not base64: {e}") from None
             elif len(words) == 3 and words[1] == "sha256":
@@ -224,7 +225,7 @@ class _Parser:
                         f"line {line}: the bytes of {words[0]} are not there, only their hash",
                         hint="" if weights else "give the model that they are to be taken from as `weights`",
                     )
-                yield words[0], known[words[2]]
+                self.blobs[words[0]] = known[words[2]]
             elif words:
                 raise FormatError(
                     f"line {line}: expected `@n base64` or `@n sha256 HASH`, found {head!r:.80}"
@@ -349,6 +350,12 @@ class _Parser:
             except (ValueError, OverflowError):
                 raise self.error(f"{words!r:.80} are no elements of {token}") from None
         raise self.error(f"expected @n, a text or numbers such as INT32[1, 2], found {token!r:.60}")
+
+
+def _from_base64(text: str) -> bytes:
+    if "#" in text:
+        text = re.sub("#.*", "", text)
+    return base64.b64decode("".join(text.split()), validate=True)
 
 
 def _float(token: str, kind: str) -> float:
