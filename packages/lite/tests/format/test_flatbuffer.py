@@ -130,6 +130,15 @@ def test_fields_not_set_read_as_the_default_and_defaults_take_no_room():
     assert tensor == Table("Tensor", dims=[3]) != Table("Tensor")
 
 
+def test_repr_shows_what_is_set_in_few_words():
+    table = Table("Activation", alpha=0.1, activation_type="LEAKY_RELU", approximate=False)
+    assert repr(table) == "Table('Activation', activation_type=LEAKY_RELU, alpha=0.1)"
+    tensor = Table("Tensor", dims=list(range(20)), data=bytes(100), quantClusters=[0.1])
+    assert repr(tensor) == (
+        "Table('Tensor', dims=[0, 1, 2, 3, 4, 5, 6, 7, ... 20 in all], data=<100 bytes>, quantClusters=[0.1])"
+    )
+
+
 def test_boxes_are_what_they_hold():
     pads = Table("PadFusion", paddings=[[0, 1], [], [2, 3]])
     assert decode(encode(pads), "PadFusion").paddings == [[0, 1], [], [2, 3]]

@@ -145,7 +145,7 @@ class Table:
         return _restored, (self.kind, {k: _plain(v) for k, v in self._values.items()}, self.unknown_fields)
 
     def __repr__(self) -> str:
-        fields = [f"{field.name}={_shown(value)}" for field, value in self.items()]
+        fields = [f"{field.name}={_shown(value, field)}" for field, value in self.items()]
         return f"Table({', '.join([repr(self.kind), *fields])})"
 
     def __dir__(self) -> list[str]:
@@ -228,12 +228,14 @@ def _copied(value: Any) -> Any:
     return [_copied(v) for v in value] if isinstance(value, list) else value
 
 
-def _shown(value: Any) -> str:
+def _shown(value: Any, field: Field) -> str:
     if isinstance(value, memoryview | bytes | bytearray | np.ndarray):
         size = bytes_of(value).nbytes
         return repr(bytes(value)) if size <= 32 and not isinstance(value, np.ndarray) else f"<{size} bytes>"
-    if isinstance(value, int) and hasattr(value, "name"):
-        return value.name
-    if isinstance(value, list) and len(value) > 16:
-        return f"[{', '.join(map(_shown, value[:8]))}, ... {len(value)} in all]"
-    return f"[{', '.join(map(_shown, value))}]" if isinstance(value, list) else repr(value)
+    if isinstance(value, list):
+        if len(value) <= 16:
+            return f"[{', '.join(_shown(v, field) for v in value)}]"
+        return f"[{', '.join(_shown(v, field) for v in value[:8])}, ... {len(value)} in all]"
+    if field.type == "float" and isinstance(value, float):
+        return str(np.float32(value))
+    return getattr(value, "name", None) if isinstance(value, enum.IntEnum) else repr(value)
