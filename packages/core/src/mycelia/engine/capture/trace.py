@@ -287,7 +287,9 @@ class Trace:
             flat[index] = _cast(flat[index], dtype)
         for index, value in enumerate(flat):
             if value is not None and not isinstance(value, Tensor):
-                flat[index] = self.number(value, typing.in_types[index].dtype)
+                # A cast rounds the number once: to float64 it does not go through float32.
+                kept = attrs["dtype"] if definition.name == "cast" else typing.in_types[index].dtype
+                flat[index] = self.number(value, kept)
         values = [None if t is None else self.value_of(t) for t in flat]
         place = (self.again and self.again.location) or errors.user_place(2)
         if sizes_open and op is not size_value and is_symbolic(attrs):

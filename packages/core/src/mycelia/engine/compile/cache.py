@@ -89,12 +89,14 @@ class _Member(NamedTuple):
 class _Family:
     """Calls that differ in the sizes of their tensors only."""
 
-    __slots__ = ("shapes", "templates", "fixed", "objects")
+    __slots__ = ("shapes", "templates", "fixed", "python", "is_python", "objects")
 
     def __init__(self, shapes: tuple[Shape, ...], objects: list[Any]) -> None:
         self.shapes = shapes  # of the first call
         self.templates: list[tuple[Template, list[Guard]]] = []
         self.fixed: set[Place] = set()  # the Python code looks at these sizes
+        self.python: list[list[Guard]] = []  # under these it ran as Python, for want of a graph
+        self.is_python = False  # a capture for all sizes had no graph either: none is tried again
         self.objects = objects  # named by identity: they must not make room for others
 
     def symbolic(self, shapes: Sequence[Shape], declared: Sequence[Place]) -> dict[Place, int]:
@@ -221,12 +223,18 @@ class Cache:
                 if run is not None:
                     self.resized += 1
                     return _Member(run, guards)
-        sizes = family.symbolic(shapes, declared)
+        python = next((guards for guards in family.python if holds(guards)), None)
+        sizes = {} if family.is_python else family.symbolic(shapes, declared)
         if sizes and len(family.templates) < _TEMPLATES:
             member = self.resizable(family, shapes, args, kwargs, sizes)
             if member is not None:
                 return member
-        return self.compiled(args, kwargs)
+        if family.is_python and python is not None:
+            return _Member(None, python)
+        member = self.compiled(args, kwargs)
+        if member.run is None and python is None:
+            family.python.append(member.guards)
+        return member
 
     def resizable(
         self, family: _Family, shapes: tuple[Shape, ...], args: tuple, kwargs: dict, sizes: dict[Place, int]
@@ -237,6 +245,7 @@ class Cache:
         except Exception as error:  # the usual way shows whether it is the user's error
             log.logger(__name__).info("%s is compiled for each shape: %s", self.name, error)
             family.fixed.update(sizes)
+            family.is_python = isinstance(error, (UnknownSize, UnknownValue))
             return None
         specialized = template.specialized()
         family.fixed.update(specialized)

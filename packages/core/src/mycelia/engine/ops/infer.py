@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from mycelia.engine.base import errors
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops.define import registry
 
@@ -31,9 +32,13 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             continue
         for i, n in enumerate(shape, rank - len(shape)):
             m = result[i]
-            if m == n or n == 1:
+            if type(m) is not SymInt and m == 1:  # a size that is left open is compared only where it must be
+                result[i] = n
+            elif type(n) is not SymInt and n == 1:
                 continue
-            if m == 1 or m == UNKNOWN:
+            elif m == n or n == 1:
+                continue
+            elif m == 1 or m == UNKNOWN:
                 result[i] = n
             elif n != UNKNOWN:
                 raise ValueError(
@@ -47,11 +52,7 @@ def broadcast(dtype: DType | None = None) -> Callable:
 
     def rule(*types, **attrs):
         present = [t for t in types if t is not None]
-        if len(present) == 2 and present[0].shape == present[1].shape:
-            shape = present[0].shape
-        else:
-            shape = broadcast_shapes(*(t.shape for t in present))
-        return TensorType(dtype or present[0].dtype, shape)
+        return TensorType(dtype or present[0].dtype, broadcast_shapes(*(t.shape for t in present)))
 
     return rule
 

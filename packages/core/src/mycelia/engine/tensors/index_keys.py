@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from dataclasses import dataclass, field
 
 import numpy as np
 
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ir.sizes import exact, is_open
-from mycelia.engine.ir.symint import SymInt, applied
+from mycelia.engine.ir.sizes import is_open
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays.shape import constant
+from mycelia.engine.ops.arrays.slicing import slice_axis
 
 _Tensor = _C.Tensor
 
@@ -225,57 +225,13 @@ def _range(k: slice, axis: int, shape: tuple[int, ...]):
         if k == slice(None):
             return 0, n, 1
         raise IndexError(f"axis {axis} has a size that is known only at run time: it cannot be sliced by {k}")
-    if is_open(n) and k.step in (None, 1):
-        start, stop = _open_limit(k.start, n, 0), _open_limit(k.stop, n, n)
-        return start, applied(max, stop - start, 0), 1
-    if SymInt in map(type, (n, k.start, k.stop)) and _is_step(k.step):
-        return _open_range(k, n)
     try:
-        start, stop, step = k.indices(n)
+        return slice_axis(k.start, k.stop, k.step, n)
     except ValueError:
         raise ValueError(f"the step of slice {k} on axis {axis} cannot be 0") from None
     except TypeError:
         text = f"the limits of a slice must be integers or None, but got {k} on axis {axis}"
         raise errors.error(SliceLimit, "Tensor index", text) from None
-    size = len(range(start, stop, step))
-    return (start if size else 0), size, step
-
-
-def _is_step(step):
-    return step is None or (type(step) is int and step != 0)
-
-
-def _open_range(k: slice, n):
-    """(begin, size, step) where a limit of the slice or the size `n` differs from call to call."""
-    step = 1 if k.step is None else k.step
-    if step > 0:
-        start, stop = _limit(k.start, n, 0, 0, n), _limit(k.stop, n, n, 0, n)
-        return (start, (stop - start + step - 1) // step, step) if start < stop else (0, 0, step)
-    start, stop = _limit(k.start, n, n - 1, -1, n - 1), _limit(k.stop, n, -1, -1, n - 1)
-    return (start, (start - stop - step - 1) // -step, step) if stop < start else (0, 0, step)
-
-
-def _limit(limit, n, default, low, high):
-    """One end of a slice of an axis of size `n`, as `slice.indices` gives it: between `low` and `high`."""
-    if limit is None:
-        return default
-    limit = exact(limit)
-    if limit < 0:
-        limit = limit + n
-        return limit if limit > low else low
-    return limit if limit < high else high
-
-
-def _open_limit(limit, n, default):
-    """`_limit` of an axis whose size only the finished graph knows, as a formula."""
-    if limit is None:
-        return default
-    limit = exact(limit)
-    if limit < 0:
-        return applied(max, limit + n, 0)
-    # One row is taken to be there: a slice of an empty axis is empty in any case.
-    within = n.table.decided(operator.le, n._partner(limit), n, least=1)
-    return limit if within else applied(min, limit, n)
 
 
 def _out_of_bounds(index: int, axis: int, shape: tuple[int, ...]) -> IndexError:

@@ -89,7 +89,9 @@ def iterate(x: _Tensor):
 
 def _slice(x, selection):
     shape = tuple(selection.shape)
-    if tuple(selection.size) == x.shape and all(s == 1 for s in selection.stride):
+    # An open size beside a number: no part of the whole axis, whatever the size is in the end.
+    whole = all(type(n) is type(m) and n == m for n, m in zip(selection.size, x.shape))
+    if whole and all(s == 1 for s in selection.stride):
         return x if shape == x.shape and selection.arrays else reshape(x, shape)
     return _strided_slice(x, tuple(selection.begin), tuple(selection.size), tuple(selection.stride), shape)
 

@@ -10,9 +10,10 @@ from mycelia.engine.ops.arrays.axes import transpose
 from mycelia.engine.ops.arrays.create import arange
 from mycelia.engine.ops.arrays.gathering import gather, gather_d
 from mycelia.engine.ops.arrays.index import is_tensor
+from mycelia.engine.ops.arrays.joining import choices, unbind
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.padding import pad
-from mycelia.engine.ops.arrays.shape import broadcast_to, constant, reshape
+from mycelia.engine.ops.arrays.shape import broadcast_to, reshape
 from mycelia.engine.ops.arrays.slicing import strided_slice
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.cast import cast
@@ -163,9 +164,8 @@ def pdist(input, p=2.0):
         raise errors.value_error(f"For 'pdist', 'input' must have rank 2, but has shape {input.shape}.")
     if not p >= 0:
         raise errors.value_error(f"For 'pdist', 'p' must not be negative, but got {p}.")
-    first, second = np.triu_indices(input.shape[0], 1)
-    rows = [gather(input, constant(i, dtypes.int32), 0) for i in (first, second)]
-    return vector_norm(_math.sub(*rows), p, -1)
+    first, second = unbind(choices(input.shape[0], 2), 1)
+    return vector_norm(_math.sub(gather(input, first, 0), gather(input, second, 0)), p, -1)
 
 
 __all__ = [

@@ -114,15 +114,18 @@ def fills(x, value):
 def empty(*size, dtype=None, device=None):
     """A tensor of shape `size` whose content is undefined, float32 unless `dtype` says otherwise."""
     shape = size[0] if len(size) == 1 and not isinstance(size[0], int) else size
-    return _C.empty(
-        dtypes.float32 if dtype is None else dtypes.as_dtype(dtype), _checked_shape(shape, "size")
-    )
+    return _empty(_checked_shape(shape, "size"), dtypes.float32 if dtype is None else dtypes.as_dtype(dtype))
+
+
+def _empty(shape, dtype):
+    # A graph for many sizes holds no memory of one of them.
+    return zeros(shape, dtype) if SymInt in map(type, shape) else _C.empty(dtype, shape)
 
 
 @ignored.arguments(device="the device target says where it lies")
 def empty_like(input, *, dtype=None, device=None):
     """A tensor of the shape and dtype of `input` (or `dtype`) whose content is undefined."""
-    return _C.empty(input.dtype if dtype is None else dtypes.as_dtype(dtype), input.shape)
+    return _empty(input.shape, input.dtype if dtype is None else dtypes.as_dtype(dtype))
 
 
 def eye(n, m=None, dtype=None):
@@ -264,7 +267,7 @@ def sequence_mask(lengths, maxlen=None):
     """
     if maxlen is None:
         maxlen = max(int(lengths.asnumpy().max(initial=0)), 0)
-    return constant(np.arange(maxlen), lengths.dtype) < lengths.reshape((*lengths.shape, 1))
+    return arange(maxlen, dtype=lengths.dtype) < lengths.reshape((*lengths.shape, 1))
 
 
 __all__ = [

@@ -9,11 +9,12 @@ import itertools
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
-from mycelia.engine.ops.arrays.create import zeros
-from mycelia.engine.ops.arrays.gathering import take_constant
+from mycelia.engine.ops.arrays.create import arange, zeros
+from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.shape import (
     as_ints,
@@ -21,6 +22,7 @@ from mycelia.engine.ops.arrays.shape import (
     atleast_2d,
     atleast_3d,
     broadcast_to,
+    constant,
     positive_axis,
     reshape,
     shaped_by,
@@ -29,6 +31,7 @@ from mycelia.engine.ops.arrays.shape import (
 from mycelia.engine.ops.arrays.slicing import narrow
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.elementwise.cast import cast
+from mycelia.engine.ops.late import ops
 
 MAX_SECTIONS = 16  # longest list attribute (MYC_MAX_INTS)
 
@@ -277,11 +280,15 @@ def split(tensor, split_size_or_sections, axis=0):
             raise errors.value_error(
                 f"For 'split', split_size_or_sections must be positive, but got {split_size_or_sections}"
             )
-        at = positive_axis(axis, tensor.ndim)
-        return _split(tensor, min(split_size_or_sections, tensor.shape[at]), axis)
+        n = tensor.shape[positive_axis(axis, tensor.ndim)]
+        if SymInt not in (type(n), type(split_size_or_sections)):
+            return _split(tensor, min(split_size_or_sections, n), axis)
+        # For open sizes a graph holds for one number of pieces.
+        before = (max(int(-(-n // split_size_or_sections)), 1) - 1) * (split_size_or_sections,)
+        split_size_or_sections = (*before, n - sum(before))
     sizes = as_ints(split_size_or_sections, "split_size_or_sections")
     at = positive_axis(axis, tensor.ndim)
-    if sum(sizes) != tensor.shape[at] or min(sizes, default=0) < 0:
+    if sum(sizes) != tensor.shape[at] or any(s < 0 for s in sizes):
         raise errors.value_error(
             f"For 'split', the sum of 'split_size_or_sections' must be equal to {tensor.shape[at]}, "
             f"but got {sum(sizes)} from {sizes}"
@@ -298,7 +305,7 @@ def chunk(input, chunks, axis=0):
     if chunks <= 0:
         raise errors.value_error(f"For 'chunk', chunks must be more than zero, but got {chunks}")
     n = input.shape[positive_axis(axis, input.ndim)]
-    return split(input, max(-(-n // chunks), 1), axis)
+    return split(input, applied(max, -(-n // chunks), 1), axis)
 
 
 def tensor_split(input, indices_or_sections, axis=0):
@@ -313,10 +320,10 @@ def tensor_split(input, indices_or_sections, axis=0):
             raise errors.value_error(
                 f"For 'tensor_split', the number of pieces must be more than zero, but got {pieces}"
             )
-        return split(input, [n // pieces + (i < n % pieces) for i in range(pieces)], axis)
+        return split(input, [(n + pieces - 1 - i) // pieces for i in range(pieces)], axis)
     bounds = [0, *as_ints(indices_or_sections, "indices_or_sections"), n]
-    bounds = [min(max(b + n if b < 0 else b, 0), n) for b in bounds]
-    return tuple(_between(input, axis, low, max(low, high)) for low, high in zip(bounds, bounds[1:]))
+    bounds = [applied(min, applied(max, b + n if b < 0 else b, 0), n) for b in bounds]
+    return tuple(_between(input, axis, low, applied(max, low, high)) for low, high in zip(bounds, bounds[1:]))
 
 
 def _between(x, axis, start, stop):
@@ -435,9 +442,35 @@ def combinations(input, r=2, with_replacement=False):
         raise errors.value_error(
             f"For 'combinations', a vector and r >= 0 are needed, but got {input.shape} and {r}"
         )
-    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    places = np.array(list(choose(range(input.shape[0]), r)), np.int64).reshape(-1, r)
-    return take_constant(input, places, 0)
+    return gather(input, choices(input.shape[0], r, with_replacement), 0)
+
+
+def choices(n, r, with_replacement=False):
+    """The positions of all choices of `r` from `n` places, in order, as rows: int64 [number, r]."""
+    if type(n) is not SymInt or not 0 < r < _OPEN_CHOICES:
+        choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+        return constant(np.array(list(choose(range(n), r)), np.int64).reshape(-1, r), dtypes.int64)
+    if with_replacement:
+        return choices(n + r - 1, r) - constant(np.arange(r))
+    # Combinatorial number system: each number below C(n, r) is one sum C(d1, r) + C(d2, r - 1) + .. with
+    # d1 > d2 > .., and counted from the end d1, d2, .. are the positions in order.
+    tables = [arange(n)]
+    for k in range(1, r):
+        tables.append(tables[-1] * (tables[0] - k) // (k + 1))
+    count = n
+    for k in range(1, r):
+        count = count * (n - k) // (k + 1)
+    rest, columns = count - 1 - arange(applied(max, count, 0)), []
+    for table in reversed(tables):
+        digit = ops.searchsorted(table, rest, right=True) - 1
+        rest = rest - gather(table, digit, 0)
+        columns.append(n - 1 - digit)
+    return stack(columns, -1)
+
+
+# Products of C(n, k) and k + 1 stay within 64 bits below this number of places, for any n of which the
+# choices fit into memory.
+_OPEN_CHOICES = 30
 
 
 __all__ = [

@@ -11,11 +11,13 @@ import numpy as np
 from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ir.sizes import exact
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+from mycelia.engine.ops.late import ops
 
 MAX_RANK = 8
 
@@ -61,7 +63,17 @@ def tensors_of(tensors, name="tensors"):
 
 
 def constant(values, dtype=None):
-    """A Tensor with the values of a NumPy array, list or Python number; `dtype` None: as NumPy has it."""
+    """A Tensor with the values of a NumPy array, list or Python number; `dtype` None: as NumPy has it.
+
+    Numbers that follow from open sizes, alone or in a list, stay open.
+    """
+    kind = type(values)
+    if kind is SymInt:
+        kept = dtype or (dtypes.int64 if isinstance(values, int) else dtypes.float64)
+        return ops.cast(values, dtype=kept)
+    if kind in (list, tuple) and SymInt in map(type, values):
+        whole = dtypes.int64 if all(isinstance(v, int) for v in values) else dtypes.float64
+        return ops.stack([constant(v, dtype or whole) for v in values])
     array = np.asarray(values)
     dtype = dtypes.from_numpy(array.dtype) if dtype is None else dtype
     if dtype is dtypes.bfloat16:

@@ -2,10 +2,13 @@
 
 import builtins
 import math
+import operator
 
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.sizes import exact, is_open
+from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ir.types import UNKNOWN
 from mycelia.engine.ops import cost as _cost
 from mycelia.engine.ops import layout_rules as _layout
@@ -30,7 +33,9 @@ def _check_places(shape, begin, size, stride):
             f"begin {begin}, size {size} and stride {stride} must have {len(shape)} entries each"
         )
     for n, b, count, step in zip(shape, begin, size, stride):
-        if any(v.__class__ is not int for v in (n, b, count, step)) or UNKNOWN in shape or count == 0:
+        if any(v.__class__ is not int for v in (n, b, count, step)) or UNKNOWN in shape:
+            continue
+        if (step == 1 and 0 <= b and 0 <= count and b + count <= n) or count == 0:
             continue
         last = b + (count - 1) * step
         if count < 0 or not (0 <= b < n and 0 <= last < n):
@@ -220,9 +225,46 @@ def _strided_write(rand):
 
 def slice_axis(start, stop, step, n):
     """(begin, size, stride) of ``start:stop:step`` on an axis of size n, as Python slices it."""
+    if is_open(n) and step in (None, 1):
+        start, stop = _open_limit(start, n, 0), _open_limit(stop, n, n)
+        return start, applied(max, stop - start, 0), 1
+    if SymInt in map(type, (n, start, stop)) and (step is None or (type(step) is int and step != 0)):
+        return _open_range(start, stop, 1 if step is None else step, n)
     places = range(*builtins.slice(start, stop, step).indices(n))
     size = len(places)
     return (places.start if size else 0), size, places.step
+
+
+def _open_range(start, stop, step, n):
+    """`slice_axis` where a limit of the slice or the size `n` differs from call to call."""
+    if step > 0:
+        start, stop = _limit(start, n, 0, 0, n), _limit(stop, n, n, 0, n)
+        return (start, (stop - start + step - 1) // step, step) if start < stop else (0, 0, step)
+    start, stop = _limit(start, n, n - 1, -1, n - 1), _limit(stop, n, -1, -1, n - 1)
+    return (start, (start - stop - step - 1) // -step, step) if stop < start else (0, 0, step)
+
+
+def _limit(limit, n, default, low, high):
+    """One end of a slice of an axis of size `n`, as `slice.indices` gives it: between `low` and `high`."""
+    if limit is None:
+        return default
+    limit = exact(limit)
+    if limit < 0:
+        limit = limit + n
+        return limit if limit >= low else low
+    return limit if limit <= high else high
+
+
+def _open_limit(limit, n, default):
+    """`_limit` of an axis whose size only the finished graph knows, as a formula."""
+    if limit is None:
+        return default
+    limit = exact(limit)
+    if limit < 0:
+        return applied(max, limit + n, 0)
+    # One row is taken to be there: a slice of an empty axis is empty in any case.
+    within = n.table.decided(operator.le, n._partner(limit), n, least=1)
+    return limit if within else applied(min, limit, n)
 
 
 def strided_slice(
@@ -329,7 +371,8 @@ def select_scatter(input, src, axis, index):
         raise errors.index_error(
             f"select_scatter: index {index} is out of bounds for axis {axis} with size {n}"
         )
-    begin, size, stride = _axis_slice(input, axis, index % n, index % n + 1, 1)
+    begin, size, stride = [0] * input.ndim, list(input.shape), [1] * input.ndim
+    begin[axis], size[axis] = index + n if index < 0 else index, 1
     return _strided_assign(input, reshape(src, size), begin, size, stride)
 
 
@@ -339,12 +382,10 @@ def slice_scatter(input, src, axis=0, start=None, end=None, step=1):
     Errors: TypeError unless both are Tensors, ValueError if `src` does not have the shape of the part.
     """
     _check_tensors("slice_scatter", input, src)
-    axis = positive_axis(axis, input.ndim)
-    length = len(range(*builtins.slice(start, end, step).indices(input.shape[axis])))
-    part = (*input.shape[:axis], length, *input.shape[axis + 1 :])
+    begin, part, stride = _axis_slice(input, positive_axis(axis, input.ndim), start, end, step)
     if tuple(src.shape) != part:
         raise errors.value_error(f"slice_scatter: src must have shape {part}, but it is {tuple(src.shape)}")
-    return _strided_assign(input, src, *_axis_slice(input, positive_axis(axis, input.ndim), start, end, step))
+    return _strided_assign(input, src, begin, part, stride)
 
 
 __all__ = ["strided_slice", "narrow", "slice", "select_scatter", "slice_scatter"]

@@ -8,6 +8,7 @@ values or eigenvalues.
 import numpy as np
 
 from mycelia.engine.base import dtypes
+from mycelia.engine.ir.symint import applied
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import joining as _joining
@@ -103,7 +104,7 @@ def cholesky_solve(input, input2, upper=False):
 
 def _svd_type(x, *, full_matrices):
     batch, m, n = _matrices(x)
-    k = UNKNOWN if UNKNOWN in (m, n) else min(m, n)
+    k = UNKNOWN if UNKNOWN in (m, n) else applied(min, m, n)
     u, v = (m, n) if full_matrices else (k, k)
     return tuple(TensorType(x.dtype, (*batch, *s)) for s in ((k,), (m, u), (n, v)))
 
@@ -185,7 +186,7 @@ def pinv(x, *, atol=None, rtol=None, hermitian=False):
     del hermitian  # singular values serve any matrix
     s, u, v = svd(x)
     if rtol is None:
-        rtol = 0.0 if atol is not None else max(x.shape[-2:]) * float(np.finfo(x.dtype.np).eps)
+        rtol = 0.0 if atol is not None else applied(max, *x.shape[-2:]) * float(np.finfo(x.dtype.np).eps)
     limit = _math.mul(_extreme_values.amax(s, -1, True), rtol * 1.0)
     keep = _comparison.greater(s, _clipping.maximum(limit, float(atol or 0.0)))
     inverted = _masks.where(keep, _math.true_div(1.0, _masks.where(keep, s, 1.0)), 0.0)

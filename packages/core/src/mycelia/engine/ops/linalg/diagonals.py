@@ -1,17 +1,24 @@
 """Matrices from stripes of diagonals and stripes of diagonals from matrices, aligned as TensorFlow has it."""
 
+import math
+
 import numpy as np
 
-from mycelia.engine.base import dtypes, errors
+from mycelia.engine.base import errors
+from mycelia.engine.ir.symint import SymInt, applied
+from mycelia.engine.ops.arrays.create import arange
 from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.shape import constant, reshape
+from mycelia.engine.ops.elementwise.clipping import maximum, minimum
 
 _ALIGNMENTS = ("LEFT_RIGHT", "RIGHT_LEFT", "LEFT_LEFT", "RIGHT_RIGHT")
 
 
 def _numbers(value):
+    if type(value) is SymInt:
+        return [value]
     return [int(v) for v in np.asarray(value.asnumpy() if is_tensor(value) else value).reshape(-1)]
 
 
@@ -26,37 +33,40 @@ def _stripe(name, k, align):
     return low, high
 
 
-def _places(name, rows, columns, low, high, align):
-    """Row and column of each entry of the stripe, -1 in what fills it up: arrays [diagonals, longest]."""
+def _longest(name, rows, columns, low, high):
+    """The length of the longest diagonal of the stripe."""
     if not (-rows < low <= high < columns):
         raise errors.value_error(f"For '{name}', 'k' must be in ({-rows}, {columns}), but got {(low, high)}.")
-    longest = min(rows + min(high, 0), columns - max(low, 0))
+    return applied(min, rows + min(high, 0), columns - max(low, 0))
+
+
+def _length(diagonal, rows, columns):
+    return minimum(minimum(diagonal, 0) + rows, columns - maximum(diagonal, 0))
+
+
+def _start(diagonal, rows, columns, longest, align):
+    """Where each diagonal (a tensor) begins in its row of the stripe."""
     above, below = align.split("_")
-    row = np.full((high - low + 1, longest), -1)
-    column = row.copy()
-    for i, d in enumerate(range(high, low - 1, -1)):
-        length = min(rows + min(d, 0), columns - max(d, 0))
-        left = (d >= 0 and above == "LEFT") or (d <= 0 and below == "LEFT")
-        start = 0 if left else longest - length
-        row[i, start : start + length] = np.arange(length) + max(-d, 0)
-        column[i, start : start + length] = np.arange(length) + max(d, 0)
-    return row, column
+    start = longest - _length(diagonal, rows, columns)
+    start = where(diagonal >= 0, 0, start) if above == "LEFT" else start
+    return where(diagonal <= 0, 0, start) if below == "LEFT" else start
 
 
-def _picked(x, places, fill):
-    """`x` along its last axis at `places`; `fill` at negative ones."""
-    found = gather(x, constant(np.maximum(places, 0), dtypes.int32), len(x.shape) - 1)
-    if (places >= 0).all():
-        return found
-    return where(constant(places >= 0), found, fill)
+def _stripe_shape(low, high, longest):
+    return (longest,) if low == high else (high - low + 1, longest)
 
 
-def _matrix_places(row, column, rows, columns):
-    """Where each element of a matrix lies in a flattened stripe; -1 outside of it."""
-    places = np.full((rows, columns), -1)
-    inside = row >= 0
-    places[row[inside], column[inside]] = np.flatnonzero(inside)
-    return places
+def _picked(x, places, inside, fill):
+    """`x` along its last axis at `places` where `inside`; `fill` elsewhere."""
+    return where(inside, gather(x, where(inside, places, 0), len(x.shape) - 1), fill)
+
+
+def _matrix_places(rows, columns, low, high, longest, align):
+    """Where each element of a matrix lies in a flattened stripe, and whether it does."""
+    row, column = arange(rows).reshape(-1, 1), arange(columns)
+    diagonal = column - row
+    place = minimum(row, column) + _start(diagonal, rows, columns, longest, align)
+    return (high - diagonal) * longest + place, (diagonal >= low) & (diagonal <= high)
 
 
 def _fill(value):
@@ -76,19 +86,19 @@ def matrix_diag(x, k=0, num_rows=-1, num_cols=-1, padding_value=0, align="RIGHT_
     longest = x.shape[-1]
     least_rows, least_columns = longest - min(high, 0), longest + max(low, 0)
     if rows == -1 and columns == -1:
-        rows = columns = max(least_rows, least_columns)
+        rows = columns = applied(max, least_rows, least_columns)
     rows = least_rows if rows == -1 else rows
     columns = least_columns if columns == -1 else columns
-    row, column = _places("matrix_diag", rows, columns, low, high, align)
-    lead = x.shape[:-1] if low == high else x.shape[:-2]
-    if x.shape[len(lead) :] not in (row.shape, row.shape[1:]):
+    longest = _longest("matrix_diag", rows, columns, low, high)
+    want = _stripe_shape(low, high, longest)
+    lead = x.shape[: -len(want)]
+    if x.shape[len(lead) :] != want:
         raise errors.value_error(
             f"For 'matrix_diag', diagonals {low} to {high} of a matrix [{rows}, {columns}] need a shape "
-            "that ends in "
-            f"{row.shape}, but 'x' has shape {x.shape}."
+            f"that ends in {want}, but 'x' has shape {x.shape}."
         )
-    places = _matrix_places(row, column, rows, columns)
-    return _picked(reshape(x, (*lead, row.size)), places, _fill(padding_value))
+    places, inside = _matrix_places(rows, columns, low, high, longest, align)
+    return _picked(reshape(x, (*lead, math.prod(want))), places, inside, _fill(padding_value))
 
 
 def matrix_diag_part(x, k, padding_value, align="RIGHT_LEFT"):
@@ -99,10 +109,16 @@ def matrix_diag_part(x, k, padding_value, align="RIGHT_LEFT"):
     """
     low, high = _stripe("matrix_diag_part", k, align)
     *lead, rows, columns = x.shape
-    row, column = _places("matrix_diag_part", rows, columns, low, high, align)
-    places = np.where(row >= 0, row * columns + column, -1)
-    places = places[0] if low == high else places
-    return _picked(reshape(x, (*lead, rows * columns)), places, _fill(padding_value))
+    longest = _longest("matrix_diag_part", rows, columns, low, high)
+    flat = reshape(x, (*lead, rows * columns))
+    if low == high:
+        first = low if low > 0 else -low * columns
+        return gather(flat, arange(longest) * (columns + 1) + first, len(lead))
+    diagonal = constant(np.arange(high, low - 1, -1)[:, None])
+    place = arange(longest) - _start(diagonal, rows, columns, longest, align)
+    row, column = place - minimum(diagonal, 0), place + maximum(diagonal, 0)
+    inside = (place >= 0) & (place < _length(diagonal, rows, columns))
+    return _picked(flat, row * columns + column, inside, _fill(padding_value))
 
 
 def matrix_set_diag(x, diagonal, k=0, align="RIGHT_LEFT"):
@@ -113,14 +129,15 @@ def matrix_set_diag(x, diagonal, k=0, align="RIGHT_LEFT"):
     """
     low, high = _stripe("matrix_set_diag", k, align)
     *lead, rows, columns = x.shape
-    row, column = _places("matrix_set_diag", rows, columns, low, high, align)
-    want = (*lead, *(row.shape[1:] if low == high else row.shape))
+    longest = _longest("matrix_set_diag", rows, columns, low, high)
+    stripe = _stripe_shape(low, high, longest)
+    want = (*lead, *stripe)
     if tuple(diagonal.shape) != want:
         raise errors.value_error(
             f"For 'matrix_set_diag', 'diagonal' must have shape {want}, but has shape {diagonal.shape}."
         )
-    places = _matrix_places(row, column, rows, columns)
-    return _picked(reshape(diagonal, (*lead, row.size)), places, x)
+    places, inside = _matrix_places(rows, columns, low, high, longest, align)
+    return _picked(reshape(diagonal, (*lead, math.prod(stripe))), places, inside, x)
 
 
 def matrix_band_part(x, lower, upper):
@@ -133,9 +150,10 @@ def matrix_band_part(x, lower, upper):
             f"For 'matrix_band_part', 'x' must have rank 2 or more, but has shape {x.shape}."
         )
     (lower,), (upper,) = _numbers(lower), _numbers(upper)
-    distance = np.arange(x.shape[-1]) - np.arange(x.shape[-2])[:, None]
-    inside = ((lower < 0) | (-distance <= lower)) & ((upper < 0) | (distance <= upper))
-    return where(constant(inside), x, 0)
+    rows, columns = x.shape[-2:]
+    distance = arange(columns) - arange(rows).reshape(-1, 1)
+    inside = (distance >= -(rows if lower < 0 else lower)) & (distance <= (columns if upper < 0 else upper))
+    return where(inside, x, 0)
 
 
 __all__ = ["matrix_band_part", "matrix_diag", "matrix_diag_part", "matrix_set_diag"]

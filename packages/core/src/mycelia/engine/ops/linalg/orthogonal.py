@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import errors
+from mycelia.engine.ir.symint import applied
 from mycelia.engine.ir.types import UNKNOWN, TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays import shape as _shape
@@ -37,7 +38,7 @@ def lstsq(input, A):
 
 def _qr_type(x, *, complete):
     batch, m, n = _matrices(x)
-    k = m if complete else UNKNOWN if UNKNOWN in (m, n) else min(m, n)
+    k = m if complete else UNKNOWN if UNKNOWN in (m, n) else applied(min, m, n)
     return TensorType(x.dtype, (*batch, m, k)), TensorType(x.dtype, (*batch, k, n))
 
 

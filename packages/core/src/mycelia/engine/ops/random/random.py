@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors, ignored
 from mycelia.engine.ir.sizes import exact
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays import gathering as _gathering
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.create import zeros_like
@@ -110,7 +111,7 @@ def randperm(n, seed=0, offset=0, dtype=dtypes.int64):
     """
     if n < 0:
         raise errors.value_error(f"randperm: n must be 0 or more, got {n}")
-    return _random_permutation(_draw_key(seed or None), n=int(n), dtype=dtype)
+    return _random_permutation(_draw_key(seed or None), n=n if type(n) is SymInt else int(n), dtype=dtype)
 
 
 def shuffle(x, seed=None):

@@ -4,6 +4,7 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.axes import swapaxes
+from mycelia.engine.ops.arrays.create import arange
 from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.padding import pad
@@ -123,8 +124,8 @@ def stft(
         before = (n_fft - width) // 2
         window = pad(window, (before, n_fft - width - before))
     count = (total - n_fft) // hop + 1
-    places = np.arange(count)[:, None] * hop + np.arange(n_fft)
-    pieces = _math.mul(gather(x, constant(places, dtypes.int64), 1), window)
+    places = arange(count).reshape(-1, 1) * hop + arange(n_fft)
+    pieces = _math.mul(gather(x, places, 1), window)
     spectrum = (rfft if onesided and not x.dtype.is_complex else fft)(pieces)
     if onesided and x.dtype.is_complex:
         raise errors.value_error("For 'stft', 'onesided' must be False for a complex signal.")
