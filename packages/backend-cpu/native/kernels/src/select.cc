@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "mycelia/cpu.h"
+#include "mycelia/isa.h"
 
 extern "C" {
 #ifdef MYC_WITH_GENERIC
@@ -32,31 +33,19 @@ struct Variant {
   double (*multiply_adds)(int64_t rounds);
 };
 
-bool always() { return true; }  // generic code, and NEON, which every 64-bit ARM has
-
-#if defined(__x86_64__) || defined(_M_X64)
-bool has_avx2() {
-  return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("f16c");
-}
-bool has_avx512() {
-  return has_avx2() && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
-}
-#endif
-
 // Fastest first.
 const Variant variants[] = {
 #ifdef MYC_WITH_AVX512
-    {"avx512", has_avx512, myc_cpu_kernels_of_avx512, myc_cpu_multiply_adds_of_avx512},
+    {"avx512", mycelia::has_avx512, myc_cpu_kernels_of_avx512, myc_cpu_multiply_adds_of_avx512},
 #endif
 #ifdef MYC_WITH_AVX2
-    {"avx2", has_avx2, myc_cpu_kernels_of_avx2, myc_cpu_multiply_adds_of_avx2},
+    {"avx2", mycelia::has_avx2, myc_cpu_kernels_of_avx2, myc_cpu_multiply_adds_of_avx2},
 #endif
 #ifdef MYC_WITH_NEON
-    {"neon", always, myc_cpu_kernels_of_neon, myc_cpu_multiply_adds_of_neon},
+    {"neon", mycelia::has_any, myc_cpu_kernels_of_neon, myc_cpu_multiply_adds_of_neon},
 #endif
 #ifdef MYC_WITH_GENERIC
-    {"generic", always, myc_cpu_kernels_of_generic, myc_cpu_multiply_adds_of_generic},
+    {"generic", mycelia::has_any, myc_cpu_kernels_of_generic, myc_cpu_multiply_adds_of_generic},
 #endif
 };
 

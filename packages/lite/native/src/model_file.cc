@@ -1,0 +1,158 @@
+#include "model_file.h"
+
+#include "mycelia/abi.h"
+#include "schema.h"
+
+namespace mycelia::lite {
+
+namespace {
+
+using namespace schema;
+
+struct Dtype {
+  int32_t number, abi, bytes;
+};
+constexpr Dtype kDtypes[] = {
+    {kDataType_BOOL, MYC_BOOL, 1},   {kDataType_INT8, MYC_I8, 1},     {kDataType_INT16, MYC_I16, 2},   {kDataType_INT32, MYC_I32, 4},
+    {kDataType_INT64, MYC_I64, 8},   {kDataType_UINT8, MYC_U8, 1},    {kDataType_UINT16, MYC_U16, 2},  {kDataType_UINT32, MYC_U32, 4},
+    {kDataType_UINT64, MYC_U64, 8},  {kDataType_FLOAT16, MYC_F16, 2}, {kDataType_FLOAT32, MYC_F32, 4}, {kDataType_FLOAT64, MYC_F64, 8},
+};
+
+constexpr int64_t kMostElements = int64_t{1} << 47;
+
+std::vector<uint32_t> indices(const Span<uint32_t>& span) {
+  std::vector<uint32_t> found(span.size);
+  for (uint32_t i = 0; i < span.size; ++i) found[i] = span[i];
+  return found;
+}
+
+Status broken(const std::string& text) { return {kGraphInvalid, "the model file is damaged: " + text}; }
+
+Status read_tensor(const Table& table, size_t index, FileTensor* tensor) {
+  const std::string which = "tensor " + std::to_string(index);
+  tensor->name = table.text(kTensor_name);
+  tensor->dtype = table.get<int32_t>(kTensor_dataType);
+  const Span<int32_t> dims = table.span<int32_t>(kTensor_dims);
+  if (dims.size > MYC_MAX_RANK) return {kNotSupported, which + " has " + std::to_string(dims.size) + " dimensions, at most 8 are supported"};
+  for (uint32_t i = 0; i < dims.size; ++i) tensor->shape.push_back(dims[i]);
+  const Span<uint8_t> data = table.span<uint8_t>(kTensor_data);
+  if (!data.size) return {};
+  if (table.get<int32_t>(kTensor_weightQuantCompressType) != 0 || table.get<uint8_t>(kTensor_enableHuffmanCode) != 0 ||
+      table.span<float>(kTensor_quantClusters).size || table.tables(kTensor_quantParams).size())
+    return {kNotSupported, which + " '" + std::string(tensor->name) + "' is quantized, which this runtime does not compute yet"};
+  const int32_t abi = abi_dtype(tensor->dtype);
+  const int64_t count = element_count(tensor->shape);
+  if (abi < 0) return {kNotSupported, which + " has dtype number " + std::to_string(tensor->dtype) + ", which is unknown"};
+  if (count < 0 || static_cast<uint64_t>(count) * item_bytes(abi) != data.size)
+    return broken(which + " '" + std::string(tensor->name) + "' has " + std::to_string(data.size) + " bytes, which do not fit its shape");
+  tensor->data = data.data;
+  tensor->bytes = data.size;
+  return {};
+}
+
+Status check_order(const ModelFile& file) {
+  std::vector<bool> known(file.tensors.size());
+  for (size_t i = 0; i < file.tensors.size(); ++i) known[i] = file.tensors[i].data != nullptr;
+  for (uint32_t i : file.inputs) known[i] = true;
+  for (const FileNode& node : file.nodes) {
+    const std::string which = "node '" + std::string(node.name) + "'";
+    for (uint32_t i : node.inputs)
+      if (!known[i]) return broken(which + " reads tensor " + std::to_string(i) + " before it is made");
+    for (uint32_t i : node.outputs) {
+      if (known[i]) return broken(which + " writes tensor " + std::to_string(i) + ", which has a value already");
+      known[i] = true;
+    }
+  }
+  for (uint32_t i : file.outputs)
+    if (!known[i]) return broken("output tensor " + std::to_string(i) + " is never made");
+  return {};
+}
+
+}  // namespace
+
+std::string name_of_operator(uint8_t kind) { return kind < kOpCount ? kOpNames[kind] : "operator number " + std::to_string(kind); }
+
+int32_t abi_dtype(int32_t number) {
+  for (const Dtype& d : kDtypes)
+    if (d.number == number) return d.abi;
+  return -1;
+}
+
+int32_t file_dtype(int32_t abi) {
+  for (const Dtype& d : kDtypes)
+    if (d.abi == abi) return d.number;
+  return 0;
+}
+
+int64_t item_bytes(int32_t abi) {
+  for (const Dtype& d : kDtypes)
+    if (d.abi == abi) return d.bytes;
+  return 0;
+}
+
+int64_t element_count(const std::vector<int64_t>& shape) {
+  int64_t count = 1;
+  bool empty = false;
+  for (int64_t n : shape) {
+    if (n < 0) return -1;
+    if (n == 0) {
+      empty = true;
+    } else {
+      if (n > kMostElements / count) return -1;
+      count *= n;
+    }
+  }
+  return empty ? 0 : count;
+}
+
+Status read_model_file(const uint8_t* data, size_t size, ModelFile* file) {
+  if (size < 8 || std::memcmp(data + 4, kIdentifier, 4) != 0) return {kGraphInvalid, "this is no .ms file: the identifier MSL2 is missing"};
+  file->reader = std::make_unique<Reader>(data, size);
+  Reader& reader = *file->reader;
+  const Table root(&reader, reader.follow(0));
+  if (!reader.ok()) return broken(reader.fault());
+
+  const TableSpan tensors = root.tables(kMetaGraph_allTensors), nodes = root.tables(kMetaGraph_nodes);
+  const TableSpan graphs = root.tables(kMetaGraph_subGraph);
+  if (graphs.size() > 1) return {kNotSupported, "the model has " + std::to_string(graphs.size()) + " subgraphs: control flow is not there yet"};
+  file->tensors.resize(tensors.size());
+  for (uint32_t i = 0; i < tensors.size() && reader.ok(); ++i) {
+    if (Status status = read_tensor(tensors[i], i, &file->tensors[i]); !status) return status;
+  }
+  file->inputs = indices(root.span<uint32_t>(kMetaGraph_inputIndex));
+  file->outputs = indices(root.span<uint32_t>(kMetaGraph_outputIndex));
+
+  // The subgraph has the order of execution; without one it is that of the nodes.
+  std::vector<uint32_t> order;
+  if (graphs.size() == 1) {
+    order = indices(graphs[0].span<uint32_t>(kSubGraph_nodeIndices));
+  } else {
+    for (uint32_t i = 0; i < nodes.size(); ++i) order.push_back(i);
+  }
+  for (uint32_t i : order) {
+    if (i >= nodes.size()) return broken("subgraph 0 names node " + std::to_string(i) + " of " + std::to_string(nodes.size()));
+    const Table table = nodes[i];
+    const Table primitive = table.table(kCNode_primitive);
+    FileNode node;
+    node.name = table.text(kCNode_name);
+    node.kind = primitive.get<uint8_t>(kPrimitive_value - 2);
+    node.attributes = primitive.table(kPrimitive_value);
+    node.inputs = indices(table.span<uint32_t>(kCNode_inputIndex));
+    node.outputs = indices(table.span<uint32_t>(kCNode_outputIndex));
+    if (!reader.ok()) break;
+    file->nodes.push_back(std::move(node));
+  }
+  if (!reader.ok()) return broken(reader.fault());
+
+  const auto within = [&](const std::vector<uint32_t>& all) {
+    for (uint32_t i : all)
+      if (i >= file->tensors.size()) return false;
+    return true;
+  };
+  bool fine = within(file->inputs) && within(file->outputs);
+  for (const FileNode& node : file->nodes) fine = fine && within(node.inputs) && within(node.outputs) && node.attributes;
+  if (!fine) return broken("an index of a tensor is beyond the " + std::to_string(file->tensors.size()) + " that there are");
+  return check_order(*file);
+}
+
+}  // namespace mycelia::lite

@@ -1,0 +1,52 @@
+// Arithmetic of two tensors that are broadcast against each other as in NumPy.
+#include <algorithm>
+
+#include "common.h"
+
+namespace mycelia::lite {
+
+using namespace schema;
+
+namespace {
+
+Type broadcast(Planner& p, const Type& a, const Type& b) {
+  Type out{a.dtype, std::vector<int64_t>(std::max(a.shape.size(), b.shape.size()))};
+  for (size_t i = 0; i < out.shape.size(); ++i) {  // counted from the last axis
+    const int64_t m = i < a.shape.size() ? a.shape[a.shape.size() - 1 - i] : 1;
+    const int64_t n = i < b.shape.size() ? b.shape[b.shape.size() - 1 - i] : 1;
+    if (m != n && m != 1 && n != 1) p.fail(kInferFailed, text_of(a) + " and " + text_of(b) + " cannot be broadcast");
+    out.shape[out.shape.size() - 1 - i] = m == 1 ? n : m;
+  }
+  if (a.dtype != b.dtype) p.fail(kNotSupported, "inputs of two dtypes: " + text_of(a) + " and " + text_of(b));
+  return out;
+}
+
+int of_two(Planner& p, const char* op) {
+  const int a = p.input(0), b = p.input(1);
+  const Type out = broadcast(p, p.type(a), p.type(b));
+  return p.emit(op, {a, b}, out);
+}
+
+void arithmetic(Planner& p, const char* op, uint16_t activation_field) {
+  p.set_output(0, activated(p, of_two(p, op), p.node().attributes.get<int8_t>(activation_field)));
+}
+
+}  // namespace
+
+OPERATOR(AddFusion) { arithmetic(p, "add", kAddFusion_activation_type); }
+OPERATOR(SubFusion) { arithmetic(p, "sub", kSubFusion_activation_type); }
+OPERATOR(MulFusion) { arithmetic(p, "mul", kMulFusion_activation_type); }
+OPERATOR(DivFusion) { arithmetic(p, "div", kDivFusion_activation_type); }
+
+OPERATOR(Maximum) { p.set_output(0, of_two(p, "maximum")); }
+OPERATOR(Minimum) { p.set_output(0, of_two(p, "minimum")); }
+
+OPERATOR(BiasAdd) {  // along the last axis
+  const int x = p.input(0), b = p.input(1);
+  const Type type = p.type(x);
+  if (p.type(b).shape != std::vector<int64_t>{type.rank() ? type.shape.back() : 0})
+    p.fail(kInferFailed, "the bias " + text_of(p.type(b)) + " does not fit " + text_of(type));
+  p.set_output(0, p.emit("add", {x, b}, type));
+}
+
+}  // namespace mycelia::lite

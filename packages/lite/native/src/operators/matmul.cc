@@ -1,0 +1,91 @@
+// MatMulFusion and FullConnection: products, by packed weights where the second matrix is a constant.
+#include <algorithm>
+
+#include "common.h"
+
+namespace mycelia::lite {
+
+using namespace schema;
+
+void check_bias(Planner& p, int bias, int64_t channels) {
+  if (bias >= 0 && p.type(bias).shape != std::vector<int64_t>{channels})
+    p.fail(kInferFailed, "the bias " + text_of(p.type(bias)) + " does not fit " + std::to_string(channels) + " channels");
+}
+
+namespace {
+
+constexpr int64_t kPanel = 16;
+
+// x [..., in] times a constant matrix, [out, in] if `transposed`, plus the bias.
+int linear(Planner& p, int x, int weight, bool transposed, int bias, int8_t activation) {
+  const Type t = p.type(x), w = p.type(weight);
+  const int64_t outputs = w.shape[transposed ? 0 : 1], depth = w.shape[transposed ? 1 : 0];
+  if (t.rank() < 1 || t.shape.back() != depth)
+    return p.fail(kInferFailed, text_of(t) + " cannot be multiplied by " + text_of(w) + (transposed ? ", transposed" : ""));
+  check_bias(p, bias, outputs);
+  const std::string key = std::string(transposed ? "linear^T " : "linear ") + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight)));
+  const int pack = p.once(key, [&] {
+    const int64_t size = depth * ((outputs + kPanel - 1) / kPanel * kPanel);
+    return p.emit("linear_pack", {weight}, myc_linear_pack_attrs{transposed, 0}, Type{w.dtype, {size}});
+  });
+  Type out = t;
+  out.shape.back() = outputs;
+  const int64_t fused = fused_activation(activation);
+  const int y = p.emit("linear", {x, pack, bias, -1}, myc_linear_attrs{outputs, 0, fused < 0 ? 0 : fused}, out);
+  return fused < 0 ? activated(p, y, activation) : y;
+}
+
+int product(Planner& p, int a, int b, bool transpose_a, bool transpose_b, int bias, int8_t activation) {
+  const Type s = p.type(a), t = p.type(b);
+  if (s.rank() < 2 || t.rank() < 2) return p.fail(kNotSupported, "a product of " + text_of(s) + " and " + text_of(t));
+  const int64_t rows = s.shape[s.rank() - (transpose_a ? 1 : 2)], depth = s.shape[s.rank() - (transpose_a ? 2 : 1)];
+  const int64_t columns = t.shape[t.rank() - (transpose_b ? 2 : 1)];
+  if (t.shape[t.rank() - (transpose_b ? 1 : 2)] != depth)
+    return p.fail(kInferFailed, text_of(s) + " cannot be multiplied by " + text_of(t));
+  Type out{s.dtype, {}};
+  const int rank = std::max(s.rank(), t.rank());
+  for (int i = 0; i < rank - 2; ++i) {
+    const int at_s = i - (rank - s.rank()), at_t = i - (rank - t.rank());
+    const int64_t m = at_s >= 0 ? s.shape[at_s] : 1, n = at_t >= 0 ? t.shape[at_t] : 1;
+    if (m != n && m != 1 && n != 1) return p.fail(kInferFailed, "batches of " + text_of(s) + " and " + text_of(t) + " do not agree");
+    out.shape.push_back(m == 1 ? n : m);
+  }
+  out.shape.push_back(rows);
+  out.shape.push_back(columns);
+  check_bias(p, bias, columns);
+  const char* op = rank == 2 ? "mat_mul" : "batch_matmul";
+  int y = p.emit(op, {a, b}, myc_mat_mul_attrs{transpose_a, transpose_b}, out);
+  if (bias >= 0) y = p.emit("add", {y, bias}, out);
+  return activated(p, y, activation);
+}
+
+}  // namespace
+
+OPERATOR(MatMulFusion) {
+  const Table& t = p.node().attributes;
+  const int a = p.input(0), b = p.input(1), bias = p.optional_input(2);
+  const bool transpose_a = t.get<uint8_t>(kMatMulFusion_transpose_a), transpose_b = t.get<uint8_t>(kMatMulFusion_transpose_b);
+  const int8_t activation = t.get<int8_t>(kMatMulFusion_activation_type);
+  const bool packed = p.constant(b) && p.type(b).rank() == 2 && !transpose_a;
+  p.set_output(0, packed ? linear(p, a, b, transpose_b, bias, activation) : product(p, a, b, transpose_a, transpose_b, bias, activation));
+}
+
+OPERATOR(FullConnection) {
+  const Table& t = p.node().attributes;
+  const int64_t axis = t.get<uint8_t>(kFullConnection_use_axis) ? t.get<int64_t>(kFullConnection_axis) : 1;
+  int x = p.input(0);
+  const int weight = p.input(1);
+  const Type type = p.type(x);
+  if (!p.constant(weight) || p.type(weight).rank() != 2) {
+    p.fail(kNotSupported, "the weights must be a constant matrix");
+    return;
+  }
+  const int from = axis_of(p, axis, type.rank());
+  std::vector<int64_t> shape(type.shape.begin(), type.shape.begin() + from);
+  shape.push_back(element_count({type.shape.begin() + from, type.shape.end()}));
+  x = p.view(x, shape);
+  const int bias = t.get<uint8_t>(kFullConnection_has_bias) ? p.input(2) : -1;
+  if (p.ok()) p.set_output(0, linear(p, x, weight, true, bias, t.get<int8_t>(kFullConnection_activation_type)));
+}
+
+}  // namespace mycelia::lite

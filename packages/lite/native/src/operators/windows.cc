@@ -1,0 +1,60 @@
+#include "windows.h"
+
+#include <algorithm>
+
+namespace mycelia::lite {
+
+namespace {
+constexpr int64_t kLargest = (int64_t{1} << 31) - 1;  // sums and products of positions stay far from overflow
+}
+
+void read_pair(Planner& p, const Span<int64_t>& given, const char* name, int64_t least, int64_t absent, int64_t* out) {
+  if (given.size != 0 && given.size != 2) {
+    p.fail(kOperatorAttribute, std::string(name) + " has " + std::to_string(given.size) + " numbers, expected 2");
+    return;
+  }
+  for (uint32_t i = 0; i < 2; ++i) {
+    out[i] = given.size ? given[i] : absent;
+    if (out[i] < least || out[i] > kLargest) p.fail(kOperatorAttribute, std::string(name) + " has " + std::to_string(out[i]) + ", out of range");
+  }
+}
+
+void place_windows(Planner& p, const Type& image, int8_t pad_mode, const Span<int64_t>& pads, Windows* w) {
+  if (image.rank() != 4) {
+    p.fail(kInferFailed, "images must be [N, H, W, C], but are " + text_of(image));
+    return;
+  }
+  if (pad_mode == 0 && pads.size) {
+    if (pads.size != 4) {
+      p.fail(kOperatorAttribute, "pad_list has " + std::to_string(pads.size) + " numbers, expected 4");
+      return;
+    }
+    const int order[] = {0, 2, 1, 3};  // the file has top, bottom, left, right
+    for (int i = 0; i < 4; ++i) {
+      w->pad[i] = pads[order[i]];
+      if (w->pad[i] < 0 || w->pad[i] > kLargest) p.fail(kOperatorAttribute, "pad_list has " + std::to_string(w->pad[i]) + ", out of range");
+    }
+  } else if (pad_mode < 0 || pad_mode > 2) {
+    p.fail(kOperatorAttribute, "pad_mode " + std::to_string(pad_mode) + " is unknown");
+  }
+  for (int d = 0; d < 2 && p.ok(); ++d) {
+    const int64_t n = image.shape[1 + d], span = (w->kernel[d] - 1) * w->dilation[d] + 1;
+    if (pad_mode == 1) {
+      w->size[d] = (n + w->stride[d] - 1) / w->stride[d];
+      const int64_t total = std::max<int64_t>((w->size[d] - 1) * w->stride[d] + span - n, 0);
+      w->pad[d] = total / 2;
+      w->pad[2 + d] = total - total / 2;
+      continue;
+    }
+    const int64_t free = n + w->pad[d] + w->pad[2 + d] - span;
+    if (free < 0) {
+      p.fail(kInferFailed, "a window of " + std::to_string(span) + " does not fit the padded size " + std::to_string(free + span));
+      return;
+    }
+    w->size[d] = free / w->stride[d] + 1;
+    // A last window that is not full counts if it starts inside the image or the padding in front of it.
+    if (w->ceil && free % w->stride[d] && w->size[d] * w->stride[d] < n + w->pad[d]) ++w->size[d];
+  }
+}
+
+}  // namespace mycelia::lite
