@@ -134,6 +134,14 @@ def main() -> int:
         f"   curl http://127.0.0.1:1500/model/lenet:classify -d @{request}", markup=False, soft_wrap=True
     )
 
+    step(8, "A file for devices")
+    console.print("   pip install mycelia-lite; one command makes a model for programs in Python, C++ and C:")
+    console.print(
+        f"   mycelia-lite convert --fmk=MINDIR --modelFile={mindir} --outputFile={out / 'lenet'}",
+        markup=False,
+        soft_wrap=True,
+    )
+
     problems = []
     if results["accuracy"] < BAR and options.epochs >= EPOCHS:
         problems.append(f"accuracy {results['accuracy']:.4f} is below {BAR}")

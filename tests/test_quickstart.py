@@ -29,6 +29,7 @@ def test_quickstart_learns_exports_and_agrees(tmp_path):
     assert "1000 predictions, bit for bit the same" in text
     assert (tmp_path / "digits.png").read_bytes().startswith(b"\x89PNG")
     assert "mycelia-serving start" in text and "lenet:classify -d @" in text
+    assert f"mycelia-lite convert --fmk=MINDIR --modelFile={tmp_path}/lenet.mindir" in text
     assert (tmp_path / "servables" / "lenet" / "1" / "lenet.mindir").exists()
     saved = ms.load_checkpoint(str(next((tmp_path / "checkpoints").glob("lenet-2_*.ckpt"))))
     assert saved["conv1.weight"].shape == (6, 1, 5, 5)

@@ -76,3 +76,46 @@ def test_errors_are_one_message_that_names_the_file(tmp_path):
 @pytest.mark.parametrize("arguments", [[], ["--from-text", "a.txt"], ["a.ms", "--output-file", "b.ms"]])
 def test_options_that_do_not_fit_are_refused(arguments):
     assert "--output-file" in run("inspect", *arguments, code=2)
+
+
+def test_convert_writes_a_model_and_says_so(lenet, tmp_path):
+    out = tmp_path / "lenet"
+    for names in (
+        ("--model-file", "--output-file", "--input-shape"),
+        ("--modelFile", "--outputFile", "--inputShape"),
+    ):
+        arguments = [
+            "convert",
+            "--fmk=MINDIR",
+            f"{names[0]}={lenet[0]}",
+            f"{names[1]}={out}",
+            f"{names[2]}=x:2,1,32,32",
+        ]
+        result = CliRunner().invoke(app, arguments)
+        assert result.exit_code == 0, result.output
+        assert result.output.splitlines()[-1] == "CONVERT RESULT SUCCESS:0"
+        assert "ConvActivationFusion 2" in result.output
+        assert read(f"{out}.ms").allTensors[0].dims == [2, 1, 32, 32]
+        (tmp_path / "lenet.ms").unlink()
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (("--fmk", "KERAS"), "FAILED:-600 --fmk must be one of TF, CAFFE, ONNX"),
+        (("--fmk", "ONNX"), "FAILED:-7 models of ONNX cannot be imported yet"),
+        (("--model-file", "nowhere.mindir"), "FAILED:-600 the model file nowhere.mindir does not exist"),
+        (("--input-shape", "x:1,two"), "FAILED:-600 inputShape must be like"),
+        (("--without-fusions", "Nothing"), "FAILED:-600 no fusion is called 'Nothing'"),
+    ],
+)
+def test_convert_says_why_it_failed_with_the_code(lenet, tmp_path, change, reason):
+    options = {"--fmk": "MINDIR", "--model-file": lenet[0], "--output-file": str(tmp_path / "out")}
+    options[change[0]] = change[1]
+    result = CliRunner().invoke(app, ["convert", *(f"{k}={v}" for k, v in options.items())])
+    assert result.exit_code == 1 and reason in result.output and not list(tmp_path.iterdir())
+
+
+def test_config_names_the_folder_of_the_libraries():
+    result = CliRunner().invoke(app, ["config", "--libraries"])
+    assert (Path(result.output.strip()) / "libmycelia_lite.a").is_file()

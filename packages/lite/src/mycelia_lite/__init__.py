@@ -1,6 +1,15 @@
-"""Models for devices."""
+"""Models for devices: `.ms` files, what makes them, and what runs them.
+
+`Model`, `Tensor` and `Context` need NumPy alone, not `mycelia`; the converter imports it when it is called.
+"""
 
 from __future__ import annotations
+
+from mycelia_lite.context import Context
+from mycelia_lite.enums import DataType, FmkType, ModelType
+from mycelia_lite.model import Model, Tensor
+
+__all__ = ["Context", "Converter", "DataType", "FmkType", "Model", "ModelType", "Tensor"]
 
 
 def __getattr__(name: str):
@@ -8,4 +17,8 @@ def __getattr__(name: str):
         from importlib.metadata import version
 
         return version("mycelia-lite")
+    if name == "Converter":
+        from mycelia_lite.converter import Converter
+
+        return Converter
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,61 @@
+"""MindIR, MindSpore's own or ours: the graph is captured, Parameters become constants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import mycelia as ms
+from mycelia.io.mindir.capture import capture
+from mycelia.ir import TensorType, Value
+from mycelia.ir.walk import substitute
+from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.source import Source
+from mycelia_lite.enums import FmkType
+
+
+def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+    """The graph of a MindIR file with inputs of these shapes, by name; others keep the file's.
+
+    Errors: ConversionError if the file cannot be read, an input has no such name or dimensions, or what runs
+    depends on the data.
+    """
+    try:
+        model = ms.load(path)
+    except (ValueError, OSError) as error:
+        raise ConversionError(Code.GRAPH_FILE_ERROR, str(error)) from error
+    if model.has_branches:
+        raise ConversionError(
+            Code.NOT_SUPPORT, f"{path}: what runs depends on the data; control flow cannot be converted yet"
+        )
+    known = [name for name, *_ in model.inputs]
+    for name in input_shapes:
+        if name not in known:
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {known}"
+            )
+    inputs = []
+    for name, dtype, shape in model.inputs:
+        wanted = tuple(input_shapes.get(name, shape))
+        if len(wanted) != len(shape):
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID,
+                f"inputShape gives '{name}' {len(wanted)} dimensions, but it has {len(shape)}",
+            )
+        inputs.append(ms.Tensor(shape=[None if n < 0 else n for n in wanted], dtype=dtype))
+    try:
+        found = capture(ms.nn.GraphCell(model), inputs)
+    except (ValueError, TypeError, NotImplementedError) as error:
+        raise ConversionError(Code.NOT_SUPPORT, f"{path}: {error}") from error
+    if found["updates"]:
+        raise ConversionError(
+            Code.NOT_SUPPORT, f"{path}: a run changes parameters, which cannot be converted yet"
+        )
+    graph = found["graph"]
+    constants = {}
+    for value, tensor in found["weights"].items():
+        constant = Value(TensorType(tensor.dtype, tensor.shape), name=value.name, constant=tensor)
+        constants[value] = constant
+    substitute(graph, constants)
+    graph.parameters = [p for p in graph.parameters if p not in constants]
+    outputs = [f"output{i}" for i in range(len(graph.outputs))]
+    return Source(graph, known, outputs, FmkType.MINDIR)

@@ -1,0 +1,190 @@
+"""Core's IR as the tables of a `.ms` file.
+
+MindSpore Lite's operators take images with the channels last. A value of rank 4 may be written in two
+layouts: as it is, and with the channels last; each is made when an operator asks for it, by a Transpose if
+need be, so that a chain of image operators has one at either end and none between. What an op of core becomes
+is in `rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mycelia.ir import Node, Value
+from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.source import Source
+from mycelia_lite.enums import DataType
+from mycelia_lite.format import Table
+
+_CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
+_NCHW, _NHWC, _KHWC = 0, 1, 7  # Tensor.format
+_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
+
+
+class Writer:
+    """The file under construction. Rules call `first`, `last`, `constant` and `emit`."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.tensors: list[Table] = []
+        self.nodes: list[Table] = []
+        self._first: dict[Value, int] = {}  # value -> its tensor, as core has it
+        self._last: dict[Value, int] = {}  # value -> its tensor with the channels last
+        self._constants: dict[tuple, int] = {}
+        self._node: Node | None = None
+        self._uses: dict[str, int] = {}
+
+    # ---- what rules use
+
+    def first(self, value: Value) -> int:
+        """The tensor of a value as core has it."""
+        if value in self._first:
+            return self._first[value]
+        if value.is_constant:
+            made = self.constant(value.constant.asnumpy(), value.name)
+        else:
+            made = self._turned(self._last[value], value, _TO_FIRST, value.type.shape, _NCHW)
+        self._first[value] = made
+        return made
+
+    def last(self, value: Value) -> int:
+        """The tensor of an image value with the channels last."""
+        if value not in self._last:
+            n, c, h, w = value.type.shape
+            if value.is_constant:
+                array = np.ascontiguousarray(value.constant.asnumpy().transpose(_TO_LAST))
+                self._last[value] = self.constant(array, f"{value.name}_nhwc")
+            else:
+                self._last[value] = self._turned(self._first[value], value, _TO_LAST, (n, h, w, c), _NHWC)
+        return self._last[value]
+
+    def is_last(self, value: Value) -> bool:
+        """Whether an image value exists with the channels last: what follows elementwise should stay so."""
+        return value in self._last
+
+    def constant(self, array: np.ndarray, name: str = "", format: int = _NHWC) -> int:
+        """A tensor that holds `array`; equal ones are written once."""
+        array = np.ascontiguousarray(array)
+        key = (array.dtype.str, array.shape, array.tobytes())
+        if key not in self._constants:
+            table = self._tensor(name or f"constant_{len(self._constants)}", array.dtype, array.shape, format)
+            table.nodeType = _CONSTANT
+            table.data = memoryview(array.reshape(-1)).cast("B") if array.size else b""
+            self._constants[key] = self._added(table)
+        return self._constants[key]
+
+    def emit(self, value: Value, primitive: Table, inputs: Sequence[int], last: bool = False) -> int:
+        """A node that makes `value`, with the channels last or as core has it; its tensor."""
+        shape = value.type.shape
+        if last:
+            n, c, h, w = shape
+            shape = (n, h, w, c)
+        made = self._added(
+            self._tensor(self._name(primitive.kind), _numpy(value), shape, _NHWC if last else _NCHW)
+        )
+        self._append(primitive, inputs, made)
+        (self._last if last else self._first)[value] = made
+        return made
+
+    def alias(self, value: Value, tensor: int) -> None:
+        """Let `value` be what `tensor` holds."""
+        self._first[value] = tensor
+
+    def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
+        """An error that names the node at work."""
+        node = self._node
+        place = f" at {node.location}" if node.location else ""
+        return ConversionError(code, f"op '{node.op.name}'{place}: {why}")
+
+    # ---- the whole
+
+    def run(self, rules) -> Table:
+        """The file's root table. Errors: ConversionError that lists all ops without a rule."""
+        graph = self.source.graph
+        missing = sorted({n.op.name for n in graph.nodes if n.op.name not in rules})
+        if missing:
+            raise ConversionError(
+                Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
+            )
+        inputs = []
+        for value, name in zip(graph.parameters, self.source.input_names):
+            shape = [-1 if type(n) is not int else n for n in value.type.shape]
+            inputs.append(self._added(self._tensor(name, _numpy(value), shape, _NCHW)))
+            self._first[value] = inputs[-1]
+        for node in graph.nodes:
+            self._node = node
+            rules[node.op.name](self, node)
+        outputs = []
+        for value, name in zip(graph.outputs, self.source.output_names):
+            outputs.append(self._named_output(value, name, inputs + outputs))
+        subgraph = Table(
+            "SubGraph",
+            name="subgraph_0_main",
+            inputIndices=inputs,
+            outputIndices=outputs,
+            nodeIndices=list(range(len(self.nodes))),
+            tensorIndices=list(range(len(self.tensors))),
+        )
+        return Table(
+            "MetaGraph",
+            name="",
+            version="",
+            fmkType=int(self.source.framework),
+            inputIndex=inputs,
+            outputIndex=outputs,
+            nodes=self.nodes,
+            allTensors=self.tensors,
+            subGraph=[subgraph],
+        )
+
+    def _named_output(self, value: Value, name: str, taken: Sequence[int]) -> int:
+        """The tensor of an output, under its name; an input, a constant or another output is copied."""
+        tensor = self.first(value)
+        if tensor in taken or self.tensors[tensor].nodeType == _CONSTANT:
+            shape = value.type.shape
+            made = self._added(self._tensor(name, _numpy(value), shape, _NCHW))
+            target = self.constant(np.asarray([-1 if type(n) is not int else n for n in shape], np.int32))
+            self._append(Table("Reshape"), [tensor, target], made)
+            return made
+        self.tensors[tensor].name = name
+        return tensor
+
+    def _turned(
+        self, tensor: int, value: Value, order: Sequence[int], shape: Sequence[int], format: int
+    ) -> int:
+        made = self._added(self._tensor(self._name("Transpose"), _numpy(value), shape, format))
+        self._append(Table("Transpose"), [tensor, self.constant(np.asarray(order, np.int32))], made)
+        return made
+
+    def _append(self, primitive: Table, inputs: Sequence[int], output: int) -> None:
+        name = self.tensors[output].name
+        self.nodes.append(
+            Table("CNode", name=name, primitive=primitive, inputIndex=list(inputs), outputIndex=[output])
+        )
+
+    def _tensor(self, name: str, dtype: np.dtype, shape: Sequence[int], format: int) -> Table:
+        dims = [-1 if type(n) is not int else n for n in shape]
+        kind = int(DataType.of(dtype))
+        return Table("Tensor", nodeType=_VARIABLE, dataType=kind, dims=dims, format=format, name=name)
+
+    def _added(self, table: Table) -> int:
+        self.tensors.append(table)
+        return len(self.tensors) - 1
+
+    def _name(self, kind: str) -> str:
+        count = self._uses[kind] = self._uses.get(kind, -1) + 1
+        return f"{kind}-op{count}"
+
+
+def _numpy(value: Value) -> np.dtype:
+    return np.dtype(value.type.dtype.np)
+
+
+def write_khwc(writer: Writer, value: Value) -> int:
+    """Weights [O, I / group, kh, kw] of a convolution as the file has them: [O, kh, kw, I / group]."""
+    if not value.is_constant:
+        raise writer.fail("the weights of a convolution must be constants")
+    return writer.constant(value.constant.asnumpy().transpose(_TO_LAST), value.name, _KHWC)

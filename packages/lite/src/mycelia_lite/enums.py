@@ -1,0 +1,58 @@
+"""Numbers that the file format and the interface share, under MindSpore Lite's names."""
+
+from __future__ import annotations
+
+import enum
+
+import numpy as np
+
+
+class FmkType(enum.IntEnum):
+    """The framework that a model to convert comes from."""
+
+    TF = 0
+    CAFFE = 1
+    ONNX = 2
+    MINDIR = 3
+    TFLITE = 4
+    PYTORCH = 5
+
+
+class ModelType(enum.IntEnum):
+    """What kind of file a model is loaded from."""
+
+    MINDIR = 0
+    MINDIR_LITE = 4
+
+
+class DataType(enum.IntEnum):
+    """Element types of tensors."""
+
+    UNKNOWN = 0
+    BOOL = 30
+    INT8 = 32
+    INT16 = 33
+    INT32 = 34
+    INT64 = 35
+    UINT8 = 37
+    UINT16 = 38
+    UINT32 = 39
+    UINT64 = 40
+    FLOAT16 = 42
+    FLOAT32 = 43
+    FLOAT64 = 44
+
+    @property
+    def numpy(self) -> np.dtype:
+        """The dtype of NumPy arrays with such elements.  Errors: TypeError for UNKNOWN."""
+        return np.dtype(self.name.lower())
+
+    @classmethod
+    def of(cls, dtype: np.dtype) -> DataType:
+        """The type of a NumPy dtype's elements.  Errors: TypeError if tensors cannot have them."""
+        name = np.dtype(dtype).name.upper()
+        if name not in cls.__members__:
+            raise TypeError(
+                f"dtype must be one of {[t.name.lower() for t in cls if t]}, but got {name.lower()}"
+            )
+        return cls[name]

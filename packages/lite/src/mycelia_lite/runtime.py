@@ -1,0 +1,90 @@
+"""The runtime's C library (`mycelia/lite/c_api.h`), by ctypes: one build serves every Python."""
+
+from __future__ import annotations
+
+import ctypes
+import functools
+import sys
+from pathlib import Path
+
+Handle = ctypes.c_void_p
+
+
+class TensorArray(ctypes.Structure):
+    """MSTensorHandleArray"""
+
+    _fields_ = (("count", ctypes.c_size_t), ("handles", ctypes.POINTER(Handle)))
+
+    @classmethod
+    def of(cls, handles: list[int]) -> TensorArray:
+        """An array of these handles; it keeps its own memory."""
+        return cls(len(handles), (Handle * len(handles))(*handles))
+
+    def list(self) -> list[int]:
+        """The handles."""
+        return [self.handles[i] for i in range(self.count)]
+
+
+class ShapeInfo(ctypes.Structure):
+    """MSShapeInfo"""
+
+    _fields_ = (("count", ctypes.c_size_t), ("sizes", ctypes.c_int64 * 32))
+
+
+_SIGNATURES = {
+    "MSGetLastError": (ctypes.c_char_p, ()),
+    "MSVersion": (ctypes.c_char_p, ()),
+    "MSInstructionSet": (ctypes.c_char_p, ()),
+    "MSContextCreate": (Handle, ()),
+    "MSContextDestroy": (None, (ctypes.POINTER(Handle),)),
+    "MSContextSetThreadNum": (ctypes.c_int, (Handle, ctypes.c_int32)),
+    "MSModelCreate": (Handle, ()),
+    "MSModelDestroy": (None, (ctypes.POINTER(Handle),)),
+    "MSModelBuildFromFile": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_int, Handle)),
+    "MSModelResize": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(ShapeInfo), ctypes.c_size_t)),
+    "MSModelPredict": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(TensorArray))),
+    "MSModelGetInputs": (TensorArray, (Handle,)),
+    "MSModelGetOutputs": (TensorArray, (Handle,)),
+    "MSTensorCreate": (
+        Handle,
+        (
+            ctypes.c_char_p, ctypes.c_int, ctypes.POINTER(ctypes.c_int64), ctypes.c_size_t, ctypes.c_void_p,
+            ctypes.c_size_t,
+        ),
+    ),
+    "MSTensorDestroy": (None, (ctypes.POINTER(Handle),)),
+    "MSTensorGetName": (ctypes.c_char_p, (Handle,)),
+    "MSTensorGetDataType": (ctypes.c_int, (Handle,)),
+    "MSTensorGetShape": (ctypes.POINTER(ctypes.c_int64), (Handle, ctypes.POINTER(ctypes.c_size_t))),
+    "MSTensorGetMutableData": (ctypes.c_void_p, (Handle,)),
+    "MSTensorGetDataSize": (ctypes.c_size_t, (Handle,)),
+}  # fmt: skip
+
+
+def folder() -> Path:
+    """Where the libraries and headers of the runtime lie: for programs in C and C++."""
+    for entry in (
+        Path(__file__).parent / "_runtime",
+        *(Path(p) / "mycelia_lite" / "_runtime" for p in sys.path),
+    ):
+        if entry.is_dir():
+            return entry
+    raise ImportError(
+        "the runtime of mycelia-lite is not built: install the wheel, or run `hatch run native` in a checkout"
+    )
+
+
+@functools.cache
+def library() -> ctypes.CDLL:
+    """The library with its functions declared.  Errors: ImportError if it was not built."""
+    loaded = ctypes.CDLL(str(folder() / "libmycelia_lite.so"))
+    for name, (result, arguments) in _SIGNATURES.items():
+        function = getattr(loaded, name)
+        function.restype, function.argtypes = result, arguments
+    return loaded
+
+
+def check(status: int) -> None:
+    """Raise RuntimeError with the code and the reason unless a call succeeded."""
+    if status:
+        raise RuntimeError(f"{library().MSGetLastError().decode()} (code {status})")
