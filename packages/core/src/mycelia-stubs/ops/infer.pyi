@@ -1,6 +1,7 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
 from mycelia.engine.base.dtypes import DType as DType
+from mycelia.engine.ir.symint import SymInt as SymInt
 from mycelia.engine.ir.types import TensorType as TensorType
 from mycelia.engine.ops.infer import (
     broadcast as broadcast, broadcast_shapes as broadcast_shapes, need_floating as need_floating,
@@ -10,8 +11,9 @@ from mycelia.engine.ops.infer import (
 from mycelia.ops.define import registry as registry
 
 __all__ = [
-    "DType", "TensorType", "UNKNOWN", "broadcast", "broadcast_shapes", "need_floating", "normalize_axes",
-    "normalize_axis", "reduced", "reduced_shape", "registry", "same", "same_along", "unbroadcast",
+    "DType", "SymInt", "TensorType", "UNKNOWN", "broadcast", "broadcast_shapes", "need_floating",
+    "normalize_axes", "normalize_axis", "reduced", "reduced_shape", "registry", "same", "same_along",
+    "unbroadcast",
 ]
 
 UNKNOWN: int
