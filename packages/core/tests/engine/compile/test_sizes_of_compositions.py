@@ -29,6 +29,7 @@ def rows(n):
     return positive(n, 3)
 
 
+PADDED = ("edge", "wrap", "symmetric", "reflect")
 CASES = {
     "stft": (lambda x: ops.stft(x, 4, 2, 4), lambda n: positive(2, n + 8)),
     "stft with a window": (lambda x: ops.stft(x, 8, 3, 4, ops.ones(4), False), lambda n: positive(n + 8)),
@@ -66,10 +67,47 @@ CASES = {
     "split by sizes": (lambda x: ops.split(x, [1, x.shape[0] - 1]), rows),
     "tensor_split": (lambda x: ops.tensor_split(x, 3), rows),
     "tensor_split at places": (lambda x: ops.tensor_split(x, [1, -2]), rows),
-    "sequence_mask": (lambda x: ops.sequence_mask(x, x.shape[0]), lengths),
     "pinv": (ops.pinv, lambda n: positive(n, 3) + ops.eye(n, 3)),
     "cdist": (lambda x: ops.cdist(x, x * 2), rows),
     "the first column": (lambda x: x[:, 0], square),
+    "numpy array_split": (lambda x: ms.numpy.array_split(x, 3), lambda n: rows(n + 2)),
+    "numpy vander": (ms.numpy.vander, vector),
+    "numpy repeat": (lambda x: ms.numpy.repeat(x, 2, 0), rows),
+    "numpy polyint": (ms.numpy.polyint, vector),
+    **{f"numpy pad {m}": (lambda x, m=m: ms.numpy.pad(x, 5, m), vector) for m in PADDED},
+}
+LINES = {  # of one point they are made otherwise: a capture more
+    "numpy indices": lambda x: ms.numpy.indices((len(x), 2)),
+    "linspace": lambda x: ops.linspace(0.1, 0.7, len(x)),
+    "logspace": lambda x: ops.logspace(0, 2, len(x)),
+    "numpy linspace": lambda x: ms.numpy.linspace(0, 1, len(x)),
+    **{
+        f.__name__: lambda x, f=f: f(len(x))
+        for f in (
+            ops.bartlett_window, ops.blackman_window, ops.hamming_window, ops.hann_window, ops.kaiser_window,
+            ms.numpy.bartlett, ms.numpy.blackman, ms.numpy.hamming, ms.numpy.hanning,
+        )
+    },
+}  # fmt: skip
+PLACES = {  # nothing to differentiate
+    "sequence_mask": (lambda x: ops.sequence_mask(x, x.shape[0]), lengths),
+    "numbers in a list": (lambda x: Tensor([len(x), 2]), vector),
+    "floats in a list": (lambda x: Tensor([len(x) / 3, 2.0], ms.float64), vector),
+    "a shape as a tensor": (lambda x: Tensor(x.shape) + ops.tuple_to_array(x.shape), rows),
+    "arange of floats": (lambda x: ops.arange(0.5, len(x) * 0.7 + 1, 0.7), vector),
+    "linspace up to a size": (lambda x: ops.linspace(0, len(x), 5), vector),
+    "numpy arange": (lambda x: ms.numpy.arange(2, len(x) * 2 + 3, 2), vector),
+    "numpy diag_indices": (lambda x: ms.numpy.diag_indices(len(x)), vector),
+    **{
+        f"{f.__name__} {k}": (lambda x, f=f, k=k: f(len(x), offset=k, col=len(x) + 2), vector)
+        for f in (ops.tril_indices, ops.triu_indices)
+        for k in (-2, 0, 3)
+    },
+    **{
+        f"numpy {f.__name__} {k}": (lambda x, f=f, k=k: f(len(x), k=k), vector)
+        for f in (ms.numpy.tril_indices, ms.numpy.triu_indices, ms.numpy.tri, ms.numpy.eye)
+        for k in (-2, 0, 3)
+    },
 }
 REGIMES = {  # more captures, for there the code goes another way: captures
     "split": (lambda x: ops.split(x, 12), rows, 2 + 2),  # one for each number of pieces
@@ -93,16 +131,24 @@ def assert_equal(compiled, function, argument, exact=True):
             np.testing.assert_allclose(a.asnumpy(), b.asnumpy(), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [*CASES, *PLACES])
 def test_one_capture_for_all_sizes(name):
-    function, make = CASES[name]
+    function, make = CASES.get(name) or PLACES[name]
     compiled = ms.jit(function)
     for n in SIZES:
         assert_equal(compiled, function, make(n))
     assert compiled.cache_info().captures == 2
 
 
-@pytest.mark.parametrize("name", [n for n in CASES if CASES[n][1] is not lengths])
+@pytest.mark.parametrize("name", LINES)
+def test_lines_of_all_lengths(name):
+    compiled = ms.jit(LINES[name])
+    for n in SIZES:
+        assert_equal(compiled, LINES[name], vector(n))
+    assert compiled.cache_info().captures == 3
+
+
+@pytest.mark.parametrize("name", CASES)
 def test_gradients_at_all_sizes(name):
     function, make = CASES[name]
     gradient = ms.grad(

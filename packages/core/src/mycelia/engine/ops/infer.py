@@ -20,6 +20,11 @@ def same(dtype: DType | None = None) -> Callable:
     return rule
 
 
+def is_one(n: int) -> bool:
+    """Whether a size is 1 whatever the open sizes are: those are compared only where the outcome matters."""
+    return type(n) is not SymInt and n == 1
+
+
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """NumPy broadcasting of shapes; unknown sizes (-1) stay unknown unless a size above 1 decides.
 
@@ -32,11 +37,9 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             continue
         for i, n in enumerate(shape, rank - len(shape)):
             m = result[i]
-            if type(m) is not SymInt and m == 1:  # a size that is left open is compared only where it must be
+            if is_one(m):
                 result[i] = n
-            elif type(n) is not SymInt and n == 1:
-                continue
-            elif m == n or n == 1:
+            elif is_one(n) or m == n or n == 1:
                 continue
             elif m == 1 or m == UNKNOWN:
                 result[i] = n

@@ -141,7 +141,7 @@ def tuple_to_array(input_x: tuple) -> Any:
     """
     if not isinstance(input_x, (tuple, range)):
         raise errors.type_error("tuple_to_array", f"expected a tuple, but got {type(input_x).__name__}")
-    kinds = {type(x) for x in input_x}
+    kinds = {x.__class__ for x in input_x}  # open sizes count as int
     if len(kinds) > 1 or not kinds <= {int, float}:
         raise errors.type_error(
             "tuple_to_array", f"the members must all be int or all be float, but got {input_x}"

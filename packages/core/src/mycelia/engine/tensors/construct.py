@@ -8,6 +8,7 @@ from mycelia.engine import _C
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.base.dtypes import DType
 from mycelia.engine.ir.symint import SymInt
+from mycelia.engine.ops.arrays.shape import constant
 from mycelia.engine.ops.elementwise.cast import cast
 from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.methods import properties as tensor_properties
@@ -112,6 +113,9 @@ def _construct(input_data=None, dtype=None, shape=None, init=None, const_arg=Fal
         input_data = np.asarray(input_data)
     if type(input_data) is SymInt:  # only a graph has them
         return cast(input_data, dtype=dtype or dtypes.as_dtype(type(input_data.hint)))
+    if isinstance(input_data, (list, tuple)) and SymInt in map(type, input_data):
+        whole = all(isinstance(v, int) for v in input_data)
+        return constant(list(input_data), dtype or (dtypes.int64 if whole else dtypes.float32))
     if not isinstance(input_data, np.ndarray):
         if dtype is None and isinstance(input_data, (list, tuple)) and _all_bfloat16(input_data):
             dtype = dtypes.bfloat16

@@ -8,6 +8,7 @@ import numpy as np
 
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays.shape import constant
 from mycelia.engine.ops.random.random import _normal, _uniform
 from mycelia.engine.tensors.tensor import is_tensor
@@ -121,6 +122,8 @@ def arange(start, stop=None, step=None, dtype=None):
     if dtype is None:
         dtype = dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int32
         dtype = dtypes.bool_ if isinstance(start, bool) and stop is None else dtype
+    if type(count) is SymInt and all(isinstance(v, int) for v in numbers):
+        return ops.arange(low, high, gap, dtype=dtype)
     return constant(low + gap * np.arange(count), dtype)
 
 
@@ -146,7 +149,7 @@ def linspace(start, stop, num=50, endpoint=True, retstep=False, dtype=None, axis
     parts = num - 1 if endpoint else num
     step = (stop - start) / parts if parts else ops.full_like(stop, math.nan)
     rank = start.ndim
-    places = ops.reshape(constant(np.arange(num), dtypes.float32), (num,) + (1,) * rank)
+    places = ops.reshape(ops.arange(num, dtype=dtypes.float32), (num,) + (1,) * rank)
     result = ops.expand_dims(start, 0)
     if parts:
         result = result + places * ops.expand_dims(step, 0)
@@ -188,6 +191,8 @@ def eye(N, M=None, k=0, dtype=dtypes.float32):
     """A matrix with ones on its `k`-th diagonal.  Shapes: [N, M], M = N by default."""
     dtype = checked_dtype("eye", dtype)
     rows, columns, k = (an_int("eye", v, "N, M and k") for v in (N, N if M is None else M, k))
+    if SymInt in (type(rows), type(columns), type(k)):
+        return to_dtype(ops.equal(ops.arange(rows).reshape(-1, 1) + k, ops.arange(columns)), dtype)
     return constant(np.eye(rows, columns, k), dtype)
 
 

@@ -6,7 +6,9 @@ import numpy as np
 
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.symint import SymInt
 from mycelia.engine.ops.arrays.shape import constant
+from mycelia.engine.ops.arrays.triangles import triangle_places
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.numpy._arguments import (
     an_int,
@@ -85,7 +87,7 @@ def indices(dimensions, dtype=dtypes.int32, sparse=False):
     if not isinstance(dimensions, (tuple, list)):
         raise errors.type_error("indices", f"dimensions must be a tuple of ints, but got {dimensions!r}")
     dtype = checked_dtype("indices", dtype)
-    lines = [constant(np.arange(n), dtype) for n in as_shape("indices", dimensions)]
+    lines = [ops.arange(n, dtype=dtype) for n in as_shape("indices", dimensions)]
     return meshgrid(*lines, sparse=sparse, indexing="ij")
 
 
@@ -158,13 +160,17 @@ def trace(a, offset=0, axis1=0, axis2=1, dtype=None):
 
 def diag_indices(n, ndim=2):
     """The indices of the main diagonal of a cube of `ndim` axes of size `n`: `ndim` times [n], int32."""
-    line = constant(np.arange(an_int("diag_indices", n, "n")), dtypes.int32)
+    line = ops.arange(an_int("diag_indices", n, "n"), dtype=dtypes.int32)
     return (line,) * an_int("diag_indices", ndim, "ndim")
 
 
 def tri(N, M=None, k=0, dtype=dtypes.float32):
     """A matrix with ones on and below its `k`-th diagonal.  Shapes: [N, M], M = N by default."""
-    return constant(np.tri(N, M, k), checked_dtype("tri", dtype))
+    dtype = checked_dtype("tri", dtype)
+    if SymInt in (type(N), type(M), type(k)):
+        columns = ops.arange(N if M is None else M)
+        return to_dtype(columns - k <= ops.arange(N).reshape(-1, 1), dtype)
+    return constant(np.tri(N, M, k), dtype)
 
 
 def _triangle(name, function, m, k):
@@ -186,18 +192,18 @@ def triu(m, k=0):
     return _triangle("triu", ops.triu, m, k)
 
 
-def _triangle_indices(places):
-    return tuple(constant(place, dtypes.int32) for place in places)
+def _triangle_indices(n, k, m, upper):
+    return tuple(to_dtype(v, dtypes.int32) for v in triangle_places(n, n if m is None else m, k, upper))
 
 
 def tril_indices(n, k=0, m=None):
     """The indices of the elements on and below the `k`-th diagonal of an n x m matrix: two vectors, int32."""
-    return _triangle_indices(np.tril_indices(n, k, m))
+    return _triangle_indices(n, k, m, False)
 
 
 def triu_indices(n, k=0, m=None):
     """The indices of the elements on and above the `k`-th diagonal of an n x m matrix: two vectors, int32."""
-    return _triangle_indices(np.triu_indices(n, k, m))
+    return _triangle_indices(n, k, m, True)
 
 
 def _of_matrix(name, function, arr, k):
@@ -225,8 +231,9 @@ def vander(x, N=None, increasing=False):
     x = as_tensor("vander", x)
     if x.ndim != 1:
         raise errors.value_error("vander", f"x must be a vector, but has shape {x.shape}")
-    exponents = np.arange(N or x.shape[0])
-    exponents = constant(exponents if increasing else exponents[::-1], x.dtype)
+    count = N or x.shape[0]
+    exponents = ops.arange(count)
+    exponents = to_dtype(exponents if increasing else count - 1 - exponents, x.dtype)
     return ops.pow(ops.reshape(x, (-1, 1)), ops.reshape(exponents, (1, -1)))
 
 
@@ -238,9 +245,9 @@ def _window(name: str, terms: tuple[float, ...]):
         n = an_int(name, M, "M")
         if n < 2:
             return constant(np.ones(max(n, 0)), dtypes.float32)
-        turns = 2 * np.pi * np.arange(n) / (n - 1)
-        values = sum(c * np.cos(i * turns) for i, c in enumerate(terms))
-        return constant(values, dtypes.float32)
+        turns = 2 * np.pi * ops.arange(n, dtype=dtypes.float64) / (n - 1)
+        values = sum(c * ops.cos(i * turns) for i, c in enumerate(terms))
+        return to_dtype(values, dtypes.float32)
 
     window.__name__ = window.__qualname__ = name
     window.__doc__ = f"""The {name.title()} window.  Shapes: [M], empty below 1.  dtypes: float32.
@@ -260,4 +267,8 @@ def bartlett(M):
 
     Errors: TypeError unless M is an int.
     """
-    return constant(np.bartlett(an_int("bartlett", M, "M")), dtypes.float32)
+    n = an_int("bartlett", M, "M")
+    if n < 2:
+        return constant(np.ones(max(n, 0)), dtypes.float32)
+    from_middle = ops.abs(2 * ops.arange(n, dtype=dtypes.float64) - (n - 1))
+    return to_dtype(1 - from_middle / (n - 1), dtypes.float32)

@@ -6,6 +6,7 @@ import numpy as np
 
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ops.arrays.shape import constant
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.numpy._arguments import as_float, as_tensor, to_dtype
@@ -129,8 +130,24 @@ def _from_itself(x, axis, width, mode):
     if not any(width):
         return x
     n = x.shape[axis]
-    places = np.pad(np.arange(n), width, mode)
-    return ops.gather(x, constant(places, dtypes.int64), axis)
+    if type(n) is SymInt:
+        places = _open_places(n, width, mode)
+    else:
+        places = constant(np.pad(np.arange(n), width, mode), dtypes.int64)
+    return ops.gather(x, places, axis)
+
+
+def _open_places(n, width, mode):
+    """``np.pad(np.arange(n), width, mode)`` for sizes left open."""
+    before, after = width
+    place = ops.arange(n + before + after) - before
+    if mode == "edge":
+        return ops.minimum(ops.maximum(place, 0), n - 1)
+    if mode == "wrap":
+        return place % n
+    period = 2 * n if mode == "symmetric" else applied(max, 2 * n - 2, 1)
+    place = place % period
+    return ops.minimum(place, (period - 1 if mode == "symmetric" else period) - place)
 
 
 def _mirrored_odd(x, axis, width, mode):

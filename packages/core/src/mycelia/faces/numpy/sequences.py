@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from mycelia import ops
 from mycelia.engine.base import dtypes, errors
-from mycelia.engine.ops.arrays.shape import constant
 from mycelia.engine.tensors.tensor import is_tensor
 from mycelia.faces.numpy._arguments import (
     as_float,
@@ -273,7 +270,7 @@ def polyder(p, m=1):
         return ops.zeros((0,))
     for _ in range(m):
         n = p.shape[0] - 1
-        p = p[:n] * constant(np.arange(n, 0, -1), p.dtype)
+        p = p[:n] * ops.arange(n, 0, -1, dtype=p.dtype)
     return p
 
 
@@ -291,7 +288,7 @@ def polyint(p, m=1, k=None):
         raise errors.value_error("polyint", f"{m} constants are needed, but got {k.shape[0]}")
     for i in range(m):
         p = as_float(p)
-        p = p / constant(np.arange(p.shape[0], 0, -1), p.dtype)
+        p = p / ops.arange(p.shape[0], 0, -1, dtype=p.dtype)
         own = k[i : i + 1] if k.shape[0] == m else k[:1]
         p = ops.cat([p, to_dtype(own, p.dtype)], 0)
     return p

@@ -225,8 +225,10 @@ def _parted(name, x, indices_or_sections, axis, exact):
     n, count = x.shape[axis], an_int(name, indices_or_sections, "indices_or_sections")
     if count < 1 or count > n or exact and n % count:
         raise errors.value_error(name, f"an axis of size {n} cannot be split in {count} parts")
-    small, more = n // count, n % count
-    ends = [i * small + min(i, more) for i in range(1, count)]
+    ends, end = [], 0
+    for i in range(1, count):
+        end = end + (n + count - i) // count
+        ends.append(end)
     return tuple(_cuts(name, x, ends, axis))
 
 
@@ -325,8 +327,9 @@ def repeat(a, repeats, axis=None):
     n = x.shape[axis]
     if len(counts) not in (1, n):
         raise errors.value_error("repeat", f"repeats {repeats} must have a number for each of {n} elements")
-    places = np.repeat(np.arange(n), counts if len(counts) > 1 else counts[0])
-    return ops.gather(x, constant(places, dtypes.int64), axis)
+    if len(counts) == 1:
+        return ops.gather(x, ops.arange(n * counts[0]) // counts[0], axis)
+    return ops.gather(x, constant(np.repeat(np.arange(n), counts), dtypes.int64), axis)
 
 
 def broadcast_to(array, shape):

@@ -174,6 +174,8 @@ def _progression(name, start, end, step, dtype):
 
         steps = broadcast_to(constant(1, dtypes.int64), (count,))
         return cast((cumsum(steps, 0) - 1) * step + start, dtype=dtypes.as_dtype(dtype))
+    if SymInt in (type(start), type(step), type(count)):
+        return (arange(count).astype(dtypes.float64) * step + start).astype(dtypes.as_dtype(dtype))
     return constant(start + step * np.arange(count, dtype=exact), dtypes.as_dtype(dtype))
 
 
@@ -210,12 +212,16 @@ def _spaced(name, start, end, steps, dtype):
         share = _evenly(0.0, 1.0, steps)
         low, high = (v.expand_dims(-1) for v in wide)
         return (low * (1.0 - share) + high * share).astype(dtype)
-    return _evenly(float(start), float(end), steps).astype(dtype)
+    return _evenly(_as_float(start), _as_float(end), steps).astype(dtype)
+
+
+def _as_float(value):
+    return value.converted(float) if type(value) is SymInt else float(value)
 
 
 def _evenly(start, end, steps):
     """`np.linspace` in float64."""
-    if type(steps) is not SymInt:
+    if SymInt not in (type(start), type(end), type(steps)):
         return constant(np.linspace(start, end, steps), dtypes.float64)
     if steps == 1:
         return constant([start], dtypes.float64)
@@ -239,8 +245,9 @@ def logspace(start, end, steps, base=10, *, dtype=dtypes.float32):
     """
     if steps < 0:
         raise errors.value_error(f"For 'logspace', steps cannot be negative, but got {steps}")
-    low, high = float(_number(start)), float(_number(end))
-    return constant(np.power(float(base), np.linspace(low, high, steps)), dtypes.as_dtype(dtype))
+    low, high = _as_float(_number(start)), _as_float(_number(end))
+    exponents = _evenly(low, high, steps)
+    return ops.pow(constant(float(base), dtypes.float64), exponents).astype(dtypes.as_dtype(dtype))
 
 
 def vander(x, N=None):

@@ -16,7 +16,7 @@ from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops import layout_rules as _layout
 from mycelia.engine.ops.define import op
-from mycelia.engine.ops.infer import broadcast_shapes, unbroadcast
+from mycelia.engine.ops.infer import broadcast_shapes, is_one, unbroadcast
 from mycelia.engine.ops.late import ops
 
 MAX_RANK = 8
@@ -259,7 +259,8 @@ def atleast_3d(inputs):
 def _broadcasted(old, shape):
     lead = len(shape) - len(old)
     result = tuple(old[i - lead] if n == -1 and i >= lead else n for i, n in enumerate(shape))
-    fits = lead >= 0 and all(n == m or n == 1 or -1 in (m, n) for n, m in zip(old, result[lead:]))
+    pairs = zip(old, result[max(lead, 0) :])
+    fits = lead >= 0 and all(is_one(n) or n == m or n == 1 or -1 in (m, n) for n, m in pairs)
     if not fits or any(n < 0 for n in result[: max(lead, 0)]):
         raise ValueError(
             f"shape {old} cannot be broadcast to {shape}: sizes must be equal or 1, from the last axis on"

@@ -3,6 +3,7 @@
 import numpy as np
 
 from mycelia.engine.base import dtypes, errors
+from mycelia.engine.ir.symint import SymInt, applied
 from mycelia.engine.ir.types import UNKNOWN
 from mycelia.engine.ops import batch_rules as _batch
 from mycelia.engine.ops.arrays.masks import _where
@@ -15,6 +16,7 @@ from mycelia.engine.ops.arrays.shape import (
     shaped_by,
 )
 from mycelia.engine.ops.define import op
+from mycelia.engine.ops.late import ops
 
 
 def _is_matrix(shape, diagonal):
@@ -198,12 +200,34 @@ def diagonal_scatter(input, src, offset=0, dim1=0, dim2=1):
 
 def tril_indices(row, col, offset=0, *, dtype=dtypes.int64):
     """The positions of the lower triangle of a `row` x `col` matrix: a row of rows, a row of columns."""
-    return constant(np.stack(np.tril_indices(row, offset, col)), dtype)
+    return ops.cast(ops.stack(triangle_places(row, col, offset, False)), dtype=dtype)
 
 
 def triu_indices(row, col, offset=0, *, dtype=dtypes.int64):
     """The positions of the upper triangle of a `row` x `col` matrix: a row of rows, a row of columns."""
-    return constant(np.stack(np.triu_indices(row, offset, col)), dtype)
+    return ops.cast(ops.stack(triangle_places(row, col, offset, True)), dtype=dtype)
+
+
+def triangle_places(rows, columns, offset, upper):
+    """Rows and columns of the elements of a triangle, in row-major order: two vectors of int64."""
+    if SymInt not in (type(rows), type(columns), type(offset)):
+        find = np.triu_indices if upper else np.tril_indices
+        return tuple(constant(place, dtypes.int64) for place in find(rows, offset, columns))
+    # Of each row, the columns from `first` to `end`.
+    bound = ops.minimum(ops.maximum(ops.arange(rows) + (offset if upper else offset + 1), 0), columns)
+    first, length = (bound, columns - bound) if upper else (bound * 0, bound)
+    before = offset - 1 if upper else offset
+    below = _staircase(rows + before, columns) - _staircase(before, columns)
+    place = ops.arange(rows * columns - below if upper else below)
+    ends = ops.cumsum(length, 0)
+    row = ops.searchsorted(ends, place, right=True)
+    return row, place - ops.gather(ends - length - first, row, 0)
+
+
+def _staircase(n, most):
+    """The sum of the numbers up to n, those above `most` counted as `most`, those below 0 as 0."""
+    part = applied(max, applied(min, n, most), 0)
+    return part * (part + 1) // 2 + most * applied(max, n - most, 0)
 
 
 __all__ = [

@@ -4,13 +4,14 @@ import numpy as np
 
 from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.axes import swapaxes
-from mycelia.engine.ops.arrays.create import arange
+from mycelia.engine.ops.arrays.create import arange, ones
 from mycelia.engine.ops.arrays.gathering import gather
 from mycelia.engine.ops.arrays.index import is_tensor
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.shape import constant, reshape
 from mycelia.engine.ops.elementwise import math as _math
 from mycelia.engine.ops.elementwise.complex_numbers import view_as_real
+from mycelia.engine.ops.late import ops
 from mycelia.engine.ops.signal.fourier import fft, rfft
 
 
@@ -32,13 +33,14 @@ def _window(name, length, periodic, dtype, shape, default=dtypes.float32):
     if not dtype.is_floating:
         raise errors.type_error(f"For '{name}', 'dtype' must be floating, but got {dtype}.")
     points = length + 1 if periodic and length > 1 else length
-    place = np.arange(length) / max(points - 1, 1)
-    return constant(shape(place) if length > 1 else np.ones(length), dtype)
+    if length < 2:
+        return ones(length, dtype)
+    return ops.cast(shape(arange(length, dtype=dtypes.float64) / (points - 1)), dtype=dtype)
 
 
 def _cosines(place, *amplitudes):
     """Sum of ``a[k] * cos(2 pi k place)``."""
-    return sum(a * np.cos(2 * np.pi * k * place) for k, a in enumerate(amplitudes))
+    return sum(a * ops.cos(2 * np.pi * k * place) for k, a in enumerate(amplitudes))
 
 
 def bartlett_window(window_length, periodic=True, *, dtype=None):
@@ -47,14 +49,14 @@ def bartlett_window(window_length, periodic=True, *, dtype=None):
     Shapes: -> [window_length].  dtypes: -> `dtype`, float32 by default.
     Errors: TypeError and ValueError for a length that is no natural number, TypeError for other dtypes.
     """
-    return _window("bartlett_window", window_length, periodic, dtype, lambda t: 1 - np.abs(2 * t - 1))
+    return _window("bartlett_window", window_length, periodic, dtype, lambda t: 1 - _math.abs(2 * t - 1))
 
 
 def blackman_window(window_length, periodic=True, *, dtype=None):
     """``0.42 - 0.5 cos(2 pi i / (n - 1)) + 0.08 cos(4 pi i / (n - 1))``. Arguments as `bartlett_window`."""
     shape = _cosines
     return _window(
-        "blackman_window", window_length, periodic, dtype, lambda t: np.abs(shape(t, 0.42, -0.5, 0.08))
+        "blackman_window", window_length, periodic, dtype, lambda t: _math.abs(shape(t, 0.42, -0.5, 0.08))
     )
 
 
@@ -67,7 +69,7 @@ def hann_window(window_length, periodic=True, *, dtype=None):
     """``sin(pi i / (n - 1)) ** 2``. Arguments as `bartlett_window`, but float64 by default."""
 
     def shape(t):
-        return np.sin(np.pi * t) ** 2
+        return ops.sin(np.pi * t) ** 2
 
     return _window("hann_window", window_length, periodic, dtype, shape, dtypes.float64)
 
@@ -76,7 +78,8 @@ def kaiser_window(window_length, periodic=True, beta=12.0, *, dtype=None):
     """``I0(beta sqrt(1 - (2 i / (n - 1) - 1) ** 2)) / I0(beta)``. As `bartlett_window`, but float64."""
 
     def shape(t):
-        return np.i0(beta * np.sqrt(np.maximum(1 - (2 * t - 1) ** 2, 0))) / np.i0(beta)
+        inside = ops.maximum(1 - (2 * t - 1) ** 2, 0)
+        return ops.bessel_i0(beta * ops.sqrt(inside)) / float(np.i0(beta))
 
     return _window("kaiser_window", window_length, periodic, dtype, shape, dtypes.float64)
 
