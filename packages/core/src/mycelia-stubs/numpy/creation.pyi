@@ -1,5 +1,6 @@
 # Written by tools/gen_stubs.py.
 from mycelia.engine._C import Tensor as Tensor
+from mycelia.engine.ir.symint import SymInt as SymInt
 from mycelia.engine.tensors.tensor import is_tensor as is_tensor
 from mycelia.faces.numpy._arguments import (
     an_int as an_int, as_shape as as_shape, checked_dtype as checked_dtype, one_axis as one_axis,
@@ -17,7 +18,7 @@ from mycelia.numpy import (
 )
 
 __all__ = [
-    "an_int", "arange", "array", "as_shape", "as_tensor", "asarray", "asfarray", "checked_dtype",
+    "SymInt", "an_int", "arange", "array", "as_shape", "as_tensor", "asarray", "asfarray", "checked_dtype",
     "constant", "copy", "empty", "empty_like", "eye", "full", "full_like", "geomspace", "identity",
     "is_tensor", "linspace", "logspace", "one_axis", "ones", "ones_like", "promote_types", "promoted",
     "rand", "randint", "randn", "result_type", "to_dtype", "zeros", "zeros_like",

@@ -1,4 +1,6 @@
 # Written by tools/gen_stubs.py.
+from mycelia.engine.ir.symint import SymInt as SymInt
+from mycelia.engine.ops.arrays.triangles import triangle_places as triangle_places
 from mycelia.engine.tensors.tensor import is_tensor as is_tensor
 from mycelia.faces.numpy._arguments import (
     an_int as an_int, as_shape as as_shape, axes_of as axes_of, checked_dtype as checked_dtype,
@@ -16,8 +18,9 @@ from mycelia.numpy.creation import as_tensor as as_tensor, constant as constant,
 from mycelia.numpy.elementwise import only_tensor as only_tensor
 
 __all__ = [
-    "an_int", "as_shape", "as_tensor", "axes_of", "bartlett", "blackman", "checked_dtype", "constant",
-    "diag", "diag_indices", "diagflat", "diagonal", "hamming", "hanning", "indices", "is_tensor", "ix_",
-    "meshgrid", "mgrid", "ogrid", "only_tensor", "result_dtype", "to_dtype", "trace", "tri", "tril",
-    "tril_indices", "tril_indices_from", "triu", "triu_indices", "triu_indices_from", "vander",
+    "SymInt", "an_int", "as_shape", "as_tensor", "axes_of", "bartlett", "blackman", "checked_dtype",
+    "constant", "diag", "diag_indices", "diagflat", "diagonal", "hamming", "hanning", "indices",
+    "is_tensor", "ix_", "meshgrid", "mgrid", "ogrid", "only_tensor", "result_dtype", "to_dtype", "trace",
+    "tri", "triangle_places", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
+    "triu_indices_from", "vander",
 ]

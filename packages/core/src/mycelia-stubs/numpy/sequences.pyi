@@ -10,11 +10,11 @@ from mycelia.numpy import (
     convolve as convolve, correlate as correlate, interp as interp, polyder as polyder, polyint as polyint,
     polymul as polymul, polyval as polyval, searchsorted as searchsorted, trapz as trapz, unwrap as unwrap,
 )
-from mycelia.numpy.creation import as_tensor as as_tensor, constant as constant, to_dtype as to_dtype
+from mycelia.numpy.creation import as_tensor as as_tensor, to_dtype as to_dtype
 from mycelia.numpy.elementwise import as_float as as_float, only_tensor as only_tensor
 
 __all__ = [
-    "as_float", "as_tensor", "axes_of", "constant", "convolve", "correlate", "diff", "ediff1d", "gradient",
-    "interp", "is_tensor", "one_axis", "only_tensor", "polyadd", "polyder", "polyint", "polymul", "polysub",
+    "as_float", "as_tensor", "axes_of", "convolve", "correlate", "diff", "ediff1d", "gradient", "interp",
+    "is_tensor", "one_axis", "only_tensor", "polyadd", "polyder", "polyint", "polymul", "polysub",
     "polyval", "same_dtype", "searchsorted", "to_dtype", "trapz", "unwrap",
 ]

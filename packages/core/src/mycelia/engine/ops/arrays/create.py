@@ -168,14 +168,14 @@ def _progression(name, start, end, step, dtype):
         dtype = dtypes.float32 if any(isinstance(v, float) for v in numbers) else dtypes.int64
     exact = np.int64 if all(isinstance(v, int) for v in numbers) else np.float64
     count = math.ceil((end - start) / step) if exact is np.float64 else -(-(end - start) // step)
-    if type(count) is SymInt and exact is np.int64:  # a sum of steps holds for all counts
+    if SymInt in (type(start), type(step), type(count)):
         from mycelia.engine.ops.elementwise.cast import cast
         from mycelia.engine.ops.reductions.scan import cumsum
 
-        steps = broadcast_to(constant(1, dtypes.int64), (count,))
-        return cast((cumsum(steps, 0) - 1) * step + start, dtype=dtypes.as_dtype(dtype))
-    if SymInt in (type(start), type(step), type(count)):
-        return (arange(count).astype(dtypes.float64) * step + start).astype(dtypes.as_dtype(dtype))
+        # A sum of steps holds for all counts.
+        places = cumsum(broadcast_to(constant(1, dtypes.int64), (count,)), 0) - 1
+        places = places if exact is np.int64 else cast(places, dtype=dtypes.float64)
+        return cast(places * step + start, dtype=dtypes.as_dtype(dtype))
     return constant(start + step * np.arange(count, dtype=exact), dtypes.as_dtype(dtype))
 
 
