@@ -83,8 +83,7 @@ def test_op_at_other_sizes(sample):
     check(lambda *args: sample.op(*args, **sample.attrs), sample.tensors())
 
 
-@pytest.mark.parametrize("sample", WITH_GRADIENT, ids=lambda s: s.name)
-def test_gradient_at_other_sizes(sample):
+def gradient_of(sample):
     arguments = sample.tensors()
     positions = tuple(
         i
@@ -96,4 +95,36 @@ def test_gradient_at_other_sizes(sample):
         out = flat(sample.op(*args, **sample.attrs))
         return sum((o * o).sum() for o in out if o.dtype.is_floating)
 
-    check(ms.grad(loss, positions), arguments)
+    return ms.grad(loss, positions)
+
+
+@pytest.mark.parametrize("sample", WITH_GRADIENT, ids=lambda s: s.name)
+def test_gradient_at_other_sizes(sample):
+    check(gradient_of(sample), sample.tensors())
+
+
+def require_two_captures(function, arguments):
+    """Calls at several sizes of a compiled function need the first capture and one for all sizes."""
+    compiled = ms.jit(function)
+    for by in range(5):
+        given = resized(tuple(arguments), by)
+        try:
+            with ms.config.context(device_target="reference"):
+                function(*copied(given))
+        except Exception:  # as in `compare`
+            continue
+        compiled(*copied(given))
+    assert compiled.cache_info().captures <= 2
+
+
+CAPTURED = [s for s in SAMPLES if s.op.name != "unstack"]  # that has as many results as the axis is long
+
+
+@pytest.mark.parametrize("sample", CAPTURED, ids=lambda s: s.name)
+def test_op_needs_one_more_capture(sample):
+    require_two_captures(lambda *args: sample.op(*args, **sample.attrs), sample.tensors())
+
+
+@pytest.mark.parametrize("sample", [s for s in CAPTURED if has_gradient(s)], ids=lambda s: s.name)
+def test_gradient_needs_one_more_capture(sample):
+    require_two_captures(gradient_of(sample), sample.tensors())

@@ -9,6 +9,8 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.ir.types import TensorType
 from mycelia.engine.ops.arrays import masks as _masks
 from mycelia.engine.ops.arrays.axes import swapaxes
+from mycelia.engine.ops.arrays.create import arange
+from mycelia.engine.ops.arrays.shape import constant
 from mycelia.engine.ops.define import op
 from mycelia.engine.ops.double_backward import double_backward
 from mycelia.engine.ops.elementwise.cast import cast
@@ -280,13 +282,12 @@ def _attention_kept(rand):
 
 def _attention_composition(query, key, value, mask, *, rng_key, scale, is_causal, p, masking, hidden):
     """attention out of public ops."""
-    from mycelia.engine.tensors.tensor import Tensor  # tensors are built upon the ops
-
     scores = _linalg.matmul(query, swapaxes(key, -1, -2)) * scale
     causal = None
     if is_causal:
-        seen = _np_causal(query.shape[-2], key.shape[-2])
-        causal = Tensor(np.where(seen, 0, hidden).astype(query.dtype.np))
+        seen = arange(key.shape[-2]) <= arange(query.shape[-2]).reshape(-1, 1)
+        zero, low = (constant(v, dtypes.float64) for v in (0.0, hidden))
+        causal = cast(_masks.where(seen, zero, low), dtype=query.dtype)
     for added in (mask, causal):
         if added is not None:
             scores = scores + added if masking == "add" else _masks.where(added != 0, added, scores)
