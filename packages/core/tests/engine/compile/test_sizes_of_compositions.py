@@ -91,6 +91,8 @@ LINES = {  # of one point they are made otherwise: a capture more
 }  # fmt: skip
 PLACES = {  # nothing to differentiate
     "sequence_mask": (lambda x: ops.sequence_mask(x, x.shape[0]), lengths),
+    "a quotient of integers": (lambda x: ops.Div()(ops.arange(40), len(x)), vector),
+    "mint.full": (lambda x: ms.mint.full((2,), len(x)), vector),
     "numbers in a list": (lambda x: Tensor([len(x), 2]), vector),
     "floats in a list": (lambda x: Tensor([len(x) / 3, 2.0], ms.float64), vector),
     "a shape as a tensor": (lambda x: Tensor(x.shape) + ops.tuple_to_array(x.shape), rows),

@@ -38,7 +38,8 @@ def full(size, fill_value, *, dtype=None):
         if is_tensor(fill_value):
             dtype = fill_value.dtype
         else:
-            dtype = {bool: dtypes.bool_, int: dtypes.int64}.get(type(fill_value), dtypes.float32)
+            kind = fill_value.__class__  # int of an open size
+            dtype = {bool: dtypes.bool_, int: dtypes.int64}.get(kind, dtypes.float32)
     return ops.full(size, fill_value, dtype=dtype)
 
 

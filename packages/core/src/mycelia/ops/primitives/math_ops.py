@@ -65,7 +65,7 @@ def _whole(quotient, *inputs):
     """The quotient; of integers cut to the integer type that they have together."""
     kinds = [i.dtype for i in inputs if isinstance(i, Tensor)]
     numbers = [i for i in inputs if not isinstance(i, Tensor)]
-    if not all(k.is_integer for k in kinds) or any(type(n) is not int for n in numbers):
+    if not all(k.is_integer for k in kinds) or any(n.__class__ is not int for n in numbers):
         return quotient
     return ops.cast(ops.trunc(quotient), functools.reduce(dtypes.promote, kinds) if kinds else dtypes.int64)
 
