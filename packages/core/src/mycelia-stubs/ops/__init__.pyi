@@ -366,13 +366,13 @@ __all__ = [
     "rot90", "roll", "batch_to_space_nd", "col2im", "padding", "pdist", "reverse_sequence",
     "space_to_batch_nd", "full", "zeros", "ones", "fill", "full_like", "zeros_like", "ones_like", "fills",
     "empty", "empty_like", "eye", "arange", "range", "linspace", "logspace", "vander", "sequence_mask",
-    "gather", "index_select", "take", "embedding", "gather_d", "gather_elements", "gather_nd", "is_tensor",
-    "cat", "concat", "stack", "hstack", "vstack", "row_stack", "dstack", "column_stack", "block_diag",
-    "split", "chunk", "tensor_split", "hsplit", "vsplit", "dsplit", "unstack", "unbind", "meshgrid",
-    "cartesian_prod", "combinations", "where", "select", "masked_fill", "masked_select", "masked_scatter",
-    "nonzero", "argwhere", "one_hot", "sort", "argsort", "msort", "topk", "top_k", "kthvalue", "intopk",
-    "searchsorted", "bucketize", "unique", "unique_consecutive", "pad", "mirror_pad", "tile",
-    "repeat_interleave", "repeat_elements", "index_add", "inplace_index_add", "index_fill",
+    "gather", "index_select", "take", "embedding", "gather_d", "gather_elements", "gather_nd", "meshgrid",
+    "cartesian_prod", "combinations", "is_tensor", "cat", "concat", "stack", "hstack", "vstack",
+    "row_stack", "dstack", "column_stack", "block_diag", "split", "chunk", "tensor_split", "hsplit",
+    "vsplit", "dsplit", "unstack", "unbind", "where", "select", "masked_fill", "masked_select",
+    "masked_scatter", "nonzero", "argwhere", "one_hot", "sort", "argsort", "msort", "topk", "top_k",
+    "kthvalue", "intopk", "searchsorted", "bucketize", "unique", "unique_consecutive", "pad", "mirror_pad",
+    "tile", "repeat_interleave", "repeat_elements", "index_add", "inplace_index_add", "index_fill",
     "inplace_update", "inplace_add", "inplace_sub", "tensor_scatter_update", "tensor_scatter_add",
     "tensor_scatter_sub", "tensor_scatter_mul", "tensor_scatter_div", "tensor_scatter_max",
     "tensor_scatter_min", "tensor_scatter_elements", "scatter_nd", "scatter_nd_update", "scatter_nd_add",
@@ -741,6 +741,15 @@ def gather_elements(input, dim, index) -> Tensor:
 def gather_nd(input_x: TensorLike, indices: TensorLike) -> Tensor:
     """The slices named by the rows of `indices`: ``y[i] = x[indices[i, 0], indices[i, 1], ...]``."""
 
+def meshgrid(*inputs, indexing='xy') -> tuple[Tensor, ...]:
+    """Coordinate grids from vectors: result i holds the values of input i along its axis."""
+
+def cartesian_prod(*inputs) -> Tensor:
+    """All combinations of one element of each vector, as rows in row-major order."""
+
+def combinations(input, r=2, with_replacement=False) -> Tensor:
+    """All choices of `r` elements of a vector, in order of their positions, as rows."""
+
 def cat(tensors, axis=0) -> Tensor:
     """Join tensors along an existing axis; different dtypes are promoted."""
 
@@ -773,15 +782,6 @@ def unstack(input_x: TensorLike, axis: int = 0) -> tuple[Tensor, ...]:
 
 def unbind(input, dim=0) -> tuple[Tensor, ...]:
     """`unstack` under its other name."""
-
-def meshgrid(*inputs, indexing='xy') -> tuple[Tensor, ...]:
-    """Coordinate grids from vectors: result i holds the values of input i along its axis."""
-
-def cartesian_prod(*inputs) -> Tensor:
-    """All combinations of one element of each vector, as rows in row-major order."""
-
-def combinations(input, r=2, with_replacement=False) -> Tensor:
-    """All choices of `r` elements of a vector, in order of their positions, as rows."""
 
 def where(condition, input, other) -> Tensor:
     """`input` where `condition` is true, `other` elsewhere; numbers may stand for either."""

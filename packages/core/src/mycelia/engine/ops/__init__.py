@@ -4,6 +4,7 @@ from mycelia.engine.ops.arrays.axes import *
 from mycelia.engine.ops.arrays.blocks import *
 from mycelia.engine.ops.arrays.create import *
 from mycelia.engine.ops.arrays.gathering import *
+from mycelia.engine.ops.arrays.grids import *
 from mycelia.engine.ops.arrays.index import *
 from mycelia.engine.ops.arrays.joining import *
 from mycelia.engine.ops.arrays.masks import *

@@ -9,8 +9,9 @@ from mycelia.engine.base import dtypes, errors
 from mycelia.engine.ops.arrays.axes import transpose
 from mycelia.engine.ops.arrays.create import arange
 from mycelia.engine.ops.arrays.gathering import gather, gather_d
+from mycelia.engine.ops.arrays.grids import choices
 from mycelia.engine.ops.arrays.index import is_tensor
-from mycelia.engine.ops.arrays.joining import choices, unbind
+from mycelia.engine.ops.arrays.joining import unbind
 from mycelia.engine.ops.arrays.masks import where
 from mycelia.engine.ops.arrays.padding import pad
 from mycelia.engine.ops.arrays.shape import broadcast_to, reshape
