@@ -135,7 +135,7 @@ def main() -> int:
     )
 
     step(8, "A file for devices")
-    console.print("   pip install mycelia-lite; one command makes a model for programs in Python, C++ and C:")
+    console.print("   pip install mycelia-lite, and make a model for programs in C++, C and Python:")
     console.print(
         f"   mycelia-lite convert --fmk=MINDIR --modelFile={mindir} --outputFile={out / 'lenet'}",
         markup=False,

@@ -1,12 +1,12 @@
 /* The C interface of the Lite runtime: C99, the one border under all bindings. Names are those of MindSpore Lite's C API.
  *
  * Every function that can fail returns an MSStatus; MSGetLastError says the reason in words. Handles that a model gives belong to
- * it. NULL handles are refused, not followed.
+ * it. NULL handles are refused, not followed. Models are independent of one another but for the threads, which the process has
+ * once: the number of the model that ran last holds. One model is used by one thread at a time.
  */
 #ifndef MYCELIA_LITE_C_API_H_
 #define MYCELIA_LITE_C_API_H_
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
