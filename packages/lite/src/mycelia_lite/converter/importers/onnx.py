@@ -1,0 +1,285 @@
+"""ONNX: nodes run one after the other on core's ops, which are captured; weights become constants.
+
+What depends on constants alone, such as the arithmetic on shapes of exported networks, is computed meanwhile.
+The operators are in `onnx_*.py` by topic; each follows the version of the operator that the file asks for.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import ChainMap
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from mycelia.capture.effects import collect
+from mycelia.capture.open_sizes import OpenSizes, forget_sizes
+from mycelia.capture.trace import Trace, capture_lock
+from mycelia.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.ir import TensorType
+from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.importers import (
+    onnx_activations,
+    onnx_arrays,
+    onnx_elementwise,
+    onnx_indices,
+    onnx_norms,
+    onnx_products,
+    onnx_quantized,
+    onnx_reductions,
+    onnx_resize,
+    onnx_sizes,
+    onnx_windows,
+)
+from mycelia_lite.converter.importers.onnx_calls import OPERATORS, Call, as_tensor, need_known
+from mycelia_lite.converter.importers.onnx_file import attribute_of, dtype_of, read_model, tensor_of, versions
+from mycelia_lite.converter.source import Source
+from mycelia_lite.enums import FmkType
+
+TOPICS = (
+    onnx_activations, onnx_arrays, onnx_elementwise, onnx_indices, onnx_norms, onnx_products, onnx_quantized,
+    onnx_reductions, onnx_resize, onnx_windows,
+)  # fmt: skip
+
+_CONTROL = ("If",)  # operators that hold graphs and are imported here
+
+
+def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+    """The graph of an ONNX file with inputs of these shapes, by name; others keep the file's.
+
+    Errors: ConversionError if the file cannot be read, has operators, attributes or types that are not
+    imported (all unknown operators in one error), or an input has no such name or dimensions.
+    """
+    return _Model(path).source(input_shapes)
+
+
+class _Model:
+    """A file, and what its nodes share."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.folder = os.path.dirname(os.path.abspath(path))
+        self.message = read_model(path)
+        self.versions = versions(path, self.message.opset_import)
+        self.functions = {(_domain(f.domain), f.name): f for f in self.message.functions}
+
+    def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+        graph = self.message.graph
+        if graph.sparse_initializer:
+            raise ConversionError(Code.NOT_SUPPORT, f"{self.path}: sparse weights cannot be converted yet")
+        self._require_operators()
+        weights = {t.name: tensor_of(t, self.folder) for t in graph.initializer}
+        inputs = [i for i in graph.input if i.name not in weights]
+        types = self._input_types(inputs, input_shapes)
+        trace = Trace("main", sizes=OpenSizes())
+        with capture_lock:
+            try:
+                with trace:
+                    environment = dict(weights)
+                    symbols: dict[str, Any] = {}
+                    for message, (dtype, shape, names) in zip(inputs, types):
+                        environment[message.name] = _parameter(
+                            trace, message.name, dtype, shape, names, symbols
+                        )
+                    self.run(graph.node, environment, self.versions, trace)
+                    outputs = [self._output(o.name, environment) for o in graph.output]
+                    trace.graph.outputs = [trace.value_of(t) for t in outputs]
+                    del environment
+                collect(trace)
+            finally:
+                trace.close()
+        forget_sizes(trace.graph)
+        optimize(trace.graph, [Pass("inline", inline.run), Pass("cse", cse.run), Pass("dce", dce.run)])
+        return Source(trace.graph, [i.name for i in inputs], [o.name for o in graph.output], FmkType.ONNX)
+
+    def _output(self, name: str, environment: Mapping[str, Any]) -> Any:
+        if name not in environment:
+            raise ConversionError(Code.GRAPH_FILE_ERROR, f"{self.path}: nothing computes the output '{name}'")
+        return as_tensor(environment[name])
+
+    # ---- what the file asks for
+
+    def _require_operators(self) -> None:
+        missing: dict[str, str] = {}
+        for node in self._nodes(self.message.graph.node, set()):
+            kind = node.op_type if not _domain(node.domain) else f"{node.domain}.{node.op_type}"
+            if _domain(node.domain) or (kind not in OPERATORS and kind not in _CONTROL):
+                missing.setdefault(kind, node.name or _label(node))
+        if missing:
+            listed = ", ".join(f"{kind} (node '{name}')" for kind, name in sorted(missing.items()))
+            raise ConversionError(
+                Code.NOT_FIND_OP, f"{self.path}: ONNX operators that cannot be imported: {listed}"
+            )
+
+    def _nodes(self, nodes: Sequence[Any], entered: set) -> Iterator[Any]:
+        """All nodes that may run, those of graphs in attributes and of called functions included."""
+        for node in nodes:
+            key = _domain(node.domain), node.op_type
+            if key in self.functions:
+                if key not in entered:
+                    yield from self._nodes(self.functions[key].node, entered | {key})
+                continue
+            yield node
+            for attribute in node.attribute:
+                for graph in (*([attribute.g] if attribute.HasField("g") else []), *attribute.graphs):
+                    yield from self._nodes(graph.node, entered)
+
+    def _input_types(self, inputs: Sequence[Any], given: Mapping[str, Sequence[int]]) -> list[tuple]:
+        """(dtype, sizes with -1 for open ones, names of the open ones) of each input."""
+        names = [i.name for i in inputs]
+        for name in given:
+            if name not in names:
+                raise ConversionError(
+                    Code.INPUT_PARAM_INVALID, f"inputShape names '{name}', but the inputs are {names}"
+                )
+        types = []
+        for message in inputs:
+            name, kind = message.name, message.type.WhichOneof("value")
+            if kind != "tensor_type":
+                raise ConversionError(
+                    Code.NOT_SUPPORT, f"the input '{name}' is no tensor but a {(kind or 'nothing')[:-5]}"
+                )
+            tensor = message.type.tensor_type
+            dtype = dtype_of(tensor.elem_type, f"the input '{name}'")
+            if not tensor.HasField("shape"):
+                if name not in given:
+                    raise ConversionError(
+                        Code.INPUT_PARAM_INVALID,
+                        f"the input '{name}' has no shape in the file: give inputShape",
+                    )
+                types.append((dtype, list(given[name]), [""] * len(given[name])))
+                continue
+            dims = tensor.shape.dim
+            shape = [d.dim_value if d.HasField("dim_value") and d.dim_value >= 0 else -1 for d in dims]
+            if name in given:
+                if len(given[name]) != len(shape):
+                    raise ConversionError(
+                        Code.INPUT_PARAM_INVALID,
+                        f"inputShape gives '{name}' {len(given[name])} dimensions, but it has {len(shape)}",
+                    )
+                shape = list(given[name])
+            types.append((dtype, shape, [d.dim_param for d in dims]))
+        return types
+
+    # ---- running
+
+    def run(self, nodes: Sequence[Any], environment: Any, versions: Mapping[str, int], trace: Trace) -> None:
+        """Adds the outputs of nodes, which stand in order, to `environment`."""
+        for node in nodes:
+            self._node(node, environment, versions, {}, trace)
+
+    def _node(
+        self, node: Any, environment: Any, versions: Mapping[str, int], outer: Mapping[str, Any], trace: Trace
+    ) -> None:
+        """One node; `outer` has the attributes of the call whose function it stands in."""
+        attributes = {}
+        for message in node.attribute:
+            if message.ref_attr_name:
+                if message.ref_attr_name in outer:
+                    attributes[message.name] = outer[message.ref_attr_name]
+            else:
+                attributes[message.name] = attribute_of(message, self.folder)
+        call = Call(
+            node.op_type, node.name or _label(node), versions.get("", 0), attributes, list(node.output)
+        )
+        inputs = []
+        for name in node.input:
+            if name and name not in environment:
+                raise call.fail(f"its input '{name}' is computed by no node before it", Code.GRAPH_FILE_ERROR)
+            inputs.append(environment[name] if name else None)
+        while inputs and inputs[-1] is None:
+            inputs.pop()
+        start = len(trace.graph.nodes)
+        function = self.functions.get((_domain(node.domain), node.op_type))
+        try:
+            if function is not None:
+                results = self._function(function, call, inputs, trace)
+            elif node.op_type == "If":
+                results = self._branch(call, inputs, environment, versions, outer, trace)
+            else:
+                results = _results(call, inputs)
+        except ConversionError:
+            raise
+        except (ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError) as error:
+            raise call.fail(f"{error}") from error
+        for made in trace.graph.nodes[start:]:
+            if function is None:
+                made.location = call.name
+        for name, value in zip(node.output, results):
+            if name:
+                environment[name] = value
+
+    def _function(self, function: Any, call: Call, inputs: Sequence[Any], trace: Trace) -> list[Any]:
+        """A call of a function of the file: its nodes run on the inputs."""
+        inner = dict(zip(function.input, (*inputs, *[None] * len(function.input))))
+        environment = {name: value for name, value in inner.items() if value is not None}
+        absent = {name for name, value in inner.items() if value is None}
+        attributes = {a.name: attribute_of(a, self.folder) for a in function.attribute_proto}
+        attributes |= call.attributes
+        found = versions(self.path, function.opset_import)
+        for node in function.node:
+            if absent.intersection(node.input):
+                node = _without(node, absent)
+            self._node(node, environment, found, attributes, trace)
+        return [environment[name] for name in function.output[: len(call.outputs)]]
+
+    def _branch(
+        self, call: Call, inputs: Sequence[Any], environment: Any, versions: Any, outer: Any, trace: Trace
+    ) -> list[Any]:
+        """An If whose condition is known: the nodes of one branch."""
+        taken = call.need("then_branch" if need_known(call, inputs[0], "cond").all() else "else_branch")
+        inner = ChainMap({t.name: tensor_of(t, self.folder) for t in taken.initializer}, environment)
+        for node in taken.node:
+            self._node(node, inner, versions, outer, trace)
+        return [inner[o.name] for o in taken.output]
+
+
+def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
+    """The outputs of a node of a known operator, with all attributes read."""
+    entry = OPERATORS[call.kind]
+    if len(inputs) < entry.least or (len(inputs) > entry.most and not entry.variadic):
+        raise call.fail(f"it has {len(inputs)} inputs, which is not imported", Code.GRAPH_FILE_ERROR)
+    if any(value is None for value in inputs[: entry.least]):
+        raise call.fail("an input that must be there is left out", Code.GRAPH_FILE_ERROR)
+    result = onnx_sizes.fold(call, inputs)
+    if result is None:
+        arguments = [
+            as_tensor(v) if not (entry.variadic or i in entry.sizes) else v for i, v in enumerate(inputs)
+        ]
+        result = entry.function(call, *arguments)
+    unread = sorted(set(call.attributes) - call.read)
+    if unread:
+        raise call.fail(f"its attribute '{unread[0]}' is not known", Code.INVALID_OP_ATTR)
+    results = result if isinstance(result, (tuple, list)) else (result,)
+    if len(results) < len(call.outputs):
+        raise call.fail(f"output {len(results)} ('{call.outputs[len(results)]}') is not imported")
+    return results
+
+
+def _parameter(
+    trace: Trace, name: str, dtype: Any, shape: Sequence[int], names: Sequence[str], symbols: dict[str, Any]
+) -> Any:
+    """A Tensor for an input; open sizes of the same name are the same size."""
+    tensor = trace.parameter(TensorType(dtype, tuple(shape)), name)
+    sizes = list(tensor.traced.type.shape)
+    for axis, (n, label) in enumerate(zip(shape, names)):
+        if n < 0 and label:
+            sizes[axis] = symbols.setdefault(label, sizes[axis])
+    tensor.traced.type = TensorType(dtype, tuple(sizes))
+    return tensor
+
+
+def _domain(name: str) -> str:
+    return "" if name == "ai.onnx" else name
+
+
+def _label(node: Any) -> str:
+    """What a node without a name is called: its first output."""
+    return next(iter(node.output), "")
+
+
+def _without(node: Any, absent: set[str]) -> Any:
+    """A copy of a node with the inputs in `absent` left out."""
+    copy = type(node)()
+    copy.CopyFrom(node)
+    copy.input[:] = ["" if name in absent else name for name in node.input]
+    return copy

@@ -1,0 +1,277 @@
+"""ONNX operators that make tensors or give them another shape."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia_lite.converter.importers.onnx_calls import (
+    Call,
+    as_tensor,
+    integers,
+    is_number,
+    known_shape,
+    need_known,
+    operator,
+    positive_axis,
+    shape_of,
+)
+from mycelia_lite.converter.importers.onnx_file import dtype_of
+from mycelia_lite.converter.importers.onnx_sizes import value_of
+
+
+def _objects(sizes: Any) -> np.ndarray:
+    made = np.empty(len(sizes), dtype=object)
+    made[:] = list(sizes)
+    return made
+
+
+@operator("Shape")
+def _shape(call, x):
+    part = slice(call.get("start", 0), call.get("end"))
+    return value_of(_objects(shape_of(x)[part]))
+
+
+@operator("Size")
+def _size(call, x):
+    total = math.prod(shape_of(x))
+    return ms.Tensor(np.int64(total)) if is_number(total) else as_tensor(_objects([total]).reshape(()))
+
+
+@operator("Constant")
+def _constant(call):
+    names = ("value", "value_float", "value_floats", "value_int", "value_ints")
+    given = [name for name in names if name in call.attributes]
+    if len(given) != 1:
+        raise call.fail(
+            f"a constant with the attributes {sorted(call.attributes)}: one of {names} is imported"
+        )
+    value = call.get(given[0])
+    if given[0] == "value":
+        return value
+    return ms.Tensor(np.asarray(value, np.float32 if "float" in given[0] else np.int64))
+
+
+@operator("ConstantOfShape", sizes=(0,))
+def _constant_of_shape(call, shape):
+    value = call.get("value")
+    value = ms.Tensor(np.zeros(1, np.float32)) if value is None else value
+    sizes = tuple(integers(call, shape, "input"))
+    return ops.broadcast_to(ops.reshape(value, ()), sizes) if sizes else ops.reshape(value, ())
+
+
+@operator("EyeLike")
+def _eye_like(call, x):
+    n, m = known_shape(call, x)
+    dtype = x.dtype if call.get("dtype") is None else dtype_of(call.get("dtype"), f"node '{call.name}'")
+    return ops.cast(ms.Tensor(np.eye(n, m, call.get("k", 0), np.float32)), dtype)
+
+
+@operator("Range")
+def _range(call, start, limit, delta):
+    """Numbers from start on, limit not included."""
+    numbers = [
+        need_known(call, v, name) for v, name in ((start, "start"), (limit, "limit"), (delta, "delta"))
+    ]
+    first, end, step = (n.reshape(()) for n in numbers)
+    if step == 0:
+        raise call.fail("its input 'delta' is 0")
+    count = max(math.ceil((end.item() - first.item()) / step.item()), 0)
+    values = first.item() + np.arange(count) * step.item()
+    return ops.cast(ms.Tensor(values.astype(first.dtype)), start.dtype)
+
+
+@operator("Reshape", sizes=(1,))
+def _reshape(call, x, shape):
+    """0 keeps a size unless `allowzero`, one -1 stands for what is left."""
+    wanted = integers(call, shape, "shape")
+    given = shape_of(x)
+    if not call.get("allowzero", 0):
+        if any(is_number(n) and n == 0 and i >= len(given) for i, n in enumerate(wanted)):
+            raise call.fail(f"shape {wanted} keeps a size that the input of {len(given)} axes does not have")
+        wanted = [given[i] if is_number(n) and n == 0 else n for i, n in enumerate(wanted)]
+    elif 0 in wanted and -1 in wanted:
+        raise call.fail(f"shape {wanted} has both 0 and -1")
+    if -1 in [n for n in wanted if is_number(n)] and all(map(is_number, (*given, *wanted))):
+        rest = math.prod(n for n in wanted if n != -1)
+        if rest:
+            wanted = [math.prod(given) // rest if n == -1 else n for n in wanted]
+    return ops.reshape(x, tuple(wanted))
+
+
+@operator("Flatten")
+def _flatten(call, x):
+    """Two axes: those before `axis`, and those from it on."""
+    axis, shape = call.get("axis", 1), shape_of(x)
+    axis = axis if axis == len(shape) else positive_axis(call, axis, len(shape))
+    before, after = math.prod(shape[:axis]), math.prod(shape[axis:])
+    if is_number(after) and after and not is_number(before):
+        before = -1
+    return ops.reshape(x, (before, after))
+
+
+@operator("Transpose")
+def _transpose(call, x):
+    return ops.transpose(x, tuple(call.get("perm") or reversed(range(x.ndim))))
+
+
+def _axes(call: Call, given: Any, name: str = "axes") -> list[int] | None:
+    """Axes of an attribute, or from version 13 on of an input."""
+    if call.version < 13:
+        return call.get("axes")
+    return None if given is None else integers(call, given, name)
+
+
+@operator("Squeeze")
+def _squeeze(call, x, axes=None):
+    axes = _axes(call, axes)
+    shape = shape_of(x)
+    if axes is None:
+        axes = [axis for axis, n in enumerate(known_shape(call, x)) if n == 1]
+    dropped = {positive_axis(call, axis, x.ndim) for axis in axes}
+    if any(is_number(shape[axis]) and shape[axis] != 1 for axis in dropped):
+        raise call.fail(f"axes {sorted(dropped)} of sizes {list(shape)} are dropped, but not all are 1")
+    if not dropped:
+        return x
+    return ops.reshape(x, tuple(n for axis, n in enumerate(shape) if axis not in dropped))
+
+
+@operator("Unsqueeze")
+def _unsqueeze(call, x, axes=None):
+    axes = _axes(call, axes)
+    if axes is None:
+        raise call.fail("axes are missing")
+    rank = x.ndim + len(axes)
+    new = {positive_axis(call, axis, rank) for axis in axes}
+    if len(new) != len(axes):
+        raise call.fail(f"axes {axes} name one twice")
+    sizes = iter(shape_of(x))
+    return ops.reshape(x, tuple(1 if axis in new else next(sizes) for axis in range(rank)))
+
+
+@operator("Concat")
+def _concat(call, *parts):
+    parts = [as_tensor(p) for p in parts]
+    axis = positive_axis(call, call.need("axis"), parts[0].ndim)
+    return parts[0] if len(parts) == 1 else ops.concat(parts, axis)
+
+
+@operator("Split")
+def _split(call, x, split=None):
+    axis = positive_axis(call, call.get("axis", 0), x.ndim)
+    n = known_shape(call, x, (axis,))[axis]
+    sizes = (
+        call.get("split") if call.version < 13 else None if split is None else integers(call, split, "split")
+    )
+    count = call.get("num_outputs", len(call.outputs)) if call.version >= 18 else len(call.outputs)
+    if sizes is None:
+        each = -(-n // count)
+        if call.version < 18 and n % count:
+            raise call.fail(f"{n} elements do not split into {count} equal parts")
+        sizes = [min(each, max(n - each * i, 0)) for i in range(count)]
+    if sum(sizes) != n or min(sizes) < 0:
+        raise call.fail(f"parts of {sizes} elements of an axis of {n}")
+    ends = np.cumsum(sizes).tolist()
+    return [_part(x, axis, slice(end - size, end)) for size, end in zip(sizes, ends)]
+
+
+def _part(x: Any, axis: int, part: slice) -> Any:
+    return x[(slice(None),) * axis + (part,)]
+
+
+@operator("Slice", sizes=(1, 2, 3, 4))
+def _slice(call, x, starts=None, ends=None, axes=None, steps=None):
+    if call.version < 10:
+        starts, ends, axes = call.need("starts"), call.need("ends"), call.get("axes")
+        steps = None
+    else:
+        starts, ends = integers(call, starts, "starts"), integers(call, ends, "ends")
+        axes = None if axes is None else integers(call, axes, "axes")
+        steps = None if steps is None else integers(call, steps, "steps")
+    axes = list(range(len(starts))) if axes is None else axes
+    steps = [1] * len(starts) if steps is None else steps
+    if not len(starts) == len(ends) == len(axes) == len(steps) or 0 in steps:
+        raise call.fail(f"starts {starts}, ends {ends}, axes {axes} and steps {steps} do not fit")
+    shape = shape_of(x)
+    parts = [slice(None)] * x.ndim
+    for axis, start, end, step in zip(axes, starts, ends, steps):
+        axis = positive_axis(call, axis, x.ndim)
+        if is_number(end) and step > 0 and end >= 2**31 - 1:
+            end = None
+        if all(map(is_number, (shape[axis], start))) and (end is None or is_number(end)):
+            start, end, step = slice(start, end, step).indices(shape[axis])
+            end = None if end < 0 else end
+        elif step < 0:
+            raise call.fail("a slice from the back of an open size")
+        parts[axis] = slice(start, end, step)
+    return x[tuple(parts)]
+
+
+@operator("Pad", sizes=(1,))
+def _pad(call, x, pads=None, value=None, axes=None):
+    mode = call.choice("mode", "constant", ("constant", "reflect", "edge", "wrap"))
+    if call.version < 11:
+        pads, fill = call.need("pads"), call.get("value", 0.0)
+    else:
+        pads = integers(call, pads, "pads")
+        fill = 0 if value is None else need_known(call, value, "constant_value").reshape(()).item()
+    axes = range(x.ndim) if axes is None else integers(call, axes, "axes")
+    if len(pads) != 2 * len(axes) or not all(map(is_number, pads)):
+        raise call.fail(f"pads {pads} for {len(axes)} axes")
+    begin, end = [0] * x.ndim, [0] * x.ndim
+    for axis, before, after in zip(axes, pads, pads[len(axes) :]):
+        axis = positive_axis(call, axis, x.ndim)
+        begin[axis], end[axis] = before, after
+    if mode == "constant":
+        return _constant_pad(call, x, begin, end, fill)
+    for axis, (before, after) in enumerate(zip(begin, end)):
+        if before or after:
+            places = np.arange(known_shape(call, x, (axis,))[axis])
+            grown = np.pad(places, (max(before, 0), max(after, 0)), mode)
+            kept = grown[max(-before, 0) : len(grown) - max(-after, 0)]
+            x = ops.gather(x, ms.Tensor(kept), axis)
+    return x
+
+
+def _constant_pad(call: Call, x: Any, begin: list[int], end: list[int], fill: Any) -> Any:
+    for axis, (before, after) in enumerate(zip(begin, end)):
+        if before < 0 or after < 0:
+            n = known_shape(call, x, (axis,))[axis]
+            x = _part(x, axis, slice(max(-before, 0), n - max(-after, 0)))
+    if max((*begin, *end), default=0) <= 0:
+        return x
+    both = [max(n, 0) for axis in reversed(range(x.ndim)) for n in (begin[axis], end[axis])]
+    if x.dtype != ms.bool_:
+        return ops.pad(x, both, "constant", fill)
+    return ops.cast(ops.pad(ops.cast(x, ms.uint8), both, "constant", int(fill)), ms.bool_)
+
+
+@operator("Expand", sizes=(1,))
+def _expand(call, x, shape):
+    """Both the sizes of x and those given may be 1 where the others are not."""
+    wanted, given = integers(call, shape, "shape"), list(shape_of(x))
+    rank = max(len(wanted), len(given))
+    wanted, given = [1] * (rank - len(wanted)) + wanted, [1] * (rank - len(given)) + given
+    sizes = tuple(g if is_number(w) and w == 1 else w for w, g in zip(wanted, given))
+    return ops.broadcast_to(x, sizes) if sizes != tuple(given) or x.ndim != rank else x
+
+
+@operator("Tile", sizes=(1,))
+def _tile(call, x, repeats):
+    counts = tuple(integers(call, repeats, "repeats"))
+    if len(counts) != x.ndim:
+        raise call.fail(f"repeats {list(counts)} for {x.ndim} axes")
+    return ops.tile(x, counts)
+
+
+@operator("Trilu")
+def _trilu(call, x, k=None):
+    diagonal = 0 if k is None else integers(call, k, "k")[0]
+    rows, columns = known_shape(call, x, (x.ndim - 2, x.ndim - 1))[-2:]
+    mask = np.tri(rows, columns, diagonal if not call.get("upper", 1) else diagonal - 1, dtype=bool)
+    kept = ms.Tensor(mask if not call.attributes.get("upper", 1) else ~mask)
+    return ops.where(kept, x, ops.cast(ms.Tensor(0), x.dtype))

@@ -1,0 +1,168 @@
+"""What the functions of ONNX operators share: the node at work, what is known, the table of operators.
+
+A value of the model is a Tensor: one with data is known, one that stands for a graph value is not. Sizes that
+are left open are a NumPy array of objects, numbers or formulas (see `onnx_sizes`).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia.capture.trace import active
+from mycelia_lite.converter.errors import Code, ConversionError
+
+OPERATORS: dict[str, Operator] = {}
+
+
+class Operator:
+    """The function of an ONNX operator, ``(call, *inputs)`` -> a value or a tuple of them.
+
+    `sizes`: positions of inputs that may be open sizes; at others these become a Tensor.
+    """
+
+    def __init__(self, function: Callable, sizes: Collection[int], first: int) -> None:
+        self.function = function
+        self.sizes = sizes
+        self.first = first  # the version in which the operator came
+        parameters = list(inspect.signature(function).parameters.values())[1:]
+        self.variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+        positional = [p for p in parameters if p.kind is not p.VAR_POSITIONAL]
+        self.most = len(positional)
+        self.least = sum(p.default is p.empty for p in positional)
+
+
+def operator(*names: str, sizes: Collection[int] = (), first: int = 1) -> Callable:
+    """Decorator: the function imports the operators of these names."""
+
+    def enter(function: Callable) -> Callable:
+        OPERATORS.update(dict.fromkeys(names, Operator(function, sizes, first)))
+        return function
+
+    return enter
+
+
+def plain(name: str, op: Callable) -> None:
+    """Enters an operator of one input without attributes that is an op of core with the same meaning."""
+    operator(name)(lambda call, x: op(x))
+
+
+class Call:
+    """One node of the file: attributes are read by `get`; one that no one read is an error."""
+
+    def __init__(
+        self, kind: str, name: str, version: int, attributes: Mapping[str, Any], outputs: Sequence[str]
+    ):
+        self.kind, self.name, self.version = kind, name, version
+        self.attributes = attributes
+        self.outputs = outputs
+        self.read: set[str] = set()
+
+    def get(self, name: str, default: Any = None) -> Any:
+        self.read.add(name)
+        return self.attributes.get(name, default)
+
+    def need(self, name: str) -> Any:
+        """An attribute without a default."""
+        if name not in self.attributes:
+            raise self.fail(f"the attribute '{name}' is missing", Code.INVALID_OP_ATTR)
+        return self.get(name)
+
+    def choice(self, name: str, default: Any, known: Collection[Any]) -> Any:
+        """An attribute of which only the values `known` are imported."""
+        value = self.get(name, default)
+        if value not in known:
+            raise self.attribute(name, f"must be one of {sorted(known)}")
+        return value
+
+    def wants(self, position: int) -> bool:
+        """Whether the model uses the output at this position."""
+        return position < len(self.outputs) and bool(self.outputs[position])
+
+    def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
+        return ConversionError(code, f"node '{self.name}' ({self.kind}): {why}")
+
+    def attribute(self, name: str, why: str) -> ConversionError:
+        """An error about an attribute's value."""
+        return self.fail(
+            f"attribute '{name}' is {self.attributes.get(name)!r}, but {why}", Code.INVALID_OP_ATTR
+        )
+
+
+def shape_of(value: Any) -> tuple:
+    """Sizes of a value, numbers or formulas of open sizes."""
+    if isinstance(value, np.ndarray):
+        return value.shape
+    return tuple(value.shape if value.traced is None else value.traced.type.shape)
+
+
+def is_number(size: Any) -> bool:
+    """Whether a size is known."""
+    return type(size) is int
+
+
+def known_shape(call: Call, value: Any, axes: Sequence[int] | None = None) -> tuple[int, ...]:
+    """The sizes of `value`. Errors: ConversionError if one of those along `axes` (all) is open."""
+    shape = shape_of(value)
+    for axis in range(len(shape)) if axes is None else axes:
+        if not is_number(shape[axis]):
+            raise call.fail(f"size {axis} of its input is open, but must be known: give inputShape")
+    return shape
+
+
+def known(value: Any) -> np.ndarray | None:
+    """The numbers of a value that does not depend on the inputs, else None."""
+    if isinstance(value, np.ndarray):
+        return value.astype(np.int64) if all(map(is_number, value.flat)) else None
+    if value.traced is None:
+        return value.asnumpy()
+    return value.traced.constant.asnumpy() if value.traced.is_constant else None
+
+
+def need_known(call: Call, value: Any, name: str) -> np.ndarray:
+    """The numbers of an input. Errors: ConversionError if they show only when the model runs."""
+    found = known(value)
+    if found is None:
+        raise call.fail(f"its input '{name}' is known only when the model runs, but must be a constant")
+    return found
+
+
+def integers(call: Call, value: Any, name: str) -> list:
+    """The integers of a vector, some of which may be open sizes."""
+    if isinstance(value, np.ndarray):
+        return [n if type(n) is not np.int64 else int(n) for n in value.reshape(-1).tolist()]
+    return [int(n) for n in need_known(call, value, name).reshape(-1)]
+
+
+def as_tensor(value: Any) -> Any:
+    """Open sizes as a tensor of int64; what is a tensor stays."""
+    if not isinstance(value, np.ndarray):
+        return value
+    trace = active()
+    numbers = [
+        ms.Tensor(n, ms.int64) if is_number(n) else ops.cast(trace.sizes.number(n, trace), ms.int64)
+        for n in value.reshape(-1)
+    ]
+    return ops.reshape(ops.stack(numbers), value.shape)
+
+
+def scalar(number: Any, like: Any) -> ms.Tensor:
+    """A number as a tensor of rank 0 with the dtype of `like`."""
+    return ops.cast(ms.Tensor(np.asarray(number)), like.dtype)
+
+
+def positive_axis(call: Call, axis: int, rank: int, name: str = "axis") -> int:
+    """An axis counted from the front. Errors: ConversionError if there is none."""
+    if not -rank <= axis < rank:
+        raise call.fail(f"{name} {axis} does not exist: the input has {rank} axes", Code.INVALID_OP_ATTR)
+    return axis % rank
+
+
+def along(vector: Any, axis: int, rank: int) -> Any:
+    """A vector as a tensor of this rank that broadcasts along `axis`."""
+    return ops.reshape(vector, (1,) * axis + (-1,) + (1,) * (rank - axis - 1))

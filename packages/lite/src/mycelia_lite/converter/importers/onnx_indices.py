@@ -1,0 +1,165 @@
+"""ONNX operators with indices: gathering, scattering, order, places of largest elements."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia_lite.converter.importers.onnx_calls import (
+    Call,
+    along,
+    integers,
+    known,
+    known_shape,
+    need_known,
+    operator,
+    positive_axis,
+    scalar,
+    shape_of,
+)
+
+
+def _from_front(call: Call, indices: Any, n: Any) -> Any:
+    """Indices into an axis of size n counted from the front; constants out of range are an error."""
+    numbers = known(indices)
+    if numbers is None:
+        if type(n) is not int:
+            raise call.fail("indices that show only when the model runs, into an axis of open size")
+        return ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, scalar(n, indices)), indices)
+    if numbers.size == 0 or (numbers >= 0).all() and type(n) is not int:
+        return indices
+    if type(n) is not int:
+        raise call.fail("negative indices into an axis of open size")
+    if numbers.min() < -n or numbers.max() >= n:
+        raise call.fail(f"indices from {numbers.min()} to {numbers.max()} into an axis of {n}")
+    return indices if (numbers >= 0).all() else ms.Tensor(np.where(numbers < 0, numbers + n, numbers))
+
+
+@operator("Gather")
+def _gather(call, x, indices):
+    axis = positive_axis(call, call.get("axis", 0), x.ndim)
+    return ops.gather(x, _from_front(call, indices, shape_of(x)[axis]), axis)
+
+
+@operator("GatherElements")
+def _gather_elements(call, x, indices):
+    axis = positive_axis(call, call.get("axis", 0), x.ndim)
+    return ops.gather_elements(x, axis, _from_front(call, indices, shape_of(x)[axis]))
+
+
+def _tuples(call: Call, shape: tuple, indices: Any) -> Any:
+    """Indices whose last axis runs over the first axes of `shape`, counted from the front."""
+    sizes = ops.cast(ms.Tensor(np.asarray(shape, np.int64)), indices.dtype)
+    numbers = known(indices)
+    if numbers is not None:
+        if numbers.size and ((numbers >= shape) | (numbers < np.negative(shape))).any():
+            raise call.fail(f"indices {numbers.min()} to {numbers.max()} into axes of {list(shape)}")
+        return ms.Tensor(np.where(numbers < 0, numbers + np.asarray(shape), numbers).astype(numbers.dtype))
+    return ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, sizes), indices)
+
+
+@operator("GatherND")
+def _gather_nd(call, x, indices):
+    batch = call.get("batch_dims", 0)
+    places, sizes = known_shape(call, indices), known_shape(call, x)
+    depth = places[-1]
+    if batch + depth > len(sizes):
+        raise call.fail(f"indices of {depth} entries into {len(sizes)} axes, {batch} of the batch")
+    indices = _tuples(call, sizes[batch : batch + depth], indices)
+    if batch:
+        grid = np.meshgrid(*(np.arange(n) for n in places[:batch]), indexing="ij")
+        grid = np.stack(grid, -1).reshape(*places[:batch], *(1,) * (len(places) - batch - 1), batch)
+        grid = np.broadcast_to(grid, (*places[:-1], batch))
+        lead = ops.cast(ms.Tensor(np.ascontiguousarray(grid)), indices.dtype)
+        indices = ops.concat((lead, indices), -1)
+    return ops.gather_nd(x, indices)
+
+
+_REDUCED = {
+    "none": ops.tensor_scatter_update, "add": ops.tensor_scatter_add, "mul": ops.tensor_scatter_mul,
+    "max": ops.tensor_scatter_max, "min": ops.tensor_scatter_min,
+}  # fmt: skip
+
+
+@operator("ScatterND")
+def _scatter_nd(call, x, indices, updates):
+    how = _REDUCED[call.choice("reduction", "none", _REDUCED)]
+    depth = known_shape(call, indices)[-1]
+    return how(x, _tuples(call, known_shape(call, x)[:depth], indices), updates)
+
+
+@operator("ScatterElements", "Scatter")
+def _scatter_elements(call, x, indices, updates):
+    axis = positive_axis(call, call.get("axis", 0), x.ndim)
+    how = call.choice("reduction", "none", ("none", "add", "mul", "max", "min"))
+    indices = _from_front(call, indices, shape_of(x)[axis])
+    if how in ("none", "add"):
+        return ops.tensor_scatter_elements(x, indices, updates, axis, how)
+    shape = known_shape(call, indices)
+    grid = [ops.cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
+    grid[axis] = indices
+    return _REDUCED[how](x, ops.stack(grid, -1), updates)
+
+
+@operator("OneHot")
+def _one_hot(call, indices, depth, values):
+    """Rows with values[1] at the index, values[0] elsewhere; an index out of range has none."""
+    n = int(need_known(call, depth, "depth").reshape(()))
+    axis = positive_axis(call, call.get("axis", -1), indices.ndim + 1)
+    indices = ops.cast(indices, ms.int64)
+    indices = ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, scalar(n, indices)), indices)
+    places = along(ms.Tensor(np.arange(n)), axis, indices.ndim + 1)
+    hit = ops.equal(ops.expand_dims(indices, axis), places)
+    return ops.where(hit, values[1], values[0])
+
+
+def _extreme(call: Call, x: Any, function: Any) -> Any:
+    axis = positive_axis(call, call.get("axis", 0), x.ndim)
+    last = call.version >= 12 and call.get("select_last_index", 0)
+    if last:
+        n = known_shape(call, x, (axis,))[axis]
+        x = ops.flip(x, (axis,))
+    found = ops.cast(function(x, axis), ms.int64)
+    found = ops.sub(scalar(n - 1, found), found) if last else found
+    return ops.expand_dims(found, axis) if call.get("keepdims", 1) else found
+
+
+@operator("ArgMax")
+def _arg_max(call, x):
+    return _extreme(call, x, lambda x, axis: ops.argmax(x, axis))
+
+
+@operator("ArgMin")
+def _arg_min(call, x):
+    return _extreme(call, x, lambda x, axis: ops.argmin(x, axis))
+
+
+@operator("TopK")
+def _top_k(call, x, k=None):
+    """The k largest (smallest) elements in order, of equal ones those with lower indices."""
+    count = call.need("k") if call.version < 10 else integers(call, k, "K")[0]
+    axis = positive_axis(call, call.get("axis", -1), x.ndim)
+    largest = bool(call.get("largest", 1)) if call.version >= 11 else True
+    if call.version >= 11:
+        call.get("sorted")  # in order is right, too, where no order is asked for
+    n = known_shape(call, x, (axis,))[axis]
+    if not 0 < count <= n:
+        raise call.fail(f"{count} of {n} elements")
+    values, places = ops.topk(x, count, axis, largest, True)
+    return values, ops.cast(places, ms.int64)
+
+
+@operator("NonZero")
+def _non_zero(call, x):
+    if known(x) is None:
+        raise call.fail("the places of what is not 0 show only when the model runs")
+    return ms.Tensor(np.stack(np.nonzero(known(x))).astype(np.int64))
+
+
+@operator("ReverseSequence")
+def _reverse_sequence(call, x, lengths):
+    batch, time = call.get("batch_axis", 1), call.get("time_axis", 0)
+    return ops.reverse_sequence(x, lengths, time, batch)

@@ -1,0 +1,133 @@
+"""ONNX reductions and running sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import mycelia as ms
+from mycelia import ops
+from mycelia_lite.converter.importers.onnx_calls import (
+    Call,
+    integers,
+    need_known,
+    operator,
+    positive_axis,
+    scalar,
+    shape_of,
+)
+
+
+def _reduction(name: str, axes_input: int = 18) -> Callable:
+    """Decorator: ``(x, axes)`` that reduces with sizes kept; axes are an input from a version on."""
+
+    def enter(function: Callable) -> Callable:
+        def run(call: Call, x: Any, axes: Any = None) -> Any:
+            if call.version < axes_input:
+                given = call.get("axes")
+            else:
+                given = None if axes is None else integers(call, axes, "axes")
+                if not given and call.get("noop_with_empty_axes", 0):
+                    return function(x, ())
+            chosen = sorted({positive_axis(call, a, x.ndim) for a in given or range(x.ndim)})
+            shape = shape_of(x)
+            y = ops.cast(function(x, tuple(chosen)), x.dtype)
+            if call.get("keepdims", 1) or not chosen:
+                return y
+            return ops.reshape(y, tuple(n for axis, n in enumerate(shape) if axis not in chosen))
+
+        operator(name)(run)
+        return function
+
+    return enter
+
+
+@_reduction("ReduceSum", 13)
+def _sum(x, axes):
+    return ops.sum(x, axes, True) if axes else x
+
+
+@_reduction("ReduceMean")
+def _mean(x, axes):
+    return ops.mean(x, axes, True) if axes else x
+
+
+@_reduction("ReduceMax")
+def _max(x, axes):
+    if x.dtype == ms.bool_:
+        return ops.cast(_max(ops.cast(x, ms.uint8), axes), ms.bool_)
+    return ops.amax(x, axes, True) if axes else x
+
+
+@_reduction("ReduceMin")
+def _min(x, axes):
+    if x.dtype == ms.bool_:
+        return ops.cast(_min(ops.cast(x, ms.uint8), axes), ms.bool_)
+    return ops.amin(x, axes, True) if axes else x
+
+
+@_reduction("ReduceProd")
+def _prod(x, axes):
+    return ops.prod(x, axes, True) if axes else x
+
+
+@_reduction("ReduceL1")
+def _l1(x, axes):
+    return _sum(ops.abs(x), axes)
+
+
+def _floating(function: Callable, x: Any, axes: tuple) -> Any:
+    """`function` in a floating type: of integers in float64, as the result is rounded to them."""
+    return function(x if x.dtype.is_floating else ops.cast(x, ms.float64), axes)
+
+
+@_reduction("ReduceL2")
+def _l2(x, axes):
+    return _floating(lambda x, axes: ops.sqrt(_sum(ops.square(x), axes)), x, axes)
+
+
+@_reduction("ReduceSumSquare")
+def _sum_square(x, axes):
+    return _sum(ops.mul(x, x), axes)
+
+
+@_reduction("ReduceLogSum")
+def _log_sum(x, axes):
+    return _floating(lambda x, axes: ops.log(_sum(x, axes)), x, axes)
+
+
+@_reduction("ReduceLogSumExp")
+def _log_sum_exp(x, axes):
+    return _floating(lambda x, axes: ops.logsumexp(x, axes, True) if axes else x, x, axes)
+
+
+def _axis(call: Call, x: Any, axis: Any) -> int:
+    return positive_axis(call, int(need_known(call, axis, "axis").reshape(())), x.ndim)
+
+
+@operator("CumSum")
+def _cum_sum(call, x, axis):
+    """Sums of what stands before, with `exclusive` without the element itself; `reverse`: from the end."""
+    axis = _axis(call, x, axis)
+    exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
+    y = ops.flip(x, (axis,)) if reverse else x
+    y = _shifted(y, axis, 0) if exclusive else y
+    y = ops.cast(ops.cumsum(y, axis), x.dtype)
+    return ops.flip(y, (axis,)) if reverse else y
+
+
+@operator("CumProd")
+def _cum_prod(call, x, axis):
+    axis = _axis(call, x, axis)
+    exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
+    y = ops.flip(x, (axis,)) if reverse else x
+    y = _shifted(y, axis, 1) if exclusive else y
+    y = ops.cast(ops.cumprod(y, axis), x.dtype)
+    return ops.flip(y, (axis,)) if reverse else y
+
+
+def _shifted(x: Any, axis: int, first: int) -> Any:
+    """x moved by one place along the axis, with `first` before it."""
+    lead = (slice(None),) * axis
+    head = ops.add(ops.zeros_like(x[(*lead, slice(0, 1))]), scalar(first, x))
+    return ops.concat((head, x[(*lead, slice(0, -1))]), axis)

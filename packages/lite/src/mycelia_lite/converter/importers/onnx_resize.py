@@ -1,0 +1,258 @@
+"""ONNX Resize and Upsample.
+
+Along each axis a result is a mean of the elements around a place of the input, so an axis is one product with
+a matrix, or of the nearest elements one gather. What core has an op for becomes that op.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia_lite.converter.importers.onnx_calls import (
+    Call,
+    along,
+    integers,
+    is_number,
+    known,
+    known_shape,
+    need_known,
+    operator,
+    positive_axis,
+    shape_of,
+)
+
+_PLACES = (
+    "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
+    "tf_half_pixel_for_nn", "tf_crop_and_resize",
+)  # fmt: skip
+_ROUNDED = {
+    "round_prefer_floor": lambda x: np.ceil(x - 0.5),
+    "round_prefer_ceil": lambda x: np.floor(x + 0.5),
+    "floor": np.floor,
+    "ceil": np.ceil,
+}
+
+
+@dataclass
+class _Axis:
+    """One axis of a resize: sizes before and after, the scale, the part that is cropped."""
+
+    axis: int
+    n: int
+    out: int
+    scale: float
+    start: float = 0.0
+    end: float = 1.0
+
+    def places(self, how: str) -> np.ndarray:
+        """Where in the input each element of the result lies."""
+        x, scale = np.arange(self.out, dtype=np.float64), self.scale
+        if how == "asymmetric":
+            return x / scale
+        if how == "align_corners":
+            length = scale * self.n
+            return x * (self.n - 1) / (length - 1) if self.out > 1 else np.zeros(self.out)
+        if how == "tf_half_pixel_for_nn":
+            return (x + 0.5) / scale
+        if how == "tf_crop_and_resize":
+            first, last = self.start * (self.n - 1), self.end * (self.n - 1)
+            return (
+                first + x * (last - first) / (self.out - 1)
+                if self.out > 1
+                else np.full(1, (first + last) / 2)
+            )
+        if how == "pytorch_half_pixel" and self.out == 1:
+            return np.zeros(1)
+        centers = (x + 0.5) / scale - 0.5
+        if how == "half_pixel_symmetric":
+            centers += self.n / 2 * (1 - self.out / (scale * self.n))
+        return centers
+
+
+@operator("Upsample")
+def _upsample(call, x, scales=None):
+    if call.version < 7:
+        factors = [1.0, 1.0, call.need("height_scale"), call.need("width_scale")]
+        kind = call.choice("mode", "nearest", ("nearest", "bilinear")).removeprefix("bi")
+    else:
+        factors = call.need("scales") if call.version < 9 else _numbers(call, scales, "scales")
+        kind = call.choice("mode", "nearest", ("nearest", "linear"))
+    return _by_scales(call, x, factors, kind)
+
+
+def _by_scales(call: Call, x: Any, factors: list[float], kind: str) -> Any:
+    """The resize of the first versions: places are those of the top left corners."""
+    if len(factors) != x.ndim:
+        raise call.fail(f"scales {factors} for {x.ndim} axes")
+    shape = known_shape(call, x, [i for i, f in enumerate(factors) if f != 1])
+    axes = [_Axis(i, shape[i], math.floor(shape[i] * f), f) for i, f in enumerate(factors) if f != 1]
+    return (
+        _nearest(x, axes, "asymmetric", "floor")
+        if kind == "nearest"
+        else _mixed(x, [(a.axis, _matrix(a, "asymmetric", _linear, 1)) for a in axes])
+    )
+
+
+def _numbers(call: Call, value: Any, name: str) -> list[float]:
+    return [float(n) for n in need_known(call, value, name).reshape(-1)]
+
+
+@operator("Resize", sizes=(3,))
+def _resize(call, x, roi=None, scales=None, sizes=None):
+    if call.version < 11:
+        return _by_scales(
+            call, x, _numbers(call, roi, "scales"), call.choice("mode", "nearest", ("nearest", "linear"))
+        )
+    kind = call.choice("mode", "nearest", ("nearest", "linear", "cubic"))
+    how = call.choice("coordinate_transformation_mode", "half_pixel", _PLACES)
+    rounding = call.choice("nearest_mode", "round_prefer_floor", tuple(_ROUNDED))
+    a = call.get("cubic_coeff_a", -0.75)
+    outside, value = call.get("exclude_outside", 0), call.get("extrapolation_value", 0.0)
+    smooth = call.get("antialias", 0)
+    axes = _resized(call, x, roi if how == "tf_crop_and_resize" else None, scales, sizes)
+    if not axes:
+        return x
+    kernel = _linear if kind == "linear" else lambda t: _cubic(t, a)
+    if kind == "nearest":
+        y = _nearest(x, axes, how, rounding)
+    elif kind == "linear" and not smooth and not outside and _has_op(x, axes, how):
+        return ops.interpolate(
+            x, tuple(_size(x, axes)), mode="bilinear", align_corners=how == "align_corners"
+        )
+    else:
+        reach = 1 if kind == "linear" else 2
+        matrices = [(a.axis, _matrix(a, how, kernel, reach, bool(smooth), bool(outside))) for a in axes]
+        y = _mixed(x, matrices)
+    if how == "tf_crop_and_resize":
+        for axis in axes:
+            places = axis.places(how)
+            beyond = (places < 0) | (places > axis.n - 1)
+            if beyond.any():
+                y = ops.where(
+                    along(ms.Tensor(beyond), axis.axis, y.ndim), ops.cast(ms.Tensor(float(value)), y.dtype), y
+                )
+    return y
+
+
+def _resized(call: Call, x: Any, roi: Any, scales: Any, sizes: Any) -> list[_Axis]:
+    """The axes that change; scales or sizes are given, for all axes or for those of an attribute."""
+    named = call.get("axes")
+    axes = [positive_axis(call, a, x.ndim) for a in (range(x.ndim) if named is None else named)]
+    policy = call.choice("keep_aspect_ratio_policy", "stretch", ("stretch", "not_larger", "not_smaller"))
+    scales = None if scales is None or (known(scales) is not None and not known(scales).size) else scales
+    if (scales is None) == (sizes is None):
+        raise call.fail("one of scales and sizes must be given")
+    crop = [0.0] * len(axes) + [1.0] * len(axes) if roi is None else _numbers(call, roi, "roi")
+    if len(crop) != 2 * len(axes):
+        raise call.fail(f"roi has {len(crop)} numbers for {len(axes)} axes")
+    given = _numbers(call, scales, "scales") if sizes is None else integers(call, sizes, "sizes")
+    if len(given) != len(axes):
+        raise call.fail(f"{len(given)} scales or sizes for {len(axes)} axes")
+    before = shape_of(x)
+    changing = [
+        axis for axis, g in zip(axes, given) if not (g == 1 if sizes is None else _is(g, before[axis]))
+    ]  # what stays may be open
+    shape = known_shape(call, x, changing)
+    if any(type(g) not in (int, float) for axis, g in zip(axes, given) if axis in changing):
+        raise call.fail("sizes that are open: give inputShape")
+    if sizes is not None and policy != "stretch":
+        ratio = (min if policy == "not_larger" else max)(g / shape[a] for a, g in zip(axes, given))
+        made = [_Axis(a, shape[a], math.floor(ratio * shape[a] + 0.5), ratio) for a in axes]
+    else:
+        made = []
+        for i, (axis, g) in enumerate(zip(axes, given)):
+            if axis not in changing:
+                continue
+            n, start, end = shape[axis], crop[i], crop[len(axes) + i]
+            out = g if sizes is not None else math.floor(n * (end - start) * g)
+            made.append(_Axis(axis, n, out, out / n if sizes is not None else g, start, end))
+    if any(a.out < 1 for a in made):
+        raise call.fail(f"results of sizes {[a.out for a in made]}")
+    return [a for a in made if not (a.out == a.n and a.scale == 1 and roi is None)]
+
+
+def _is(a: Any, b: Any) -> bool:
+    """Whether two sizes are the same number or the same formula."""
+    return a is b or is_number(a) and is_number(b) and a == b
+
+
+def _size(x: Any, axes: list[_Axis]) -> list[int]:
+    found = {a.axis: a.out for a in axes}
+    return [found.get(axis, x.shape[axis]) for axis in range(2, x.ndim)]
+
+
+def _images(x: Any, axes: list[_Axis]) -> bool:
+    """Whether height and width of images change by what follows from the sizes alone."""
+    exact = all(math.isclose(a.scale * a.n, a.out, rel_tol=1e-9) for a in axes)
+    both = x.ndim == 4 and {a.axis for a in axes} <= {2, 3} and x.dtype in (ms.float32, ms.float16)
+    return both and exact and all(type(n) is int for n in shape_of(x)[2:])
+
+
+def _has_op(x: Any, axes: list[_Axis], how: str) -> bool:
+    halves = how == "half_pixel" or how == "pytorch_half_pixel" and all(a.out > 1 for a in axes)
+    return (halves or how == "align_corners") and _images(x, axes)
+
+
+def _nearest(x: Any, axes: list[_Axis], how: str, rounding: str) -> Any:
+    tables = {}
+    for a in axes:
+        places = np.clip(_ROUNDED[rounding](a.places(how)), 0, a.n - 1).astype(np.int64)
+        tables[a.axis] = places
+    repeated = all(
+        a.out % a.n == 0 and (tables[a.axis] == np.arange(a.out) // (a.out // a.n)).all() for a in axes
+    )
+    if repeated and _images(x, axes):
+        return ops.interpolate(x, tuple(_size(x, axes)), mode="nearest")
+    for axis, places in tables.items():
+        x = ops.gather(x, ms.Tensor(places), axis)
+    return x
+
+
+def _linear(t: np.ndarray) -> np.ndarray:
+    return np.clip(1 - np.abs(t), 0, None)
+
+
+def _cubic(t: np.ndarray, a: float) -> np.ndarray:
+    """Keys' kernel."""
+    t = np.abs(t)
+    near = ((a + 2) * t - (a + 3)) * t * t + 1
+    far = ((a * t - 5 * a) * t + 8 * a) * t - 4 * a
+    return np.where(t <= 1, near, np.where(t < 2, far, 0))
+
+
+def _matrix(
+    a: _Axis, how: str, kernel: Any, reach: int, smooth: bool = False, outside: bool = False
+) -> np.ndarray:
+    """Weights [out, n]. `smooth`: the kernel is as wide as what one result stands for. Elements beyond the
+    ends are those at the ends; with `outside` they do not count.
+    """
+    width = min(a.scale, 1.0) if smooth else 1.0
+    weights = np.zeros((a.out, a.n))
+    for i, place in enumerate(a.places(how)):
+        span = math.ceil(reach / width) + 1
+        taps = np.arange(math.floor(place) - span, math.floor(place) + span + 1)
+        found = kernel((taps - place) * width)
+        if outside:
+            found = np.where((taps < 0) | (taps >= a.n), 0, found)
+        if smooth or outside:
+            found = found / found.sum()
+        np.add.at(weights[i], np.clip(taps, 0, a.n - 1), found)
+    return weights
+
+
+def _mixed(x: Any, matrices: list[tuple[int, np.ndarray]]) -> Any:
+    """x with each of these axes multiplied by a matrix; integers are rounded to zero."""
+    dtype = x.dtype
+    wide = dtype if dtype.is_floating else ms.float32
+    y = ops.cast(x, wide)
+    for axis, matrix in matrices:
+        order = tuple(i for i in range(x.ndim) if i != axis) + (axis,)
+        y = ops.matmul(ops.transpose(y, order), ops.cast(ms.Tensor(np.ascontiguousarray(matrix.T)), wide))
+        y = ops.transpose(y, tuple(int(i) for i in np.argsort(order)))
+    return ops.cast(y, dtype)

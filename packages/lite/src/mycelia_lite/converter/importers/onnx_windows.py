@@ -1,0 +1,189 @@
+"""ONNX convolutions and pools, with channels first and one to three spatial dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia.ops.define import find
+from mycelia_lite.converter.importers.onnx_calls import Call, along, known_shape, operator
+
+_conv_op, _conv_input_grad, _max_pool_op, _max_pool_index, _avg_pool_op = map(
+    find, ("conv", "conv_input_grad", "max_pool", "max_pool_index", "avg_pool")
+)
+
+
+def _ints(call: Call, name: str, rank: int, default: int) -> tuple[int, ...]:
+    """An attribute with one entry for each spatial dimension (`rank`)."""
+    values = tuple(call.get(name) or (default,) * rank)
+    if len(values) != rank:
+        raise call.attribute(name, f"there are {rank} spatial dimensions")
+    return values
+
+
+def _spatial(call: Call, x: Any) -> int:
+    rank = x.ndim - 2
+    if not 1 <= rank <= 3:
+        raise call.fail(f"an input of {x.ndim} axes: 1 to 3 spatial dimensions can be imported")
+    return rank
+
+
+def _pads(call: Call, x: Any, spans: tuple, strides: tuple) -> tuple[int, ...]:
+    """All begins, then all ends, as `auto_pad` wants them."""
+    mode = call.choice("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
+    rank = len(spans)
+    given = tuple(call.get("pads") or (0,) * (2 * rank))
+    if len(given) != 2 * rank or min(given) < 0:
+        raise call.attribute("pads", f"must have {2 * rank} entries of 0 or more")
+    if mode == "NOTSET":
+        return given
+    if mode == "VALID":
+        return (0,) * (2 * rank)
+    sizes = known_shape(call, x, range(2, x.ndim)) if max(strides) > 1 else (0,) * x.ndim
+    less, more = [], []
+    for n, span, stride in zip(sizes[2:], spans, strides):
+        total = max((math.ceil(n / stride) - 1) * stride + span - n, 0) if max(strides) > 1 else span - 1
+        less.append(total // 2)
+        more.append(total - total // 2)
+    return (*less, *more) if mode == "SAME_UPPER" else (*more, *less)
+
+
+def _spans(kernel: tuple, dilations: tuple) -> tuple[int, ...]:
+    return tuple((k - 1) * d + 1 for k, d in zip(kernel, dilations))
+
+
+def _kernel_of(call: Call, weight: Any) -> tuple[int, ...]:
+    kernel = known_shape(call, weight)[2:]
+    if tuple(call.get("kernel_shape") or kernel) != kernel:
+        raise call.attribute("kernel_shape", f"the weights have {list(kernel)}")
+    return kernel
+
+
+@operator("Conv")
+def _conv(call, x, weight, bias=None):
+    rank = _spatial(call, x)
+    kernel = _kernel_of(call, weight)
+    strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
+    pads = _pads(call, x, _spans(kernel, dilations), strides)
+    return _conv_op(x, weight, bias, stride=strides, pad=pads, dilation=dilations, group=call.get("group", 1))
+
+
+@operator("ConvTranspose")
+def _conv_transpose(call, x, weight, bias=None):
+    rank = _spatial(call, x)
+    kernel = _kernel_of(call, weight)
+    strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
+    extra = _ints(call, "output_padding", rank, 0)
+    spans = _spans(kernel, dilations)
+    sizes = known_shape(call, x, range(2, x.ndim))[2:]
+    full = [(n - 1) * s + span + e for n, s, span, e in zip(sizes, strides, spans, extra)]
+    mode = call.choice("auto_pad", "NOTSET", ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID"))
+    wanted = call.get("output_shape")
+    if wanted is not None:
+        wanted = list(wanted)[-rank:]
+    elif mode.startswith("SAME"):
+        wanted = [n * s for n, s in zip(sizes, strides)]
+    if wanted is None:
+        pads = _pads(call, x, spans, strides)
+        wanted = [n - pads[d] - pads[rank + d] for d, n in enumerate(full)]
+    else:
+        call.get("pads")  # not used when the sizes of the result are given
+        total = [max(n - w, 0) for n, w in zip(full, wanted)]
+        half = [t // 2 for t in total]
+        rest = [t - h for t, h in zip(total, half)]
+        pads = (*half, *rest) if mode == "SAME_UPPER" else (*rest, *half)
+    if min(wanted) < 1 or any(p > s - 1 for p, s in zip(pads, (*spans, *spans))):
+        raise call.fail(f"pads {list(pads)} of a result of sizes {wanted}, beyond the kernel of span {spans}")
+    y = _conv_input_grad(
+        x, weight, size=tuple(wanted), stride=strides, pad=tuple(pads), dilation=dilations,
+        group=call.get("group", 1),
+    )  # fmt: skip
+    return y if bias is None else ops.add(y, along(bias, 1, x.ndim))
+
+
+def _window(call: Call, x: Any) -> dict[str, Any]:
+    rank = _spatial(call, x)
+    kernel = tuple(call.need("kernel_shape"))
+    if len(kernel) != rank:
+        raise call.attribute("kernel_shape", f"there are {rank} spatial dimensions")
+    strides, dilations = _ints(call, "strides", rank, 1), _ints(call, "dilations", rank, 1)
+    pads = _pads(call, x, _spans(kernel, dilations), strides)
+    ceil = bool(call.get("ceil_mode", 0)) and call.get("auto_pad", "NOTSET") == "NOTSET"
+    return dict(kernel=kernel, stride=strides, pad=pads, dilation=dilations, ceil=ceil)
+
+
+@operator("MaxPool")
+def _max_pool(call, x):
+    call.choice("storage_order", 0, (0, 1))
+    how = _window(call, x)
+    if not x.dtype.is_floating:
+        raise call.fail(f"largest elements of {x.dtype} windows, where padding is no number")
+    y = _max_pool_op(x, **how)
+    if not call.wants(1):
+        return y
+    if call.get("storage_order", 0):
+        raise call.attribute("storage_order", "only 0 is imported when indices are used")
+    n, c, *size = known_shape(call, x)
+    planes = np.arange(n * c, dtype=np.int64).reshape(n, c, *[1] * len(size)) * int(np.prod(size))
+    return y, ops.add(_max_pool_index(x, **how), ms.Tensor(planes))
+
+
+@operator("AveragePool")
+def _average_pool(call, x):
+    how = _window(call, x)
+    if set(how.pop("dilation")) != {1}:
+        raise call.attribute("dilations", "only 1 is imported")
+    return _avg_pool_op(x, **how, count_include_pad=bool(call.get("count_include_pad", 0)))
+
+
+@operator("LpPool")
+def _lp_pool(call, x):
+    """The root of the sum of powers; the padding adds nothing."""
+    p = call.get("p", 2)
+    how = _window(call, x)
+    if set(how.pop("dilation")) != {1} or how["ceil"]:
+        raise call.fail("dilations other than 1 and ceil_mode are not imported")
+    exponent = ops.cast(ms.Tensor(float(p)), x.dtype)
+    mean = _avg_pool_op(ops.pow(ops.abs(x), exponent), **how, count_include_pad=True)
+    total = ops.mul(mean, ops.cast(ms.Tensor(float(math.prod(how["kernel"]))), x.dtype))
+    return ops.pow(total, ops.cast(ms.Tensor(1.0 / p), x.dtype))
+
+
+@operator("GlobalAveragePool")
+def _global_average_pool(call, x):
+    return ops.mean(x, tuple(range(2, x.ndim)), True)
+
+
+@operator("GlobalMaxPool")
+def _global_max_pool(call, x):
+    return ops.amax(x, tuple(range(2, x.ndim)), True)
+
+
+def _blocks(call: Call, x: Any) -> tuple[int, tuple[int, ...]]:
+    size = call.need("blocksize")
+    if x.ndim != 4:
+        raise call.fail(f"an input of {x.ndim} axes, 4 are needed")
+    return size, known_shape(call, x, (1, 2, 3))
+
+
+@operator("DepthToSpace")
+def _depth_to_space(call, x):
+    b, (n, c, h, w) = _blocks(call, x)
+    if call.choice("mode", "DCR", ("DCR", "CRD")) == "DCR":
+        turned = ops.transpose(ops.reshape(x, (n, b, b, c // b**2, h, w)), (0, 3, 4, 1, 5, 2))
+    else:
+        turned = ops.transpose(ops.reshape(x, (n, c // b**2, b, b, h, w)), (0, 1, 4, 2, 5, 3))
+    return ops.reshape(turned, (n, c // b**2, h * b, w * b))
+
+
+@operator("SpaceToDepth")
+def _space_to_depth(call, x):
+    b, (n, c, h, w) = _blocks(call, x)
+    if h % b or w % b:
+        raise call.attribute("blocksize", f"the image has {h} times {w} pixels")
+    turned = ops.transpose(ops.reshape(x, (n, c, h // b, b, w // b, b)), (0, 3, 5, 1, 2, 4))
+    return ops.reshape(turned, (n, c * b * b, h // b, w // b))
