@@ -103,7 +103,8 @@ def test_convert_writes_a_model_and_says_so(lenet, tmp_path):
     ("change", "reason"),
     [
         (("--fmk", "KERAS"), "FAILED:-600 --fmk must be one of TF, CAFFE, ONNX"),
-        (("--fmk", "ONNX"), "FAILED:-7 models of ONNX cannot be imported yet"),
+        (("--fmk", "TFLITE"), "FAILED:-7 models of TFLITE cannot be imported yet"),
+        (("--fmk", "ONNX"), "lenet.mindir is no ONNX model"),
         (("--model-file", "nowhere.mindir"), "FAILED:-600 the model file nowhere.mindir does not exist"),
         (("--input-shape", "x:1,two"), "FAILED:-600 inputShape must be like"),
         (("--without-fusions", "Nothing"), "FAILED:-600 no fusion is called 'Nothing'"),
@@ -114,6 +115,24 @@ def test_convert_says_why_it_failed_with_the_code(lenet, tmp_path, change, reaso
     options[change[0]] = change[1]
     result = CliRunner().invoke(app, ["convert", *(f"{k}={v}" for k, v in options.items())])
     assert result.exit_code == 1 and reason in result.output and not list(tmp_path.iterdir())
+
+
+def test_convert_reads_onnx(tmp_path):
+    """The smallest model there is, written out: y = Relu(x) for x of 2 floats, opset 17."""
+    border = b"\x0a\x01%b\x12\x0a\x0a\x08\x08\x01\x12\x04\x0a\x02\x08\x02"
+    node = b"\x0a\x01x\x12\x01y\x22\x04Relu"
+    graph = b"".join(
+        bytes([field << 3 | 2, len(part)]) + part
+        for field, part in ((1, node), (11, border % b"x"), (12, border % b"y"))
+    )
+    model = b"\x08\x08\x3a" + bytes([len(graph)]) + graph + b"\x42\x02\x10\x11"
+    (tmp_path / "relu.onnx").write_bytes(model)
+    out = tmp_path / "relu"
+    output = run("convert", "--fmk=ONNX", f"--modelFile={tmp_path / 'relu.onnx'}", f"--outputFile={out}")
+    assert output.splitlines()[-1] == "CONVERT RESULT SUCCESS:0"
+    made = read(f"{out}.ms")
+    assert [n.primitive.kind for n in made.nodes] == ["Activation"] and made.fmkType.name == "ONNX"
+    assert [t.name for t in made.allTensors] == ["x", "y"]
 
 
 def test_config_names_the_folder_of_the_libraries():

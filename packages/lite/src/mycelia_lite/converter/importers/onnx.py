@@ -15,6 +15,7 @@ from mycelia.capture.effects import collect
 from mycelia.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.capture.trace import Trace, capture_lock
 from mycelia.compile.passes import Pass, cse, dce, inline, optimize
+from mycelia.errors import Place
 from mycelia.ir import TensorType
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.importers import (
@@ -40,6 +41,8 @@ TOPICS = (
     onnx_reductions, onnx_resize, onnx_windows,
 )  # fmt: skip
 
+# What core raises for arguments that do not fit, and what attributes of wrong types lead to.
+_FAILURES = (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RuntimeError, MemoryError)
 _CONTROL = ("If",)  # operators that hold graphs and are imported here
 
 
@@ -60,6 +63,7 @@ class _Model:
         self.folder = os.path.dirname(os.path.abspath(path))
         self.message = read_model(path)
         self.versions = versions(path, self.message.opset_import)
+        self.imported = 0  # nodes so far, those of functions and branches included
         self.functions = {(_domain(f.domain), f.name): f for f in self.message.functions}
 
     def source(self, input_shapes: Mapping[str, Sequence[int]]) -> Source:
@@ -199,11 +203,15 @@ class _Model:
                 results = _results(call, inputs)
         except ConversionError:
             raise
-        except (ValueError, TypeError, IndexError, NotImplementedError, ArithmeticError) as error:
+        except _FAILURES as error:
             raise call.fail(f"{error}") from error
-        for made in trace.graph.nodes[start:]:
-            if function is None:
-                made.location = call.name
+        if function is None:
+            self.imported += 1
+            place = Place(
+                f"{os.path.basename(self.path)} node", self.imported, f"'{call.name}' ({call.kind})"
+            )
+            for made in trace.graph.nodes[start:]:
+                made.location = place
         for name, value in zip(node.output, results):
             if name:
                 environment[name] = value

@@ -9,6 +9,7 @@ from mycelia import ops
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
     along,
+    cast,
     known,
     known_shape,
     operator,
@@ -145,7 +146,7 @@ def _hardmax(call, x):
     def largest(rows, axis):
         n = known_shape(call, rows, (axis,))[axis]
         places = along(ms.Tensor(np.arange(n)), axis, rows.ndim)
-        return ops.cast(ops.equal(ops.expand_dims(ops.argmax(rows, axis), axis), places), x.dtype)
+        return cast(ops.equal(ops.expand_dims(ops.argmax(rows, axis), axis), places), x.dtype)
 
     return _rows(call, x, largest)
 

@@ -12,6 +12,7 @@ from mycelia import ops
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
     as_tensor,
+    cast,
     integers,
     is_number,
     known_shape,
@@ -21,25 +22,19 @@ from mycelia_lite.converter.importers.onnx_calls import (
     shape_of,
 )
 from mycelia_lite.converter.importers.onnx_file import dtype_of
-from mycelia_lite.converter.importers.onnx_sizes import value_of
-
-
-def _objects(sizes: Any) -> np.ndarray:
-    made = np.empty(len(sizes), dtype=object)
-    made[:] = list(sizes)
-    return made
+from mycelia_lite.converter.importers.onnx_sizes import objects, value_of
 
 
 @operator("Shape")
 def _shape(call, x):
     part = slice(call.get("start", 0), call.get("end"))
-    return value_of(_objects(shape_of(x)[part]))
+    return value_of(objects(shape_of(x)[part]))
 
 
 @operator("Size")
 def _size(call, x):
     total = math.prod(shape_of(x))
-    return ms.Tensor(np.int64(total)) if is_number(total) else as_tensor(_objects([total]).reshape(()))
+    return ms.Tensor(np.int64(total)) if is_number(total) else as_tensor(objects([total], ()))
 
 
 @operator("Constant")
@@ -68,7 +63,7 @@ def _constant_of_shape(call, shape):
 def _eye_like(call, x):
     n, m = known_shape(call, x)
     dtype = x.dtype if call.get("dtype") is None else dtype_of(call.get("dtype"), f"node '{call.name}'")
-    return ops.cast(ms.Tensor(np.eye(n, m, call.get("k", 0), np.float32)), dtype)
+    return cast(ms.Tensor(np.eye(n, m, call.get("k", 0), np.float32)), dtype)
 
 
 @operator("Range")
@@ -82,7 +77,7 @@ def _range(call, start, limit, delta):
         raise call.fail("its input 'delta' is 0")
     count = max(math.ceil((end.item() - first.item()) / step.item()), 0)
     values = first.item() + np.arange(count) * step.item()
-    return ops.cast(ms.Tensor(values.astype(first.dtype)), start.dtype)
+    return cast(ms.Tensor(values.astype(first.dtype)), start.dtype)
 
 
 @operator("Reshape", sizes=(1,))
@@ -96,11 +91,27 @@ def _reshape(call, x, shape):
         wanted = [given[i] if is_number(n) and n == 0 else n for i, n in enumerate(wanted)]
     elif 0 in wanted and -1 in wanted:
         raise call.fail(f"shape {wanted} has both 0 and -1")
-    if -1 in [n for n in wanted if is_number(n)] and all(map(is_number, (*given, *wanted))):
-        rest = math.prod(n for n in wanted if n != -1)
-        if rest:
-            wanted = [math.prod(given) // rest if n == -1 else n for n in wanted]
+    place = next((i for i, n in enumerate(wanted) if is_number(n) and n == -1), None)
+    if place is not None:
+        wanted[place] = _left_over(given, [n for i, n in enumerate(wanted) if i != place])
     return ops.reshape(x, tuple(wanted))
+
+
+def _left_over(given: Any, others: list) -> int:
+    """The size that -1 stands for beside `others`; -1 where it shows only when the model runs."""
+    rest = list(given)
+    open_sizes = [n for n in others if not is_number(n)]
+    for size in open_sizes:  # an open size that stays cancels
+        place = next((i for i, n in enumerate(rest) if n is size), None)
+        if place is None:
+            return -1
+        del rest[place]
+    product = math.prod(n for n in others if is_number(n))
+    if not all(map(is_number, rest)) or not product:
+        return -1
+    if math.prod(rest) % product:
+        raise ValueError(f"{list(given)} cannot be reshaped to {others} and one more size")
+    return math.prod(rest) // product
 
 
 @operator("Flatten")
@@ -247,7 +258,7 @@ def _constant_pad(call: Call, x: Any, begin: list[int], end: list[int], fill: An
     both = [max(n, 0) for axis in reversed(range(x.ndim)) for n in (begin[axis], end[axis])]
     if x.dtype != ms.bool_:
         return ops.pad(x, both, "constant", fill)
-    return ops.cast(ops.pad(ops.cast(x, ms.uint8), both, "constant", int(fill)), ms.bool_)
+    return cast(ops.pad(cast(x, ms.uint8), both, "constant", int(fill)), ms.bool_)
 
 
 @operator("Expand", sizes=(1,))
@@ -274,4 +285,4 @@ def _trilu(call, x, k=None):
     rows, columns = known_shape(call, x, (x.ndim - 2, x.ndim - 1))[-2:]
     mask = np.tri(rows, columns, diagonal if not call.get("upper", 1) else diagonal - 1, dtype=bool)
     kept = ms.Tensor(mask if not call.attributes.get("upper", 1) else ~mask)
-    return ops.where(kept, x, ops.cast(ms.Tensor(0), x.dtype))
+    return ops.where(kept, x, cast(ms.Tensor(0), x.dtype))

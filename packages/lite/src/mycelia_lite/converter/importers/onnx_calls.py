@@ -145,15 +145,20 @@ def as_tensor(value: Any) -> Any:
         return value
     trace = active()
     numbers = [
-        ms.Tensor(n, ms.int64) if is_number(n) else ops.cast(trace.sizes.number(n, trace), ms.int64)
+        ms.Tensor(n, ms.int64) if is_number(n) else cast(trace.sizes.number(n, trace), ms.int64)
         for n in value.reshape(-1)
     ]
     return ops.reshape(ops.stack(numbers), value.shape)
 
 
+def cast(x: Any, dtype: Any) -> Any:
+    """x in a dtype; no node where it has it."""
+    return x if x.dtype == dtype else ops.cast(x, dtype)
+
+
 def scalar(number: Any, like: Any) -> ms.Tensor:
     """A number as a tensor of rank 0 with the dtype of `like`."""
-    return ops.cast(ms.Tensor(np.asarray(number)), like.dtype)
+    return cast(ms.Tensor(np.asarray(number)), like.dtype)
 
 
 def positive_axis(call: Call, axis: int, rank: int, name: str = "axis") -> int:

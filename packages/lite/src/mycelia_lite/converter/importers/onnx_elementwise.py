@@ -13,6 +13,7 @@ from mycelia.ops.define import find
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
     as_tensor,
+    cast,
     known,
     operator,
     plain,
@@ -71,7 +72,7 @@ def _div(call, a, b):
     b = _aligned(call, a, b)
     if a.dtype.is_floating:
         return ops.div(a, b)
-    return ops.cast(_truncate_div(a, b), a.dtype)
+    return cast(_truncate_div(a, b), a.dtype)
 
 
 @operator("Pow")
@@ -79,24 +80,24 @@ def _pow(call, base, exponent):
     """The result has the type of the base."""
     exponent = _aligned(call, base, exponent)
     if base.dtype.is_floating:
-        return ops.pow(base, ops.cast(exponent, base.dtype))
+        return ops.pow(base, cast(exponent, base.dtype))
     if exponent.dtype.is_floating:
-        power = ops.pow(ops.cast(base, ms.float64), ops.cast(exponent, ms.float64))
-        return ops.cast(power, base.dtype)
+        power = ops.pow(cast(base, ms.float64), cast(exponent, ms.float64))
+        return cast(power, base.dtype)
     powers = known(exponent)
     if powers is None or (powers < 0).any():
         raise call.fail("a power of integers whose exponent is negative or known only when the model runs")
-    return ops.cast(ops.pow(base, ops.cast(exponent, base.dtype)), base.dtype)
+    return cast(ops.pow(base, cast(exponent, base.dtype)), base.dtype)
 
 
 @operator("Mod")
 def _mod(call, a, b):
     """The sign is that of the divisor, with `fmod` that of the dividend."""
     if call.get("fmod", 0):
-        return ops.cast(ops.fmod(a, b), a.dtype)
+        return cast(ops.fmod(a, b), a.dtype)
     if a.dtype.is_floating:
         raise call.fail("a remainder of floating numbers with fmod 0, which ONNX does not have")
-    return ops.cast(ops.remainder(a, b), a.dtype)
+    return cast(ops.remainder(a, b), a.dtype)
 
 
 @operator("BitShift")
@@ -105,7 +106,7 @@ def _bit_shift(call, a, b):
     left = call.choice("direction", None, ("LEFT", "RIGHT")) == "LEFT"
     bits = 8 * np.dtype(a.dtype.np).itemsize
     shifted = (ops.bitwise_left_shift if left else ops.bitwise_right_shift)(a, b)
-    return ops.where(ops.less(b, scalar(bits, b)), ops.cast(shifted, a.dtype), scalar(0, a))
+    return ops.where(ops.less(b, scalar(bits, b)), cast(shifted, a.dtype), scalar(0, a))
 
 
 def _variadic(name: str, op: Any) -> None:
@@ -127,7 +128,7 @@ def _mean(call, first, *rest):
 
 @operator("Where")
 def _where(call, condition, a, b):
-    return ops.where(ops.cast(condition, ms.bool_), a, b)
+    return ops.where(cast(condition, ms.bool_), a, b)
 
 
 @operator("IsInf")
@@ -147,18 +148,14 @@ def _cast(call, x):
     call.get("round_mode")  # of float8e8m0 alone
     if isinstance(to, str):  # before version 6
         raise call.attribute("to", "must be a number")
-    return _converted(call, x, dtype_of(to, f"node '{call.name}' (Cast): its result"))
+    return cast(x, dtype_of(to, f"node '{call.name}' (Cast): its result"))
 
 
 @operator("CastLike")
 def _cast_like(call, x, like):
     call.get("saturate")
     call.get("round_mode")
-    return _converted(call, x, like.dtype)
-
-
-def _converted(call: Call, x: Any, dtype: Any) -> Any:
-    return x if x.dtype == dtype else ops.cast(x, dtype)
+    return cast(x, like.dtype)
 
 
 @operator("Identity", "Dropout", sizes=(0,))
@@ -175,5 +172,5 @@ def _identity(call, x, ratio=None, training_mode=None):
             )
         if call.wants(1):
             x = as_tensor(x)
-            return x, ops.cast(ops.ones_like(x), ms.bool_)
+            return x, cast(ops.ones_like(x), ms.bool_)
     return x

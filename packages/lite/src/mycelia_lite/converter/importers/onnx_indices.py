@@ -11,6 +11,7 @@ from mycelia import ops
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
     along,
+    cast,
     integers,
     known,
     known_shape,
@@ -52,7 +53,7 @@ def _gather_elements(call, x, indices):
 
 def _tuples(call: Call, shape: tuple, indices: Any) -> Any:
     """Indices whose last axis runs over the first axes of `shape`, counted from the front."""
-    sizes = ops.cast(ms.Tensor(np.asarray(shape, np.int64)), indices.dtype)
+    sizes = cast(ms.Tensor(np.asarray(shape, np.int64)), indices.dtype)
     numbers = known(indices)
     if numbers is not None:
         if numbers.size and ((numbers >= shape) | (numbers < np.negative(shape))).any():
@@ -73,7 +74,7 @@ def _gather_nd(call, x, indices):
         grid = np.meshgrid(*(np.arange(n) for n in places[:batch]), indexing="ij")
         grid = np.stack(grid, -1).reshape(*places[:batch], *(1,) * (len(places) - batch - 1), batch)
         grid = np.broadcast_to(grid, (*places[:-1], batch))
-        lead = ops.cast(ms.Tensor(np.ascontiguousarray(grid)), indices.dtype)
+        lead = cast(ms.Tensor(np.ascontiguousarray(grid)), indices.dtype)
         indices = ops.concat((lead, indices), -1)
     return ops.gather_nd(x, indices)
 
@@ -99,7 +100,7 @@ def _scatter_elements(call, x, indices, updates):
     if how in ("none", "add"):
         return ops.tensor_scatter_elements(x, indices, updates, axis, how)
     shape = known_shape(call, indices)
-    grid = [ops.cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
+    grid = [cast(ms.Tensor(np.ascontiguousarray(g)), indices.dtype) for g in np.indices(shape)]
     grid[axis] = indices
     return _REDUCED[how](x, ops.stack(grid, -1), updates)
 
@@ -109,7 +110,7 @@ def _one_hot(call, indices, depth, values):
     """Rows with values[1] at the index, values[0] elsewhere; an index out of range has none."""
     n = int(need_known(call, depth, "depth").reshape(()))
     axis = positive_axis(call, call.get("axis", -1), indices.ndim + 1)
-    indices = ops.cast(indices, ms.int64)
+    indices = cast(indices, ms.int64)
     indices = ops.where(ops.less(indices, scalar(0, indices)), ops.add(indices, scalar(n, indices)), indices)
     places = along(ms.Tensor(np.arange(n)), axis, indices.ndim + 1)
     hit = ops.equal(ops.expand_dims(indices, axis), places)
@@ -122,7 +123,7 @@ def _extreme(call: Call, x: Any, function: Any) -> Any:
     if last:
         n = known_shape(call, x, (axis,))[axis]
         x = ops.flip(x, (axis,))
-    found = ops.cast(function(x, axis), ms.int64)
+    found = cast(function(x, axis), ms.int64)
     found = ops.sub(scalar(n - 1, found), found) if last else found
     return ops.expand_dims(found, axis) if call.get("keepdims", 1) else found
 
@@ -149,7 +150,7 @@ def _top_k(call, x, k=None):
     if not 0 < count <= n:
         raise call.fail(f"{count} of {n} elements")
     values, places = ops.topk(x, count, axis, largest, True)
-    return values, ops.cast(places, ms.int64)
+    return values, cast(places, ms.int64)
 
 
 @operator("NonZero")

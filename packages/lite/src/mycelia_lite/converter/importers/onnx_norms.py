@@ -9,6 +9,7 @@ from mycelia import ops
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
     along,
+    cast,
     known_shape,
     operator,
     positive_axis,
@@ -32,13 +33,11 @@ def _batch_norm(call, x, scale, bias, mean, variance):
     if {t.dtype for t in (x, scale, bias, mean, variance)} == {x.dtype} and x.ndim in (2, 4):
         return ops.batch_norm(x, mean, variance, scale, bias, False, 0.1, epsilon)
     dtype = x.dtype
-    x, scale, bias, mean, variance = (
-        ops.cast(t, _wide(call, dtype)) for t in (x, scale, bias, mean, variance)
-    )
+    x, scale, bias, mean, variance = (cast(t, _wide(call, dtype)) for t in (x, scale, bias, mean, variance))
     factor = ops.div(scale, ops.sqrt(ops.add(variance, scalar(epsilon, variance))))
     shift = ops.sub(bias, ops.mul(mean, factor))
     y = ops.add(ops.mul(x, along(factor, 1, x.ndim)), along(shift, 1, x.ndim))
-    return ops.cast(y, dtype)
+    return cast(y, dtype)
 
 
 def _wide(call: Call, dtype: Any) -> Any:
@@ -71,9 +70,9 @@ def _layer_norm(call, x, scale, bias=None):
     if all(type(n) is int for n in shape) and not call.wants(1) and not call.wants(2):
         if shape_of(scale) == shape and bias is not None and shape_of(bias) == shape:
             return ops.layer_norm(x, shape, scale, bias, epsilon)
-    wide = ops.cast(x, _wide(call, x.dtype))
+    wide = cast(x, _wide(call, x.dtype))
     y, mean, inverse = _normalized(wide, tuple(range(axis, x.ndim)), epsilon)
-    y = ops.mul(ops.cast(y, x.dtype), scale)
+    y = ops.mul(cast(y, x.dtype), scale)
     return (y if bias is None else ops.add(y, bias)), mean, inverse
 
 
@@ -82,17 +81,17 @@ def _rms_norm(call, x, scale):
     axis = positive_axis(call, call.get("axis", -1), x.ndim)
     epsilon = call.get("epsilon", 1e-5)
     _stash(call)
-    wide = ops.cast(x, _wide(call, x.dtype))
+    wide = cast(x, _wide(call, x.dtype))
     mean = ops.mean(ops.square(wide), tuple(range(axis, x.ndim)), True)
     y = ops.mul(wide, ops.reciprocal(ops.sqrt(ops.add(mean, scalar(epsilon, wide)))))
-    return ops.mul(ops.cast(y, x.dtype), scale)
+    return ops.mul(cast(y, x.dtype), scale)
 
 
 @operator("InstanceNormalization")
 def _instance_norm(call, x, scale, bias):
-    wide = ops.cast(x, _wide(call, x.dtype))
+    wide = cast(x, _wide(call, x.dtype))
     y, *_ = _normalized(wide, tuple(range(2, x.ndim)), call.get("epsilon", 1e-5))
-    y = ops.cast(y, x.dtype)
+    y = cast(y, x.dtype)
     return ops.add(ops.mul(y, along(scale, 1, x.ndim)), along(bias, 1, x.ndim))
 
 
@@ -105,9 +104,9 @@ def _group_norm(call, x, scale, bias):
     n, c, *size = known_shape(call, x, range(1, x.ndim))
     if c % groups:
         raise call.attribute("num_groups", f"there are {c} channels")
-    wide = ops.reshape(ops.cast(x, _wide(call, x.dtype)), (n, groups, c // groups, *size))
+    wide = ops.reshape(cast(x, _wide(call, x.dtype)), (n, groups, c // groups, *size))
     y, *_ = _normalized(wide, tuple(range(2, wide.ndim)), epsilon)
-    y = ops.cast(y, x.dtype)
+    y = cast(y, x.dtype)
     if call.version < 21:
         y = ops.add(ops.mul(y, along(scale, 1, y.ndim)), along(bias, 1, y.ndim))
         return ops.reshape(y, shape_of(x))

@@ -5,7 +5,12 @@ from __future__ import annotations
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
-from mycelia_lite.converter.importers.onnx_calls import operator, scalar, shape_of
+from mycelia_lite.converter.importers.onnx_calls import (
+    cast,
+    operator,
+    scalar,
+    shape_of,
+)
 
 _mat_mul = find("mat_mul")
 
@@ -40,7 +45,7 @@ def _times(x, factor):
     return (
         ops.mul(x, scalar(factor, x))
         if x.dtype.is_floating or factor == int(factor)
-        else ops.cast(ops.mul(ops.cast(x, ms.float64), scalar(factor, ms.Tensor(0.0, ms.float64))), x.dtype)
+        else cast(ops.mul(cast(x, ms.float64), scalar(factor, ms.Tensor(0.0, ms.float64))), x.dtype)
     )
 
 

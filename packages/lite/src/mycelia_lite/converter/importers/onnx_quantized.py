@@ -8,7 +8,15 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
-from mycelia_lite.converter.importers.onnx_calls import Call, along, operator, positive_axis, scalar, shape_of
+from mycelia_lite.converter.importers.onnx_calls import (
+    Call,
+    along,
+    cast,
+    operator,
+    positive_axis,
+    scalar,
+    shape_of,
+)
 from mycelia_lite.converter.importers.onnx_file import dtype_of
 
 
@@ -30,10 +38,10 @@ def _dequantize(call, x, scale, zero=None):
     """(x - zero) * scale, in the type of the scale."""
     if call.get("output_dtype", 0):
         raise call.attribute("output_dtype", "only the type of the scale is imported")
-    wide = ops.cast(x, ms.int32)
+    wide = cast(x, ms.int32)
     if zero is not None:
-        wide = ops.sub(wide, ops.cast(_spread(call, x, zero), ms.int32))
-    return ops.mul(ops.cast(wide, scale.dtype), _spread(call, x, scale))
+        wide = ops.sub(wide, cast(_spread(call, x, zero), ms.int32))
+    return ops.mul(cast(wide, scale.dtype), _spread(call, x, scale))
 
 
 @operator("QuantizeLinear")
@@ -46,8 +54,8 @@ def _quantize(call, x, scale, zero=None):
     if dtype.is_floating:
         raise call.fail(f"a quantized form of type {dtype}")
     limits = np.iinfo(dtype.np)
-    y = ops.round(ops.div(ops.cast(x, scale.dtype), _spread(call, x, scale)))
+    y = ops.round(ops.div(cast(x, scale.dtype), _spread(call, x, scale)))
     if zero is not None:
-        y = ops.add(y, ops.cast(_spread(call, x, zero), y.dtype))
+        y = ops.add(y, cast(_spread(call, x, zero), y.dtype))
     y = ops.maximum(ops.minimum(y, scalar(limits.max, y)), scalar(limits.min, y))
-    return ops.cast(y, dtype)
+    return cast(y, dtype)

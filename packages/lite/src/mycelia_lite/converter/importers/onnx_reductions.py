@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
+
+import numpy as np
 
 import mycelia as ms
 from mycelia import ops
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
+    cast,
     integers,
+    is_number,
     need_known,
     operator,
     positive_axis,
@@ -23,16 +28,17 @@ def _reduction(name: str, axes_input: int = 18) -> Callable:
 
     def enter(function: Callable) -> Callable:
         def run(call: Call, x: Any, axes: Any = None) -> Any:
+            keep = call.get("keepdims", 1)
             if call.version < axes_input:
                 given = call.get("axes")
             else:
                 given = None if axes is None else integers(call, axes, "axes")
-                if not given and call.get("noop_with_empty_axes", 0):
+                if call.get("noop_with_empty_axes", 0) and not given:
                     return function(x, ())
             chosen = sorted({positive_axis(call, a, x.ndim) for a in given or range(x.ndim)})
             shape = shape_of(x)
-            y = ops.cast(function(x, tuple(chosen)), x.dtype)
-            if call.get("keepdims", 1) or not chosen:
+            y = cast(function(x, tuple(chosen)), x.dtype)
+            if keep or not chosen:
                 return y
             return ops.reshape(y, tuple(n for axis, n in enumerate(shape) if axis not in chosen))
 
@@ -52,17 +58,39 @@ def _mean(x, axes):
     return ops.mean(x, axes, True) if axes else x
 
 
+def _of_nothing(x: Any, axes: tuple, number: Any) -> Any:
+    """The result where the axes have no element: `number` throughout; None where they have some."""
+    shape = shape_of(x)
+    if not any(is_number(shape[axis]) and shape[axis] == 0 for axis in axes):
+        return None
+    sizes = tuple(1 if axis in axes else n for axis, n in enumerate(shape))
+    return ops.broadcast_to(scalar(number, x), sizes)
+
+
+def _limits(dtype: Any) -> tuple[Any, Any]:
+    """The least and the largest number of a dtype."""
+    if dtype.is_floating:
+        return -math.inf, math.inf
+    return np.iinfo(dtype.np).min, np.iinfo(dtype.np).max
+
+
 @_reduction("ReduceMax")
 def _max(x, axes):
     if x.dtype == ms.bool_:
-        return ops.cast(_max(ops.cast(x, ms.uint8), axes), ms.bool_)
+        return cast(_max(cast(x, ms.uint8), axes), ms.bool_)
+    nothing = _of_nothing(x, axes, _limits(x.dtype)[0])
+    if nothing is not None:
+        return nothing
     return ops.amax(x, axes, True) if axes else x
 
 
 @_reduction("ReduceMin")
 def _min(x, axes):
     if x.dtype == ms.bool_:
-        return ops.cast(_min(ops.cast(x, ms.uint8), axes), ms.bool_)
+        return cast(_min(cast(x, ms.uint8), axes), ms.bool_)
+    nothing = _of_nothing(x, axes, _limits(x.dtype)[1])
+    if nothing is not None:
+        return nothing
     return ops.amin(x, axes, True) if axes else x
 
 
@@ -78,7 +106,7 @@ def _l1(x, axes):
 
 def _floating(function: Callable, x: Any, axes: tuple) -> Any:
     """`function` in a floating type: of integers in float64, as the result is rounded to them."""
-    return function(x if x.dtype.is_floating else ops.cast(x, ms.float64), axes)
+    return function(x if x.dtype.is_floating else cast(x, ms.float64), axes)
 
 
 @_reduction("ReduceL2")
@@ -98,6 +126,9 @@ def _log_sum(x, axes):
 
 @_reduction("ReduceLogSumExp")
 def _log_sum_exp(x, axes):
+    nothing = _of_nothing(x, axes, -math.inf) if x.dtype.is_floating else None
+    if nothing is not None:
+        return nothing
     return _floating(lambda x, axes: ops.logsumexp(x, axes, True) if axes else x, x, axes)
 
 
@@ -112,7 +143,7 @@ def _cum_sum(call, x, axis):
     exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
     y = ops.flip(x, (axis,)) if reverse else x
     y = _shifted(y, axis, 0) if exclusive else y
-    y = ops.cast(ops.cumsum(y, axis), x.dtype)
+    y = cast(ops.cumsum(y, axis), x.dtype)
     return ops.flip(y, (axis,)) if reverse else y
 
 
@@ -122,7 +153,7 @@ def _cum_prod(call, x, axis):
     exclusive, reverse = call.get("exclusive", 0), call.get("reverse", 0)
     y = ops.flip(x, (axis,)) if reverse else x
     y = _shifted(y, axis, 1) if exclusive else y
-    y = ops.cast(ops.cumprod(y, axis), x.dtype)
+    y = cast(ops.cumprod(y, axis), x.dtype)
     return ops.flip(y, (axis,)) if reverse else y
 
 

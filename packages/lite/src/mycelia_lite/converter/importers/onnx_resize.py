@@ -17,6 +17,7 @@ from mycelia import ops
 from mycelia_lite.converter.importers.onnx_calls import (
     Call,
     along,
+    cast,
     integers,
     is_number,
     known,
@@ -135,7 +136,7 @@ def _resize(call, x, roi=None, scales=None, sizes=None):
             beyond = (places < 0) | (places > axis.n - 1)
             if beyond.any():
                 y = ops.where(
-                    along(ms.Tensor(beyond), axis.axis, y.ndim), ops.cast(ms.Tensor(float(value)), y.dtype), y
+                    along(ms.Tensor(beyond), axis.axis, y.ndim), cast(ms.Tensor(float(value)), y.dtype), y
                 )
     return y
 
@@ -250,9 +251,9 @@ def _mixed(x: Any, matrices: list[tuple[int, np.ndarray]]) -> Any:
     """x with each of these axes multiplied by a matrix; integers are rounded to zero."""
     dtype = x.dtype
     wide = dtype if dtype.is_floating else ms.float32
-    y = ops.cast(x, wide)
+    y = cast(x, wide)
     for axis, matrix in matrices:
         order = tuple(i for i in range(x.ndim) if i != axis) + (axis,)
-        y = ops.matmul(ops.transpose(y, order), ops.cast(ms.Tensor(np.ascontiguousarray(matrix.T)), wide))
+        y = ops.matmul(ops.transpose(y, order), cast(ms.Tensor(np.ascontiguousarray(matrix.T)), wide))
         y = ops.transpose(y, tuple(int(i) for i in np.argsort(order)))
-    return ops.cast(y, dtype)
+    return cast(y, dtype)

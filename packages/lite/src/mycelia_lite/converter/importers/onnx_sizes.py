@@ -45,21 +45,26 @@ def fold(call: Call, inputs: Sequence[Any]) -> Any:
         numbers = known(value)
         if numbers is None or numbers.dtype.kind not in "iub":
             return None
-        arrays.append(_objects(numbers))
+        arrays.append(_plain(numbers))
     result = function(call, *arrays)
     if result is None:
         return None
-    return ms.Tensor(result.astype(bool)) if call.kind == "Equal" else value_of(_objects(result))
+    return ms.Tensor(_plain(result).astype(bool)) if call.kind == "Equal" else value_of(_plain(result))
 
 
-def _objects(values: Any) -> np.ndarray:
-    """An array whose entries are Python ints and formulas."""
-    array = np.asarray(values, dtype=object)
-    made = np.empty(array.shape, dtype=object)
-    for place in np.ndindex(array.shape):
-        entry = array[place]
-        made[place] = int(entry) if isinstance(entry, (np.integer, bool, np.bool_)) else entry
-    return made
+def objects(entries: Sequence[Any], shape: Sequence[int] | None = None) -> np.ndarray:
+    """An array of Python ints and formulas; a formula must not become an array, which would fix its size."""
+    made = np.empty(len(entries), dtype=object)
+    for i, entry in enumerate(entries):
+        made[i] = int(entry) if isinstance(entry, (np.integer, bool, np.bool_)) else entry
+    return made if shape is None else made.reshape(shape)
+
+
+def _plain(values: Any) -> np.ndarray:
+    """What a function gave, an array, a list or one number, as such an array."""
+    if isinstance(values, np.ndarray):
+        return objects(list(values.flat), values.shape)
+    return objects(values) if isinstance(values, list) else objects([values], ())
 
 
 @_folded("Identity")

@@ -10,7 +10,13 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
-from mycelia_lite.converter.importers.onnx_calls import Call, along, known_shape, operator
+from mycelia_lite.converter.importers.onnx_calls import (
+    Call,
+    along,
+    cast,
+    known_shape,
+    operator,
+)
 
 _conv_op, _conv_input_grad, _max_pool_op, _max_pool_index, _avg_pool_op = map(
     find, ("conv", "conv_input_grad", "max_pool", "max_pool_index", "avg_pool")
@@ -120,9 +126,14 @@ def _window(call: Call, x: Any) -> dict[str, Any]:
 def _max_pool(call, x):
     call.choice("storage_order", 0, (0, 1))
     how = _window(call, x)
-    if not x.dtype.is_floating:
-        raise call.fail(f"largest elements of {x.dtype} windows, where padding is no number")
-    y = _max_pool_op(x, **how)
+    dtype = x.dtype
+    if not dtype.is_floating:  # padding is minus infinity; these types are exact in float32
+        if np.dtype(dtype.np).itemsize > 2:
+            raise call.fail(
+                f"windows of {dtype}: floating numbers and integers of 8 and 16 bits are imported"
+            )
+        x = cast(x, ms.float32)
+    y = cast(_max_pool_op(x, **how), dtype)
     if not call.wants(1):
         return y
     if call.get("storage_order", 0):
@@ -147,10 +158,10 @@ def _lp_pool(call, x):
     how = _window(call, x)
     if set(how.pop("dilation")) != {1} or how["ceil"]:
         raise call.fail("dilations other than 1 and ceil_mode are not imported")
-    exponent = ops.cast(ms.Tensor(float(p)), x.dtype)
+    exponent = cast(ms.Tensor(float(p)), x.dtype)
     mean = _avg_pool_op(ops.pow(ops.abs(x), exponent), **how, count_include_pad=True)
-    total = ops.mul(mean, ops.cast(ms.Tensor(float(math.prod(how["kernel"]))), x.dtype))
-    return ops.pow(total, ops.cast(ms.Tensor(1.0 / p), x.dtype))
+    total = ops.mul(mean, cast(ms.Tensor(float(math.prod(how["kernel"]))), x.dtype))
+    return ops.pow(total, cast(ms.Tensor(1.0 / p), x.dtype))
 
 
 @operator("GlobalAveragePool")
