@@ -6,6 +6,7 @@
 
 #include "kernels.h"
 #include "mycelia/cpu.h"
+#include "mycelia/op_attrs.h"
 #include "schema.h"
 
 namespace mycelia::lite {
@@ -13,6 +14,7 @@ namespace mycelia::lite {
 namespace {
 
 constexpr size_t kAlignment = 64;
+constexpr int64_t kMostIntegers = 1 << 16;  // of a shape, axes or sizes: a damaged file may name any constant
 
 myc_tensor described(const Type& type, void* data) {
   myc_tensor t{};
@@ -90,7 +92,8 @@ std::vector<int64_t> Planner::integers(int value, const char* what) {
   }
   const Type& t = type(value);
   const int64_t count = element_count(t.shape);
-  for (int64_t i = 0; i < count; ++i) {
+  if (count > kMostIntegers) fail(kOperatorAttribute, std::string(what) + " has " + std::to_string(count) + " numbers");
+  for (int64_t i = 0; i < count && ok(); ++i) {
     if (t.dtype == MYC_I32) {
       int32_t n;
       std::memcpy(&n, constant(value) + i * 4, 4);
@@ -107,9 +110,19 @@ std::vector<int64_t> Planner::integers(int value, const char* what) {
   return found;
 }
 
+bool Planner::fits(const Type& type) {
+  if (type.rank() > MYC_MAX_RANK) {
+    fail(kNotSupported, "the result " + text_of(type) + " has more than " + std::to_string(MYC_MAX_RANK) + " dimensions");
+  } else if (element_count(type.shape) < 0) {
+    fail(kInferFailed, "the result " + text_of(type) + " is too large");
+  }
+  return ok();
+}
+
 int Planner::view(int value, std::vector<int64_t> shape) {
   Value made;
   made.type = {type(value).dtype, std::move(shape)};
+  if (!fits(made.type)) return 0;
   if (element_count(made.type.shape) != element_count(type(value).shape))
     return fail(kInferFailed, "elements of " + text_of(type(value)) + " do not fit " + text_of(made.type));
   made.constant = plan_.values[value].constant;
@@ -132,7 +145,7 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
     const uint8_t* data = i < 0 ? nullptr : constant(i);
     key.append(reinterpret_cast<const char*>(&data), sizeof(data)).append(i < 0 ? "" : text_of(type(i)));
   }
-  key.append(attributes.begin(), attributes.end());
+  key.append(attributes.begin(), attributes.end()).append(text_of(out));
   if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second);
   Pack pack{std::move(out), Memory()};
   pack.memory = Memory(static_cast<size_t>(bytes_of(pack.type)));
@@ -171,26 +184,61 @@ int Planner::once(const std::string& key, const std::function<int()>& make) {
   return fail(kError, "what is to be kept is not computed from constants");
 }
 
-int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out) {
-  if (!ok()) return 0;
+int Planner::made_constant(Type type, const void* data) {
+  if (!fits(type)) return 0;
+  const size_t bytes = static_cast<size_t>(bytes_of(type));
+  const std::string key = "made " + text_of(type) + std::string(static_cast<const char*>(data), bytes);
+  if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second);
+  Pack pack{std::move(type), Memory(bytes)};
+  if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes) + " bytes");
+  if (bytes) std::memcpy(pack.memory.data(), data, bytes);
+  const int made = add(pack);
+  (*packs_)[key] = std::move(pack);
+  return made;
+}
+
+int Planner::scalar(int32_t dtype, double value) {
+  const int wide = made_constant({MYC_F64, {}}, &value);
+  return dtype == MYC_F64 ? wide : emit("cast", {wide}, myc_cast_attrs{dtype}, Type{dtype, {}});
+}
+
+myc_kernel_fn Planner::kernel_of(const char* op, const std::vector<int>& inputs) {
   std::vector<int32_t> dtypes;
-  bool constants = true;
-  for (int i : inputs) {
-    dtypes.push_back(i < 0 ? -1 : type(i).dtype);
-    constants = constants && (i < 0 || constant(i));
-  }
+  for (int i : inputs) dtypes.push_back(i < 0 ? -1 : type(i).dtype);
   const myc_kernel_fn kernel = kernels().find(op, dtypes);
   if (!kernel) {
     std::string all;
     for (int i : inputs) all += (all.empty() ? "" : ", ") + (i < 0 ? std::string("none") : text_of(type(i)));
-    return fail(kNotSupported, std::string("no kernel ") + op + " for " + all);
+    fail(kNotSupported, std::string("no kernel ") + op + " for " + all);
   }
-  if (element_count(out.shape) < 0) return fail(kInferFailed, "the result " + text_of(out) + " is too large");
+  return kernel;
+}
+
+int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out) {
+  if (!ok()) return 0;
+  const myc_kernel_fn kernel = kernel_of(op, inputs);
+  if (!kernel || !fits(out)) return 0;
+  bool constants = true;
+  for (int i : inputs) constants = constants && (i < 0 || constant(i));
   if (constants) return folded(kernel, op, inputs, attributes, std::move(out));
   Value value;
   value.type = std::move(out);
   const int made = add(std::move(value));
   plan_.steps.push_back({kernel, std::move(attributes), inputs, {made}, node_index_});
+  return made;
+}
+
+std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, std::vector<Type> outs) {
+  std::vector<int> made(outs.size());
+  const myc_kernel_fn kernel = ok() ? kernel_of(op, inputs) : nullptr;
+  for (const Type& out : outs)
+    if (!kernel || !fits(out)) return made;
+  for (size_t i = 0; i < outs.size(); ++i) {
+    Value value;
+    value.type = std::move(outs[i]);
+    made[i] = add(std::move(value));
+  }
+  plan_.steps.push_back({kernel, std::move(attributes), inputs, made, node_index_});
   return made;
 }
 
@@ -204,10 +252,13 @@ Status Planner::run(const std::vector<std::vector<int64_t>>& shapes) {
     value.type = {abi_dtype(tensor.dtype), tensor.shape};
     value.constant = tensor.data;
     if (reinterpret_cast<uintptr_t>(tensor.data) % item_bytes(value.type.dtype)) {  // kernels read whole elements
-      Memory& copy = plan_.constants.emplace_back(tensor.bytes);
-      if (!copy.data()) return {kMemory, "no memory for the constants"};
-      std::memcpy(copy.data(), tensor.data, tensor.bytes);
-      value.constant = copy.data();
+      Pack& copy = (*packs_)["aligned " + std::to_string(i)];
+      if (!copy.memory.data()) {
+        copy = {value.type, Memory(tensor.bytes)};
+        if (!copy.memory.data()) return {kMemory, "no memory for the constants"};
+        std::memcpy(copy.memory.data(), tensor.data, tensor.bytes);
+      }
+      value.constant = copy.memory.data();
     }
     plan_.of_tensor[i] = add(std::move(value));
   }

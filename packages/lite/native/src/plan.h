@@ -52,7 +52,8 @@ struct Step {
   int node = -1;
 };
 
-// Constants that were computed, packed weights above all, by what they were made of: they serve all input shapes.
+// Constants that are not in the file as kernels take them, packed weights above all, by what they were made of: they serve
+// all input shapes.
 struct Pack {
   Type type;
   Memory memory;
@@ -64,7 +65,6 @@ struct Plan {
   std::vector<Step> steps;
   std::vector<int> of_tensor;  // the value of each tensor of the file, -1 if it has none
   std::vector<int> inputs, outputs;  // the values of the model's, each with memory of its own
-  std::vector<Memory> constants;  // computed while planning
   int64_t arena_bytes = 0;
 };
 
@@ -92,6 +92,16 @@ class Planner {
   }
   int emit(const char* op, const std::vector<int>& inputs, Type out) { return emit(op, inputs, std::vector<uint8_t>(), std::move(out)); }
   int emit(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, Type out);
+  // A kernel with several results.
+  template <class Attributes>
+  std::vector<int> emit_all(const char* op, const std::vector<int>& inputs, const Attributes& attributes, std::vector<Type> outs) {
+    return emit_all(op, inputs, std::vector<uint8_t>(reinterpret_cast<const uint8_t*>(&attributes), reinterpret_cast<const uint8_t*>(&attributes + 1)),
+                    std::move(outs));
+  }
+  std::vector<int> emit_all(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, std::vector<Type> outs);
+  // A constant that is not in the file.
+  int made_constant(Type type, const void* data);
+  int scalar(int32_t dtype, double value);
   // A constant that `make` computes from constants, once for all input shapes; what it needs on the way is not kept.
   int once(const std::string& key, const std::function<int()>& make);
   // The same elements in another shape.
@@ -103,6 +113,8 @@ class Planner {
  private:
   int add(Value value);
   int add(const Pack& pack);
+  bool fits(const Type& type);
+  myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs);
   int folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out);
   void copy_outputs();
   void place();

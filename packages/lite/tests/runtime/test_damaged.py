@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+import mycelia as ms
 import mycelia_lite as mslite
+from mycelia import nn, ops
 from mycelia_lite.converter import convert
 
 LOAD = """
@@ -52,10 +54,39 @@ print(told, ran)
 """
 
 
-@pytest.fixture(scope="module")
-def small(lenet, tmp_path_factory):
+class Many(nn.Cell):
+    """Operators of every family."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv, self.norm = nn.Conv2d(3, 4, 3, stride=2), nn.BatchNorm2d(4)
+        self.wide, self.row = nn.Conv2dTranspose(4, 2, 3, stride=2), nn.LayerNorm((6,))
+        self.slopes, self.table = nn.PReLU(2), nn.Embedding(7, 6)
+
+    def construct(self, x):
+        y = self.slopes(self.wide(ops.abs(self.norm(self.conv(x)))))
+        y = ops.pad(ops.clamp(y, -1.0, 1.0), (1, 1), mode="reflect")[:, :, ::2, 1:-1]
+        low, high = ops.split(self.row(y), (2, 4), 3)
+        z = ops.concat((ops.exp(high), ops.cumsum(low, 3)), 3)
+        z = ops.where(z > 0.5, z, ops.pow(ops.abs(z) + 1, 1.5)) + ops.flip(z, (1,))
+        index = ops.argmax(z, 3).astype(ms.int32)
+        z = ops.stack((z, self.table(index)[..., :6].mean(3, keep_dims=True) * z), 1)
+        values, places = ops.topk(z.sum(2), 2)
+        picked = ops.gather(values, places[0, 0, 0] % 2, 3)
+        one = ops.one_hot(index % 3, 3, ms.Tensor(1.0), ms.Tensor(0.0))
+        return (
+            ops.log_softmax(picked, 1),
+            one.max(),
+            ops.broadcast_to(z[:1, :1], z.shape),
+            ops.tile(places, (1, 1, 1, 2)),
+        )
+
+
+@pytest.fixture(scope="module", params=["lenet", "many"])
+def small(request, lenet, write_mindir, tmp_path_factory):
     folder = tmp_path_factory.mktemp("damaged")
-    return Path(convert(mslite.FmkType.MINDIR, lenet[0], str(folder / "lenet")).path)
+    source = lenet[0] if request.param == "lenet" else write_mindir(Many(), folder / "many", (2, 3, 6, 6))
+    return Path(convert(mslite.FmkType.MINDIR, source, str(folder / request.param)).path)
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is limited as on Linux")

@@ -7,8 +7,6 @@ namespace mycelia::lite {
 
 using namespace schema;
 
-namespace {
-
 Type broadcast(Planner& p, const Type& a, const Type& b) {
   Type out{a.dtype, std::vector<int64_t>(std::max(a.shape.size(), b.shape.size()))};
   for (size_t i = 0; i < out.shape.size(); ++i) {  // counted from the last axis
@@ -20,6 +18,8 @@ Type broadcast(Planner& p, const Type& a, const Type& b) {
   if (a.dtype != b.dtype) p.fail(kNotSupported, "inputs of two dtypes: " + text_of(a) + " and " + text_of(b));
   return out;
 }
+
+namespace {
 
 int of_two(Planner& p, const char* op) {
   const int a = p.input(0), b = p.input(1);
@@ -38,8 +38,62 @@ OPERATOR(SubFusion) { arithmetic(p, "sub", kSubFusion_activation_type); }
 OPERATOR(MulFusion) { arithmetic(p, "mul", kMulFusion_activation_type); }
 OPERATOR(DivFusion) { arithmetic(p, "div", kDivFusion_activation_type); }
 
+OPERATOR(RealDiv) { p.set_output(0, of_two(p, "div")); }
+OPERATOR(FloorDiv) { p.set_output(0, of_two(p, "floor_div")); }
+OPERATOR(FloorMod) { p.set_output(0, of_two(p, "floor_mod")); }
 OPERATOR(Maximum) { p.set_output(0, of_two(p, "maximum")); }
 OPERATOR(Minimum) { p.set_output(0, of_two(p, "minimum")); }
+
+OPERATOR(SquaredDifference) {
+  const int difference = of_two(p, "sub");
+  p.set_output(0, p.emit("square", {difference}, p.type(difference)));
+}
+
+OPERATOR(PowFusion) {  // (scale x + shift) ^ exponent
+  const Table& a = p.node().attributes;
+  const double scale = a.get<float>(kPowFusion_scale, 1), shift = a.get<float>(kPowFusion_shift);
+  int x = p.input(0);
+  const int exponent = p.input(1);
+  const Type type = p.type(x);
+  if (scale != 1) x = p.emit("mul", {x, p.scalar(type.dtype, scale)}, type);
+  if (shift != 0) x = p.emit("add", {x, p.scalar(type.dtype, shift)}, type);
+  const Type out = broadcast(p, type, p.type(exponent));
+  p.set_output(0, p.emit("pow", {x, exponent}, out));
+}
+
+namespace {
+
+void compare(Planner& p, const char* op) {
+  const int a = p.input(0), b = p.input(1);
+  Type out = broadcast(p, p.type(a), p.type(b));
+  out.dtype = MYC_BOOL;
+  p.set_output(0, p.emit(op, {a, b}, out));
+}
+
+// condition ? a : b, all broadcast.
+void select(Planner& p) {
+  const int condition = p.input(0), a = p.input(1), b = p.input(2);
+  if (p.type(condition).dtype != MYC_BOOL) p.fail(kNotSupported, "the condition must be bool, but is " + text_of(p.type(condition)));
+  Type out = broadcast(p, p.type(a), p.type(b));
+  out = broadcast(p, out, {out.dtype, p.type(condition).shape});
+  p.set_output(0, p.emit("where", {condition, a, b}, out));
+}
+
+}  // namespace
+
+OPERATOR(Equal) { compare(p, "equal"); }
+OPERATOR(NotEqual) { compare(p, "not_equal"); }
+OPERATOR(Less) { compare(p, "less"); }
+OPERATOR(LessEqual) { compare(p, "less_equal"); }
+OPERATOR(Greater) { compare(p, "greater"); }
+OPERATOR(GreaterEqual) { compare(p, "greater_equal"); }
+OPERATOR(LogicalAnd) { compare(p, "logical_and"); }
+OPERATOR(LogicalOr) { compare(p, "logical_or"); }
+OPERATOR(Select) { select(p); }
+OPERATOR(Where) {
+  if (p.node().inputs.size() != 3) p.fail(kNotSupported, "places where a condition holds: their number depends on the data");
+  if (p.ok()) select(p);
+}
 
 OPERATOR(BiasAdd) {  // along the last axis
   const int x = p.input(0), b = p.input(1);

@@ -3,6 +3,7 @@
 #define MYCELIA_LITE_OPERATORS_COMMON_H_
 
 #include <initializer_list>
+#include <vector>
 
 #include "../plan.h"
 #include "../schema.h"
@@ -17,6 +18,11 @@ namespace mycelia::lite {
 #include "operators.def"
 #undef LITE_OPERATOR
 
+inline myc_ints ints(const std::vector<int64_t>& values) {  // at most 16
+  myc_ints made{};
+  for (int64_t v : values) made.v[made.n++] = v;
+  return made;
+}
 inline myc_ints ints(std::initializer_list<int64_t> values) {
   myc_ints made{};
   for (int64_t v : values) made.v[made.n++] = v;
@@ -25,6 +31,20 @@ inline myc_ints ints(std::initializer_list<int64_t> values) {
 
 // The axis counted from the front; fails if there is none.
 int axis_of(Planner& p, int64_t axis, int rank);
+
+// Which dimensions the axes name; none after a fault.
+std::vector<bool> named_axes(Planner& p, const std::vector<int64_t>& axes, int rank);
+
+// The numbers of an attribute.
+std::vector<int64_t> numbers(const Span<int64_t>& span);
+
+// The type of an elementwise operator of two tensors; fails if they differ in dtype or cannot be broadcast as in NumPy.
+Type broadcast(Planner& p, const Type& a, const Type& b);
+
+// `size[d]` elements from `begin[d]` on, every `stride[d]`-th, which must lie inside.
+int sliced(Planner& p, int x, const myc_ints& begin, const myc_ints& size, const myc_ints& stride);
+// The same along one axis.
+int sliced_along(Planner& p, int x, int axis, int64_t begin, int64_t size, int64_t stride = 1);
 
 // Fails unless `bias` is absent or has `channels` elements.
 void check_bias(Planner& p, int bias, int64_t channels);

@@ -1,4 +1,7 @@
-// Conv2DFusion on images [N, H, W, I] with weights [O, kh, kw, I / group].
+// Conv2DFusion on images [N, H, W, I] with weights [O, kh, kw, I / group], and its transpose, whose weights are
+// [I, kh, kw, O / group].
+#include <algorithm>
+
 #include "windows.h"
 
 namespace mycelia::lite {
@@ -9,6 +12,7 @@ namespace {
 
 constexpr int64_t kPanel = 16;  // packs are padded to a multiple of it (ops/lowered/packed.py of core)
 constexpr int64_t kDirect = 0, kDepthwise = 3;
+constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 int64_t padded(int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
@@ -42,7 +46,7 @@ OPERATOR(Conv2DFusion) {
   const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
   const bool depthwise = group == outputs && group == image.shape[3] && per_group == 1;
   const int64_t algorithm = depthwise ? kDepthwise : kDirect;
-  const int pack = p.once("conv " + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight))), [&] {
+  const int pack = p.once("conv " + std::to_string(group) + " " + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight))), [&] {
     const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t size = depthwise ? taps * padded(outputs) : group * taps * per_group * padded(outputs / group);
@@ -62,6 +66,74 @@ OPERATOR(Conv2DFusion) {
   const Type out{image.dtype, {image.shape[0], windows.size[0], windows.size[1], outputs}};
   const int y = p.emit("conv_last", {x, pack, bias, -1}, attributes, out);
   p.set_output(0, fused < 0 ? activated(p, y, activation) : y);
+}
+
+OPERATOR(Conv2dTransposeFusion) {
+  const Table& a = p.node().attributes;
+  const int x = p.input(0), weight = p.input(1), bias = p.optional_input(2);
+  if (!p.constant(weight)) {
+    p.fail(kNotSupported, "the weights must be a constant");
+    return;
+  }
+  const Type image = p.type(x), w = p.type(weight);
+  const int64_t group = a.get<int64_t>(kConv2dTransposeFusion_group, 1);
+  if (w.rank() != 4 || image.rank() != 4 || group < 1 || w.shape[0] % group || w.shape[0] != image.shape[3]) {
+    p.fail(kInferFailed, "weights " + text_of(w) + " do not fit images " + text_of(image) + " in " + std::to_string(group) + " groups");
+    return;
+  }
+  const int64_t per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
+  if (element_count(w.shape) == 0 || element_count({per_group, group}) < 0 || !image.shape[1] || !image.shape[2]) {
+    p.fail(kNotSupported, "weights " + text_of(w) + " or images " + text_of(image) + " without elements");
+    return;
+  }
+  const int64_t outputs = per_group * group;
+  check_bias(p, bias, outputs);
+  int64_t stride[2], dilation[2], more[2], pad[4] = {0, 0, 0, 0}, size[2];  // pad: top, left, bottom, right
+  read_pair(p, a.span<int64_t>(kConv2dTransposeFusion_stride), "stride", 1, 1, stride);
+  read_pair(p, a.span<int64_t>(kConv2dTransposeFusion_dilation), "dilation", 1, 1, dilation);
+  read_pair(p, a.span<int64_t>(kConv2dTransposeFusion_output_paddings), "output_paddings", 0, 0, more);
+  const int8_t mode = a.get<int8_t>(kConv2dTransposeFusion_pad_mode);
+  if (mode < 0 || mode > 2) p.fail(kOperatorAttribute, "pad_mode " + std::to_string(mode) + " is unknown");
+  if (mode == 0) read_pads(p, a.span<int64_t>(kConv2dTransposeFusion_pad_list), pad);
+  for (int d = 0; d < 2 && p.ok(); ++d) {
+    const int64_t n = image.shape[1 + d], span = (w.shape[1 + d] - 1) * dilation[d] + 1;
+    if (n > kMostPositions / stride[d]) {
+      p.fail(kInferFailed, "the result of " + text_of(image) + " is too large");
+      return;
+    }
+    const int64_t whole = (n - 1) * stride[d] + span;  // what all windows cover
+    if (mode == 1) {
+      const int64_t total = std::max<int64_t>(whole - n * stride[d], 0);
+      pad[d] = total / 2, pad[2 + d] = total - total / 2;
+      size[d] = whole - total + std::max<int64_t>(n * stride[d] - whole, 0);
+    } else {
+      size[d] = whole - pad[d] - pad[2 + d] + more[d];
+    }
+    if (size[d] < 1 || (size[d] + pad[d] + pad[2 + d] - span) / stride[d] + 1 != n)
+      p.fail(kInferFailed, "a result of " + std::to_string(size[d]) + " positions is not what " + std::to_string(n) + " windows cover");
+  }
+  if (!p.ok()) return;
+  const bool depthwise = group == outputs && per_group == 1 && w.shape[0] == group;
+  const int64_t algorithm = depthwise ? kDepthwise : kDirect;
+  const int pack = p.once("transposed conv " + std::to_string(group) + " " + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight))), [&] {
+    const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};
+    const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
+    const int64_t count = depthwise ? taps * padded(outputs) : taps * w.shape[0] * padded(per_group);
+    return p.emit("conv_pack", {turned}, myc_conv_pack_attrs{algorithm, group, 1}, Type{w.dtype, {count}});
+  });
+  const myc_conv_last_input_grad_attrs attributes{
+      outputs,
+      ints({size[0], size[1]}),
+      ints({w.shape[1], w.shape[2]}),
+      ints({stride[0], stride[1]}),
+      ints({pad[0], pad[1], pad[2], pad[3]}),
+      ints({dilation[0], dilation[1]}),
+      group,
+      algorithm};
+  const Type out{image.dtype, {image.shape[0], size[0], size[1], outputs}};
+  int y = p.emit("conv_last_input_grad", {x, pack}, attributes, out);
+  if (bias >= 0) y = p.emit("add", {y, bias}, out);
+  p.set_output(0, activated(p, y, a.get<int8_t>(kConv2dTransposeFusion_activation_type)));
 }
 
 }  // namespace mycelia::lite

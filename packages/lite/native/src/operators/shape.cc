@@ -1,5 +1,6 @@
-// Operators that move or rename elements: reshape, flatten, squeeze, transpose, concat; softmax along an axis.
+// Operators that move, repeat or rename elements, and softmax along an axis.
 #include <algorithm>
+#include <cstdint>
 
 #include "common.h"
 
@@ -13,6 +14,22 @@ int axis_of(Planner& p, int64_t axis, int rank) {
     return 0;
   }
   return static_cast<int>(axis < 0 ? axis + rank : axis);
+}
+
+std::vector<bool> named_axes(Planner& p, const std::vector<int64_t>& axes, int rank) {
+  std::vector<bool> named(rank);
+  for (int64_t axis : axes) {
+    const int at = axis_of(p, axis, rank);
+    if (!p.ok()) break;
+    named[at] = true;
+  }
+  return named;
+}
+
+std::vector<int64_t> numbers(const Span<int64_t>& span) {
+  std::vector<int64_t> found;
+  for (uint32_t i = 0; i < span.size; ++i) found.push_back(span[i]);
+  return found;
 }
 
 OPERATOR(Reshape) {
@@ -53,8 +70,7 @@ OPERATOR(Flatten) {
 OPERATOR(Squeeze) {
   const Type type = p.type(p.input(0));
   const Span<int64_t> axes = p.node().attributes.span<int64_t>(kSqueeze_axis);
-  std::vector<bool> gone(type.shape.size());
-  for (uint32_t i = 0; i < axes.size; ++i) gone[axis_of(p, axes[i], type.rank())] = true;
+  const std::vector<bool> gone = named_axes(p, numbers(axes), type.rank());
   std::vector<int64_t> shape;
   for (size_t i = 0; i < type.shape.size(); ++i) {
     if (gone[i] && type.shape[i] != 1) p.fail(kInferFailed, "dimension " + std::to_string(i) + " of " + text_of(type) + " is not 1");
@@ -67,6 +83,10 @@ namespace {
 
 void inserted(Planner& p, std::vector<int64_t> axes) {
   const Type type = p.type(p.input(0));
+  if (axes.size() > MYC_MAX_RANK) {
+    p.fail(kOperatorAttribute, std::to_string(axes.size()) + " axes are inserted");
+    return;
+  }
   const int rank = type.rank() + static_cast<int>(axes.size());
   std::vector<int64_t> shape = type.shape;
   for (int64_t& axis : axes) axis = axis_of(p, axis, rank);
@@ -140,10 +160,162 @@ OPERATOR(Softmax) {
 
 OPERATOR(Unsqueeze) {
   const Span<int64_t> axes = p.node().attributes.span<int64_t>(kUnsqueeze_axis);
-  std::vector<int64_t> all;
-  for (uint32_t i = 0; i < axes.size; ++i) all.push_back(axes[i]);
-  inserted(p, std::move(all));
+  inserted(p, numbers(axes));
 }
 OPERATOR(ExpandDims) { inserted(p, p.integers(p.input(1), "the axis")); }
+
+
+OPERATOR(Stack) {
+  std::vector<int> parts;
+  for (size_t i = 0; i < p.node().inputs.size(); ++i) parts.push_back(p.input(i));
+  if (parts.empty()) {
+    p.fail(kInferFailed, "it has no inputs");
+    return;
+  }
+  Type out = p.type(parts[0]);
+  for (int part : parts) {
+    if (p.type(part).dtype != out.dtype || p.type(part).shape != out.shape)
+      p.fail(kInferFailed, text_of(p.type(part)) + " cannot be stacked on " + text_of(out));
+  }
+  const int axis = axis_of(p, p.node().attributes.get<int64_t>(kStack_axis), out.rank() + 1);
+  out.shape.insert(out.shape.begin() + axis, static_cast<int64_t>(parts.size()));
+  p.set_output(0, p.emit("stack", parts, myc_stack_attrs{axis}, out));
+}
+
+namespace {
+
+int broadcast_to(Planner& p, int x, std::vector<int64_t> shape) {  // -1: as it was
+  const Type type = p.type(x);
+  const size_t rank = type.shape.size();
+  if (shape.size() < rank || shape.size() > MYC_MAX_RANK)
+    return p.fail(kOperatorAttribute, text_of(type) + " cannot have " + std::to_string(shape.size()) + " dimensions");
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const size_t lead = shape.size() - rank;
+    const int64_t given = i < lead ? 1 : type.shape[i - lead];
+    if (shape[i] == -1 && i >= lead) shape[i] = given;
+    if (shape[i] < 0 || (given != shape[i] && given != 1))
+      return p.fail(kInferFailed, text_of(type) + " cannot be broadcast to size " + std::to_string(shape[i]) + " of axis " + std::to_string(i));
+  }
+  if (shape == type.shape) return x;
+  const myc_broadcast_to_attrs attributes{ints(shape)};
+  return p.emit("broadcast_to", {x}, attributes, Type{type.dtype, shape});
+}
+
+}  // namespace
+
+OPERATOR(BroadcastTo) {
+  const int x = p.input(0), wanted = p.optional_input(1);
+  std::vector<int64_t> shape = numbers(p.node().attributes.span<int64_t>(kBroadcastTo_shape));
+  if (wanted >= 0) shape = p.integers(wanted, "the shape");
+  if (p.ok()) p.set_output(0, broadcast_to(p, x, std::move(shape)));
+}
+
+OPERATOR(Fill) {  // value, shape
+  const int value = p.input(0);
+  const std::vector<int64_t> shape = p.integers(p.input(1), "the shape");
+  if (p.ok() && element_count(p.type(value).shape) != 1) p.fail(kOperatorAttribute, "the value is " + text_of(p.type(value)));
+  if (p.ok()) p.set_output(0, broadcast_to(p, p.view(value, {}), shape));
+}
+
+OPERATOR(TileFusion) {
+  const int x = p.input(0), given = p.optional_input(1);
+  const Type type = p.type(x);
+  const std::vector<int64_t> dims = numbers(p.node().attributes.span<int64_t>(kTileFusion_dims));
+  // Times by axis: an input, with the axes as attribute, or times of all axes as attribute.
+  std::vector<int64_t> times = given >= 0 ? p.integers(given, "the multiples") : dims;
+  if (given >= 0 && !dims.empty() && dims.size() == times.size() && static_cast<int>(dims.size()) <= type.rank()) {
+    std::vector<int64_t> placed(type.shape.size(), 1);
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const int axis = axis_of(p, dims[i], type.rank());
+      if (p.ok()) placed[axis] = times[i];
+    }
+    times = std::move(placed);
+  }
+  if (times.size() > MYC_MAX_RANK) p.fail(kOperatorAttribute, std::to_string(times.size()) + " multiples");
+  if (!p.ok()) return;
+  if (times.size() < type.shape.size()) times.insert(times.begin(), type.shape.size() - times.size(), 1);
+  Type out = type;
+  out.shape.insert(out.shape.begin(), times.size() - type.shape.size(), 1);
+  for (size_t i = 0; i < times.size(); ++i) {
+    if (times[i] < 0 || element_count({out.shape[i], times[i]}) < 0) {
+      p.fail(kOperatorAttribute, "the multiples have " + std::to_string(times[i]) + ", out of range");
+      return;
+    }
+    out.shape[i] *= times[i];
+  }
+  const myc_tile_attrs attributes{ints(times)};
+  p.set_output(0, p.emit("tile", {x}, attributes, out));
+}
+
+OPERATOR(Shape) {
+  std::vector<int32_t> shape;
+  for (int64_t n : p.type(p.input(0)).shape) {
+    if (n > INT32_MAX) p.fail(kInferFailed, "a size of " + std::to_string(n) + " is no int32");
+    shape.push_back(static_cast<int32_t>(n));
+  }
+  const Type out{MYC_I32, {static_cast<int64_t>(shape.size())}};
+  p.set_output(0, p.made_constant(out, shape.data()));
+}
+
+OPERATOR(ReverseV2) {
+  const int x = p.input(0);
+  const Type type = p.type(x);
+  const std::vector<bool> turned = named_axes(p, numbers(p.node().attributes.span<int64_t>(kReverseV2_axis)), type.rank());
+  myc_flip_attrs attributes{};
+  for (int d = 0; d < type.rank(); ++d)
+    if (turned[d]) attributes.dims.v[attributes.dims.n++] = d;
+  p.set_output(0, attributes.dims.n ? p.emit("flip", {x}, attributes, type) : x);
+}
+
+namespace {
+
+// The elements of a view in another order of its axes, in the end as `shape`.
+int rearranged(Planner& p, int x, const std::vector<int64_t>& as, const std::vector<int64_t>& order, std::vector<int64_t> shape) {
+  const int seen = p.view(x, as);
+  Type out{p.type(x).dtype, {}};
+  for (int64_t axis : order) out.shape.push_back(as[axis]);
+  const myc_transpose_attrs attributes{ints(order)};
+  const int turned = p.emit("transpose", {seen}, attributes, out);
+  return p.ok() ? p.view(turned, std::move(shape)) : 0;
+}
+
+// Images [N, H, W, C] and a block size of 1 or more.
+bool takes_blocks(Planner& p, const Type& image, int64_t block) {
+  if (image.rank() != 4) p.fail(kInferFailed, "images must be [N, H, W, C], but are " + text_of(image));
+  if (block < 1 || block > (1 << 20)) p.fail(kOperatorAttribute, "block_size " + std::to_string(block) + " is out of range");
+  return p.ok();
+}
+
+}  // namespace
+
+OPERATOR(DepthToSpace) {
+  const Table& a = p.node().attributes;
+  const int x = p.input(0);
+  const int64_t b = a.get<int64_t>(kDepthToSpace_block_size);
+  const std::string_view mode = a.text(kDepthToSpace_mode);
+  const Type image = p.type(x);
+  if (!takes_blocks(p, image, b)) return;
+  const int64_t n = image.shape[0], h = image.shape[1], w = image.shape[2], c = image.shape[3] / (b * b);
+  if (image.shape[3] % (b * b)) {
+    p.fail(kInferFailed, "the channels of " + text_of(image) + " are no multiple of " + std::to_string(b * b));
+    return;
+  }
+  const std::vector<int64_t> out{n, h * b, w * b, c};
+  p.set_output(0, mode == "CRD" ? rearranged(p, x, {n, h, w, c, b, b}, {0, 1, 4, 2, 5, 3}, out)
+                                : rearranged(p, x, {n, h, w, b, b, c}, {0, 1, 3, 2, 4, 5}, out));
+}
+
+OPERATOR(SpaceToDepth) {
+  const int x = p.input(0);
+  const int64_t b = p.node().attributes.get<int64_t>(kSpaceToDepth_block_size);
+  const Type image = p.type(x);
+  if (!takes_blocks(p, image, b)) return;
+  const int64_t n = image.shape[0], h = image.shape[1] / b, w = image.shape[2] / b, c = image.shape[3];
+  if (image.shape[1] % b || image.shape[2] % b) {
+    p.fail(kInferFailed, "the sides of " + text_of(image) + " are no multiples of " + std::to_string(b));
+    return;
+  }
+  p.set_output(0, rearranged(p, x, {n, h, b, w, b, c}, {0, 1, 3, 2, 4, 5}, {n, h, w, c * b * b}));
+}
 
 }  // namespace mycelia::lite

@@ -19,21 +19,25 @@ void read_pair(Planner& p, const Span<int64_t>& given, const char* name, int64_t
   }
 }
 
+void read_pads(Planner& p, const Span<int64_t>& given, int64_t* pad) {
+  if (given.size != 0 && given.size != 4) {
+    p.fail(kOperatorAttribute, "pad_list has " + std::to_string(given.size) + " numbers, expected 4");
+    return;
+  }
+  const int order[] = {0, 2, 1, 3};
+  for (int i = 0; i < 4 && given.size; ++i) {
+    pad[i] = given[order[i]];
+    if (pad[i] < 0 || pad[i] > kLargest) p.fail(kOperatorAttribute, "pad_list has " + std::to_string(pad[i]) + ", out of range");
+  }
+}
+
 void place_windows(Planner& p, const Type& image, int8_t pad_mode, const Span<int64_t>& pads, Windows* w) {
   if (image.rank() != 4) {
     p.fail(kInferFailed, "images must be [N, H, W, C], but are " + text_of(image));
     return;
   }
-  if (pad_mode == 0 && pads.size) {
-    if (pads.size != 4) {
-      p.fail(kOperatorAttribute, "pad_list has " + std::to_string(pads.size) + " numbers, expected 4");
-      return;
-    }
-    const int order[] = {0, 2, 1, 3};  // the file has top, bottom, left, right
-    for (int i = 0; i < 4; ++i) {
-      w->pad[i] = pads[order[i]];
-      if (w->pad[i] < 0 || w->pad[i] > kLargest) p.fail(kOperatorAttribute, "pad_list has " + std::to_string(w->pad[i]) + ", out of range");
-    }
+  if (pad_mode == 0) {
+    read_pads(p, pads, w->pad);
   } else if (pad_mode < 0 || pad_mode > 2) {
     p.fail(kOperatorAttribute, "pad_mode " + std::to_string(pad_mode) + " is unknown");
   }

@@ -16,6 +16,9 @@ struct Windows {
 // Two numbers of an attribute, `absent` where it is not given; fails for another number of them or one below `least`.
 void read_pair(Planner& p, const Span<int64_t>& given, const char* name, int64_t least, int64_t absent, int64_t* out);
 
+// Pads of the file (top, bottom, left, right; none: 0) as top, left, bottom, right.
+void read_pads(Planner& p, const Span<int64_t>& given, int64_t* pad);
+
 // Sets pads by the pad mode of the schema (0 explicit, 1 same, 2 valid), and the size of the result.
 void place_windows(Planner& p, const Type& image, int8_t pad_mode, const Span<int64_t>& pads, Windows* w);
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection
 
+import numpy as np
+
+from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 
 _ALONE = "NO_ACTIVATION"
@@ -74,9 +77,87 @@ def _takes_bias(model: Table, kinds: Collection[str]) -> int:
     return len(gone)
 
 
+def _array(model: Table, tensor: int) -> np.ndarray:
+    """A float32 constant."""
+    table = model.allTensors[tensor]
+    return np.frombuffer(table.data, np.float32).reshape(tuple(table.dims))
+
+
+def _channels_of(model: Table, node: Table) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+    """What a node does to each channel, ``(x - centre) * factor + shift``; None if it does something else."""
+    inner = node.primitive
+    if inner.kind not in ("FusedBatchNorm", "ScaleFusion"):
+        return None
+    if not all(_is_float_constant(model, int(i)) for i in node.inputIndex[1:]):
+        return None
+    parameters = [_array(model, int(i)) for i in node.inputIndex[1:]]
+    if inner.kind == "FusedBatchNorm":
+        scale, shift, mean, variance = parameters
+        with np.errstate(all="ignore"):  # what is not finite is left as it was
+            return mean, scale / np.sqrt(variance + np.float32(inner.epsilon)), shift
+    if inner.activation_type.name != _ALONE or inner.axis not in (3, -1) or parameters[0].ndim != 1:
+        return None
+    factor, *shift = parameters
+    return np.zeros_like(factor), factor, shift[0] if shift else np.zeros_like(factor)
+
+
+def _is_float_constant(model: Table, tensor: int) -> bool:
+    return _is_constant(model, tensor) and model.allTensors[tensor].dataType == int(DataType.FLOAT32)
+
+
+def _takes_channels(model: Table, kind: str) -> int:
+    """A factor and a summand for each channel behind a convolution become part of its weights and bias."""
+    uses, gone = _Uses(model), []
+    for node in model.nodes:
+        if node.primitive.kind != kind:
+            continue
+        maker = uses.only_maker(node.inputIndex[0])
+        if maker is None or maker.primitive.kind != "Conv2DFusion":
+            continue
+        if maker.primitive.activation_type.name != _ALONE:
+            continue
+        if not all(_is_float_constant(model, int(i)) for i in maker.inputIndex[1:]):
+            continue
+        found = _channels_of(model, node)
+        if found is None:
+            continue
+        centre, factor, shift = found
+        old = _array(model, int(maker.inputIndex[1]))
+        with np.errstate(all="ignore"):
+            bias = (
+                _array(model, int(maker.inputIndex[2])) if len(maker.inputIndex) > 2 else np.zeros_like(shift)
+            )
+            weight = old * factor[:, None, None, None]
+            bias = shift - (centre - bias) * factor
+        if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
+            continue
+        kernels = model.allTensors[int(maker.inputIndex[1])]
+        maker.inputIndex = [
+            maker.inputIndex[0],
+            _added(model, weight, kernels.name, int(kernels.format)),
+            _added(model, bias, f"{kernels.name}_bias", int(kernels.format)),
+        ]
+        maker.outputIndex = list(node.outputIndex)
+        maker.name = node.name
+        gone.append(id(node))
+    model.nodes = [node for node in model.nodes if id(node) not in gone]
+    return len(gone)
+
+
+def _added(model: Table, array: np.ndarray, name: str, format: int) -> int:
+    """A new constant of the model; its number."""
+    data = memoryview(np.ascontiguousarray(array, np.float32).reshape(-1)).cast("B")
+    table = Table("Tensor", nodeType=0, dataType=int(DataType.FLOAT32), dims=list(array.shape), format=format)
+    table.name, table.data = name, data
+    model.allTensors.append(table)
+    return len(model.allTensors) - 1
+
+
 #: Name of a fusion -> ``(model) -> how often it fired``, in the order in which they run.
 FUSIONS: dict[str, Callable[[Table], int]] = {
-    "ConvBiasaddFusion": lambda model: _takes_bias(model, ("Conv2DFusion",)),
+    "ConvBiasaddFusion": lambda model: _takes_bias(model, ("Conv2DFusion", "Conv2dTransposeFusion")),
+    "ConvBatchNormFusion": lambda model: _takes_channels(model, "FusedBatchNorm"),
+    "ConvScaleFusion": lambda model: _takes_channels(model, "ScaleFusion"),
     "MatMulAddFusion": lambda model: _takes_bias(model, ("MatMulFusion",)),
     "ConvActivationFusion": lambda model: _takes_activation(model, ("Conv2DFusion",)),
     "MatMulActivationFusion": lambda model: _takes_activation(model, ("MatMulFusion",)),

@@ -12,15 +12,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mycelia.ir import Node, Value
+from mycelia.ir import Node, TensorType, Value
+from mycelia_lite.converter.decompose import expand
 from mycelia_lite.converter.errors import Code, ConversionError
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import DataType
 from mycelia_lite.format import Table
 
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
-_NCHW, _NHWC, _KHWC = 0, 1, 7  # Tensor.format
-_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+_NCHW, _NHWC, KHWC = 0, 1, 7  # Tensor.format
+TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
 
 
@@ -45,6 +46,8 @@ class Writer:
             return self._first[value]
         if value.is_constant:
             made = self.constant(value.constant.asnumpy(), value.name)
+        elif value not in self._last:
+            raise self.fail("it reads a result of another op that Lite does not compute")
         else:
             made = self._turned(self._last[value], value, _TO_FIRST, value.type.shape, _NCHW)
         self._first[value] = made
@@ -55,10 +58,10 @@ class Writer:
         if value not in self._last:
             n, c, h, w = value.type.shape
             if value.is_constant:
-                array = np.ascontiguousarray(value.constant.asnumpy().transpose(_TO_LAST))
+                array = np.ascontiguousarray(value.constant.asnumpy().transpose(TO_LAST))
                 self._last[value] = self.constant(array, f"{value.name}_nhwc")
             else:
-                self._last[value] = self._turned(self._first[value], value, _TO_LAST, (n, h, w, c), _NHWC)
+                self._last[value] = self._turned(self._first[value], value, TO_LAST, (n, h, w, c), _NHWC)
         return self._last[value]
 
     def is_last(self, value: Value) -> bool:
@@ -67,7 +70,7 @@ class Writer:
 
     def constant(self, array: np.ndarray, name: str = "", format: int = _NHWC) -> int:
         """A tensor that holds `array`; equal ones are written once."""
-        array = np.ascontiguousarray(array)
+        array = np.asarray(array, order="C")  # 0 dimensions stay 0
         key = (array.dtype.str, array.shape, array.tobytes())
         if key not in self._constants:
             table = self._tensor(name or f"constant_{len(self._constants)}", array.dtype, array.shape, format)
@@ -78,16 +81,49 @@ class Writer:
 
     def emit(self, value: Value, primitive: Table, inputs: Sequence[int], last: bool = False) -> int:
         """A node that makes `value`, with the channels last or as core has it; its tensor."""
-        shape = value.type.shape
-        if last:
-            n, c, h, w = shape
-            shape = (n, h, w, c)
-        made = self._added(
-            self._tensor(self._name(primitive.kind), _numpy(value), shape, _NHWC if last else _NCHW)
-        )
+        return self.emit_all([value], primitive, inputs, last)[0]
+
+    def emit_all(
+        self, values: Sequence[Value], primitive: Table, inputs: Sequence[int], last: bool = False
+    ) -> list[int]:
+        """The same for a node with several results."""
+        made = []
+        for value in values:
+            shape = value.type.shape
+            if last:
+                n, c, h, w = shape
+                shape = (n, h, w, c)
+            format = _NHWC if last else _NCHW
+            made.append(
+                self._added(self._tensor(self._name(primitive.kind), _numpy(value.type), shape, format))
+            )
+            (self._last if last else self._first)[value] = made[-1]
         self._append(primitive, inputs, made)
-        (self._last if last else self._first)[value] = made
         return made
+
+    def step(self, primitive: Table, inputs: Sequence[int], dtype, shape: Sequence[int]) -> int:
+        """A node between those of the source; its tensor.  `dtype`: NumPy's, or a type that has it."""
+        dtype = _numpy(dtype) if isinstance(dtype, TensorType) else np.dtype(dtype)
+        made = self._added(self._tensor(self._name(primitive.kind), dtype, shape, _NHWC))
+        self._append(primitive, inputs, [made])
+        return made
+
+    def step_cast(self, tensor: int, type: TensorType, shape: Sequence[int]) -> int:
+        """A tensor in the dtype of `type`."""
+        return self.step(Table("Cast"), [tensor, self._dtype(type)], type, shape)
+
+    def cast(self, value: Value, tensor: int) -> None:
+        """Let `value` be what `tensor` holds, in its own dtype."""
+        if self.tensors[tensor].dataType == int(DataType.of(_numpy(value.type))):
+            self.alias(value, tensor)
+        else:
+            self.emit(value, Table("Cast"), [tensor, self._dtype(value.type)])
+
+    def rank(self, tensor: int) -> int:
+        return len(self.tensors[tensor].dims)
+
+    def _dtype(self, type: TensorType) -> int:
+        return self.constant(np.asarray(int(DataType.of(_numpy(type))), np.int32))
 
     def alias(self, value: Value, tensor: int) -> None:
         """Let `value` be what `tensor` holds."""
@@ -104,7 +140,7 @@ class Writer:
     def run(self, rules) -> Table:
         """The file's root table. Errors: ConversionError that lists all ops without a rule."""
         graph = self.source.graph
-        missing = sorted({n.op.name for n in graph.nodes if n.op.name not in rules})
+        missing = expand(graph, rules)
         if missing:
             raise ConversionError(
                 Code.NOT_FIND_OP, f"ops that Lite has no operator for yet: {', '.join(missing)}"
@@ -112,7 +148,7 @@ class Writer:
         inputs = []
         for value, name in zip(graph.parameters, self.source.input_names):
             shape = [-1 if type(n) is not int else n for n in value.type.shape]
-            inputs.append(self._added(self._tensor(name, _numpy(value), shape, _NCHW)))
+            inputs.append(self._added(self._tensor(name, _numpy(value.type), shape, _NCHW)))
             self._first[value] = inputs[-1]
         for node in graph.nodes:
             self._node = node
@@ -145,9 +181,12 @@ class Writer:
         tensor = self.first(value)
         if tensor in taken or self.tensors[tensor].nodeType == _CONSTANT:
             shape = value.type.shape
-            made = self._added(self._tensor(name, _numpy(value), shape, _NCHW))
-            target = self.constant(np.asarray([-1 if type(n) is not int else n for n in shape], np.int32))
-            self._append(Table("Reshape"), [tensor, target], made)
+            made = self._added(self._tensor(name, _numpy(value.type), shape, _NCHW))
+            if shape:
+                target = np.asarray([-1 if type(n) is not int else n for n in shape], np.int32)
+                self._append(Table("Reshape"), [tensor, self.constant(target)], [made])
+            else:
+                self._append(Table("Squeeze"), [tensor], [made])
             return made
         self.tensors[tensor].name = name
         return tensor
@@ -155,14 +194,14 @@ class Writer:
     def _turned(
         self, tensor: int, value: Value, order: Sequence[int], shape: Sequence[int], format: int
     ) -> int:
-        made = self._added(self._tensor(self._name("Transpose"), _numpy(value), shape, format))
-        self._append(Table("Transpose"), [tensor, self.constant(np.asarray(order, np.int32))], made)
+        made = self._added(self._tensor(self._name("Transpose"), _numpy(value.type), shape, format))
+        self._append(Table("Transpose"), [tensor, self.constant(np.asarray(order, np.int32))], [made])
         return made
 
-    def _append(self, primitive: Table, inputs: Sequence[int], output: int) -> None:
-        name = self.tensors[output].name
+    def _append(self, primitive: Table, inputs: Sequence[int], outputs: Sequence[int]) -> None:
+        name = self.tensors[outputs[0]].name
         self.nodes.append(
-            Table("CNode", name=name, primitive=primitive, inputIndex=list(inputs), outputIndex=[output])
+            Table("CNode", name=name, primitive=primitive, inputIndex=list(inputs), outputIndex=list(outputs))
         )
 
     def _tensor(self, name: str, dtype: np.dtype, shape: Sequence[int], format: int) -> Table:
@@ -179,12 +218,12 @@ class Writer:
         return f"{kind}-op{count}"
 
 
-def _numpy(value: Value) -> np.dtype:
-    return np.dtype(value.type.dtype.np)
+def _numpy(type: TensorType) -> np.dtype:
+    return np.dtype(type.dtype.np)
 
 
 def write_khwc(writer: Writer, value: Value) -> int:
     """Weights [O, I / group, kh, kw] of a convolution as the file has them: [O, kh, kw, I / group]."""
     if not value.is_constant:
         raise writer.fail("the weights of a convolution must be constants")
-    return writer.constant(value.constant.asnumpy().transpose(_TO_LAST), value.name, _KHWC)
+    return writer.constant(value.constant.asnumpy().transpose(TO_LAST), value.name, KHWC)

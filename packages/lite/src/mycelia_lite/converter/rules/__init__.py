@@ -1,0 +1,8 @@
+"""What each op of core becomes in a `.ms` file: `RULES` has a function ``(writer, node)`` by op name."""
+
+from __future__ import annotations
+
+from mycelia_lite.converter.rules import elementwise, images, products, reductions, shapes  # noqa: F401
+from mycelia_lite.converter.rules.table import RULES
+
+__all__ = ["RULES"]
