@@ -285,6 +285,15 @@ def test_an_input_without_a_shape_needs_one(tmp_path):
     assert answers(path, np.ones((2, 2), np.float32), shapes={"x": [2, 2]})[0].shape == (2, 2)
 
 
+def test_names_that_are_no_text(tmp_path):
+    path = _one(tmp_path, node("Relu", "x", "y", name="title"))
+    broken = tmp_path / "broken.onnx"
+    broken.write_bytes(open(path, "rb").read().replace(b"title", b"ti\xfftl"))
+    with pytest.raises(ConversionError) as caught:
+        onnx.load(str(broken), {})
+    assert caught.value.code == Code.GRAPH_FILE_ERROR
+
+
 def test_data_that_does_not_fill_its_shape(tmp_path):
     for change in (dict(dims=[3]), dict(dims=[-1]), dict(dims=[2**62, 4])):
         whole = model([], {}, "y")
