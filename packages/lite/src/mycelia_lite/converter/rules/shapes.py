@@ -109,8 +109,9 @@ def _strided_slice(w: Writer, node: Node) -> None:
             if (b, s) != (0, 1):
                 raise w.fail("a slice whose size is open: give inputShape")
             end.append(np.iinfo(np.int32).max)
-        else:  # one before the first element is what -1 means in no file
-            end.append(b + n * s if b + n * s >= 0 else -int(whole) - 1)
+        else:  # right behind the last element; -1 would be the last one
+            stop = b + (n - 1) * s + (1 if s > 0 else -1) if n else b
+            end.append(stop if stop >= 0 else -int(whole) - 1)
     same = [type(n) is int or n for n in size] == [type(n) is int or n for n in shape] and size == shape
     last = w.is_last(x) and same
     if last:
