@@ -24,7 +24,7 @@ SOURCES = {  # proto file -> where its messages are used
     "core/src/mycelia/io/checkpoint.proto": "core/tests/io/checkpoint_pb2.py",
     "core/src/mycelia/train/summary/summary.proto": "core/src/mycelia/train/summary/summary_pb2.py",
     "cache/src/mycelia_cache/proto/cache.proto": "cache/src/mycelia_cache/proto/cache_pb2.py",
-    f"{IMPORTERS}/onnx.proto": f"{IMPORTERS}/onnx_pb2.py",
+    f"{IMPORTERS}/onnx/onnx.proto": f"{IMPORTERS}/onnx/onnx_pb2.py",
     f"{SERVING}/serving.proto": f"{SERVING}/serving_pb2.py",
     f"{SERVING}/inference.proto": f"{SERVING}/inference_pb2.py",
 }

@@ -14,7 +14,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
-from mycelia_lite.converter.importers.onnx_calls import (
+from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,

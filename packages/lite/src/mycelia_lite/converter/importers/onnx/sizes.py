@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 import mycelia as ms
-from mycelia_lite.converter.importers.onnx_calls import Call, is_number, known
+from mycelia_lite.converter.importers.onnx.calls import Call, is_number, known
 
 _FOLDED: dict[str, Callable] = {}
 

@@ -1,7 +1,7 @@
 """What the functions of ONNX operators share: the node at work, what is known, the table of operators.
 
 A value of the model is a Tensor: one with data is known, one that stands for a graph value is not. Sizes that
-are left open are a NumPy array of objects, numbers or formulas (see `onnx_sizes`).
+are left open are a NumPy array of objects, numbers or formulas (see `sizes`).
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
-from mycelia_lite.converter.importers.onnx_calls import (
+from mycelia_lite.converter.importers.onnx.calls import (
     cast,
     operator,
     scalar,

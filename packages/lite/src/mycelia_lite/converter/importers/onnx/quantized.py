@@ -8,7 +8,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
-from mycelia_lite.converter.importers.onnx_calls import (
+from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     along,
     cast,
@@ -17,7 +17,7 @@ from mycelia_lite.converter.importers.onnx_calls import (
     scalar,
     shape_of,
 )
-from mycelia_lite.converter.importers.onnx_file import dtype_of
+from mycelia_lite.converter.importers.onnx.file import dtype_of
 
 
 def _spread(call: Call, x: Any, parameter: Any) -> Any:

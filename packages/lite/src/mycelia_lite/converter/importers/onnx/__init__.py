@@ -18,27 +18,27 @@ from mycelia.compile.passes import Pass, cse, dce, inline, optimize
 from mycelia.errors import Place
 from mycelia.ir import TensorType
 from mycelia_lite.converter.errors import Code, ConversionError
-from mycelia_lite.converter.importers import (
-    onnx_activations,
-    onnx_arrays,
-    onnx_elementwise,
-    onnx_indices,
-    onnx_norms,
-    onnx_products,
-    onnx_quantized,
-    onnx_reductions,
-    onnx_resize,
-    onnx_sizes,
-    onnx_windows,
+from mycelia_lite.converter.importers.onnx import (
+    activations,
+    arrays,
+    elementwise,
+    indices,
+    norms,
+    products,
+    quantized,
+    reductions,
+    resize,
+    sizes,
+    windows,
 )
-from mycelia_lite.converter.importers.onnx_calls import OPERATORS, Call, as_tensor, need_known
-from mycelia_lite.converter.importers.onnx_file import attribute_of, dtype_of, read_model, tensor_of, versions
+from mycelia_lite.converter.importers.onnx.calls import OPERATORS, Call, as_tensor, need_known
+from mycelia_lite.converter.importers.onnx.file import attribute_of, dtype_of, read_model, tensor_of, versions
 from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 TOPICS = (
-    onnx_activations, onnx_arrays, onnx_elementwise, onnx_indices, onnx_norms, onnx_products, onnx_quantized,
-    onnx_reductions, onnx_resize, onnx_windows,
+    activations, arrays, elementwise, indices, norms, products, quantized,
+    reductions, resize, windows,
 )  # fmt: skip
 
 # What core raises for arguments that do not fit, and what attributes of wrong types lead to.
@@ -248,7 +248,7 @@ def _results(call: Call, inputs: list[Any]) -> Sequence[Any]:
         raise call.fail(f"it has {len(inputs)} inputs, which is not imported", Code.GRAPH_FILE_ERROR)
     if any(value is None for value in inputs[: entry.least]):
         raise call.fail("an input that must be there is left out", Code.GRAPH_FILE_ERROR)
-    result = onnx_sizes.fold(call, inputs)
+    result = sizes.fold(call, inputs)
     if result is None:
         arguments = [
             as_tensor(v) if not (entry.variadic or i in entry.sizes) else v for i, v in enumerate(inputs)

@@ -9,7 +9,7 @@ import numpy as np
 
 import mycelia as ms
 from mycelia import ops
-from mycelia_lite.converter.importers.onnx_calls import (
+from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     as_tensor,
     cast,
@@ -21,8 +21,8 @@ from mycelia_lite.converter.importers.onnx_calls import (
     positive_axis,
     shape_of,
 )
-from mycelia_lite.converter.importers.onnx_file import dtype_of
-from mycelia_lite.converter.importers.onnx_sizes import objects, value_of
+from mycelia_lite.converter.importers.onnx.file import dtype_of
+from mycelia_lite.converter.importers.onnx.sizes import objects, value_of
 
 
 @operator("Shape")

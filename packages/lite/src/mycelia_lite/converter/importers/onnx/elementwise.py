@@ -10,7 +10,7 @@ import numpy as np
 import mycelia as ms
 from mycelia import ops
 from mycelia.ops.define import find
-from mycelia_lite.converter.importers.onnx_calls import (
+from mycelia_lite.converter.importers.onnx.calls import (
     Call,
     as_tensor,
     cast,
@@ -20,7 +20,7 @@ from mycelia_lite.converter.importers.onnx_calls import (
     positive_axis,
     scalar,
 )
-from mycelia_lite.converter.importers.onnx_file import dtype_of
+from mycelia_lite.converter.importers.onnx.file import dtype_of
 
 _truncate_div = find("truncate_div")
 

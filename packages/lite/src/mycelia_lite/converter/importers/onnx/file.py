@@ -12,7 +12,7 @@ from google.protobuf.message import DecodeError
 
 import mycelia as ms
 from mycelia_lite.converter.errors import Code, ConversionError
-from mycelia_lite.converter.importers import onnx_pb2
+from mycelia_lite.converter.importers.onnx import onnx_pb2
 
 OLDEST, NEWEST = 6, 26  # versions of the operators that are read
 
