@@ -16,25 +16,35 @@ constexpr int64_t kMostPositions = int64_t{1} << 40;
 
 int64_t padded(int64_t n) { return (n + kPanel - 1) / kPanel * kPanel; }
 
+// Fails unless the weights are a constant [rows, kh, kw, columns] with elements, rows of equal groups, and images have rank 4.
+// Then `group` is small enough to count with.
+bool check_weights(Planner& p, const Type& image, int weight, int64_t group) {
+  const Type w = p.type(weight);
+  if (!p.constant(weight)) {
+    p.fail(kNotSupported, "the weights must be a constant");
+  } else if (w.rank() == 4 && element_count(w.shape) == 0) {
+    p.fail(kNotSupported, "weights " + text_of(w) + " without elements");
+  } else if (w.rank() != 4 || image.rank() != 4 || group < 1 || w.shape[0] % group) {
+    p.fail(kInferFailed, "weights " + text_of(w) + " do not fit images " + text_of(image) + " in " + std::to_string(group) + " groups");
+  }
+  return p.ok();
+}
+
+// Fails unless images have the `channels` that the weights are for.
+bool check_channels(Planner& p, const Type& image, const Type& w, int64_t channels) {
+  if (image.shape[3] != channels)
+    p.fail(kInferFailed, "weights " + text_of(w) + " for " + std::to_string(channels) + " channels do not fit images " + text_of(image));
+  return p.ok();
+}
+
 }  // namespace
 
 OPERATOR(Conv2DFusion) {
   const Table& a = p.node().attributes;
   const int x = p.input(0), weight = p.input(1), bias = p.optional_input(2);
-  if (!p.constant(weight)) {
-    p.fail(kNotSupported, "the weights must be a constant");
-    return;
-  }
   const Type image = p.type(x), w = p.type(weight);
   const int64_t group = a.get<int64_t>(kConv2DFusion_group, 1);
-  if (w.rank() != 4 || image.rank() != 4 || group < 1 || w.shape[0] % group || w.shape[3] * group != image.shape[3]) {
-    p.fail(kInferFailed, "weights " + text_of(w) + " do not fit images " + text_of(image) + " in " + std::to_string(group) + " groups");
-    return;
-  }
-  if (element_count(w.shape) == 0) {
-    p.fail(kNotSupported, "weights " + text_of(w) + " without elements");
-    return;
-  }
+  if (!check_weights(p, image, weight, group) || !check_channels(p, image, w, w.shape[3] * group)) return;
   check_bias(p, bias, w.shape[0]);
   Windows windows;
   windows.kernel[0] = w.shape[1], windows.kernel[1] = w.shape[2];
@@ -71,19 +81,12 @@ OPERATOR(Conv2DFusion) {
 OPERATOR(Conv2dTransposeFusion) {
   const Table& a = p.node().attributes;
   const int x = p.input(0), weight = p.input(1), bias = p.optional_input(2);
-  if (!p.constant(weight)) {
-    p.fail(kNotSupported, "the weights must be a constant");
-    return;
-  }
   const Type image = p.type(x), w = p.type(weight);
   const int64_t group = a.get<int64_t>(kConv2dTransposeFusion_group, 1);
-  if (w.rank() != 4 || image.rank() != 4 || group < 1 || w.shape[0] % group || w.shape[0] != image.shape[3]) {
-    p.fail(kInferFailed, "weights " + text_of(w) + " do not fit images " + text_of(image) + " in " + std::to_string(group) + " groups");
-    return;
-  }
+  if (!check_weights(p, image, weight, group) || !check_channels(p, image, w, w.shape[0])) return;
   const int64_t per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
-  if (element_count(w.shape) == 0 || element_count({per_group, group}) < 0 || !image.shape[1] || !image.shape[2]) {
-    p.fail(kNotSupported, "weights " + text_of(w) + " or images " + text_of(image) + " without elements");
+  if (!image.shape[1] || !image.shape[2]) {
+    p.fail(kNotSupported, "images " + text_of(image) + " without elements");
     return;
   }
   const int64_t outputs = per_group * group;

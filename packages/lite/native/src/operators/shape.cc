@@ -124,13 +124,21 @@ OPERATOR(Transpose) {
   p.set_output(0, p.emit("transpose", {x}, attributes, std::move(out)));
 }
 
-OPERATOR(Concat) {
+namespace {
+
+// The values of all inputs, one at least.
+std::vector<int> all_inputs(Planner& p) {
   std::vector<int> parts;
   for (size_t i = 0; i < p.node().inputs.size(); ++i) parts.push_back(p.input(i));
-  if (parts.empty()) {
-    p.fail(kInferFailed, "it has no inputs");
-    return;
-  }
+  if (parts.empty()) p.fail(kInferFailed, "it has no inputs");
+  return parts;
+}
+
+}  // namespace
+
+OPERATOR(Concat) {
+  const std::vector<int> parts = all_inputs(p);
+  if (!p.ok()) return;
   Type out = p.type(parts[0]);
   const int axis = axis_of(p, p.node().attributes.get<int64_t>(kConcat_axis), out.rank());
   for (size_t i = 1; i < parts.size() && p.ok(); ++i) {
@@ -164,14 +172,9 @@ OPERATOR(Unsqueeze) {
 }
 OPERATOR(ExpandDims) { inserted(p, p.integers(p.input(1), "the axis")); }
 
-
 OPERATOR(Stack) {
-  std::vector<int> parts;
-  for (size_t i = 0; i < p.node().inputs.size(); ++i) parts.push_back(p.input(i));
-  if (parts.empty()) {
-    p.fail(kInferFailed, "it has no inputs");
-    return;
-  }
+  const std::vector<int> parts = all_inputs(p);
+  if (!p.ok()) return;
   Type out = p.type(parts[0]);
   for (int part : parts) {
     if (p.type(part).dtype != out.dtype || p.type(part).shape != out.shape)
