@@ -74,24 +74,24 @@ def _limits(dtype: Any) -> tuple[Any, Any]:
     return np.iinfo(dtype.np).min, np.iinfo(dtype.np).max
 
 
-@_reduction("ReduceMax")
-def _max(x, axes):
+def _extreme(x: Any, axes: Any, reduce: Any, empty: int) -> Any:
+    """`reduce` over axes; over no elements it is the dtype's limit number `empty`, of bools that of bits."""
     if x.dtype == ms.bool_:
-        return cast(_max(cast(x, ms.uint8), axes), ms.bool_)
-    nothing = _of_nothing(x, axes, _limits(x.dtype)[0])
+        return cast(_extreme(cast(x, ms.uint8), axes, reduce, empty), ms.bool_)
+    nothing = _of_nothing(x, axes, _limits(x.dtype)[empty])
     if nothing is not None:
         return nothing
-    return ops.amax(x, axes, True) if axes else x
+    return reduce(x, axes, True) if axes else x
+
+
+@_reduction("ReduceMax")
+def _max(x, axes):
+    return _extreme(x, axes, ops.amax, 0)
 
 
 @_reduction("ReduceMin")
 def _min(x, axes):
-    if x.dtype == ms.bool_:
-        return cast(_min(cast(x, ms.uint8), axes), ms.bool_)
-    nothing = _of_nothing(x, axes, _limits(x.dtype)[1])
-    if nothing is not None:
-        return nothing
-    return ops.amin(x, axes, True) if axes else x
+    return _extreme(x, axes, ops.amin, 1)
 
 
 @_reduction("ReduceProd")
