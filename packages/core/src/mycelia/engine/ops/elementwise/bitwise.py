@@ -1,5 +1,7 @@
 """Bitwise operations and shifts of integers."""
 
+import functools
+
 import numpy as np
 
 from mycelia.engine.base import errors
@@ -26,16 +28,19 @@ def _invert_type(x):
     return _unary_same(x)
 
 
-@op(
+_bitwise = functools.partial(
+    op,
     elementwise="broadcast",
     infer=_bitwise_type,
     promote=("input", "other"),
     nondiff=True,
-    mindir="BitwiseAnd",
     mindir_attributes=True,
     method=True,
     primitive=True,
 )
+
+
+@_bitwise(mindir="BitwiseAnd")
 def bitwise_and(input, other):
     """Bits set in both operands.
 
@@ -44,16 +49,7 @@ def bitwise_and(input, other):
     return np.bitwise_and(input, other)
 
 
-@op(
-    elementwise="broadcast",
-    infer=_bitwise_type,
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="BitwiseOr",
-    mindir_attributes=True,
-    method=True,
-    primitive=True,
-)
+@_bitwise(mindir="BitwiseOr")
 def bitwise_or(input, other):
     """Bits set in either operand.
 
@@ -62,16 +58,7 @@ def bitwise_or(input, other):
     return np.bitwise_or(input, other)
 
 
-@op(
-    elementwise="broadcast",
-    infer=_bitwise_type,
-    promote=("input", "other"),
-    nondiff=True,
-    mindir="BitwiseXor",
-    mindir_attributes=True,
-    method=True,
-    primitive=True,
-)
+@_bitwise(mindir="BitwiseXor")
 def bitwise_xor(input, other):
     """Bits set in exactly one operand.
 
@@ -88,8 +75,8 @@ def _bitwise_samples(rand):
     yield rand.ints(0, 2, (0,)), rand.ints(0, 2, (0,))
 
 
-for _bitwise in (bitwise_and, bitwise_or, bitwise_xor):
-    _bitwise.samples(_bitwise_samples)
+for _defined in (bitwise_and, bitwise_or, bitwise_xor):
+    _defined.samples(_bitwise_samples)
 
 
 @op(
