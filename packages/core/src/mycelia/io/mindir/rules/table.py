@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base.dtypes import DType
+from mycelia.engine.capture import control  # noqa: F401  (gives traces their rules)
 from mycelia.engine.capture.open_sizes import OpenSizes, forget_sizes
 from mycelia.engine.capture.trace import Trace
 from mycelia.engine.ir import Graph, Node, TensorType
