@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 import mycelia as ms
+from mycelia.io.onnx import onnx_pb2
 from mycelia.ir import evaluate
 from mycelia_lite.converter.importers import onnx
-from mycelia_lite.converter.importers.onnx import onnx_pb2
 
 _NUMBERS = {
     "float32": 1, "uint8": 2, "int8": 3, "uint16": 4, "int16": 5, "int32": 6, "int64": 7, "bool": 9,

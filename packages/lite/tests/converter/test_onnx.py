@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import mycelia_lite as mslite
+from mycelia.io.onnx import onnx_pb2
 from mycelia_lite.converter import Code, ConversionError, convert
 from mycelia_lite.converter.importers import onnx
-from mycelia_lite.converter.importers.onnx import onnx_pb2
 
 from . import onnx_models as made
 from .onnx_models import answers, model, node, write

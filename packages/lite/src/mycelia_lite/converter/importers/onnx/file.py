@@ -11,15 +11,12 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 import mycelia as ms
+from mycelia.io.onnx import onnx_pb2
+from mycelia.io.onnx.types import DTYPES
 from mycelia_lite.converter.errors import Code, ConversionError
-from mycelia_lite.converter.importers.onnx import onnx_pb2
 
 OLDEST, NEWEST = 6, 26  # versions of the operators that are read
 
-DTYPES = {
-    1: ms.float32, 2: ms.uint8, 3: ms.int8, 4: ms.uint16, 5: ms.int16, 6: ms.int32, 7: ms.int64,
-    9: ms.bool_, 10: ms.float16, 11: ms.float64, 12: ms.uint32, 13: ms.uint64, 16: ms.bfloat16,
-}  # fmt: skip
 _OTHER_DTYPES = {
     8: "string", 14: "complex64", 15: "complex128", 17: "float8e4m3fn", 18: "float8e4m3fnuz",
     19: "float8e5m2", 20: "float8e5m2fnuz", 21: "uint4", 22: "int4", 23: "float4e2m1", 24: "float8e8m0",

@@ -1,0 +1,1 @@
+"""ONNX files: the messages of the format."""
