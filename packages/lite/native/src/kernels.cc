@@ -1,6 +1,7 @@
 #include "kernels.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "mycelia/isa.h"
 
@@ -10,6 +11,7 @@
   int32_t myc_cpu_##op##_##suffix##_avx2(const myc_call*);    \
   int32_t myc_cpu_##op##_##suffix##_avx512(const myc_call*);  \
   int32_t myc_cpu_##op##_##suffix##_neon(const myc_call*);
+#define LITE_KERNEL_WIDE LITE_KERNEL
 extern "C" {
 #include "kernels.def"
 }
@@ -26,29 +28,36 @@ struct Variant {
   size_t count;
 };
 
+#ifdef MYC_WITH_GENERIC
 #define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix, 0},
 const myc_kernel kGeneric[] = {
 #include "kernels.def"
 };
 #undef LITE_KERNEL
-
-#if defined(__x86_64__) || defined(_M_X64)
-#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx2, 0},
-const myc_kernel kAvx2[] = {
-#include "kernels.def"
-};
-#undef LITE_KERNEL
-#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx512, 0},
-const myc_kernel kAvx512[] = {
-#include "kernels.def"
-};
-#undef LITE_KERNEL
-#elif defined(__aarch64__)
+#endif
+#ifdef MYC_WITH_NEON
 #define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_neon, 0},
 const myc_kernel kNeon[] = {
 #include "kernels.def"
 };
 #undef LITE_KERNEL
+#endif
+#ifdef MYC_WITH_AVX2
+#define LITE_KERNEL(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx2, 0},
+const myc_kernel kAvx2[] = {
+#include "kernels.def"
+};
+#undef LITE_KERNEL
+#endif
+#undef LITE_KERNEL_WIDE
+#ifdef MYC_WITH_AVX512
+#define LITE_KERNEL(op, suffix, dtypes)
+#define LITE_KERNEL_WIDE(op, suffix, dtypes) {#op, dtypes, myc_cpu_##op##_##suffix##_avx512, 0},
+const myc_kernel kAvx512[] = {
+#include "kernels.def"
+};
+#undef LITE_KERNEL
+#undef LITE_KERNEL_WIDE
 #endif
 
 template <size_t N>
@@ -56,15 +65,20 @@ constexpr Variant variant(const char* isa, bool (*runs)(), const myc_kernel (&ke
   return {isa, runs, kernels, N};
 }
 
-// Fastest first.
+// Fastest first; what a variant does not have is looked for in the next.
 const Variant kVariants[] = {
-#if defined(__x86_64__) || defined(_M_X64)
+#ifdef MYC_WITH_AVX512
     variant("avx512", has_avx512, kAvx512),
+#endif
+#ifdef MYC_WITH_AVX2
     variant("avx2", has_avx2, kAvx2),
-#elif defined(__aarch64__)
+#endif
+#ifdef MYC_WITH_NEON
     variant("neon", has_any, kNeon),
 #endif
+#ifdef MYC_WITH_GENERIC
     variant("generic", has_any, kGeneric),
+#endif
 };
 
 bool takes(const std::string& wanted, const std::vector<int32_t>& dtypes) {
@@ -91,10 +105,12 @@ const char* dtype_name(int32_t dtype) {
 }
 
 Kernels::Kernels() {
-  const Variant* chosen = kVariants;
-  while (!chosen->runs()) ++chosen;  // the last one always does
-  isa_ = chosen->isa;
-  for (size_t i = 0; i < chosen->count; ++i) by_op_[chosen->kernels[i].op].push_back(chosen->kernels + i);
+  const char* wanted = std::getenv("MYCELIA_ISA");
+  for (const Variant& variant : kVariants) {
+    if (!variant.runs() || (!isa_ && wanted && *wanted && wanted != std::string(variant.isa))) continue;
+    if (!isa_) isa_ = variant.isa;
+    for (size_t i = 0; i < variant.count; ++i) by_op_[variant.kernels[i].op].push_back(variant.kernels + i);
+  }
 }
 
 const Kernels& kernels() {

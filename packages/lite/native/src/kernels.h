@@ -15,11 +15,12 @@ class Kernels {
   Kernels();
   // The kernel of an op for inputs of these dtypes (-1: absent), null if there is none.
   myc_kernel_fn find(const std::string& op, const std::vector<int32_t>& dtypes) const;
+  // The fastest variant that is used, the processor's or the one that the environment's MYCELIA_ISA names; null if there is none.
   const char* isa() const { return isa_; }
 
  private:
   std::map<std::string, std::vector<const myc_kernel*>> by_op_;
-  const char* isa_;
+  const char* isa_ = nullptr;
 };
 
 const Kernels& kernels();

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kernels.h"
 #include "mycelia/cpu.h"
 #include "schema.h"
 
@@ -55,6 +56,7 @@ Status Session::open_bytes(const void* data, size_t size) {
 }
 
 Status Session::load() {
+  if (!kernels().isa()) return {kNotSupported, "this processor runs none of the library's kernels, or not those that MYCELIA_ISA names"};
   if (Status status = read_model_file(bytes_.data(), bytes_.size(), &file_); !status) return status;
   std::vector<std::vector<int64_t>> shapes;
   bool open = false;

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -95,6 +96,42 @@ def test_a_program_in_c(lenet, tmp_path):
     model.get_inputs()[0].set_data_from_numpy(np.full((1, 1, 32, 32), 0.5, np.float32))
     expected = model.predict(model.get_inputs())[0].get_data_to_numpy()
     assert np.allclose(np.array(numbers.split(), np.float32), expected[0], rtol=1e-6)
+
+
+def test_the_shared_library_is_small(tmp_path):
+    stripped = tmp_path / "stripped.so"
+    subprocess.run(["strip", "-o", stripped, runtime.folder() / "libmycelia_lite.so"], check=True)
+    assert stripped.stat().st_size < 3_000_000
+
+
+ANSWERS = """
+import sys, numpy, mycelia_lite
+model = mycelia_lite.Model()
+try:
+    model.build_from_file(sys.argv[1])
+except RuntimeError as error:
+    sys.exit(str(error))
+images = numpy.load(sys.argv[2])
+model.resize(model.get_inputs(), [images.shape])
+model.get_inputs()[0].set_data_from_numpy(images)
+numpy.save(sys.argv[3], model.predict(model.get_inputs())[0].get_data_to_numpy())
+"""
+
+
+@pytest.mark.parametrize("isa", ["generic", "avx2", "avx512", "neon", "vax"])
+def test_every_variant_of_the_kernels_that_runs_here_answers_alike(lenet, tmp_path, isa):
+    path, images, expected = lenet
+    made = convert(mslite.FmkType.MINDIR, path, str(tmp_path / "lenet")).path
+    np.save(tmp_path / "images.npy", images)
+    command = [sys.executable, "-c", ANSWERS, made, tmp_path / "images.npy", tmp_path / "answer.npy"]
+    done = subprocess.run(
+        command, env={**os.environ, "MYCELIA_ISA": isa}, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        assert isa != "generic" and "MYCELIA_ISA" in done.stderr
+    else:
+        assert isa != "vax"
+        assert np.allclose(np.load(tmp_path / "answer.npy"), expected, rtol=1e-5, atol=1e-5)
 
 
 def test_the_libraries_need_nothing_but_the_system():

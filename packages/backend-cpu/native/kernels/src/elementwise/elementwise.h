@@ -187,7 +187,7 @@ MYC_NOINLINE void zip_each_float_run(const X* a, bool a_step, const X* b, bool b
 }
 template <class R, class F>
 MYC_INLINE int32_t zip_each_float(const myc_call* call, int64_t work, const F& f) {
-  if (!is_16_bits(input(call).dtype)) return zip_scalars<float, R>(call, work, f);
+  if (!kTakes16Bits || !is_16_bits(input(call).dtype)) return zip_scalars<float, R>(call, work, f);
   return with_float_type(input(call).dtype, [&](auto type) {
     using X = decltype(type);
     return zip_runs<X, R>(call, work, zip_each_float_run<X, R, F>);

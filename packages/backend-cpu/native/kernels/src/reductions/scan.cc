@@ -89,8 +89,10 @@ MYC_INLINE int32_t scan_narrow(const myc_call* call, int64_t axis, bool reverse,
 
 template <class Step>
 MYC_INLINE int32_t scan_floats(const myc_call* call, int64_t axis, bool reverse, const Step& step) {
-  if (input(call).dtype == MYC_F16) return scan_narrow<Half>(call, axis, reverse, step);
-  if (input(call).dtype == MYC_BF16) return scan_narrow<Brain>(call, axis, reverse, step);
+  if constexpr (kTakes16Bits) {
+    if (input(call).dtype == MYC_F16) return scan_narrow<Half>(call, axis, reverse, step);
+    if (input(call).dtype == MYC_BF16) return scan_narrow<Brain>(call, axis, reverse, step);
+  }
   return scan<float>(call, axis, reverse, step);
 }
 

@@ -20,11 +20,20 @@ constexpr int64_t kHalfBlock = 512;  // floats that wait between two conversions
 
 constexpr bool is_16_bits(int32_t dtype) { return dtype == MYC_F16 || dtype == MYC_BF16; }
 
+// Kernels of float32 take the 16-bit floats, too, unless the library is built without them: then its host gives them none.
+#if defined(MYC_WITHOUT_16_BITS)
+constexpr bool kTakes16Bits = false;
+#else
+constexpr bool kTakes16Bits = true;
+#endif
+
 // Returns body(T{}) with T = Half or Brain for these dtypes and float for any other.
 template <class Body>
 MYC_INLINE auto with_float_type(int32_t dtype, const Body& body) {
-  if (dtype == MYC_F16) return body(Half{});
-  if (dtype == MYC_BF16) return body(Brain{});
+  if constexpr (kTakes16Bits) {
+    if (dtype == MYC_F16) return body(Half{});
+    if (dtype == MYC_BF16) return body(Brain{});
+  }
   return body(float{});
 }
 
