@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from mycelia_lite.context import Context
-from mycelia_lite.enums import DataType, FmkType, ModelType
+from mycelia_lite.enums import DataType, FmkType, Format, ModelType
 from mycelia_lite.model import Model, Tensor
 
-__all__ = ["Context", "Converter", "DataType", "FmkType", "Model", "ModelType", "Tensor"]
+__all__ = ["Context", "Converter", "DataType", "FmkType", "Format", "Model", "ModelType", "Tensor"]
 
 
 def __getattr__(name: str):

@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from mycelia_lite.commands.convert import ConvertCommand, convert
+
 app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help: no word in brackets is taken for markup
@@ -77,40 +79,7 @@ def inspect(
         raise typer.Exit(1) from None
 
 
-@app.command()
-def convert(
-    fmk: Annotated[str, typer.Option("--fmk", help="Framework of the model; MINDIR so far.")],
-    model_file: Annotated[str, typer.Option("--model-file", "--modelFile", help="The model.")],
-    output_file: Annotated[
-        str, typer.Option("--output-file", "--outputFile", help="Where the result goes; .ms is added.")
-    ],
-    input_shape: Annotated[
-        str, typer.Option("--input-shape", "--inputShape", help='Shapes of inputs: "x:1,1,32,32;y:1,4".')
-    ] = "",
-    without_fusions: Annotated[
-        str, typer.Option("--without-fusions", help="Names of fusions that are left out, with commas.")
-    ] = "",
-) -> None:
-    """Convert a model of another framework to a .ms file."""
-    from mycelia_lite.converter import Code, ConversionError, parse_shapes
-    from mycelia_lite.converter import convert as run
-    from mycelia_lite.enums import FmkType
-
-    try:
-        if fmk not in FmkType.__members__:
-            names = ", ".join(FmkType.__members__)
-            raise ConversionError(Code.INPUT_PARAM_INVALID, f"--fmk must be one of {names}, but got {fmk!r}")
-        left_out = [name for name in without_fusions.split(",") if name]
-        report = run(FmkType[fmk], model_file, output_file, parse_shapes(input_shape), left_out)
-    except ConversionError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {error.args[0]}", err=True)
-        raise typer.Exit(1) from None
-    except OSError as error:
-        typer.echo(f"CONVERT RESULT FAILED:{int(Code.ERROR)} {error}", err=True)
-        raise typer.Exit(1) from None
-    fired = ", ".join(f"{name} {count}" for name, count in report.fusions.items() if count)
-    typer.echo(f"{report.path}: fused {fired or 'nothing'}")
-    typer.echo("CONVERT RESULT SUCCESS:0")
+app.command(cls=ConvertCommand)(convert)
 
 
 @app.command()

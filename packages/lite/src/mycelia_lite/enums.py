@@ -16,6 +16,8 @@ class FmkType(enum.IntEnum):
     MINDIR = 3
     TFLITE = 4
     PYTORCH = 5
+    MSLITE = 7
+    OM = 8
 
 
 class ModelType(enum.IntEnum):
@@ -23,6 +25,29 @@ class ModelType(enum.IntEnum):
 
     MINDIR = 0
     MINDIR_LITE = 4
+
+
+class Format(enum.IntEnum):
+    """The order of the axes of a tensor."""
+
+    NCHW = 0
+    NHWC = 1
+    NHWC4 = 2
+    HWKC = 3
+    HWCK = 4
+    KCHW = 5
+    CKHW = 6
+    KHWC = 7
+    CHWK = 8
+    HW = 9
+    HW4 = 10
+    NC = 11
+    NC4 = 12
+    NC4HW4 = 13
+    NCDHW = 15
+    NWC = 16
+    NCW = 17
+    NC8HW8 = 18
 
 
 class DataType(enum.IntEnum):

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import fusions
-from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter import borders, config, fusions, trial
+from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import IMPORTERS
+from mycelia_lite.converter.options import Options, from_texts, invalid
 from mycelia_lite.converter.rules import RULES
 from mycelia_lite.converter.writer import Writer
 from mycelia_lite.enums import FmkType
@@ -23,55 +25,142 @@ class Report:
     fusions: Mapping[str, int]
 
 
+@dataclass(frozen=True)
+class Job:
+    """A model to convert. `weight_file`: of a model of CAFFE."""
+
+    framework: FmkType
+    model_file: str
+    output_file: str
+    weight_file: str = ""
+    options: Options = Options()
+
+    @property
+    def path(self) -> str:
+        """The file that is written."""
+        return self.output_file if self.output_file.endswith(".ms") else self.output_file + ".ms"
+
+
 def convert(
     framework: FmkType,
     model_file: str,
     output_file: str,
     input_shapes: Mapping[str, Sequence[int]] | None = None,
     without_fusions: Collection[str] = (),
+    weight_file: str = "",
+    **options: Any,
 ) -> Report:
     """Write the model of `model_file` to `output_file`, whose name gets the suffix `.ms`.
 
+    `options`: other fields of `Options`.
     Errors: ConversionError with the code and the reason; then nothing is written.
     """
-    if framework not in IMPORTERS:
+    how = Options(input_shape=input_shapes or {}, without_fusions=without_fusions, **options)
+    return run(Job(framework, model_file, output_file, weight_file, how))
+
+
+def run(job: Job) -> Report:
+    """Do one conversion. Errors: ConversionError, OSError; then nothing is written."""
+    check(job)
+    model = _imported(job)
+    borders.run(model, job.framework, job.options)
+    fired = fusions.run(model, job.options.without_fusions)
+    if job.options.infer:
+        trial.run(model)
+    ms_format.write(job.path, model)
+    return Report(job.path, fired)
+
+
+def check(job: Job) -> None:
+    """Look at what needs no model to be read. Errors: ConversionError."""
+    if job.framework not in IMPORTERS:
         there = ", ".join(f.name for f in IMPORTERS)
-        raise ConversionError(
-            Code.NOT_SUPPORT,
-            f"models of {framework.name} cannot be imported yet: there is an importer for {there}",
+        raise NotAvailable(
+            f"models of {job.framework.name} cannot be imported yet: there is an importer for {there}"
         )
-    if not os.path.isfile(model_file):
-        raise ConversionError(Code.INPUT_PARAM_INVALID, f"the model file {model_file} does not exist")
-    path = output_file if output_file.endswith(".ms") else output_file + ".ms"
-    if os.path.isdir(path) or os.path.isdir(output_file):
-        raise ConversionError(Code.INPUT_PARAM_INVALID, f"the output file {output_file} is a folder")
-    for name in without_fusions:
+    if not os.path.isfile(job.model_file):
+        raise ConversionError(Code.INPUT_PARAM_INVALID, f"the model file {job.model_file} does not exist")
+    if job.framework is FmkType.CAFFE and not job.weight_file:
+        raise ConversionError(Code.INPUT_PARAM_INVALID, "a model of CAFFE needs a weightFile")
+    if job.weight_file:
+        if job.framework is not FmkType.CAFFE:
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID, f"weightFile is for models of CAFFE, not of {job.framework.name}"
+            )
+        if not os.path.isfile(job.weight_file):
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID, f"the weight file {job.weight_file} does not exist"
+            )
+    if os.path.isdir(job.path) or os.path.isdir(job.output_file):
+        raise ConversionError(Code.INPUT_PARAM_INVALID, f"the output file {job.output_file} is a folder")
+    for name in job.options.without_fusions:
         if name not in fusions.FUSIONS:
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID, f"no fusion is called '{name}': there are {sorted(fusions.FUSIONS)}"
             )
-    source = IMPORTERS[framework](model_file, input_shapes or {})
-    model = Writer(source).run(RULES)
-    fired = fusions.run(model, without_fusions)
-    ms_format.write(path, model)
-    return Report(path, fired)
+    if (
+        job.options.weight_fp16
+        or job.options.encrypt_key
+        or job.options.weights_apart != Options().weights_apart
+    ):
+        raise NotAvailable("fp16, encryption and weightsApart are not there yet")
+    if job.options.decrypt_key and job.framework is not FmkType.MINDIR:
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID, f"decryptKey is for models of MINDIR, not of {job.framework.name}"
+        )
 
 
-def parse_shapes(text: str) -> dict[str, list[int]]:
-    """``"a:1,3,8,8;b:1,4"`` as shapes by name; a name may itself hold a colon.
+def _imported(job: Job) -> ms_format.Table:
+    """The model as tables, not optimized yet."""
+    more: dict[str, Any] = {}
+    if job.framework is FmkType.CAFFE:
+        more["weight_file"] = job.weight_file
+    if job.options.decrypt_key:
+        more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
+    source = IMPORTERS[job.framework](job.model_file, job.options.input_shape, **more)
+    return Writer(source).run(RULES)
 
-    Errors: ConversionError for what is no such text.
+
+def jobs(texts: Mapping[str, str], config_file: str = "") -> Iterator[Job]:
+    """The conversions that options of the command line, by their camel-case names, ask for.
+
+    They are one, or those of the file's `[model_param]` sections. Errors: ConversionError.
     """
-    shapes = {}
-    for part in filter(None, text.split(";")):
-        name, colon, sizes = part.rpartition(":")
-        try:
-            shapes[name] = [int(n) for n in sizes.split(",")]
-        except ValueError:
-            colon = ""
-        if not colon or any(n == 0 or n < -1 for n in shapes[name]):
+    settings = config.read(config_file) if config_file else config.Config()
+    if settings.models:
+        if texts:
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID,
-                f"inputShape must be like 'name:1,3,8,8;other:1,4', but has {part!r}",
+                f"configFile: [model_param] names the models, so no other option may be given, "
+                f"but there is {next(iter(texts))}",
             )
-    return shapes
+        found = [_job(values, settings, f"{place}: ") for place, values in settings.models]
+        yield from found
+    else:
+        yield _job(texts, settings, "")
+
+
+def _job(texts: Mapping[str, str], settings: config.Config, place: str) -> Job:
+    try:
+        values = dict(texts)
+        for name in ("fmk", "modelFile", "outputFile"):
+            if not values.get(name):
+                raise ConversionError(Code.INPUT_PARAM_INVALID, f"{name} is missing")
+        framework, model_file, output_file = (values.pop(n) for n in ("fmk", "modelFile", "outputFile"))
+        weight_file = values.pop("weightFile", "")
+        if framework not in FmkType.__members__:
+            raise invalid("fmk", f"one of {', '.join(FmkType.__members__)}", framework)
+        options = with_fusions(from_texts(values), settings)
+        return Job(FmkType[framework], model_file, output_file, weight_file, options)
+    except ConversionError as error:
+        if place:
+            error.args = (place + error.args[0],)
+        raise
+
+
+def with_fusions(options: Options, settings: config.Config) -> Options:
+    """The options without the fusions that `optimize` or a configuration file leaves out."""
+    left_out = settings.without_fusions
+    if left_out is None or options.optimize == "none":
+        return replace(options, without_fusions=tuple(fusions.FUSIONS))
+    return replace(options, without_fusions=(*options.without_fusions, *left_out))

@@ -27,3 +27,10 @@ class ConversionError(RuntimeError):
 
     def __str__(self) -> str:
         return f"{self.args[0]} (code {int(self.code)})"
+
+
+class NotAvailable(ConversionError, NotImplementedError):
+    """Something that MindSpore Lite has and this converter has not."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(Code.NOT_SUPPORT, reason)

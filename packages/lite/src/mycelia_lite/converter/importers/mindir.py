@@ -13,15 +13,19 @@ from mycelia_lite.converter.source import Source
 from mycelia_lite.enums import FmkType
 
 
-def load(path: str, input_shapes: Mapping[str, Sequence[int]]) -> Source:
+def load(
+    path: str, input_shapes: Mapping[str, Sequence[int]], key: bytes = b"", mode: str = "AES-GCM"
+) -> Source:
     """The graph of a MindIR file with inputs of these shapes, by name; others keep the file's.
+
+    `key`, `mode`: of an encrypted file.
 
     Errors: ConversionError if the file cannot be read, an input has no such name or dimensions, or what runs
     depends on the data.
     """
     try:
-        model = ms.load(path)
-    except (ValueError, OSError) as error:
+        model = ms.load(path, **({"dec_key": key, "dec_mode": mode} if key else {}))
+    except (ValueError, OSError, ImportError) as error:
         raise ConversionError(Code.GRAPH_FILE_ERROR, str(error)) from error
     if model.has_branches:
         raise ConversionError(

@@ -1,0 +1,1 @@
+"""The commands of `mycelia-lite`, one file each; `mycelia_lite.cli` enters them."""

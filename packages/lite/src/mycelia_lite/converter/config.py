@@ -1,0 +1,109 @@
+"""The configuration file of a conversion, with the sections of MindSpore Lite's, for one model or several."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+
+from mycelia_lite import ini
+from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
+from mycelia_lite.converter.options import READERS, names_of, switch
+
+MODEL_KEYS = ("fmk", "modelFile", "weightFile", "outputFile")
+
+_QUANTIZATION = "quantization is not there"
+#: Section -> its keys, and why it cannot be had; "" for one that is read.
+SECTIONS: dict[str, tuple[str, Collection[str]]] = {
+    "registry": ("", ("plugin_path", "disable_fusion", "fusion_blacklists")),
+    "model_param": ("", (*MODEL_KEYS, *READERS)),
+    "common_quant_param": (
+        _QUANTIZATION,
+        ("quant_type", "bit_num", "min_quant_weight_size", "min_quant_weight_channel", "skip_quant_node",
+         "debug_info_save_path", "enable_encode", "workspace"),
+    ),
+    "weight_quant_param": (
+        _QUANTIZATION,
+        ("per_channel", "bias_correction", "dequant_strategy", "quant_strategy", "max_segments",
+         "update_mindir"),
+    ),
+    "mixed_bit_weight_quant_param": (
+        _QUANTIZATION, ("init_scale", "auto_tune", "use_cv_data", "max_iterations"),
+    ),
+    "full_quant_param": (
+        _QUANTIZATION,
+        ("activation_quant_method", "bias_correction", "per_channel", "target_device", "smooth_alpha",
+         "enable_smooth_shift"),
+    ),
+    "dynamic_quant_param": (_QUANTIZATION, ("quant_strategy",)),
+    "data_preprocess_param": (
+        _QUANTIZATION,
+        ("calibrate_path", "calibrate_size", "input_type", "image_to_format", "normalize_mean",
+         "normalize_std", "resize_width", "resize_height", "resize_method", "center_crop_width",
+         "center_crop_height"),
+    ),
+    "transform_quant_param": (_QUANTIZATION, ("export_precision_mode",)),
+    "micro_param": (
+        "C code for microcontrollers is not generated",
+        ("enable_micro", "target", "codegen_mode", "support_parallel", "debug_mode", "save_path",
+         "project_name", "keep_original_weight", "changeable_weights_name", "inputs_shape",
+         "dynamic_dim_params"),
+    ),
+    "cpu_option_cfg_param": ("weights are packed when a model is loaded", ("architecture", "instruction")),
+}  # fmt: skip
+
+
+@dataclass
+class Config:
+    """`models`: options of each `[model_param]` by name; `without_fusions`: names, None for all fusions."""
+
+    models: list[tuple[str, dict[str, str]]] = field(default_factory=list)
+    without_fusions: tuple[str, ...] | None = ()
+
+
+def read(path: str) -> Config:
+    """The configuration in a file. Errors: ConversionError that names file, line, section and key."""
+    if not os.path.isfile(path):
+        raise ConversionError(Code.INPUT_PARAM_INVALID, f"configFile: the file {path} does not exist")
+    try:
+        sections = ini.read(path)
+    except (ini.IniError, OSError) as error:
+        raise ConversionError(Code.INPUT_PARAM_INVALID, f"configFile: {error}") from error
+    config, seen = Config(), set()
+    for section in sections:
+        if section.name in seen and section.name != "model_param":
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID, f"configFile: {section.place}: [{section.name}] comes twice"
+            )
+        seen.add(section.name)
+        enter(config, section.name, section.values, f"configFile: {section.place}")
+    return config
+
+
+def enter(config: Config, name: str, values: Mapping[str, str], place: str) -> None:
+    """Add what a section says. Errors: ConversionError for an unknown section, key or value."""
+    if name not in SECTIONS:
+        known = ", ".join(SECTIONS)
+        raise ConversionError(
+            Code.INPUT_PARAM_INVALID, f"{place}: there is no section [{name}], expected one of {known}"
+        )
+    missing, keys = SECTIONS[name]
+    for key in values:
+        if key not in keys:
+            raise ConversionError(
+                Code.INPUT_PARAM_INVALID,
+                f"{place}: [{name}] has no key '{key}', expected one of {', '.join(keys)}",
+            )
+    if missing:
+        if name == "micro_param" and values.get("enable_micro", "false") == "false":
+            return
+        raise NotAvailable(f"{place}: [{name}]: {missing}")
+    if name == "model_param":
+        config.models.append((place, dict(values)))
+        return
+    if values.get("plugin_path"):
+        raise NotAvailable(f"{place}: plugin_path: parsers and passes cannot be loaded from libraries")
+    left_out = names_of(values.get("fusion_blacklists", ""), "fusion_blacklists")
+    config.without_fusions = (
+        None if switch(values.get("disable_fusion", "off"), "disable_fusion") else left_out
+    )

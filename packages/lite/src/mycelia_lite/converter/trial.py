@@ -1,0 +1,58 @@
+"""Running a model that was made, before it is written."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from mycelia_lite import format as ms_format
+from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.format import Table
+from mycelia_lite.model import Model
+
+
+def random_inputs(model: Model, seed: int = 0) -> list[np.ndarray]:
+    """Arrays for the inputs, the same for the same seed: open sizes are 1, integers 0 or 1."""
+    rng = np.random.default_rng(seed)
+    arrays = []
+    for tensor in model.get_inputs():
+        shape, dtype = [max(n, 1) if n < 0 else n for n in tensor.shape], tensor.dtype.numpy
+        drawn = rng.normal(size=shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
+        arrays.append(np.asarray(drawn).astype(dtype))
+    return arrays
+
+
+def answers(model: Model, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    """The outputs of a model for these inputs. Errors: RuntimeError of the runtime."""
+    inputs = model.get_inputs()
+    if [t.shape for t in inputs] != [list(a.shape) for a in arrays]:
+        model.resize(inputs, [a.shape for a in arrays])
+    for tensor, array in zip(inputs, arrays):
+        tensor.set_data_from_numpy(array)
+    return [t.get_data_to_numpy() for t in model.predict(inputs)]
+
+
+def loaded(model: Table) -> Model:
+    """The model in the runtime. Errors: RuntimeError if it cannot be loaded."""
+    with tempfile.TemporaryDirectory(prefix="mycelia-lite-") as folder:
+        path = os.path.join(folder, "trial.ms")
+        ms_format.write(path, model)
+        made = Model()
+        made.build_from_file(path)  # the file stays mapped when its name is gone
+    return made
+
+
+def run(model: Table) -> Mapping[str, tuple[int, ...]]:
+    """Load the model, run it on random inputs; the shapes of its outputs by name.
+
+    Errors: ConversionError with the runtime's reason.
+    """
+    try:
+        made = loaded(model)
+        found = answers(made, random_inputs(made))
+    except RuntimeError as error:
+        raise ConversionError(Code.ERROR, f"infer: the result does not run: {error}") from error
+    return {tensor.name: array.shape for tensor, array in zip(made.get_outputs(), found)}
