@@ -129,8 +129,8 @@ def _export_mindir(
     custom_func: Callable | None = None,
     **kwargs: Any,
 ) -> None:
+    from mycelia.io.capture import capture
     from mycelia.io.mindir import save
-    from mycelia.io.mindir.capture import capture
     from mycelia.io.mindir.write import to_model
     from mycelia.io.raw import of_tensor
 

@@ -16,6 +16,7 @@ from mycelia.engine.capture.trace import UnknownSize
 from mycelia.engine.ir import Graph, Node, TensorType, Value
 from mycelia.engine.ir.sizes import is_symbolic
 from mycelia.engine.ir.symint import Symbol, SymInt
+from mycelia.io.compositions import composed
 from mycelia.io.mindir import mindir_pb2 as pb
 from mycelia.io.mindir import rules
 from mycelia.io.mindir.rules.sizes import SCALAR_OPERATORS
@@ -206,10 +207,10 @@ class GraphWriter:
         rule = rules.find(node.op)
         if rule is not None:
             return rule(self, node, inputs)
-        decomposed = rules.decomposed(node)
-        if decomposed is None:
+        graph = composed(node)
+        if graph is None:
             raise rules.Unsupported(f"{node.op.name}{_place(node)}")
-        return self.inline(decomposed, inputs)
+        return self.inline(graph, inputs)
 
 
 def _place(node: Node) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 import mycelia as ms
-from mycelia.io.mindir.capture import capture
+from mycelia.io.capture import capture
 from mycelia.ir import TensorType, Value
 from mycelia.ir.walk import substitute
 from mycelia_lite.converter.errors import Code, ConversionError

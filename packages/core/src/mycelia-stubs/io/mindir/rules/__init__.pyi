@@ -1,6 +1,7 @@
 # Written by tools/gen_stubs.py.
-from mycelia.io.mindir.rules.table import Unsupported as Unsupported, decomposed as decomposed, find as find
+from mycelia.io.compositions.table import Unsupported as Unsupported
+from mycelia.io.mindir.rules.table import find as find
 
 __all__ = [
-    "Unsupported", "decomposed", "find",
+    "Unsupported", "find",
 ]

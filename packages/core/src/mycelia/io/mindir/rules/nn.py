@@ -11,6 +11,7 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.ir import TensorType
 from mycelia.engine.ops.nn_ops import gru, rnn
 from mycelia.engine.tensors.tensor import Tensor
+from mycelia.io.compositions import traced
 from mycelia.io.mindir.rules.table import (
     Unsupported,
     attributes,
@@ -19,7 +20,6 @@ from mycelia.io.mindir.rules.table import (
     rule,
     scalar,
     shaped,
-    traced,
 )
 
 # ---- activations ---------------------------------------------------------------------------------

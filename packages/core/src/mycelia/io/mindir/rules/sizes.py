@@ -9,7 +9,8 @@ from mycelia.engine.base import dtypes
 from mycelia.engine.ir import Node
 from mycelia.engine.ir.graph import group_inputs
 from mycelia.engine.ir.sizes import with_symbols
-from mycelia.io.mindir.rules.table import find, rule, traced
+from mycelia.io.compositions import traced
+from mycelia.io.mindir.rules.table import find, rule
 from mycelia.io.mindir.values import id_of_dtype
 
 # What a formula applies -> MindSpore's operator, and its further arguments.

@@ -8,19 +8,13 @@ from typing import Any
 import numpy as np
 
 from mycelia.engine.base.dtypes import DType
-from mycelia.engine.capture import control  # noqa: F401  (gives traces their rules)
-from mycelia.engine.capture.open_sizes import OpenSizes, forget_sizes
-from mycelia.engine.capture.trace import Trace
-from mycelia.engine.ir import Graph, Node, TensorType
+from mycelia.engine.ir import Node, TensorType
 from mycelia.engine.ir.types import agree
 from mycelia.engine.tensors.tensor import Tensor
+from mycelia.io.compositions import Unsupported
 from mycelia.io.mindir.values import id_of_dtype
 
 _rules: dict[str, Callable] = {}
-
-
-class Unsupported(Exception):
-    """An op that MindIR cannot express; the message names it and its place."""
 
 
 def rule(*names: str) -> Callable:
@@ -40,31 +34,6 @@ def find(op: Any) -> Callable | None:
         return _rules[op.name]
     definition = op.definition
     return by_name if definition.mindir and not definition.updates else None
-
-
-def decomposed(node: Node) -> Graph | None:
-    """A node's op as a graph of other ops, if it has such a form."""
-    definition = node.op.definition
-    if definition.decomposition is None or (definition.effect and not definition.updates):
-        return None  # an effect would take place while the file is written
-    types = [None if v is None else v.type for v in node.inputs]
-    counts = (len(types) - len(definition.params) + 1, *(1 for _ in definition.params[1:]))
-    return traced(
-        node.op.name, lambda *x: definition.decomposition(*definition.group(x, counts), **node.attrs), types
-    )
-
-
-def traced(name: str, function: Callable, types: Sequence[TensorType | None], more: Sequence = ()) -> Graph:
-    """`function(*tensors, *more)` as a graph; a type of None stands for an absent tensor."""
-    trace = Trace(name, sizes=OpenSizes())
-    with trace:
-        inputs = [None if t is None else trace.parameter(t) for t in types]
-        results = function(*inputs, *more)
-        results = results if isinstance(results, (tuple, list)) else (results,)
-        trace.graph.outputs = [trace.value_of(r) for r in results]
-    trace.close()
-    forget_sizes(trace.graph)
-    return trace.graph
 
 
 def by_name(w: Any, node: Node, inputs: list) -> Any:

@@ -1,26 +1,76 @@
-"""Rules of ops for which MindIR has no operator of the same meaning: written as other ops."""
+"""Compositions of activations, pooling, comparisons, losses and assignments."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import numpy as np
 
 from mycelia.engine import ops
 from mycelia.engine.base import dtypes
 from mycelia.engine.tensors.tensor import Tensor
-from mycelia.io.mindir.rules.table import rule, traced
+from mycelia.io.compositions.table import composition
 
 _TINY = 1e-12  # where binary_cross_entropy cuts its logarithms
 
 
-def composition(function: Callable) -> Callable:
-    """Decorator: the op of this name is `function(*tensors, **attributes)`."""
+# ---- activations
 
-    def write(w, node, inputs):
-        types = [v and v.type for v in node.inputs]
-        return w.inline(traced(node.op.name, lambda *x: function(*x, **node.attrs), types), inputs)
 
-    rule(function.__name__)(write)
-    return function
+@composition
+def fast_gelu(x):
+    return x * ops.sigmoid(x * 1.702)
+
+
+@composition
+def logsigmoid(x):
+    return ops.minimum(x, Tensor(0, x.dtype)) - ops.log1p(ops.exp(-ops.abs(x)))
+
+
+@composition
+def mish(x):
+    return x * ops.tanh(softplus(x, beta=1.0, threshold=20.0))
+
+
+@composition
+def softplus(x, *, beta, threshold):
+    scaled = x * beta
+    soft = ops.log1p(ops.exp(ops.minimum(scaled, Tensor(threshold, x.dtype)))) / beta
+    return ops.where(scaled > threshold, x, soft)
+
+
+@composition
+def masked_fill(x, mask, value):
+    return ops.where(mask, value, x)
+
+
+@composition
+def stop_gradient(x):
+    return x
+
+
+@composition
+def adaptive_avg_pool(x, *, size):
+    """Means of windows that overlap where the sizes do not divide: products with matrices of weights."""
+    first = len(x.shape) - len(size)
+    for axis, out in reversed(list(enumerate(size, first))):
+        n = x.shape[axis]
+        places = np.arange(out)
+        begin, end = places * n // out, -(-(places + 1) * n // out)
+        at = np.arange(n)
+        inside = (at >= begin[:, None]) & (at < end[:, None])
+        weights = Tensor(inside / inside.sum(1, keepdims=True), x.dtype)
+        if axis == len(x.shape) - 2:
+            x = ops.matmul(weights, x)
+        else:
+            x = ops.swapaxes(ops.matmul(ops.swapaxes(x, axis, -1), weights.T), axis, -1)
+    return x
+
+
+# ---- losses
+
+
+@composition
+def sigmoid_cross_entropy_with_logits(logits, label):
+    return ops.relu(logits) - logits * label + ops.log1p(ops.exp(-ops.abs(logits)))
 
 
 @composition
@@ -40,6 +90,9 @@ def kl_div(logits, labels):
     positive = labels > 0
     safe = ops.where(positive, labels, ops.ones_like(labels))
     return ops.where(positive, labels * (ops.log(safe) - logits), ops.zeros_like(logits))
+
+
+# ---- comparisons, classes, updates
 
 
 @composition

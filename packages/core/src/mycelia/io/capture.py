@@ -17,7 +17,7 @@ from mycelia.engine.tensors.tensor import Tensor
 
 
 def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
-    """What `to_model` takes, from running a Cell or a function on tensors without data.
+    """The graph, from running a Cell or a function on tensors without data.
 
     A name of an input is that of construct's argument. Weights of the net that the run does not use are
     written all the same, in the order of the net's parameters.
@@ -52,7 +52,7 @@ def capture(net: Any, inputs: Sequence[Any]) -> dict[str, Any]:
     names = [getattr(tensor, "name", None) for tensor, _ in effects.inputs]
     title = type(net).__name__ if hasattr(net, "construct") else getattr(net, "__name__", "function")
     if None in names:
-        raise ValueError(f"{title} changes a tensor that is no Parameter, which MindIR cannot express")
+        raise ValueError(f"{title} changes a tensor that is no Parameter, which no file can express")
     if len(set(names)) != len(names):
         twice = sorted({name for name in names if names.count(name) > 1})
         raise ValueError(f"parameters of {title} have the same name: {', '.join(twice)}")
