@@ -5,6 +5,8 @@
 #include <memory>
 #include <new>
 
+#include "crypto/gcm.h"
+#include "crypto/sealed.h"
 #include "kernels.h"
 #include "session.h"
 
@@ -108,6 +110,27 @@ MSStatus MSModelBuild(MSModelHandle model, const void* model_data, size_t data_s
 MSStatus MSModelBuildFromFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context) {
   if (!model_path) return refused(mycelia::lite::kNullPointer, "model_path is NULL");
   return build(model, type, context, [&](Session& session) { return session.open_file(model_path); });
+}
+
+MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context,
+                                       const void* key, size_t key_len, const char* dec_mode) {
+  if (!model_path || !dec_mode) return refused(mycelia::lite::kNullPointer, "model_path or dec_mode is NULL");
+  return build(model, type, context, [&](Session& session) {
+    mycelia::lite::ModelBytes sealed;
+    if (Status status = sealed.map(model_path); !status) return status;
+    Memory plain;
+    size_t size = 0;
+    if (Status status = mycelia::lite::open_sealed(sealed.data(), sealed.size(), key, key_len, dec_mode, &plain, &size); !status) return status;
+    return session.open_memory(std::move(plain), size, mycelia::lite::folder_of(model_path));
+  });
+}
+
+MSStatus MSEncryptInPlace(const void* key, size_t key_len, const void* nonce, void* data, size_t data_size, void* tag) {
+  if (!nonce || !data || !tag) return refused(mycelia::lite::kNullPointer, "nonce, data or tag is NULL");
+  if (Status status = mycelia::lite::check_key(key, key_len); !status) return told(status);
+  mycelia::lite::Gcm(static_cast<const uint8_t*>(key), key_len)
+      .seal(static_cast<const uint8_t*>(nonce), static_cast<uint8_t*>(data), data_size, static_cast<uint8_t*>(tag));
+  return kMSStatusSuccess;
 }
 
 MSStatus MSModelResize(MSModelHandle handle, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num) {

@@ -28,25 +28,44 @@ std::vector<uint32_t> indices(const Span<uint32_t>& span) {
 
 Status broken(const std::string& text) { return {kGraphInvalid, "the model file is damaged: " + text}; }
 
-Status read_tensor(const Table& table, size_t index, FileTensor* tensor) {
+// MindSpore Lite's sum: the first byte as the hash of a char, which is signed on some machines.
+bool is_check_sum(std::string_view sum, uint8_t first) {
+  return sum == std::to_string(first) || sum == std::to_string(static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(first))));
+}
+
+Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, FileTensor* tensor) {
   const std::string which = "tensor " + std::to_string(index);
   tensor->name = table.text(kTensor_name);
   tensor->dtype = table.get<int32_t>(kTensor_dataType);
   const Span<int32_t> dims = table.span<int32_t>(kTensor_dims);
   if (dims.size > MYC_MAX_RANK) return {kNotSupported, which + " has " + std::to_string(dims.size) + " dimensions, at most 8 are supported"};
   for (uint32_t i = 0; i < dims.size; ++i) tensor->shape.push_back(dims[i]);
-  const Span<uint8_t> data = table.span<uint8_t>(kTensor_data);
-  if (!data.size) return {};
+  const Span<uint8_t> inside = table.span<uint8_t>(kTensor_data);
+  const TableSpan places = table.tables(kTensor_externalData);
+  if (!inside.size && !places.size()) return {};
+  const std::string name = which + " '" + std::string(tensor->name) + "'";
+  const uint8_t* data = inside.data;
+  uint64_t bytes = inside.size;
+  if (!inside.size) {
+    if (places.size() != 1) return broken(name + " lies in " + std::to_string(places.size()) + " files");
+    const Table place = places[0];
+    Status status = outside->find(place.text(kExternalData_location), place.get<int64_t>(kExternalData_offset),
+                                  place.get<int64_t>(kExternalData_length, -1), &data, &bytes);
+    if (!status) return {status.code, "the weights of " + name + " " + status.text};
+    if (!bytes) return {};
+    const std::string_view sum = place.text(kExternalData_checkSum);
+    if (!sum.empty() && !is_check_sum(sum, data[0])) return broken("the check sum of " + name + " is not " + std::string(sum));
+  }
   if (table.get<int32_t>(kTensor_weightQuantCompressType) != 0 || table.get<uint8_t>(kTensor_enableHuffmanCode) != 0 ||
       table.span<float>(kTensor_quantClusters).size || table.tables(kTensor_quantParams).size())
     return {kNotSupported, which + " '" + std::string(tensor->name) + "' is quantized, which this runtime does not compute yet"};
   const int32_t abi = abi_dtype(tensor->dtype);
   const int64_t count = element_count(tensor->shape);
   if (abi < 0) return {kNotSupported, which + " has dtype number " + std::to_string(tensor->dtype) + ", which is unknown"};
-  if (count < 0 || static_cast<uint64_t>(count) * item_bytes(abi) != data.size)
-    return broken(which + " '" + std::string(tensor->name) + "' has " + std::to_string(data.size) + " bytes, which do not fit its shape");
-  tensor->data = data.data;
-  tensor->bytes = data.size;
+  if (count < 0 || static_cast<uint64_t>(count) * item_bytes(abi) != bytes)
+    return broken(which + " '" + std::string(tensor->name) + "' has " + std::to_string(bytes) + " bytes, which do not fit its shape");
+  tensor->data = data;
+  tensor->bytes = bytes;
   return {};
 }
 
@@ -117,7 +136,7 @@ Status read_model_file(const uint8_t* data, size_t size, ModelFile* file) {
   if (graphs.size() > 1) return {kNotSupported, "the model has " + std::to_string(graphs.size()) + " subgraphs: control flow is not there yet"};
   file->tensors.resize(tensors.size());
   for (uint32_t i = 0; i < tensors.size() && reader.ok(); ++i) {
-    if (Status status = read_tensor(tensors[i], i, &file->tensors[i]); !status) return status;
+    if (Status status = read_tensor(tensors[i], i, &file->outside, &file->tensors[i]); !status) return status;
   }
   file->inputs = indices(root.span<uint32_t>(kMetaGraph_inputIndex));
   file->outputs = indices(root.span<uint32_t>(kMetaGraph_outputIndex));

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "flatbuffer.h"
+#include "model_bytes.h"
 #include "status.h"
 
 namespace mycelia::lite {
@@ -31,6 +32,7 @@ struct ModelFile {
   std::vector<FileTensor> tensors;
   std::vector<FileNode> nodes;  // in order of execution
   std::vector<uint32_t> inputs, outputs;
+  OutsideFiles outside;  // weights that are not in the file itself
 };
 
 // Reads and checks: every index is one of a tensor, and is written before it is read.

@@ -1,7 +1,6 @@
 #include "plan.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 #include "kernels.h"
@@ -28,6 +27,17 @@ myc_tensor described(const Type& type, void* data) {
 
 int64_t bytes_of(const Type& type) { return element_count(type.shape) * item_bytes(type.dtype); }
 
+// Which constants of float16 stand for float32: those that are used together with values of float32.
+std::vector<bool> stored_as_half(const ModelFile& file) {
+  std::vector<bool> half(file.tensors.size());
+  for (const FileNode& node : file.nodes) {
+    const auto is_float = [&](uint32_t i) { return !file.tensors[i].data && file.tensors[i].dtype == schema::kDataType_FLOAT32; };
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), is_float) && std::none_of(node.outputs.begin(), node.outputs.end(), is_float)) continue;
+    for (const uint32_t i : node.inputs) half[i] = half[i] || (file.tensors[i].data && file.tensors[i].dtype == schema::kDataType_FLOAT16);
+  }
+  return half;
+}
+
 }  // namespace
 
 std::string text_of(const Type& type) {
@@ -36,22 +46,6 @@ std::string text_of(const Type& type) {
   for (size_t i = 0; i < type.shape.size(); ++i) text += (i ? ", " : "") + std::to_string(type.shape[i]);
   return text + "]";
 }
-
-Memory::Memory(size_t bytes) : size_(bytes) {
-  const size_t rounded = (std::max<size_t>(bytes, 1) + kAlignment - 1) / kAlignment * kAlignment;
-  data_ = static_cast<uint8_t*>(std::aligned_alloc(kAlignment, rounded));
-}
-
-Memory& Memory::operator=(Memory&& other) noexcept {
-  if (this != &other) {
-    std::free(data_);
-    data_ = other.data_, size_ = other.size_;
-    other.data_ = nullptr, other.size_ = 0;
-  }
-  return *this;
-}
-
-Memory::~Memory() { std::free(data_); }
 
 // ---- planning ----------------------------------------------------------------------------------------------------
 
@@ -126,6 +120,7 @@ int Planner::view(int value, std::vector<int64_t> shape) {
   if (element_count(made.type.shape) != element_count(type(value).shape))
     return fail(kInferFailed, "elements of " + text_of(type(value)) + " do not fit " + text_of(made.type));
   made.constant = plan_.values[value].constant;
+  made.half = plan_.values[value].half;
   made.root = plan_.values[value].root;
   return add(std::move(made));
 }
@@ -150,11 +145,16 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   Pack pack{std::move(out), Memory()};
   pack.memory = Memory(static_cast<size_t>(bytes_of(pack.type)));
   if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes_of(pack.type)) + " bytes");
+  Packs on_the_way;  // of inputs that are stored as float16: needed here only
+  std::swap(*packs_, on_the_way);
+  const std::vector<int> wide = widened(inputs);
+  std::swap(*packs_, on_the_way);
+  if (!ok()) return 0;
   std::vector<myc_tensor> described_inputs(inputs.size());
   std::vector<const myc_tensor*> in(inputs.size());
   for (size_t i = 0; i < inputs.size(); ++i) {
     if (inputs[i] < 0) continue;
-    described_inputs[i] = described(type(inputs[i]), const_cast<uint8_t*>(constant(inputs[i])));
+    described_inputs[i] = described(type(wide[i]), const_cast<uint8_t*>(constant(wide[i])));
     in[i] = &described_inputs[i];
   }
   myc_tensor result = described(pack.type, pack.memory.data());
@@ -166,6 +166,20 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   const int made = add(pack);
   (*packs_)[key] = std::move(pack);
   return made;
+}
+
+int Planner::widened(int value) {
+  if (value < 0 || !plan_.values[value].half) return value;
+  Value stored;
+  stored.type = {MYC_F16, type(value).shape};
+  stored.constant = constant(value);
+  const Type wide = type(value);
+  return emit("cast", {add(std::move(stored))}, myc_cast_attrs{MYC_F32}, wide);
+}
+
+std::vector<int> Planner::widened(std::vector<int> values) {
+  for (int& value : values) value = widened(value);
+  return values;
 }
 
 int Planner::once(const std::string& key, const std::function<int()>& make) {
@@ -224,7 +238,7 @@ int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<ui
   Value value;
   value.type = std::move(out);
   const int made = add(std::move(value));
-  plan_.steps.push_back({kernel, std::move(attributes), inputs, {made}, node_index_});
+  plan_.steps.push_back({kernel, std::move(attributes), widened(inputs), {made}, node_index_});
   return made;
 }
 
@@ -238,13 +252,14 @@ std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& input
     value.type = std::move(outs[i]);
     made[i] = add(std::move(value));
   }
-  plan_.steps.push_back({kernel, std::move(attributes), inputs, made, node_index_});
+  plan_.steps.push_back({kernel, std::move(attributes), widened(inputs), made, node_index_});
   return made;
 }
 
 Status Planner::run(const std::vector<std::vector<int64_t>>& shapes) {
   plan_.of_tensor.assign(file_.tensors.size(), -1);
   add(Value());  // what `fail` returns: operators may go on with it
+  const std::vector<bool> halves = stored_as_half(file_);
   for (size_t i = 0; i < file_.tensors.size(); ++i) {
     const FileTensor& tensor = file_.tensors[i];
     if (!tensor.data) continue;
@@ -260,6 +275,7 @@ Status Planner::run(const std::vector<std::vector<int64_t>>& shapes) {
       }
       value.constant = copy.memory.data();
     }
+    if (halves[i]) value.type.dtype = MYC_F32, value.half = true;
     plan_.of_tensor[i] = add(std::move(value));
   }
   for (size_t i = 0; i < file_.inputs.size(); ++i) {
@@ -300,7 +316,7 @@ Status Planner::run(const std::vector<std::vector<int64_t>>& shapes) {
 // Outputs have memory of their own: one that is an input, a constant, a view or another output is copied to it.
 void Planner::copy_outputs() {
   for (uint32_t tensor : file_.outputs) {
-    const int value = plan_.of_tensor[tensor];
+    const int value = widened(plan_.of_tensor[tensor]);
     Value& made = plan_.values[value];
     if (!made.constant && !made.outside && made.root == value) {
       made.outside = true;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "memory.h"
 #include "model_file.h"
 #include "mycelia/abi.h"
 
@@ -21,25 +22,10 @@ struct Type {
 };
 std::string text_of(const Type& type);
 
-// 64-byte aligned memory.
-class Memory {
- public:
-  Memory() = default;
-  explicit Memory(size_t bytes);
-  Memory(Memory&& other) noexcept : data_(other.data_), size_(other.size_) { other.data_ = nullptr, other.size_ = 0; }
-  Memory& operator=(Memory&& other) noexcept;
-  ~Memory();
-  uint8_t* data() const { return data_; }
-  size_t size() const { return size_; }
-
- private:
-  uint8_t* data_ = nullptr;
-  size_t size_ = 0;
-};
-
 struct Value {
   Type type;
   const uint8_t* constant = nullptr;
+  bool half = false;  // a constant of float32 whose elements are stored as float16
   int root = -1;  // the value whose memory this one shares; itself if it has its own
   int64_t place = -1;  // in the arena
   bool outside = false;  // an input or output of the model, which has memory of its own
@@ -116,6 +102,8 @@ class Planner {
   bool fits(const Type& type);
   myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs);
   int folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out);
+  int widened(int value);
+  std::vector<int> widened(std::vector<int> values);
   void copy_outputs();
   void place();
 

@@ -1,11 +1,5 @@
 #include "session.h"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstring>
 
 #include "kernels.h"
@@ -14,44 +8,20 @@
 
 namespace mycelia::lite {
 
-ModelBytes::~ModelBytes() {
-  if (mapped_) munmap(const_cast<uint8_t*>(data_), size_);
-}
-
-Status ModelBytes::map(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return {kParameterInvalid, "cannot open '" + path + "': " + std::strerror(errno)};
-  struct stat about {};
-  if (fstat(file, &about) != 0 || !S_ISREG(about.st_mode) || about.st_size <= 0) {
-    close(file);
-    return {kGraphInvalid, "'" + path + "' is no file with content"};
-  }
-  void* const mapped = mmap(nullptr, static_cast<size_t>(about.st_size), PROT_READ, MAP_PRIVATE, file, 0);
-  close(file);
-  if (mapped == MAP_FAILED) return {kMemory, "cannot map '" + path + "': " + std::strerror(errno)};
-  data_ = static_cast<const uint8_t*>(mapped);
-  size_ = static_cast<size_t>(about.st_size);
-  mapped_ = true;
-  return {};
-}
-
-Status ModelBytes::copy(const void* data, size_t size) {
-  if (!data || !size) return {kNullPointer, "the model's data is empty"};
-  copied_ = Memory(size);
-  if (!copied_.data()) return {kMemory, "no memory for the model's " + std::to_string(size) + " bytes"};
-  std::memcpy(copied_.data(), data, size);
-  data_ = copied_.data();
-  size_ = size;
-  return {};
-}
-
 Status Session::open_file(const std::string& path) {
   if (Status status = bytes_.map(path); !status) return status;
+  file_.outside.set_folder(folder_of(path));
   return load();
 }
 
 Status Session::open_bytes(const void* data, size_t size) {
   if (Status status = bytes_.copy(data, size); !status) return status;
+  return load();
+}
+
+Status Session::open_memory(Memory memory, size_t size, const std::string& folder) {
+  bytes_.take(std::move(memory), size);
+  file_.outside.set_folder(folder);
   return load();
 }
 

@@ -6,26 +6,11 @@
 #include <string>
 #include <vector>
 
+#include "model_bytes.h"
 #include "model_file.h"
 #include "plan.h"
 
 namespace mycelia::lite {
-
-// The bytes of a model: a mapped file, or a copy of what the caller gave.
-class ModelBytes {
- public:
-  ~ModelBytes();
-  Status map(const std::string& path);
-  Status copy(const void* data, size_t size);
-  const uint8_t* data() const { return data_; }
-  size_t size() const { return size_; }
-
- private:
-  const uint8_t* data_ = nullptr;
-  size_t size_ = 0;
-  bool mapped_ = false;
-  Memory copied_;
-};
 
 // An input or output as callers see it.
 struct Border {
@@ -38,6 +23,8 @@ class Session {
  public:
   Status open_file(const std::string& path);
   Status open_bytes(const void* data, size_t size);
+  // A plain model in memory of its own; its weights may lie in files of `folder`.
+  Status open_memory(Memory memory, size_t size, const std::string& folder);
   void set_threads(int threads) { threads_ = threads; }
 
   std::vector<Border>& inputs() { return inputs_; }

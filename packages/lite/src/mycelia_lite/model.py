@@ -125,8 +125,12 @@ class Model:
         model_type: ModelType = ModelType.MINDIR_LITE,
         context: Context | None = None,
         config_path: str = "",
+        dec_key: bytes = b"",
+        dec_mode: str = "AES-GCM",
     ) -> None:
         """Load a model and prepare it to run.
+
+        `dec_key`: 16, 24 or 32 bytes, of an encrypted file; `dec_mode`: its cipher, AES-GCM.
 
         Errors: TypeError for arguments of other types, NotImplementedError for a `config_path`, RuntimeError
         with the code and the reason if the file cannot be loaded.
@@ -137,6 +141,10 @@ class Model:
             raise TypeError(f"model_type must be a ModelType, but got {type(model_type).__name__}")
         if context is not None and not isinstance(context, Context):
             raise TypeError(f"context must be a Context, but got {type(context).__name__}")
+        if not isinstance(dec_key, bytes):
+            raise TypeError(f"dec_key must be bytes, but got {type(dec_key).__name__}")
+        if not isinstance(dec_mode, str):
+            raise TypeError(f"dec_mode must be a str, but got {type(dec_mode).__name__}")
         if config_path:
             raise NotImplementedError("config_path: the runtime reads no configuration file yet")
         library = runtime.library()
@@ -144,7 +152,13 @@ class Model:
         try:
             runtime.check(library.MSContextSetThreadNum(native, (context or Context()).cpu.thread_num))
             kind = ModelType.MINDIR_LITE if model_type is None else model_type
-            runtime.check(library.MSModelBuildFromFile(self._handle, os.fsencode(model_path), kind, native))
+            what = (self._handle, os.fsencode(model_path), kind, native)
+            if dec_key:
+                runtime.check(
+                    library.MSModelBuildFromEncryptedFile(*what, dec_key, len(dec_key), dec_mode.encode())
+                )
+            else:
+                runtime.check(library.MSModelBuildFromFile(*what))
         finally:
             library.MSContextDestroy(ctypes.byref(native))
         self._inputs = [Tensor._of(h, self) for h in library.MSModelGetInputs(self._handle).list()]

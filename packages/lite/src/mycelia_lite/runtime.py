@@ -41,6 +41,19 @@ _SIGNATURES = {
     "MSModelCreate": (Handle, ()),
     "MSModelDestroy": (None, (ctypes.POINTER(Handle),)),
     "MSModelBuildFromFile": (ctypes.c_int, (Handle, ctypes.c_char_p, ctypes.c_int, Handle)),
+    "MSModelBuildFromEncryptedFile": (
+        ctypes.c_int,
+        (
+            Handle, ctypes.c_char_p, ctypes.c_int, Handle, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p,
+        ),
+    ),
+    "MSEncryptInPlace": (
+        ctypes.c_int,
+        (
+            ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_void_p, ctypes.c_size_t,
+            ctypes.c_char_p,
+        ),
+    ),
     "MSModelResize": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(ShapeInfo), ctypes.c_size_t)),
     "MSModelPredict": (ctypes.c_int, (Handle, TensorArray, ctypes.POINTER(TensorArray))),
     "MSModelGetInputs": (TensorArray, (Handle,)),

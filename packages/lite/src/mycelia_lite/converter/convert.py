@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from mycelia_lite import format as ms_format
-from mycelia_lite.converter import borders, config, fusions, trial
+from mycelia_lite.converter import borders, config, fusions, storage, trial
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
 from mycelia_lite.converter.importers import IMPORTERS
 from mycelia_lite.converter.options import Options, from_texts, invalid
@@ -65,9 +65,11 @@ def run(job: Job) -> Report:
     model = _imported(job)
     borders.run(model, job.framework, job.options)
     fired = fusions.run(model, job.options.without_fusions)
+    if job.options.weight_fp16:
+        storage.halve(model)
     if job.options.infer:
         trial.run(model)
-    ms_format.write(job.path, model)
+    storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
     return Report(job.path, fired)
 
 
@@ -98,12 +100,6 @@ def check(job: Job) -> None:
             raise ConversionError(
                 Code.INPUT_PARAM_INVALID, f"no fusion is called '{name}': there are {sorted(fusions.FUSIONS)}"
             )
-    if (
-        job.options.weight_fp16
-        or job.options.encrypt_key
-        or job.options.weights_apart != Options().weights_apart
-    ):
-        raise NotAvailable("fp16, encryption and weightsApart are not there yet")
     if job.options.decrypt_key and job.framework is not FmkType.MINDIR:
         raise ConversionError(
             Code.INPUT_PARAM_INVALID, f"decryptKey is for models of MINDIR, not of {job.framework.name}"

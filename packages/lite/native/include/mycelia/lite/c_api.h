@@ -89,6 +89,9 @@ MS_API void MSModelDestroy(MSModelHandle* model);
 MS_API MSStatus MSModelBuild(MSModelHandle model, const void* model_data, size_t data_size, MSModelType type, MSContextHandle context);
 /* The file is mapped: it must not be changed while the model lives. */
 MS_API MSStatus MSModelBuildFromFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context);
+/* The same for an encrypted file: AES-GCM, a key of 16, 24 or 32 bytes. The model is decrypted into memory. */
+MS_API MSStatus MSModelBuildFromEncryptedFile(MSModelHandle model, const char* model_path, MSModelType type, MSContextHandle context,
+                                              const void* key, size_t key_len, const char* dec_mode);
 /* Other shapes of the inputs, in their order; after a failure the model is as it was. */
 MS_API MSStatus MSModelResize(MSModelHandle model, MSTensorHandleArray inputs, const MSShapeInfo* shape_infos, size_t shape_info_num);
 /* Inputs that are not the model's own are copied to them; `outputs` may be NULL. */
@@ -111,6 +114,10 @@ MS_API const void* MSTensorGetData(MSTensorHandle tensor);
 MS_API void* MSTensorGetMutableData(MSTensorHandle tensor);
 MS_API int64_t MSTensorGetElementNum(MSTensorHandle tensor);
 MS_API size_t MSTensorGetDataSize(MSTensorHandle tensor);
+
+/* ---- encryption */
+/* AES-GCM, without further authenticated data: `nonce` has 12 bytes and is used once with a key; 16 bytes go to `tag`. */
+MS_API MSStatus MSEncryptInPlace(const void* key, size_t key_len, const void* nonce, void* data, size_t data_size, void* tag);
 
 #ifdef __cplusplus
 }

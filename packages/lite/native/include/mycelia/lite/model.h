@@ -86,6 +86,11 @@ class Model {
   Status Build(const std::string& model_path, MSModelType type = kMSModelTypeMindIRLite, const std::shared_ptr<Context>& context = nullptr) {
     return MSModelBuildFromFile(handle_, model_path.c_str(), type, context ? context->handle() : nullptr);
   }
+  // An encrypted file; `dec_key` has 16, 24 or 32 bytes.
+  Status Build(const std::string& model_path, MSModelType type, const std::shared_ptr<Context>& context, const std::string& dec_key,
+               const std::string& dec_mode = "AES-GCM") {
+    return MSModelBuildFromEncryptedFile(handle_, model_path.c_str(), type, context ? context->handle() : nullptr, dec_key.data(), dec_key.size(), dec_mode.c_str());
+  }
   Status Resize(const std::vector<MSTensor>& inputs, const std::vector<std::vector<int64_t>>& dims) {
     std::vector<MSShapeInfo> shapes(dims.size());
     for (size_t i = 0; i < dims.size(); ++i) {
