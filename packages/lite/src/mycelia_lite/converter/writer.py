@@ -21,7 +21,7 @@ from mycelia_lite.format import Table
 
 _CONSTANT, _VARIABLE = 0, 2  # Tensor.nodeType
 _NCHW, _NHWC, KHWC = 0, 1, 7  # Tensor.format
-TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+TO_LAST, TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
 LAST_AXIS = {0: 0, 1: 3, 2: 1, 3: 2}  # axis of an image -> the same with the channels last
 
 
@@ -49,7 +49,7 @@ class Writer:
         elif value not in self._last:
             raise self.fail("it reads a result of another op that Lite does not compute")
         else:
-            made = self._turned(self._last[value], value, _TO_FIRST, value.type.shape, _NCHW)
+            made = self._turned(self._last[value], value, TO_FIRST, value.type.shape, _NCHW)
         self._first[value] = made
         return made
 
@@ -125,9 +125,9 @@ class Writer:
     def _dtype(self, type: TensorType) -> int:
         return self.constant(np.asarray(int(DataType.of(_numpy(type))), np.int32))
 
-    def alias(self, value: Value, tensor: int) -> None:
-        """Let `value` be what `tensor` holds."""
-        self._first[value] = tensor
+    def alias(self, value: Value, tensor: int, last: bool = False) -> None:
+        """Let `value` be what `tensor` holds, with the channels last or as core has it."""
+        (self._last if last else self._first)[value] = tensor
 
     def fail(self, why: str, code: Code = Code.NOT_SUPPORT) -> ConversionError:
         """An error that names the node at work."""

@@ -1,4 +1,4 @@
-"""FlatBuffers over the schema: `decode` bytes to a `Table`, `encode` a `Table` to bytes.
+"""FlatBuffers over a schema: `decode` bytes to a `Table`, `encode` a `Table` to bytes.
 
 Format: https://flatbuffers.dev/internals/. A file is a tree of tables; a table is a row of fields at the
 offsets that its vtable tells, and what has no fixed size lies behind it, at unsigned offsets.
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mycelia_lite.format.schema import ENUMS, IDENTIFIER, PRIMITIVES, ROOT, TABLES, UNION, Field, TableType
+from mycelia_lite.format.schema import MSL2, Field, Schema, TableType
 from mycelia_lite.format.table import FormatError, Table, bytes_of, enum_number, table_type
 
 ALIGNMENT = 64  # of bytes (weights): a cache line, and the widest vector register
@@ -19,15 +19,15 @@ LARGEST = 2**31 - 1  # FlatBuffers keeps to signed 32-bit offsets
 _U16, _I32, _U32 = struct.Struct("<H"), struct.Struct("<i"), struct.Struct("<I")
 
 
-def decode(data: Any, root: str = ROOT) -> Table:
-    """The root table of a .ms file's bytes.
+def decode(data: Any, root: str = "", schema: Schema = MSL2) -> Table:
+    """The root table of the bytes of a .ms file, or of a file of another schema.
 
     `data` is any buffer; bytes in the table (`Tensor.data`) are views into it, nothing of them is copied.
     Numbers are Python's, vectors of them lists. Every offset, length, alignment and string is checked.
     Errors: `FormatError` with the place inside the file.
     """
     reader = _Reader(bytes_of(data))
-    return reader.root(table_type(root))
+    return reader.root(table_type(root or schema.root, schema))
 
 
 def encode(table: Table) -> bytes:
@@ -65,11 +65,11 @@ class _Reader:
     def root(self, kind: TableType) -> Table:
         self.path = [kind.name]
         if self.size < 8:
-            raise self.error(f"{self.size} bytes are too few for a .ms file")
-        found = bytes(self.data[4:8])
-        if found != IDENTIFIER:
-            others = "no .ms file, an encrypted one, or an older one"
-            raise self.error(f"the file identifier is {found!r}, not {IDENTIFIER!r}: {others}")
+            raise self.error(f"{self.size} bytes are too few for a {kind.schema.what}")
+        found, wanted = bytes(self.data[4:8]), kind.schema.identifier
+        if found != wanted:
+            others = f"no {kind.schema.what}, an encrypted one, or an older one"
+            raise self.error(f"the file identifier is {found!r}, not {wanted!r}: {others}")
         return self.table(self.follow(0), kind)
 
     def spend(self, count: int) -> None:
@@ -120,27 +120,26 @@ class _Reader:
             if field.id >= len(offsets):
                 break
             if not offsets[field.id]:
-                if field.type == UNION and self.tag(at, size, offsets, field):
+                if field.union and self.tag(at, size, offsets, field):
                     raise self.error(f"{name} has a type but no table")
                 continue
             self.path.append(name)
-            if field.type == UNION:
+            if (union := field.union) is not None:
                 tag = self.tag(at, size, offsets, field)
-                if not 0 < tag < len(PRIMITIVES):
-                    raise self.error(f"operator type {tag} is not known, the last is {len(PRIMITIVES) - 1}")
-                values[name] = self.table(
-                    self.follow(self.inline(at, size, offsets[field.id], 4)), TABLES[PRIMITIVES[tag]]
-                )
+                if not 0 < tag < len(union):
+                    raise self.error(f"operator type {tag} is not known, the last is {len(union) - 1}")
+                target = self.follow(self.inline(at, size, offsets[field.id], 4))
+                values[name] = self.table(target, kind.schema.tables[union[tag]])
             elif field.is_vector:
                 values[name] = self.vector(self.follow(self.inline(at, size, offsets[field.id], 4)), field)
             elif field.scalar is not None:
                 where = self.inline(at, size, offsets[field.id], field.scalar.size)
                 value = field.scalar.unpack_from(self.data, where)[0]
-                values[name] = ENUMS[field.type].member(value) if field.type in ENUMS else value
+                values[name] = value if field.enum is None else field.enum.member(value)
             else:
                 target = self.follow(self.inline(at, size, offsets[field.id], 4))
                 values[name] = (
-                    self.string(target) if field.type == "string" else self.table(target, TABLES[field.type])
+                    self.string(target) if field.type == "string" else self.table(target, field.table)
                 )
             self.path.pop()
         return values, tuple(i for i in range(kind.ids, len(offsets)) if offsets[i])
@@ -165,7 +164,7 @@ class _Reader:
                 raise self.error(f"{kind.name} has fields that are not known, with ids {list(unknown)}")
             (field,) = kind.fields.values()
             return values.get(field.name, [] if field.is_vector else None)
-        made = Table(kind.name)
+        made = Table(kind)
         made._values.update((name, value) for name, value in values.items() if value is not None)
         object.__setattr__(made, "unknown_fields", unknown)
         return made
@@ -191,9 +190,7 @@ class _Reader:
         for i in range(count):
             self.path.append(i)
             target = self.follow(at + 4 + 4 * i)
-            found.append(
-                self.string(target) if field.type == "string" else self.table(target, TABLES[field.type])
-            )
+            found.append(self.string(target) if field.type == "string" else self.table(target, field.table))
             self.path.pop()
         return found
 
@@ -225,8 +222,9 @@ class _Writer:
         if not isinstance(table, Table):
             raise FormatError(f"a Table is expected, not {type(table).__name__}")
         self.path = [table.kind]
-        self.head += _U32.pack(0) + IDENTIFIER
-        self.point(0, self.table(table, TABLES[table.kind]))
+        schema = table.schema
+        self.head += _U32.pack(0) + schema.identifier
+        self.point(0, self.table(table, schema.tables[table.kind]))
         parts: list[Any] = [self.head]
         end = len(self.head)
         for at, blob in self.blobs:
@@ -269,8 +267,8 @@ class _Writer:
         behind = []
         for field, value in items:
             self.path.append(field.name)
-            if field.type == UNION:
-                inline.append((field.id - 1, bytes([self.tag(value)])))
+            if field.union:
+                inline.append((field.id - 1, bytes([self.tag(field, value)])))
             if field.scalar is not None and not field.is_vector:
                 packed = self.scalar(field, value)
                 if packed != field.scalar.pack(field.default):
@@ -302,15 +300,15 @@ class _Writer:
             self.path.pop()
         return at
 
-    def tag(self, value: Any) -> int:
+    def tag(self, field: Field, value: Any) -> int:
         tag = value._type.tag if isinstance(value, Table) else 0
-        if not tag:
+        if not tag or tag >= len(field.union) or field.union[tag] != value.kind:
             raise self.error(f"the table of an operator is expected, not {value!r:.60}")
         return tag
 
     def behind(self, at: int, field: Field, value: Any) -> None:
         """Write what the offset at `at` points to."""
-        if field.type == UNION:
+        if field.union:
             self.point(at, self.table(value, value._type))
         elif not field.is_vector:
             self.point(at, self.one(field, value))
@@ -326,7 +324,7 @@ class _Writer:
         """Write a string, a table or what a box stands for."""
         if field.type == "string":
             return self.string(value)
-        kind = TABLES[field.type]
+        kind = field.table
         if not kind.is_box:
             return self.table(value, kind)
         (inner,) = kind.fields.values()
@@ -361,7 +359,7 @@ class _Writer:
             self.path.pop()
 
     def scalar(self, field: Field, value: Any) -> bytes:
-        if field.type in ENUMS:
+        if field.enum is not None:
             value = enum_number(field, value, _place(self.path))
         if field.type == "bool" and value not in (0, 1):
             raise self.error(f"True or False is expected, not {value!r:.60}")

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from mycelia import errors
-from mycelia_lite.format.schema import ENUMS, TABLES, Field, field_of
+from mycelia_lite.format.schema import MSL2, Field, Schema, TableType, field_of
 
 _FLOAT = struct.Struct("<f")
 _ELEMENTS = {"ubyte": np.uint8, "float": np.float32}
@@ -29,19 +29,19 @@ def _near(name: str, names: Iterable[str]) -> str:
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
-def table_type(name: str):
+def table_type(name: str, schema: Schema = MSL2) -> TableType:
     """The schema's table of that name. Errors: ValueError that names the nearest ones."""
     try:
-        return TABLES[name]
+        return schema.tables[name]
     except KeyError:
         raise errors.MyceliaValueError(
-            f"the schema has no table {name!r}", subject="Table", hint=_near(name, TABLES)
+            f"the schema has no table {name!r}", subject="Table", hint=_near(name, schema.tables)
         ) from None
 
 
 def enum_number(field: Field, value: Any, what: str) -> Any:
     """`value` of an enum field as the enum's member; names are taken, and numbers without a name stay."""
-    members = ENUMS[field.type]
+    members = field.enum
     if isinstance(value, str):
         if value not in members:
             raise errors.MyceliaValueError(
@@ -58,7 +58,8 @@ class Table:
     for a table. Not set and set to the default are the same. A float is rounded to 32 bits. Enums may be set
     by name: they are `IntEnum` members. Fields of the union hold the operator's table:
     `node.primitive.kind == "Conv2DFusion"`. Bytes are any buffer; read from a file they are a view into it.
-    Python's own words take a `_`: `pool.global_`.
+    Python's own words take a `_`: `pool.global_`. A table of another schema than that of .ms files is given
+    by its type: `Table(schema.tables["Operator"])`.
 
     `kind`: name of the table. `unknown_fields`: ids of fields that a newer writer set and this schema does
     not know; such a table cannot be written.
@@ -67,8 +68,8 @@ class Table:
 
     __slots__ = ("_type", "_values", "unknown_fields")
 
-    def __init__(self, kind: str, /, **fields: Any):
-        object.__setattr__(self, "_type", table_type(kind))
+    def __init__(self, kind: str | TableType, /, **fields: Any):
+        object.__setattr__(self, "_type", kind if isinstance(kind, TableType) else table_type(kind))
         object.__setattr__(self, "_values", {})
         object.__setattr__(self, "unknown_fields", ())
         for name, value in fields.items():
@@ -77,6 +78,10 @@ class Table:
     @property
     def kind(self) -> str:
         return self._type.name
+
+    @property
+    def schema(self) -> Schema:
+        return self._type.schema
 
     def _field(self, name: str) -> Field:
         field = field_of(self._type, name)
@@ -101,7 +106,7 @@ class Table:
         field = self._field(name)
         if value is None:
             self._values.pop(field.name, None)
-        elif field.type in ENUMS and not field.is_vector:
+        elif field.enum is not None and not field.is_vector:
             self._values[field.name] = enum_number(field, value, f"{self.kind}.{name}")
         elif field.type == "float" and not field.is_vector:
             self._values[field.name] = _rounded(value)
@@ -131,7 +136,7 @@ class Table:
 
     def copy(self) -> Table:
         """A copy with copies of the tables and lists below it; bytes are shared."""
-        made = Table(self.kind)
+        made = Table(self._type)
         made._values.update((name, _copied(value)) for name, value in self._values.items())
         object.__setattr__(made, "unknown_fields", self.unknown_fields)
         return made
@@ -169,7 +174,7 @@ def is_list(field: Field) -> bool:
     """Whether values are lists: vectors but those of bytes, and boxes of vectors."""
     if field.is_vector:
         return field.type != "ubyte"
-    boxed = TABLES.get(field.type)
+    boxed = field.table
     return boxed is not None and boxed.is_box and next(iter(boxed.fields.values())).is_vector
 
 

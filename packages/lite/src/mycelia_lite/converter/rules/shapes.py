@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 
 from mycelia.ir import Node
 from mycelia_lite.converter.rules.table import along, in_layout, rule
-from mycelia_lite.converter.writer import LAST_AXIS, TO_LAST, Writer
+from mycelia_lite.converter.writer import LAST_AXIS, TO_FIRST, TO_LAST, Writer
 from mycelia_lite.format import Table
 
 
 @rule("sized")
 def _sized(w: Writer, node: Node) -> None:
-    """An op with an attribute that is an open size: of a Reshape, -1 stands for it."""
-    if node.attrs["op"].name != "reshape":
-        raise w.fail(f"'{node.attrs['op'].name}' with a size that is open: give inputShape")
-    _reshape(w, node)
+    """An op with attributes that are open sizes, which rules for these ops write as what stands for them."""
+    op, count = node.attrs["op"], len(node.inputs) - len(node.attrs["places"])
+    if op.name not in _SIZED:
+        raise w.fail(f"'{op.name}' with a size that is open: give inputShape")
+    inner = copy(node)
+    inner.op, inner.inputs, inner.attrs = op, node.inputs[:count], node.attrs["attrs"]
+    _SIZED[op.name](w, inner)
 
 
 @rule("reshape")
@@ -33,8 +38,14 @@ def _reshape(w: Writer, node: Node) -> None:
 
 @rule("transpose")
 def _transpose(w: Writer, node: Node) -> None:
-    order = w.constant(np.asarray(node.attrs["dims"], np.int32))
-    w.emit(node.outputs[0], Table("Transpose"), [w.first(node.inputs[0]), order])
+    """From one layout of images to the other nothing is moved: what lies there is read in the other way."""
+    x, y, dims = node.inputs[0], node.outputs[0], tuple(node.attrs["dims"])
+    if dims == TO_FIRST:
+        w.alias(y, w.first(x), last=True)
+    elif dims == TO_LAST:
+        w.alias(y, w.last(x))
+    else:
+        w.emit(y, Table("Transpose"), [w.first(x), w.constant(np.asarray(dims, np.int32))])
 
 
 @rule("expand_dims")
@@ -222,3 +233,6 @@ def _one_hot(w: Writer, node: Node) -> None:
     depth = w.constant(np.asarray(node.attrs["depth"], np.int32))
     axis = node.attrs["axis"] % node.outputs[0].type.rank
     w.emit(node.outputs[0], Table("OneHot", axis=axis), [w.first(indices), depth, w.first(on), w.first(off)])
+
+
+_SIZED = {"reshape": _reshape, "strided_slice": _strided_slice}

@@ -1,0 +1,149 @@
+"""Operators of TensorFlow Lite that take, place or count elements by index."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import mycelia as ms
+from mycelia import ops
+from mycelia.ops.define import find
+from mycelia_lite.converter.importers.onnx.calls import (
+    along,
+    cast,
+    integers,
+    known,
+    known_shape,
+    need_known,
+    positive_axis,
+    scalar,
+    shape_of,
+)
+from mycelia_lite.converter.importers.tflite.calls import operator, rank_of
+
+_gather_op = find("gather")
+
+
+@operator("GATHER")
+def _gather(call, x, indices):
+    """Elements along an axis; the first `batch_dims` axes of both go together."""
+    axis = positive_axis(call, call.get("GatherOptions", "axis"), rank_of(x))
+    batch = call.get("GatherOptions", "batch_dims")
+    batch = batch + rank_of(indices) if batch < 0 else batch
+    if not batch:
+        return ops.gather(x, indices, axis)
+    if not 0 < batch <= min(axis, rank_of(indices)):
+        raise call.option("batch_dims", batch, f"does not fit axis {axis}")
+    return _gather_op(x, indices, axis=axis, batch_dims=batch)
+
+
+@operator("GATHER_ND")
+def _gather_nd(call, x, indices):
+    return ops.gather_nd(x, indices)
+
+
+@operator("EMBEDDING_LOOKUP")
+def _embedding_lookup(call, indices, table):
+    return ops.gather(table, indices, 0)
+
+
+@operator("SCATTER_ND", sizes=(2,))
+def _scatter_nd(call, indices, updates, shape):
+    """Zeros with `updates` added at the indices."""
+    sizes = integers(call, shape, "shape")
+    call.limit(sizes, updates)
+    return ops.scatter_nd(indices, updates, tuple(sizes))
+
+
+@operator("ONE_HOT")
+def _one_hot(call, indices, depth, on, off):
+    count = int(need_known(call, depth, "depth").reshape(()))
+    rank = rank_of(indices) + 1
+    axis = call.get("OneHotOptions", "axis")
+    axis = rank - 1 if axis == -1 else positive_axis(call, axis, rank)
+    call.limit((*shape_of(indices), count), indices)
+    hit = ops.equal(
+        ops.expand_dims(indices, axis), along(cast(ms.Tensor(np.arange(count)), indices.dtype), axis, rank)
+    )
+    return ops.where(hit, on, off)
+
+
+@operator("SPARSE_TO_DENSE")
+def _sparse_to_dense(call, indices, shape, values, default):
+    """`values` at the indices, which are constant, `default` elsewhere."""
+    call.get("SparseToDenseOptions", "validate_indices")
+    sizes = integers(call, shape, "output_shape")
+    places = need_known(call, indices, "indices")
+    places = places.reshape(-1, 1) if places.ndim < 2 else places
+    call.limit(sizes, indices)
+    if places.shape[1] != len(sizes) or (places < 0).any() or (places >= np.asarray(sizes)).any():
+        raise call.fail(f"indices of shape {list(places.shape)} for {sizes}")
+    inside, source = np.zeros(sizes, bool), np.zeros(sizes, np.int64)
+    at = tuple(places.T)
+    inside[at], source[at] = True, np.arange(len(places))
+    spread = values if not rank_of(values) else ops.gather(values, ms.Tensor(source.reshape(-1)), 0)
+    spread = ops.reshape(spread, tuple(sizes)) if rank_of(values) else spread
+    return ops.where(ms.Tensor(inside), spread, default)
+
+
+def _segments(call, x, ids, count):
+    """Which rows belong to which segment, [count, rows] of the dtype of x."""
+    rows = known_shape(call, x, (0,))[0]
+    numbers = need_known(call, ids, "segment_ids").reshape(-1)
+    if numbers.size != rows:
+        raise call.fail(f"{numbers.size} segments for {rows} rows")
+    call.limit((count, rows), ids)
+    return ms.Tensor((np.arange(count)[:, None] == numbers).astype(x.dtype.np))
+
+
+@operator("SEGMENT_SUM")
+def _segment_sum(call, x, ids):
+    """Sums of rows that follow one another."""
+    numbers = need_known(call, ids, "segment_ids").reshape(-1)
+    if (np.diff(numbers) < 0).any() or numbers.min(initial=0) < 0:
+        raise call.fail("segments that are not in order")
+    return _segment_product(call, x, ids, int(numbers.max(initial=-1)) + 1)
+
+
+@operator("UNSORTED_SEGMENT_SUM")
+def _unsorted_segment_sum(call, x, ids, count):
+    return _segment_product(call, x, ids, int(need_known(call, count, "num_segments").reshape(())))
+
+
+def _segment_product(call, x, ids, count):
+    if not x.dtype.is_floating:
+        raise call.fail(f"sums of segments of {x.dtype}")
+    shape = known_shape(call, x)
+    flat = ops.reshape(x, (shape[0], int(np.prod(shape[1:]))))
+    return ops.reshape(ops.matmul(_segments(call, x, ids, count), flat), (count, *shape[1:]))
+
+
+@operator("UNSORTED_SEGMENT_MAX", "UNSORTED_SEGMENT_MIN", "UNSORTED_SEGMENT_PROD")
+def _unsorted_segment(call, x, ids, count):
+    """Each segment on its own; one without rows has the neutral element."""
+    number = int(need_known(call, count, "num_segments").reshape(()))
+    shape, rows = known_shape(call, x), need_known(call, ids, "segment_ids").reshape(-1)
+    if rows.size != shape[0] or number > 4096:
+        raise call.fail(f"{number} segments of {rows.size} numbers for {shape[0]} rows")
+    limits = np.finfo(x.dtype.np) if x.dtype.is_floating else np.iinfo(x.dtype.np)
+    op, neutral = {
+        "UNSORTED_SEGMENT_MAX": (ops.amax, limits.min),
+        "UNSORTED_SEGMENT_MIN": (ops.amin, limits.max),
+        "UNSORTED_SEGMENT_PROD": (ops.prod, 1),
+    }[call.kind]
+    made = []
+    for i in range(number):
+        found = np.flatnonzero(rows == i)
+        if not found.size:
+            made.append(ops.broadcast_to(scalar(neutral, x), shape[1:]))
+        else:
+            made.append(op(ops.gather(x, ms.Tensor(found), 0), (0,), False))
+    return cast(ops.stack(made, 0), x.dtype)
+
+
+@operator("WHERE")
+def _where(call, condition):
+    """The places of what is true, of a constant."""
+    found = known(condition)
+    if found is None:
+        raise call.fail("places that are known only when the model runs")
+    return ms.Tensor(np.argwhere(found).astype(np.int64))
