@@ -103,7 +103,7 @@ def test_convert_writes_a_model_and_says_so(lenet, tmp_path):
     ("change", "reason"),
     [
         (("--fmk", "KERAS"), "FAILED:-600 fmk must be one of TF, CAFFE, ONNX"),
-        (("--fmk", "TFLITE"), "FAILED:-7 models of TFLITE cannot be imported yet"),
+        (("--fmk", "TF"), "FAILED:-7 models of TF cannot be imported yet"),
         (("--fmk", "ONNX"), "lenet.mindir is no ONNX model"),
         (("--model-file", "nowhere.mindir"), "FAILED:-600 the model file nowhere.mindir does not exist"),
         (("--input-shape", "x:1,two"), "FAILED:-600 inputShape must be like"),
