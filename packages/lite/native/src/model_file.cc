@@ -20,14 +20,6 @@ constexpr Dtype kDtypes[] = {
 
 constexpr int64_t kMostElements = int64_t{1} << 47;
 
-std::vector<uint32_t> indices(const Span<uint32_t>& span) {
-  std::vector<uint32_t> found(span.size);
-  for (uint32_t i = 0; i < span.size; ++i) found[i] = span[i];
-  return found;
-}
-
-Status broken(const std::string& text) { return {kGraphInvalid, "the model file is damaged: " + text}; }
-
 // MindSpore Lite's sum: the first byte as the hash of a char, which is signed on some machines.
 bool is_check_sum(std::string_view sum, uint8_t first) {
   return sum == std::to_string(first) || sum == std::to_string(static_cast<uint64_t>(static_cast<int64_t>(static_cast<int8_t>(first))));
@@ -66,24 +58,6 @@ Status read_tensor(const Table& table, size_t index, OutsideFiles* outside, File
     return broken(which + " '" + std::string(tensor->name) + "' has " + std::to_string(bytes) + " bytes, which do not fit its shape");
   tensor->data = data;
   tensor->bytes = bytes;
-  return {};
-}
-
-Status check_order(const ModelFile& file) {
-  std::vector<bool> known(file.tensors.size());
-  for (size_t i = 0; i < file.tensors.size(); ++i) known[i] = file.tensors[i].data != nullptr;
-  for (uint32_t i : file.inputs) known[i] = true;
-  for (const FileNode& node : file.nodes) {
-    const std::string which = "node '" + std::string(node.name) + "'";
-    for (uint32_t i : node.inputs)
-      if (!known[i]) return broken(which + " reads tensor " + std::to_string(i) + " before it is made");
-    for (uint32_t i : node.outputs) {
-      if (known[i]) return broken(which + " writes tensor " + std::to_string(i) + ", which has a value already");
-      known[i] = true;
-    }
-  }
-  for (uint32_t i : file.outputs)
-    if (!known[i]) return broken("output tensor " + std::to_string(i) + " is never made");
   return {};
 }
 
@@ -131,9 +105,7 @@ Status read_model_file(const uint8_t* data, size_t size, ModelFile* file) {
   const Table root(&reader, reader.follow(0));
   if (!reader.ok()) return broken(reader.fault());
 
-  const TableSpan tensors = root.tables(kMetaGraph_allTensors), nodes = root.tables(kMetaGraph_nodes);
-  const TableSpan graphs = root.tables(kMetaGraph_subGraph);
-  if (graphs.size() > 1) return {kNotSupported, "the model has " + std::to_string(graphs.size()) + " subgraphs: control flow is not there yet"};
+  const TableSpan tensors = root.tables(kMetaGraph_allTensors);
   file->tensors.resize(tensors.size());
   for (uint32_t i = 0; i < tensors.size() && reader.ok(); ++i) {
     if (Status status = read_tensor(tensors[i], i, &file->outside, &file->tensors[i]); !status) return status;
@@ -141,37 +113,7 @@ Status read_model_file(const uint8_t* data, size_t size, ModelFile* file) {
   file->inputs = indices(root.span<uint32_t>(kMetaGraph_inputIndex));
   file->outputs = indices(root.span<uint32_t>(kMetaGraph_outputIndex));
 
-  // The subgraph has the order of execution; without one it is that of the nodes.
-  std::vector<uint32_t> order;
-  if (graphs.size() == 1) {
-    order = indices(graphs[0].span<uint32_t>(kSubGraph_nodeIndices));
-  } else {
-    for (uint32_t i = 0; i < nodes.size(); ++i) order.push_back(i);
-  }
-  for (uint32_t i : order) {
-    if (i >= nodes.size()) return broken("subgraph 0 names node " + std::to_string(i) + " of " + std::to_string(nodes.size()));
-    const Table table = nodes[i];
-    const Table primitive = table.table(kCNode_primitive);
-    FileNode node;
-    node.name = table.text(kCNode_name);
-    node.kind = primitive.get<uint8_t>(kPrimitive_value - 2);
-    node.attributes = primitive.table(kPrimitive_value);
-    node.inputs = indices(table.span<uint32_t>(kCNode_inputIndex));
-    node.outputs = indices(table.span<uint32_t>(kCNode_outputIndex));
-    if (!reader.ok()) break;
-    file->nodes.push_back(std::move(node));
-  }
-  if (!reader.ok()) return broken(reader.fault());
-
-  const auto within = [&](const std::vector<uint32_t>& all) {
-    for (uint32_t i : all)
-      if (i >= file->tensors.size()) return false;
-    return true;
-  };
-  bool fine = within(file->inputs) && within(file->outputs);
-  for (const FileNode& node : file->nodes) fine = fine && within(node.inputs) && within(node.outputs) && node.attributes;
-  if (!fine) return broken("an index of a tensor is beyond the " + std::to_string(file->tensors.size()) + " that there are");
-  return check_order(*file);
+  return read_graphs(root, file);
 }
 
 }  // namespace mycelia::lite

@@ -18,6 +18,13 @@ struct FileTensor {
   std::vector<int64_t> shape;
   const uint8_t* data = nullptr;  // of a constant
   uint64_t bytes = 0;
+  bool half = false;  // a constant whose elements are float16, but stand for float32
+};
+
+// A subgraph that a node runs, and the tensors that become its inputs.
+struct FileBranch {
+  int graph = 0;
+  std::vector<uint32_t> inputs;
 };
 
 struct FileNode {
@@ -25,18 +32,42 @@ struct FileNode {
   uint8_t kind = 0;  // tag of the union of primitives
   Table attributes;
   std::vector<uint32_t> inputs, outputs;
+  // Call: one branch, or those for a true and a false condition, which is input 0 then; all their inputs are inputs of the
+  // node. Custom of type Loop: the body; inputs are the number of runs, the condition, `carried` values, and what stays.
+  std::vector<FileBranch> branches;
+  bool loops = false;
+  int carried = 0;
+};
+
+struct FileGraph {
+  std::string_view name;
+  std::vector<uint32_t> inputs, outputs;
+  int first = 0, last = 0;  // its nodes, in order of execution: first, ..., last - 1
+  int cycle = -1;  // those that call one another in a circle have the same number from 0 on
 };
 
 struct ModelFile {
   std::unique_ptr<Reader> reader;
   std::vector<FileTensor> tensors;
-  std::vector<FileNode> nodes;  // in order of execution
-  std::vector<uint32_t> inputs, outputs;
+  std::vector<FileNode> nodes;  // of all graphs, without those that only prepare a call (PartialFusion, Switch)
+  std::vector<FileGraph> graphs;  // the first one is the model
+  std::vector<uint32_t> inputs, outputs;  // of the model
   OutsideFiles outside;  // weights that are not in the file itself
 };
 
-// Reads and checks: every index is one of a tensor, and is written before it is read.
+// Reads and checks: every index is one of a tensor, a value is written before it is read, calls fit what they call.
 Status read_model_file(const uint8_t* data, size_t size, ModelFile* file);
+
+// The part that reads nodes and graphs, when tensors, inputs and outputs have been read (graphs.cc).
+Status read_graphs(const Table& root, ModelFile* file);
+
+inline std::vector<uint32_t> indices(const Span<uint32_t>& span) {
+  std::vector<uint32_t> found(span.size);
+  for (uint32_t i = 0; i < span.size; ++i) found[i] = span[i];
+  return found;
+}
+
+inline Status broken(const std::string& text) { return {kGraphInvalid, "the model file is damaged: " + text}; }
 
 // The name of a primitive's tag.
 std::string name_of_operator(uint8_t kind);

@@ -27,17 +27,6 @@ myc_tensor described(const Type& type, void* data) {
 
 int64_t bytes_of(const Type& type) { return element_count(type.shape) * item_bytes(type.dtype); }
 
-// Which constants of float16 stand for float32: those that are used together with values of float32.
-std::vector<bool> stored_as_half(const ModelFile& file) {
-  std::vector<bool> half(file.tensors.size());
-  for (const FileNode& node : file.nodes) {
-    const auto is_float = [&](uint32_t i) { return !file.tensors[i].data && file.tensors[i].dtype == schema::kDataType_FLOAT32; };
-    if (std::none_of(node.inputs.begin(), node.inputs.end(), is_float) && std::none_of(node.outputs.begin(), node.outputs.end(), is_float)) continue;
-    for (const uint32_t i : node.inputs) half[i] = half[i] || (file.tensors[i].data && file.tensors[i].dtype == schema::kDataType_FLOAT16);
-  }
-  return half;
-}
-
 }  // namespace
 
 std::string text_of(const Type& type) {
@@ -64,14 +53,15 @@ int Planner::add(Value value) {
   return index;
 }
 
-int Planner::add(const Pack& pack) {
+int Planner::add(const Pack& pack, bool lasting) {
   Value value;
   value.type = pack.type;
   value.constant = pack.memory.data();
+  value.lasting = lasting;
   return add(std::move(value));
 }
 
-int Planner::optional_input(size_t i) const { return i < node_->inputs.size() ? plan_.of_tensor[node_->inputs[i]] : -1; }
+int Planner::optional_input(size_t i) { return i < node_->inputs.size() ? value_of(scope_, node_->inputs[i]) : -1; }
 
 int Planner::input(size_t i) {
   const int value = optional_input(i);
@@ -80,13 +70,13 @@ int Planner::input(size_t i) {
 
 std::vector<int64_t> Planner::integers(int value, const char* what) {
   std::vector<int64_t> found;
-  if (!constant(value)) {
-    fail(kNotSupported, std::string(what) + " must be a constant");
-    return found;
-  }
   const Type& t = type(value);
   const int64_t count = element_count(t.shape);
   if (count > kMostIntegers) fail(kOperatorAttribute, std::string(what) + " has " + std::to_string(count) + " numbers");
+  if (!constant(value) && ok()) {
+    waits_ = true;
+    plan_.missing.push_back(value);
+  }
   for (int64_t i = 0; i < count && ok(); ++i) {
     if (t.dtype == MYC_I32) {
       int32_t n;
@@ -96,6 +86,8 @@ std::vector<int64_t> Planner::integers(int value, const char* what) {
       int64_t n;
       std::memcpy(&n, constant(value) + i * 8, 8);
       found.push_back(n);
+    } else if (t.dtype == MYC_BOOL) {
+      found.push_back(constant(value)[i] != 0);
     } else {
       fail(kOperatorAttribute, std::string(what) + " must be int32 or int64, but is " + text_of(t));
       return {};
@@ -121,6 +113,7 @@ int Planner::view(int value, std::vector<int64_t> shape) {
     return fail(kInferFailed, "elements of " + text_of(type(value)) + " do not fit " + text_of(made.type));
   made.constant = plan_.values[value].constant;
   made.half = plan_.values[value].half;
+  made.lasting = plan_.values[value].lasting;
   made.root = plan_.values[value].root;
   return add(std::move(made));
 }
@@ -131,17 +124,19 @@ void Planner::set_output(size_t i, int value) {
     fail(kOperatorAttribute, "it has " + std::to_string(node_->outputs.size()) + " outputs, expected more");
     return;
   }
-  plan_.of_tensor[node_->outputs[i]] = value;
+  plan_.scopes[scope_].values[node_->outputs[i]] = value;
 }
 
 int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out) {
   std::string key = op;
+  bool lasting = true;
   for (int i : inputs) {
     const uint8_t* data = i < 0 ? nullptr : constant(i);
+    lasting = lasting && (i < 0 || plan_.values[i].lasting);
     key.append(reinterpret_cast<const char*>(&data), sizeof(data)).append(i < 0 ? "" : text_of(type(i)));
   }
   key.append(attributes.begin(), attributes.end()).append(text_of(out));
-  if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second);
+  if (const auto found = packs(lasting).find(key); found != packs(lasting).end()) return add(found->second, lasting);
   Pack pack{std::move(out), Memory()};
   pack.memory = Memory(static_cast<size_t>(bytes_of(pack.type)));
   if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes_of(pack.type)) + " bytes");
@@ -163,8 +158,8 @@ int Planner::folded(myc_kernel_fn kernel, const char* op, const std::vector<int>
   const myc_call call{in.data(), results, attributes.data(), context, static_cast<int32_t>(in.size()), 1};
   if (const int32_t code = kernel(&call); code != MYC_OK)
     return fail(kOperatorFailed, std::string("kernel ") + op + (code == MYC_E_ARGUMENT ? std::string(": ") + context->error : " does not take this case"));
-  const int made = add(pack);
-  (*packs_)[key] = std::move(pack);
+  const int made = add(pack, lasting);
+  packs(lasting)[key] = std::move(pack);
   return made;
 }
 
@@ -173,6 +168,7 @@ int Planner::widened(int value) {
   Value stored;
   stored.type = {MYC_F16, type(value).shape};
   stored.constant = constant(value);
+  stored.lasting = plan_.values[value].lasting;
   const Type wide = type(value);
   return emit("cast", {add(std::move(stored))}, myc_cast_attrs{MYC_F32}, wide);
 }
@@ -182,8 +178,10 @@ std::vector<int> Planner::widened(std::vector<int> values) {
   return values;
 }
 
-int Planner::once(const std::string& key, const std::function<int()>& make) {
-  if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second);
+int Planner::once(const std::string& what, int from, const std::function<int()>& make) {
+  if (!plan_.values[from].lasting) return make();
+  const std::string key = what + " " + std::to_string(reinterpret_cast<uintptr_t>(constant(from)));
+  if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second, true);
   Packs on_the_way;
   Packs* kept = packs_;
   packs_ = &on_the_way;
@@ -198,21 +196,21 @@ int Planner::once(const std::string& key, const std::function<int()>& make) {
   return fail(kError, "what is to be kept is not computed from constants");
 }
 
-int Planner::made_constant(Type type, const void* data) {
+int Planner::made_constant(Type type, const void* data, bool lasting) {
   if (!fits(type)) return 0;
   const size_t bytes = static_cast<size_t>(bytes_of(type));
   const std::string key = "made " + text_of(type) + std::string(static_cast<const char*>(data), bytes);
-  if (const auto found = packs_->find(key); found != packs_->end()) return add(found->second);
+  if (const auto found = packs(lasting).find(key); found != packs(lasting).end()) return add(found->second, lasting);
   Pack pack{std::move(type), Memory(bytes)};
   if (!pack.memory.data()) return fail(kMemory, "no memory for " + std::to_string(bytes) + " bytes");
   if (bytes) std::memcpy(pack.memory.data(), data, bytes);
-  const int made = add(pack);
-  (*packs_)[key] = std::move(pack);
+  const int made = add(pack, lasting);
+  packs(lasting)[key] = std::move(pack);
   return made;
 }
 
 int Planner::scalar(int32_t dtype, double value) {
-  const int wide = made_constant({MYC_F64, {}}, &value);
+  const int wide = made_constant({MYC_F64, {}}, &value, true);
   return dtype == MYC_F64 ? wide : emit("cast", {wide}, myc_cast_attrs{dtype}, Type{dtype, {}});
 }
 
@@ -232,14 +230,17 @@ int Planner::emit(const char* op, const std::vector<int>& inputs, std::vector<ui
   if (!ok()) return 0;
   const myc_kernel_fn kernel = kernel_of(op, inputs);
   if (!kernel || !fits(out)) return 0;
+  Emitted step{op, inputs, std::move(attributes), {out}, {}};
+  if (const std::vector<int>* before = emitted_before(step)) return (*before)[0];
   bool constants = true;
   for (int i : inputs) constants = constants && (i < 0 || constant(i));
-  if (constants) return folded(kernel, op, inputs, attributes, std::move(out));
+  if (constants) return folded(kernel, op, inputs, step.attributes, std::move(out));
   Value value;
   value.type = std::move(out);
-  const int made = add(std::move(value));
-  plan_.steps.push_back({kernel, std::move(attributes), widened(inputs), {made}, node_index_});
-  return made;
+  step.outputs = {add(std::move(value))};
+  plan_.steps.push_back({kernel, step.attributes, widened(inputs), step.outputs, node_index_});
+  emitted_.push_back(std::move(step));
+  return emitted_.back().outputs[0];
 }
 
 std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, std::vector<Type> outs) {
@@ -247,93 +248,45 @@ std::vector<int> Planner::emit_all(const char* op, const std::vector<int>& input
   const myc_kernel_fn kernel = ok() ? kernel_of(op, inputs) : nullptr;
   for (const Type& out : outs)
     if (!kernel || !fits(out)) return made;
+  Emitted step{op, inputs, std::move(attributes), outs, {}};
+  if (const std::vector<int>* before = emitted_before(step)) return *before;
   for (size_t i = 0; i < outs.size(); ++i) {
     Value value;
     value.type = std::move(outs[i]);
     made[i] = add(std::move(value));
   }
-  plan_.steps.push_back({kernel, std::move(attributes), widened(inputs), made, node_index_});
+  plan_.steps.push_back({kernel, step.attributes, widened(inputs), made, node_index_});
+  step.outputs = made;
+  emitted_.push_back(std::move(step));
   return made;
 }
 
-Status Planner::run(const std::vector<std::vector<int64_t>>& shapes) {
-  plan_.of_tensor.assign(file_.tensors.size(), -1);
-  add(Value());  // what `fail` returns: operators may go on with it
-  const std::vector<bool> halves = stored_as_half(file_);
-  for (size_t i = 0; i < file_.tensors.size(); ++i) {
-    const FileTensor& tensor = file_.tensors[i];
-    if (!tensor.data) continue;
-    Value value;
-    value.type = {abi_dtype(tensor.dtype), tensor.shape};
-    value.constant = tensor.data;
-    if (reinterpret_cast<uintptr_t>(tensor.data) % item_bytes(value.type.dtype)) {  // kernels read whole elements
-      Pack& copy = (*packs_)["aligned " + std::to_string(i)];
-      if (!copy.memory.data()) {
-        copy = {value.type, Memory(tensor.bytes)};
-        if (!copy.memory.data()) return {kMemory, "no memory for the constants"};
-        std::memcpy(copy.memory.data(), tensor.data, tensor.bytes);
-      }
-      value.constant = copy.memory.data();
-    }
-    if (halves[i]) value.type.dtype = MYC_F32, value.half = true;
-    plan_.of_tensor[i] = add(std::move(value));
+// The results of a step that ran in the stage before, when its node waited for a number; null if there is none.
+const std::vector<int>* Planner::emitted_before(const Emitted& wanted) {
+  if (replayed_.empty()) return nullptr;
+  Emitted step = std::move(replayed_.front());
+  replayed_.erase(replayed_.begin());
+  const auto same_type = [](const Type& a, const Type& b) { return a.dtype == b.dtype && a.shape == b.shape; };
+  bool same = step.op == wanted.op && step.attributes == wanted.attributes && step.inputs.size() == wanted.inputs.size() &&
+              step.types.size() == wanted.types.size();
+  for (size_t i = 0; same && i < step.types.size(); ++i) same = same_type(step.types[i], wanted.types[i]);
+  for (size_t i = 0; same && i < step.inputs.size(); ++i) {
+    const int a = step.inputs[i], b = wanted.inputs[i];
+    if (a == b) continue;
+    same = a >= 0 && b >= 0 && constant(a) && constant(b) && same_type(type(a), type(b)) && plan_.values[a].half == plan_.values[b].half &&
+           (constant(a) == constant(b) || (!plan_.values[a].half && !std::memcmp(constant(a), constant(b), static_cast<size_t>(bytes_of(type(a))))));
   }
-  for (size_t i = 0; i < file_.inputs.size(); ++i) {
-    const FileTensor& tensor = file_.tensors[file_.inputs[i]];
-    Value value;
-    value.type = {abi_dtype(tensor.dtype), shapes[i]};
-    if (value.type.dtype < 0) return {kNotSupported, "input '" + std::string(tensor.name) + "' has dtype number " + std::to_string(tensor.dtype)};
-    for (int64_t n : shapes[i])
-      if (n < 0) return {kInferLater, "input '" + std::string(tensor.name) + "' has an open size: resize the model first (negative dimension)"};
-    if (element_count(shapes[i]) < 0) return {kInferFailed, "input '" + std::string(tensor.name) + "' is too large"};
-    value.outside = true;
-    plan_.inputs.push_back(add(std::move(value)));
-    plan_.of_tensor[file_.inputs[i]] = plan_.inputs.back();
+  if (!same) {  // with the number that came, the operator goes another way
+    replayed_.clear();
+    return nullptr;
   }
-
-  std::string unknown;  // all of them are told, not the first alone
-  for (const FileNode& node : file_.nodes) {
-    if (find_operator(node.kind)) continue;
-    unknown += (unknown.empty() ? "" : ", ") + std::string(name_of_operator(node.kind)) + " (node '" + std::string(node.name) + "')";
-  }
-  if (!unknown.empty()) return {kOperatorNotFound, "operators without a kernel: " + unknown};
-
-  for (size_t i = 0; i < file_.nodes.size() && ok(); ++i) {
-    node_ = &file_.nodes[i];
-    node_index_ = static_cast<int>(i);
-    find_operator(node_->kind)(*this);
-    if (ok() && !file_.reader->ok()) fail(kGraphInvalid, file_.reader->fault());
-    for (uint32_t o : node_->outputs)
-      if (ok() && plan_.of_tensor[o] < 0) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
-  }
-  node_ = nullptr;
-  if (!ok()) return status_;
-  copy_outputs();
-  place();
-  return {};
-}
-
-// Outputs have memory of their own: one that is an input, a constant, a view or another output is copied to it.
-void Planner::copy_outputs() {
-  for (uint32_t tensor : file_.outputs) {
-    const int value = widened(plan_.of_tensor[tensor]);
-    Value& made = plan_.values[value];
-    if (!made.constant && !made.outside && made.root == value) {
-      made.outside = true;
-      plan_.outputs.push_back(value);
-      continue;
-    }
-    Value copy;
-    copy.type = made.type;
-    copy.outside = true;
-    const int target = add(std::move(copy));
-    plan_.steps.push_back({nullptr, {}, {value}, {target}, -1});
-    plan_.outputs.push_back(target);
-  }
+  emitted_.push_back(std::move(step));
+  return &emitted_.back().outputs;
 }
 
 // Places in the arena: large values first, each at the lowest place that is free while it lives.
 void Planner::place() {
+  const std::vector<bool> kept = needed_later();
   struct Life {
     int value, from, to;
     int64_t bytes;
@@ -345,12 +298,12 @@ void Planner::place() {
     for (int i : step.inputs) {
       if (i < 0) continue;
       const int root = plan_.values[i].root;
-      if (of_value[root] >= 0) lives[of_value[root]].to = s;
+      if (of_value[root] >= 0) lives[of_value[root]].to = std::max(lives[of_value[root]].to, s);
     }
     for (int o : step.outputs) {
       if (plan_.values[o].outside) continue;
       of_value[o] = static_cast<int>(lives.size());
-      lives.push_back({o, s, s, bytes_of(plan_.values[o].type)});
+      lives.push_back({o, s, kept[o] ? static_cast<int>(plan_.steps.size()) : s, bytes_of(plan_.values[o].type)});
     }
   }
   std::stable_sort(lives.begin(), lives.end(), [](const Life& a, const Life& b) { return a.bytes > b.bytes; });

@@ -1,4 +1,7 @@
 // A model as it runs for one set of input shapes: values, steps that compute them, and where they lie.
+//
+// Where shapes, or which branch runs, depend on data, one plan is not enough: it goes as far as is known and ends a
+// stage. When its steps have run, the plan of the next stage goes on from there with the numbers that were missing.
 #ifndef MYCELIA_LITE_PLAN_H_
 #define MYCELIA_LITE_PLAN_H_
 
@@ -6,6 +9,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "memory.h"
@@ -26,9 +30,10 @@ struct Value {
   Type type;
   const uint8_t* constant = nullptr;
   bool half = false;  // a constant of float32 whose elements are stored as float16
+  bool lasting = false;  // a constant that is the same for all input shapes and runs
   int root = -1;  // the value whose memory this one shares; itself if it has its own
   int64_t place = -1;  // in the arena
-  bool outside = false;  // an input or output of the model, which has memory of its own
+  bool outside = false;  // it has memory that is not of this stage's arena: `Plan` says whose
 };
 
 struct Step {
@@ -38,37 +43,89 @@ struct Step {
   int node = -1;
 };
 
-// Constants that are not in the file as kernels take them, packed weights above all, by what they were made of: they serve
-// all input shapes.
+// Constants that are not in the file as kernels take them, packed weights above all, by what they were made of.
 struct Pack {
   Type type;
   Memory memory;
 };
 using Packs = std::map<std::string, Pack>;
 
+// Steps that an operator emitted before it came to a number that was not known.
+struct Emitted {
+  std::string op;
+  std::vector<int> inputs;
+  std::vector<uint8_t> attributes;
+  std::vector<Type> types;
+  std::vector<int> outputs;
+};
+
+// The nodes of a subgraph, where it is called from another: tensors of the file have values by scope.
+struct Scope {
+  int graph = 0;
+  int caller = -1;  // the scope of the node that calls it
+  int node = -1;  // which that is
+  std::unordered_map<uint32_t, int> values;  // of tensors that are no constants of the file
+};
+
+// Something left for a later stage: a node, or the end of a subgraph, whose outputs become those of its caller.
+struct Item {
+  int node = -1;
+  int scope = 0;
+  bool returns = false;
+  int activation = -1;  // whose results are the node's
+  std::vector<Emitted> emitted;
+};
+
+// A subgraph that runs with memory of its own when the steps of a stage are done: a loop, or a subgraph that calls itself.
+struct Activation {
+  int graph = 0;
+  std::vector<int> arguments;  // values
+  int node = -1;
+  bool loops = false;  // arguments: number of runs, condition, what is carried, what stays
+  int carried = 0;
+};
+
 struct Plan {
   std::vector<Value> values;
   std::vector<Step> steps;
-  std::vector<int> of_tensor;  // the value of each tensor of the file, -1 if it has none
-  std::vector<int> inputs, outputs;  // the values of the model's, each with memory of its own
+  std::vector<std::pair<int, int>> outputs;  // (which output of the graph, its value) that this stage makes
   int64_t arena_bytes = 0;
+  // Memory from outside.
+  std::vector<int> inputs;  // the values of the graph's inputs, in the first stage
+  std::vector<std::pair<int, int>> imported;  // (value, value of the stage before)
+  struct Result {
+    int value, activation, index;
+  };
+  std::vector<Result> results;  // of activations of the stage before
+  Packs packs;  // constants that follow from shapes or data
+  // What the next stage needs.
+  std::vector<Item> rest;
+  std::vector<Scope> scopes;
+  std::vector<bool> made;  // outputs of the graph that this or an earlier stage makes
+  std::vector<int> missing;  // values whose elements the next plan depends on
+  std::vector<Activation> activations;
+  bool tail = false;  // nothing is left but an activation whose results are those of the graph
 };
 
-// Makes the plan. What depends on constants alone is computed here.
+// Makes the plan of a stage. What depends on constants alone is computed here.
 class Planner {
  public:
+  // `packs`: constants that serve all plans.
   Planner(const ModelFile& file, Packs* packs, Plan* plan) : file_(file), packs_(packs), plan_(*plan) {}
 
-  // `shapes`: of the model's inputs.
-  Status run(const std::vector<std::vector<int64_t>>& shapes);
+  // The first stage of a subgraph.  `types`: of its inputs.
+  Status run(int graph, const std::vector<Type>& types);
+  // The stage after `before`.  `numbers`: the elements of its `missing`; `results`: types of the results of its activations.
+  Status resume(const Plan& before, const std::vector<const uint8_t*>& numbers, const std::vector<std::vector<Type>>& results);
 
   // ---- what operators use; the first fault ends the planning
   const FileNode& node() const { return *node_; }
   int input(size_t i);  // value of the node's input; fails if it is absent
-  int optional_input(size_t i) const;  // -1 if it is absent
+  int optional_input(size_t i);  // -1 if it is absent
   const Type& type(int value) const { return plan_.values[value].type; }
   const uint8_t* constant(int value) const { return plan_.values[value].constant; }
-  // Integers of a constant of int32 or int64; fails if it is none.
+  // The integers of a value of int32, int64 or bool. One that is no constant ends the stage: the operator is planned
+  // once more, with the number, when the steps so far have run. Until then it is not `ok`.
   std::vector<int64_t> integers(int value, const char* what);
 
   template <class Attributes>
@@ -85,26 +142,47 @@ class Planner {
                     std::move(outs));
   }
   std::vector<int> emit_all(const char* op, const std::vector<int>& inputs, std::vector<uint8_t> attributes, std::vector<Type> outs);
-  // A constant that is not in the file.
-  int made_constant(Type type, const void* data);
+  // A constant that is not in the file, which may follow from shapes; and a number that follows from attributes alone.
+  int made_constant(Type type, const void* data) { return made_constant(std::move(type), data, false); }
   int scalar(int32_t dtype, double value);
-  // A constant that `make` computes from constants, once for all input shapes; what it needs on the way is not kept.
-  int once(const std::string& key, const std::function<int()>& make);
+  // A constant that `make` computes from the constant `from`, once for all input shapes if that is lasting; what it needs
+  // on the way is not kept.
+  int once(const std::string& what, int from, const std::function<int()>& make);
   // The same elements in another shape.
   int view(int value, std::vector<int64_t> shape);
   void set_output(size_t i, int value);
   int fail(int code, const std::string& why);  // returns a value that may be used on
-  bool ok() const { return status_.code == kSuccess; }
+  bool ok() const { return status_.code == kSuccess && !waits_; }
 
  private:
   int add(Value value);
-  int add(const Pack& pack);
+  int add(const Pack& pack, bool lasting);
+  int made_constant(Type type, const void* data, bool lasting);
+  Packs& packs(bool lasting) { return lasting ? *packs_ : plan_.packs; }
   bool fits(const Type& type);
   myc_kernel_fn kernel_of(const char* op, const std::vector<int>& inputs);
   int folded(myc_kernel_fn kernel, const char* op, const std::vector<int>& inputs, const std::vector<uint8_t>& attributes, Type out);
   int widened(int value);
   std::vector<int> widened(std::vector<int> values);
-  void copy_outputs();
+  const std::vector<int>* emitted_before(const Emitted& wanted);
+
+  // ---- stages (stages.cc)
+  Status finish();
+  int value_of(int scope, uint32_t tensor);
+  int value_of_constant(uint32_t tensor);
+  void work(std::vector<Item> items);
+  void lower(Item item);
+  void call(Item item, int taken);
+  void loop(Item item);
+  void leave(const Item& item);
+  void activate(Item item, Activation activation);
+  void take_results(const Item& item);
+  bool ready(const Item& item);
+  bool runs(int graph, int scope) const;
+  int imported(const Plan& before, int value);
+  void make_outputs();
+  bool is_tail() const;
+  std::vector<bool> needed_later() const;
   void place();
 
   const ModelFile& file_;
@@ -112,6 +190,14 @@ class Planner {
   Plan& plan_;
   const FileNode* node_ = nullptr;
   int node_index_ = -1;
+  int scope_ = 0;
+  std::vector<Emitted> emitted_, replayed_;  // of the node at work: now, and in the stage before
+  bool waits_ = false;  // the node at work asked for a number that is not known
+  std::unordered_map<uint32_t, int> constants_;  // values of the file's constants
+  std::unordered_map<int, int> imports_;  // value of the stage before -> ours
+  std::unordered_map<int, const uint8_t*> numbers_;  // elements of values of the stage before
+  std::vector<std::vector<Type>> results_;  // of the activations of the stage before
+  int64_t entered_ = 0;  // nodes of subgraphs
   Status status_;
 };
 

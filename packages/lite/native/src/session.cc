@@ -3,7 +3,6 @@
 #include <cstring>
 
 #include "kernels.h"
-#include "mycelia/cpu.h"
 #include "schema.h"
 
 namespace mycelia::lite {
@@ -28,6 +27,12 @@ Status Session::open_memory(Memory memory, size_t size, const std::string& folde
 Status Session::load() {
   if (!kernels().isa()) return {kNotSupported, "this processor runs none of the library's kernels, or not those that MYCELIA_ISA names"};
   if (Status status = read_model_file(bytes_.data(), bytes_.size(), &file_); !status) return status;
+  std::string unknown;  // all of them are told, not the first alone
+  for (const FileNode& node : file_.nodes) {
+    if (find_operator(node.kind) || !node.branches.empty()) continue;
+    unknown += (unknown.empty() ? "" : ", ") + std::string(name_of_operator(node.kind)) + " (node '" + std::string(node.name) + "')";
+  }
+  if (!unknown.empty()) return {kOperatorNotFound, "operators without a kernel: " + unknown};
   std::vector<std::vector<int64_t>> shapes;
   bool open = false;
   for (const uint32_t i : file_.inputs) {
@@ -54,79 +59,60 @@ Status Session::resize(const std::vector<std::vector<int64_t>>& shapes) {
       return {kParameterInvalid, "input '" + inputs_[i].name + "' has " + std::to_string(declared.size()) + " dimensions, but " +
                                      std::to_string(shapes[i].size()) + " sizes were given"};
   }
-  auto plan = std::make_unique<Plan>();
-  if (Status status = Planner(file_, &packs_, plan.get()).run(shapes); !status) return status;
+  std::vector<Type> types;
+  std::vector<Memory> memories;
+  std::vector<Execution::Argument> arguments;
+  for (size_t i = 0; i < shapes.size(); ++i) {
+    for (const int64_t n : shapes[i])
+      if (n < 0) return {kInferLater, "input '" + inputs_[i].name + "' has an open size: resize the model first (negative dimension)"};
+    if (element_count(shapes[i]) < 0) return {kInferFailed, "input '" + inputs_[i].name + "' is too large"};
+    types.push_back({inputs_[i].type.dtype, shapes[i]});
+  }
+  std::shared_ptr<Stage> stage;
+  if (Status status = execution_.prepare(types, &stage); !status) return status;
 
-  std::vector<Memory> in, out;
   const auto sized = [](const Type& type) { return Memory(static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype))); };
+  std::vector<Border> outputs;
   bool fine = true;
-  for (const int i : plan->inputs) fine = in.emplace_back(sized(plan->values[i].type)).data() && fine;
-  for (const int i : plan->outputs) fine = out.emplace_back(sized(plan->values[i].type)).data() && fine;
-  Memory arena(static_cast<size_t>(plan->arena_bytes));
-  if (!fine || !arena.data()) return {kMemory, "no memory for the tensors of these shapes"};
-  for (Memory& memory : in) std::memset(memory.data(), 0, memory.size());
+  for (const Type& type : types) {
+    fine = memories.emplace_back(sized(type)).data() && fine;
+    arguments.push_back({type, memories.back().data()});
+  }
+  for (const uint32_t i : file_.outputs) {
+    const FileTensor& tensor = file_.tensors[i];
+    outputs.push_back({std::string(tensor.name), {std::max(abi_dtype(tensor.dtype), 0), tensor.shape}, Memory()});
+  }
+  for (const auto& [output, value] : stage->plan.outputs) {
+    outputs[output].type = stage->plan.values[value].type;
+    outputs[output].memory = sized(outputs[output].type);
+    fine = outputs[output].memory.data() && fine;
+  }
+  if (!fine) return {kMemory, "no memory for the tensors of these shapes"};
+  for (Memory& memory : memories) std::memset(memory.data(), 0, memory.size());
+  if (Status status = execution_.bind(stage, arguments, [&](int output, const Type&) { return outputs[output].memory.data(); }); !status) return status;
 
-  plan_ = std::move(plan);
-  arena_ = std::move(arena);
-  for (size_t i = 0; i < in.size(); ++i) {
-    inputs_[i].memory = std::move(in[i]);
-    inputs_[i].type = plan_->values[plan_->inputs[i]].type;
+  stage_ = std::move(stage);
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    inputs_[i].memory = std::move(memories[i]);
+    inputs_[i].type = types[i];
   }
-  for (size_t i = 0; i < out.size(); ++i) {
-    outputs_[i].memory = std::move(out[i]);
-    outputs_[i].type = plan_->values[plan_->outputs[i]].type;
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    outputs_[i].type = std::move(outputs[i].type);
+    outputs_[i].memory = std::move(outputs[i].memory);
   }
-  bind();
   return {};
-}
-
-// Gives each value its address, once for all runs.
-void Session::bind() {
-  tensors_.assign(plan_->values.size(), myc_tensor{});
-  for (size_t i = 0; i < plan_->values.size(); ++i) {
-    const Value& value = plan_->values[i];
-    myc_tensor& t = tensors_[i];
-    t.dtype = value.type.dtype;
-    t.rank = value.type.rank();
-    t.size = element_count(value.type.shape);
-    std::copy(value.type.shape.begin(), value.type.shape.end(), t.shape);
-    if (value.constant) t.data = const_cast<uint8_t*>(value.constant);
-    else if (value.place >= 0) t.data = arena_.data() + value.place;
-  }
-  for (size_t i = 0; i < inputs_.size(); ++i) tensors_[plan_->inputs[i]].data = inputs_[i].memory.data();
-  for (size_t i = 0; i < outputs_.size(); ++i) tensors_[plan_->outputs[i]].data = outputs_[i].memory.data();
-  for (size_t i = 0; i < plan_->values.size(); ++i)
-    if (!tensors_[i].data) tensors_[i].data = tensors_[plan_->values[i].root].data;  // a view
-  step_inputs_.clear();
-  step_outputs_.clear();
-  for (const Step& step : plan_->steps) {
-    for (const int i : step.inputs) step_inputs_.push_back(i < 0 ? nullptr : &tensors_[i]);
-    for (const int o : step.outputs) step_outputs_.push_back(&tensors_[o]);
-  }
 }
 
 Status Session::predict() {
-  if (!plan_) return {kInferLater, "the model has open sizes: resize it before it is run (negative dimension)"};
-  myc_cpu_set_threads(threads_);
-  myc_context* const context = myc_cpu_context();
-  const myc_tensor* const* in = step_inputs_.data();
-  myc_tensor* const* out = step_outputs_.data();
-  for (const Step& step : plan_->steps) {
-    if (!step.kernel) {
-      std::memcpy(out[0]->data, in[0]->data, static_cast<size_t>(in[0]->size * item_bytes(in[0]->dtype)));
-    } else {
-      const myc_call call{in, out, step.attributes.data(), context, static_cast<int32_t>(step.inputs.size()),
-                          static_cast<int32_t>(step.outputs.size())};
-      if (const int32_t code = step.kernel(&call); code != MYC_OK) {
-        const FileNode& node = file_.nodes[step.node];
-        const char* reason = code == MYC_E_ARGUMENT ? context->error : code == MYC_E_MEMORY ? "no memory for scratch" : "its kernel does not take this case";
-        return {kOperatorFailed, "node '" + std::string(node.name) + "' (" + name_of_operator(node.kind) + "): " + reason};
-      }
-    }
-    in += step.inputs.size();
-    out += step.outputs.size();
-  }
-  return {};
+  if (!stage_) return {kInferLater, "the model has open sizes: resize it before it is run (negative dimension)"};
+  const auto sink = [&](int output, const Type& type) {  // of an output that a later stage makes
+    Border& border = outputs_[output];
+    const size_t bytes = static_cast<size_t>(element_count(type.shape) * item_bytes(type.dtype));
+    if (!border.memory.data() || border.memory.size() != bytes) border.memory = Memory(bytes);
+    border.type = type;
+    return border.memory.data();
+  };
+  return execution_.run(stage_, sink);
 }
 
 }  // namespace mycelia::lite

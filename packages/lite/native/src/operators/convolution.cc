@@ -56,7 +56,7 @@ OPERATOR(Conv2DFusion) {
   const int64_t outputs = w.shape[0], per_group = w.shape[3], taps = w.shape[1] * w.shape[2];
   const bool depthwise = group == outputs && group == image.shape[3] && per_group == 1;
   const int64_t algorithm = depthwise ? kDepthwise : kDirect;
-  const int pack = p.once("conv " + std::to_string(group) + " " + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight))), [&] {
+  const int pack = p.once("conv " + std::to_string(group), weight, [&] {
     const Type first{w.dtype, {outputs, per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t size = depthwise ? taps * padded(outputs) : group * taps * per_group * padded(outputs / group);
@@ -118,7 +118,7 @@ OPERATOR(Conv2dTransposeFusion) {
   if (!p.ok()) return;
   const bool depthwise = group == outputs && per_group == 1 && w.shape[0] == group;
   const int64_t algorithm = depthwise ? kDepthwise : kDirect;
-  const int pack = p.once("transposed conv " + std::to_string(group) + " " + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight))), [&] {
+  const int pack = p.once("transposed conv " + std::to_string(group), weight, [&] {
     const Type first{w.dtype, {w.shape[0], per_group, w.shape[1], w.shape[2]}};
     const int turned = p.emit("transpose", {weight}, myc_transpose_attrs{ints({0, 3, 1, 2})}, first);
     const int64_t count = depthwise ? taps * padded(outputs) : taps * w.shape[0] * padded(per_group);

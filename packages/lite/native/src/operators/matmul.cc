@@ -23,8 +23,7 @@ int linear(Planner& p, int x, int weight, bool transposed, int bias, int8_t acti
   if (t.rank() < 1 || t.shape.back() != depth)
     return p.fail(kInferFailed, text_of(t) + " cannot be multiplied by " + text_of(w) + (transposed ? ", transposed" : ""));
   check_bias(p, bias, outputs);
-  const std::string key = std::string(transposed ? "linear^T " : "linear ") + std::to_string(reinterpret_cast<uintptr_t>(p.constant(weight)));
-  const int pack = p.once(key, [&] {
+  const int pack = p.once(transposed ? "linear^T" : "linear", weight, [&] {
     const int64_t size = depth * ((outputs + kPanel - 1) / kPanel * kPanel);
     return p.emit("linear_pack", {weight}, myc_linear_pack_attrs{transposed, 0}, Type{w.dtype, {size}});
   });

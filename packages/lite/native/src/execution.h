@@ -1,0 +1,78 @@
+// How a model runs: stage after stage, each with a plan that is kept for runs alike.
+#ifndef MYCELIA_LITE_EXECUTION_H_
+#define MYCELIA_LITE_EXECUTION_H_
+
+#include <deque>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "plan.h"
+
+namespace mycelia::lite {
+
+// A plan with the addresses of its values.
+struct Stage {
+  Plan plan;
+  uint64_t number = 0;
+  std::shared_ptr<Stage> before;  // whose constants the plan may use
+  std::vector<myc_tensor> tensors;  // of all values
+  std::vector<const myc_tensor*> step_inputs;  // of all steps, one after the other
+  std::vector<myc_tensor*> step_outputs;
+  bool active = false;  // it is under way: a subgraph that calls itself needs another one
+};
+
+// A tensor with memory of its own, between subgraphs.
+struct Buffer {
+  Type type;
+  Memory memory;
+};
+
+class Execution {
+ public:
+  // Where the i-th output of a graph goes; null if there is no memory.
+  using Sink = std::function<uint8_t*(int, const Type&)>;
+  struct Argument {
+    Type type;
+    const uint8_t* data;
+  };
+
+  explicit Execution(const ModelFile& file) : file_(file) {}
+  void set_threads(int threads) { threads_ = threads; }
+
+  // The first stage of the model for inputs of these types; kept for a while.
+  Status prepare(const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
+  // Addresses for `stage`, which is to run next on the model's inputs.
+  Status bind(const std::shared_ptr<Stage>& stage, const std::vector<Argument>& inputs, const Sink& sink);
+  // Runs the model, whose first stage is bound.
+  Status run(const std::shared_ptr<Stage>& first, const Sink& sink);
+
+ private:
+  using Results = std::vector<std::vector<Buffer>>;  // of the activations of a stage
+
+  Status find(const std::string& key, const std::function<Status(Stage*)>& make, std::shared_ptr<Stage>* stage);
+  Status first_stage(int graph, const std::vector<Type>& types, std::shared_ptr<Stage>* stage);
+  Status next_stage(const std::shared_ptr<Stage>& before, const Results& results, std::shared_ptr<Stage>* stage);
+  Status bind(Stage& stage, size_t level, const std::vector<Argument>& inputs, const Results& results, const Sink& sink);
+  Status run_steps(const Stage& stage);
+  // From a bound stage at this level of the arenas to the end of its graph.
+  Status finish(std::shared_ptr<Stage> stage, size_t level, int depth, const Sink& sink);
+  Status activate(const Activation& activation, const Stage& stage, size_t level, int depth, std::vector<Buffer>* results);
+  Status call(int graph, const std::vector<Argument>& arguments, size_t level, int depth, std::vector<Buffer>* results);
+  Status loop(const Activation& activation, std::vector<Argument> arguments, size_t level, int depth, std::vector<Buffer>* results);
+
+  const ModelFile& file_;
+  Packs packs_;
+  int threads_ = 1;
+  std::list<std::pair<std::string, std::shared_ptr<Stage>>> stages_;  // used last: in front
+  std::unordered_map<std::string, std::list<std::pair<std::string, std::shared_ptr<Stage>>>::iterator> by_key_;
+  uint64_t made_ = 0;
+  std::deque<Memory> arenas_;  // of the stages under way
+};
+
+}  // namespace mycelia::lite
+
+#endif

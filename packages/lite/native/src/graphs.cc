@@ -1,0 +1,216 @@
+// Nodes and subgraphs of a file: what calls what, and whether each value is there before it is read.
+#include <algorithm>
+#include <unordered_map>
+
+#include "model_file.h"
+#include "schema.h"
+
+namespace mycelia::lite {
+
+namespace {
+
+using namespace schema;
+
+constexpr uint32_t kMostGraphs = 512;
+
+// What the output of a PartialFusion or Switch stands for.
+struct Function {
+  std::vector<uint32_t> condition;  // one tensor, or none
+  std::vector<FileBranch> branches;
+};
+
+struct GraphReader {
+  ModelFile& file;
+  std::unordered_map<uint32_t, Function> functions;  // of the graph at work, by tensor
+
+  // `node` as it runs; `prepares` if it only makes a function that others call.
+  Status resolve(FileNode* node, bool* prepares) {
+    *prepares = node->kind == kOp_PartialFusion || node->kind == kOp_Switch;
+    const std::string which = "node '" + std::string(node->name) + "' (" + name_of_operator(node->kind) + ")";
+    if (node->kind == kOp_PartialFusion) {
+      const int64_t graph = node->attributes.get<int64_t>(kPartialFusion_sub_graph_index);
+      if (graph < 0 || graph >= static_cast<int64_t>(file.graphs.size()) || node->outputs.size() != 1)
+        return broken(which + " stands for subgraph " + std::to_string(graph) + " of " + std::to_string(file.graphs.size()));
+      functions[node->outputs[0]] = {{}, {{static_cast<int>(graph), node->inputs}}};
+    } else if (node->kind == kOp_Switch) {
+      Function both;
+      for (size_t i = 1; i < 3 && node->inputs.size() == 3; ++i) {
+        const auto found = functions.find(node->inputs[i]);
+        if (found == functions.end() || found->second.branches.size() != 1) break;
+        both.branches.push_back(found->second.branches[0]);
+      }
+      if (both.branches.size() != 2 || node->outputs.size() != 1)
+        return {kNotSupported, which + ": expected a condition and the subgraphs of two PartialFusions"};
+      both.condition = {node->inputs[0]};
+      functions[node->outputs[0]] = std::move(both);
+    } else if (node->kind == kOp_Call) {
+      const auto found = node->inputs.empty() ? functions.end() : functions.find(node->inputs[0]);
+      if (found == functions.end()) return {kNotSupported, which + ": its first input is no PartialFusion or Switch of the same subgraph"};
+      const std::vector<uint32_t> more(node->inputs.begin() + 1, node->inputs.end());
+      node->inputs = found->second.condition;
+      node->branches = found->second.branches;
+      for (FileBranch& branch : node->branches) {
+        branch.inputs.insert(branch.inputs.end(), more.begin(), more.end());
+        node->inputs.insert(node->inputs.end(), branch.inputs.begin(), branch.inputs.end());
+      }
+    } else if (node->kind == kOp_Custom && node->attributes.text(kCustom_type) == "Loop") {
+      return resolve_loop(node, which);
+    }
+    return {};
+  }
+
+  Status resolve_loop(FileNode* node, const std::string& which) {
+    const TableSpan attributes = node->attributes.tables(kCustom_attr);
+    int64_t body = -1, carried = -1;
+    for (uint32_t i = 0; i < attributes.size() && i < 8; ++i) {
+      const Table attribute = attributes[i];
+      const std::string_view name = attribute.text(kAttribute_name), text = attribute.text(kAttribute_data);
+      int64_t number = text.empty() || text.size() > 6 ? -1 : 0;
+      for (const char digit : text) number = number < 0 || digit < '0' || digit > '9' ? -1 : number * 10 + (digit - '0');
+      if (name == "body") body = number;
+      else if (name == "carried") carried = number;
+      else return {kOperatorAttribute, which + ": attribute '" + std::string(name) + "' is unknown"};
+    }
+    if (body < 0 || body >= static_cast<int64_t>(file.graphs.size())) return broken(which + ": its body is no subgraph");
+    if (carried < 0 || node->inputs.size() < 2 || static_cast<size_t>(carried) > node->inputs.size() - 2 ||
+        static_cast<size_t>(carried) > node->outputs.size())
+      return broken(which + ": it has " + std::to_string(node->inputs.size()) + " inputs and carries " + std::to_string(carried) + " values");
+    node->loops = true;
+    node->carried = static_cast<int>(carried);
+    node->branches = {{static_cast<int>(body), node->inputs}};  // the number of the run stands for how many there are
+    return {};
+  }
+};
+
+Status check_calls(const ModelFile& file) {
+  for (const FileNode& node : file.nodes) {
+    for (const FileBranch& branch : node.branches) {
+      const FileGraph& graph = file.graphs[branch.graph];
+      const size_t results = node.loops ? node.outputs.size() + 1 : node.outputs.size();
+      if (graph.inputs.size() != branch.inputs.size() || (node.loops ? graph.outputs.size() != results : graph.outputs.size() < results))
+        return broken("node '" + std::string(node.name) + "' calls a subgraph of " + std::to_string(graph.inputs.size()) + " inputs and " +
+                      std::to_string(graph.outputs.size()) + " outputs with " + std::to_string(branch.inputs.size()) + " and " + std::to_string(results));
+    }
+  }
+  return {};
+}
+
+Status check_order(const ModelFile& file) {
+  std::vector<size_t> known(file.tensors.size());  // the graph in which it is known, counted from 1
+  for (size_t g = 0; g < file.graphs.size(); ++g) {
+    const FileGraph& graph = file.graphs[g];
+    const auto is_known = [&](uint32_t i) { return file.tensors[i].data || known[i] == g + 1; };
+    for (uint32_t i : graph.inputs) {
+      if (file.tensors[i].data) return broken("input tensor " + std::to_string(i) + " is a constant");
+      known[i] = g + 1;
+    }
+    for (int n = graph.first; n < graph.last; ++n) {
+      const FileNode& node = file.nodes[n];
+      const std::string which = "node '" + std::string(node.name) + "'";
+      for (uint32_t i : node.inputs)
+        if (!is_known(i)) return broken(which + " reads tensor " + std::to_string(i) + " before it is made");
+      for (uint32_t i : node.outputs) {
+        if (is_known(i)) return broken(which + " writes tensor " + std::to_string(i) + ", which has a value already");
+        known[i] = g + 1;
+      }
+    }
+    for (uint32_t i : graph.outputs)
+      if (!is_known(i)) return broken("output tensor " + std::to_string(i) + " is never made");
+  }
+  return {};
+}
+
+// Constants of float16 stand for float32 where they are used together with values of float32.
+void find_halves(ModelFile* file) {
+  for (const FileNode& node : file->nodes) {
+    const auto is_float = [&](uint32_t i) { return !file->tensors[i].data && file->tensors[i].dtype == kDataType_FLOAT32; };
+    if (std::none_of(node.inputs.begin(), node.inputs.end(), is_float) && std::none_of(node.outputs.begin(), node.outputs.end(), is_float)) continue;
+    for (const uint32_t i : node.inputs) {
+      FileTensor& tensor = file->tensors[i];
+      tensor.half = tensor.half || (tensor.data && tensor.dtype == kDataType_FLOAT16);
+    }
+  }
+}
+
+void find_cycles(ModelFile* file) {
+  const size_t count = file->graphs.size();
+  std::vector<std::vector<bool>> calls(count, std::vector<bool>(count)), reaches = calls;
+  for (size_t g = 0; g < count; ++g)
+    for (int n = file->graphs[g].first; n < file->graphs[g].last; ++n)
+      for (const FileBranch& branch : file->nodes[n].branches) calls[g][branch.graph] = true;
+  for (size_t g = 0; g < count; ++g) {
+    std::vector<size_t> open{g};
+    while (!open.empty()) {
+      const size_t from = open.back();
+      open.pop_back();
+      for (size_t to = 0; to < count; ++to) {
+        if (!calls[from][to] || reaches[g][to]) continue;
+        reaches[g][to] = true;
+        open.push_back(to);
+      }
+    }
+  }
+  for (size_t g = 0; g < count; ++g)
+    for (size_t other = 0; other <= g && file->graphs[g].cycle < 0; ++other)
+      if (reaches[g][other] && reaches[other][g]) file->graphs[g].cycle = static_cast<int>(other);
+}
+
+}  // namespace
+
+Status read_graphs(const Table& root, ModelFile* file) {
+  const TableSpan nodes = root.tables(kMetaGraph_nodes), graphs = root.tables(kMetaGraph_subGraph);
+  Reader& reader = *file->reader;
+  if (graphs.size() > kMostGraphs)
+    return {kNotSupported, "the model has " + std::to_string(graphs.size()) + " subgraphs, at most " + std::to_string(kMostGraphs) + " are supported"};
+  file->graphs.resize(std::max<size_t>(graphs.size(), 1));
+  GraphReader state{*file, {}};
+  for (uint32_t g = 0; g < file->graphs.size(); ++g) {
+    FileGraph& graph = file->graphs[g];
+    std::vector<uint32_t> order;  // without subgraphs it is that of the nodes
+    if (graphs.size()) {
+      graph.name = graphs[g].text(kSubGraph_name);
+      graph.inputs = indices(graphs[g].span<uint32_t>(kSubGraph_inputIndices));
+      graph.outputs = indices(graphs[g].span<uint32_t>(kSubGraph_outputIndices));
+      order = indices(graphs[g].span<uint32_t>(kSubGraph_nodeIndices));
+    } else {
+      for (uint32_t i = 0; i < nodes.size(); ++i) order.push_back(i);
+    }
+    if (g == 0) graph.inputs = file->inputs, graph.outputs = file->outputs;
+    graph.first = static_cast<int>(file->nodes.size());
+    state.functions.clear();
+    for (uint32_t i : order) {
+      if (i >= nodes.size())
+        return broken("subgraph " + std::to_string(g) + " names node " + std::to_string(i) + " of " + std::to_string(nodes.size()));
+      const Table table = nodes[i];
+      const Table primitive = table.table(kCNode_primitive);
+      FileNode node;
+      node.name = table.text(kCNode_name);
+      node.kind = primitive.get<uint8_t>(kPrimitive_value - 2);
+      node.attributes = primitive.table(kPrimitive_value);
+      node.inputs = indices(table.span<uint32_t>(kCNode_inputIndex));
+      node.outputs = indices(table.span<uint32_t>(kCNode_outputIndex));
+      bool prepares = false;
+      Status status = node.attributes ? state.resolve(&node, &prepares) : broken("a node without an operator");
+      if (!reader.ok()) return broken(reader.fault());
+      if (!status) return status;
+      if (!prepares) file->nodes.push_back(std::move(node));
+    }
+    graph.last = static_cast<int>(file->nodes.size());
+  }
+  if (!reader.ok()) return broken(reader.fault());
+
+  const auto within = [&](const std::vector<uint32_t>& all) {
+    return std::all_of(all.begin(), all.end(), [&](uint32_t i) { return i < file->tensors.size(); });
+  };
+  bool fine = within(file->inputs) && within(file->outputs);
+  for (const FileGraph& graph : file->graphs) fine = fine && within(graph.inputs) && within(graph.outputs);
+  for (const FileNode& node : file->nodes) fine = fine && within(node.inputs) && within(node.outputs);
+  if (!fine) return broken("an index of a tensor is beyond the " + std::to_string(file->tensors.size()) + " that there are");
+  if (Status status = check_calls(*file); !status) return status;
+  if (Status status = check_order(*file); !status) return status;
+  find_halves(file);
+  find_cycles(file);
+  return {};
+}
+
+}  // namespace mycelia::lite

@@ -1,0 +1,308 @@
+// Stages of a plan: which nodes can be planned now, subgraphs that are called, and what is left for later.
+#include <algorithm>
+#include <cstring>
+
+#include "plan.h"
+#include "schema.h"
+
+namespace mycelia::lite {
+
+namespace {
+
+constexpr int64_t kMostEntered = int64_t{1} << 20;  // nodes of called subgraphs in one plan: a damaged file may double them at every call
+constexpr int kDeepest = 100;  // calls within calls
+
+}  // namespace
+
+Status Planner::run(int graph, const std::vector<Type>& types) {
+  const FileGraph& file = file_.graphs[graph];
+  add(Value());  // what `fail` returns: operators may go on with it
+  plan_.scopes.resize(1);
+  plan_.scopes[0].graph = graph;
+  plan_.made.assign(file.outputs.size(), false);
+  for (size_t i = 0; i < file.inputs.size(); ++i) {
+    Value value;
+    value.type = types[i];
+    value.outside = true;
+    plan_.inputs.push_back(add(std::move(value)));
+    plan_.scopes[0].values[file.inputs[i]] = plan_.inputs.back();
+  }
+  std::vector<Item> items;
+  for (int i = file.first; i < file.last; ++i) items.push_back({i, 0, false, -1, {}});
+  work(std::move(items));
+  return finish();
+}
+
+Status Planner::resume(const Plan& before, const std::vector<const uint8_t*>& numbers, const std::vector<std::vector<Type>>& results) {
+  add(Value());
+  for (size_t i = 0; i < numbers.size(); ++i) numbers_[before.missing[i]] = numbers[i];
+  results_ = results;
+  plan_.made = before.made;
+  for (const Scope& scope : before.scopes) plan_.scopes.push_back({scope.graph, scope.caller, scope.node, {}});
+  std::vector<Item> items = before.rest;
+  for (Item& item : items) {
+    const Scope& scope = before.scopes[item.scope];
+    for (uint32_t tensor : item.returns ? file_.graphs[scope.graph].outputs : file_.nodes[item.node].inputs)
+      if (const auto found = scope.values.find(tensor); found != scope.values.end())
+        plan_.scopes[item.scope].values[tensor] = imported(before, found->second);
+    for (Emitted& step : item.emitted) {
+      for (int& i : step.inputs) i = i < 0 ? i : imported(before, i);
+      for (int& o : step.outputs) o = imported(before, o);
+    }
+  }
+  if (ok()) work(std::move(items));
+  return finish();
+}
+
+Status Planner::finish() {
+  node_ = nullptr;
+  if (ok()) make_outputs();
+  if (!ok()) return status_;
+  if (plan_.rest.empty() ? std::find(plan_.made.begin(), plan_.made.end(), false) != plan_.made.end()
+                         : plan_.missing.empty() && plan_.activations.empty())
+    return {kGraphInvalid, "an output is never made"};
+  place();
+  return {};
+}
+
+// A value of the stage before as one of ours.
+int Planner::imported(const Plan& before, int value) {
+  const auto [found, fresh] = imports_.emplace(value, 0);
+  if (!fresh) return found->second;
+  const Value& old = before.values[value];
+  if (const auto number = numbers_.find(value); number != numbers_.end() && !old.constant) {
+    found->second = made_constant(old.type, number->second, false);
+    return imports_[value];
+  }
+  Value made;
+  made.type = old.type;
+  made.constant = old.constant;
+  made.half = old.half;
+  made.lasting = old.lasting;
+  made.outside = !old.constant;
+  const int ours = imports_[value] = add(std::move(made));
+  if (!old.constant) plan_.imported.emplace_back(ours, value);
+  return ours;
+}
+
+int Planner::value_of_constant(uint32_t index) {
+  const auto [found, fresh] = constants_.emplace(index, 0);
+  if (!fresh) return found->second;
+  const FileTensor& tensor = file_.tensors[index];
+  Value value;
+  value.type = {abi_dtype(tensor.dtype), tensor.shape};
+  value.constant = tensor.data;
+  value.lasting = true;
+  if (reinterpret_cast<uintptr_t>(tensor.data) % item_bytes(value.type.dtype)) {  // kernels read whole elements
+    Pack& copy = (*packs_)["aligned " + std::to_string(index)];
+    if (!copy.memory.data()) {
+      copy = {value.type, Memory(tensor.bytes)};
+      if (!copy.memory.data()) return fail(kMemory, "no memory for the constants");
+      std::memcpy(copy.memory.data(), tensor.data, tensor.bytes);
+    }
+    value.constant = copy.memory.data();
+  }
+  if (tensor.half) value.type.dtype = MYC_F32, value.half = true;
+  return found->second = add(std::move(value));
+}
+
+// -1 while it is not known.
+int Planner::value_of(int scope, uint32_t tensor) {
+  if (file_.tensors[tensor].data) return value_of_constant(tensor);
+  const auto& values = plan_.scopes[scope].values;
+  const auto found = values.find(tensor);
+  return found == values.end() ? -1 : found->second;
+}
+
+bool Planner::ready(const Item& item) {
+  for (uint32_t tensor : item.returns ? file_.graphs[plan_.scopes[item.scope].graph].outputs : file_.nodes[item.node].inputs)
+    if (value_of(item.scope, tensor) < 0) return false;
+  return true;
+}
+
+// Plans what can be planned, in order; the others are left for a later stage.
+void Planner::work(std::vector<Item> items) {
+  for (Item& item : items) {
+    if (!ok()) return;
+    if (!ready(item)) {
+      plan_.rest.push_back(std::move(item));
+    } else if (item.returns) {
+      leave(item);
+    } else {
+      lower(std::move(item));
+    }
+  }
+}
+
+void Planner::lower(Item item) {
+  const int node_index = item.node, scope = item.scope;
+  const auto begin = [&] { node_ = &file_.nodes[node_index], node_index_ = node_index, scope_ = scope; };
+  begin();
+  if (item.activation >= 0) {
+    take_results(item);
+  } else if (node_->loops) {
+    loop(std::move(item));
+    return;
+  } else {
+    emitted_.clear();
+    replayed_ = std::move(item.emitted);
+    if (!node_->branches.empty()) {
+      int taken = 0;
+      if (node_->branches.size() == 2) {
+        const std::vector<int64_t> condition = integers(input(0), "the condition");
+        if (ok() && condition.size() != 1) fail(kOperatorAttribute, "the condition is " + text_of(type(input(0))));
+        if (ok()) taken = condition[0] ? 0 : 1;
+      }
+      if (ok()) {
+        call(std::move(item), taken);
+        return;
+      }
+    } else {
+      find_operator(node_->kind)(*this);
+    }
+    if (waits_) {
+      waits_ = false;
+      item.emitted = std::move(emitted_);
+      plan_.rest.push_back(std::move(item));
+      return;
+    }
+  }
+  if (ok() && !file_.reader->ok()) fail(kGraphInvalid, file_.reader->fault());
+  for (uint32_t o : node_->outputs)
+    if (ok() && value_of(scope, o) < 0) fail(kNotSupported, "its output '" + std::string(file_.tensors[o].name) + "' is not computed");
+}
+
+// Whether a subgraph is under way in this scope or those that called it.
+bool Planner::runs(int graph, int scope) const {
+  for (int depth = 0; scope >= 0; scope = plan_.scopes[scope].caller, ++depth)
+    if (plan_.scopes[scope].graph == graph || depth > kDeepest) return true;
+  return false;
+}
+
+// The nodes of a subgraph become part of this plan, unless it would never end: one that calls itself runs on its own.
+void Planner::call(Item item, int taken) {
+  const FileBranch& branch = node_->branches[taken];
+  const FileGraph& graph = file_.graphs[branch.graph];
+  std::vector<int> arguments;
+  for (uint32_t tensor : branch.inputs) arguments.push_back(value_of(scope_, tensor));
+  const bool own = graph.cycle >= 0 && graph.cycle != file_.graphs[plan_.scopes[0].graph].cycle;
+  if (own || runs(branch.graph, scope_)) {
+    activate(std::move(item), {branch.graph, widened(std::move(arguments)), item.node, false, 0});
+    return;
+  }
+  entered_ += graph.last - graph.first + 1;
+  if (entered_ > kMostEntered) {
+    fail(kGraphInvalid, "subgraphs that call one another make more than " + std::to_string(kMostEntered) + " nodes");
+    return;
+  }
+  const int scope = static_cast<int>(plan_.scopes.size());
+  plan_.scopes.push_back({branch.graph, item.scope, item.node, {}});
+  for (size_t i = 0; i < arguments.size(); ++i) plan_.scopes[scope].values[graph.inputs[i]] = arguments[i];
+  std::vector<Item> items;
+  for (int i = graph.first; i < graph.last; ++i) items.push_back({i, scope, false, -1, {}});
+  items.push_back({item.node, scope, true, -1, {}});
+  work(std::move(items));
+}
+
+// The outputs of a subgraph become those of the node that called it.
+void Planner::leave(const Item& item) {
+  const Scope scope = plan_.scopes[item.scope];
+  const std::vector<uint32_t>& outputs = file_.nodes[scope.node].outputs;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    plan_.scopes[scope.caller].values[outputs[i]] = value_of(item.scope, file_.graphs[scope.graph].outputs[i]);
+}
+
+void Planner::loop(Item item) {
+  Activation activation{node_->branches[0].graph, {}, item.node, true, node_->carried};
+  for (size_t i = 0; i < node_->inputs.size(); ++i) activation.arguments.push_back(widened(input(i)));
+  activate(std::move(item), std::move(activation));
+}
+
+void Planner::activate(Item item, Activation activation) {
+  item.activation = static_cast<int>(plan_.activations.size());
+  plan_.activations.push_back(std::move(activation));
+  plan_.rest.push_back(std::move(item));
+}
+
+void Planner::take_results(const Item& item) {
+  const std::vector<Type>& types = results_[item.activation];
+  for (size_t i = 0; i < node_->outputs.size() && i < types.size(); ++i) {
+    Value value;
+    value.type = types[i];
+    value.outside = true;
+    plan_.results.push_back({add(std::move(value)), item.activation, static_cast<int>(i)});
+    set_output(i, plan_.results.back().value);
+  }
+}
+
+// Outputs have memory of their own: one that is an input, a constant, a view or another output is copied to it.
+void Planner::make_outputs() {
+  const std::vector<uint32_t>& tensors = file_.graphs[plan_.scopes[0].graph].outputs;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    if (plan_.made[i]) continue;
+    const int value = widened(value_of(0, tensors[i]));
+    if (value < 0) continue;
+    plan_.made[i] = true;
+    Value& made = plan_.values[value];
+    if (!made.constant && !made.outside && made.root == value) {
+      made.outside = true;
+      plan_.outputs.emplace_back(i, value);
+      continue;
+    }
+    Value copy;
+    copy.type = made.type;
+    copy.outside = true;
+    const int target = add(std::move(copy));
+    plan_.steps.push_back({nullptr, {}, {value}, {target}, -1});
+    plan_.outputs.emplace_back(i, target);
+  }
+  if (plan_.activations.size() == 1 && !plan_.activations[0].loops && plan_.missing.empty()) plan_.tail = is_tail();
+}
+
+// Whether all that is left is the call of a subgraph whose results are those of this one.
+bool Planner::is_tail() const {
+  int calls = 0;
+  for (const Item& item : plan_.rest) calls += !item.returns;
+  const std::vector<uint32_t>& tensors = file_.graphs[plan_.scopes[0].graph].outputs;
+  const Item* call = nullptr;
+  for (const Item& item : plan_.rest)
+    if (item.activation >= 0) call = &item;
+  if (calls != 1 || !call || plan_.made != std::vector<bool>(tensors.size(), false)) return false;
+  const std::vector<uint32_t>& results = file_.nodes[call->node].outputs;
+  if (results.size() != tensors.size() || file_.graphs[plan_.activations[0].graph].outputs.size() != results.size()) return false;
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    uint32_t tensor = results[i];
+    for (int scope = call->scope; scope > 0; scope = plan_.scopes[scope].caller) {  // what becomes of it on the way out
+      const std::vector<uint32_t>& inner = file_.graphs[plan_.scopes[scope].graph].outputs;
+      const std::vector<uint32_t>& outer = file_.nodes[plan_.scopes[scope].node].outputs;
+      const size_t at = static_cast<size_t>(std::find(inner.begin(), inner.end(), tensor) - inner.begin());
+      if (at >= outer.size()) return false;
+      tensor = outer[at];
+    }
+    if (tensor != tensors[i]) return false;
+  }
+  return true;
+}
+
+// Values, or those whose memory they share, that the stages after this one read.
+std::vector<bool> Planner::needed_later() const {
+  std::vector<bool> needed(plan_.values.size());
+  const auto need = [&](int value) {
+    if (value >= 0) needed[plan_.values[value].root] = true;
+  };
+  for (const Item& item : plan_.rest) {
+    const Scope& scope = plan_.scopes[item.scope];
+    for (uint32_t tensor : item.returns ? file_.graphs[scope.graph].outputs : file_.nodes[item.node].inputs)
+      if (const auto found = scope.values.find(tensor); found != scope.values.end()) need(found->second);
+    for (const Emitted& step : item.emitted) {
+      for (int i : step.inputs) need(i);
+      for (int o : step.outputs) need(o);
+    }
+  }
+  for (int value : plan_.missing) need(value);
+  for (const Activation& activation : plan_.activations)
+    for (int value : activation.arguments) need(value);
+  return needed;
+}
+
+}  // namespace mycelia::lite
