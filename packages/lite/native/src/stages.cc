@@ -135,9 +135,8 @@ void Planner::work(std::vector<Item> items) {
 }
 
 void Planner::lower(Item item) {
-  const int node_index = item.node, scope = item.scope;
-  const auto begin = [&] { node_ = &file_.nodes[node_index], node_index_ = node_index, scope_ = scope; };
-  begin();
+  const int scope = item.scope;
+  node_ = &file_.nodes[item.node], node_index_ = item.node, scope_ = scope;
   if (item.activation >= 0) {
     take_results(item);
   } else if (node_->loops) {
