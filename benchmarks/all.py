@@ -17,6 +17,7 @@ BENCHES = (
     "training",
     "inference",
     "scaling",
+    "lite",
     "sizes",
     "half",
     "eager",

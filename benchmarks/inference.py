@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import peers
-from models_data import INFERENCE_GFLOP
+from models_data import EXPORTED, INFERENCE_GFLOP
 from peers import FILES, Case, Table
 
 BARS = (0.7, 0.87, 0.9, 1.0)
@@ -27,6 +27,12 @@ def checked(case, run, fetch=lambda result: result):
     if not error < 1e-3:
         raise ValueError(f"{case}: the result differs from torch's by {error:.2g} of the largest")
     return run
+
+
+def source_of(case):
+    """The file of the network as its makers gave it."""
+    given = [FILES / f"{case}.onnx", FILES / f"{case}.tflite"]
+    return next(path for path in given if path.exists())
 
 
 def run_mycelia(threads):
@@ -51,9 +57,11 @@ def run_ort(threads):
     def make(case):
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
-        path, providers = FILES / f"{case}.onnx", ["CPUExecutionProvider"]
+        path, providers = source_of(case), ["CPUExecutionProvider"]
+        if path.suffix != ".onnx":
+            return None
         session = onnxruntime.InferenceSession(path, options, providers=providers)
-        feed = {"x": reference(case)[0]}
+        feed = {session.get_inputs()[0].name: reference(case)[0]}
         return checked(case, lambda: session.run(None, feed)[0])
 
     return make
@@ -69,8 +77,10 @@ def run_openvino(threads):
     }  # fmt: skip
 
     def make(case):
-        compiled = core.compile_model(core.read_model(FILES / f"{case}.onnx"), "CPU", settings)
-        request, x = compiled.create_infer_request(), reference(case)[0]
+        x, model = reference(case)[0], core.read_model(source_of(case))
+        if model.is_dynamic():
+            model.reshape(x.shape)
+        request = core.compile_model(model, "CPU", settings).create_infer_request()
         return checked(case, lambda: request.infer([x]), lambda _: request.get_output_tensor(0).data)
 
     return make
@@ -89,9 +99,10 @@ def run_mnn(threads):
     import MNN
 
     def make(case):
-        name = f"{case}.mnn"
+        name, file = f"{case}.mnn", source_of(case)
         command = [
-            "mnnconvert", "-f", "ONNX", "--modelFile", f"{case}.onnx", "--MNNModel", name, "--bizCode", "b",
+            "mnnconvert", "-f", file.suffix[1:].upper(), "--modelFile", file.name, "--MNNModel", name,
+            "--bizCode", "b",
         ]  # fmt: skip
         net = MNN.Interpreter(str(converted(case, name, command)))
         session = net.createSession({"backend": "CPU", "numThread": threads, "precision": "high"})
@@ -100,6 +111,9 @@ def run_mnn(threads):
         x = x.astype(np.int32) if x.dtype == np.int64 else x
         source = MNN.Tensor(x.shape, kind, x, MNN.Tensor_DimensionType_Caffe)
         target = net.getSessionInput(session)
+        if tuple(target.getShape()) != x.shape:  # sizes that the file leaves open
+            net.resizeTensor(target, x.shape)
+            net.resizeSession(session)
 
         def run():
             target.copyFrom(source)
@@ -124,6 +138,8 @@ def run_ncnn(threads):
 
     def make(case):
         x = reference(case)[0]
+        if source_of(case).suffix != ".onnx":
+            return None
         shape = str(list(x.shape)).replace(" ", "") + ("i64" if x.dtype == np.int64 else "")
         stem = case.replace("-", "_").replace(" ", "_")  # pnnx writes names of identifiers
         link = FILES / f"{stem}.onnx"
@@ -161,7 +177,8 @@ def run_litert(threads):
         net.allocate_tensors()
         source, target = net.get_input_details()[0], net.get_output_details()[0]
         x = reference(case)[0]
-        x = np.ascontiguousarray(x.transpose(0, 2, 3, 1) if x.ndim == 4 else x).astype(source["dtype"])
+        x = x.transpose(0, 2, 3, 1) if source_of(case) != path and x.ndim == 4 else x
+        x = np.ascontiguousarray(x).astype(source["dtype"])
 
         def run():
             net.set_tensor(source["index"], x)
@@ -200,7 +217,7 @@ def prepare():
         ("MYCELIA_BENCH_LITERT", "litert_convert.py", "tflite"),
     )
     for variable, script, ending in made:
-        there = (FILES / f"BERT-base t128.{ending}").exists()  # the last one
+        there = all((FILES / f"{name}.{ending}").exists() for name in EXPORTED)
         if not there and (python := os.environ.get(variable)):
             subprocess.run([python, here / script, FILES], check=True)
 

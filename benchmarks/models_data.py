@@ -31,6 +31,7 @@ def inference_input(name):
 
 # GFLOP of one call: multiplications and additions of convolutions and products; a step is three passes.
 INFERENCE_GFLOP = {"LeNet": 0.0008, "MobileNetV2 224": 0.60, "ResNet-50 224": 8.18, "BERT-base t128": 22.3}
+EXPORTED = ("SqueezeNet 224", *INFERENCE_GFLOP)  # networks that are written to files
 TRAINING_GFLOP = {
     "LeNet b32": 0.080, "MLP b64": 0.206, "LSTM b32 t64": 4.8, "BERT-mini b8 t128": 20.9,
     "ResNet-18 224 b4": 43.5, "ResNet-50 CIFAR b32": 249,

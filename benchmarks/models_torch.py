@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from models_data import inference_input
+from models_data import EXPORTED, inference_input
 from torch import nn
 
 
@@ -155,6 +155,34 @@ class Bert(nn.Module):
         return self.head(self.layers(self.norm(self.table(ids) + self.positions))[:, 0])
 
 
+class Fire(nn.Module):
+    def __init__(self, inputs, squeezed, expanded):
+        super().__init__()
+        self.squeeze = nn.Conv2d(inputs, squeezed, 1)
+        sizes = ((1, 0), (3, 1))
+        self.expand = nn.ModuleList([nn.Conv2d(squeezed, expanded, k, padding=p) for k, p in sizes])
+
+    def forward(self, x):
+        x = F.relu(self.squeeze(x))
+        return torch.cat([F.relu(each(x)) for each in self.expand], 1)
+
+
+class SqueezeNet(nn.Module):
+    """Iandola et al. 2016, version 1.1."""
+
+    def __init__(self):
+        super().__init__()
+        fires = [(64, 16, 64), (128, 16, 64), None, (128, 32, 128), (256, 32, 128), None,
+                 (256, 48, 192), (384, 48, 192), (384, 64, 256), (512, 64, 256)]  # fmt: skip
+        pool = nn.MaxPool2d(3, 2, ceil_mode=True)
+        self.stem = nn.Conv2d(3, 64, 3, stride=2)
+        self.fires = nn.Sequential(*[pool if f is None else Fire(*f) for f in (None, *fires)])
+        self.head = nn.Conv2d(512, 1000, 1)
+
+    def forward(self, x):
+        return F.relu(self.head(self.fires(F.relu(self.stem(x))))).mean((2, 3))
+
+
 TRAINING = {
     "LeNet b32": (LeNet, "momentum"),
     "MLP b64": (Mlp, "momentum"),
@@ -169,6 +197,7 @@ INFERENCE = {
     "ResNet-50 224": lambda: ResNet(Bottleneck, (3, 4, 6, 3)),
     "BERT-base t128": lambda: Bert(12, 768, 12, 3072),
 }
+NETWORKS = {"SqueezeNet 224": SqueezeNet, **INFERENCE}
 
 
 def training_step(name, x, y, compiled=False):
@@ -196,7 +225,7 @@ def training_step(name, x, y, compiled=False):
 
 def inference_network(name):
     torch.manual_seed(0)
-    net = INFERENCE[name]().eval()
+    net = NETWORKS[name]().eval()
     for module in net.modules():
         if isinstance(module, nn.BatchNorm2d):  # statistics that make folding real work
             module.running_mean.uniform_(-0.1, 0.1)
@@ -219,5 +248,5 @@ def export(name, folder):
 if __name__ == "__main__":
     target = Path(sys.argv[1])
     target.mkdir(parents=True, exist_ok=True)
-    for each in INFERENCE:
+    for each in EXPORTED:
         export(each, target)

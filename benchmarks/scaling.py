@@ -11,10 +11,10 @@ import training
 from peers import Child
 
 HERE = Path(__file__).parent
-BENCHES = {  # name: (bench, table, case)
-    "ResNet-50 224 inference": (inference, "ResNet-50 224"),
-    "BERT-base t128 inference": (inference, "BERT-base t128"),
-    "BERT-mini training": (training, "BERT-mini b8 t128"),
+BENCHES = {  # name: (bench, case, (our side, the peer's))
+    "ResNet-50 224 inference": (inference, "ResNet-50 224", ("mycelia", "LiteRT")),
+    "BERT-base t128 inference": (inference, "BERT-base t128", ("mycelia", "LiteRT")),
+    "BERT-mini training": (training, "BERT-mini b8 t128", ("mycelia", "torch")),
 }
 NOTE = (
     "Wall time, best of the rounds; faster = one thread / two threads, bar 1.8; slow-down = two threads "
@@ -49,11 +49,11 @@ def walls(bench, case: str, side: str) -> list[float]:
     return [*quiet, None if None in times else statistics.median(times)]
 
 
-def main() -> None:
+def report_of(benches: dict, title: str) -> None:
+    """A table of `benches`, {name: (bench, case, (side, peer))}."""
     load = f"{Path('/proc/loadavg').read_text().split()[0]} before"
     rows = []
-    for name, (bench, case) in BENCHES.items():
-        sides = ("mycelia", "LiteRT") if bench is inference else ("mycelia", "torch")
+    for name, (bench, case, sides) in benches.items():
         for side in sides:
             found = walls(bench, case, side) if peers.python_of(side) else [None] * 3
             if None in found:
@@ -62,9 +62,9 @@ def main() -> None:
             times = [f"{t * 1e3:.4g} ms" for t in found]
             rows.append([name, side, *times, f"{found[0] / found[1]:.2f}", f"{found[2] / found[1]:.2f}"])
     head = ["case", "side", "one thread", "two threads", "two, machine busy", "faster", "slow-down"]
-    peers.report("Threads", rows, NOTE.format(load), head, "--no-write" not in sys.argv)
+    peers.report(title, rows, NOTE.format(load), head, "--no-write" not in sys.argv)
 
 
 if __name__ == "__main__":
     inference.prepare()
-    main()
+    report_of(BENCHES, "Threads")

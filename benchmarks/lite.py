@@ -1,0 +1,198 @@
+"""The Lite runtime: latency, loading, memory, conversion, threads and size, beside the runtimes of others.
+
+Peers as in inference.py; MYCELIA_BENCH_MSLITE is a Python 3.7 with mindspore-lite 2.0.0.
+"""
+
+import os
+import subprocess
+import sys
+from functools import partial
+from pathlib import Path
+
+import inference
+import peers
+import scaling
+from inference import FILES, SIDES, reference, source_of
+from lite_models import MODELS
+from models_data import INFERENCE_GFLOP
+from peers import Case, Table
+
+OTHERS = tuple(name for name in SIDES if name != "mycelia")
+LATENCY = {  # bars to the best of the others, and to core
+    "LeNet": (0.7, 1.03),
+    "SqueezeNet 224": (0.9,),
+    "MobileNetV2 224": (0.9, 1.03),
+    "ResNet-50 224": (0.9, 1.03),
+    "BERT-base t128": (0.9, 1.03),
+    **dict.fromkeys(MODELS, (0.9,)),
+}
+SHIPPED = "libmycelia_lite.so"
+
+
+def convert(case):
+    """Writes a network as Lite has it; one that cannot be converted is told of and left out."""
+    import mycelia_lite as mslite
+
+    source, path = source_of(case), FILES / f"{case}.ms"
+    path.unlink(missing_ok=True)
+    converter = mslite.Converter()
+    if case in MODELS:
+        *_, name, shape = MODELS[case]
+        converter.input_shape = {name: list(shape)}
+    kind = mslite.FmkType.ONNX if source.suffix == ".onnx" else mslite.FmkType.TFLITE
+    try:
+        converter.convert(kind, str(source), str(path))
+    except (RuntimeError, NotImplementedError) as error:
+        print(f"{case}: {error}", file=sys.stderr)
+
+
+def loaded(path, x, threads):
+    """(model, input tensors) that are ready to run"""
+    import mycelia_lite as mslite
+
+    context = mslite.Context()
+    context.cpu.thread_num = threads
+    model = mslite.Model()
+    model.build_from_file(str(path), mslite.ModelType.MINDIR_LITE, context)
+    inputs = model.get_inputs()
+    if list(inputs[0].shape) != list(x.shape):
+        model.resize(inputs, [list(x.shape)])
+        inputs = model.get_inputs()
+    inputs[0].set_data_from_numpy(x)
+    return model, inputs
+
+
+def run_lite(threads):
+    import mycelia_lite  # noqa: F401  (before the memory is measured)
+
+    def make(case):
+        if not (FILES / f"{case}.ms").exists():
+            return None
+        model, inputs = loaded(FILES / f"{case}.ms", reference(case)[0], threads)
+        return inference.checked(
+            case, lambda: model.predict(inputs), lambda outputs: outputs[0].get_data_to_numpy()
+        )
+
+    return make
+
+
+def run_core(threads):
+    make = inference.run_mycelia(threads)
+    return lambda case: make(case) if case in INFERENCE_GFLOP else None
+
+
+def first(make_side):
+    """A side whose call is loading and one answer."""
+
+    def side(threads):
+        make = make_side(threads)
+        return lambda case: partial(lambda: make(case)())
+
+    return side
+
+
+def convert_here(threads):
+    def make(case):
+        program = Path(sys.executable).with_name("mycelia-lite")
+        command = [
+            program,
+            "convert",
+            "--fmk=ONNX",
+            f"--modelFile={FILES / f'{case}.onnx'}",
+            f"--outputFile={FILES / 'out'}",
+        ]
+        return partial(subprocess.run, command, check=True, stdout=2)
+
+    return make
+
+
+MSLITE = """
+import sys, mindspore_lite as m
+m.Converter().convert(m.FmkType.ONNX, sys.argv[1], sys.argv[2])
+"""
+
+
+def convert_there(threads):
+    python = os.environ.get("MYCELIA_BENCH_MSLITE")
+
+    def make(case):
+        command = [python, "-c", MSLITE, FILES / f"{case}.onnx", FILES / "converted_by_mindspore"]
+        return python and partial(subprocess.run, command, check=True, stdout=2)
+
+    return make
+
+
+RUNTIMES = {**SIDES, "mycelia": run_lite}
+TABLES = [
+    Table(
+        "Lite, latency of one input",
+        "CPU time of one call on one core, median, the native file of each runtime, checked against the "
+        "reference; 'core' is Mycelia's own compiled graph of the same network.",
+        [Case(name, "ms", bars) for name, bars in LATENCY.items()],
+        {**RUNTIMES, "core": run_core},
+        groups={"to the best": OTHERS, "to core": ("core",)},
+        rounds=5,
+    ),
+    Table(
+        "Lite, from the file to the first answer",
+        "CPU time of loading and one call in a fresh process, the runtime imported before, files in the page "
+        "cache.",
+        [Case("ResNet-50 224", "ms", (0.5,)), Case("MobileNetV2 224", "ms", (0.5,))],
+        {name: first(side) for name, side in RUNTIMES.items() if name in ("mycelia", "ORT", "LiteRT", "MNN")},
+        do="first",
+        rounds=5,
+    ),
+    Table(
+        "Lite, peak memory",
+        "Resident memory of a fresh Python process at its highest, after loading and four calls.",
+        [Case("ResNet-50 224", "MB", (0.8,)), Case("MobileNetV2 224", "MB", (0.8,))],
+        {name: side for name, side in RUNTIMES.items() if name in ("mycelia", "ORT", "LiteRT", "MNN")},
+        do="memory",
+    ),
+    Table(
+        "Lite, conversion",
+        "CPU time of the converter's process from an ONNX file, its start included.",
+        [Case("ResNet-50 224", "s", (0.5,)), Case("BERT-base t128", "s", (0.5,))],
+        {"mycelia": convert_here, "MindSpore Lite": convert_there},
+        do="first",
+    ),
+]  # fmt: skip
+
+
+def threads() -> None:
+    """Two threads, and beside two busy processes, against LiteRT."""
+    scaling.report_of({
+        "ResNet-50 224": (sys.modules[__name__], "ResNet-50 224", ("mycelia", "LiteRT")),
+        "MobileNetV2 224": (sys.modules[__name__], "MobileNetV2 224", ("mycelia", "LiteRT")),
+    }, "Lite, threads")  # fmt: skip
+
+
+def size() -> None:
+    """Bytes of the runtime as it is shipped, without its symbols."""
+    from mycelia_lite import runtime
+
+    stripped = FILES / SHIPPED
+    subprocess.run(["strip", "-o", stripped, runtime.folder() / SHIPPED], check=True)
+    rows = [["shared library, all operators, stripped", f"{stripped.stat().st_size / 1e6:.2f} MB", "< 3 MB"]]
+    peers.report("Lite, size", rows, "Beside it: LiteRT 18 MB, onnxruntime 29 MB.", ["what", "size", "bar"],
+                 "--no-write" not in sys.argv)  # fmt: skip
+
+
+def prepare() -> None:
+    inference.prepare()
+    there = all((FILES / f"{name}.npz").exists() for name in MODELS)
+    if not there and (python := os.environ.get("MYCELIA_BENCH_INFERENCE")):
+        subprocess.run([python, Path(__file__).with_name("lite_models.py"), FILES], check=True)
+    for case in LATENCY:
+        if (FILES / f"{case}.npz").exists():
+            convert(case)
+
+
+if __name__ == "__main__":
+    if "--side" not in sys.argv:
+        prepare()
+    peers.main(__file__, TABLES)
+    if "--side" not in sys.argv:
+        for part in (threads, size):
+            if peers.option("--table") in f"Lite, {part.__name__}":
+                part()
