@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-_SWITCHES = ("fp16", "trainModel", "optimizeTransformer", "infer", "encryption")
+_SWITCHES = ("fp16", "trainModel", "optimizeTransformer", "infer", "check", "encryption")
 
 
 def _spellings(name: str) -> tuple[str, str]:
@@ -63,6 +63,9 @@ def convert(
         Text, _option("optimizeTransformer", "Fusions of attention and encoder layers; not there.")
     ] = None,
     infer: Annotated[Text, _option("infer", "true: run the result before it is written.")] = None,
+    check: Annotated[
+        Text, _option("check", "true: compare the result with the source on random inputs.")
+    ] = None,
     encryption: Annotated[Text, _option("encryption", "true or false; true with a key.")] = None,
     encryptKey: Annotated[Text, _option("encryptKey", "32, 48 or 64 hexadecimal digits.")] = None,
     decryptKey: Annotated[Text, _option("decryptKey", "The key of an encrypted MINDIR.")] = None,
@@ -88,6 +91,8 @@ def convert(
             report = run(job)
             fired = ", ".join(f"{name} {count}" for name, count in report.fusions.items() if count)
             typer.echo(f"{report.path}: fused {fired or 'nothing'}")
+            for d in report.departures:
+                typer.echo(f"output '{d.name}' departs by {d.greatest:.2g} from {d.engine}")
     except ConversionError as error:
         typer.echo(f"CONVERT RESULT FAILED:{int(error.code)} {error.args[0]}", err=True)
         raise typer.Exit(1) from None

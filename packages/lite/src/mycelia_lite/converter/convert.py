@@ -9,8 +9,9 @@ from typing import Any
 
 from mycelia_lite import format as ms_format
 from mycelia_lite.converter import borders, config, fusions, storage, trial
+from mycelia_lite.converter.comparison import Check, Departure, FileCheck, SourceCheck
 from mycelia_lite.converter.errors import Code, ConversionError, NotAvailable
-from mycelia_lite.converter.importers import IMPORTERS
+from mycelia_lite.converter.importers import IMPORTERS, mslite
 from mycelia_lite.converter.options import Options, from_texts, invalid
 from mycelia_lite.converter.rules import RULES
 from mycelia_lite.converter.writer import Writer
@@ -19,10 +20,11 @@ from mycelia_lite.enums import FmkType
 
 @dataclass(frozen=True)
 class Report:
-    """What a conversion did: the file, and how often each fusion fired."""
+    """What a conversion did: the file, how often each fusion fired, and what `check` found."""
 
     path: str
     fusions: Mapping[str, int]
+    departures: Sequence[Departure] = ()
 
 
 @dataclass(frozen=True)
@@ -62,21 +64,49 @@ def convert(
 def run(job: Job) -> Report:
     """Do one conversion. Errors: ConversionError, OSError; then nothing is written."""
     check(job)
-    model = _imported(job)
-    borders.run(model, job.framework, job.options)
-    fired = fusions.run(model, job.options.without_fusions)
-    if job.options.weight_fp16:
-        storage.halve(model)
+    model, comparison = _imported(job)
+    written = model.copy() if comparison else model
+    fired = _finish(model, job)
     if job.options.infer:
         trial.run(model)
+    departures: Sequence[Departure] = ()
+    if comparison:
+        try:
+            departures = comparison.run(model, written)
+        except ConversionError as error:
+            if guilty := _guilty(job, comparison, written, [name for name, count in fired.items() if count]):
+                error.args = (f"{error.args[0]}; without {guilty} it does not depart",)
+            raise
     storage.write(job.path, model, job.options.encrypt_key, job.options.weights_apart)
-    return Report(job.path, fired)
+    return Report(job.path, fired, departures)
+
+
+def _finish(model: ms_format.Table, job: Job, without: Collection[str] = ()) -> Mapping[str, int]:
+    """Borders, fusions but those in `without`, and storage, in place; how often each fusion fired."""
+    borders.run(model, job.framework, job.options)
+    fired = fusions.run(model, (*job.options.without_fusions, *without))
+    if job.options.weight_fp16:
+        storage.halve(model)
+    return fired
+
+
+def _guilty(job: Job, comparison: Check, written: ms_format.Table, fired: Sequence[str]) -> str:
+    """The fusion without which the result does not depart from the source; "" if there is none."""
+    for name in fired:
+        model = written.copy()
+        _finish(model, job, (name,))
+        try:
+            comparison.run(model, written)
+        except ConversionError:
+            continue
+        return name
+    return ""
 
 
 def check(job: Job) -> None:
     """Look at what needs no model to be read. Errors: ConversionError."""
-    if job.framework not in IMPORTERS:
-        there = ", ".join(f.name for f in IMPORTERS)
+    if job.framework not in (*IMPORTERS, FmkType.MSLITE):
+        there = ", ".join(f.name for f in (*IMPORTERS, FmkType.MSLITE))
         raise NotAvailable(
             f"models of {job.framework.name} cannot be imported yet: there is an importer for {there}"
         )
@@ -106,15 +136,20 @@ def check(job: Job) -> None:
         )
 
 
-def _imported(job: Job) -> ms_format.Table:
-    """The model as tables, not optimized yet."""
+def _imported(job: Job) -> tuple[ms_format.Table, Check | None]:
+    """The model as tables, not optimized yet, and what compares it with its source if that is asked for."""
+    if job.framework is FmkType.MSLITE:
+        model = mslite.load(job.model_file, job.options.input_shape)
+        return model, FileCheck(model, job.options) if job.options.check else None
     more: dict[str, Any] = {}
     if job.framework is FmkType.CAFFE:
         more["weight_file"] = job.weight_file
     if job.options.decrypt_key:
         more |= {"key": job.options.decrypt_key, "mode": job.options.decrypt_mode}
     source = IMPORTERS[job.framework](job.model_file, job.options.input_shape, **more)
-    return Writer(source).run(RULES)
+    writer = Writer(source)
+    comparison = SourceCheck(source, job.options, job.model_file, writer) if job.options.check else None
+    return writer.run(RULES), comparison
 
 
 def jobs(texts: Mapping[str, str], config_file: str = "") -> Iterator[Job]:

@@ -30,6 +30,7 @@ class Options:
     without_fusions: Collection[str] = ()
     optimize: str = "general"
     infer: bool = False
+    check: bool = False
     encrypt_key: bytes = b""
     decrypt_key: bytes = b""
     decrypt_mode: str = "AES-GCM"
@@ -162,6 +163,7 @@ READERS: dict[str, tuple[str | None, Callable[[str, str], Any]]] = {
     "optimize": ("optimize", _optimize),
     "optimizeTransformer": (None, _absent_switch("there are no fusions of attention and encoder layers")),
     "infer": ("infer", switch),
+    "check": ("check", switch),
     "encryption": (None, switch),
     "encryptKey": ("encrypt_key", key_of),
     "decryptKey": ("decrypt_key", key_of),

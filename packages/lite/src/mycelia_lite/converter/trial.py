@@ -14,15 +14,20 @@ from mycelia_lite.format import Table
 from mycelia_lite.model import Model
 
 
-def random_inputs(model: Model, seed: int = 0) -> list[np.ndarray]:
-    """Arrays for the inputs, the same for the same seed: open sizes are 1, integers 0 or 1."""
+def draw(shapes: Sequence[Sequence[int]], dtypes: Sequence[np.dtype], seed: int = 0) -> list[np.ndarray]:
+    """Random arrays, the same for the same seed: of floats normal, of other types 0 and 1."""
     rng = np.random.default_rng(seed)
     arrays = []
-    for tensor in model.get_inputs():
-        shape, dtype = [max(n, 1) if n < 0 else n for n in tensor.shape], tensor.dtype.numpy
+    for shape, dtype in zip(shapes, dtypes, strict=True):
         drawn = rng.normal(size=shape) if dtype.kind == "f" else rng.integers(0, 2, shape)
         arrays.append(np.asarray(drawn).astype(dtype))
     return arrays
+
+
+def random_inputs(model: Model) -> list[np.ndarray]:
+    """Arrays for the inputs of a model; open sizes are 1."""
+    inputs = model.get_inputs()
+    return draw([[1 if n < 0 else n for n in t.shape] for t in inputs], [t.dtype.numpy for t in inputs])
 
 
 def answers(model: Model, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:

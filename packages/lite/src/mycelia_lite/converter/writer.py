@@ -119,6 +119,10 @@ class Writer:
         else:
             self.emit(value, Table("Cast"), [tensor, self._dtype(value.type)])
 
+    def numbers(self) -> dict[Value, tuple[int, bool]]:
+        """The number of the tensor of each value, and whether its channels are last."""
+        return {v: (i, True) for v, i in self._last.items()} | {v: (i, False) for v, i in self._first.items()}
+
     def rank(self, tensor: int) -> int:
         return len(self.tensors[tensor].dims)
 

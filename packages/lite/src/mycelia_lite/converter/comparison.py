@@ -1,0 +1,259 @@
+"""Comparing a result with its source: `--check`.
+
+The source runs on core's ops, and in its own framework's engine where that is installed; the result runs in
+the runtime. Where an output departs, the file is run once more with every value as an output, and the first
+node in the source's order whose value departs is named.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+import mycelia as ms
+from mycelia.ir import Graph, Value, evaluate
+from mycelia_lite.converter import trial
+from mycelia_lite.converter.errors import Code, ConversionError
+from mycelia_lite.converter.options import Options
+from mycelia_lite.converter.source import Source
+from mycelia_lite.converter.writer import Writer
+from mycelia_lite.enums import FmkType, Format
+from mycelia_lite.format import Table
+from mycelia_lite.model import Model, Tensor
+
+_TO_LAST, _TO_FIRST = (0, 2, 3, 1), (0, 3, 1, 2)
+
+
+@dataclass(frozen=True)
+class Departure:
+    """How far an output lies from the source's: the greatest difference by the greatest value there."""
+
+    name: str
+    greatest: float
+    engine: str  # which computed the source
+
+
+def distance(found: np.ndarray, want: np.ndarray) -> float:
+    """The greatest difference by the greatest value of `want`; infinite if the arrays are of different kinds.
+
+    What is not finite must be the same in both.
+    """
+    if found.shape != want.shape or found.dtype != want.dtype:
+        return float("inf")
+    if not found.size:
+        return 0.0
+    a, b = found.astype(np.float64), want.astype(np.float64)
+    finite = np.isfinite(b)
+    if not np.array_equal(a[~finite], b[~finite], equal_nan=True) or not np.isfinite(a[finite]).all():
+        return float("inf")
+    difference = np.abs(a - b)[finite]
+    scale = np.abs(b[finite]).max(initial=0)
+    return float(difference.max(initial=0) / (scale if scale > 0 else 1))
+
+
+class Check:
+    """The answers of a source, with which a result can be compared.
+
+    `inputs`, `expected`: of the source; `last`: whether its images have the channels last; `engine`: what
+    computed `expected`.
+    """
+
+    engine = "core"
+
+    def __init__(
+        self, options: Options, inputs: Sequence[np.ndarray], expected: Sequence[np.ndarray], last: bool
+    ) -> None:
+        self.options, self.inputs, self.expected, self.last = options, inputs, expected, last
+        self.tolerance = 2e-2 if options.weight_fp16 else 1e-4
+
+    def run(self, model: Table, written: Table) -> list[Departure]:
+        """Compare `model`, ready to be stored; `written`: as it was before borders and fusions.
+
+        Errors: ConversionError that names the outputs that depart, and where it begins.
+        """
+        made = trial.loaded(model)
+        found = self._answers(made)
+        departures = self._compared(made.get_outputs(), found, self.expected, self.engine)
+        for engine, expected in self._engines():
+            departures += self._compared(made.get_outputs(), found, expected, engine)
+        far = [d for d in departures if not d.greatest <= self.tolerance]
+        if far:
+            listed = ", ".join(f"'{d.name}' by {d.greatest:.3g} from {d.engine}" for d in far)
+            raise ConversionError(
+                Code.ERROR,
+                f"check: the result departs from the source: {listed}, at most {self.tolerance:g} may be: "
+                f"{self._where(written, far)}",
+            )
+        return departures
+
+    def _answers(self, model: Model) -> list[np.ndarray]:
+        arrays = []
+        for array in self.inputs:
+            if self.options.input_format is not None and array.ndim == 4:
+                array = _turned(array, self.last, self.options.input_format)
+            if self.options.input_data_type is not None:
+                array = array.astype(self.options.input_data_type.numpy)
+            arrays.append(np.ascontiguousarray(array))
+        return trial.answers(model, arrays)
+
+    def _compared(
+        self,
+        outputs: Sequence[Tensor],
+        found: Sequence[np.ndarray],
+        expected: Sequence[np.ndarray],
+        engine: str,
+    ) -> list[Departure]:
+        departures = []
+        for tensor, array, want in zip(outputs, found, expected, strict=True):
+            if self.options.output_format is not None and want.ndim == 4:
+                want = _turned(want, self.last, self.options.output_format)
+            if self.options.output_data_type is not None:
+                want = want.astype(self.options.output_data_type.numpy)
+            departures.append(Departure(tensor.name, distance(array, want), engine))
+        return departures
+
+    def _engines(self) -> Iterator[tuple[str, list[np.ndarray]]]:
+        """Other engines that compute the source."""
+        return iter(())
+
+    def _where(self, written: Table, far: Collection[Departure]) -> str:
+        """Where it begins."""
+        return "a fusion, a border or the storage of the constants does it"
+
+
+class SourceCheck(Check):
+    """Of a source in core's IR. It is made before the writer rewrites the graph."""
+
+    def __init__(self, source: Source, options: Options, path: str, writer: Writer) -> None:
+        parameters = source.graph.parameters
+        shapes = [[n if type(n) is int and n >= 0 else 1 for n in v.type.shape] for v in parameters]
+        inputs = _inputs(shapes, [np.dtype(v.type.dtype.np) for v in parameters], options)
+        last = source.framework in (FmkType.TF, FmkType.TFLITE)
+        super().__init__(options, inputs, _run(source.graph, inputs), last)
+        self.source, self.path, self.writer = source, path, writer
+
+    def _engines(self) -> Iterator[tuple[str, list[np.ndarray]]]:
+        if self.source.framework is FmkType.ONNX and importlib.util.find_spec("onnxruntime"):
+            yield "onnxruntime", _by_onnxruntime(self.path, self.source, self.inputs)
+        if self.source.framework is FmkType.TFLITE and importlib.util.find_spec("ai_edge_litert"):
+            yield "LiteRT", _by_litert(self.path, self.source, self.inputs)
+
+    def _where(self, written: Table, far: Collection[Departure]) -> str:
+        engine = next((d.engine for d in far if d.engine != "core"), None)
+        if engine is not None and all(d.engine != "core" for d in far):
+            return f"the importer, core computes what the result does and {engine} something else"
+        values: dict[Value, np.ndarray] = {}
+        outputs = _run(self.source.graph, self.inputs, values)  # rewritten into ops that the file can have
+        if any(not distance(a, b) <= self.tolerance for a, b in zip(outputs, self.expected, strict=True)):
+            return "an op that was composed of others computes something else"
+        try:
+            stored = every_value(written, self.inputs)
+        except RuntimeError as error:
+            return f"the file before the fusions does not run: {error}"
+        tensors = self.writer.numbers()
+        for node in self.source.graph.nodes:
+            for value in node.outputs:
+                index, is_last = tensors.get(value, (-1, False))
+                if index not in stored or value not in values:
+                    continue
+                want = values[value].transpose(_TO_LAST) if is_last else values[value]
+                off = distance(stored[index], want)
+                if not off <= self.tolerance:
+                    place = f" at {node.location}" if node.location else ""
+                    name = written.allTensors[index].name
+                    return f"it begins with '{name}', op '{node.op.name}'{place}, which departs by {off:.3g}"
+        return super()._where(written, far)
+
+
+class FileCheck(Check):
+    """Of a `.ms` file, which runs in the runtime as it is."""
+
+    engine = "the file itself"
+
+    def __init__(self, model: Table, options: Options) -> None:
+        try:
+            loaded = trial.loaded(model)
+            tensors = loaded.get_inputs()
+            shapes = [[1 if n < 0 else n for n in t.shape] for t in tensors]
+            inputs = _inputs(shapes, [t.dtype.numpy for t in tensors], options)
+            expected = trial.answers(loaded, inputs)
+        except RuntimeError as error:
+            raise ConversionError(Code.NOT_SUPPORT, f"check: the file does not run: {error}") from error
+        borders = [model.allTensors[i] for i in (*model.inputIndex, *model.outputIndex)]
+        last = any(len(t.dims) == 4 and int(t.format) == Format.NHWC for t in borders)
+        super().__init__(options, inputs, expected, last)
+
+
+def _inputs(
+    shapes: Sequence[Sequence[int]], dtypes: Sequence[np.dtype], options: Options
+) -> list[np.ndarray]:
+    """Inputs of the source that the border's data type can hold, too."""
+    arrays = trial.draw(shapes, dtypes)
+    border = options.input_data_type
+    return [a if border is None else a.astype(border.numpy).astype(a.dtype) for a in arrays]
+
+
+def every_value(model: Table, arrays: Sequence[np.ndarray]) -> dict[int, np.ndarray]:
+    """What each tensor that a node of the first graph makes holds, by its number.
+
+    Errors: RuntimeError of the runtime.
+    """
+    model = model.copy()
+    graph = model.subGraph[0] if model.subGraph else None
+    numbers = range(len(model.nodes)) if graph is None else map(int, graph.nodeIndices)
+    made = [int(o) for n in numbers for o in model.nodes[n].outputIndex]
+    model.outputIndex = made
+    if graph is not None:
+        graph.outputIndices = made
+    for i in made:
+        model.allTensors[i].name = str(i)
+    loaded = trial.loaded(model)
+    found = trial.answers(loaded, arrays)
+    return {int(t.name): a for t, a in zip(loaded.get_outputs(), found, strict=True)}
+
+
+def _run(
+    graph: Graph, arrays: Sequence[np.ndarray], values: dict[Value, np.ndarray] | None = None
+) -> list[np.ndarray]:
+    """The outputs of a graph by core's ops; `values` gets those of all nodes."""
+    if values is None:
+        return [t.asnumpy() for t in evaluate(graph, [ms.Tensor(a) for a in arrays])]
+    every = Graph(graph.name)
+    every.parameters, every.nodes = graph.parameters, graph.nodes
+    made = list(dict.fromkeys(v for n in graph.nodes for v in n.outputs))
+    every.outputs = [*graph.outputs, *made]
+    results = [t.asnumpy() for t in evaluate(every, [ms.Tensor(a) for a in arrays])]
+    values.update(zip(made, results[len(graph.outputs) :]))
+    return results[: len(graph.outputs)]
+
+
+def _turned(array: np.ndarray, is_last: bool, layout: Format) -> np.ndarray:
+    """A value of rank 4 of the source in the layout of the border."""
+    if is_last == (layout is Format.NHWC):
+        return array
+    return array.transpose(_TO_FIRST if is_last else _TO_LAST)
+
+
+def _by_onnxruntime(path: str, source: Source, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    return session.run(source.output_names, dict(zip(source.input_names, arrays, strict=True)))
+
+
+def _by_litert(path: str, source: Source, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    from ai_edge_litert.interpreter import Interpreter
+
+    interpreter = Interpreter(model_path=path)
+    details = {d["name"]: d for d in interpreter.get_input_details()}
+    for name, array in zip(source.input_names, arrays, strict=True):
+        interpreter.resize_tensor_input(details[name]["index"], array.shape)
+    interpreter.allocate_tensors()
+    for name, array in zip(source.input_names, arrays, strict=True):
+        interpreter.set_tensor(details[name]["index"], array)
+    interpreter.invoke()
+    outputs = {d["name"]: d["index"] for d in interpreter.get_output_details()}
+    return [interpreter.get_tensor(outputs[name]) for name in source.output_names]

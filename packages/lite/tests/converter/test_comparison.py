@@ -1,0 +1,166 @@
+"""`--check`: faults that are planted are found, and named where they begin."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import mycelia as ms
+import mycelia_lite as mslite
+from mycelia_lite.cli import app
+from mycelia_lite.converter import ConversionError, comparison, convert, fusions, storage
+from mycelia_lite.converter.comparison import distance
+from mycelia_lite.converter.rules import RULES
+from mycelia_lite.format import Table, read
+
+MINDIR, MSLITE = mslite.FmkType.MINDIR, mslite.FmkType.MSLITE
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"weight_fp16": True},
+        {
+            "input_format": mslite.Format.NHWC,
+            "output_data_type": mslite.DataType.FLOAT16,
+            "weight_fp16": True,
+        },
+        {"input_data_type": mslite.DataType.INT8},
+    ],
+)
+def test_a_right_result_departs_by_rounding_alone(lenet, tmp_path, options):
+    (found,) = convert(MINDIR, lenet[0], str(tmp_path / "n"), check=True, **options).departures
+    assert (found.name, found.engine) == ("output0", "core") and found.greatest < 1e-3
+
+
+def test_the_command_prints_how_far_outputs_depart(lenet, tmp_path):
+    arguments = [
+        "convert",
+        "--fmk=MINDIR",
+        f"--modelFile={lenet[0]}",
+        f"--outputFile={tmp_path / 'n'}",
+        "--check",
+    ]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0 and "output 'output0' departs by " in result.output
+
+
+class Branches(ms.nn.Cell):
+    def construct(self, x):
+        a = ms.ops.exp(ms.ops.relu(x))
+        b = ms.ops.tanh(ms.ops.abs(x) + 1)
+        return a + b, ms.ops.floor(x * 7)
+
+
+def failed(*arguments, **options) -> str:
+    with pytest.raises(ConversionError) as caught:
+        convert(*arguments, check=True, **options)
+    assert caught.value.code == -1
+    return caught.value.args[0]
+
+
+def test_the_first_node_of_a_wrong_rule_is_named(tmp_path, write_mindir, monkeypatch):
+    path = write_mindir(Branches(), tmp_path / "b", (3, 4))
+    right = RULES["abs"]
+
+    def wrong(w, node):
+        right(w, node)
+        w.nodes[-1].primitive = Table("Square")
+
+    monkeypatch.setitem(RULES, "abs", wrong)
+    text = failed(MINDIR, path, str(tmp_path / "out"))
+    assert "'output0' by" in text and "output1" not in text and "from core" in text
+    assert "it begins with 'Abs-op0', op 'abs'" in text
+    assert not (tmp_path / "out.ms").exists()
+
+
+def test_a_wrong_fusion_is_named(lenet, tmp_path, monkeypatch):
+    right = fusions.FUSIONS["ConvActivationFusion"]
+
+    def wrong(model):
+        count = right(model)
+        for node in model.nodes:
+            if node.primitive.kind == "Conv2DFusion":
+                node.primitive.activation_type = "RELU6" if count else node.primitive.activation_type
+        return count
+
+    monkeypatch.setitem(fusions.FUSIONS, "ConvActivationFusion", wrong)
+    monkeypatch.setattr(comparison.trial, "draw", lambda shapes, dtypes: [1e3 * lenet[1][:1]])
+    text = failed(MINDIR, lenet[0], str(tmp_path / "n"))
+    assert "a fusion, a border or the storage of the constants does it" in text
+    assert text.endswith("without ConvActivationFusion it does not depart")
+
+
+def test_a_wrong_storage_is_found(lenet, tmp_path, monkeypatch):
+    def wrong(model):
+        for tensor in model.allTensors:
+            tensor.data = bytes(len(tensor.data)) if int(tensor.dataType) == 43 else tensor.data
+
+    monkeypatch.setattr(storage, "halve", wrong)
+    assert "storage of the constants" in failed(MINDIR, lenet[0], str(tmp_path / "n"), weight_fp16=True)
+
+
+@pytest.mark.parametrize(
+    ("found", "want", "expected"),
+    [
+        (np.float32([1, 2]), np.float32([1, 4]), 0.5),
+        (np.float32([0, 0.5]), np.float32([0, 0]), 0.5),
+        (np.float32([np.nan, 1]), np.float32([np.nan, 1]), 0),
+        (np.float32([np.nan, 1]), np.float32([1, 1]), np.inf),
+        (np.float32([1, 1]), np.float32([np.inf, 1]), np.inf),
+        (np.float32([1]), np.float64([1]), np.inf),
+        (np.float32([1]), np.float32([[1]]), np.inf),
+        (np.zeros((0, 2)), np.zeros((0, 2)), 0),
+        (np.bool_([True, False]), np.bool_([True, True]), 1),
+    ],
+)
+def test_distance(found, want, expected):
+    assert distance(found, want) == expected
+
+
+# ---- .ms files as sources
+
+
+def test_a_ms_file_is_converted_again(lenet, tmp_path):
+    whole = convert(MINDIR, lenet[0], str(tmp_path / "a"), without_fusions=tuple(fusions.FUSIONS)).path
+    made = convert(MSLITE, whole, str(tmp_path / "b"), {"x": [6, 1, 32, 32]}, weight_fp16=True, check=True)
+    assert made.fusions["ConvActivationFusion"] == 2 and made.departures[0].engine == "the file itself"
+    model = read(made.path)
+    assert model.allTensors[0].dims == [6, 1, 32, 32] and model.allTensors[model.outputIndex[0]].dims == [
+        6,
+        10,
+    ]
+    assert not any(-1 in t.dims for t in model.allTensors)
+    assert model.fmkType.name == "MINDIR"
+
+
+def test_weights_of_another_file_and_the_file_itself_may_be_the_result(lenet, tmp_path):
+    path = convert(MINDIR, lenet[0], str(tmp_path / "n"), weights_apart=100).path
+    before = [bytes(t.data) for t in read(path).allTensors]
+    assert convert(MSLITE, path, path, check=True).path == path
+    assert before != [bytes(t.data) for t in read(path).allTensors]
+
+
+@pytest.mark.parametrize(
+    ("shapes", "reason"),
+    [
+        ({"y": [1]}, "inputShape names 'y', but the inputs are"),
+        ({"x": [1, 2]}, "inputShape gives 'x' 2 dimensions, but it has 4"),
+        ({"x": [-1, 1, 32, 32]}, "must give all sizes"),
+        ({"x": [1, 1, 3, 3]}, "the shapes behind inputShape cannot be found"),
+    ],
+)
+def test_wrong_shapes_of_a_ms_file_are_told(lenet, tmp_path, shapes, reason):
+    path = convert(MINDIR, lenet[0], str(tmp_path / "n")).path
+    with pytest.raises(ConversionError, match=reason):
+        convert(MSLITE, path, str(tmp_path / "out"), shapes)
+    assert not (tmp_path / "out.ms").exists()
+
+
+def test_a_damaged_ms_file_is_told(tmp_path):
+    (tmp_path / "n.ms").write_bytes(b"no model at all")
+    with pytest.raises(ConversionError, match="n.ms") as caught:
+        convert(MSLITE, str(tmp_path / "n.ms"), str(tmp_path / "out"))
+    assert caught.value.code == -200
